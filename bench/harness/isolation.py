@@ -1,0 +1,66 @@
+"""Puts every measured program in the same place: no network, empty home, clean environment.
+
+The whole run moves into its own network namespace once, instead of wrapping each
+measured command, so that isolation adds nothing to the measured time.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+MARK = "HERMES_BENCH_NETWORK"
+NAMESPACE = "own network namespace"
+DEAD_PROXY = "proxies pointed at a closed loopback port"
+
+# Port 9 (discard) refuses at once on loopback, so that a lookup fails fast instead of hanging.
+_DEAD_PROXY_URL = "http://127.0.0.1:9"
+_PROXY_VARIABLES = ("http_proxy", "https_proxy", "all_proxy")
+
+# Left on, the original runs pip while it is asked for tool definitions.
+_ORIGINAL_CONFIG = "security:\n  allow_lazy_installs: false\n"
+
+
+def leave_network() -> str:
+    """Restart this program without network where the system allows it; say what was achieved."""
+    reached = os.environ.get(MARK)
+    if reached is not None:
+        return reached
+    unshare = shutil.which("unshare")
+    # The second form works without privileges where user namespaces are enabled.
+    for flags in (["-n"], ["-r", "-n"]):
+        if unshare and _works([unshare, *flags, "true"]):
+            os.environ[MARK] = NAMESPACE
+            os.execv(unshare, [unshare, *flags, sys.executable, *sys.argv])
+    return DEAD_PROXY
+
+
+def make_home(path: Path, *, for_original: bool) -> Path:
+    path.mkdir()
+    if for_original:
+        (path / "config.yaml").write_text(_ORIGINAL_CONFIG, encoding="utf-8")
+    return path
+
+
+def clean_environment(home: Path, network: str) -> dict[str, str]:
+    """What a measured program sees: nothing of the caller's keys, settings or paths."""
+    environment = {
+        "HOME": str(home),
+        "HERMES_HOME": str(home),
+        "LANG": "C.UTF-8",
+        "NO_COLOR": "1",
+        "PATH": "/usr/local/bin:/usr/bin:/bin",
+        "TMPDIR": str(home.parent),
+        "TZ": "UTC",
+    }
+    if network == DEAD_PROXY:
+        for name in _PROXY_VARIABLES:
+            environment[name] = environment[name.upper()] = _DEAD_PROXY_URL
+    return environment
+
+
+def _works(command: list[str]) -> bool:
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0

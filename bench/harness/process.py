@@ -1,0 +1,98 @@
+"""Runs a command once and reads what the kernel accounted for it."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+_PR_SET_CHILD_SUBREAPER = 36
+_DEV_NULL_STREAMS = (
+    (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+    (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+    (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
+)
+_TRIAL_TIMEOUT_S = 120
+
+
+class CommandFailed(Exception):
+    """A measured command did not succeed, so its time means nothing."""
+
+
+@dataclass(frozen=True)
+class Run:
+    wall_s: float
+    cpu_s: float
+
+
+def try_out(command: Sequence[str], environment: Mapping[str, str]) -> str:
+    """Run once, unmeasured: warms the page cache, and proves that the command works."""
+    try:
+        done = subprocess.run(
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_TRIAL_TIMEOUT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise CommandFailed(f"no end after {_TRIAL_TIMEOUT_S} s") from None
+    except OSError as error:
+        raise CommandFailed(f"cannot be started: {error.strerror}") from None
+    if done.returncode != 0:
+        lines = done.stderr.strip().splitlines()
+        raise CommandFailed(f"exit code {done.returncode}" + (f": {lines[-1]}" if lines else ""))
+    return done.stdout
+
+
+def time_once(command: Sequence[str], environment: Mapping[str, str]) -> Run:
+    """Wall and CPU time of one run, its output thrown away.
+
+    posix_spawn, because a fork of this interpreter costs more than /bin/true does.
+    """
+    start = time.perf_counter()
+    pid = os.posix_spawn(command[0], command, environment, file_actions=_DEV_NULL_STREAMS)
+    _, status, usage = os.wait4(pid, 0)
+    wall = time.perf_counter() - start
+    code = os.waitstatus_to_exitcode(status)
+    if code != 0:
+        raise CommandFailed(f"exit code {code}")
+    return Run(wall_s=wall, cpu_s=usage.ru_utime + usage.ru_stime)
+
+
+def peak_bytes(command: Sequence[str], environment: Mapping[str, str]) -> int | None:
+    """Peak resident memory of one run; None where the system cannot tell.
+
+    ru_maxrss survives exec, so a child started from here would report at least the
+    size of this interpreter. A shell of under 1 MB starts the command in the
+    background and exits; the orphan comes to this process, which is made its reaper.
+    """
+    if not _adopt_orphans():
+        return None
+    launcher = ["/bin/sh", "-c", '"$@" >/dev/null 2>&1 & echo $!', "sh", *command]
+    for _ in range(3):
+        started = subprocess.run(
+            launcher, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=True
+        )
+        try:
+            _, status, usage = os.wait4(int(started.stdout), 0)
+        except ChildProcessError:
+            continue  # The shell was quick enough to reap it itself.
+        code = os.waitstatus_to_exitcode(status)
+        if code != 0:
+            raise CommandFailed(f"exit code {code}")
+        return usage.ru_maxrss * 1024
+    return None
+
+
+def _adopt_orphans() -> bool:
+    try:
+        return ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
+    except (OSError, AttributeError):
+        return False

@@ -1,0 +1,63 @@
+"""Asks `hermes` what the tool schemas of one toolset cost in a prompt."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from harness.process import CommandFailed, try_out
+
+_TOKEN_FIELDS = ("tokens_sent", "sent_tokens", "tokens", "total_tokens", "tokens_total")
+# Narrower command first; the last one is the least that the command line promises.
+_FLAGS = (("--toolset",), ("--toolsets",), ())
+
+
+def cost_of(
+    toolset: str, hermes: Path, environment: Mapping[str, str]
+) -> dict[str, object] | None:
+    """The toolset's entry with its `tokens`, or None when the command does not tell."""
+    for flag in _FLAGS:
+        selection = [*flag, toolset] if flag else []
+        command = [str(hermes), "tools", "list", *selection, "--cost", "--json"]
+        try:
+            document = json.loads(try_out(command, environment))
+        except (CommandFailed, ValueError):
+            continue
+        for entry in _entries(document, toolset):
+            tokens = _tokens(entry)
+            if tokens is not None:
+                sizes = {name: entry[name] for name in ("tools", "bytes") if _is_count(entry.get(name))}
+                return {**sizes, "tokens": tokens}
+    return None
+
+
+def _entries(value: object, toolset: str) -> Iterator[dict[str, object]]:
+    """Objects that speak for the toolset as a whole, which the rows under `tools` do not."""
+    pending = [value]
+    while pending:
+        current = pending.pop()
+        if isinstance(current, list):
+            pending.extend(current)
+        elif isinstance(current, dict):
+            if toolset in (current.get("name"), current.get("toolset")):
+                yield current
+            keyed = current.get(toolset)
+            if isinstance(keyed, dict):
+                yield keyed
+            elif _is_count(keyed):
+                yield {"tokens": keyed}
+            pending.extend(part for name, part in current.items() if name != "tools")
+
+
+def _tokens(entry: Mapping[str, object]) -> int | None:
+    nested = entry.get("cost")
+    for source in (entry, nested if isinstance(nested, dict) else {}):
+        for name in _TOKEN_FIELDS:
+            if _is_count(source.get(name)):
+                return int(source[name])
+    return None
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)

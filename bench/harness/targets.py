@@ -1,0 +1,103 @@
+"""Holds the figures of a run against the project's targets; it judges and never fails."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from harness.cases import TOOLSET
+from harness.stats import ratio
+
+Results = Mapping[str, object]
+_CALLS = ("pipeline.no_args", "pipeline.native_args", "pipeline.string_args")
+
+
+@dataclass(frozen=True)
+class Target:
+    what: str
+    limit: float
+    unit: str
+    measure: Callable[[Results], float | None]
+    # True for rates, where more is better.
+    at_least: bool = False
+
+    def judge(self, results: Results) -> dict[str, object]:
+        measured = self.measure(results)
+        holds = operator.ge if self.at_least else operator.le
+        return {
+            "what": self.what,
+            "target": self.limit,
+            "bound": "at least" if self.at_least else "at most",
+            "unit": self.unit,
+            "measured": measured,
+            "met": None if measured is None else holds(measured, self.limit),
+        }
+
+
+def judge_all(results: Results) -> list[dict[str, object]]:
+    return [target.judge(results) for target in TARGETS]
+
+
+def _start_up(key: str, name: str) -> Callable[[Results], float | None]:
+    return lambda results: _number(results, "start_up", key, name)
+
+
+def _ours(metric: str, name: str) -> Callable[[Results], float | None]:
+    return lambda results: _number(results, "in_process", "hermes", metric, name)
+
+
+def _version_over_true(results: Results) -> float | None:
+    return ratio(
+        _start_up("version", "wall_p50_ms")(results), _start_up("true", "wall_p50_ms")(results)
+    )
+
+
+def _many_over_few_tools(results: Results) -> float | None:
+    few = _ours("pipeline.100_tools", "p50_us")(results)
+    if few is None:
+        few = _ours("pipeline.native_args", "p50_us")(results)
+    return ratio(_ours("pipeline.10000_tools", "p50_us")(results), few)
+
+
+def _of_every_call(
+    name: str, choose: Callable[[Iterable[float]], float]
+) -> Callable[[Results], float | None]:
+    """The worst of the call shapes, and nothing when one of them is missing."""
+
+    def worst(results: Results) -> float | None:
+        values = [_ours(metric, name)(results) for metric in _CALLS]
+        known = [value for value in values if value is not None]
+        return choose(known) if len(known) == len(values) else None
+
+    return worst
+
+
+def _schema_tokens(results: Results) -> float | None:
+    return _number(results, "schemas", "hermes", "tokens")
+
+
+def _number(results: object, *path: str) -> float | None:
+    for name in path:
+        if not isinstance(results, Mapping):
+            return None
+        results = results.get(name)
+    return float(results) if isinstance(results, (int, float)) else None
+
+
+TARGETS: tuple[Target, ...] = (
+    Target("`hermes --version`, wall p50", 10, "ms", _start_up("version", "wall_p50_ms")),
+    Target("`hermes --version` over `/bin/true`, wall p50", 3, "×", _version_over_true),
+    Target("`hermes --version`, peak memory", 12, "MB", _start_up("version", "peak_mb")),
+    Target("`hermes tools list`, wall p50", 25, "ms", _start_up("tools_list", "wall_p50_ms")),
+    Target("`hermes tools list`, peak memory", 12, "MB", _start_up("tools_list", "peak_mb")),
+    Target("definitions of all tools, warm, p50", 5, "µs", _ours("definitions.warm", "p50_us")),
+    Target("pipeline overhead of one call, p50, worst shape", 10, "µs", _of_every_call("p50_us", max)),
+    Target(
+        "calls on one core, worst shape", 100_000, "/s", _of_every_call("rate_per_s", min),
+        at_least=True,
+    ),
+    # "As with 100": a tenth is what two equal medians differ by on a shared machine.
+    Target("one call, 10,000 tools over 100, p50", 1.1, "×", _many_over_few_tools),
+    Target(f"schemas of `{TOOLSET}` as sent to a model", 6000, "tokens", _schema_tokens),
+)

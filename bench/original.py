@@ -1,0 +1,208 @@
+"""In-process measurements of the original; runs inside bench/.venv, started by bench/run.py.
+
+Prints one JSON object a line, under the metric names that `bench_engine` uses for
+the same thing. The shapes of tools and arguments are the contract in bench/README.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from harness.stats import percentile
+
+import model_tools
+from tools.registry import registry
+
+Arguments = dict[str, Any]
+
+ECHO = "bench_echo"
+NOOP = "bench_noop"
+RESULT = '{"ok":true}'
+ECHO_SCHEMA: dict[str, Any] = {
+    "name": ECHO,
+    "description": "Measures the cost of a call.",
+    "parameters": {
+        "type": "object",
+        "properties": {
+            "text": {"type": "string"},
+            "count": {"type": "integer"},
+            "flag": {"type": "boolean"},
+            "tags": {"type": "array", "items": {"type": "string"}},
+        },
+        "required": ["text"],
+    },
+}
+NOOP_SCHEMA: dict[str, Any] = {
+    "name": NOOP,
+    "description": "Measures the cost of a call without arguments.",
+    "parameters": {"type": "object", "properties": {}},
+}
+CHUNK = 1000
+MODEL_CHARACTERS_PER_TOKEN = 4
+
+
+def native_args() -> Arguments:
+    return {"text": "hello", "count": 3, "flag": True, "tags": ["a", "b"]}
+
+
+def string_args() -> Arguments:
+    return {"text": "hello", "count": "3", "flag": "true", "tags": '["a","b"]'}
+
+
+def no_args() -> Arguments:
+    return {}
+
+
+def emit(metric: str, **fields: object) -> None:
+    print(json.dumps({"metric": metric, **fields}), flush=True)
+
+
+def emit_times(metric: str, nanoseconds: list[int], rate_per_s: float) -> None:
+    emit(
+        metric,
+        p50_us=percentile(nanoseconds, 50) / 1e3,
+        min_us=min(nanoseconds) / 1e3,
+        p99_us=percentile(nanoseconds, 99) / 1e3,
+        rate_per_s=rate_per_s,
+        n=len(nanoseconds),
+    )
+
+
+def measure_calls(
+    metric: str, action: Callable[[Arguments], object], arguments: Callable[[], Arguments], n: int
+) -> None:
+    """Time `action`, each time on fresh arguments: the original coerces them in place."""
+    clock = time.perf_counter_ns
+    for _ in range(min(n, 200)):
+        action(arguments())
+    samples: list[int] = []
+    for prepared in chunks(arguments, n):
+        for value in prepared:
+            start = clock()
+            action(value)
+            samples.append(clock() - start)
+    # The rate is taken without a clock around each call.
+    busy = 0
+    for prepared in chunks(arguments, n):
+        start = clock()
+        for value in prepared:
+            action(value)
+        busy += clock() - start
+    emit_times(metric, samples, rate_per_s=n / (busy / 1e9))
+
+
+def chunks(arguments: Callable[[], Arguments], n: int) -> Iterable[list[Arguments]]:
+    while n > 0:
+        size = min(n, CHUNK)
+        yield [arguments() for _ in range(size)]
+        n -= size
+
+
+def measure_plain(
+    metric: str, action: Callable[[], object], n: int, before: Callable[[], object] | None = None
+) -> None:
+    """Time `action`; `before` prepares each run and is not measured."""
+    samples: list[int] = []
+    for _ in range(n):
+        if before is not None:
+            before()
+        start = time.perf_counter_ns()
+        action()
+        samples.append(time.perf_counter_ns() - start)
+    emit_times(metric, samples, rate_per_s=n / (sum(samples) / 1e9))
+
+
+def all_definitions() -> list[Arguments]:
+    return model_tools.get_tool_definitions(quiet_mode=True)
+
+
+def call(name: str) -> Callable[[Arguments], str]:
+    handle = model_tools.handle_function_call
+    return lambda arguments: handle(
+        name, arguments, task_id="bench", tool_call_id="call_1", session_id="bench"
+    )
+
+
+def register(name: str, schema: Arguments) -> None:
+    registry.register(
+        name=name,
+        toolset="bench",
+        schema={**schema, "name": name},
+        handler=lambda arguments, **_: RESULT,
+    )
+
+
+def fill_registry(size: int) -> None:
+    for number in range(size - len(registry.get_all_tool_names())):
+        register(f"bench_filler_{size}_{number}", ECHO_SCHEMA)
+
+
+def measure_definitions(quick: bool) -> None:
+    # Nothing was asked for yet in this process, so there is exactly one cold sample.
+    measure_plain("definitions.cold", all_definitions, n=1)
+    measure_plain(
+        "definitions.recompute",
+        all_definitions,
+        n=10 if quick else 60,
+        before=model_tools._clear_tool_defs_cache,
+    )
+    measure_plain("definitions.warm", all_definitions, n=500 if quick else 4000)
+
+
+def measure_schemas() -> None:
+    definitions = model_tools.get_tool_definitions(["hermes-cli"], quiet_mode=True)
+    text = json.dumps(definitions, ensure_ascii=False)
+    emit(
+        "schemas.hermes-cli",
+        tools=len(definitions),
+        bytes=len(text.encode()),
+        tokens=round(len(text) / MODEL_CHARACTERS_PER_TOKEN),
+    )
+
+
+def check_shapes() -> None:
+    """A wrong set-up would be fast too: see that calls do what is being timed."""
+    coerced = model_tools.coerce_tool_args(ECHO, string_args())
+    if coerced != native_args():
+        raise SystemExit(f"coercion of the string arguments gave {coerced}")
+    for name, arguments in ((ECHO, native_args()), (ECHO, string_args()), (NOOP, no_args())):
+        result = call(name)(arguments)
+        if result != RESULT:
+            raise SystemExit(f"{name} answered {result}")
+
+
+def measure_dispatch(quick: bool) -> None:
+    n = 2000 if quick else 10000
+    coerce = model_tools.coerce_tool_args
+    register(ECHO, ECHO_SCHEMA)
+    register(NOOP, NOOP_SCHEMA)
+    check_shapes()
+    request = {"name": ECHO, "arguments": native_args()}
+    measure_calls("json_dumps_reference", lambda _: json.dumps(request), no_args, n)
+    measure_calls("pipeline.no_args", call(NOOP), no_args, n)
+    measure_calls("pipeline.native_args", call(ECHO), native_args, n)
+    measure_calls("pipeline.string_args", call(ECHO), string_args, n)
+    measure_calls("coerce.native", lambda value: coerce(ECHO, value), native_args, n)
+    measure_calls("coerce.strings", lambda value: coerce(ECHO, value), string_args, n)
+    fill_registry(100)
+    measure_calls("pipeline.100_tools", call(ECHO), native_args, n)
+    fill_registry(10_000)
+    measure_calls("pipeline.10000_tools", call(ECHO), native_args, n)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="fewer repetitions")
+    quick = parser.parse_args().quick
+    measure_definitions(quick)
+    measure_schemas()
+    measure_dispatch(quick)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

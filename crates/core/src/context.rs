@@ -1,0 +1,149 @@
+//! What a tool is handed while it runs.
+
+use std::fmt;
+use std::future::Future;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio_util::sync::CancellationToken;
+
+use crate::{Ports, Session, ToolError};
+
+/// Where a call happens: what relative paths are relative to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Workplace {
+    cwd: PathBuf,
+    home: Option<PathBuf>,
+}
+
+impl Workplace {
+    /// A workplace; `cwd` is absolute.
+    pub fn new(cwd: impl Into<PathBuf>, home: Option<PathBuf>) -> Self {
+        Self { cwd: cwd.into(), home }
+    }
+
+    /// The working folder.
+    pub fn cwd(&self) -> &Path {
+        &self.cwd
+    }
+
+    /// The user's home folder.
+    pub fn home(&self) -> Option<&Path> {
+        self.home.as_deref()
+    }
+
+    /// The absolute form of a path as a caller wrote it: `~` expanded, joined
+    /// to the working folder, `.` and `..` folded. Nothing is looked up.
+    pub fn resolve(&self, path: &str) -> PathBuf {
+        let written = match (path.strip_prefix('~'), &self.home) {
+            (Some(""), Some(home)) => home.clone(),
+            (Some(rest), Some(home)) if rest.starts_with('/') => {
+                home.join(rest.trim_start_matches('/'))
+            }
+            _ => PathBuf::from(path),
+        };
+        let mut folded = PathBuf::new();
+        for part in self.cwd.join(written).components() {
+            match part {
+                Component::ParentDir => {
+                    folded.pop();
+                }
+                Component::CurDir => {}
+                other => folded.push(other),
+            }
+        }
+        folded
+    }
+}
+
+/// A sign of life from a tool that takes its time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Progress {
+    /// From 0 to 1, if known.
+    pub fraction: Option<f64>,
+    /// What it is doing.
+    pub message: String,
+}
+
+/// Somebody who wants to see progress.
+pub trait ProgressSink: Send + Sync {
+    /// Called from any thread, as often as the tool likes.
+    fn report(&self, tool: &str, progress: &Progress);
+}
+
+/// Everything that a running call may use.
+#[derive(Clone)]
+pub struct ToolContext {
+    /// The id of this call.
+    pub call_id: Arc<str>,
+    /// The canonical name of the tool.
+    pub tool: Arc<str>,
+    /// The task on whose behalf it runs; a sub-agent has its own.
+    pub task_id: Arc<str>,
+    /// The session's documents.
+    pub session: Session,
+    /// Where it happens.
+    pub workplace: Arc<Workplace>,
+    /// Becomes set when the call must stop.
+    pub cancel: CancellationToken,
+    /// When its time is up.
+    pub deadline: Option<Instant>,
+    /// What else it may reach.
+    pub ports: Arc<Ports>,
+    /// Who wants to see progress.
+    pub progress: Option<Arc<dyn ProgressSink>>,
+}
+
+impl ToolContext {
+    /// A context for the working folder `cwd` and nothing else, for tests and
+    /// for programs that call a tool by hand.
+    pub fn bare(cwd: impl Into<PathBuf>) -> Self {
+        Self {
+            call_id: "call".into(),
+            tool: "tool".into(),
+            task_id: "default".into(),
+            session: Session::in_memory(),
+            workplace: Arc::new(Workplace::new(cwd, None)),
+            cancel: CancellationToken::new(),
+            deadline: None,
+            ports: Arc::new(Ports::new()),
+            progress: None,
+        }
+    }
+
+    /// Shows progress to whoever wants to see it.
+    pub fn report(&self, fraction: Option<f64>, message: impl Into<String>) {
+        if let Some(sink) = &self.progress {
+            sink.report(&self.tool, &Progress { fraction, message: message.into() });
+        }
+    }
+
+    /// How much time is left.
+    pub fn remaining(&self) -> Option<Duration> {
+        self.deadline.map(|at| at.saturating_duration_since(Instant::now()))
+    }
+
+    /// An error if the call must stop; for loops that do not await.
+    pub fn check(&self) -> Result<(), ToolError> {
+        if self.cancel.is_cancelled() { Err(ToolError::cancelled()) } else { Ok(()) }
+    }
+
+    /// Waits for `work`, or for the call to be cancelled.
+    pub async fn race<T>(&self, work: impl Future<Output = T>) -> Result<T, ToolError> {
+        self.cancel.run_until_cancelled(work).await.ok_or_else(ToolError::cancelled)
+    }
+}
+
+impl fmt::Debug for ToolContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ToolContext")
+            .field("call_id", &self.call_id)
+            .field("tool", &self.tool)
+            .field("task_id", &self.task_id)
+            .field("session", &self.session)
+            .field("workplace", &self.workplace)
+            .field("deadline", &self.deadline)
+            .finish_non_exhaustive()
+    }
+}

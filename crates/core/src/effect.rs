@@ -1,0 +1,213 @@
+//! What a call is going to do, said before it does it. Permission rules match
+//! on effects, and calls of one batch run side by side only where their
+//! effects cannot meet.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+/// `family:verb`, the unit in which permission is given.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(transparent)]
+pub struct Scope(Cow<'static, str>);
+
+macro_rules! scopes {
+    ($( $konst:ident = $name:literal; )+) => {
+        #[allow(missing_docs)]
+        impl Scope {
+            $( pub const $konst: Scope = Scope(Cow::Borrowed($name)); )+
+            /// Every scope that built-in tools use.
+            pub const ALL: &'static [Scope] = &[ $( Scope::$konst, )+ ];
+        }
+    };
+}
+
+scopes! {
+    FILE_READ = "file:read";
+    FILE_WRITE = "file:write";
+    FILE_DELETE = "file:delete";
+    TERMINAL_EXECUTE = "terminal:execute";
+    CODE_EXECUTE = "code:execute";
+    PROCESS_MANAGE = "process:manage";
+    SYSTEM_READ = "system:read";
+    ENV_READ = "env:read";
+    ENV_WRITE = "env:write";
+    NETWORK_SEARCH = "network:search";
+    NETWORK_FETCH = "network:fetch";
+    NETWORK_SEND = "network:send";
+    BROWSER_CONTROL = "browser:control";
+    GIT_READ = "git:read";
+    GIT_WRITE = "git:write";
+    DOCKER_READ = "docker:read";
+    DOCKER_RUN = "docker:run";
+    DATABASE_READ = "database:read";
+    DATABASE_WRITE = "database:write";
+    CLOUD_READ = "cloud:read";
+    CLOUD_WRITE = "cloud:write";
+    EMAIL_SEND = "email:send";
+    CALENDAR_READ = "calendar:read";
+    CALENDAR_WRITE = "calendar:write";
+    MESSAGE_SEND = "message:send";
+    PLAN_WRITE = "plan:write";
+    MEMORY_READ = "memory:read";
+    MEMORY_WRITE = "memory:write";
+    SKILL_READ = "skill:read";
+    SKILL_WRITE = "skill:write";
+    SCHEDULE_READ = "schedule:read";
+    SCHEDULE_WRITE = "schedule:write";
+    AGENT_DELEGATE = "agent:delegate";
+    SECRET_USE = "secret:use";
+}
+
+impl Scope {
+    /// A scope that is not in the table, such as `mcp:github`.
+    pub fn named(name: impl Into<String>) -> Self {
+        Self(Cow::Owned(name.into()))
+    }
+
+    /// The whole name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The part before the colon.
+    pub fn family(&self) -> &str {
+        self.0.split_once(':').map_or(&*self.0, |(family, _)| family)
+    }
+
+    /// The part after the colon.
+    pub fn verb(&self) -> &str {
+        self.0.split_once(':').map_or("", |(_, verb)| verb)
+    }
+
+    /// Whether two calls with this effect may touch the same thing at once.
+    pub fn access(&self) -> Access {
+        match self.verb() {
+            "read" | "search" | "fetch" => Access::Shared,
+            _ => Access::Exclusive,
+        }
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Whether an effect leaves its resource as it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Any number at a time.
+    Shared,
+    /// Nothing else on the same resource meanwhile.
+    Exclusive,
+}
+
+/// What an effect acts on.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Resource {
+    /// Nothing in particular: the whole family.
+    Any,
+    /// A file or folder. Absolute; a folder stands for all that is below it.
+    Path(PathBuf),
+    /// A shell command.
+    Command(String),
+    /// A host name or address.
+    Host(String),
+    /// Anything else with a name: a table, a bucket, a server, a list.
+    Name(String),
+}
+
+impl Resource {
+    /// Whether two resources of one family can be the same thing.
+    pub fn overlaps(&self, other: &Resource) -> bool {
+        match (self, other) {
+            (Resource::Any, _) | (_, Resource::Any) => true,
+            (Resource::Path(a), Resource::Path(b)) => a.starts_with(b) || b.starts_with(a),
+            (a, b) => a == b,
+        }
+    }
+
+    /// The path, if it is one.
+    pub fn as_path(&self) -> Option<&Path> {
+        match self {
+            Resource::Path(path) => Some(path),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Resource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Resource::Any => f.write_str("*"),
+            Resource::Path(path) => write!(f, "{}", path.display()),
+            Resource::Command(text) | Resource::Host(text) | Resource::Name(text) => f.write_str(text),
+        }
+    }
+}
+
+impl Serialize for Resource {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// One thing that a call does to one resource.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+pub struct Effect {
+    /// What kind of doing.
+    pub scope: Scope,
+    /// To what.
+    pub resource: Resource,
+}
+
+impl Effect {
+    /// An effect on a whole family.
+    pub fn any(scope: Scope) -> Self {
+        Self { scope, resource: Resource::Any }
+    }
+
+    /// An effect on a path, which must be absolute.
+    pub fn path(scope: Scope, path: impl Into<PathBuf>) -> Self {
+        Self { scope, resource: Resource::Path(path.into()) }
+    }
+
+    /// An effect on something that has a name.
+    pub fn name(scope: Scope, name: impl Into<String>) -> Self {
+        Self { scope, resource: Resource::Name(name.into()) }
+    }
+
+    /// Whether the two must not happen at the same time. A write conflicts
+    /// with anything that touches the same thing; reads never conflict.
+    pub fn conflicts(&self, other: &Effect) -> bool {
+        if self.reaches_anything() || other.reaches_anything() {
+            return true;
+        }
+        let exclusive =
+            self.scope.access() == Access::Exclusive || other.scope.access() == Access::Exclusive;
+        exclusive
+            && self.scope.family() == other.scope.family()
+            && self.resource.overlaps(&other.resource)
+    }
+
+    /// A shell command or a script may touch any file, process or peer.
+    fn reaches_anything(&self) -> bool {
+        matches!(self.scope.as_str(), "terminal:execute" | "code:execute")
+    }
+}
+
+impl fmt::Display for Effect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.scope, self.resource)
+    }
+}

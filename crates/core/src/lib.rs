@@ -1,0 +1,34 @@
+//! The contracts of hermes: what a tool is, what a call and its result are,
+//! what a call may do, and what a tool is handed while it runs.
+//!
+//! Tool authors compile against this crate and nothing else. A tool is a type
+//! that implements [`Tool`]; the engine sees it through [`DynTool`], to which
+//! it is erased exactly once, when it is registered.
+
+mod approval;
+mod availability;
+mod call;
+mod context;
+mod effect;
+mod error;
+mod output;
+mod ports;
+mod session;
+mod spec;
+mod tool;
+
+pub use approval::{ApprovalRequest, Approver, Decision, Policy, Proposal, Verdict};
+pub use availability::Availability;
+pub use call::{Arguments, Disposition, Status, ToolCall, ToolResult};
+pub use context::{Progress, ProgressSink, ToolContext, Workplace};
+pub use effect::{Access, Effect, Resource, Scope};
+pub use error::{ErrorKind, ToolError};
+pub use output::{Attachment, ToolOutput, tool_error, tool_result};
+pub use ports::Ports;
+pub use session::{MemorySessions, Session, SessionError, SessionStore, Variables};
+pub use spec::{Alias, Annotations, Example, ResultLimit, ToolSpec};
+pub use tool::{BoundCall, BoxFuture, DynTool, SchemaOverride, Tool, erase};
+
+// What a tool author needs besides, so that one dependency is enough.
+pub use schemars::JsonSchema;
+pub use tokio_util::sync::CancellationToken;

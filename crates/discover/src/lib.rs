@@ -1,0 +1,104 @@
+//! Build-script helper: a file in a family's `src/tools` folder is a tool.
+//!
+//! A family crate's build script calls [`write_table`], and its `lib.rs`
+//! includes what that wrote. There is no list to edit: each file or folder
+//! below `src/tools` that says `impl Tool for NAME` becomes a module, and
+//! `NAME::default()` a row of the table.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::{env, fs, io};
+
+/// Scans `src/tools` of the crate being built and writes `$OUT_DIR/tools.rs`:
+/// a module per file, and `pub fn tools()` that makes them all.
+///
+/// Panics with the file's name when something is not as it must be, which is
+/// how a build script reports to the person who runs cargo.
+pub fn write_table() {
+    let root = PathBuf::from(required("CARGO_MANIFEST_DIR"));
+    let folder = root.join("src/tools");
+    println(&format!("cargo:rerun-if-changed={}", folder.display()));
+    let table = match modules(&folder) {
+        Ok(modules) => render(&modules),
+        Err(error) => panic!("{}: {error}", folder.display()),
+    };
+    let out = PathBuf::from(required("OUT_DIR")).join("tools.rs");
+    if let Err(error) = fs::write(&out, table) {
+        panic!("{}: {error}", out.display());
+    }
+}
+
+/// One module of `src/tools` and the tools that it implements.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Module {
+    /// The module's name.
+    pub name: String,
+    /// Its file.
+    pub path: PathBuf,
+    /// The types that implement `Tool`.
+    pub types: Vec<String>,
+}
+
+/// The modules of a `src/tools` folder, by name.
+pub fn modules(folder: &Path) -> io::Result<Vec<Module>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?.path();
+        let Some(stem) = entry.file_stem().and_then(|s| s.to_str()) else { continue };
+        let path = if entry.is_dir() { entry.join("mod.rs") } else { entry.clone() };
+        let is_rust = path.extension().is_some_and(|e| e == "rs");
+        if !is_rust || stem.ends_with("_tests") || stem.starts_with('.') {
+            continue;
+        }
+        let text = fs::read_to_string(&path)?;
+        let types = implementors(&text);
+        if types.is_empty() {
+            return Err(io::Error::other(format!(
+                "{} holds no `impl Tool for NAME`; code that tools share belongs in src/",
+                path.display()
+            )));
+        }
+        found.push(Module { name: stem.to_owned(), path, types });
+    }
+    found.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(found)
+}
+
+/// The types for which `text` says `impl Tool for`.
+fn implementors(text: &str) -> Vec<String> {
+    text.lines()
+        .filter_map(|line| {
+            let rest = line.strip_prefix("impl Tool for ").or_else(|| line.strip_prefix("impl hermes_core::Tool for "))?;
+            let name = rest.split(|c: char| !c.is_alphanumeric() && c != '_').next()?;
+            (!name.is_empty()).then(|| name.to_owned())
+        })
+        .collect()
+}
+
+fn render(modules: &[Module]) -> String {
+    let mut text = String::from("// Written by the build script from the files in src/tools.\n\n");
+    for module in modules {
+        let _ = writeln!(text, "#[path = {:?}]\nmod {};", module.path, module.name);
+    }
+    text.push_str("\n/// Every tool of this family, in the order of their files.\n");
+    text.push_str("pub fn tools() -> Vec<std::sync::Arc<dyn hermes_core::DynTool>> {\n    vec![\n");
+    for module in modules {
+        for name in &module.types {
+            let _ = writeln!(text, "        hermes_core::erase({}::{name}::default()),", module.name);
+        }
+    }
+    text.push_str("    ]\n}\n");
+    text
+}
+
+fn required(variable: &str) -> String {
+    match env::var(variable) {
+        Ok(value) => value,
+        Err(_) => panic!("{variable} is not set: this runs inside a build script"),
+    }
+}
+
+#[allow(clippy::print_stdout, reason = "a build script talks to cargo over its standard output")]
+fn println(line: &str) {
+    println!("{line}");
+}

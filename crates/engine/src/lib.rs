@@ -1,0 +1,1 @@
+//! Registry, toolsets, the call pipeline, batches, limits and tool search.

@@ -1,0 +1,1 @@
+//! The library facade: everything that an embedding program needs.

@@ -1,0 +1,1 @@
+//! JSON Schema at work: repair argument text, coerce, validate, translate to provider dialects.

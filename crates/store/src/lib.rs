@@ -1,0 +1,1 @@
+//! State on disk: atomic files, locks, session documents.

@@ -1,0 +1,1 @@
+//! Contract tests and fixtures for tools and engines; for tests only.

@@ -1,0 +1,6 @@
+//! Tools for the agent itself: planning.
+
+mod tools {
+    include!(concat!(env!("OUT_DIR"), "/tools.rs"));
+}
+pub use tools::tools;

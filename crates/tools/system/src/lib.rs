@@ -1,0 +1,1 @@
+//! Tools for the machine: environment, information, waiting.
