@@ -13,10 +13,10 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from harness.stats import percentile
-
 import model_tools
 from tools.registry import registry
+
+from harness.stats import percentile
 
 Arguments = dict[str, Any]
 

@@ -45,15 +45,23 @@ def start_up_cases(true: str, hermes: Path, venv: Path | None) -> list[StartUp]:
     cases = [
         StartUp("true", "`/bin/true`", Side.REFERENCE, (true,)),
         StartUp(
-            "version", "`hermes --version`", Side.HERMES, (ours, "--version"),
+            "version",
+            "`hermes --version`",
+            Side.HERMES,
+            (ours, "--version"),
             rival="original.version",
         ),
         StartUp(
-            "tools_list", "`hermes tools list`", Side.HERMES, (ours, "tools", "list"),
+            "tools_list",
+            "`hermes tools list`",
+            Side.HERMES,
+            (ours, "tools", "list"),
             rival="original.tools_list",
         ),
         StartUp(
-            "tools_list_json", "`hermes tools list --json`", Side.HERMES,
+            "tools_list_json",
+            "`hermes tools list --json`",
+            Side.HERMES,
             (ours, "tools", "list", "--json"),
             rival="original.definitions",
         ),
@@ -63,16 +71,25 @@ def start_up_cases(true: str, hermes: Path, venv: Path | None) -> list[StartUp]:
         cases += [
             StartUp("python", "`python -c pass`", Side.REFERENCE, (python, "-c", "pass")),
             StartUp(
-                "original.version", "`hermes --version`", Side.ORIGINAL, (theirs, "--version"),
+                "original.version",
+                "`hermes --version`",
+                Side.ORIGINAL,
+                (theirs, "--version"),
                 slow=True,
             ),
             StartUp(
-                "original.tools_list", "`hermes tools list` (its toolsets)", Side.ORIGINAL,
-                (theirs, "tools", "list"), slow=True,
+                "original.tools_list",
+                "`hermes tools list` (its toolsets)",
+                Side.ORIGINAL,
+                (theirs, "tools", "list"),
+                slow=True,
             ),
             StartUp(
-                "original.definitions", "`import model_tools` and `get_tool_definitions()`",
-                Side.ORIGINAL, (python, "-c", _DEFINITIONS), slow=True,
+                "original.definitions",
+                "`import model_tools` and `get_tool_definitions()`",
+                Side.ORIGINAL,
+                (python, "-c", _DEFINITIONS),
+                slow=True,
             ),
         ]
     return cases
@@ -83,7 +100,8 @@ IN_PROCESS: tuple[InProcess, ...] = (
     InProcess("definitions, first time in a process", "definitions.cold", "definitions.cold"),
     InProcess(
         "the same, against its recomputation with availability checks cached",
-        "definitions.cold", "definitions.recompute",
+        "definitions.cold",
+        "definitions.recompute",
     ),
     InProcess("one call, no arguments", "pipeline.no_args", "pipeline.no_args"),
     InProcess("one call, native arguments", "pipeline.native_args", "pipeline.native_args"),

@@ -7,6 +7,7 @@ import resource
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from harness.stats import median
 
@@ -20,7 +21,7 @@ _COMBINE: dict[str, Callable[[list[float]], float]] = {
     "n": sum,
 }
 
-Metrics = dict[str, dict[str, object]]
+Metrics = dict[str, dict[str, Any]]
 
 
 @dataclass
@@ -32,7 +33,8 @@ class Program:
     environment: Mapping[str, str]
     cpu_s: float = 0.0
     failure: str | None = None
-    lines: dict[str, list[dict[str, object]]] = field(default_factory=dict)
+    detail: str = ""
+    lines: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
 
     def run_once(self) -> None:
         if self.failure is not None:
@@ -51,11 +53,12 @@ class Program:
             )
         except subprocess.TimeoutExpired:
             self.failure = f"no end after {_TIMEOUT_S} s"
+            self.detail = "stopped"
             return
         self.cpu_s += _children_cpu_s() - before
         if done.returncode != 0:
-            last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-            self.failure = f"exit code {done.returncode}: {last}"
+            self.failure = f"exit code {done.returncode}"
+            self.detail = (done.stderr.strip().splitlines() or ["no message"])[-1]
             return
         for line in done.stdout.splitlines():
             self._accept(line)
@@ -72,9 +75,7 @@ class Program:
         return {metric: _combined(entries) for metric, entries in self.lines.items()}
 
 
-def measure(
-    programs: Sequence[Program], rounds: int, progress: Callable[[str], None]
-) -> dict[str, Metrics]:
+def measure(programs: Sequence[Program], rounds: int, progress: Callable[[str], None]) -> None:
     """Alternate the programs, so that both sides see the same weather."""
     for number in range(rounds):
         progress(f"in process, round {number + 1} of {rounds}")
@@ -82,12 +83,11 @@ def measure(
             program.run_once()
     for program in programs:
         if program.failure is not None:
-            progress(f"{program.name}: {program.failure}")
-    return {program.name: program.metrics() for program in programs}
+            progress(f"{program.name}: {program.failure}: {program.detail}")
 
 
-def _combined(entries: list[dict[str, object]]) -> dict[str, object]:
-    combined: dict[str, object] = {}
+def _combined(entries: list[dict[str, Any]]) -> dict[str, Any]:
+    combined: dict[str, Any] = {}
     for entry in entries:
         combined.update(entry)
     combined.pop("metric", None)

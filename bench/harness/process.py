@@ -19,7 +19,14 @@ _TRIAL_TIMEOUT_S = 120
 
 
 class CommandFailed(Exception):
-    """A measured command did not succeed, so its time means nothing."""
+    """A measured command did not succeed, so its time means nothing.
+
+    `reason` goes into the results; `detail` may quote the command and is only shown.
+    """
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        super().__init__(f"{reason}: {detail}" if detail else reason)
+        self.reason = reason
 
 
 @dataclass(frozen=True)
@@ -44,10 +51,10 @@ def try_out(command: Sequence[str], environment: Mapping[str, str]) -> str:
     except subprocess.TimeoutExpired:
         raise CommandFailed(f"no end after {_TRIAL_TIMEOUT_S} s") from None
     except OSError as error:
-        raise CommandFailed(f"cannot be started: {error.strerror}") from None
+        raise CommandFailed("cannot be started", error.strerror or "") from None
     if done.returncode != 0:
         lines = done.stderr.strip().splitlines()
-        raise CommandFailed(f"exit code {done.returncode}" + (f": {lines[-1]}" if lines else ""))
+        raise CommandFailed(f"exit code {done.returncode}", lines[-1] if lines else "")
     return done.stdout
 
 
@@ -57,7 +64,7 @@ def time_once(command: Sequence[str], environment: Mapping[str, str]) -> Run:
     posix_spawn, because a fork of this interpreter costs more than /bin/true does.
     """
     start = time.perf_counter()
-    pid = os.posix_spawn(command[0], command, environment, file_actions=_DEV_NULL_STREAMS)
+    pid = os.posix_spawn(command[0], [*command], environment, file_actions=_DEV_NULL_STREAMS)
     _, status, usage = os.wait4(pid, 0)
     wall = time.perf_counter() - start
     code = os.waitstatus_to_exitcode(status)
@@ -93,6 +100,6 @@ def peak_bytes(command: Sequence[str], environment: Mapping[str, str]) -> int | 
 
 def _adopt_orphans() -> bool:
     try:
-        return ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
+        return bool(ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
     except (OSError, AttributeError):
         return False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from harness.process import CommandFailed, try_out
 
@@ -13,9 +14,7 @@ _TOKEN_FIELDS = ("tokens_sent", "sent_tokens", "tokens", "total_tokens", "tokens
 _FLAGS = (("--toolset",), ("--toolsets",), ())
 
 
-def cost_of(
-    toolset: str, hermes: Path, environment: Mapping[str, str]
-) -> dict[str, object] | None:
+def cost_of(toolset: str, hermes: Path, environment: Mapping[str, str]) -> dict[str, Any] | None:
     """The toolset's entry with its `tokens`, or None when the command does not tell."""
     for flag in _FLAGS:
         selection = [*flag, toolset] if flag else []
@@ -27,12 +26,11 @@ def cost_of(
         for entry in _entries(document, toolset):
             tokens = _tokens(entry)
             if tokens is not None:
-                sizes = {name: entry[name] for name in ("tools", "bytes") if _is_count(entry.get(name))}
-                return {**sizes, "tokens": tokens}
+                return {**_sizes(entry), "tokens": tokens}
     return None
 
 
-def _entries(value: object, toolset: str) -> Iterator[dict[str, object]]:
+def _entries(value: object, toolset: str) -> Iterator[dict[str, Any]]:
     """Objects that speak for the toolset as a whole, which the rows under `tools` do not."""
     pending = [value]
     while pending:
@@ -50,13 +48,17 @@ def _entries(value: object, toolset: str) -> Iterator[dict[str, object]]:
             pending.extend(part for name, part in current.items() if name != "tools")
 
 
-def _tokens(entry: Mapping[str, object]) -> int | None:
+def _tokens(entry: Mapping[str, Any]) -> int | None:
     nested = entry.get("cost")
     for source in (entry, nested if isinstance(nested, dict) else {}):
         for name in _TOKEN_FIELDS:
             if _is_count(source.get(name)):
                 return int(source[name])
     return None
+
+
+def _sizes(entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: entry[name] for name in ("tools", "bytes") if _is_count(entry.get(name))}
 
 
 def _is_count(value: object) -> bool:

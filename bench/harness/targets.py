@@ -92,9 +92,14 @@ TARGETS: tuple[Target, ...] = (
     Target("`hermes tools list`, wall p50", 25, "ms", _start_up("tools_list", "wall_p50_ms")),
     Target("`hermes tools list`, peak memory", 12, "MB", _start_up("tools_list", "peak_mb")),
     Target("definitions of all tools, warm, p50", 5, "µs", _ours("definitions.warm", "p50_us")),
-    Target("pipeline overhead of one call, p50, worst shape", 10, "µs", _of_every_call("p50_us", max)),
     Target(
-        "calls on one core, worst shape", 100_000, "/s", _of_every_call("rate_per_s", min),
+        "pipeline overhead of one call, p50, worst shape", 10, "µs", _of_every_call("p50_us", max)
+    ),
+    Target(
+        "calls on one core, worst shape",
+        100_000,
+        "/s",
+        _of_every_call("rate_per_s", min),
         at_least=True,
     ),
     # "As with 100": a tenth is what two equal medians differ by on a shared machine.

@@ -1,1 +1,71 @@
-fn main() {}
+//! The `hermes` command.
+
+mod app;
+mod args;
+mod commands;
+mod failure;
+mod progress;
+mod table;
+mod terminal;
+mod tokens;
+mod values;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use crate::app::App;
+use crate::args::{Cli, Command};
+use crate::failure::{Exit, Outcome};
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
+    let app = App::new(&cli.global);
+    let outcome = run(&app, cli.command);
+    let exit = outcome.unwrap_or_else(|failure| {
+        if app.json {
+            // Programs look for the answer where the answer would have been.
+            let _ = app.terminal.line(&failure.to_json());
+        } else {
+            app.terminal.error(&failure.message, failure.hint.as_deref());
+        }
+        failure.exit
+    });
+    ExitCode::from(exit.code())
+}
+
+fn run(app: &App, command: Command) -> Outcome {
+    match command {
+        Command::Call(args) => commands::call::run(app, &args),
+        Command::Exec(args) => commands::exec::run(app, &args),
+        Command::Tools(args) => commands::tools::run(app, args),
+        Command::Toolsets(args) => commands::toolsets::run(app, args),
+        Command::Config(args) => commands::config::run(app, args),
+        Command::Doctor => commands::doctor::run(app),
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            let mut command = <Cli as clap::CommandFactory>::command();
+            clap_complete::generate(shell, &mut command, "hermes", &mut script);
+            app.terminal.line(String::from_utf8_lossy(&script).trim_end())?;
+            Ok(Exit::Ok)
+        }
+    }
+}
+
+/// Help and version are answers; anything else is a mistake of the caller.
+fn usage(error: &clap::Error) -> ExitCode {
+    use clap::error::ErrorKind as Kind;
+    let wants_json = std::env::args_os().any(|arg| arg == "--json");
+    let is_answer = matches!(error.kind(), Kind::DisplayHelp | Kind::DisplayVersion);
+    if wants_json && !is_answer {
+        let failure = failure::Failure::usage(error.to_string().trim_end().to_owned())
+            .hint("See `hermes --help`.");
+        let _ = terminal::Terminal::new(false).line(&failure.to_json());
+        return ExitCode::from(Exit::Usage.code());
+    }
+    let _ = error.print();
+    ExitCode::from(if is_answer { 0 } else { Exit::Usage.code() })
+}

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
-use crate::{Ports, Session, ToolError};
+use crate::{Host, Ports, Session, ToolError};
 
 /// Where a call happens: what relative paths are relative to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,6 +93,8 @@ pub struct ToolContext {
     pub ports: Arc<Ports>,
     /// Who wants to see progress.
     pub progress: Option<Arc<dyn ProgressSink>>,
+    /// The engine that runs it.
+    pub host: Option<Arc<dyn Host>>,
 }
 
 impl ToolContext {
@@ -109,6 +111,7 @@ impl ToolContext {
             deadline: None,
             ports: Arc::new(Ports::new()),
             progress: None,
+            host: None,
         }
     }
 

@@ -50,6 +50,7 @@ scopes! {
     CALENDAR_READ = "calendar:read";
     CALENDAR_WRITE = "calendar:write";
     MESSAGE_SEND = "message:send";
+    PLAN_READ = "plan:read";
     PLAN_WRITE = "plan:write";
     MEMORY_READ = "memory:read";
     MEMORY_WRITE = "memory:write";
@@ -151,7 +152,9 @@ impl fmt::Display for Resource {
         match self {
             Resource::Any => f.write_str("*"),
             Resource::Path(path) => write!(f, "{}", path.display()),
-            Resource::Command(text) | Resource::Host(text) | Resource::Name(text) => f.write_str(text),
+            Resource::Command(text) | Resource::Host(text) | Resource::Name(text) => {
+                f.write_str(text)
+            }
         }
     }
 }

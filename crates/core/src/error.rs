@@ -93,6 +93,12 @@ impl fmt::Display for ErrorKind {
 /// whatever else a program may want to read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolError {
+    // Behind a pointer, so that a `Result` of the common case stays small.
+    report: Box<Report>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct Report {
     kind: ErrorKind,
     message: String,
     hint: Option<String>,
@@ -102,7 +108,8 @@ pub struct ToolError {
 impl ToolError {
     /// An error of this kind. The message names the cause.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), hint: None, details: Map::new() }
+        let report = Report { kind, message: message.into(), hint: None, details: Map::new() };
+        Self { report: Box::new(report) }
     }
 
     /// The arguments are wrong.
@@ -162,53 +169,53 @@ impl ToolError {
     /// Adds the next step, in words for whoever reads the error.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
+        self.report.hint = Some(hint.into());
         self
     }
 
     /// Adds a field for programs. `error`, `kind` and `hint` cannot be replaced.
     #[must_use]
     pub fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
-        self.details.insert(key.to_owned(), value.into());
+        self.report.details.insert(key.to_owned(), value.into());
         self
     }
 
     /// The kind.
     pub fn kind(&self) -> ErrorKind {
-        self.kind
+        self.report.kind
     }
 
     /// The cause.
     pub fn message(&self) -> &str {
-        &self.message
+        &self.report.message
     }
 
     /// The next step: the error's own, or its kind's.
     pub fn hint(&self) -> &str {
-        self.hint.as_deref().unwrap_or_else(|| self.kind.advice())
+        self.report.hint.as_deref().unwrap_or_else(|| self.report.kind.advice())
     }
 
     /// The extra fields.
     pub fn details(&self) -> &Map<String, Value> {
-        &self.details
+        &self.report.details
     }
 
     /// The same error with its texts passed through `change`; used to strip
     /// what must not reach a model.
     #[must_use]
     pub fn map_text(mut self, change: impl Fn(&str) -> String) -> Self {
-        self.message = change(&self.message);
-        self.hint = self.hint.as_deref().map(&change);
+        self.report.message = change(&self.report.message);
+        self.report.hint = self.report.hint.as_deref().map(&change);
         self
     }
 
     /// The JSON object that a model and a script see.
     pub fn to_value(&self) -> Value {
         let mut object = Map::new();
-        object.insert("error".into(), self.message.clone().into());
-        object.insert("kind".into(), self.kind.name().into());
+        object.insert("error".into(), self.report.message.clone().into());
+        object.insert("kind".into(), self.report.kind.name().into());
         object.insert("hint".into(), self.hint().into());
-        for (key, value) in &self.details {
+        for (key, value) in &self.report.details {
             object.entry(key.clone()).or_insert_with(|| value.clone());
         }
         Value::Object(object)
@@ -222,7 +229,7 @@ impl ToolError {
 
 impl fmt::Display for ToolError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
+        f.write_str(&self.report.message)
     }
 }
 

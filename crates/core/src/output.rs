@@ -30,8 +30,9 @@ impl ToolOutput {
     /// Serialises `value`. Fails only for types that JSON cannot hold, such as
     /// maps whose keys are not strings.
     pub fn json(value: &impl Serialize) -> Result<Self, ToolError> {
-        let content = serde_json::to_string(value)
-            .map_err(|e| ToolError::internal(format!("The result cannot be written as JSON: {e}")))?;
+        let content = serde_json::to_string(value).map_err(|e| {
+            ToolError::internal(format!("The result cannot be written as JSON: {e}"))
+        })?;
         Ok(Self { content, trusted: true, attachments: Vec::new() })
     }
 

@@ -122,8 +122,9 @@ impl Session {
             if let Some(change) = change.take() {
                 answer = Some(change(&mut document));
             }
-            serde_json::to_value(&document)
-                .map_err(|e| SessionError(format!("Session document '{key}' cannot be written: {e}")))
+            serde_json::to_value(&document).map_err(|e| {
+                SessionError(format!("Session document '{key}' cannot be written: {e}"))
+            })
         })?;
         answer.ok_or_else(|| SessionError(format!("Session document '{key}' was not changed")))
     }

@@ -6,11 +6,13 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize as _, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{Attachment, Availability, Effect, ToolContext, ToolError, ToolOutput, ToolSpec, Workplace};
+use crate::{
+    Attachment, Availability, Effect, ToolContext, ToolError, ToolOutput, ToolSpec, Workplace,
+};
 
 /// A future behind a pointer.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -84,7 +86,7 @@ pub trait DynTool: Send + Sync {
     fn parameters(&self) -> Value;
 
     /// Reads the arguments, once.
-    fn bind(self: Arc<Self>, arguments: Value) -> Result<Box<dyn BoundCall>, ToolError>;
+    fn bind(self: Arc<Self>, arguments: &Value) -> Result<Box<dyn BoundCall>, ToolError>;
 
     /// See [`Tool::check`].
     fn check(&self) -> BoxFuture<'_, Availability>;
@@ -137,8 +139,8 @@ impl<T: Tool> DynTool for Erased<T> {
         settings.into_generator().into_root_schema_for::<T::Args>().to_value()
     }
 
-    fn bind(self: Arc<Self>, arguments: Value) -> Result<Box<dyn BoundCall>, ToolError> {
-        let args = serde_json::from_value(arguments)
+    fn bind(self: Arc<Self>, arguments: &Value) -> Result<Box<dyn BoundCall>, ToolError> {
+        let args = T::Args::deserialize(arguments)
             .map_err(|e| ToolError::invalid(format!("The arguments cannot be read: {e}")))?;
         Ok(Box::new(Bound { tool: Arc::clone(&self.tool), args }))
     }

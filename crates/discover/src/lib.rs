@@ -81,6 +81,7 @@ fn render(modules: &[Module]) -> String {
         let _ = writeln!(text, "#[path = {:?}]\nmod {};", module.path, module.name);
     }
     text.push_str("\n/// Every tool of this family, in the order of their files.\n");
+    text.push_str("#[allow(clippy::default_constructed_unit_structs)]\n");
     text.push_str("pub fn tools() -> Vec<std::sync::Arc<dyn hermes_core::DynTool>> {\n    vec![\n");
     for module in modules {
         for name in &module.types {

@@ -1,1 +1,41 @@
-//! Registry, toolsets, the call pipeline, batches, limits and tool search.
+//! The engine of hermes: which tools there are, how a call reaches one, and
+//! what is done before, around and after it.
+//!
+//! ```text
+//! Engine ── Registry ─ Snapshot ─ Entry        who can be called
+//!    │  └─ Toolsets, Definitions, Index        what a model is told
+//!    └─ dispatch ─ Flight ─ pipeline stages    the way of a call
+//! ```
+
+mod availability;
+mod batch;
+mod bridge;
+mod caller;
+mod definitions;
+pub mod distributions;
+mod engine;
+mod entry;
+mod guard;
+mod hooks;
+mod host;
+pub mod names;
+mod pipeline;
+mod record;
+mod registry;
+mod sanitize;
+mod search;
+mod spill;
+pub mod toolsets;
+
+pub use availability::{Checks, GRACE, Lookup, PATIENCE, TTL};
+pub use caller::Caller;
+pub use definitions::{Deferral, DeferMode, Definitions, ToolScope};
+pub use engine::{AllowAll, DEFAULT_TIMEOUT, Engine, EngineBuilder};
+pub use entry::Entry;
+pub use guard::{Counts, GuardSettings};
+pub use hooks::{CallView, Hook, Hooks, PreCall, ResultView};
+pub use record::{AuditLog, Record, Recorder, status_name};
+pub use registry::{BRIDGE, Edit, Owner, RESERVED, Registry, RegistryError, Snapshot, is_callable};
+pub use sanitize::{sanitize_error, strip_framing};
+pub use search::Index;
+pub use spill::{Limits, Spill};

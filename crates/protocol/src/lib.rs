@@ -1,1 +1,31 @@
-//! The wire dialects in which models and programs ask for tool calls and read the answers.
+//! The wire dialects in which models and programs ask for tool calls and read
+//! the answers.
+//!
+//! [`parse`] reads a request in any dialect, [`render`] answers it in the same
+//! one, and [`Framer`] cuts a stream of lines into requests, so that one loop
+//! serves a pretty-printed file, JSON lines and a model's raw reply.
+//!
+//! Reading is lenient for each call and strict for the document: a call
+//! without a name, with arguments of the wrong type or with an argument that
+//! nests too deep still becomes a call, so that it gets its own answer; a
+//! document whose shape is unknown is an error with the place and a way out.
+
+mod answer;
+mod blocks;
+mod call;
+mod dialect;
+mod document;
+mod error;
+mod framer;
+mod hermes;
+mod node;
+mod request;
+mod salvage;
+mod scan;
+mod syntax;
+
+pub use answer::{render, render_error};
+pub use dialect::Dialect;
+pub use error::ProtocolError;
+pub use framer::{Frame, Framer};
+pub use request::{MAX_CALLS, Request, parse, parse_bytes};

@@ -1,1 +1,48 @@
 //! JSON Schema at work: repair argument text, coerce, validate, translate to provider dialects.
+//!
+//! The way of one call's arguments:
+//!
+//! 1. [`parse_arguments`] turns the model's text into a JSON value and says what it had to mend;
+//! 2. [`coerce`] brings the value in line with the tool's [`Schema`] where only one reading is
+//!    possible, and lists what it changed;
+//! 3. [`Schema::check`] names what is still wrong, in words a model can act on, and
+//!    [`Schema::example`] shows a corrected call.
+//!
+//! The other direction, from tool to model: [`tidy`] trims a generated schema, [`translate`] puts
+//! it into the [`Dialect`] that a provider accepts and reports what was lost.
+//!
+//! ```
+//! use hermes_schema::{Schema, coerce, parse_arguments};
+//! use serde_json::json;
+//!
+//! let schema = Schema::new(json!({
+//!     "type": "object",
+//!     "properties": {"path": {"type": "string"}, "limit": {"type": "integer"}},
+//!     "required": ["path"],
+//! }));
+//! let parsed = parse_arguments(r#"{path: 'a.txt', "limit": "20",}"#).expect("mendable");
+//! let coerced = coerce(&schema, parsed.value, &[]);
+//! assert_eq!(coerced.value, json!({"path": "a.txt", "limit": 20}));
+//! assert!(schema.check(&coerced.value).is_ok());
+//! ```
+
+pub mod coerce;
+mod depth;
+pub mod dialect;
+pub mod excerpt;
+mod kinds;
+mod pointer;
+mod positions;
+pub mod repair;
+pub mod similar;
+mod tidy;
+pub mod validate;
+
+pub use coerce::{Change, Coerced, coerce};
+pub use depth::MAX_DEPTH;
+pub use dialect::{Dialect, Loss, Translated, UnknownDialect, translate};
+pub use pointer::dotted;
+pub use repair::{Parsed, Repair, RepairError, RepairKind, parse_arguments};
+pub use similar::{nearest, ranked};
+pub use tidy::tidy;
+pub use validate::{Schema, SchemaError, Violation};

@@ -1,1 +1,5 @@
 //! Contract tests and fixtures for tools and engines; for tests only.
+
+pub mod contract;
+pub mod fuzz;
+pub mod probe;

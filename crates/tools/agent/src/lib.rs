@@ -1,5 +1,7 @@
 //! Tools for the agent itself: planning.
 
+mod patch;
+mod tasks;
 mod tools {
     include!(concat!(env!("OUT_DIR"), "/tools.rs"));
 }

@@ -1,1 +1,16 @@
 //! Tools for files and folders.
+
+mod blocking;
+mod clip;
+pub mod codec;
+mod content;
+mod guard;
+mod lines;
+mod missing;
+mod similar;
+mod source;
+
+mod tools {
+    include!(concat!(env!("OUT_DIR"), "/tools.rs"));
+}
+pub use tools::tools;

@@ -1,1 +1,11 @@
 //! Tools for the machine: environment, information, waiting.
+
+mod blocking;
+mod dotenv;
+mod environment;
+mod moment;
+mod secrets;
+mod tools {
+    include!(concat!(env!("OUT_DIR"), "/tools.rs"));
+}
+pub use tools::tools;

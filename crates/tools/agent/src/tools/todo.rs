@@ -1,8 +1,15 @@
 //! The session's task list.
 
-use std::time::Duration;
-use hermes_core::*;
+use hermes_core::{
+    Effect, Example, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolSpec, Workplace,
+};
 use serde::{Deserialize, Serialize};
+
+use crate::patch::Wish;
+use crate::tasks::{self, Status, Task};
+
+/// The session document that holds the list.
+const DOCUMENT: &str = "todo";
 
 #[derive(Debug, Default)]
 pub(crate) struct Todo;
@@ -10,16 +17,112 @@ pub(crate) struct Todo;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
-    /// x
-    todos: Option<Vec<String>>,
+    /// List of all items by priority, or with merge of those that change. Leave out to read.
+    #[serde(default)]
+    todos: Wish,
+    /// Update items by id and append new ones, instead of replacing the list.
+    #[serde(default)]
+    merge: bool,
 }
+
 #[derive(Debug, Serialize)]
-pub(crate) struct Out { n: usize }
+pub(crate) struct Plan {
+    todos: Vec<Task>,
+    summary: Summary,
+    /// How many items were over the limit and are not in the list.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dropped: Option<usize>,
+}
+
+#[derive(Debug, Default, Serialize)]
+struct Summary {
+    total: usize,
+    pending: usize,
+    in_progress: usize,
+    completed: usize,
+    cancelled: usize,
+}
+
+impl Plan {
+    fn new(todos: Vec<Task>, dropped: usize) -> Self {
+        let mut summary = Summary { total: todos.len(), ..Summary::default() };
+        for task in &todos {
+            match task.status {
+                Status::Pending => summary.pending += 1,
+                Status::InProgress => summary.in_progress += 1,
+                Status::Completed => summary.completed += 1,
+                Status::Cancelled => summary.cancelled += 1,
+            }
+        }
+        Self { todos, summary, dropped: (dropped > 0).then_some(dropped) }
+    }
+}
 
 impl Tool for Todo {
     type Args = Args;
-    type Output = Out;
-    fn spec() -> ToolSpec { ToolSpec::new("todo", "todo").timeout(Duration::from_secs(1)) }
-    fn effects(&self, _: &Args, _: &Workplace) -> Vec<Effect> { vec![] }
-    async fn run(&self, args: Args, _cx: &ToolContext) -> Result<Out, ToolError> { Ok(Out { n: args.todos.map_or(0, |t| t.len()) }) }
+    type Output = Plan;
+
+    fn spec() -> ToolSpec {
+        ToolSpec::new("todo", "todo")
+            .emoji("📋")
+            .description(
+                "The session's task list, for work of three or more steps. Returns the whole list. \
+                 Keep exactly one item in_progress; mark items completed as soon as they are done.",
+            )
+            .alias("todo_write")
+            .alias("todo_read")
+            .parameter_alias("items", "todos")
+            .parameter_alias("tasks", "todos")
+            .idempotent()
+            .keyword("plan")
+            .keyword("task list")
+            .keyword("checklist")
+            .keyword("steps")
+            .keyword("progress")
+            .example(
+                Example::new(
+                    "Start a list",
+                    r#"{"todos":[{"id":"1","content":"Reproduce the bug","status":"in_progress"},{"id":"2","content":"Fix it","status":"pending"}]}"#,
+                )
+                .gives(r#"{"summary":{"total":2,"pending":1,"in_progress":1,"completed":0,"cancelled":0}}"#),
+            )
+            .example(
+                Example::new(
+                    "Add one item to whatever is there",
+                    r#"{"merge":true,"todos":[{"id":"docs","content":"Update the manual"}]}"#,
+                )
+                .gives(r#"{"todos":[{"id":"docs","content":"Update the manual","status":"pending"}]}"#),
+            )
+            .example(Example::new("Read the list", "{}").gives(r#"{"todos":[],"summary":{"total":0}}"#))
+    }
+
+    fn effects(&self, args: &Args, _at: &Workplace) -> Vec<Effect> {
+        let scope = match args.todos {
+            Wish::Write(_) => Scope::PLAN_WRITE,
+            Wish::Read => Scope::PLAN_READ,
+        };
+        vec![Effect::name(scope, DOCUMENT)]
+    }
+
+    async fn run(&self, args: Args, cx: &ToolContext) -> Result<Plan, ToolError> {
+        let session = cx.session.clone();
+        // Another process may hold the session's lock.
+        let work = tokio::task::spawn_blocking(move || match args.todos {
+            Wish::Read => session.read(DOCUMENT).map(|list| Plan::new(list, 0)),
+            Wish::Write(patches) => session.update(DOCUMENT, |list: &mut Vec<Task>| {
+                let dropped = if args.merge {
+                    tasks::merge(list, patches)
+                } else {
+                    tasks::replace(list, patches)
+                };
+                Plan::new(list.clone(), dropped)
+            }),
+        });
+        let plan = work.await.map_err(|e| ToolError::internal(format!("The list was lost: {e}")))?;
+        Ok(plan?)
+    }
 }
+
+#[cfg(test)]
+#[path = "todo_tests.rs"]
+mod tests;

@@ -1,0 +1,225 @@
+"""Writes a run as Markdown, from nothing but what results.json holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from harness.cases import IN_PROCESS, TOOLSET, Side
+from harness.stats import ratio
+
+Fields = Mapping[str, Any]
+ABSENT = "not measured"
+
+_SIGNS = {"at least": "≥", "at most": "≤"}
+_VERDICTS = {True: "yes", False: "**no**", None: ABSENT}
+
+_HOW_TO_READ = """\
+Everything on this page comes from one run of `bench/run.py` on one machine. Read the
+**ratios**: they survive a faster computer or a busy one, single times do not.
+
+- *min* is the best the code can do; *p50* is what a user gets; a wide gap between them
+  means that the machine was busy (see the load averages). p99 says more about the
+  machine than about the code.
+- *CPU* is user + system time, which a busy machine distorts least.
+- *Peak memory* is the largest resident set (`ru_maxrss`); 1 MB = 1,000,000 bytes.
+- *original ÷ hermes* above 1 means that `hermes` needs less. *÷ `/bin/true`* is the
+  distance from the cheapest process the system can start.
+- Commands of all sides took turns within each round, and both in-process programs
+  alternated. In-process p50 is the median of the rounds' medians, min the smallest.
+- The original ran under its best conditions: byte code compiled, home already set up,
+  automatic installs off, update check answered from its cache, no network to wait for.
+- A call of `hermes` passes every stage of its pipeline, schema validation included; the
+  original's `handle_function_call` coerces, asks its hooks and dispatches."""
+
+
+def render(results: Fields) -> str:
+    sections = [
+        "# Benchmark results",
+        _heading(results),
+        "## How to read this",
+        _HOW_TO_READ,
+        "## Targets",
+        _targets(_rows(results, "targets")),
+        "## Start-up and memory",
+        _start_up(_fields(results, "start_up")),
+        "## In process",
+        _in_process(_fields(results, "in_process")),
+        f"## Schemas of `{TOOLSET}`",
+        _schemas(_fields(results, "schemas")),
+        *_remarks(_rows(results, "remarks")),
+    ]
+    return "\n\n".join(sections) + "\n"
+
+
+def _heading(results: Fields) -> str:
+    machine, load = _fields(results, "machine"), _fields(results, "load_average")
+    original = results.get("original") or "left out of this run"
+    lines = [
+        f"- Date: {results['date']}, {'quick' if results['quick'] else 'full'} run",
+        f"- Machine: {machine['cores']} cores ({machine['cpu']}), {machine['memory_gb']} GB, "
+        f"{machine['kernel']}, {machine['architecture']}",
+        f"- Versions: {machine['rustc'] or 'rustc not found'}; Python {machine['python']}; "
+        f"{results.get('hermes') or 'hermes of unknown version'}; original: {original}",
+        f"- Network: none ({results['network']})",
+        f"- Load average (1, 5, 15 min): {_spaced(load['start'])} at the start, "
+        f"{_spaced(load['end'])} at the end; highest 1 min value seen: {load['highest']}",
+        f"- CPU used by the measured programs: {_cpu(results)}",
+    ]
+    return "\n".join(lines)
+
+
+def _cpu(results: Fields) -> str:
+    seconds = _fields(results, "cpu_seconds")
+    return ", ".join(f"{name} {_figure(value)} s" for name, value in seconds.items())
+
+
+def _targets(rows: Sequence[Fields]) -> str:
+    return _table(
+        ("what", "target", "measured", "met"),
+        (
+            (
+                row["what"],
+                f"{_SIGNS[row['bound']]} {_amount(row['target'], row['unit'])}",
+                _amount(row["measured"], row["unit"]),
+                _VERDICTS[row["met"]],
+            )
+            for row in rows
+        ),
+    )
+
+
+def _start_up(cases: Fields) -> str:
+    base = _fields(cases, "true")
+    body = []
+    for case in cases.values():
+        if "failure" in case:
+            body.append((case["label"], case["side"], f"failed: {case['failure']}", *[""] * 6))
+            continue
+        rival = _fields(cases, str(case["rival"]))
+        body.append(
+            (
+                case["label"],
+                case["side"],
+                _figure(case["wall_min_ms"]),
+                _figure(case["wall_p50_ms"]),
+                _figure(case["cpu_p50_ms"]),
+                _figure(case["peak_mb"]),
+                _times(case["wall_p50_ms"], base.get("wall_p50_ms")),
+                _gain(case, rival),
+                case["n"],
+            )
+        )
+    header = (
+        "command",
+        "side",
+        "wall min, ms",
+        "wall p50, ms",
+        "CPU p50, ms",
+        "peak, MB",
+        "÷ `/bin/true`",
+        "original ÷ hermes: wall, CPU, memory",
+        "n",
+    )
+    return _table(header, body)
+
+
+def _gain(case: Fields, rival: Fields) -> str:
+    if case["side"] != Side.HERMES.value or not rival:
+        return ""
+    names = ("wall_p50_ms", "cpu_p50_ms", "peak_mb")
+    return ", ".join(_times(rival.get(name), case.get(name)) for name in names)
+
+
+def _in_process(sides: Fields) -> str:
+    ours, theirs = _fields(sides, "hermes"), _fields(sides, "original")
+    body = []
+    for case in IN_PROCESS:
+        left, right = _fields(ours, case.ours), _fields(theirs, case.theirs or "")
+        body.append(
+            (
+                case.label,
+                _pair(left),
+                _figure(left.get("rate_per_s")),
+                _pair(right),
+                _figure(right.get("rate_per_s")),
+                _times(right.get("p50_us"), left.get("p50_us")),
+                _times(right.get("min_us"), left.get("min_us")),
+            )
+        )
+    header = (
+        "operation",
+        "hermes min / p50 / p99, µs",
+        "per s",
+        "original min / p50 / p99, µs",
+        "per s",
+        "original ÷ hermes, p50",
+        "min",
+    )
+    return _table(header, body)
+
+
+def _pair(metric: Fields) -> str:
+    if not metric:
+        return ABSENT
+    return " / ".join(_figure(metric.get(name)) for name in ("min_us", "p50_us", "p99_us"))
+
+
+def _schemas(sides: Fields) -> str:
+    body = []
+    for side in (Side.HERMES.value, Side.ORIGINAL.value):
+        entry = _fields(sides, side)
+        body.append((side, *(_figure(entry.get(name)) for name in ("tools", "bytes", "tokens"))))
+    table = _table(("side", "tools sent", "bytes", "tokens"), body)
+    return (
+        f"{table}\n\nTokens of `hermes` as it reports them itself; of the original, "
+        "characters ÷ 4 over the tools that are available on this machine."
+    )
+
+
+def _remarks(remarks: Sequence[object]) -> list[str]:
+    if not remarks:
+        return []
+    return ["## Remarks", "\n".join(f"- {remark}" for remark in remarks)]
+
+
+def _table(header: Sequence[str], body: Iterable[Sequence[object]]) -> str:
+    lines = [header, ["---"] * len(header), *body]
+    return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)
+
+
+def _times(numerator: object, denominator: object) -> str:
+    quotient = ratio(_number(numerator), _number(denominator))
+    return ABSENT if quotient is None else f"{_figure(quotient)} ×"
+
+
+def _amount(value: object, unit: object) -> str:
+    return ABSENT if value is None else f"{_figure(value)} {unit}"
+
+
+def _figure(value: object) -> str:
+    """Three significant digits, thousands separated."""
+    number = _number(value)
+    if number is None:
+        return ABSENT
+    if abs(number) >= 100 or number == int(number):
+        return f"{number:,.0f}"
+    return f"{number:.2f}" if abs(number) < 10 else f"{number:.1f}"
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, (int, float)) else None
+
+
+def _spaced(values: object) -> str:
+    return " ".join(str(value) for value in values) if isinstance(values, list) else str(values)
+
+
+def _fields(container: Fields, name: str) -> Fields:
+    value = container.get(name)
+    return value if isinstance(value, Mapping) else {}
+
+
+def _rows(container: Fields, name: str) -> Sequence[Any]:
+    value = container.get(name)
+    return value if isinstance(value, list) else []

@@ -1,0 +1,274 @@
+//! The command line: what can be said, in one place. Help, completions and
+//! the reference in docs/ all come from here.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Hands for an AI agent: tools behind one pipeline.
+#[derive(Debug, Parser)]
+#[command(name = "hermes", version, arg_required_else_help = true, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What every command understands.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Global {
+    /// Print JSON for programs
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Print nothing on standard error but errors
+    #[arg(long, short, global = true)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Make one tool call
+    Call(Call),
+    /// Answer tool calls in any of the known dialects, from a file or standard input
+    Exec(Exec),
+    /// Look at the tools
+    #[command(subcommand)]
+    Tools(Tools),
+    /// Look at groups of tools, and make your own
+    #[command(subcommand)]
+    Toolsets(Toolsets),
+    /// Look at the settings, and change them
+    #[command(subcommand)]
+    Config(Config),
+    /// Tell what works here and what is missing
+    Doctor,
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+/// Where and for whom calls are made.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct CallOptions {
+    /// Share the working folder, environment and lists with other calls of this session
+    #[arg(long, value_name = "ID", env = "HERMES_SESSION")]
+    pub(crate) session: Option<String>,
+    /// Work in this folder
+    #[arg(long, short = 'C', value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+    /// Give up after this many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) timeout: Option<f64>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Call {
+    /// The tool's name
+    pub(crate) tool: String,
+    /// A JSON object, `-` for one on standard input, or key=value pairs (key=@FILE reads a file,
+    /// key:=JSON is literal)
+    #[arg(value_name = "ARGUMENTS", allow_hyphen_values = true)]
+    pub(crate) arguments: Vec<String>,
+    #[command(flatten)]
+    pub(crate) options: CallOptions,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Exec {
+    /// A file with one JSON document or JSON lines; `-` or nothing for standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+    /// Read the calls as this dialect instead of recognising it
+    #[arg(long, value_name = "NAME")]
+    pub(crate) dialect: Option<String>,
+    /// Answer only calls to tools of these toolsets
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) toolsets: Vec<String>,
+    #[command(flatten)]
+    pub(crate) options: CallOptions,
+}
+
+/// Which tools are meant.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct Choice {
+    /// Only the tools of these toolsets
+    #[arg(long = "toolset", visible_alias = "toolsets", value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) toolsets: Vec<String>,
+    /// Without the tools of these toolsets
+    #[arg(long = "without", value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) without: Vec<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Tools {
+    /// List the tools
+    List {
+        #[command(flatten)]
+        choice: Choice,
+        /// Show how many tokens each definition costs a model
+        #[arg(long)]
+        cost: bool,
+        /// Leave out tools that cannot work here
+        #[arg(long)]
+        available: bool,
+    },
+    /// Show one tool: what it does, its parameters, examples
+    Show {
+        /// Its name or an alias
+        name: String,
+    },
+    /// Find tools by what they do
+    Search {
+        /// A few words
+        #[arg(required = true)]
+        query: Vec<String>,
+        /// How many to show
+        #[arg(long, default_value_t = 10)]
+        limit: usize,
+    },
+    /// Print the definitions for a model's provider
+    Export {
+        /// The provider's format
+        #[arg(long, value_enum, default_value_t = ExportFormat::Openai)]
+        format: ExportFormat,
+        #[command(flatten)]
+        choice: Choice,
+        /// Tools to export, instead of whole toolsets
+        names: Vec<String>,
+    },
+    /// Tell whether a tool can work here, and why not
+    Why {
+        /// Its name or an alias
+        name: String,
+    },
+    /// Fit arguments to any JSON Schema, and show what was changed
+    Coerce {
+        /// A file with a JSON Schema
+        #[arg(long, value_name = "FILE")]
+        schema: PathBuf,
+        /// The arguments, as JSON text; `-` for standard input
+        arguments: String,
+    },
+    /// Check tools against the rules for tools
+    Check {
+        /// Their names; all if none are given
+        names: Vec<String>,
+    },
+    /// Write the source file of a new tool
+    New {
+        /// The tool's name
+        name: String,
+        /// The folder to write it to
+        #[arg(long, value_name = "DIR", default_value = ".")]
+        out: PathBuf,
+        /// The toolset that owns it
+        #[arg(long, value_name = "NAME", default_value = "system")]
+        toolset: String,
+    },
+    /// Print the reference of all tools as Markdown
+    #[command(hide = true)]
+    Reference,
+    /// Print the table of token counts that is compiled in
+    #[command(hide = true)]
+    Tokens,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportFormat {
+    /// OpenAI chat completions (`type: function`)
+    Openai,
+    /// OpenAI with `strict: true`
+    OpenaiStrict,
+    /// OpenAI Responses
+    Responses,
+    /// Anthropic messages (`input_schema`)
+    Anthropic,
+    /// Gemini (`functionDeclarations`)
+    Gemini,
+    /// Plain JSON Schema, draft 7
+    #[value(name = "draft-07", alias = "plain")]
+    Draft07,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Toolsets {
+    /// List the toolsets
+    List,
+    /// Show what a toolset holds
+    Show {
+        /// Its name
+        name: String,
+    },
+    /// Make a toolset of your own
+    Create {
+        /// Its name
+        name: String,
+        /// What it is for
+        #[arg(long, default_value = "")]
+        description: String,
+        /// Tools in it
+        #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+        tools: Vec<String>,
+        /// Toolsets in it
+        #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+        includes: Vec<String>,
+        /// Replace one of the same name
+        #[arg(long)]
+        replace: bool,
+    },
+    /// Delete a toolset of your own
+    Delete {
+        /// Its name
+        name: String,
+    },
+    /// Draw toolsets at random by a distribution
+    Sample {
+        /// A distribution's name, or your own such as `web=50,file=20`; none lists them
+        distribution: Option<String>,
+        /// The same seed draws the same toolsets
+        #[arg(long)]
+        seed: Option<u64>,
+        /// How many times to draw
+        #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+        count: u32,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Config {
+    /// Print a setting; all of them if none is named
+    Get {
+        /// The setting, such as `tools.tool_search.enabled`
+        key: Option<String>,
+    },
+    /// Change a setting in config.yaml; comments and unknown keys stay
+    Set {
+        /// The setting
+        key: String,
+        /// Its value, as in YAML
+        value: String,
+    },
+    /// Take a setting out of config.yaml
+    Unset {
+        /// The setting
+        key: String,
+    },
+    /// Tell what a setting does, its default, and where its value comes from
+    Explain {
+        /// The setting; all of them if none is named
+        key: Option<String>,
+    },
+    /// Print where the settings are
+    Path,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(n) if n > 0.0 && n <= 86_400.0 => Ok(n),
+        Ok(_) => Err("must be more than 0 and at most 86400".into()),
+        Err(_) => Err("is not a number".into()),
+    }
+}

@@ -1,0 +1,215 @@
+//! `hermes config`: the settings.
+
+use hermes::core::ErrorKind;
+use hermes_config::{ConfigError, Home, KEYS, KeyPath, Key, VARS, edit, parse_value, save};
+use serde_json::{Value, json};
+
+use crate::app::App;
+use crate::args::Config;
+use crate::failure::{Exit, Failure, Outcome};
+use crate::table::Table;
+use crate::terminal::Style;
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        Failure::usage(error.to_string())
+    }
+}
+
+pub(crate) fn run(app: &App, command: Config) -> Outcome {
+    let home = app.home()?;
+    match command {
+        Config::Path => path(app, &home),
+        Config::Get { key: Some(key) } => get(app, &home, &key),
+        Config::Get { key: None } => get_all(app, &home),
+        Config::Set { key, value } => set(app, &home, &key, &value),
+        Config::Unset { key } => unset(app, &home, &key),
+        Config::Explain { key } => explain(app, &home, key.as_deref()),
+    }
+}
+
+fn key_path(key: &str) -> Result<KeyPath, Failure> {
+    key.parse::<KeyPath>().map_err(|e| Failure::usage(e.to_string()))
+}
+
+fn path(app: &App, home: &Home) -> Outcome {
+    let file = home.config_file();
+    if app.json {
+        let value = json!({
+            "schema_version": 1,
+            "home": home.root(),
+            "config": file,
+            "exists": file.exists(),
+            "toolsets": home.toolsets_file(),
+            "env": home.env_file(),
+        });
+        app.terminal.line(&value.to_string())?;
+    } else {
+        app.terminal.line(&file.display().to_string())?;
+    }
+    Ok(Exit::Ok)
+}
+
+fn get(app: &App, home: &Home, key: &str) -> Outcome {
+    let config = app.config(home)?;
+    let Some((value, origin)) = config.get(&key_path(key)?) else {
+        let near = hermes::schema::nearest(key, KEYS.iter().map(|k| k.name), 0.6).map(str::to_owned);
+        return Err(Failure::failed(ErrorKind::NotFound, format!("'{key}' is not set"))
+            .hint("`hermes config explain` lists the known settings.")
+            .did_you_mean(near.as_slice()));
+    };
+    if app.json {
+        let value = json!({ "schema_version": 1, "key": key, "value": value, "origin": origin.to_string() });
+        app.terminal.line(&value.to_string())?;
+    } else {
+        app.terminal.line(&plain(&value))?;
+    }
+    Ok(Exit::Ok)
+}
+
+fn get_all(app: &App, home: &Home) -> Outcome {
+    let config = app.config(home)?;
+    if app.json {
+        let settings: serde_json::Map<String, Value> =
+            config.resolved.iter().map(|r| (r.key.name.to_owned(), r.value.clone())).collect();
+        app.terminal.line(&json!({ "schema_version": 1, "settings": settings }).to_string())?;
+        return Ok(Exit::Ok);
+    }
+    let mut table = Table::default();
+    for resolved in &config.resolved {
+        table.row([
+            (resolved.key.name.to_owned(), Some(Style::Bold)),
+            (plain(&resolved.value), None),
+            (resolved.origin.to_string(), Some(Style::Dim)),
+        ]);
+    }
+    app.terminal.line(&table.render(&app.terminal))?;
+    Ok(Exit::Ok)
+}
+
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => "(not set)".into(),
+        Value::Array(items) if items.iter().all(Value::is_string) => {
+            items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", ")
+        }
+        other => other.to_string(),
+    }
+}
+
+/// Changes the file, but only to something that can be read back and whose
+/// settings all make sense.
+fn change(
+    app: &App,
+    home: &Home,
+    edit: impl FnOnce(&str) -> Result<String, edit::EditError>,
+) -> Result<(), Failure> {
+    let file = home.config_file();
+    std::fs::create_dir_all(home.root())?;
+    let env = app.env.clone();
+    let checked = |text: &str| -> Result<String, ConfigError> {
+        let new = edit(text).map_err(ConfigError::from)?;
+        hermes_config::RawConfig::parse(file.clone(), new.clone(), env)?.resolve()?;
+        Ok(new)
+    };
+    Ok(save::update(&file, checked)?)
+}
+
+fn set(app: &App, home: &Home, key: &str, text: &str) -> Outcome {
+    let path = key_path(key)?;
+    let known = Key::find(key).is_some();
+    // A text setting takes its value literally: `12` is a profile's name too.
+    let value = match Key::find(key).map(|k| k.kind) {
+        Some(hermes_config::Kind::Text) => Value::String(text.to_owned()),
+        Some(hermes_config::Kind::TextList) if !text.trim_start().starts_with('[') => {
+            text.split(',').map(str::trim).filter(|t| !t.is_empty()).map(Value::from).collect()
+        }
+        _ => parse_value(text),
+    };
+    change(app, home, |old| edit::set(old, &path, &value))?;
+    if !known {
+        let near = hermes::schema::nearest(key, KEYS.iter().map(|k| k.name), 0.75);
+        let meant = near.map_or(String::new(), |n| format!(" Did you mean '{n}'?"));
+        app.terminal.warn(&format!("'{key}' is not a setting that hermes knows; it was written all the same.{meant}"));
+    }
+    get(app, home, key)
+}
+
+fn unset(app: &App, home: &Home, key: &str) -> Outcome {
+    let path = key_path(key)?;
+    change(app, home, |old| edit::unset(old, &path))?;
+    app.terminal.note(&format!("{key} is no longer set in {}", home.config_file().display()));
+    Ok(Exit::Ok)
+}
+
+fn explain(app: &App, home: &Home, key: Option<&str>) -> Outcome {
+    let config = app.config(home)?;
+    let Some(name) = key else { return explain_all(app) };
+    let Some(resolved) = config.explain(name) else {
+        let near = hermes::schema::nearest(name, KEYS.iter().map(|k| k.name), 0.5).map(str::to_owned);
+        return Err(Failure::failed(ErrorKind::NotFound, format!("'{name}' is not a setting that hermes knows"))
+            .hint("`hermes config explain` lists them.")
+            .did_you_mean(near.as_slice()));
+    };
+    let key = resolved.key;
+    if app.json {
+        let variables: Vec<&str> = key.variables.iter().map(|v| v.name).collect();
+        let value = json!({
+            "schema_version": 1,
+            "key": key.name,
+            "type": key.kind.to_string(),
+            "default": key.default.to_value(),
+            "value": resolved.value,
+            "origin": resolved.origin.to_string(),
+            "variables": variables,
+            "description": key.about,
+        });
+        app.terminal.line(&value.to_string())?;
+        return Ok(Exit::Ok);
+    }
+    let mut lines = vec![
+        app.terminal.paint(Style::Bold, key.name),
+        key.about.to_owned(),
+        format!("type:    {}", key.kind),
+        format!("default: {}", plain(&key.default.to_value())),
+        format!("value:   {} (from {})", plain(&resolved.value), resolved.origin),
+    ];
+    for variable in key.variables {
+        lines.push(format!("also:    {} in the environment wins over the file", variable.name));
+    }
+    app.terminal.line(&lines.join("\n"))?;
+    Ok(Exit::Ok)
+}
+
+fn explain_all(app: &App) -> Outcome {
+    if app.json {
+        let settings: Vec<Value> = KEYS
+            .iter()
+            .map(|k| json!({ "key": k.name, "type": k.kind.to_string(), "default": k.default.to_value(), "description": k.about }))
+            .collect();
+        let variables: Vec<Value> = VARS
+            .iter()
+            .map(|v| json!({ "name": v.name, "default": v.default, "description": v.meaning }))
+            .collect();
+        let value = json!({ "schema_version": 1, "settings": settings, "variables": variables });
+        app.terminal.line(&value.to_string())?;
+        return Ok(Exit::Ok);
+    }
+    let mut table = Table::default();
+    for key in KEYS {
+        table.row([(key.name.to_owned(), Some(Style::Bold)), (key.about.to_owned(), None)]);
+    }
+    let mut variables = Table::default();
+    for variable in VARS {
+        variables.row([(variable.name.to_owned(), Some(Style::Bold)), (variable.meaning.to_owned(), None)]);
+    }
+    let text = format!(
+        "{}\n\n{}\n{}",
+        table.render(&app.terminal),
+        app.terminal.paint(Style::Dim, "Environment variables"),
+        variables.render(&app.terminal)
+    );
+    app.terminal.line(&text)?;
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,136 @@
+//! `hermes doctor`: what works here, what is missing, and what to do.
+
+use hermes::core::Availability;
+use serde_json::{Value, json};
+
+use super::runtime;
+use crate::app::{App, Ready};
+use crate::failure::{Exit, Failure, Outcome};
+use crate::table::Table;
+use crate::terminal::Style;
+
+/// How something is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Health {
+    Good,
+    /// Something cannot be used, which is nobody's fault.
+    Missing,
+    /// Something is broken.
+    Bad,
+}
+
+/// One thing that was looked at.
+struct Finding {
+    what: String,
+    health: Health,
+    detail: String,
+    fix: Option<String>,
+}
+
+impl Finding {
+    fn good(what: &str, detail: impl Into<String>) -> Self {
+        Self { what: what.into(), health: Health::Good, detail: detail.into(), fix: None }
+    }
+
+    fn bad(what: &str, detail: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { what: what.into(), health: Health::Bad, detail: detail.into(), fix: Some(fix.into()) }
+    }
+}
+
+pub(crate) fn run(app: &App) -> Outcome {
+    let mut findings = vec![Finding::good("version", env!("CARGO_PKG_VERSION"))];
+    match app.ready() {
+        Ok(ready) => examine(&ready, &mut findings)?,
+        Err(failure) => {
+            let fix = failure.hint.unwrap_or_default();
+            findings.push(Finding::bad("settings", failure.message, fix));
+        }
+    }
+    let exit = if findings.iter().any(|f| f.health == Health::Bad) { Exit::Failed } else { Exit::Ok };
+    show(app, &findings)?;
+    Ok(exit)
+}
+
+fn examine(ready: &Ready, findings: &mut Vec<Finding>) -> Result<(), Failure> {
+    findings.push(home(ready));
+    let file = ready.home.config_file();
+    let state = if file.exists() { "read" } else { "none; every setting has its default" };
+    findings.push(Finding::good("settings", format!("{}: {state}", file.display())));
+    for warning in &ready.config.warnings {
+        findings.push(Finding::bad("settings", warning.to_string(), "Correct the key's name, or remove it."));
+    }
+    let snapshot = ready.engine.snapshot();
+    let lookup = |name: &str| snapshot.find(name).map(|e| e.name().to_owned());
+    for problem in ready.engine.toolsets().problems(&*snapshot, &lookup) {
+        findings.push(Finding::bad("toolsets", problem.to_string(), "Change it with `hermes toolsets create --replace`."));
+    }
+    let entries = snapshot.entries();
+    let states = runtime::brief(ready.engine.availability(&entries))?;
+    let usable = states.iter().filter(|s| s.is_ready()).count();
+    findings.push(Finding::good("tools", format!("{usable} of {} can be used", entries.len())));
+    for (entry, state) in entries.iter().zip(states) {
+        if let Availability::Missing { reason, fix } = state {
+            findings.push(Finding {
+                what: entry.name().to_owned(),
+                health: Health::Missing,
+                detail: reason,
+                fix: Some(fix),
+            });
+        }
+        if let Err(error) = entry.schema().compile() {
+            findings.push(Finding::bad(entry.name(), format!("its schema is broken: {error}"), "This is a defect of the tool."));
+        }
+    }
+    Ok(())
+}
+
+/// Whether state can be kept. Nothing is left behind by trying.
+fn home(ready: &Ready) -> Finding {
+    let root = ready.home.root();
+    let shown = root.display();
+    if !root.exists() {
+        return Finding::good("home", format!("{shown} (made when first needed)"));
+    }
+    let probe = root.join(format!(".doctor-{}", std::process::id()));
+    let tried = std::fs::OpenOptions::new().write(true).create_new(true).open(&probe);
+    let _ = std::fs::remove_file(&probe);
+    match tried {
+        Ok(_) => Finding::good("home", format!("{shown} can be written")),
+        Err(e) => Finding::bad("home", format!("{shown} cannot be written: {e}"), "Give it to your user, or set HERMES_HOME."),
+    }
+}
+
+fn show(app: &App, findings: &[Finding]) -> Result<(), Failure> {
+    if app.json {
+        let rows: Vec<Value> = findings
+            .iter()
+            .map(|f| {
+                let state = match f.health {
+                    Health::Good => "good",
+                    Health::Missing => "missing",
+                    Health::Bad => "bad",
+                };
+                json!({ "check": f.what, "state": state, "detail": f.detail, "fix": f.fix })
+            })
+            .collect();
+        return Ok(app.terminal.line(&json!({ "schema_version": 1, "checks": rows }).to_string())?);
+    }
+    let mut table = Table::default();
+    for finding in findings {
+        let (mark, style) = match finding.health {
+            Health::Good => ("✓", Style::Green),
+            Health::Missing => ("·", Style::Yellow),
+            Health::Bad => ("✗", Style::Red),
+        };
+        let detail = match &finding.fix {
+            Some(fix) => format!("{}. {fix}", finding.detail.trim_end_matches('.')),
+            None => finding.detail.clone(),
+        };
+        table.row([
+            (mark.to_owned(), Some(style)),
+            (finding.what.clone(), Some(Style::Bold)),
+            (detail, None),
+        ]);
+    }
+    Ok(app.terminal.line(&table.render(&app.terminal))?)
+}

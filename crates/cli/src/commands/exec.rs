@@ -1,0 +1,144 @@
+//! `hermes exec`: tool calls in, answers out, in the dialect of the question.
+//! Each request is answered as soon as it is complete, so standard input can
+//! be a session that goes on for as long as it likes.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+use std::sync::Arc;
+
+use hermes::core::{Status, ToolError, ToolResult};
+use hermes::engine::toolsets::Selection;
+use hermes::engine::{Caller, Engine};
+use hermes::protocol::{Dialect, Frame, Framer, render, render_error};
+use tokio::sync::mpsc;
+
+use super::runtime;
+use crate::app::App;
+use crate::args::Exec;
+use crate::failure::{Exit, Failure, Outcome};
+use crate::terminal::Terminal;
+
+pub(crate) fn run(app: &App, args: &Exec) -> Outcome {
+    let dialect = args.dialect.as_deref().map(str::parse::<Dialect>).transpose();
+    let dialect = dialect.map_err(|e| Failure::usage(e.to_string()).hint(e.hint()))?;
+    let ready = app.ready()?;
+    let mut caller = app.caller(&ready, &args.options)?;
+    if !args.toolsets.is_empty() {
+        let selection = Selection { enabled: Some(args.toolsets.clone()), disabled: Vec::new() };
+        let chosen = runtime::brief(ready.engine.definitions(&selection, ready.deferral()))?;
+        let chosen = chosen.map_err(|e| Failure::usage(e.to_string()).did_you_mean(e.suggestions()))?;
+        caller.scope = Some(Arc::clone(&chosen.scope));
+    }
+    let input = open(args.file.as_deref())?;
+    let (frames, received) = mpsc::channel(1);
+    // Reading waits for whoever writes, which no task may do.
+    std::thread::spawn(move || feed(input, dialect, &frames));
+
+    let cancel = caller.cancel.clone();
+    let session = Session { engine: ready.engine.clone(), caller, terminal: app.terminal, dialect };
+    runtime::with_tools(&cancel, session.serve(received))?
+}
+
+fn open(file: Option<&Path>) -> Result<Box<dyn Read + Send>, Failure> {
+    match file {
+        None => Ok(Box::new(io::stdin())),
+        Some(path) if path == Path::new("-") => Ok(Box::new(io::stdin())),
+        Some(path) => {
+            let cannot = |e: &io::Error| {
+                let error = ToolError::io(path.display(), e);
+                Failure::failed(error.kind(), error.message()).hint("Name a file with tool calls, or '-' for standard input.")
+            };
+            let file = File::open(path).map_err(|e| cannot(&e))?;
+            if file.metadata().map_err(|e| cannot(&e))?.is_dir() {
+                return Err(Failure::usage(format!("{} is a folder", path.display()))
+                    .hint("Name a file with tool calls."));
+            }
+            Ok(Box::new(file))
+        }
+    }
+}
+
+/// Cuts the input into frames until it ends or nobody wants more.
+fn feed(input: Box<dyn Read + Send>, dialect: Option<Dialect>, frames: &mpsc::Sender<io::Result<Frame>>) {
+    let mut input = BufReader::with_capacity(1 << 16, input);
+    let mut framer = Framer::new(dialect);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        // One byte past the limit is enough to know that a line is too long.
+        let mut bounded = input.by_ref().take(Framer::MAX_BYTES as u64 + 1);
+        match bounded.read_until(b'\n', &mut line) {
+            Ok(0) => break,
+            Ok(_) => {}
+            Err(error) => {
+                let _ = frames.blocking_send(Err(error));
+                return;
+            }
+        }
+        for frame in framer.push_bytes(&line) {
+            if frames.blocking_send(Ok(frame)).is_err() {
+                return;
+            }
+        }
+    }
+    if let Some(frame) = framer.finish() {
+        let _ = frames.blocking_send(Ok(frame));
+    }
+}
+
+/// One client, from its first request to its last.
+struct Session {
+    engine: Engine,
+    caller: Caller,
+    terminal: Terminal,
+    dialect: Option<Dialect>,
+}
+
+impl Session {
+    async fn serve(self, mut frames: mpsc::Receiver<io::Result<Frame>>) -> Outcome {
+        let mut exit = Exit::Ok;
+        let cancel = self.caller.cancel.clone();
+        while let Some(Some(frame)) = cancel.run_until_cancelled(frames.recv()).await {
+            let (answer, ended) = self.answer(&frame?).await;
+            self.terminal.line(&answer)?;
+            exit = worse(exit, ended);
+        }
+        self.engine.shutdown().await;
+        if cancel.is_cancelled() {
+            return Ok(Exit::Kind(hermes::core::ErrorKind::Cancelled));
+        }
+        Ok(exit)
+    }
+
+    async fn answer(&self, frame: &Frame) -> (String, Exit) {
+        let mut request = match frame.parse(self.dialect) {
+            Ok(request) => request,
+            Err(error) => {
+                let error = ToolError::new(error.kind(), error.to_string()).with_hint(error.hint());
+                return (render_error(self.dialect, &error), Exit::Usage);
+            }
+        };
+        let calls = std::mem::take(&mut request.calls);
+        let results = self.engine.dispatch(calls, &self.caller).await;
+        (render(&request, &results), summary(&results))
+    }
+}
+
+/// Success only if every call succeeded; the common kind where all failures
+/// are of one.
+fn summary(results: &[ToolResult]) -> Exit {
+    results.iter().fold(Exit::Ok, |exit, result| match result.status {
+        Status::Success => exit,
+        Status::Error(kind) => worse(exit, Exit::Kind(kind)),
+    })
+}
+
+fn worse(so_far: Exit, next: Exit) -> Exit {
+    match (so_far, next) {
+        (Exit::Ok, next) => next,
+        (so_far, Exit::Ok) => so_far,
+        (so_far, next) if so_far.code() == next.code() => so_far,
+        _ => Exit::Failed,
+    }
+}

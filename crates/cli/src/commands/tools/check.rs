@@ -1,0 +1,90 @@
+//! `hermes tools check`: the rules that every tool must keep.
+
+use hermes::engine::{Entry, is_callable};
+use hermes::schema::{Dialect, translate};
+use serde_json::{Value, json};
+
+use super::find;
+use crate::app::App;
+use crate::failure::{Exit, Outcome};
+use crate::terminal::Style;
+use crate::tokens;
+
+/// A definition above this is a burden on every prompt that carries it.
+const TOKENS: usize = 400;
+
+pub(crate) fn run(app: &App, names: &[String]) -> Outcome {
+    let ready = app.ready()?;
+    let entries = if names.is_empty() {
+        ready.engine.snapshot().entries()
+    } else {
+        names.iter().map(|name| find(&ready.engine, name)).collect::<Result<_, _>>()?
+    };
+    let mut rows: Vec<Value> = Vec::new();
+    for entry in &entries {
+        for problem in problems(entry) {
+            if !app.json {
+                app.terminal.line(&format!("{} {}: {problem}", app.terminal.paint(Style::Red, "✗"), entry.name()))?;
+            }
+            rows.push(json!({ "tool": entry.name(), "problem": problem }));
+        }
+    }
+    let exit = if rows.is_empty() { Exit::Ok } else { Exit::Failed };
+    if app.json {
+        let document = json!({ "schema_version": 1, "checked": entries.len(), "problems": rows });
+        app.terminal.line(&document.to_string())?;
+    } else {
+        app.terminal.note(&format!("{} tools checked, {} problems", entries.len(), rows.len()));
+    }
+    Ok(exit)
+}
+
+fn problems(entry: &Entry) -> Vec<String> {
+    let spec = entry.spec();
+    let mut found = Vec::new();
+    if !is_callable(&spec.name) {
+        found.push("its name would be refused by models".into());
+    }
+    if spec.description.trim().is_empty() {
+        found.push("it has no description".into());
+    }
+    if spec.examples.is_empty() {
+        found.push("it has no example".into());
+    }
+    let schema = entry.schema();
+    if let Err(error) = schema.compile() {
+        found.push(format!("its schema is broken: {error}"));
+        return found;
+    }
+    for example in &spec.examples {
+        match serde_json::from_str::<Value>(&example.arguments) {
+            Ok(arguments) => {
+                for violation in schema.check(&arguments).err().unwrap_or_default() {
+                    found.push(format!("example '{}': {violation}", example.title));
+                }
+            }
+            Err(error) => found.push(format!("example '{}' is not JSON: {error}", example.title)),
+        }
+    }
+    for (name, property) in schema.raw().get("properties").and_then(Value::as_object).into_iter().flatten() {
+        if property.get("description").and_then(Value::as_str).is_none_or(str::is_empty) {
+            found.push(format!("parameter '{name}' has no description"));
+        }
+    }
+    for (from, to) in &spec.parameter_aliases {
+        if schema.raw().pointer(&format!("/properties/{to}")).is_none() {
+            found.push(format!("parameter alias '{from}' leads to '{to}', which does not exist"));
+        }
+    }
+    for dialect in [Dialect::OpenAi, Dialect::Anthropic, Dialect::Gemini] {
+        let lost = translate(schema.raw(), dialect).losses.len();
+        if lost > 8 {
+            found.push(format!("{lost} constraints of its schema are lost for {dialect}"));
+        }
+    }
+    let cost = tokens::count(&entry.definition());
+    if cost > TOKENS {
+        found.push(format!("its definition costs {cost} tokens, more than {TOKENS}"));
+    }
+    found
+}

@@ -1,0 +1,82 @@
+//! `hermes tools export`: definitions for a model's provider.
+
+use hermes::engine::{BRIDGE, Entry};
+use hermes::schema::{Dialect, translate};
+use serde_json::{Value, json};
+
+use super::{find, list};
+use crate::app::App;
+use crate::args::{Choice, ExportFormat};
+use crate::failure::{Exit, Outcome};
+
+pub(crate) fn run(app: &App, format: ExportFormat, choice: &Choice, names: &[String]) -> Outcome {
+    let ready = app.ready()?;
+    let entries = if names.is_empty() {
+        let mut all = list::chosen(&ready, choice)?;
+        all.retain(|e| e.toolset() != BRIDGE);
+        all
+    } else {
+        names.iter().map(|name| find(&ready.engine, name)).collect::<Result<_, _>>()?
+    };
+    let mut tools = Vec::with_capacity(entries.len());
+    let mut losses = Vec::new();
+    for entry in &entries {
+        let translated = translate(entry.schema().raw(), dialect(format));
+        for loss in &translated.losses {
+            losses.push(json!({ "tool": entry.name(), "path": loss.path, "keyword": loss.keyword, "action": loss.action }));
+            if !app.json {
+                app.terminal.note(&format!("{}: {loss}", entry.name()));
+            }
+        }
+        tools.push(definition(format, entry, translated.schema));
+    }
+    let tools = match format {
+        ExportFormat::Gemini => json!([{ "functionDeclarations": tools }]),
+        _ => Value::Array(tools),
+    };
+    let output = if app.json {
+        json!({ "schema_version": 1, "format": name(format), "tools": tools, "losses": losses })
+    } else {
+        tools
+    };
+    app.terminal.line(&output.to_string())?;
+    Ok(Exit::Ok)
+}
+
+fn dialect(format: ExportFormat) -> Dialect {
+    match format {
+        ExportFormat::Openai | ExportFormat::Responses => Dialect::OpenAi,
+        ExportFormat::OpenaiStrict => Dialect::OpenAiStrict,
+        ExportFormat::Anthropic => Dialect::Anthropic,
+        ExportFormat::Gemini => Dialect::Gemini,
+        ExportFormat::Draft07 => Dialect::Draft07,
+    }
+}
+
+fn name(format: ExportFormat) -> String {
+    use clap::ValueEnum as _;
+    format.to_possible_value().map_or_else(String::new, |v| v.get_name().to_owned())
+}
+
+fn definition(format: ExportFormat, entry: &Entry, schema: Value) -> Value {
+    let (name, description) = (entry.name(), &entry.spec().description);
+    match format {
+        ExportFormat::Openai => json!({
+            "type": "function",
+            "function": { "name": name, "description": description, "parameters": schema },
+        }),
+        ExportFormat::OpenaiStrict => json!({
+            "type": "function",
+            "function": { "name": name, "description": description, "strict": true, "parameters": schema },
+        }),
+        ExportFormat::Responses => json!({
+            "type": "function", "name": name, "description": description, "parameters": schema,
+        }),
+        ExportFormat::Anthropic => json!({
+            "name": name, "description": description, "input_schema": schema,
+        }),
+        ExportFormat::Gemini | ExportFormat::Draft07 => json!({
+            "name": name, "description": description, "parameters": schema,
+        }),
+    }
+}

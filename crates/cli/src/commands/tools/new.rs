@@ -1,0 +1,41 @@
+//! `hermes tools new`: the source file of a new tool.
+
+use std::path::Path;
+
+use hermes::engine::is_callable;
+
+use crate::app::App;
+use crate::failure::{Exit, Failure, Outcome};
+
+const TEMPLATE: &str = include_str!("../../../data/new_tool.rs.txt");
+
+pub(crate) fn run(app: &App, name: &str, out: &Path, toolset: &str) -> Outcome {
+    let module = name.replace('-', "_");
+    let plain = module.starts_with(|c: char| c.is_ascii_lowercase())
+        && module.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
+    if !is_callable(name) || !plain {
+        return Err(Failure::usage(format!("'{name}' cannot be a tool's name"))
+            .hint("Use lower-case letters, digits and '_', beginning with a letter."));
+    }
+    let path = out.join(format!("{module}.rs"));
+    let text = TEMPLATE.replace("{name}", name).replace("{toolset}", toolset).replace("{Type}", &camel(&module));
+    let file = std::fs::OpenOptions::new().write(true).create_new(true).open(&path);
+    let mut file = file.map_err(|e| {
+        Failure::usage(format!("{} cannot be made: {e}", path.display()))
+            .hint("Choose another name or folder; an existing file is never overwritten.")
+    })?;
+    std::io::Write::write_all(&mut file, text.as_bytes())?;
+    app.terminal.line(&path.display().to_string())?;
+    app.terminal.note("Put it into a family's src/tools folder and build: there is no list to edit.");
+    Ok(Exit::Ok)
+}
+
+fn camel(module: &str) -> String {
+    module
+        .split('_')
+        .map(|part| {
+            let mut chars = part.chars();
+            chars.next().map_or(String::new(), |c| c.to_ascii_uppercase().to_string() + chars.as_str())
+        })
+        .collect()
+}

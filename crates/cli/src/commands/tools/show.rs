@@ -1,0 +1,163 @@
+//! `hermes tools show` and `hermes tools why`: one tool in full.
+
+use hermes::core::{Availability, ResultLimit};
+use hermes::engine::Entry;
+use serde_json::{Value, json};
+
+use super::find;
+use crate::app::{App, Ready};
+use crate::commands::runtime;
+use crate::failure::{Exit, Outcome};
+use crate::terminal::Style;
+use crate::tokens;
+
+pub(crate) fn run(app: &App, name: &str) -> Outcome {
+    let ready = app.ready()?;
+    let entry = find(&ready.engine, name)?;
+    let state = state_of(&ready, &entry)?;
+    let spec = entry.spec();
+    if app.json {
+        let aliases: Vec<&str> = spec.aliases.iter().map(|a| &*a.name).collect();
+        let examples: Vec<Value> = spec
+            .examples
+            .iter()
+            .map(|e| json!({ "title": e.title, "arguments": serde_json::from_str::<Value>(&e.arguments).unwrap_or_default() }))
+            .collect();
+        let document = json!({
+            "schema_version": 1,
+            "name": spec.name,
+            "toolset": spec.toolset,
+            "description": spec.description,
+            "emoji": spec.emoji,
+            "aliases": aliases,
+            "parameters": entry.schema().raw(),
+            "annotations": spec.annotations,
+            "requires_env": spec.requires_env,
+            "result_limit": match spec.result_limit {
+                ResultLimit::Default => json!("default"),
+                ResultLimit::Chars(n) => json!(n),
+                ResultLimit::Unbounded => json!("unbounded"),
+            },
+            "examples": examples,
+            "available": state.is_ready(),
+            "reason": state.reason(),
+            "tokens": tokens::count(&entry.definition()),
+            "owner": entry.owner().id(),
+        });
+        app.terminal.line(&document.to_string())?;
+        return Ok(Exit::Ok);
+    }
+    let mut lines = vec![format!(
+        "{} {}  {}",
+        spec.emoji,
+        app.terminal.paint(Style::Bold, &spec.name),
+        app.terminal.paint(Style::Dim, &format!("toolset {}", spec.toolset))
+    )];
+    lines.push(spec.description.to_string());
+    if !spec.aliases.is_empty() {
+        let names: Vec<&str> = spec.aliases.iter().map(|a| &*a.name).collect();
+        lines.push(format!("also: {}", names.join(", ")));
+    }
+    if let Availability::Missing { reason, fix } = &state {
+        lines.push(format!("unavailable: {reason}. {fix}"));
+    }
+    lines.push(format!("costs {} tokens", tokens::count(&entry.definition())));
+    lines.push(format!("\n{}", app.terminal.paint(Style::Bold, "Parameters")));
+    lines.extend(parameters(&entry));
+    if !spec.examples.is_empty() {
+        lines.push(format!("\n{}", app.terminal.paint(Style::Bold, "Examples")));
+        for example in &spec.examples {
+            lines.push(format!("  {}", example.title));
+            lines.push(format!("    hermes call {} '{}'", spec.name, example.arguments));
+        }
+    }
+    app.terminal.line(&lines.join("\n"))?;
+    Ok(Exit::Ok)
+}
+
+/// Tells whether a tool can work here, and why not.
+pub(crate) fn why(app: &App, name: &str) -> Outcome {
+    let ready = app.ready()?;
+    let entry = find(&ready.engine, name)?;
+    let state = state_of(&ready, &entry)?;
+    let fix = match &state {
+        Availability::Missing { fix, .. } => Some(fix.as_str()),
+        Availability::Ready => None,
+    };
+    let snapshot = ready.engine.snapshot();
+    let toolsets = ready.engine.toolsets();
+    let holders: Vec<String> = toolsets
+        .names(&*snapshot)
+        .into_iter()
+        .filter(|set| toolsets.resolve(set, &*snapshot).is_ok_and(|tools| tools.iter().any(|t| t == entry.name())))
+        .collect();
+    if app.json {
+        let document = json!({
+            "schema_version": 1,
+            "name": entry.name(),
+            "available": state.is_ready(),
+            "reason": state.reason(),
+            "fix": fix,
+            "toolset": entry.toolset(),
+            "toolsets": holders,
+        });
+        app.terminal.line(&document.to_string())?;
+    } else {
+        let verdict = match &state {
+            Availability::Ready => format!("{} can be used here.", entry.name()),
+            Availability::Missing { reason, fix } => {
+                format!("{} cannot be used here: {reason}.\n{fix}", entry.name())
+            }
+        };
+        app.terminal.line(&format!("{verdict}\nIt is in: {}", holders.join(", ")))?;
+    }
+    Ok(if state.is_ready() { Exit::Ok } else { Exit::Kind(hermes::core::ErrorKind::Unavailable) })
+}
+
+fn state_of(ready: &Ready, entry: &std::sync::Arc<Entry>) -> Result<Availability, crate::failure::Failure> {
+    let mut states = runtime::brief(ready.engine.availability(std::slice::from_ref(entry)))?;
+    Ok(states.pop().unwrap_or(Availability::Ready))
+}
+
+/// One line a parameter: name, type, whether it must be there, what it is.
+pub(super) fn parameters(entry: &Entry) -> Vec<String> {
+    let schema = entry.schema().raw();
+    let required: Vec<&str> = schema
+        .get("required")
+        .and_then(Value::as_array)
+        .map(|names| names.iter().filter_map(Value::as_str).collect())
+        .unwrap_or_default();
+    let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
+        return vec!["  none".into()];
+    };
+    if properties.is_empty() {
+        return vec!["  none".into()];
+    }
+    properties
+        .iter()
+        .map(|(name, property)| {
+            let must = if required.contains(&name.as_str()) { ", required" } else { "" };
+            let description = property.get("description").and_then(Value::as_str).unwrap_or_default();
+            format!("  {name} ({}{must})  {}", kind(property), description.replace('\n', " "))
+        })
+        .collect()
+}
+
+/// A property's type in a word or two.
+pub(super) fn kind(property: &Value) -> String {
+    if let Some(values) = property.get("enum").and_then(Value::as_array) {
+        let names: Vec<String> = values.iter().map(|v| v.as_str().map_or_else(|| v.to_string(), str::to_owned)).collect();
+        return names.join(" | ");
+    }
+    match property.get("type") {
+        Some(Value::String(kind)) if kind == "array" => {
+            let items = property.get("items").map_or_else(|| "any".into(), self::kind);
+            format!("list of {items}")
+        }
+        Some(Value::String(kind)) => kind.clone(),
+        Some(Value::Array(kinds)) => {
+            kinds.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" | ")
+        }
+        _ => "any".into(),
+    }
+}

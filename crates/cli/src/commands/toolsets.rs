@@ -1,0 +1,179 @@
+//! `hermes toolsets`: groups of tools.
+
+use hermes::engine::distributions::{self, Distribution};
+use hermes::engine::toolsets::{CustomToolset, ToolsetError, ToolsetInfo, Toolsets as Sets};
+use serde_json::{Value, json};
+
+use crate::app::{App, Ready, save_toolsets};
+use crate::args::Toolsets;
+use crate::failure::{Exit, Failure, Outcome};
+use crate::table::Table;
+use crate::terminal::Style;
+
+impl From<ToolsetError> for Failure {
+    fn from(error: ToolsetError) -> Self {
+        Failure::usage(error.to_string()).hint("`hermes toolsets list` shows what there is.").did_you_mean(error.suggestions())
+    }
+}
+
+pub(crate) fn run(app: &App, command: Toolsets) -> Outcome {
+    let ready = app.ready()?;
+    match command {
+        Toolsets::List => list(app, &ready),
+        Toolsets::Show { name } => show(app, &ready, &name),
+        Toolsets::Create { name, description, tools, includes, replace } => {
+            create(app, &ready, CustomToolset { name, description, tools, includes }, replace)
+        }
+        Toolsets::Delete { name } => delete(app, &ready, &name),
+        Toolsets::Sample { distribution: None, .. } => list_distributions(app),
+        Toolsets::Sample { distribution: Some(name), seed, count } => {
+            sample(app, &ready, &name, seed, count)
+        }
+    }
+}
+
+fn infos(ready: &Ready) -> Result<Vec<ToolsetInfo>, ToolsetError> {
+    let snapshot = ready.engine.snapshot();
+    let toolsets = ready.engine.toolsets();
+    toolsets.names(&*snapshot).iter().map(|name| toolsets.info(name, &*snapshot)).collect()
+}
+
+/// How many of a toolset's tools are there to be called.
+fn present(ready: &Ready, info: &ToolsetInfo) -> usize {
+    let snapshot = ready.engine.snapshot();
+    info.tools.iter().filter(|name| snapshot.get(name).is_some()).count()
+}
+
+fn list(app: &App, ready: &Ready) -> Outcome {
+    let infos = infos(ready)?;
+    if app.json {
+        let rows: Vec<Value> = infos.iter().map(|info| document(ready, info)).collect();
+        app.terminal.line(&json!({ "schema_version": 1, "toolsets": rows }).to_string())?;
+        return Ok(Exit::Ok);
+    }
+    let mut table = Table::default();
+    for info in &infos {
+        let count = format!("{:>3}/{}", present(ready, info), info.tools.len());
+        let own = if info.custom { "your own" } else { "" };
+        table.row([
+            (info.name.clone(), Some(Style::Bold)),
+            (count, None),
+            (own.to_owned(), Some(Style::Cyan)),
+            (info.description.clone(), Some(Style::Dim)),
+        ]);
+    }
+    app.terminal.line(&table.render(&app.terminal))?;
+    app.terminal.note(&format!("{} toolsets; the numbers are tools here / tools in all", infos.len()));
+    Ok(Exit::Ok)
+}
+
+fn document(ready: &Ready, info: &ToolsetInfo) -> Value {
+    let mut value = serde_json::to_value(info).unwrap_or_default();
+    value["present"] = present(ready, info).into();
+    value
+}
+
+fn show(app: &App, ready: &Ready, name: &str) -> Outcome {
+    let snapshot = ready.engine.snapshot();
+    let info = ready.engine.toolsets().info(name, &*snapshot)?;
+    if app.json {
+        let mut value = document(ready, &info);
+        value["schema_version"] = 1.into();
+        app.terminal.line(&value.to_string())?;
+        return Ok(Exit::Ok);
+    }
+    let mut lines = vec![format!("{}  {}", app.terminal.paint(Style::Bold, &info.name), info.description)];
+    if !info.includes.is_empty() {
+        lines.push(format!("includes {}", info.includes.join(", ")));
+    }
+    for tool in &info.tools {
+        match snapshot.get(tool) {
+            Some(entry) => lines.push(format!("  {} {tool}", entry.spec().emoji)),
+            None => lines.push(app.terminal.paint(Style::Dim, &format!("  · {tool} (not in this build)"))),
+        }
+    }
+    app.terminal.line(&lines.join("\n"))?;
+    Ok(Exit::Ok)
+}
+
+fn create(app: &App, ready: &Ready, toolset: CustomToolset, replace: bool) -> Outcome {
+    let snapshot = ready.engine.snapshot();
+    let lookup = |name: &str| snapshot.find(name).map(|e| e.name().to_owned());
+    let mut toolsets = Sets::clone(&ready.engine.toolsets());
+    let name = toolset.name.clone();
+    if toolset.tools.is_empty() && toolset.includes.is_empty() {
+        return Err(Failure::usage("An empty toolset would be of no use").hint("Give --tools, --includes or both."));
+    }
+    if replace {
+        toolsets.replace(toolset, &*snapshot, &lookup)?;
+    } else {
+        toolsets.create(toolset, &*snapshot, &lookup)?;
+    }
+    let path = save_toolsets(&ready.home, &toolsets)?;
+    app.terminal.note(&format!("Saved in {}", path.display()));
+    ready.engine.set_toolsets(toolsets);
+    show(app, ready, &name)
+}
+
+fn delete(app: &App, ready: &Ready, name: &str) -> Outcome {
+    let mut toolsets = Sets::clone(&ready.engine.toolsets());
+    let deleted = toolsets.delete(name, &*ready.engine.snapshot())?;
+    save_toolsets(&ready.home, &toolsets)?;
+    if app.json {
+        app.terminal.line(&json!({ "schema_version": 1, "deleted": deleted.name }).to_string())?;
+    } else {
+        app.terminal.note(&format!("Deleted {}", deleted.name));
+    }
+    Ok(Exit::Ok)
+}
+
+fn list_distributions(app: &App) -> Outcome {
+    let all: Vec<Distribution> = distributions::all().collect();
+    if app.json {
+        app.terminal.line(&json!({ "schema_version": 1, "distributions": all }).to_string())?;
+        return Ok(Exit::Ok);
+    }
+    let mut table = Table::default();
+    for distribution in &all {
+        let shares: Vec<String> =
+            distribution.shares.iter().map(|s| format!("{} {}", s.toolset, s.percent)).collect();
+        table.row([(distribution.name.clone(), Some(Style::Bold)), (shares.join(", "), None)]);
+    }
+    app.terminal.line(&table.render(&app.terminal))?;
+    Ok(Exit::Ok)
+}
+
+fn sample(app: &App, ready: &Ready, name: &str, seed: Option<u64>, count: u32) -> Outcome {
+    let snapshot = ready.engine.snapshot();
+    let toolsets = ready.engine.toolsets();
+    let distribution = if name.contains('=') {
+        Distribution::parse(name).map_err(|e| Failure::usage(e.to_string()))?
+    } else {
+        distributions::find(name).map_err(|e| {
+            Failure::usage(e.to_string()).hint("`hermes toolsets sample` lists the distributions.")
+        })?
+    };
+    distribution.check(&toolsets, &*snapshot)?;
+    let seed = seed.unwrap_or_else(fresh_seed);
+    for round in 0..u64::from(count) {
+        let seed = seed.wrapping_add(round);
+        let drawn = distribution.sample(seed, |set| toolsets.contains(set, &*snapshot));
+        let drawn = drawn.map_err(|e| Failure::usage(e.to_string()))?;
+        if app.json {
+            let value = json!({ "schema_version": 1, "distribution": distribution.name, "seed": seed, "toolsets": drawn });
+            app.terminal.line(&value.to_string())?;
+        } else {
+            app.terminal.line(&drawn.join(" "))?;
+        }
+    }
+    if !app.json {
+        app.terminal.note(&format!("seed {seed}"));
+    }
+    Ok(Exit::Ok)
+}
+
+/// A seed nobody asked for; it is printed, so that the draw can be repeated.
+fn fresh_seed() -> u64 {
+    use std::hash::{BuildHasher as _, RandomState};
+    RandomState::new().hash_one(std::process::id()) >> 11
+}

@@ -1,0 +1,112 @@
+//! Where words go: data to standard output, messages to standard error, and
+//! no complaint when nobody reads on.
+
+use std::io::{self, IsTerminal, Write};
+
+/// How output looks here.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Terminal {
+    /// Whether results are read by a person.
+    pub(crate) stdout_is_person: bool,
+    /// Whether messages are read by a person.
+    pub(crate) stderr_is_person: bool,
+    colour: bool,
+    stderr_colour: bool,
+    quiet: bool,
+}
+
+/// A way to make words stand out. Nothing is said by colour alone.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Style {
+    Bold,
+    Dim,
+    Green,
+    Red,
+    Yellow,
+    Cyan,
+}
+
+impl Style {
+    fn code(self) -> &'static str {
+        match self {
+            Style::Bold => "1",
+            Style::Dim => "2",
+            Style::Green => "32",
+            Style::Red => "31",
+            Style::Yellow => "33",
+            Style::Cyan => "36",
+        }
+    }
+}
+
+impl Terminal {
+    pub(crate) fn new(quiet: bool) -> Self {
+        let no_colour = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty())
+            || std::env::var_os("TERM").is_some_and(|v| v == "dumb");
+        let stdout_is_person = io::stdout().is_terminal();
+        let stderr_is_person = io::stderr().is_terminal();
+        Self {
+            stdout_is_person,
+            stderr_is_person,
+            colour: stdout_is_person && !no_colour,
+            stderr_colour: stderr_is_person && !no_colour,
+            quiet,
+        }
+    }
+
+    /// The text in that style, where styles are shown.
+    pub(crate) fn paint(&self, style: Style, text: &str) -> String {
+        if self.colour { format!("\x1b[{}m{text}\x1b[0m", style.code()) } else { text.to_owned() }
+    }
+
+    fn paint_message(&self, style: Style, text: &str) -> String {
+        if self.stderr_colour { format!("\x1b[{}m{text}\x1b[0m", style.code()) } else { text.to_owned() }
+    }
+
+    /// How many columns there are for a table.
+    pub(crate) fn width(&self) -> usize {
+        if !self.stdout_is_person {
+            return 1000;
+        }
+        terminal_size::terminal_size().map_or(100, |(terminal_size::Width(w), _)| usize::from(w)).max(40)
+    }
+
+    /// Prints data and a line's end. A reader that has gone away (`| head -1`)
+    /// ends the program quietly.
+    pub(crate) fn line(&self, text: &str) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        quiet_end(out.write_all(text.as_bytes()).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush()))
+    }
+
+    /// A message for people.
+    pub(crate) fn note(&self, text: &str) {
+        if !self.quiet {
+            let _ = writeln!(io::stderr(), "{text}");
+        }
+    }
+
+    /// A message that something is not as it should be.
+    pub(crate) fn warn(&self, text: &str) {
+        let mark = self.paint_message(Style::Yellow, "warning:");
+        self.note(&format!("{mark} {text}"));
+    }
+
+    /// An error and what to do about it.
+    pub(crate) fn error(&self, text: &str, hint: Option<&str>) {
+        let mark = self.paint_message(Style::Red, "error:");
+        let mut err = io::stderr().lock();
+        let _ = writeln!(err, "{mark} {text}");
+        if let Some(hint) = hint.filter(|h| !h.is_empty()) {
+            let mark = self.paint_message(Style::Cyan, "hint:");
+            let _ = writeln!(err, "{mark} {hint}");
+        }
+    }
+}
+
+/// Passes errors on, but for a closed pipe: then there is nobody to tell.
+fn quiet_end(result: io::Result<()>) -> io::Result<()> {
+    match result {
+        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
+        other => other,
+    }
+}

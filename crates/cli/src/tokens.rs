@@ -1,0 +1,49 @@
+//! How many tokens a definition costs. The built-in tools' counts are
+//! compiled in, because loading a tokenizer takes longer than everything else
+//! that `hermes tools list` does; a definition that is not in the table is
+//! counted when asked for.
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+/// One line a definition: its hash, its count, the tool's name.
+const TABLE: &str = include_str!("../data/tokens.tsv");
+
+/// The count for a definition from the table, else by the tokenizer of
+/// current OpenAI models (o200k).
+pub(crate) fn count(definition: &str) -> usize {
+    known(definition).unwrap_or_else(|| measure(definition))
+}
+
+/// The count from the table.
+pub(crate) fn known(definition: &str) -> Option<usize> {
+    static COUNTS: OnceLock<HashMap<u64, usize>> = OnceLock::new();
+    let counts = COUNTS.get_or_init(|| {
+        TABLE
+            .lines()
+            .filter_map(|line| {
+                let mut fields = line.split('\t');
+                let hash = u64::from_str_radix(fields.next()?, 16).ok()?;
+                Some((hash, fields.next()?.parse().ok()?))
+            })
+            .collect()
+    });
+    counts.get(&hash(definition)).copied()
+}
+
+/// Counts for real.
+pub(crate) fn measure(text: &str) -> usize {
+    tiktoken_rs::o200k_base_singleton().encode_ordinary(text).len()
+}
+
+/// A line of the table.
+pub(crate) fn row(name: &str, definition: &str) -> String {
+    format!("{:016x}\t{}\t{name}", hash(definition), measure(definition))
+}
+
+/// FNV-1a: the table is a file, so its hash must not change with the compiler.
+fn hash(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}

@@ -1,0 +1,50 @@
+use super::*;
+use serde_json::json;
+
+fn pairs(words: &[&str]) -> Value {
+    let schema = json!({ "properties": {
+        "path": { "type": "string" },
+        "limit": { "type": "integer" },
+        "deep": { "type": "boolean" },
+        "tags": { "type": "array", "items": { "type": "string" } },
+        "sizes": { "type": "array", "items": { "type": "integer" } },
+        "options": { "type": "object" },
+    }});
+    let words: Vec<String> = words.iter().map(|w| (*w).to_owned()).collect();
+    read(&words, &schema).expect("reads")
+}
+
+#[test]
+fn values_are_read_by_the_schema() {
+    assert_eq!(
+        pairs(&["path=42", "limit=7", "deep=true", "tags=a, b", "sizes=1,2", "options={\"x\":1}"]),
+        json!({ "path": "42", "limit": 7, "deep": true, "tags": ["a", "b"], "sizes": [1, 2], "options": { "x": 1 } })
+    );
+}
+
+#[test]
+fn a_value_may_hold_equals_signs() {
+    assert_eq!(pairs(&["path=a=b=c", "limit=1"]), json!({ "path": "a=b=c", "limit": 1 }));
+}
+
+#[test]
+fn literal_json_is_taken_as_it_is() {
+    assert_eq!(pairs(&["path:=[1,\"=\"]", "limit=1"]), json!({ "path": [1, "="], "limit": 1 }));
+}
+
+#[test]
+fn a_repeated_key_makes_a_list() {
+    assert_eq!(pairs(&["tags=a", "tags=b", "limit=1"]), json!({ "tags": ["a", "b"], "limit": 1 }));
+}
+
+#[test]
+fn a_list_of_one_stays_a_list() {
+    assert_eq!(pairs(&["tags=a"]), json!({ "tags": ["a"] }));
+}
+
+#[test]
+fn what_is_no_pair_is_refused() {
+    let words = ["path=x".to_owned(), "oops".to_owned()];
+    let error = read(&words, &json!({})).expect_err("refused");
+    assert!(error.message.contains("'oops'"), "{}", error.message);
+}

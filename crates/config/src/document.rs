@@ -1,0 +1,251 @@
+//! config.yaml as it was written: every key in its order, known or not, with the place it was said at.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+
+use crate::error::{ConfigError, Diagnostic, Place};
+use crate::expand::expand;
+use crate::path::KeyPath;
+use crate::scalar::resolve_plain;
+use crate::source::{Problem, Source};
+use crate::tree::{self, Comments, Kind, NodeId, Tree};
+
+/// The most bytes a configuration may have.
+pub const MAX_BYTES: usize = 8 * 1024 * 1024;
+
+/// A parsed configuration document; its top level is always a mapping.
+///
+/// `Debug` shows no contents: the file may hold keys and passwords.
+pub struct Document {
+    source: Source,
+    tree: Tree,
+    value: Value,
+}
+
+impl Document {
+    /// Reads a file; one that does not exist is an empty document.
+    pub fn load(path: &Path) -> Result<Self, ConfigError> {
+        Self::parse(path, read_text(path)?.unwrap_or_default())
+    }
+
+    /// Parses a text; `name` is what errors call it.
+    pub fn parse(name: impl Into<PathBuf>, text: impl Into<String>) -> Result<Self, ConfigError> {
+        let source = Source::new(name.into(), text.into());
+        if source.text.len() > MAX_BYTES {
+            return Err(ConfigError::TooLarge { path: source.name });
+        }
+        match read(&source.text) {
+            Ok((tree, value)) => Ok(Self { source, tree, value }),
+            Err(problem) => Err(ConfigError::Syntax(Box::new(source.diagnose(problem)))),
+        }
+    }
+
+    /// The whole document, an object.
+    pub fn value(&self) -> &Value {
+        &self.value
+    }
+
+    /// The text it was parsed from.
+    pub fn text(&self) -> &str {
+        &self.source.text
+    }
+
+    /// The name it was read under.
+    pub fn name(&self) -> &Path {
+        &self.source.name
+    }
+
+    /// The value at a path; a number addresses an item of a list.
+    pub fn get(&self, path: &KeyPath) -> Option<&Value> {
+        get(&self.value, path.names())
+    }
+
+    /// Where the value at a path was given.
+    pub fn place(&self, path: &KeyPath) -> Option<Place> {
+        let (start, _) = self.find(path.names())?;
+        Some(self.source.place(start))
+    }
+
+    /// A fault with the value at a path, shown with its line if it has one.
+    pub(crate) fn diagnose(&self, names: &[String], message: String, hint: String) -> Diagnostic {
+        match self.find(names) {
+            Some((start, node)) => {
+                let node = self.tree.node(node);
+                let end = match node.kind {
+                    Kind::Scalar { .. } | Kind::Alias(_) => node.end,
+                    _ => start,
+                };
+                self.source.diagnose(Problem::new(start..end, message).hint(hint))
+            }
+            None => Diagnostic {
+                message,
+                place: None,
+                excerpt: String::new(),
+                first: None,
+                hint: Some(hint),
+            },
+        }
+    }
+
+    /// The offset at which an entry starts, and the node that is its value.
+    fn find(&self, names: &[String]) -> Option<(usize, NodeId)> {
+        let mut node = self.tree.root?;
+        let mut start = self.tree.node(node).start;
+        for name in names {
+            (start, node) = step(&self.tree, node, name, 0)?;
+        }
+        Some((start, node))
+    }
+}
+
+impl fmt::Debug for Document {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Document")
+            .field("name", &self.source.name)
+            .field("bytes", &self.source.text.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// One step down, through aliases and `<<`.
+fn step(tree: &Tree, node: NodeId, name: &str, depth: usize) -> Option<(usize, NodeId)> {
+    match &tree.node(tree.target(node)).kind {
+        Kind::Map { entries, .. } => {
+            let own = entries.iter().find(|entry| !entry.merge && entry.name == name);
+            if let Some(entry) = own {
+                return Some((tree.node(entry.key).start, entry.value));
+            }
+            if depth >= tree::MAX_DEPTH {
+                return None;
+            }
+            let sources = tree.merged(entries);
+            sources.into_iter().find_map(|source| step(tree, source, name, depth + 1))
+        }
+        Kind::List { items, .. } => {
+            let item = *items.get(name.parse::<usize>().ok()?)?;
+            Some((tree.node(item).start, item))
+        }
+        Kind::Scalar { .. } | Kind::Alias(_) => None,
+    }
+}
+
+/// The value at a path below `value`.
+pub(crate) fn get<'v>(value: &'v Value, names: &[String]) -> Option<&'v Value> {
+    names.iter().try_fold(value, |value, name| match value {
+        Value::Object(map) => map.get(name),
+        Value::Array(items) => items.get(name.parse::<usize>().ok()?),
+        _ => None,
+    })
+}
+
+/// Parses a configuration; nothing at all is an empty one.
+pub(crate) fn read(text: &str) -> Result<(Tree, Value), Problem> {
+    read_with(text, Comments::Skip)
+}
+
+pub(crate) fn read_with(text: &str, comments: Comments) -> Result<(Tree, Value), Problem> {
+    let tree = tree::parse(text, comments)?;
+    let value = match tree.root {
+        Some(root) => expand(&tree, root)?,
+        None => Value::Null,
+    };
+    let value = match (value, tree.root) {
+        (Value::Null, _) => Value::Object(Map::new()),
+        (value @ Value::Object(_), _) => value,
+        (value, root) => {
+            let at = root.map_or(0..0, |root| tree.node(root).range());
+            return Err(not_a_mapping(&value, at));
+        }
+    };
+    Ok((tree, value))
+}
+
+fn not_a_mapping(value: &Value, at: std::ops::Range<usize>) -> Problem {
+    let hint = match value {
+        Value::String(text) if text.contains(':') => {
+            "write `key: value`, with a space after the colon"
+        }
+        _ => "the top level holds `key: value` lines",
+    };
+    let found = describe(value);
+    Problem::new(at, format!("the configuration must be a mapping, not {found}")).hint(hint)
+}
+
+/// What a value is, in words.
+pub(crate) fn describe(value: &Value) -> String {
+    match value {
+        Value::Null => "nothing".to_owned(),
+        Value::Bool(flag) => flag.to_string(),
+        Value::Number(number) => format!("the number {number}"),
+        Value::String(text) if text.chars().count() > 40 => {
+            let start: String = text.chars().take(37).collect();
+            format!("the text {start:?}…")
+        }
+        Value::String(text) => format!("the text {text:?}"),
+        Value::Array(_) => "a list".to_owned(),
+        Value::Object(_) => "a mapping".to_owned(),
+    }
+}
+
+/// The text of a file, `None` if it does not exist; size and encoding checked.
+pub(crate) fn read_text(path: &Path) -> Result<Option<String>, ConfigError> {
+    let fail = |source| ConfigError::Read { path: path.to_owned(), source };
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(fail(error)),
+    };
+    let mut bytes = Vec::new();
+    file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(fail)?;
+    if bytes.len() > MAX_BYTES {
+        return Err(ConfigError::TooLarge { path: path.to_owned() });
+    }
+    String::from_utf8(bytes).map(Some).map_err(|error| {
+        let offset = error.utf8_error().valid_up_to();
+        let (valid, rest) = error.as_bytes().split_at(offset);
+        ConfigError::NotUtf8 {
+            path: path.to_owned(),
+            offset,
+            byte: rest.first().copied().unwrap_or_default(),
+            line: valid.iter().filter(|byte| **byte == b'\n').count() + 1,
+        }
+    })
+}
+
+/// The value that a text on the command line stands for: `true`, `3`, `2.5`, `[a, b]`, `{k: v}`, a quoted
+/// text, or else the text itself.
+pub fn parse_value(text: &str) -> Value {
+    let trimmed = text.trim();
+    let as_text = || Value::String(text.to_owned());
+    match trimmed.chars().next() {
+        None => as_text(),
+        Some('[' | '{' | '"' | '\'') if trimmed.len() <= MAX_BYTES => {
+            let parsed = tree::parse(trimmed, Comments::Skip);
+            let value = parsed.and_then(|tree| match tree.root {
+                Some(root) if is_inline(&tree.node(root).kind) => expand(&tree, root).map(Some),
+                _ => Ok(None),
+            });
+            value.ok().flatten().unwrap_or_else(as_text)
+        }
+        Some(_) => match resolve_plain(trimmed) {
+            Value::String(_) => as_text(),
+            value => value,
+        },
+    }
+}
+
+/// `"a": b` starts like a quoted text and `[a]: b` like a list, but they are mappings without brackets.
+fn is_inline(kind: &Kind) -> bool {
+    match kind {
+        Kind::Map { flow, .. } | Kind::List { flow, .. } => *flow,
+        Kind::Scalar { .. } | Kind::Alias(_) => true,
+    }
+}
+
+#[cfg(test)]
+#[path = "document_tests.rs"]
+mod tests;

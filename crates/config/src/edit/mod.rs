@@ -1,0 +1,345 @@
+//! Changing one value in a YAML text while every other byte stays as it is.
+//!
+//! The node is found by its place in the text and replaced there. The result is parsed again and must be the
+//! old document with exactly that change; anything else is refused, so a text this module does not
+//! understand well enough is never damaged.
+
+use serde_json::{Map, Value};
+
+use crate::document::{describe, get, read, read_with};
+use crate::error::Diagnostic;
+use crate::path::KeyPath;
+use crate::source::{Problem, Source};
+use crate::tree::{Comments, Kind, MAX_DEPTH, NodeId};
+
+mod layout;
+mod plan;
+mod render;
+
+use layout::Layout;
+use plan::{Plan, Spot};
+
+/// Why a text was not edited.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EditError {
+    /// The text is not a valid configuration to begin with.
+    #[error("the file has to be repaired before it can be edited\n{0}")]
+    Broken(Box<Diagnostic>),
+    /// Something on the way to the value has no keys.
+    #[error(
+        "`{path}` on line {line} is {found}, which has no key `{key}`\nhint: set `{path}` itself, or remove it first"
+    )]
+    NotAMapping {
+        /// The path to what is in the way.
+        path: KeyPath,
+        /// Its line.
+        line: usize,
+        /// What it is.
+        found: String,
+        /// The name that was looked for in it.
+        key: String,
+    },
+    /// A list has no such item.
+    #[error(
+        "`{path}` has {count} items and no item `{key}`\nhint: items count from 0; set the whole list to add one"
+    )]
+    NoSuchItem {
+        /// The path to the list.
+        path: KeyPath,
+        /// How many items it has.
+        count: usize,
+        /// The item that was looked for.
+        key: String,
+    },
+    /// There is nothing to remove.
+    #[error("`{path}` is not set")]
+    NotSet {
+        /// The path.
+        path: KeyPath,
+    },
+    /// The value cannot be written.
+    #[error("the value for `{path}` is nested more than {MAX_DEPTH} levels deep")]
+    TooDeep {
+        /// The path.
+        path: KeyPath,
+    },
+    /// The change cannot be made without touching something else.
+    #[error(
+        "`{path}` cannot be changed without changing something else: {reason}\nhint: edit the file by hand"
+    )]
+    Refused {
+        /// The path.
+        path: KeyPath,
+        /// What stands in the way.
+        reason: String,
+    },
+}
+
+/// The text with the value at `path` set. Missing sections are added in the style of the file.
+pub fn set(text: &str, path: &KeyPath, value: &Value) -> Result<String, EditError> {
+    if depth_of(value) + path.names().len() > MAX_DEPTH {
+        return Err(EditError::TooDeep { path: path.clone() });
+    }
+    let edit = Edit::begin(text, path)?;
+    let mut wanted = edit.old.clone();
+    edit.put(&mut wanted, value)?;
+    if get(&edit.old, path.names()) == Some(value) {
+        return Ok(text.to_owned());
+    }
+    let plan = Plan::new(&edit.layout);
+    let reason = match edit.locate()? {
+        Found::Value(spot, node) => {
+            let old = get(&edit.old, path.names()).unwrap_or(&Value::Null);
+            // Changing only the items that differ keeps the comments of the others.
+            let small = plan.refine(&spot, node, old, value);
+            let whole = || plan.replace(&spot, node, value).map(|splice| vec![splice]);
+            match edit.finish(small, &wanted) {
+                Ok(text) => return Ok(text),
+                Err(_) => edit.finish(whole(), &wanted),
+            }
+        }
+        Found::Gap(spot, node, depth) => {
+            let section = path.names().get(..depth).unwrap_or_default();
+            let value = get(&wanted, section).unwrap_or(&Value::Null);
+            let splice = plan.replace(&spot, node, value);
+            edit.finish(splice.map(|splice| vec![splice]), &wanted)
+        }
+        Found::Mapping(node, depth) => {
+            let (name, value) = edit.added(&wanted, depth);
+            let splice = plan.insert_entries(node, None, &[(name, value)]);
+            edit.finish(splice.map(|splice| vec![splice]), &wanted)
+        }
+        Found::Nothing => {
+            let (name, value) = edit.added(&wanted, 0);
+            let splice = plan.append(name, value);
+            edit.finish(splice.map(|splice| vec![splice]), &wanted)
+        }
+    };
+    reason.map_err(|reason| edit.refuse(reason))
+}
+
+/// The text without the entry at `path`. A section that becomes empty stays, as `{}`.
+pub fn unset(text: &str, path: &KeyPath) -> Result<String, EditError> {
+    let edit = Edit::begin(text, path)?;
+    let not_set = || EditError::NotSet { path: path.clone() };
+    if get(&edit.old, path.names()).is_none() {
+        return Err(not_set());
+    }
+    let (last, section) = path.names().split_last().ok_or_else(not_set)?;
+    let mut wanted = edit.old.clone();
+    match get_mut(&mut wanted, section) {
+        Some(Value::Object(map)) => map.shift_remove(last),
+        _ => return Err(edit.refuse("an item of a list can only be set".to_owned())),
+    };
+    let plan = Plan::new(&edit.layout);
+    let splices = edit.entry(section, last).and_then(|(spot, map, index)| {
+        let only = match &edit.layout.tree.node(map).kind {
+            Kind::Map { flow, entries } => !flow && entries.len() == 1,
+            _ => false,
+        };
+        match spot {
+            Some(spot) if only => plan.replace(&spot, map, &Value::Object(Map::new())),
+            _ => plan.delete_entry(map, index),
+        }
+    });
+    let result = edit.finish(splices.map(|splice| vec![splice]), &wanted);
+    result.map_err(|reason| edit.refuse(reason))
+}
+
+struct Edit<'a> {
+    layout: Layout<'a>,
+    old: Value,
+    path: &'a KeyPath,
+}
+
+/// How far the path leads.
+enum Found {
+    /// To a value.
+    Value(Spot, NodeId),
+    /// To something empty that can become a mapping; so many names lead there.
+    Gap(Spot, NodeId, usize),
+    /// To a mapping that lacks the next name; so many names lead there.
+    Mapping(NodeId, usize),
+    /// The document is empty.
+    Nothing,
+}
+
+impl<'a> Edit<'a> {
+    fn begin(text: &'a str, path: &'a KeyPath) -> Result<Self, EditError> {
+        let broken = |problem: Problem| {
+            let source = Source::new("config.yaml".into(), text.to_owned());
+            EditError::Broken(Box::new(source.diagnose(problem)))
+        };
+        let (tree, old) = read_with(text, Comments::Keep).map_err(broken)?;
+        let layout = Layout::new(text, tree);
+        Ok(Self { layout, old, path })
+    }
+
+    /// Sets the value in the plain document, the measure of success.
+    fn put(&self, document: &mut Value, value: &Value) -> Result<(), EditError> {
+        let mut at = document;
+        for (depth, name) in self.path.names().iter().enumerate() {
+            if at.is_null() {
+                *at = Value::Object(Map::new());
+            }
+            at = match at {
+                Value::Object(map) => map.entry(name.clone()).or_insert(Value::Null),
+                Value::Array(items) => {
+                    let count = items.len();
+                    let index = name.parse::<usize>().unwrap_or(usize::MAX);
+                    items.get_mut(index).ok_or_else(|| EditError::NoSuchItem {
+                        path: self.path.prefix(depth),
+                        count,
+                        key: name.clone(),
+                    })?
+                }
+                other => {
+                    let path = self.path.prefix(depth);
+                    return Err(EditError::NotAMapping {
+                        line: self.layout.line_of(path.names()).unwrap_or(1),
+                        found: describe(other),
+                        key: name.clone(),
+                        path,
+                    });
+                }
+            };
+        }
+        *at = value.clone();
+        Ok(())
+    }
+
+    fn locate(&self) -> Result<Found, EditError> {
+        let tree = &self.layout.tree;
+        let names = self.path.names();
+        let Some(mut node) = tree.root else {
+            return Ok(Found::Nothing);
+        };
+        let mut spot: Option<Spot> = None;
+        for (depth, name) in names.iter().enumerate() {
+            let refuse = |reason| self.refuse(reason);
+            match &tree.node(node).kind {
+                Kind::Map { flow, entries } => {
+                    let found = entries.iter().position(|e| !e.merge && e.name == *name);
+                    if let Some(index) = found {
+                        spot = Some(self.layout.entry_spot(node, index).map_err(refuse)?);
+                        node = entries[index].value;
+                    } else if let Some(spot) =
+                        spot.filter(|s| *flow && entries.is_empty() && !s.in_flow())
+                    {
+                        return Ok(Found::Gap(spot, node, depth));
+                    } else {
+                        return Ok(Found::Mapping(node, depth));
+                    }
+                }
+                Kind::List { items, .. } => {
+                    let index = name.parse::<usize>().unwrap_or(usize::MAX);
+                    let Some(item) = items.get(index) else {
+                        return Err(self.refuse("the list has no such item".to_owned()));
+                    };
+                    spot = Some(self.layout.item_spot(node, index).map_err(refuse)?);
+                    node = *item;
+                }
+                Kind::Alias(_) => {
+                    let path = self.path.prefix(depth);
+                    return Err(self.refuse(format!("`{path}` is an alias of another value")));
+                }
+                Kind::Scalar { .. } => {
+                    return Ok(match spot {
+                        Some(spot) => Found::Gap(spot, node, depth),
+                        None => Found::Nothing,
+                    });
+                }
+            }
+        }
+        spot.map(|spot| Found::Value(spot, node))
+            .ok_or_else(|| self.refuse("there is no such place".to_owned()))
+    }
+
+    /// The mapping of an entry, where that mapping stands itself, and the entry's number in it.
+    fn entry(
+        &self,
+        section: &[String],
+        last: &str,
+    ) -> Result<(Option<Spot>, NodeId, usize), String> {
+        let tree = &self.layout.tree;
+        let mut node = tree.root.ok_or("the document is empty")?;
+        let mut spot = None;
+        for (depth, name) in section.iter().map(String::as_str).chain([last]).enumerate() {
+            match &tree.node(node).kind {
+                Kind::Map { entries, .. } => {
+                    let found = entries.iter().position(|e| !e.merge && e.name == name);
+                    let index = found.ok_or("it is taken over from another mapping with `<<`")?;
+                    if depth == section.len() {
+                        return Ok((spot, node, index));
+                    }
+                    spot = Some(self.layout.entry_spot(node, index)?);
+                    node = entries[index].value;
+                }
+                Kind::List { items, .. } => {
+                    let index = name.parse::<usize>().unwrap_or(usize::MAX);
+                    spot = Some(self.layout.item_spot(node, index)?);
+                    node = *items.get(index).ok_or("the list has no such item")?;
+                }
+                Kind::Alias(_) => return Err("it is part of an alias of another value".to_owned()),
+                Kind::Scalar { .. } => break,
+            }
+        }
+        Err("there is no such place".to_owned())
+    }
+
+    /// The entry that has to be added to the mapping that `depth` names lead to.
+    fn added<'v>(&'v self, wanted: &'v Value, depth: usize) -> (&'v str, &'v Value) {
+        let names = self.path.names();
+        let name = names.get(depth).map_or("", String::as_str);
+        let path = names.get(..=depth).unwrap_or_default();
+        (name, get(wanted, path).unwrap_or(&Value::Null))
+    }
+
+    /// The new text, if it reads as the document that is wanted.
+    fn finish(
+        &self,
+        splices: Result<Vec<plan::Splice>, String>,
+        wanted: &Value,
+    ) -> Result<String, String> {
+        let text = plan::apply(self.layout.text, splices?)?;
+        match read(&text) {
+            Ok((_, value)) if value == *wanted => Ok(text),
+            Ok(_) => Err("other values would change with it, or it would change back".to_owned()),
+            Err(problem) => Err(format!("the result would be broken ({})", problem.message)),
+        }
+    }
+
+    fn refuse(&self, reason: String) -> EditError {
+        EditError::Refused { path: self.path.clone(), reason }
+    }
+}
+
+fn get_mut<'v>(value: &'v mut Value, names: &[String]) -> Option<&'v mut Value> {
+    names.iter().try_fold(value, |value, name| match value {
+        Value::Object(map) => map.get_mut(name),
+        Value::Array(items) => items.get_mut(name.parse::<usize>().ok()?),
+        _ => None,
+    })
+}
+
+/// How deeply a value is nested, counted without recursion because nothing has bounded it yet.
+fn depth_of(value: &Value) -> usize {
+    let mut deepest = 0;
+    let mut open = vec![(value, 0)];
+    while let Some((value, depth)) = open.pop() {
+        deepest = deepest.max(depth);
+        match value {
+            Value::Array(items) => open.extend(items.iter().map(|item| (item, depth + 1))),
+            Value::Object(map) => open.extend(map.values().map(|item| (item, depth + 1))),
+            _ => {}
+        }
+    }
+    deepest
+}
+
+#[cfg(test)]
+#[path = "edit_tests.rs"]
+mod tests;
+
+#[cfg(test)]
+mod property_tests;

@@ -1,0 +1,461 @@
+//! Which bytes of the text have to be replaced by which.
+
+use std::ops::Range;
+
+use granit_parser::ScalarStyle;
+use serde_json::Value;
+
+use super::layout::Layout;
+use super::render::{
+    Style, block_lines, entry_lines, indent, inline, inline_in_flow, is_block, item_lines,
+    key_in_flow,
+};
+use crate::tree::{Entry, Kind, Node, NodeId};
+
+/// A bracketed value longer than this is written below its key instead.
+const MAX_INLINE: usize = 100;
+
+/// Bytes to replace, and by what.
+pub(super) type Splice = (Range<usize>, String);
+
+/// Where a value stands: behind what.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Spot {
+    pub(super) lead: Lead,
+    /// The column of the key or dash.
+    pub(super) column: usize,
+    /// The start of the key, dash or item.
+    pub(super) start: usize,
+    /// The end of the colon or dash; a value can begin here.
+    pub(super) end: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lead {
+    /// `key:` on its own lines.
+    Key,
+    /// `-`.
+    Dash,
+    /// `key:` in brackets.
+    FlowKey,
+    /// `key` in brackets, without a colon.
+    BareFlowKey,
+    /// An item in brackets.
+    FlowItem,
+}
+
+impl Spot {
+    pub(super) fn in_flow(&self) -> bool {
+        !matches!(self.lead, Lead::Key | Lead::Dash)
+    }
+}
+
+pub(super) fn apply(text: &str, mut splices: Vec<Splice>) -> Result<String, String> {
+    splices.sort_by_key(|(range, _)| (range.start, range.end));
+    let mut result = String::with_capacity(text.len());
+    let mut done = 0;
+    for (range, new) in splices {
+        // Absent when two changes overlap.
+        let kept = text.get(done..range.start);
+        result.push_str(kept.ok_or("two changes touch the same bytes")?);
+        result.push_str(&new);
+        done = range.end;
+    }
+    result.push_str(text.get(done..).unwrap_or(""));
+    Ok(result)
+}
+
+pub(super) struct Plan<'l, 't> {
+    layout: &'l Layout<'t>,
+    style: Style,
+}
+
+impl<'l, 't> Plan<'l, 't> {
+    pub(super) fn new(layout: &'l Layout<'t>) -> Self {
+        Self { layout, style: layout.style }
+    }
+
+    /// Changes only what differs between the old value of a node and the new one.
+    pub(super) fn refine(
+        &self,
+        spot: &Spot,
+        id: NodeId,
+        old: &Value,
+        new: &Value,
+    ) -> Result<Vec<Splice>, String> {
+        if old == new {
+            return Ok(Vec::new());
+        }
+        match (&self.layout.tree.node(id).kind, old, new) {
+            (Kind::Map { flow: false, entries }, Value::Object(before), Value::Object(after))
+                if before.keys().any(|name| after.contains_key(name))
+                    && !entries.iter().any(|entry| entry.merge) =>
+            {
+                self.refine_map(id, entries, old, new)
+            }
+            (Kind::List { flow: false, items }, Value::Array(before), Value::Array(after))
+                if !before.is_empty() && !after.is_empty() =>
+            {
+                self.refine_list(id, items, before, after)
+            }
+            _ => self.replace(spot, id, new).map(|splice| vec![splice]),
+        }
+    }
+
+    fn refine_map(
+        &self,
+        id: NodeId,
+        entries: &[Entry],
+        old: &Value,
+        new: &Value,
+    ) -> Result<Vec<Splice>, String> {
+        let mut splices = Vec::new();
+        let mut last_kept = None;
+        for (index, entry) in entries.iter().enumerate() {
+            match (old.get(&entry.name), new.get(&entry.name)) {
+                (Some(old), Some(new)) => {
+                    last_kept = Some(index);
+                    let spot = self.layout.entry_spot(id, index)?;
+                    splices.extend(self.refine(&spot, entry.value, old, new)?);
+                }
+                _ => splices.push(self.delete_entry(id, index)?),
+            }
+        }
+        let added: Vec<(&str, &Value)> = new
+            .as_object()
+            .into_iter()
+            .flatten()
+            .filter(|(name, _)| old.get(name.as_str()).is_none())
+            .map(|(name, value)| (name.as_str(), value))
+            .collect();
+        if !added.is_empty() {
+            splices.push(self.insert_entries(id, last_kept, &added)?);
+        }
+        Ok(splices)
+    }
+
+    fn refine_list(
+        &self,
+        id: NodeId,
+        items: &[NodeId],
+        old: &[Value],
+        new: &[Value],
+    ) -> Result<Vec<Splice>, String> {
+        let same = |(left, right): &(&Value, &Value)| left == right;
+        let head = old.iter().zip(new).take_while(same).count();
+        let (old_rest, new_rest) = (&old[head..], &new[head..]);
+        let tail = old_rest.iter().rev().zip(new_rest.iter().rev()).take_while(same).count();
+        let old_middle = &old_rest[..old_rest.len() - tail];
+        let new_middle = &new_rest[..new_rest.len() - tail];
+
+        let mut splices = Vec::new();
+        for (index, (old, new)) in old_middle.iter().zip(new_middle).enumerate() {
+            let spot = self.layout.item_spot(id, head + index)?;
+            splices.extend(self.refine(&spot, items[head + index], old, new)?);
+        }
+        let paired = old_middle.len().min(new_middle.len());
+        for index in paired..old_middle.len() {
+            splices.push(self.delete_item(id, head + index, items[head + index])?);
+        }
+        if let Some(added) = new_middle.get(paired..).filter(|added| !added.is_empty()) {
+            splices.push(self.insert_items(id, head + paired, items, added)?);
+        }
+        Ok(splices)
+    }
+
+    /// Replaces a value as a whole. Its anchor stays, its tag goes, comments on their own lines stay.
+    pub(super) fn replace(&self, spot: &Spot, id: NodeId, new: &Value) -> Result<Splice, String> {
+        let node = self.layout.tree.node(id);
+        let anchor = node.anchor.clone().and_then(|range| self.layout.text.get(range));
+        if spot.in_flow() {
+            return self.replace_in_flow(spot, id, anchor, new);
+        }
+        let old = Standing::of(self.layout, spot, id)?;
+        let brackets = is_block(new) && keeps_brackets(node, new);
+        let flowed = if brackets { Some(inline(new)?) } else { None };
+        let flowed = flowed.filter(|flowed| flowed.len() <= MAX_INLINE);
+        let text = if is_block(new) && flowed.is_none() {
+            self.below(spot, &old, anchor, new)?
+        } else {
+            let anchor = anchor.map(|anchor| format!("{anchor} ")).unwrap_or_default();
+            let value = match flowed {
+                Some(flowed) => flowed,
+                None => inline(new)?,
+            };
+            let mut text = format!("{}{anchor}{value}{}", old.gap, old.tail);
+            for comment in old.before.iter().chain(&old.after) {
+                text.push_str(self.style.newline);
+                text.push_str(comment);
+            }
+            text
+        };
+        Ok((old.range, text))
+    }
+
+    /// A collection on lines of its own.
+    fn below(
+        &self,
+        spot: &Spot,
+        old: &Standing<'_>,
+        anchor: Option<&str>,
+        new: &Value,
+    ) -> Result<String, String> {
+        let column = match (old.column, spot.lead, new) {
+            (Some((column, is_list)), ..) if is_list == new.is_array() => column,
+            (_, Lead::Dash, _) => spot.column + 2,
+            (_, _, Value::Array(_)) => spot.column + self.style.list_step,
+            _ => spot.column + self.style.step,
+        };
+        let mut lines = block_lines(new, self.style)?.into_iter();
+        let mut text = String::new();
+        if let Some(anchor) = anchor {
+            text.push(' ');
+            text.push_str(anchor);
+        }
+        text.push_str(&old.tail);
+        let compact = spot.lead == Lead::Dash && text.trim().is_empty() && old.before.is_empty();
+        let column = if compact { spot.column + 2 } else { column };
+        if compact && let Some(first) = lines.next() {
+            text = format!(" {first}");
+        }
+        let own_lines = old.before.iter().map(|line| (*line).to_owned());
+        let own_lines = own_lines.chain(lines.map(|line| indent(&line, column)));
+        for line in own_lines.chain(old.after.iter().map(|line| (*line).to_owned())) {
+            text.push_str(self.style.newline);
+            text.push_str(&line);
+        }
+        Ok(text)
+    }
+
+    fn replace_in_flow(
+        &self,
+        spot: &Spot,
+        id: NodeId,
+        anchor: Option<&str>,
+        new: &Value,
+    ) -> Result<Splice, String> {
+        let node = self.layout.tree.node(id);
+        let end = self.layout.end_of(spot, id)?;
+        let empty = end == spot.end && spot.lead != Lead::FlowItem;
+        let start = if empty { end } else { node.full_start() };
+        let lead = match spot.lead {
+            Lead::BareFlowKey => ": ",
+            _ if empty => " ",
+            _ => "",
+        };
+        let anchor = anchor.map(|anchor| format!("{anchor} ")).unwrap_or_default();
+        let text = format!("{lead}{anchor}{}", inline_in_flow(new)?);
+        Ok((start..end, text))
+    }
+
+    /// Adds entries to a mapping, behind the given one or else the last.
+    pub(super) fn insert_entries(
+        &self,
+        map: NodeId,
+        behind: Option<usize>,
+        added: &[(&str, &Value)],
+    ) -> Result<Splice, String> {
+        let node = self.layout.tree.node(map);
+        let Kind::Map { flow, entries } = &node.kind else {
+            return Err("it is not a mapping".to_owned());
+        };
+        let last = match behind.or(entries.len().checked_sub(1)) {
+            Some(last) => {
+                let spot = self.layout.entry_spot(map, last)?;
+                Some(self.layout.end_of(&spot, entries[last].value)?)
+            }
+            None => None,
+        };
+        if *flow {
+            let mut parts = Vec::new();
+            for (name, value) in added {
+                parts.push(format!("{}: {}", key_in_flow(name)?, inline_in_flow(value)?));
+            }
+            let parts = parts.join(", ");
+            return Ok(match last {
+                Some(end) => (end..end, format!(", {parts}")),
+                None => (node.start + 1..node.start + 1, parts),
+            });
+        }
+        let end = self.layout.line_end(last.ok_or("the mapping is empty")?);
+        let first = entries.first().ok_or("the mapping is empty")?;
+        let column = self.layout.column(self.layout.tree.node(first.key).full_start());
+        let mut text = String::new();
+        for (name, value) in added {
+            for line in entry_lines(name, value, self.style)? {
+                text.push_str(self.style.newline);
+                text.push_str(&indent(&line, column));
+            }
+        }
+        Ok((end..end, text))
+    }
+
+    /// The first entry of a document that has none.
+    pub(super) fn append(&self, name: &str, value: &Value) -> Result<Splice, String> {
+        let at = self.layout.tree.end;
+        let before = self.layout.text.get(..at).unwrap_or("");
+        let mut text = String::new();
+        let fresh = before.trim_start_matches('\u{feff}').is_empty();
+        if !fresh && !before.ends_with(['\n', '\r']) {
+            text.push_str(self.style.newline);
+        }
+        for line in entry_lines(name, value, self.style)? {
+            text.push_str(&line);
+            text.push_str(self.style.newline);
+        }
+        Ok((at..at, text))
+    }
+
+    fn insert_items(
+        &self,
+        list: NodeId,
+        index: usize,
+        items: &[NodeId],
+        added: &[Value],
+    ) -> Result<Splice, String> {
+        let column = self.layout.item_spot(list, 0)?.column;
+        let mut lines = Vec::new();
+        for value in added {
+            let item = item_lines(value, self.style)?;
+            lines.extend(item.iter().map(|line| indent(line, column)));
+        }
+        let newline = self.style.newline;
+        let Some(previous) = index.checked_sub(1) else {
+            let first = self.layout.item_spot(list, 0)?.start;
+            if !self.layout.is_first_on_line(first) {
+                return Err("the list starts in the middle of a line".to_owned());
+            }
+            let at = self.layout.line_start(first);
+            return Ok((at..at, format!("{}{newline}", lines.join(newline))));
+        };
+        let spot = self.layout.item_spot(list, previous)?;
+        let end = self.layout.line_end(self.layout.end_of(&spot, items[previous])?);
+        Ok((end..end, format!("{newline}{}", lines.join(newline))))
+    }
+
+    fn delete_item(&self, list: NodeId, index: usize, item: NodeId) -> Result<Splice, String> {
+        let spot = self.layout.item_spot(list, index)?;
+        let end = self.layout.end_of(&spot, item)?;
+        self.delete_lines(spot.start, end)
+    }
+
+    /// Removes an entry with its lines, or with its comma.
+    pub(super) fn delete_entry(&self, map: NodeId, index: usize) -> Result<Splice, String> {
+        let Kind::Map { flow, entries } = &self.layout.tree.node(map).kind else {
+            return Err("it is not a mapping".to_owned());
+        };
+        let entry = entries.get(index).ok_or("there is no such entry")?;
+        let spot = self.layout.entry_spot(map, index)?;
+        let end = self.layout.end_of(&spot, entry.value)?;
+        let next = entries.get(index + 1);
+        let next = next.map(|next| self.layout.tree.node(next.key).full_start());
+        if *flow {
+            let previous = match index.checked_sub(1) {
+                Some(previous) => {
+                    let spot = self.layout.entry_spot(map, previous)?;
+                    Some(self.layout.end_of(&spot, entries[previous].value)?)
+                }
+                None => None,
+            };
+            let range = match (previous, next) {
+                (_, Some(next)) => spot.start..next,
+                (Some(previous), None) => previous..end,
+                (None, None) => spot.start..end,
+            };
+            return Ok((range, String::new()));
+        }
+        if self.layout.is_first_on_line(spot.start) {
+            return self.delete_lines(spot.start, end);
+        }
+        // Behind a dash: what follows moves up, unless a comment stands between.
+        let next = next.ok_or("it is the only entry")?;
+        let stop = self.layout.line_end(end);
+        let range = match self.layout.comments_in(stop..next).next() {
+            Some(_) => spot.start..stop,
+            None => spot.start..next,
+        };
+        Ok((range, String::new()))
+    }
+
+    fn delete_lines(&self, start: usize, end: usize) -> Result<Splice, String> {
+        if !self.layout.is_first_on_line(start) {
+            return Err("it starts in the middle of a line".to_owned());
+        }
+        let range = self.layout.line_start(start)..self.layout.next_line(end);
+        Ok((range, String::new()))
+    }
+}
+
+/// Whether a list or mapping in brackets is replaced by one of its kind.
+fn keeps_brackets(node: &Node, new: &Value) -> bool {
+    match &node.kind {
+        Kind::List { flow, items } => *flow && !items.is_empty() && new.is_array(),
+        Kind::Map { flow, entries } => *flow && !entries.is_empty() && new.is_object(),
+        _ => false,
+    }
+}
+
+/// What stands behind a key or dash, taken apart.
+struct Standing<'t> {
+    /// What is replaced: from behind the colon to the end of the last line.
+    range: Range<usize>,
+    /// The blanks between the colon and the value.
+    gap: &'t str,
+    /// The comment at the end of the first line, with the blanks before it.
+    tail: String,
+    /// Lines with only a comment, above the first child and below it.
+    before: Vec<&'t str>,
+    after: Vec<&'t str>,
+    /// The column of the children if they have lines of their own, and whether they are items.
+    column: Option<(usize, bool)>,
+}
+
+impl<'t> Standing<'t> {
+    fn of(layout: &Layout<'t>, spot: &Spot, id: NodeId) -> Result<Self, String> {
+        let node = layout.tree.node(id);
+        let end = layout.end_of(spot, id)?;
+        let stop = layout.line_end(end);
+        let start = node.full_start();
+        let slice = |range: Range<usize>| layout.text.get(range).unwrap_or("");
+        let (spread, column) = match &node.kind {
+            Kind::Map { flow: false, entries } => {
+                let first = entries.first().map(|entry| layout.tree.node(entry.key));
+                let column = first.map(|key| (layout.column(key.full_start()), false));
+                (true, column)
+            }
+            Kind::List { flow: false, .. } => (true, Some((layout.item_spot(id, 0)?.column, true))),
+            Kind::Scalar { style, .. } => {
+                let block = matches!(style, ScalarStyle::Literal | ScalarStyle::Folded);
+                (block, None)
+            }
+            _ => (false, None),
+        };
+        let first_line = layout.line_end(spot.end);
+        let comments: Vec<Range<usize>> = layout.comments_in(spot.end..stop).cloned().collect();
+        let mut tail = String::new();
+        let header = comments.iter().find(|comment| comment.start < first_line);
+        if let Some(comment) = header.filter(|_| spread || start > first_line) {
+            let before = slice(spot.end..comment.start);
+            let blanks = before.len() - before.trim_end().len();
+            tail.push_str(slice(comment.start - blanks..comment.end));
+        }
+        if !spread {
+            tail.push_str(slice(end..stop));
+        }
+        let own = comments
+            .iter()
+            .filter(|comment| comment.start > first_line && layout.is_first_on_line(comment.start));
+        let (before, after): (Vec<_>, Vec<_>) = own.partition(|comment| comment.start < node.start);
+        let line = |comment: &Range<usize>| slice(layout.line_start(comment.start)..comment.end);
+        let gap = if start < first_line && end > spot.end { slice(spot.end..start) } else { " " };
+        let gap = if gap.is_empty() || !gap.trim().is_empty() { " " } else { gap };
+        Ok(Self {
+            range: spot.end..stop,
+            gap,
+            tail,
+            before: before.into_iter().map(line).collect(),
+            after: after.into_iter().map(line).collect(),
+            column,
+        })
+    }
+}

@@ -1,0 +1,128 @@
+//! Writing values as YAML that readers of 1.1 and of 1.2 understand alike.
+
+use serde_json::{Map, Value};
+use serde_saphyr::{FlowMap, FlowSeq};
+
+/// The habits of the file that is being edited.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Style {
+    pub(super) newline: &'static str,
+    /// How far a nested mapping is indented.
+    pub(super) step: usize,
+    /// How far the dashes of a list are indented below its key; 0 in many files.
+    pub(super) list_step: usize,
+}
+
+impl Default for Style {
+    fn default() -> Self {
+        Self { newline: "\n", step: 2, list_step: 2 }
+    }
+}
+
+/// Whether a value takes lines of its own below its key.
+pub(super) fn is_block(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(map) => !map.is_empty(),
+        _ => false,
+    }
+}
+
+/// A value on one line, in brackets if it is a collection.
+pub(super) fn inline(value: &Value) -> Result<String, String> {
+    let options = serde_saphyr::ser_options! { prefer_block_scalars: false };
+    let written = match value {
+        Value::Array(items) => serde_saphyr::to_string_with_options(&FlowSeq(items), options),
+        Value::Object(map) => serde_saphyr::to_string_with_options(&FlowMap(map), options),
+        scalar => serde_saphyr::to_string_with_options(scalar, options),
+    };
+    one_line(written.map_err(|error| error.to_string())?)
+}
+
+/// The same for a place inside brackets, where commas and brackets need quotes.
+pub(super) fn inline_in_flow(value: &Value) -> Result<String, String> {
+    if value.is_array() || value.is_object() {
+        return inline(value);
+    }
+    let listed = inline(&Value::Array(vec![value.clone()]))?;
+    strip(&listed, "[", "]")
+}
+
+/// A name as a key of a mapping.
+pub(super) fn key(name: &str) -> Result<String, String> {
+    let options = serde_saphyr::ser_options! { prefer_block_scalars: false };
+    let map: Map<String, Value> = Map::from_iter([(name.to_owned(), Value::Null)]);
+    let written = serde_saphyr::to_string_with_options(&map, options);
+    let line = one_line(written.map_err(|error| error.to_string())?)?;
+    strip(&line, "", ": null")
+}
+
+/// A name as a key inside brackets.
+pub(super) fn key_in_flow(name: &str) -> Result<String, String> {
+    let map: Map<String, Value> = Map::from_iter([(name.to_owned(), Value::Null)]);
+    let line = inline(&Value::Object(map))?;
+    strip(&line, "{", ": null}")
+}
+
+/// The lines of an entry, not indented.
+pub(super) fn entry_lines(name: &str, value: &Value, style: Style) -> Result<Vec<String>, String> {
+    let name = key(name)?;
+    if !is_block(value) {
+        return Ok(vec![format!("{name}: {}", inline(value)?)]);
+    }
+    let step = if value.is_array() { style.list_step } else { style.step };
+    let mut lines = vec![format!("{name}:")];
+    lines.extend(block_lines(value, style)?.iter().map(|line| indent(line, step)));
+    Ok(lines)
+}
+
+/// The lines of an item of a list, not indented.
+pub(super) fn item_lines(value: &Value, style: Style) -> Result<Vec<String>, String> {
+    if !is_block(value) {
+        return Ok(vec![format!("- {}", inline(value)?)]);
+    }
+    let lines = block_lines(value, style)?;
+    let marked = lines.iter().enumerate().map(|(index, line)| match index {
+        0 => format!("- {line}"),
+        _ => indent(line, 2),
+    });
+    Ok(marked.collect())
+}
+
+/// The lines of a collection, not indented.
+pub(super) fn block_lines(value: &Value, style: Style) -> Result<Vec<String>, String> {
+    let mut lines = Vec::new();
+    match value {
+        Value::Array(items) => {
+            for item in items {
+                lines.extend(item_lines(item, style)?);
+            }
+        }
+        Value::Object(map) => {
+            for (name, value) in map {
+                lines.extend(entry_lines(name, value, style)?);
+            }
+        }
+        scalar => lines.push(inline(scalar)?),
+    }
+    Ok(lines)
+}
+
+pub(super) fn indent(line: &str, columns: usize) -> String {
+    format!("{}{line}", " ".repeat(columns))
+}
+
+fn one_line(written: String) -> Result<String, String> {
+    let line = written.trim_end_matches('\n');
+    if line.contains(['\n', '\r']) {
+        return Err("the value does not fit on one line".to_owned());
+    }
+    Ok(line.to_owned())
+}
+
+fn strip(text: &str, prefix: &str, suffix: &str) -> Result<String, String> {
+    text.strip_prefix(prefix)
+        .and_then(|text| text.strip_suffix(suffix))
+        .map(str::to_owned)
+        .ok_or_else(|| "the name or value cannot be written there".to_owned())
+}

@@ -1,0 +1,248 @@
+//! The table of known settings. Name, type, default and description are said here and nowhere else.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde_json::{Number, Value};
+
+use crate::settings::ToolSearchMode;
+use crate::vars::{HERMES_PERMISSION_PROFILE, Var};
+
+/// A known setting.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Key {
+    /// Its dotted name.
+    pub name: &'static str,
+    /// What values it takes.
+    pub kind: Kind,
+    /// What holds when it is not set.
+    pub default: Preset,
+    /// Environment variables that win over the file, the first one set.
+    pub variables: &'static [Var],
+    /// What it does, in a sentence.
+    pub about: &'static str,
+}
+
+/// What values a setting takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// `true` or `false`.
+    Flag,
+    /// A whole number between two bounds, both included.
+    Count {
+        /// The least.
+        min: u64,
+        /// The most.
+        max: u64,
+    },
+    /// A number from 0 to 100.
+    Percent,
+    /// `auto`, `on` or `off`; `true` and `false` are `on` and `off`.
+    Switch,
+    /// A text.
+    Text,
+    /// A list of texts.
+    TextList,
+}
+
+/// A default value.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Preset {
+    /// None.
+    Unset,
+    /// A flag.
+    Flag(bool),
+    /// A whole number.
+    Count(u64),
+    /// A number.
+    Percent(f64),
+    /// A text.
+    Text(&'static str),
+    /// Texts.
+    TextList(&'static [&'static str]),
+}
+
+const POSITIVE: Kind = Kind::Count { min: 1, max: u64::MAX };
+const UP_TO_50: Kind = Kind::Count { min: 1, max: 50 };
+
+/// A key together with the Rust type its value is read as.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Typed<T> {
+    pub(crate) key: Key,
+    of: PhantomData<T>,
+}
+
+macro_rules! keys {
+    ($($id:ident: $ty:ty = $name:literal, $kind:expr, $default:expr $(, or $var:expr)?; $about:literal)+) => {
+        $(
+            pub(crate) const $id: Typed<$ty> = Typed {
+                key: Key {
+                    name: $name,
+                    kind: $kind,
+                    default: $default,
+                    variables: &[$($var)?],
+                    about: $about,
+                },
+                of: PhantomData,
+            };
+        )+
+        /// Every known setting, in the order in which they are documented.
+        pub const KEYS: &[Key] = &[$($id.key),+];
+    };
+}
+
+keys! {
+    TOOLSETS: Vec<String> = "toolsets", Kind::TextList, Preset::TextList(&["hermes-cli"]);
+        "The toolsets that are offered when none are named on the command line."
+    DISABLED_TOOLSETS: Vec<String> = "agent.disabled_toolsets", Kind::TextList, Preset::TextList(&[]);
+        "Toolsets that are never offered, whoever asks for them."
+    MAX_BYTES: u64 = "tool_output.max_bytes", POSITIVE, Preset::Count(50_000);
+        "The most bytes of a command's output that a result shows; the rest is spilled to a file."
+    MAX_LINES: u64 = "tool_output.max_lines", POSITIVE, Preset::Count(2_000);
+        "The most lines that one read returns."
+    MAX_LINE_LENGTH: u64 = "tool_output.max_line_length", POSITIVE, Preset::Count(2_000);
+        "The most characters of one line that are shown."
+    FILE_READ_MAX_CHARS: u64 = "file_read_max_chars", POSITIVE, Preset::Count(100_000);
+        "The most characters that one read of a file returns."
+    SEARCH_ENABLED: ToolSearchMode = "tools.tool_search.enabled", Kind::Switch, Preset::Text("auto");
+        "Whether tools are found by search instead of all being shown to the model; auto decides by their size."
+    SEARCH_THRESHOLD: f64 = "tools.tool_search.threshold_pct", Kind::Percent, Preset::Percent(10.0);
+        "With auto: the share of the context window, in percent, above which tool definitions are deferred."
+    SEARCH_DEFAULT_LIMIT: u64 = "tools.tool_search.search_default_limit", UP_TO_50, Preset::Count(5);
+        "How many tools a search returns when it does not say."
+    SEARCH_MAX_LIMIT: u64 = "tools.tool_search.max_search_limit", UP_TO_50, Preset::Count(20);
+        "The most tools that a search may ask for."
+    LOOP_WARNINGS: bool = "tool_loop_guardrails.warnings_enabled", Kind::Flag, Preset::Flag(true);
+        "Whether the model is told when it repeats itself."
+    LOOP_HARD_STOP: bool = "tool_loop_guardrails.hard_stop_enabled", Kind::Flag, Preset::Flag(false);
+        "Whether calls are refused when the model keeps repeating itself."
+    WARN_EXACT: u64 = "tool_loop_guardrails.warn_after.exact_failure", POSITIVE, Preset::Count(2);
+        "Warn after so many failures of one tool with the same arguments."
+    WARN_SAME: u64 = "tool_loop_guardrails.warn_after.same_tool_failure", POSITIVE, Preset::Count(3);
+        "Warn after so many failures of one tool with any arguments."
+    WARN_IDEMPOTENT: u64 = "tool_loop_guardrails.warn_after.idempotent_no_progress", POSITIVE, Preset::Count(2);
+        "Warn after so many identical results of one read-only call."
+    STOP_EXACT: u64 = "tool_loop_guardrails.hard_stop_after.exact_failure", POSITIVE, Preset::Count(5);
+        "Refuse after so many failures of one tool with the same arguments."
+    STOP_SAME: u64 = "tool_loop_guardrails.hard_stop_after.same_tool_failure", POSITIVE, Preset::Count(8);
+        "Refuse after so many failures of one tool with any arguments."
+    STOP_IDEMPOTENT: u64 = "tool_loop_guardrails.hard_stop_after.idempotent_no_progress", POSITIVE, Preset::Count(5);
+        "Refuse after so many identical results of one read-only call."
+    CONTEXT_LENGTH: Option<u64> = "model.context_length", POSITIVE, Preset::Unset;
+        "The model's context window in tokens, by which budgets are scaled; unset means that the model is asked."
+    PROFILE: Option<String> = "permissions.profile", Kind::Text, Preset::Unset, or HERMES_PERMISSION_PROFILE;
+        "The permission profile; unset means `default`."
+}
+
+/// Sections of a shared configuration that other programs read. They are no slips of known names.
+pub(crate) const OTHER_SECTIONS: &[&str] = &[
+    "_config_version",
+    "approvals",
+    "auxiliary",
+    "browser",
+    "checkpoints",
+    "command_allowlist",
+    "computer_use",
+    "cron",
+    "curator",
+    "delegation",
+    "display",
+    "gateway",
+    "hooks",
+    "hooks_auto_accept",
+    "image_gen",
+    "kanban",
+    "mcp",
+    "mcp_discovery_timeout",
+    "mcp_servers",
+    "memory",
+    "moa",
+    "models",
+    "plugins",
+    "providers",
+    "quick_commands",
+    "secrets",
+    "security",
+    "sessions",
+    "skills",
+    "stt",
+    "terminal",
+    "timezone",
+    "tts",
+    "video_gen",
+    "voice",
+    "web",
+    "x_search",
+];
+
+impl Key {
+    /// The names from the top of the document down to the setting.
+    pub fn names(&self) -> Vec<String> {
+        self.name.split('.').map(str::to_owned).collect()
+    }
+
+    /// The setting of a dotted name.
+    pub fn find(name: &str) -> Option<&'static Self> {
+        KEYS.iter().find(|key| key.name == name)
+    }
+}
+
+impl Kind {
+    /// The value in its normal form, or `None` if the setting cannot have it.
+    pub(crate) fn check(self, value: &Value) -> Option<Value> {
+        let fits = match self {
+            Self::Flag => value.is_boolean(),
+            Self::Count { min, max } => value.as_u64().is_some_and(|n| (min..=max).contains(&n)),
+            Self::Percent => value.as_f64().is_some_and(|n| (0.0..=100.0).contains(&n)),
+            Self::Switch => return switch(value),
+            Self::Text => value.is_string(),
+            Self::TextList => {
+                value.as_array().is_some_and(|items| items.iter().all(Value::is_string))
+            }
+        };
+        fits.then(|| value.clone())
+    }
+}
+
+/// An unquoted `on` is read as `true` before it gets here, so the two must mean the same.
+fn switch(value: &Value) -> Option<Value> {
+    let word = match value {
+        Value::Bool(true) => "on",
+        Value::Bool(false) => "off",
+        Value::String(word) => word.as_str(),
+        _ => return None,
+    };
+    matches!(word, "auto" | "on" | "off").then(|| Value::from(word))
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Flag => f.write_str("true or false"),
+            Self::Count { min, max: u64::MAX } => write!(f, "a whole number of at least {min}"),
+            Self::Count { min, max } => write!(f, "a whole number from {min} to {max}"),
+            Self::Percent => f.write_str("a number from 0 to 100"),
+            Self::Switch => f.write_str("auto, on or off"),
+            Self::Text => f.write_str("a text"),
+            Self::TextList => f.write_str("a list of texts"),
+        }
+    }
+}
+
+impl Preset {
+    /// The default as a value, null when there is none.
+    pub fn to_value(self) -> Value {
+        match self {
+            Self::Unset => Value::Null,
+            Self::Flag(flag) => Value::Bool(flag),
+            Self::Count(count) => Value::from(count),
+            Self::Percent(number) => Number::from_f64(number).map_or(Value::Null, Value::Number),
+            Self::Text(text) => Value::from(text),
+            Self::TextList(texts) => texts.iter().copied().map(Value::from).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "keys_tests.rs"]
+mod tests;

@@ -1,0 +1,342 @@
+//! From what was said to what holds: the file and the environment are read key by key, every fault is
+//! collected, and every value remembers where it came from.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use serde_json::{Map, Value};
+
+use crate::document::{Document, describe, get, parse_value};
+use crate::error::{ConfigError, Diagnostic, Place};
+use crate::home::Home;
+use crate::keys::{KEYS, Key, Kind, OTHER_SECTIONS, SEARCH_DEFAULT_LIMIT, SEARCH_MAX_LIMIT, Typed};
+use crate::path::KeyPath;
+use crate::settings::{Answer, Setting, Settings};
+use crate::suggest::nearest;
+use crate::vars::Env;
+
+/// The section that may be a bare flag instead of a mapping.
+const TOOL_SEARCH: [&str; 2] = ["tools", "tool_search"];
+
+/// What the user said: the document and the environment, not judged yet.
+#[derive(Debug)]
+pub struct RawConfig {
+    /// config.yaml.
+    pub document: Document,
+    /// The environment.
+    pub env: Env,
+}
+
+/// What holds.
+#[derive(Debug)]
+pub struct Config {
+    /// The settings.
+    pub settings: Settings,
+    /// The same, one by one, with their origins, in the order of [`KEYS`].
+    pub resolved: Vec<Resolved>,
+    /// What looks like a mistake but is not an error.
+    pub warnings: Vec<Warning>,
+    /// config.yaml, with all the keys that this program does not know.
+    pub document: Document,
+}
+
+/// A setting's value and where it came from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Resolved {
+    /// The setting.
+    pub key: &'static Key,
+    /// Its value; null when it is not set and has no default.
+    pub value: Value,
+    /// Where the value came from.
+    pub origin: Origin,
+}
+
+/// Where a value came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// Nobody said anything.
+    Default,
+    /// A line of the configuration.
+    File(Place),
+    /// An environment variable.
+    Variable(&'static str),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::File(place) => write!(f, "{}:{}", place.file.display(), place.line),
+            Self::Variable(name) => write!(f, "environment variable {name}"),
+        }
+    }
+}
+
+/// Something that looks like a mistake but is not an error.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Warning(pub Diagnostic);
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl RawConfig {
+    /// Reads the home's config.yaml; a missing one is empty.
+    pub fn load(home: &Home, env: Env) -> Result<Self, ConfigError> {
+        let document = Document::load(&home.config_file())?;
+        Ok(Self { document, env })
+    }
+
+    /// The same from a text; `name` is what errors call it.
+    pub fn parse(
+        name: impl Into<PathBuf>,
+        text: impl Into<String>,
+        env: Env,
+    ) -> Result<Self, ConfigError> {
+        let document = Document::parse(name, text)?;
+        Ok(Self { document, env })
+    }
+
+    /// Checks every known setting. All faults are reported at once.
+    pub fn resolve(self) -> Result<Config, ConfigError> {
+        let mut reader = Reader {
+            raw: &self,
+            resolved: Vec::with_capacity(KEYS.len()),
+            problems: Vec::new(),
+            sections: Vec::new(),
+        };
+        let mut settings = Settings::read(&mut reader);
+        let Reader { mut resolved, problems, .. } = reader;
+        if !problems.is_empty() {
+            return Err(ConfigError::Settings(problems));
+        }
+        let mut warnings = misspelled(&self.document);
+        let search = &mut settings.tool_search;
+        if search.search_default_limit > search.max_search_limit {
+            search.search_default_limit = search.max_search_limit;
+            warnings.extend(lower_limit(&self.document, &mut resolved, search.max_search_limit));
+        }
+        Ok(Config { settings, resolved, warnings, document: self.document })
+    }
+}
+
+impl Config {
+    /// One known setting.
+    pub fn explain(&self, name: &str) -> Option<&Resolved> {
+        self.resolved.iter().find(|resolved| resolved.key.name == name)
+    }
+
+    /// The value at any path, known or not, with defaults filled in; a section is a mapping.
+    pub fn get(&self, path: &KeyPath) -> Option<(Value, Origin)> {
+        let dotted = path.names().join(".");
+        if let Some(resolved) = self.explain(&dotted) {
+            return Some((resolved.value.clone(), resolved.origin.clone()));
+        }
+        let value = get(&self.effective(), path.names())?.clone();
+        let origin = match self.document.place(path) {
+            Some(place) => Origin::File(place),
+            None => Origin::Default,
+        };
+        Some((value, origin))
+    }
+
+    /// The document with the value of every known setting put in.
+    fn effective(&self) -> Value {
+        let mut value = self.document.value().clone();
+        for resolved in self.resolved.iter().filter(|one| !one.value.is_null()) {
+            let mut at = &mut value;
+            for name in resolved.key.name.split('.') {
+                if !at.is_object() {
+                    *at = Value::Object(Map::new());
+                }
+                // The line above has made it a mapping; indexing adds the name.
+                at = &mut at[name];
+            }
+            *at = resolved.value.clone();
+        }
+        value
+    }
+}
+
+struct Reader<'r> {
+    raw: &'r RawConfig,
+    resolved: Vec<Resolved>,
+    problems: Vec<Diagnostic>,
+    /// Sections already reported as not being mappings.
+    sections: Vec<Vec<String>>,
+}
+
+impl Answer for Reader<'_> {
+    fn read<T: Setting>(&mut self, typed: Typed<T>) -> T {
+        let Some(key) = Key::find(typed.key.name) else {
+            return T::default();
+        };
+        let (value, origin) = self.find(key);
+        let result = T::from_value(&value).unwrap_or_default();
+        self.resolved.push(Resolved { key, value, origin });
+        result
+    }
+}
+
+impl Reader<'_> {
+    fn find(&mut self, key: &'static Key) -> (Value, Origin) {
+        let default = || (key.default.to_value(), Origin::Default);
+        if let Some((variable, text)) =
+            key.variables.iter().find_map(|variable| Some((variable, self.raw.env.text(variable)?)))
+        {
+            let value = match key.kind {
+                Kind::Text => Value::String(text),
+                _ => parse_value(&text),
+            };
+            return match key.kind.check(&value) {
+                Some(value) => (value, Origin::Variable(variable.name)),
+                None => {
+                    self.problems.push(Diagnostic {
+                        message: wrong(variable.name, &key.kind.to_string(), &value),
+                        place: None,
+                        excerpt: String::new(),
+                        first: None,
+                        hint: Some("change or unset the variable".to_owned()),
+                    });
+                    default()
+                }
+            };
+        }
+        let names = key.names();
+        let Some((said_at, value)) = self.said(&names) else {
+            return default();
+        };
+        let Some(value) = key.kind.check(&value) else {
+            let message = wrong(key.name, &key.kind.to_string(), &value);
+            let problem = self.raw.document.diagnose(&names, message, remedy(key, &value));
+            self.problems.push(problem);
+            return default();
+        };
+        let path = KeyPath::of(said_at);
+        let place = path.and_then(|path| self.raw.document.place(&path));
+        (value, place.map_or(Origin::Default, Origin::File))
+    }
+
+    /// The value in the file and the path it was said at; null is as good as not said.
+    fn said(&mut self, names: &[String]) -> Option<(Vec<String>, Value)> {
+        let mut at = self.raw.document.value();
+        for (depth, name) in names.iter().enumerate() {
+            let section = names.get(..depth)?;
+            match at {
+                Value::Object(map) => at = map.get(name)?,
+                Value::Null => return None,
+                Value::Bool(flag) if section == TOOL_SEARCH => {
+                    let word = if *flag { "auto" } else { "off" };
+                    return (name == "enabled").then(|| (section.to_vec(), Value::from(word)));
+                }
+                other => {
+                    self.report_section(section, other);
+                    return None;
+                }
+            }
+        }
+        (!at.is_null()).then(|| (names.to_vec(), at.clone()))
+    }
+
+    fn report_section(&mut self, section: &[String], found: &Value) {
+        if self.sections.iter().any(|known| known == section) {
+            return;
+        }
+        self.sections.push(section.to_vec());
+        let name = section.join(".");
+        let expected =
+            if section == TOOL_SEARCH { "true, false or a mapping" } else { "a mapping" };
+        let hint = format!("it has the keys {}", children(section).join(", "));
+        let message = wrong(&name, expected, found);
+        let problem = self.raw.document.diagnose(section, message, hint);
+        self.problems.push(problem);
+    }
+}
+
+fn wrong(name: &str, expected: &str, found: &Value) -> String {
+    format!("`{name}` must be {expected}, not {}", describe(found))
+}
+
+fn remedy(key: &Key, found: &Value) -> String {
+    let leaf = key.name.rsplit('.').next().unwrap_or(key.name);
+    match (key.kind, found) {
+        (Kind::TextList, Value::String(text)) => format!("write `{leaf}: [{text}]`"),
+        (Kind::TextList, Value::Array(_)) => {
+            "put quotes around the items that are not texts".to_owned()
+        }
+        (Kind::Text, Value::Number(_) | Value::Bool(_)) => "put the value in quotes".to_owned(),
+        (Kind::Count { .. } | Kind::Percent | Kind::Flag, Value::String(text))
+            if key.kind.check(&parse_value(text)).is_some() =>
+        {
+            format!("write it without quotes: `{leaf}: {text}`")
+        }
+        _ if key.default.to_value().is_null() => "remove the key to leave it unset".to_owned(),
+        _ => format!("remove the key to get the default, {}", key.default.to_value()),
+    }
+}
+
+/// The names that follow `section` in the names of known settings.
+fn children(section: &[String]) -> Vec<&'static str> {
+    let mut names: Vec<&str> = Vec::new();
+    for key in KEYS {
+        let mut rest = key.name.split('.');
+        if section.iter().all(|name| rest.next() == Some(name))
+            && let Some(child) = rest.next()
+            && !names.contains(&child)
+        {
+            names.push(child);
+        }
+    }
+    names
+}
+
+/// Unknown keys that look like known ones of the same section.
+fn misspelled(document: &Document) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    let mut sections: Vec<Vec<String>> = vec![Vec::new()];
+    while let Some(section) = sections.pop() {
+        let known = children(&section);
+        let Some(Value::Object(map)) = get(document.value(), &section) else {
+            continue;
+        };
+        for name in map.keys() {
+            let mut path = section.clone();
+            path.push(name.clone());
+            if known.contains(&name.as_str()) {
+                sections.push(path);
+                continue;
+            }
+            if section.is_empty() && OTHER_SECTIONS.contains(&name.as_str()) {
+                continue;
+            }
+            if let Some(meant) = nearest(name, known.iter().copied()) {
+                let message = format!("`{}` is not a known setting", path.join("."));
+                let hint = format!("did you mean `{meant}`?");
+                warnings.push(Warning(document.diagnose(&path, message, hint)));
+            }
+        }
+    }
+    let line = |warning: &Warning| warning.0.place.as_ref().map(|place| (place.line, place.column));
+    warnings.sort_by_key(line);
+    warnings
+}
+
+/// A search cannot return more than it may ask for; worth a word only if the user said both.
+fn lower_limit(document: &Document, resolved: &mut [Resolved], limit: u64) -> Option<Warning> {
+    let name = SEARCH_DEFAULT_LIMIT.key.name;
+    let most = SEARCH_MAX_LIMIT.key.name;
+    let entry = resolved.iter_mut().find(|entry| entry.key.name == name)?;
+    entry.value = Value::from(limit);
+    if entry.origin == Origin::Default {
+        return None;
+    }
+    let message = format!("`{name}` is above `{most}`; {limit} is used");
+    let hint = format!("lower `{name}` or raise `{most}`");
+    Some(Warning(document.diagnose(&entry.key.names(), message, hint)))
+}
+
+#[cfg(test)]
+#[path = "resolve_tests.rs"]
+mod tests;

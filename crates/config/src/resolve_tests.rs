@@ -1,0 +1,223 @@
+#![allow(clippy::unwrap_used)]
+
+use serde_json::json;
+
+use super::*;
+use crate::settings::ToolSearchMode;
+
+fn config(text: &str) -> Config {
+    RawConfig::parse("config.yaml", text, Env::default()).unwrap().resolve().unwrap()
+}
+
+fn faults(text: &str) -> Vec<Diagnostic> {
+    let raw = RawConfig::parse("config.yaml", text, Env::default()).unwrap();
+    match raw.resolve() {
+        Err(ConfigError::Settings(faults)) => faults,
+        other => panic!("expected faults, got {other:?}"),
+    }
+}
+
+fn path(text: &str) -> KeyPath {
+    text.parse().unwrap()
+}
+
+#[test]
+fn nothing_said_means_the_defaults() {
+    let config = config("");
+    assert_eq!(config.settings, Settings::default());
+    let settings = config.settings;
+    assert_eq!(settings.toolsets, ["hermes-cli"]);
+    assert!(settings.agent.disabled_toolsets.is_empty());
+    assert_eq!(settings.tool_output.max_bytes, 50_000);
+    assert_eq!(settings.tool_output.max_lines, 2_000);
+    assert_eq!(settings.tool_output.max_line_length, 2_000);
+    assert_eq!(settings.file_read_max_chars, 100_000);
+    assert_eq!(settings.tool_search.enabled, ToolSearchMode::Auto);
+    assert_eq!(settings.tool_search.threshold_pct.to_bits(), 10.0_f64.to_bits());
+    assert_eq!(settings.tool_search.search_default_limit, 5);
+    assert_eq!(settings.tool_search.max_search_limit, 20);
+    let loops = settings.tool_loop_guardrails;
+    assert!(loops.warnings_enabled && !loops.hard_stop_enabled);
+    assert_eq!(loops.warn_after.exact_failure, 2);
+    assert_eq!(loops.warn_after.same_tool_failure, 3);
+    assert_eq!(loops.warn_after.idempotent_no_progress, 2);
+    assert_eq!(loops.hard_stop_after.exact_failure, 5);
+    assert_eq!(loops.hard_stop_after.same_tool_failure, 8);
+    assert_eq!(loops.hard_stop_after.idempotent_no_progress, 5);
+    assert_eq!(settings.model.context_length, None);
+    assert_eq!(settings.permissions.profile, None);
+}
+
+#[test]
+fn every_key_of_the_table_is_read_once() {
+    let names: Vec<_> = config("").resolved.iter().map(|one| one.key.name).collect();
+    let known: Vec<_> = KEYS.iter().map(|key| key.name).collect();
+    let mut sorted = names.clone();
+    sorted.sort_unstable();
+    let mut expected = known.clone();
+    expected.sort_unstable();
+    assert_eq!(sorted, expected);
+    assert_eq!(names, known, "in the order of the table");
+}
+
+/// A value other than the default for every key reaches the settings: no two keys are mixed up.
+#[test]
+fn every_key_changes_the_settings() {
+    let mut seen: Vec<Settings> = vec![Settings::default()];
+    for key in KEYS {
+        let other = match key.kind {
+            Kind::Flag => json!(key.default.to_value() != json!(true)),
+            Kind::Count { .. } => json!(7),
+            Kind::Percent => json!(33.5),
+            Kind::Switch => json!("off"),
+            Kind::Text => json!("strict"),
+            Kind::TextList => json!(["x"]),
+        };
+        let document =
+            key.name.rsplit('.').fold(other.clone(), |value, name| json!({ name: value }));
+        let config = config(&document.to_string());
+        assert_eq!(config.explain(key.name).unwrap().value, other, "{}", key.name);
+        assert!(!seen.contains(&config.settings), "{}", key.name);
+        assert!(config.warnings.is_empty(), "{}", key.name);
+        seen.push(config.settings);
+    }
+}
+
+#[test]
+fn origins_are_remembered() {
+    let env = Env::from_iter([("HERMES_PERMISSION_PROFILE", "strict")]);
+    let text = "tool_output:\n  max_lines: 10\npermissions: {profile: open}\n";
+    let config = RawConfig::parse("config.yaml", text, env).unwrap().resolve().unwrap();
+    let origin = |name: &str| config.explain(name).unwrap().origin.to_string();
+    assert_eq!(origin("tool_output.max_lines"), "config.yaml:2");
+    assert_eq!(origin("tool_output.max_bytes"), "default");
+    assert_eq!(origin("permissions.profile"), "environment variable HERMES_PERMISSION_PROFILE");
+    assert_eq!(config.settings.permissions.profile.as_deref(), Some("strict"));
+    assert_eq!(config.explain("nonsense"), None);
+}
+
+#[test]
+fn tool_search_may_be_a_bare_flag() {
+    let mode = |text: &str| config(text).settings.tool_search.enabled;
+    assert_eq!(mode("tools: {tool_search: true}"), ToolSearchMode::Auto);
+    assert_eq!(mode("tools: {tool_search: on}"), ToolSearchMode::Auto);
+    assert_eq!(mode("tools: {tool_search: false}"), ToolSearchMode::Off);
+    assert_eq!(mode("tools: {tool_search: {enabled: true}}"), ToolSearchMode::On);
+    assert_eq!(mode("tools: {tool_search: {enabled: on}}"), ToolSearchMode::On);
+    assert_eq!(mode("tools: {tool_search: {enabled: \"on\"}}"), ToolSearchMode::On);
+    assert_eq!(mode("tools: {tool_search: {enabled: off}}"), ToolSearchMode::Off);
+    assert_eq!(mode("tools: {tool_search: {enabled: auto}}"), ToolSearchMode::Auto);
+    assert_eq!(mode("tools: {tool_search: {}}"), ToolSearchMode::Auto);
+    let config = config("tools:\n  tool_search: false\n");
+    let resolved = config.explain("tools.tool_search.enabled").unwrap();
+    assert_eq!(resolved.origin.to_string(), "config.yaml:2");
+}
+
+#[test]
+fn null_means_not_said() {
+    let config = config("tool_output:\ntoolsets: ~\nmodel: {context_length: null}\n");
+    assert_eq!(config.settings, Settings::default());
+    assert_eq!(config.explain("toolsets").unwrap().origin, Origin::Default);
+}
+
+#[test]
+fn a_wrong_value_is_located_and_explained() {
+    let text = "toolsets: hermes-cli\ntool_output:\n  max_lines: \"10\"\n  max_bytes: 0\nagent: 5\ntools: {tool_search: {threshold_pct: 101}}\n";
+    let all: Vec<String> = faults(text).iter().map(ToString::to_string).collect();
+    insta::assert_snapshot!(all.join("\n\n"), @r#"
+    config.yaml:1:1: `toolsets` must be a list of texts, not the text "hermes-cli"
+     1 | toolsets: hermes-cli
+       | ^^^^^^^^^^^^^^^^^^^^
+    hint: write `toolsets: [hermes-cli]`
+
+    config.yaml:5:1: `agent` must be a mapping, not the number 5
+     5 | agent: 5
+       | ^^^^^^^^
+    hint: it has the keys disabled_toolsets
+
+    config.yaml:4:3: `tool_output.max_bytes` must be a whole number of at least 1, not the number 0
+     4 |   max_bytes: 0
+       |   ^^^^^^^^^^^^
+    hint: remove the key to get the default, 50000
+
+    config.yaml:3:3: `tool_output.max_lines` must be a whole number of at least 1, not the text "10"
+     3 |   max_lines: "10"
+       |   ^^^^^^^^^^^^^^^
+    hint: write it without quotes: `max_lines: 10`
+
+    config.yaml:6:23: `tools.tool_search.threshold_pct` must be a number from 0 to 100, not the number 101
+     6 | tools: {tool_search: {threshold_pct: 101}}
+       |                       ^^^^^^^^^^^^^^^^^^
+    hint: remove the key to get the default, 10.0
+    "#);
+}
+
+#[test]
+fn a_wrong_section_is_reported_once() {
+    let found = faults("tool_output: [1]\n");
+    assert_eq!(found.len(), 1);
+    assert!(found[0].hint.as_ref().unwrap().contains("max_bytes, max_lines, max_line_length"));
+    assert!(
+        faults("tools: {tool_search: maybe}\n")[0].message.contains("true, false or a mapping")
+    );
+}
+
+#[test]
+fn unknown_keys_are_fine_but_slips_are_pointed_out() {
+    let text = "web: {backend: x}\nmcp_servers: {a: {command: b}}\ntoolset: [a]\ntool_output:\n  maxLines: 5\n  colour: red\ntool_loop_guardrails:\n  warn_after: {exact_failures: 3}\n";
+    let config = config(text);
+    let hints: Vec<_> = config
+        .warnings
+        .iter()
+        .map(|warning| {
+            let place = warning.0.place.as_ref().unwrap();
+            (place.line, warning.0.hint.clone().unwrap())
+        })
+        .collect();
+    let hint = |line: usize, name: &str| (line, format!("did you mean `{name}`?"));
+    assert_eq!(hints, [hint(3, "toolsets"), hint(5, "max_lines"), hint(8, "exact_failure")]);
+    assert_eq!(config.document.value()["web"]["backend"], "x");
+}
+
+#[test]
+fn sections_of_others_are_no_slips() {
+    let text: String = OTHER_SECTIONS.iter().map(|name| format!("{name}: 1\n")).collect();
+    assert_eq!(config(&text).warnings, []);
+}
+
+#[test]
+fn the_default_limit_stays_within_the_most() {
+    let raised = config("tools: {tool_search: {search_default_limit: 30, max_search_limit: 10}}\n");
+    assert_eq!(raised.settings.tool_search.search_default_limit, 10);
+    assert_eq!(raised.warnings.len(), 1);
+    let lowered = config("tools: {tool_search: {max_search_limit: 3}}\n");
+    assert_eq!(lowered.settings.tool_search.search_default_limit, 3);
+    assert_eq!(lowered.warnings, []);
+    let name = "tools.tool_search.search_default_limit";
+    assert_eq!(lowered.explain(name).unwrap().value, json!(3));
+}
+
+#[test]
+fn any_path_can_be_asked_for() {
+    let config = config("web:\n  backend: x\ntool_output:\n  max_lines: 1\n  own: 2\n");
+    let (value, origin) = config.get(&path("web.backend")).unwrap();
+    assert_eq!((value, origin.to_string().as_str()), (json!("x"), "config.yaml:2"));
+    let (value, _) = config.get(&path("tool_output")).unwrap();
+    let expected = json!({"max_bytes": 50_000, "max_lines": 1, "max_line_length": 2_000, "own": 2});
+    assert_eq!(value, expected);
+    let (value, origin) = config.get(&path("tools.tool_search")).unwrap();
+    assert_eq!(value["enabled"], "auto");
+    assert_eq!(origin, Origin::Default);
+    assert_eq!(config.get(&path("nothing.here")), None);
+}
+
+#[test]
+fn the_home_file_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = Home::at(folder.path());
+    let empty = RawConfig::load(&home, Env::default()).unwrap().resolve().unwrap();
+    assert_eq!(empty.settings, Settings::default());
+    std::fs::write(home.config_file(), "toolsets: [file]\n").unwrap();
+    let config = RawConfig::load(&home, Env::default()).unwrap().resolve().unwrap();
+    assert_eq!(config.settings.toolsets, ["file"]);
+}

@@ -1,0 +1,150 @@
+//! Putting a text on disk in one step: the file is either the old one or the new one, never something between.
+
+use std::ffi::OsString;
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::document::read_text;
+use crate::error::ConfigError;
+
+/// How long to wait for a process that is writing the same file.
+const LOCK_PATIENCE: Duration = Duration::from_secs(10);
+const LOCK_POLL: Duration = Duration::from_millis(20);
+/// Symbolic links to follow before calling them a circle.
+const MAX_LINKS: usize = 40;
+
+/// Reads a file, changes its text and replaces it, alone among all processes that do the same.
+///
+/// A missing file is an empty text. When `change` returns an error or the same text, nothing is written.
+/// A change made meanwhile by a program that knows nothing of the lock is found and not overwritten.
+pub fn update<E: Into<ConfigError>>(
+    path: &Path,
+    change: impl FnOnce(&str) -> Result<String, E>,
+) -> Result<(), ConfigError> {
+    let lock = lock_for(path)?;
+    let before = read_text(path)?;
+    let after = change(before.as_deref().unwrap_or("")).map_err(Into::into)?;
+    if before.as_deref() == Some(after.as_str()) {
+        return Ok(());
+    }
+    let target = follow_links(path).map_err(|source| write_error(path, source))?;
+    let staged = stage(&target, after.as_bytes()).map_err(|source| write_error(path, source))?;
+    if read_text(path)? != before {
+        return Err(ConfigError::Changed { path: path.to_owned() });
+    }
+    commit(staged, &target).map_err(|source| write_error(path, source))?;
+    drop(lock);
+    Ok(())
+}
+
+/// Replaces a file in one step. A symbolic link stays and its target is replaced; the mode stays; a new file
+/// is readable by its owner only.
+pub fn write(path: &Path, bytes: &[u8]) -> Result<(), ConfigError> {
+    follow_links(path)
+        .and_then(|target| {
+            let staged = stage(&target, bytes)?;
+            commit(staged, &target)
+        })
+        .map_err(|source| write_error(path, source))
+}
+
+fn write_error(path: &Path, source: io::Error) -> ConfigError {
+    ConfigError::Write { path: path.to_owned(), source }
+}
+
+/// The new contents, safely on disk beside the file that they will replace.
+fn stage(target: &Path, bytes: &[u8]) -> io::Result<tempfile::NamedTempFile> {
+    let folder = folder_of(target);
+    create_folder(folder)?;
+    let mut prefix = OsString::from(".");
+    prefix.push(target.file_name().unwrap_or_default());
+    prefix.push(".");
+    let mut file = tempfile::Builder::new().prefix(&prefix).tempfile_in(folder)?;
+    file.write_all(bytes)?;
+    match fs::metadata(target) {
+        Ok(metadata) => file.as_file().set_permissions(metadata.permissions())?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    file.as_file().sync_all()?;
+    Ok(file)
+}
+
+fn commit(staged: tempfile::NamedTempFile, target: &Path) -> io::Result<()> {
+    staged.persist(target).map_err(|error| error.error)?;
+    // Without this the rename may be lost with the power; not every file system can do it.
+    if let Ok(folder) = File::open(folder_of(target)) {
+        let _ = folder.sync_all();
+    }
+    Ok(())
+}
+
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
+fn create_folder(folder: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::DirBuilderExt;
+        builder.mode(0o700);
+    }
+    builder.create(folder)
+}
+
+/// The file that a chain of symbolic links ends at, whether it exists or not.
+fn follow_links(path: &Path) -> io::Result<PathBuf> {
+    let mut at = path.to_owned();
+    for _ in 0..MAX_LINKS {
+        match fs::symlink_metadata(&at) {
+            Ok(metadata) if metadata.is_symlink() => {
+                let link = fs::read_link(&at)?;
+                at = folder_of(&at).join(link);
+            }
+            Ok(_) => return Ok(at),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(at),
+            Err(error) => return Err(error),
+        }
+    }
+    Err(io::Error::other("too many symbolic links"))
+}
+
+/// The lock beside the file; it is released when the handle is dropped. The lock file itself stays, because
+/// removing it would let two processes hold two different locks.
+fn lock_for(path: &Path) -> Result<File, ConfigError> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".lock");
+    let lock_path = folder_of(path).join(name);
+    let fail = |source| write_error(&lock_path, source);
+    create_folder(folder_of(path)).map_err(fail)?;
+    let mut options = File::options();
+    options.create(true).truncate(false).write(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.mode(0o600);
+    }
+    let file = options.open(&lock_path).map_err(fail)?;
+    let deadline = Instant::now() + LOCK_PATIENCE;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
+                std::thread::sleep(LOCK_POLL);
+            }
+            Err(TryLockError::WouldBlock) => return Err(ConfigError::Locked { path: lock_path }),
+            Err(TryLockError::Error(source)) => return Err(write_error(&lock_path, source)),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "save_tests.rs"]
+mod tests;

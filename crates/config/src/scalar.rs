@@ -1,0 +1,119 @@
+//! What an unquoted scalar means.
+//!
+//! The home is shared with a program that reads YAML 1.1, while most tools write YAML 1.2, so the rules are
+//! those on which a reader of either kind loses nothing: the words of 1.1 (`yes`, `off`) are booleans, and a
+//! number that one of them would read differently or that does not fit (`0600`, 30 digits, `.inf`) stays the
+//! text it is.
+
+use granit_parser::{ScalarStyle, Tag};
+use serde_json::{Number, Value};
+
+/// The value of a scalar, or the type its tag asks for when the text is not of that type.
+pub(crate) fn resolve(
+    text: &str,
+    style: ScalarStyle,
+    tag: Option<&Tag>,
+) -> Result<Value, &'static str> {
+    let Some(tag) = tag else {
+        return Ok(match style {
+            ScalarStyle::Plain => resolve_plain(text),
+            _ => Value::String(text.to_owned()),
+        });
+    };
+    if tag.handle() == "!" && tag.suffix().is_empty() {
+        return Ok(Value::String(text.to_owned()));
+    }
+    let plain = resolve_plain(text);
+    match tag.core_suffix() {
+        Some("str") => Ok(Value::String(text.to_owned())),
+        Some("null") if plain.is_null() => Ok(plain),
+        Some("null") => Err("null"),
+        Some("bool") if plain.is_boolean() => Ok(plain),
+        Some("bool") => Err("true or false"),
+        Some("int") if plain.is_i64() || plain.is_u64() => Ok(plain),
+        Some("int") => Err("a whole number"),
+        Some("float") => {
+            plain.as_f64().and_then(Number::from_f64).map(Value::Number).ok_or("a number")
+        }
+        _ if style == ScalarStyle::Plain => Ok(plain),
+        _ => Ok(Value::String(text.to_owned())),
+    }
+}
+
+/// The value of a scalar written without quotes.
+pub(crate) fn resolve_plain(text: &str) -> Value {
+    match text {
+        "" | "~" | "null" | "Null" | "NULL" => return Value::Null,
+        "true" | "True" | "TRUE" | "yes" | "Yes" | "YES" | "on" | "On" | "ON" => {
+            return Value::Bool(true);
+        }
+        "false" | "False" | "FALSE" | "no" | "No" | "NO" | "off" | "Off" | "OFF" => {
+            return Value::Bool(false);
+        }
+        _ => {}
+    }
+    // Most scalars are words; they need no closer look.
+    if !text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.')) {
+        return Value::String(text.to_owned());
+    }
+    integer(text)
+        .or_else(|| float(text))
+        .map_or_else(|| Value::String(text.to_owned()), Value::Number)
+}
+
+fn integer(text: &str) -> Option<Number> {
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let (radix, digits) = match unsigned.as_bytes() {
+        [b'0', b'x' | b'X', ..] => (16, unsigned.get(2..)?),
+        [b'0', b'o' | b'O', ..] => (8, unsigned.get(2..)?),
+        [b'0', b'b' | b'B', ..] => (2, unsigned.get(2..)?),
+        // 0600 is 384 to one reader and 600 to another.
+        [b'0', _, ..] => return None,
+        _ => (10, unsigned),
+    };
+    // 1_000 is a number, 1__0 and _1 are not.
+    if digits.split('_').any(|group| group.is_empty() || !group.chars().all(|c| c.is_digit(radix)))
+    {
+        return None;
+    }
+    let digits = digits.replace('_', "");
+    if text.starts_with('-') {
+        i64::from_str_radix(&format!("-{digits}"), radix).ok().map(Number::from)
+    } else {
+        u64::from_str_radix(&digits, radix).ok().map(Number::from)
+    }
+}
+
+fn float(text: &str) -> Option<Number> {
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, Some(exponent)),
+        None => (unsigned, None),
+    };
+    let all_digits = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
+    if let Some(exponent) = exponent {
+        let digits = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
+        if digits.is_empty() || !all_digits(digits) {
+            return None;
+        }
+    }
+    match mantissa.split_once('.') {
+        Some((whole, fraction)) => {
+            if (whole.is_empty() && fraction.is_empty())
+                || !all_digits(whole)
+                || !all_digits(fraction)
+            {
+                return None;
+            }
+        }
+        // Only digits: an integer that does not fit or has leading zeros.
+        None if exponent.is_none() || mantissa.is_empty() || !all_digits(mantissa) => return None,
+        None => {}
+    }
+    // `from_f64` refuses what is too large, so 1e999 stays text.
+    text.parse().ok().and_then(Number::from_f64)
+}
+
+#[cfg(test)]
+#[path = "scalar_tests.rs"]
+mod tests;

@@ -1,0 +1,216 @@
+//! The settings as the rest of the program uses them: typed, complete, every default filled in.
+
+use serde_json::Value;
+
+use crate::keys::{self, Typed};
+
+/// Everything that today's code reads from the configuration.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// Toolsets offered when none are named.
+    pub toolsets: Vec<String>,
+    /// Characters that one read of a file returns at most.
+    pub file_read_max_chars: u64,
+    /// `agent`.
+    pub agent: Agent,
+    /// `tool_output`.
+    pub tool_output: ToolOutput,
+    /// `tools.tool_search`.
+    pub tool_search: ToolSearch,
+    /// `tool_loop_guardrails`.
+    pub tool_loop_guardrails: Guardrails,
+    /// `model`.
+    pub model: Model,
+    /// `permissions`.
+    pub permissions: Permissions,
+}
+
+/// `agent`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Agent {
+    /// Toolsets that are never offered.
+    pub disabled_toolsets: Vec<String>,
+}
+
+/// `tool_output`: how much of a result is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ToolOutput {
+    /// Bytes of a command's output.
+    pub max_bytes: u64,
+    /// Lines of one read.
+    pub max_lines: u64,
+    /// Characters of one line.
+    pub max_line_length: u64,
+}
+
+/// `tools.tool_search`: when tools are found by search.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ToolSearch {
+    /// Whether at all.
+    pub enabled: ToolSearchMode,
+    /// With `auto`: the share of the context window above which definitions are deferred.
+    pub threshold_pct: f64,
+    /// Results of a search that does not say how many.
+    pub search_default_limit: u64,
+    /// Results that a search may ask for.
+    pub max_search_limit: u64,
+}
+
+/// Whether tools are found by search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ToolSearchMode {
+    /// When their definitions are large.
+    #[default]
+    Auto,
+    /// Always.
+    On,
+    /// Never.
+    Off,
+}
+
+/// `tool_loop_guardrails`: what happens when the model repeats itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Guardrails {
+    /// Whether the model is told.
+    pub warnings_enabled: bool,
+    /// Whether calls are refused.
+    pub hard_stop_enabled: bool,
+    /// When it is told.
+    pub warn_after: Thresholds,
+    /// When calls are refused.
+    pub hard_stop_after: Thresholds,
+}
+
+/// How often is too often.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Thresholds {
+    /// Failures of one tool with the same arguments.
+    pub exact_failure: u64,
+    /// Failures of one tool with any arguments.
+    pub same_tool_failure: u64,
+    /// Identical results of one read-only call.
+    pub idempotent_no_progress: u64,
+}
+
+/// `model`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Model {
+    /// The context window in tokens, if it was given.
+    pub context_length: Option<u64>,
+}
+
+/// `permissions`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Permissions {
+    /// The profile, if one was chosen.
+    pub profile: Option<String>,
+}
+
+/// Something that answers for every key of the table.
+pub(crate) trait Answer {
+    fn read<T: Setting>(&mut self, typed: Typed<T>) -> T;
+}
+
+impl Settings {
+    pub(crate) fn read(from: &mut impl Answer) -> Self {
+        Self {
+            toolsets: from.read(keys::TOOLSETS),
+            agent: Agent { disabled_toolsets: from.read(keys::DISABLED_TOOLSETS) },
+            tool_output: ToolOutput {
+                max_bytes: from.read(keys::MAX_BYTES),
+                max_lines: from.read(keys::MAX_LINES),
+                max_line_length: from.read(keys::MAX_LINE_LENGTH),
+            },
+            file_read_max_chars: from.read(keys::FILE_READ_MAX_CHARS),
+            tool_search: ToolSearch {
+                enabled: from.read(keys::SEARCH_ENABLED),
+                threshold_pct: from.read(keys::SEARCH_THRESHOLD),
+                search_default_limit: from.read(keys::SEARCH_DEFAULT_LIMIT),
+                max_search_limit: from.read(keys::SEARCH_MAX_LIMIT),
+            },
+            tool_loop_guardrails: Guardrails {
+                warnings_enabled: from.read(keys::LOOP_WARNINGS),
+                hard_stop_enabled: from.read(keys::LOOP_HARD_STOP),
+                warn_after: Thresholds {
+                    exact_failure: from.read(keys::WARN_EXACT),
+                    same_tool_failure: from.read(keys::WARN_SAME),
+                    idempotent_no_progress: from.read(keys::WARN_IDEMPOTENT),
+                },
+                hard_stop_after: Thresholds {
+                    exact_failure: from.read(keys::STOP_EXACT),
+                    same_tool_failure: from.read(keys::STOP_SAME),
+                    idempotent_no_progress: from.read(keys::STOP_IDEMPOTENT),
+                },
+            },
+            model: Model { context_length: from.read(keys::CONTEXT_LENGTH) },
+            permissions: Permissions { profile: from.read(keys::PROFILE) },
+        }
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        struct Defaults;
+        impl Answer for Defaults {
+            fn read<T: Setting>(&mut self, typed: Typed<T>) -> T {
+                T::from_value(&typed.key.default.to_value()).unwrap_or_default()
+            }
+        }
+        Self::read(&mut Defaults)
+    }
+}
+
+/// A type that a checked value can be read as.
+pub(crate) trait Setting: Sized + Default {
+    fn from_value(value: &Value) -> Option<Self>;
+}
+
+impl Setting for bool {
+    fn from_value(value: &Value) -> Option<Self> {
+        value.as_bool()
+    }
+}
+
+impl Setting for u64 {
+    fn from_value(value: &Value) -> Option<Self> {
+        value.as_u64()
+    }
+}
+
+impl Setting for f64 {
+    fn from_value(value: &Value) -> Option<Self> {
+        value.as_f64()
+    }
+}
+
+impl Setting for String {
+    fn from_value(value: &Value) -> Option<Self> {
+        value.as_str().map(str::to_owned)
+    }
+}
+
+impl Setting for Vec<String> {
+    fn from_value(value: &Value) -> Option<Self> {
+        value.as_array()?.iter().map(String::from_value).collect()
+    }
+}
+
+impl<T: Setting> Setting for Option<T> {
+    fn from_value(value: &Value) -> Option<Self> {
+        if value.is_null() {
+            return Some(None);
+        }
+        T::from_value(value).map(Some)
+    }
+}
+
+impl Setting for ToolSearchMode {
+    fn from_value(value: &Value) -> Option<Self> {
+        match value.as_str()? {
+            "auto" => Some(Self::Auto),
+            "on" => Some(Self::On),
+            "off" => Some(Self::Off),
+            _ => None,
+        }
+    }
+}

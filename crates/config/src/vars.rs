@@ -1,0 +1,94 @@
+//! Every environment variable the project reads, in one table, and the snapshot they are read from.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+
+/// An environment variable the project reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Var {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does.
+    pub meaning: &'static str,
+    /// What holds when it is not set.
+    pub default: &'static str,
+}
+
+macro_rules! vars {
+    ($($name:ident: $meaning:literal, default $default:literal;)+) => {
+        $(
+            #[doc = $meaning]
+            pub const $name: Var = Var {
+                name: stringify!($name),
+                meaning: $meaning,
+                default: $default,
+            };
+        )+
+        /// All of them, in the order in which they are documented.
+        pub const VARS: &[Var] = &[$($name),+];
+    };
+}
+
+vars! {
+    HERMES_HOME: "The folder that holds config.yaml, .env, skills, memories and state.", default "~/.hermes";
+    HERMES_PERMISSION_PROFILE: "The permission profile to use; --profile wins over it, it wins over permissions.profile.", default "the setting permissions.profile";
+    HERMES_SESSION: "The session that call and exec join when --session is not given.", default "a new session";
+    HERMES_LOG: "What is written to the log: off, error, warn, info, debug or trace, or target=level pairs.", default "warn";
+    NO_COLOR: "No colour in output, whatever the value.", default "colour when the output is a terminal";
+    HOME: "The user's home folder, where .hermes is looked for.", default "none";
+}
+
+/// A snapshot of the environment, so that nothing below the composition root reads process-global state.
+///
+/// Values may be secrets: `Debug` shows names only.
+#[derive(Clone, Default)]
+pub struct Env(BTreeMap<OsString, OsString>);
+
+impl Env {
+    /// The variables of this process.
+    pub fn from_process() -> Self {
+        Self(std::env::vars_os().collect())
+    }
+
+    /// The value of a variable; one that is set to nothing counts as not set.
+    pub fn get(&self, var: &Var) -> Option<&OsStr> {
+        self.get_named(var.name)
+    }
+
+    /// The value of a variable as text.
+    pub fn text(&self, var: &Var) -> Option<String> {
+        Some(self.get(var)?.to_string_lossy().into_owned())
+    }
+
+    /// Adds variables that are not set yet, as a `.env` file does.
+    pub fn fill<K, V>(&mut self, vars: impl IntoIterator<Item = (K, V)>)
+    where
+        K: Into<OsString>,
+        V: Into<OsString>,
+    {
+        for (name, value) in vars {
+            self.0.entry(name.into()).or_insert_with(|| value.into());
+        }
+    }
+
+    fn get_named(&self, name: &str) -> Option<&OsStr> {
+        self.0.get(OsStr::new(name)).map(OsString::as_os_str).filter(|value| !value.is_empty())
+    }
+}
+
+impl<K: Into<OsString>, V: Into<OsString>> FromIterator<(K, V)> for Env {
+    fn from_iter<I: IntoIterator<Item = (K, V)>>(vars: I) -> Self {
+        Self(vars.into_iter().map(|(name, value)| (name.into(), value.into())).collect())
+    }
+}
+
+impl fmt::Debug for Env {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+#[cfg(test)]
+#[path = "vars_tests.rs"]
+mod tests;

@@ -1,0 +1,35 @@
+//! What a tool may ask of the engine that runs it: look at the other tools of
+//! its session, and call them through the same pipeline.
+
+use serde_json::Value;
+
+use crate::{BoxFuture, ToolCall, ToolResult};
+
+/// A tool found by a search.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct Found {
+    /// Its name.
+    pub name: String,
+    /// The toolset that owns it.
+    pub toolset: String,
+    /// What it does, shortened.
+    pub description: String,
+}
+
+/// The engine, as seen from inside a call. It knows the session's tools only.
+pub trait Host: Send + Sync {
+    /// The best matches for a query, best first, and how many tools there are.
+    fn search(&self, query: &str, limit: usize) -> (Vec<Found>, usize);
+
+    /// A tool's name, description and parameters, as a model would see them.
+    fn describe(&self, name: &str) -> Option<Value>;
+
+    /// The names of the session's tools that resemble this one.
+    fn similar(&self, name: &str) -> Vec<String>;
+
+    /// The names of the session's tools, sorted.
+    fn names(&self) -> Vec<String>;
+
+    /// Makes a call, through every stage.
+    fn call(&self, call: ToolCall) -> BoxFuture<'_, ToolResult>;
+}

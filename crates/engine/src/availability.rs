@@ -1,0 +1,148 @@
+//! Which tools can work here and now. Checks run side by side, each with a
+//! time limit, and their answers are kept for a while.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use hermes_core::Availability;
+
+use crate::entry::Entry;
+
+/// How long an answer counts.
+pub const TTL: Duration = Duration::from_secs(30);
+
+/// How long a tool that worked a moment ago is given the benefit of the doubt:
+/// one slow probe must not take tools away from a session that is starting.
+pub const GRACE: Duration = Duration::from_secs(60);
+
+/// How long a check may take.
+pub const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Looks up an environment variable.
+pub type Lookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
+#[derive(Debug, Clone)]
+struct Answer {
+    // Identifies the registration: a new tool of the same name is a new question.
+    entry: u64,
+    value: Availability,
+    asked: Instant,
+    last_good: Option<Instant>,
+}
+
+/// The answers, and when they were given.
+pub struct Checks {
+    answers: Mutex<HashMap<Arc<str>, Answer>>,
+    variable: Lookup,
+}
+
+impl Checks {
+    /// Checks that look up variables with `variable`.
+    pub fn new(variable: Lookup) -> Self {
+        Self { answers: Mutex::default(), variable }
+    }
+
+    /// Forgets every answer.
+    pub fn forget(&self) {
+        self.lock().clear();
+    }
+
+    /// The state of one tool.
+    pub async fn state(&self, entry: &Arc<Entry>) -> Availability {
+        self.states(std::slice::from_ref(entry)).await.0.pop().unwrap_or(Availability::Ready)
+    }
+
+    /// The states of these tools, in their order, and until when they count.
+    pub async fn states(&self, entries: &[Arc<Entry>]) -> (Vec<Availability>, Instant) {
+        self.states_at(entries, Instant::now()).await
+    }
+
+    async fn states_at(&self, entries: &[Arc<Entry>], now: Instant) -> (Vec<Availability>, Instant) {
+        let known: Vec<Option<Answer>> = {
+            let answers = self.lock();
+            entries
+                .iter()
+                .map(|e| answers.get(e.name()).filter(|a| a.entry == e.id()).cloned())
+                .collect()
+        };
+        let fresh = |answer: &Option<Answer>| {
+            answer.as_ref().is_some_and(|a| now.saturating_duration_since(a.asked) < TTL)
+        };
+        let probes = entries
+            .iter()
+            .zip(&known)
+            .filter(|(_, answer)| !fresh(answer))
+            .map(|(entry, _)| self.probe(entry));
+        let mut probed = join_all(probes).await.into_iter();
+
+        let mut until = now + TTL;
+        let mut states = Vec::with_capacity(entries.len());
+        let mut answers = self.lock();
+        for (entry, answer) in entries.iter().zip(known) {
+            if let Some(answer) = answer.clone().filter(|_| fresh(&answer)) {
+                until = until.min(answer.asked + TTL);
+                states.push(answer.value);
+                continue;
+            }
+            let value = probed.next().unwrap_or(Availability::Ready);
+            let last_good = answer.and_then(|a| a.last_good);
+            let spared = last_good.is_some_and(|at| now.saturating_duration_since(at) < GRACE);
+            if !value.is_ready() && spared {
+                // Not kept, so that the next question probes again.
+                until = now;
+                states.push(Availability::Ready);
+                continue;
+            }
+            let last_good = if value.is_ready() { Some(now) } else { last_good };
+            let kept = Answer { entry: entry.id(), value: value.clone(), asked: now, last_good };
+            answers.insert(entry.name().into(), kept);
+            states.push(value);
+        }
+        (states, until)
+    }
+
+    async fn probe(&self, entry: &Arc<Entry>) -> Availability {
+        let missing: Vec<&str> = entry
+            .spec()
+            .requires_env
+            .iter()
+            .map(|name| &**name)
+            .filter(|name| (self.variable)(name).is_none_or(|value| value.is_empty()))
+            .collect();
+        if !missing.is_empty() {
+            let names = missing.join(", ");
+            return Availability::missing(
+                format!("{names} is not set"),
+                format!("Set {names} in the environment or in the .env file of the hermes home."),
+            );
+        }
+        // A check that panics or hangs counts as "no", like any other failure.
+        let tool = Arc::clone(entry.tool());
+        let check = tokio::spawn(async move { tool.check().await });
+        match tokio::time::timeout(PATIENCE, check).await {
+            Ok(Ok(state)) => state,
+            Ok(Err(_)) => Availability::missing("its check crashed", "This is a defect of the tool."),
+            Err(_) => Availability::missing(
+                format!("its check did not answer within {} s", PATIENCE.as_secs()),
+                "Check that what it depends on is running.",
+            ),
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Arc<str>, Answer>> {
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Checks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Checks({} answers)", self.lock().len())
+    }
+}
+
+#[cfg(test)]
+#[path = "availability_tests.rs"]
+mod tests;

@@ -1,0 +1,153 @@
+//! The way to tools whose definitions are not in the prompt: search them,
+//! look at one, call it.
+
+use std::sync::Arc;
+
+use hermes_core::{
+    Availability, BoundCall, BoxFuture, DynTool, Effect, Example, Found, JsonSchema, Tool,
+    ToolContext, ToolError, ToolSpec, Workplace, erase,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::registry::BRIDGE;
+
+/// How many matches a search gives, unless asked.
+const DEFAULT_LIMIT: usize = 5;
+
+/// The three bridge tools.
+pub(crate) fn tools() -> Vec<Arc<dyn DynTool>> {
+    vec![erase(Search), erase(Describe), Arc::new(Call { spec: Call::spec() })]
+}
+
+#[derive(Debug)]
+struct Search;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct SearchArgs {
+    /// What the tool should do, in a few words.
+    query: String,
+    /// How many matches.
+    #[schemars(range(min = 1, max = 20))]
+    limit: Option<usize>,
+}
+
+#[derive(Debug, Serialize)]
+struct SearchOutput {
+    query: String,
+    total_available: usize,
+    matches: Vec<Found>,
+}
+
+impl Tool for Search {
+    type Args = SearchArgs;
+    type Output = SearchOutput;
+
+    fn spec() -> ToolSpec {
+        ToolSpec::new("tool_search", BRIDGE)
+            .emoji("🔎")
+            .description("Find tools beyond those listed here by what they do.")
+            .read_only()
+            .example(Example::new("Look for a tool", r#"{"query":"wait a while"}"#)
+                .gives(r#"{"query":"wait a while"}"#))
+    }
+
+    fn effects(&self, _: &SearchArgs, _: &Workplace) -> Vec<Effect> {
+        Vec::new()
+    }
+
+    async fn run(&self, args: SearchArgs, cx: &ToolContext) -> Result<SearchOutput, ToolError> {
+        let host = cx.host.as_ref().ok_or_else(no_host)?;
+        let limit = args.limit.unwrap_or(DEFAULT_LIMIT);
+        let (matches, total_available) = host.search(&args.query, limit);
+        Ok(SearchOutput { query: args.query, total_available, matches })
+    }
+}
+
+#[derive(Debug)]
+struct Describe;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct DescribeArgs {
+    /// The tool's name.
+    name: String,
+}
+
+impl Tool for Describe {
+    type Args = DescribeArgs;
+    type Output = Value;
+
+    fn spec() -> ToolSpec {
+        ToolSpec::new("tool_describe", BRIDGE)
+            .emoji("📘")
+            .description("Show a tool's parameters before calling it with tool_call.")
+            .read_only()
+            .example(Example::new("Look at a tool", r#"{"name":"tool_search"}"#)
+                .gives(r#"{"name":"tool_search"}"#))
+    }
+
+    fn effects(&self, _: &DescribeArgs, _: &Workplace) -> Vec<Effect> {
+        Vec::new()
+    }
+
+    async fn run(&self, args: DescribeArgs, cx: &ToolContext) -> Result<Value, ToolError> {
+        let host = cx.host.as_ref().ok_or_else(no_host)?;
+        host.describe(&args.name).ok_or_else(|| {
+            let near = host.similar(&args.name);
+            ToolError::not_found(format!("There is no tool '{}'", args.name))
+                .with_hint("Use tool_search to find the tool's name.")
+                .with("similar", near)
+        })
+    }
+}
+
+fn no_host() -> ToolError {
+    ToolError::internal("The tool was called outside an engine")
+}
+
+/// `tool_call` exists to be shown: the pipeline puts the call that it carries
+/// in its place before anything else looks at it, so that every stage sees
+/// the tool that really runs.
+struct Call {
+    spec: ToolSpec,
+}
+
+impl Call {
+    fn spec() -> ToolSpec {
+        ToolSpec::new("tool_call", BRIDGE)
+            .emoji("📞")
+            .description("Call a tool found with tool_search.")
+            .example(Example::new(
+                "Call a tool by name",
+                r#"{"name":"tool_search","arguments":{"query":"x"}}"#,
+            ))
+    }
+}
+
+impl DynTool for Call {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn parameters(&self) -> Value {
+        json!({
+            "type": "object",
+            "properties": {
+                "name": { "type": "string", "description": "The tool's name." },
+                "arguments": { "type": "object", "description": "Its arguments." }
+            },
+            "required": ["name"],
+            "additionalProperties": false
+        })
+    }
+
+    fn bind(self: Arc<Self>, _: &Value) -> Result<Box<dyn BoundCall>, ToolError> {
+        Err(ToolError::invalid("tool_call needs the name of another tool"))
+    }
+
+    fn check(&self) -> BoxFuture<'_, Availability> {
+        Box::pin(async { Availability::Ready })
+    }
+}

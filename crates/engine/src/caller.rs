@@ -1,0 +1,73 @@
+//! On whose behalf calls are made, and within which bounds.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use hermes_core::{Approver, CancellationToken, ProgressSink, Session, Workplace};
+
+use crate::definitions::ToolScope;
+
+/// Whoever makes calls: a person, a model's turn, a script, another agent.
+#[derive(Clone)]
+pub struct Caller {
+    /// What outlives the calls.
+    pub session: Session,
+    /// The task; a sub-agent has its own.
+    pub task_id: Arc<str>,
+    /// The working folder, unless the session has chosen one.
+    pub cwd: PathBuf,
+    /// The user's home folder.
+    pub home: Option<PathBuf>,
+    /// Stops everything that is under way.
+    pub cancel: CancellationToken,
+    /// When the time of the whole batch is up.
+    pub deadline: Option<Instant>,
+    /// Who wants to see progress.
+    pub progress: Option<Arc<dyn ProgressSink>>,
+    /// Who can be asked. Nobody means that what must be asked is not done.
+    pub approver: Option<Arc<dyn Approver>>,
+    /// What may be called; none means every tool.
+    pub scope: Option<Arc<ToolScope>>,
+    /// How deep inside other calls these calls are.
+    pub(crate) depth: u8,
+}
+
+impl Caller {
+    /// A caller in that folder, with a session of its own and nobody to ask.
+    pub fn new(cwd: impl Into<PathBuf>) -> Self {
+        Self {
+            session: Session::in_memory(),
+            task_id: "default".into(),
+            cwd: cwd.into(),
+            home: None,
+            cancel: CancellationToken::new(),
+            deadline: None,
+            progress: None,
+            approver: None,
+            scope: None,
+            depth: 0,
+        }
+    }
+
+    pub(crate) fn workplace(&self) -> Workplace {
+        // A damaged session is reported by the tools that need it; where it
+        // was is then where the caller is.
+        let chosen = self.session.cwd().ok().flatten();
+        Workplace::new(chosen.unwrap_or_else(|| self.cwd.clone()), self.home.clone())
+    }
+}
+
+impl fmt::Debug for Caller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Caller")
+            .field("session", &self.session)
+            .field("task_id", &self.task_id)
+            .field("cwd", &self.cwd)
+            .field("deadline", &self.deadline)
+            .field("can_ask", &self.approver.is_some())
+            .field("scope", &self.scope.as_ref().map(|s| s.entries().len()))
+            .finish_non_exhaustive()
+    }
+}

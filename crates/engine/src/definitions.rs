@@ -1,0 +1,241 @@
+//! What a model is told of the tools: which are shown, which are deferred
+//! behind the search, which cannot work here. Serialised once and shared.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Instant;
+
+use hermes_core::Availability;
+
+use crate::availability::Checks;
+use crate::entry::Entry;
+use crate::registry::{RESERVED, Snapshot};
+use crate::search::Index;
+use crate::toolsets::{CORE_TOOLS, Selection, ToolsetError, Toolsets};
+
+/// How many selections are kept serialised.
+const KEPT: usize = 16;
+
+/// Deferred tools are worth their detour from here on when the model's window
+/// is not known.
+const UNKNOWN_WINDOW_TOKENS: usize = 20_000;
+
+/// When tools are deferred behind the search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum DeferMode {
+    /// When their definitions would take more than a share of the window.
+    #[default]
+    Auto,
+    /// Always.
+    On,
+    /// Never.
+    Off,
+}
+
+/// How deferring is decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Deferral {
+    /// When.
+    pub mode: DeferMode,
+    /// The share of the window, in percent.
+    pub threshold_pct: u8,
+    /// The model's window, in tokens.
+    pub window: Option<u64>,
+}
+
+impl Default for Deferral {
+    fn default() -> Self {
+        Self { mode: DeferMode::Auto, threshold_pct: 10, window: None }
+    }
+}
+
+/// The tools of a session: what it may call.
+#[derive(Debug)]
+pub struct ToolScope {
+    names: HashSet<Arc<str>>,
+    entries: Vec<Arc<Entry>>,
+    index: OnceLock<Index>,
+}
+
+impl ToolScope {
+    fn new(entries: Vec<Arc<Entry>>) -> Self {
+        let names = entries.iter().map(|e| Arc::from(e.name())).collect();
+        Self { names, entries, index: OnceLock::new() }
+    }
+
+    /// Every tool of a snapshot.
+    pub fn everything(snapshot: &Snapshot) -> Self {
+        let own = |e: &Arc<Entry>| !RESERVED.contains(&e.name());
+        Self::new(snapshot.entries().into_iter().filter(own).collect())
+    }
+
+    /// Whether the session may call this tool. The bridge is always there.
+    pub fn contains(&self, name: &str) -> bool {
+        self.names.contains(name) || RESERVED.contains(&name)
+    }
+
+    /// The tools, by name.
+    pub fn entries(&self) -> &[Arc<Entry>] {
+        &self.entries
+    }
+
+    /// The search over them.
+    pub fn index(&self) -> &Index {
+        self.index.get_or_init(|| Index::new(self.entries.clone()))
+    }
+}
+
+/// The definitions for one selection.
+#[derive(Debug)]
+pub struct Definitions {
+    /// The definitions as a JSON array in the OpenAI format, sorted by name.
+    pub json: Arc<str>,
+    /// The names in `json`, in its order.
+    pub visible: Vec<Arc<str>>,
+    /// Tools that are found through the search.
+    pub deferred: Vec<Arc<str>>,
+    /// Tools that cannot work here, and why.
+    pub unavailable: Vec<(Arc<str>, Availability)>,
+    /// What a session with these definitions may call.
+    pub scope: Arc<ToolScope>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Key {
+    selection: Selection,
+    generation: u64,
+    toolsets: u64,
+    deferral: Deferral,
+}
+
+#[derive(Debug)]
+struct Kept {
+    definitions: Arc<Definitions>,
+    until: Instant,
+    used: u64,
+}
+
+/// The serialised definitions of the selections in use.
+#[derive(Debug, Default)]
+pub(crate) struct Cache {
+    kept: Mutex<(u64, HashMap<Key, Kept>)>,
+}
+
+/// What definitions are made from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sources<'a> {
+    pub(crate) snapshot: &'a Arc<Snapshot>,
+    pub(crate) toolsets: &'a Toolsets,
+    /// Changes whenever `toolsets` does.
+    pub(crate) toolsets_generation: u64,
+    pub(crate) checks: &'a Checks,
+}
+
+impl Cache {
+    pub(crate) async fn get(
+        &self,
+        sources: Sources<'_>,
+        selection: &Selection,
+        deferral: Deferral,
+    ) -> Result<Arc<Definitions>, ToolsetError> {
+        let key = Key {
+            selection: selection.clone(),
+            generation: sources.snapshot.generation(),
+            toolsets: sources.toolsets_generation,
+            deferral,
+        };
+        let now = Instant::now();
+        {
+            let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+            kept.0 += 1;
+            let tick = kept.0;
+            if let Some(found) = kept.1.get_mut(&key).filter(|found| now < found.until) {
+                found.used = tick;
+                return Ok(Arc::clone(&found.definitions));
+            }
+        }
+        let (definitions, until) = assemble(sources, selection, deferral).await?;
+        let definitions = Arc::new(definitions);
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.1.retain(|old, _| old.generation == key.generation);
+        if kept.1.len() >= KEPT {
+            let oldest = kept.1.iter().min_by_key(|(_, k)| k.used).map(|(k, _)| k.clone());
+            oldest.and_then(|oldest| kept.1.remove(&oldest));
+        }
+        let used = kept.0;
+        kept.1.insert(key, Kept { definitions: Arc::clone(&definitions), until, used });
+        Ok(definitions)
+    }
+}
+
+async fn assemble(
+    sources: Sources<'_>,
+    selection: &Selection,
+    deferral: Deferral,
+) -> Result<(Definitions, Instant), ToolsetError> {
+    let Sources { snapshot, toolsets, checks, .. } = sources;
+    let selected: Vec<Arc<Entry>> = toolsets
+        .select(selection, &**snapshot)?
+        .iter()
+        .filter_map(|name| snapshot.get(name).cloned())
+        .collect();
+    let (states, until) = checks.states(&selected).await;
+    let mut unavailable = Vec::new();
+    let mut usable = Vec::new();
+    for (entry, state) in selected.into_iter().zip(states) {
+        if state.is_ready() {
+            usable.push(entry);
+        } else {
+            unavailable.push((Arc::from(entry.name()), state));
+        }
+    }
+    let (mut visible, deferred) = split(&usable, deferral);
+    if !deferred.is_empty() {
+        visible.extend(RESERVED.iter().filter_map(|name| snapshot.get(name).cloned()));
+        visible.sort_by(|a, b| a.name().cmp(b.name()));
+    }
+    let names = |entries: &[Arc<Entry>]| entries.iter().map(|e| Arc::from(e.name())).collect();
+    let definitions = Definitions {
+        json: array(&visible).into(),
+        visible: names(&visible),
+        deferred: names(&deferred),
+        unavailable,
+        scope: Arc::new(ToolScope::new(usable)),
+    };
+    Ok((definitions, until))
+}
+
+/// Which tools are shown and which are found through the search. Core tools
+/// are always shown.
+fn split(usable: &[Arc<Entry>], deferral: Deferral) -> (Vec<Arc<Entry>>, Vec<Arc<Entry>>) {
+    let (core, others): (Vec<_>, Vec<_>) =
+        usable.iter().cloned().partition(|e| CORE_TOOLS.contains(&e.name()));
+    let defer = match deferral.mode {
+        DeferMode::On => true,
+        DeferMode::Off => false,
+        DeferMode::Auto => {
+            let cost: usize = others.iter().map(|e| e.definition().chars().count().div_ceil(4)).sum();
+            let bound = match deferral.window {
+                Some(window) => {
+                    let bound = window.saturating_mul(u64::from(deferral.threshold_pct)) / 100;
+                    usize::try_from(bound).unwrap_or(usize::MAX)
+                }
+                None => UNKNOWN_WINDOW_TOKENS,
+            };
+            cost >= bound.max(1)
+        }
+    };
+    if defer && !others.is_empty() { (core, others) } else { (usable.to_vec(), Vec::new()) }
+}
+
+fn array(entries: &[Arc<Entry>]) -> String {
+    let mut json = String::from("[");
+    for (at, entry) in entries.iter().enumerate() {
+        if at > 0 {
+            json.push(',');
+        }
+        json.push_str(&entry.definition());
+    }
+    json.push(']');
+    json
+}

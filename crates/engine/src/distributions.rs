@@ -1,0 +1,283 @@
+//! Distributions: how likely each toolset is to be offered in a sampled run, and
+//! the reproducible draw from them.
+
+use std::collections::HashSet;
+
+use serde::Serialize;
+
+use crate::toolsets::{ToolIndex, ToolsetError, Toolsets, did_you_mean, nearest, quote};
+
+/// Independent chances of toolsets; they need not add up to anything.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Distribution {
+    pub name: String,
+    pub description: String,
+    /// In the order in which they are drawn.
+    pub shares: Vec<Share>,
+}
+
+/// The chance of one toolset, from 0 (never) to 100 (always).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Share {
+    pub toolset: String,
+    pub percent: u8,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DistributionError {
+    #[error(
+        "there is no distribution {}{}",
+        quote(name),
+        did_you_mean(suggestions)
+    )]
+    Unknown {
+        name: String,
+        suggestions: Vec<String>,
+    },
+    /// `column` counts characters from 1.
+    #[error("distribution, column {column}, at {}: {problem}", quote(entry))]
+    Syntax {
+        column: usize,
+        entry: String,
+        problem: &'static str,
+    },
+    #[error("distribution {}: no toolset can be drawn", quote(name))]
+    Nothing { name: String },
+}
+
+struct Row {
+    name: &'static str,
+    description: &'static str,
+    shares: &'static [(&'static str, u8)],
+}
+
+const fn row(
+    name: &'static str,
+    description: &'static str,
+    shares: &'static [(&'static str, u8)],
+) -> Row {
+    Row {
+        name,
+        description,
+        shares,
+    }
+}
+
+#[rustfmt::skip]
+const TABLE: &[Row] = &[
+    row("default", "Everything, always",
+        &[("web", 100), ("vision", 100), ("image_gen", 100), ("terminal", 100), ("file", 100), ("browser", 100)]),
+    row("image_gen", "Making images, with vision to judge them",
+        &[("image_gen", 90), ("vision", 90), ("web", 55), ("terminal", 45)]),
+    row("image_gen_light", "Making images, mostly one toolset at a time",
+        &[("image_gen", 40), ("web", 30), ("terminal", 30)]),
+    row("research", "Finding things out on the web",
+        &[("web", 90), ("browser", 70), ("vision", 50), ("terminal", 10)]),
+    row("research_light", "Finding things out, mostly one toolset at a time",
+        &[("web", 50), ("browser", 30), ("file", 20)]),
+    row("science", "Scientific work: web, computing and files",
+        &[("web", 94), ("terminal", 94), ("file", 94), ("vision", 65), ("browser", 50), ("image_gen", 15)]),
+    row("development", "Writing software",
+        &[("terminal", 80), ("file", 80), ("web", 30), ("vision", 10)]),
+    row("safe", "No commands and no files",
+        &[("web", 80), ("browser", 70), ("vision", 60), ("image_gen", 60)]),
+    row("balanced", "Each toolset in half of the runs",
+        &[("web", 50), ("vision", 50), ("image_gen", 50), ("terminal", 50), ("file", 50), ("browser", 50)]),
+    row("minimal", "The web alone",
+        &[("web", 100)]),
+    row("terminal_only", "Commands and files",
+        &[("terminal", 100), ("file", 100)]),
+    row("terminal_web", "Commands, files and the web",
+        &[("terminal", 100), ("file", 100), ("web", 100)]),
+    row("creative", "Images first, the web for ideas",
+        &[("image_gen", 90), ("vision", 90), ("web", 30)]),
+    row("reasoning", "Thinking over what can be looked up",
+        &[("web", 90), ("file", 60), ("terminal", 20)]),
+    row("browser_use", "The browser with search and vision beside it",
+        &[("browser", 100), ("web", 80), ("vision", 70)]),
+    row("browser_only", "The browser alone",
+        &[("browser", 100)]),
+    row("browser_tasks", "Tasks in the browser, seldom anything else",
+        &[("browser", 97), ("vision", 12), ("terminal", 15)]),
+    row("terminal_tasks", "Tasks at the command line, with the web at hand",
+        &[("terminal", 97), ("file", 97), ("web", 97), ("browser", 75), ("vision", 50), ("image_gen", 10)]),
+    row("terminal_tasks_light", "Tasks at the command line, mostly one toolset at a time",
+        &[("terminal", 60), ("file", 30), ("web", 10)]),
+    row("mixed_tasks", "Browser, commands and files together",
+        &[("browser", 92), ("terminal", 92), ("file", 92), ("web", 35), ("vision", 15), ("image_gen", 15)]),
+    row("mixed_tasks_light", "Four toolsets, equally likely, mostly one at a time",
+        &[("terminal", 25), ("file", 25), ("web", 25), ("browser", 25)]),
+];
+
+/// The built-in distributions, in the order in which they are listed.
+pub fn all() -> impl Iterator<Item = Distribution> {
+    TABLE.iter().map(Distribution::from)
+}
+
+/// # Errors
+/// When there is no built-in distribution of that name.
+pub fn find(name: &str) -> Result<Distribution, DistributionError> {
+    TABLE
+        .iter()
+        .find(|row| row.name == name)
+        .map(Distribution::from)
+        .ok_or_else(|| DistributionError::Unknown {
+            name: name.to_owned(),
+            suggestions: nearest(name, TABLE.iter().map(|row| row.name)),
+        })
+}
+
+/// Draws from a built-in distribution; see [`Distribution::sample`].
+///
+/// # Errors
+/// When there is no such distribution, or nothing in it can be drawn.
+pub fn sample(
+    name: &str,
+    seed: u64,
+    valid: impl Fn(&str) -> bool,
+) -> Result<Vec<String>, DistributionError> {
+    find(name)?.sample(seed, valid)
+}
+
+impl Distribution {
+    /// Reads chances such as `web=50, file=20%`, whole percentages from 0 to 100.
+    ///
+    /// # Errors
+    /// When an entry is malformed or given twice, naming its column, or when
+    /// every chance is 0.
+    pub fn parse(text: &str) -> Result<Self, DistributionError> {
+        let mut shares = Vec::new();
+        let mut seen = HashSet::new();
+        let mut offset = 0;
+        for part in text.split(',') {
+            let entry = part.trim();
+            let fail = |problem| {
+                let start = offset + (part.len() - part.trim_start().len());
+                Err(DistributionError::Syntax {
+                    column: text.get(..start).map_or(0, |before| before.chars().count()) + 1,
+                    entry: entry.to_owned(),
+                    problem,
+                })
+            };
+            let Some((toolset, percent)) = entry.split_once('=') else {
+                return fail("expected TOOLSET=PERCENT");
+            };
+            let toolset = toolset.trim_end();
+            if toolset.is_empty() {
+                return fail("the toolset is missing");
+            }
+            let Some(percent) = read_percent(percent.trim_start()) else {
+                return fail("the chance must be a whole percentage from 0 to 100");
+            };
+            if !seen.insert(toolset) {
+                return fail("this toolset is given twice");
+            }
+            shares.push(Share {
+                toolset: toolset.to_owned(),
+                percent,
+            });
+            offset += part.len() + 1;
+        }
+        let distribution = Self {
+            name: "custom".to_owned(),
+            description: text.trim().to_owned(),
+            shares,
+        };
+        if distribution.shares.iter().all(|share| share.percent == 0) {
+            return Err(DistributionError::Nothing {
+                name: distribution.name,
+            });
+        }
+        Ok(distribution)
+    }
+
+    /// # Errors
+    /// When a share names a toolset that does not exist.
+    pub fn check(&self, toolsets: &Toolsets, index: &dyn ToolIndex) -> Result<(), ToolsetError> {
+        self.shares
+            .iter()
+            .try_for_each(|share| toolsets.check(&share.toolset, index))
+    }
+
+    /// Draws each toolset by itself, in order. When none comes up, the likeliest
+    /// does (the first of equals), so the result is never empty. Toolsets that
+    /// are not `valid` are passed over without shifting the draws of the others.
+    /// The same seed gives the same result on every machine and in every release.
+    ///
+    /// # Errors
+    /// When no valid toolset has a chance above 0.
+    pub fn sample(
+        &self,
+        seed: u64,
+        valid: impl Fn(&str) -> bool,
+    ) -> Result<Vec<String>, DistributionError> {
+        let mut draws = SplitMix64(seed);
+        let mut drawn = Vec::new();
+        let mut likeliest: Option<&Share> = None;
+        for share in &self.shares {
+            let draw = draws.next_percent();
+            if !valid(&share.toolset) {
+                continue;
+            }
+            if draw < share.percent {
+                drawn.push(share.toolset.clone());
+            }
+            if share.percent > likeliest.map_or(0, |best| best.percent) {
+                likeliest = Some(share);
+            }
+        }
+        match likeliest {
+            None => Err(DistributionError::Nothing {
+                name: self.name.clone(),
+            }),
+            Some(best) if drawn.is_empty() => Ok(vec![best.toolset.clone()]),
+            Some(_) => Ok(drawn),
+        }
+    }
+}
+
+impl From<&Row> for Distribution {
+    fn from(row: &Row) -> Self {
+        let share = |&(toolset, percent): &(&str, u8)| Share {
+            toolset: toolset.to_owned(),
+            percent,
+        };
+        Self {
+            name: row.name.to_owned(),
+            description: row.description.to_owned(),
+            shares: row.shares.iter().map(share).collect(),
+        }
+    }
+}
+
+fn read_percent(text: &str) -> Option<u8> {
+    let digits = text.strip_suffix('%').map_or(text, str::trim_end);
+    if !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    digits.parse().ok().filter(|percent| *percent <= 100)
+}
+
+/// The generator of Steele, Lea and Flood (2014). General-purpose generators of
+/// libraries may change between releases; a stored seed must not lose its meaning.
+struct SplitMix64(u64);
+
+impl SplitMix64 {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// Evenly from 0 to 99, in integers alone.
+    fn next_percent(&mut self) -> u8 {
+        u8::try_from((u128::from(self.next()) * 100) >> 64).unwrap_or(99)
+    }
+}
+
+#[cfg(test)]
+#[path = "distributions_tests.rs"]
+mod tests;

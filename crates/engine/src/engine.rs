@@ -1,0 +1,335 @@
+//! The engine: a registry, a policy and a pipeline, put together.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::{ArcSwap, ArcSwapOption};
+use hermes_core::{Availability, DynTool, Policy, Ports, Proposal, ToolCall, ToolResult, Verdict};
+
+use crate::availability::{Checks, Lookup};
+use crate::caller::Caller;
+use crate::definitions::{Cache, Deferral, Definitions, Sources, ToolScope};
+use crate::entry::Entry;
+use crate::guard::{GuardSettings, LoopGuard};
+use crate::hooks::{Hook, Hooks};
+use crate::host::SessionHost;
+use crate::pipeline::Flight;
+use crate::record::Recorder;
+use crate::registry::{Owner, Registry, RegistryError, Snapshot};
+use crate::spill::{Limits, Spill};
+use crate::toolsets::{Selection, ToolsetError, Toolsets};
+use crate::{batch, bridge};
+
+/// How long a tool may take that does not say so itself.
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(300);
+
+/// The policy of an engine that was given none: everything is allowed.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct AllowAll;
+
+impl Policy for AllowAll {
+    fn judge(&self, _: &Proposal<'_>) -> Verdict {
+        Verdict::Allow
+    }
+}
+
+/// What an engine is made of.
+pub(crate) struct Inner {
+    pub(crate) registry: Registry,
+    pub(crate) policy: Arc<dyn Policy>,
+    pub(crate) hooks: Hooks,
+    pub(crate) guard: LoopGuard,
+    pub(crate) limits: Limits,
+    pub(crate) spill: Spill,
+    pub(crate) recorder: Option<Arc<dyn Recorder>>,
+    pub(crate) ports: Arc<Ports>,
+    pub(crate) default_timeout: Duration,
+    toolsets: ArcSwap<Toolsets>,
+    toolsets_generation: AtomicU64,
+    checks: Checks,
+    definitions: Cache,
+    everything: ArcSwapOption<(u64, Arc<ToolScope>)>,
+}
+
+impl Inner {
+    /// Every tool of the registry, as a scope.
+    pub(crate) fn everything(&self) -> Arc<ToolScope> {
+        let snapshot = self.registry.snapshot();
+        if let Some(kept) = self.everything.load_full().filter(|k| k.0 == snapshot.generation()) {
+            return Arc::clone(&kept.1);
+        }
+        let scope = Arc::new(ToolScope::everything(&snapshot));
+        self.everything.store(Some(Arc::new((snapshot.generation(), Arc::clone(&scope)))));
+        scope
+    }
+}
+
+/// Runs tool calls. Cheap to clone; clones are the same engine.
+#[derive(Clone)]
+pub struct Engine {
+    inner: Arc<Inner>,
+}
+
+impl Engine {
+    /// An engine in the making.
+    pub fn builder() -> EngineBuilder {
+        EngineBuilder::default()
+    }
+
+    /// Makes one call.
+    pub async fn call(&self, call: ToolCall, caller: &Caller) -> ToolResult {
+        let (id, name) = (call.id.clone(), call.name.clone());
+        self.dispatch(vec![call], caller).await.pop().unwrap_or_else(|| {
+            let error = hermes_core::ToolError::internal("The call was lost");
+            ToolResult::error(&id, &name, &error, hermes_core::Disposition::Unknown)
+        })
+    }
+
+    /// Makes several calls: side by side where they cannot meet. Exactly one
+    /// answer for each, in the order of the calls.
+    pub async fn dispatch(&self, calls: Vec<ToolCall>, caller: &Caller) -> Vec<ToolResult> {
+        let host = Arc::new(SessionHost::new(self.clone(), caller));
+        batch::fly(Flight::board(&self.inner, caller, host), calls).await
+    }
+
+    /// The registry as it is now.
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        self.inner.registry.snapshot()
+    }
+
+    /// The registry, to be changed.
+    pub fn registry(&self) -> &Registry {
+        &self.inner.registry
+    }
+
+    /// Removes a tool and takes it down once its running calls are through.
+    pub async fn remove(&self, name: &str, owner: &Owner) -> Result<bool, RegistryError> {
+        let removed = self.inner.registry.deregister(name, owner)?;
+        if let Some(entry) = &removed {
+            entry.retire().await;
+        }
+        Ok(removed.is_some())
+    }
+
+    /// The toolsets as they are now.
+    pub fn toolsets(&self) -> Arc<Toolsets> {
+        self.inner.toolsets.load_full()
+    }
+
+    /// Replaces the toolsets.
+    pub fn set_toolsets(&self, toolsets: Toolsets) {
+        self.inner.toolsets.store(Arc::new(toolsets));
+        self.inner.toolsets_generation.fetch_add(1, Ordering::Release);
+    }
+
+    /// What a model is told of the selected tools. Kept until something
+    /// changes, so asking again costs next to nothing.
+    pub async fn definitions(
+        &self,
+        selection: &Selection,
+        deferral: Deferral,
+    ) -> Result<Arc<Definitions>, ToolsetError> {
+        let sources = Sources {
+            snapshot: &self.snapshot(),
+            toolsets_generation: self.inner.toolsets_generation.load(Ordering::Acquire),
+            toolsets: &self.toolsets(),
+            checks: &self.inner.checks,
+        };
+        self.inner.definitions.get(sources, selection, deferral).await
+    }
+
+    /// Whether these tools can work here and now, in their order.
+    pub async fn availability(&self, entries: &[Arc<Entry>]) -> Vec<Availability> {
+        self.inner.checks.states(entries).await.0
+    }
+
+    /// Forgets what the availability checks said.
+    pub fn recheck(&self) {
+        self.inner.checks.forget();
+    }
+
+    /// Every tool, as a scope.
+    pub fn everything(&self) -> Arc<ToolScope> {
+        self.inner.everything()
+    }
+
+    /// A new turn begins: the loop guard forgets what the session did.
+    pub fn new_turn(&self, session_id: &str) {
+        self.inner.guard.reset(session_id);
+    }
+
+    /// Takes every tool down that was set up.
+    pub async fn shutdown(&self) {
+        for entry in self.snapshot().entries() {
+            entry.retire().await;
+        }
+    }
+}
+
+impl fmt::Debug for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let snapshot = self.snapshot();
+        write!(f, "Engine({} tools, generation {})", snapshot.len(), snapshot.generation())
+    }
+}
+
+/// An engine in the making.
+pub struct EngineBuilder {
+    tools: Vec<(Owner, Vec<Arc<dyn DynTool>>)>,
+    policy: Arc<dyn Policy>,
+    hooks: Hooks,
+    guard: GuardSettings,
+    limits: Limits,
+    spill: PathBuf,
+    recorder: Option<Arc<dyn Recorder>>,
+    ports: Ports,
+    toolsets: Toolsets,
+    variable: Lookup,
+    default_timeout: Duration,
+}
+
+impl Default for EngineBuilder {
+    fn default() -> Self {
+        Self {
+            tools: Vec::new(),
+            policy: Arc::new(AllowAll),
+            hooks: Hooks::default(),
+            guard: GuardSettings::default(),
+            limits: Limits::default(),
+            spill: std::env::temp_dir().join("hermes-results"),
+            recorder: None,
+            ports: Ports::new(),
+            toolsets: Toolsets::default(),
+            variable: Arc::new(|name| std::env::var(name).ok()),
+            default_timeout: DEFAULT_TIMEOUT,
+        }
+    }
+}
+
+impl EngineBuilder {
+    /// Adds tools that are compiled in.
+    #[must_use]
+    pub fn tools(self, tools: Vec<Arc<dyn DynTool>>) -> Self {
+        self.tools_of(Owner::builtin(), tools)
+    }
+
+    /// Adds tools of that owner.
+    #[must_use]
+    pub fn tools_of(mut self, owner: Owner, tools: Vec<Arc<dyn DynTool>>) -> Self {
+        self.tools.push((owner, tools));
+        self
+    }
+
+    /// Who rules on calls.
+    #[must_use]
+    pub fn policy(mut self, policy: Arc<dyn Policy>) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// Adds a hook, after those already there.
+    #[must_use]
+    pub fn hook(mut self, hook: Arc<dyn Hook>) -> Self {
+        self.hooks.0.push(hook);
+        self
+    }
+
+    /// When the loop guard speaks up.
+    #[must_use]
+    pub fn guard(mut self, settings: GuardSettings) -> Self {
+        self.guard = settings;
+        self
+    }
+
+    /// How much reaches the model.
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Where large results go.
+    #[must_use]
+    pub fn spill_to(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.spill = folder.into();
+        self
+    }
+
+    /// Who keeps records.
+    #[must_use]
+    pub fn recorder(mut self, recorder: Arc<dyn Recorder>) -> Self {
+        self.recorder = Some(recorder);
+        self
+    }
+
+    /// What tools may reach.
+    #[must_use]
+    pub fn ports(mut self, ports: Ports) -> Self {
+        self.ports = ports;
+        self
+    }
+
+    /// The toolsets, with the user's own.
+    #[must_use]
+    pub fn toolsets(mut self, toolsets: Toolsets) -> Self {
+        self.toolsets = toolsets;
+        self
+    }
+
+    /// How required environment variables are looked up.
+    #[must_use]
+    pub fn variables(mut self, lookup: Lookup) -> Self {
+        self.variable = lookup;
+        self
+    }
+
+    /// How long a tool may take that does not say so itself.
+    #[must_use]
+    pub fn default_timeout(mut self, timeout: Duration) -> Self {
+        self.default_timeout = timeout;
+        self
+    }
+
+    /// The engine. Fails if two tools want the same name.
+    pub fn build(self) -> Result<Engine, RegistryError> {
+        let registry = Registry::new();
+        registry.edit(|edit| {
+            for tool in bridge::tools() {
+                edit.register(tool, &Owner::engine())?;
+            }
+            for (owner, tools) in self.tools {
+                for tool in tools {
+                    edit.register(tool, &owner)?;
+                }
+            }
+            Ok(())
+        })?;
+        let inner = Inner {
+            registry,
+            policy: self.policy,
+            hooks: self.hooks,
+            guard: LoopGuard::new(self.guard),
+            limits: self.limits,
+            spill: Spill::new(self.spill),
+            recorder: self.recorder,
+            ports: Arc::new(self.ports),
+            default_timeout: self.default_timeout,
+            toolsets: ArcSwap::from_pointee(self.toolsets),
+            toolsets_generation: AtomicU64::new(0),
+            checks: Checks::new(self.variable),
+            definitions: Cache::default(),
+            everything: ArcSwapOption::empty(),
+        };
+        Ok(Engine { inner: Arc::new(inner) })
+    }
+}
+
+impl fmt::Debug for EngineBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tools: usize = self.tools.iter().map(|(_, tools)| tools.len()).sum();
+        write!(f, "EngineBuilder({tools} tools)")
+    }
+}

@@ -1,0 +1,233 @@
+//! Noticing that a model goes round in circles: the same call that keeps
+//! failing, or that keeps giving what it gave before.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Mutex, PoisonError};
+
+use hermes_core::{Status, Verdict};
+use serde_json::Value;
+
+/// How much is remembered at most; past it, all is forgotten.
+const SESSIONS: usize = 256;
+const CALLS: usize = 1024;
+
+/// How many times something may happen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Counts {
+    /// The same call fails.
+    pub exact_failure: u32,
+    /// The same tool fails, whatever its arguments.
+    pub same_tool_failure: u32,
+    /// A call that only looks gives the same answer.
+    pub no_progress: u32,
+}
+
+/// When to speak up, and when to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GuardSettings {
+    /// When the result carries a warning; none means never.
+    pub warn: Option<Counts>,
+    /// When the call is refused; none means never.
+    pub stop: Option<Counts>,
+}
+
+impl Default for GuardSettings {
+    fn default() -> Self {
+        Self {
+            warn: Some(Counts { exact_failure: 2, same_tool_failure: 3, no_progress: 2 }),
+            stop: None,
+        }
+    }
+}
+
+impl GuardSettings {
+    /// The counts at which a loop is broken, when it is to be broken at all.
+    pub const STOP: Counts = Counts { exact_failure: 5, same_tool_failure: 8, no_progress: 5 };
+}
+
+/// A call, reduced to what tells it from others.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Footprint {
+    tool: u64,
+    exact: u64,
+    near: u64,
+    looks_only: bool,
+}
+
+impl Footprint {
+    pub(crate) fn new(tool: &str, arguments: &Value, looks_only: bool) -> Self {
+        let hash = |near: bool| {
+            let mut hasher = DefaultHasher::new();
+            tool.hash(&mut hasher);
+            digest(arguments, near, &mut hasher);
+            hasher.finish()
+        };
+        let mut hasher = DefaultHasher::new();
+        tool.hash(&mut hasher);
+        Self { tool: hasher.finish(), exact: hash(false), near: hash(true), looks_only }
+    }
+}
+
+/// Hashes a value so that the order of keys does not count; with `near`,
+/// neither do numbers, case and white space.
+fn digest(value: &Value, near: bool, hasher: &mut DefaultHasher) {
+    match value {
+        Value::Null => 0u8.hash(hasher),
+        Value::Bool(b) => b.hash(hasher),
+        Value::Number(_) if near => 1u8.hash(hasher),
+        Value::Number(n) => n.hash(hasher),
+        Value::String(s) if near => {
+            for word in s.split_whitespace() {
+                word.to_lowercase().hash(hasher);
+            }
+        }
+        Value::String(s) => s.hash(hasher),
+        Value::Array(items) => {
+            items.len().hash(hasher);
+            items.iter().for_each(|item| digest(item, near, hasher));
+        }
+        Value::Object(fields) => {
+            let mut keys: Vec<&String> = fields.keys().collect();
+            keys.sort_unstable();
+            for key in keys {
+                if let Some(field) = fields.get(key).filter(|f| !(near && f.is_number())) {
+                    key.hash(hasher);
+                    digest(field, near, hasher);
+                }
+            }
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Memory {
+    failures: HashMap<u64, u32>,
+    tool_failures: HashMap<u64, u32>,
+    // The last answer's hash, and how often it came in a row.
+    answers: HashMap<u64, (u64, u32)>,
+}
+
+impl Memory {
+    fn trim(&mut self) {
+        if self.failures.len() > CALLS || self.answers.len() > CALLS {
+            *self = Self::default();
+        }
+    }
+}
+
+/// What every session did lately.
+#[derive(Debug)]
+pub(crate) struct LoopGuard {
+    settings: GuardSettings,
+    sessions: Mutex<HashMap<Box<str>, Memory>>,
+}
+
+impl LoopGuard {
+    pub(crate) fn new(settings: GuardSettings) -> Self {
+        Self { settings, sessions: Mutex::default() }
+    }
+
+    pub(crate) fn is_on(&self) -> bool {
+        self.settings.warn.is_some() || self.settings.stop.is_some()
+    }
+
+    /// Forgets what a session did: a new turn begins.
+    pub(crate) fn reset(&self, session: &str) {
+        self.lock().remove(session);
+    }
+
+    /// Whether the call may go on.
+    pub(crate) fn judge(&self, session: &str, print: &Footprint) -> Verdict {
+        let Some(stop) = self.settings.stop else { return Verdict::Allow };
+        let sessions = self.lock();
+        let Some(memory) = sessions.get(session) else { return Verdict::Allow };
+        let failures = memory.failures.get(&print.exact).copied().unwrap_or(0);
+        let tool = memory.tool_failures.get(&print.tool).copied().unwrap_or(0);
+        let same = memory.answers.get(&print.exact).map_or(0, |(_, count)| *count);
+        let reason = if failures >= stop.exact_failure {
+            format!("this same call has failed {failures} times")
+        } else if tool >= stop.same_tool_failure {
+            format!("this tool has failed {tool} times in a row")
+        } else if print.looks_only && same >= stop.no_progress {
+            format!("this same call has given the same answer {same} times")
+        } else {
+            return Verdict::Allow;
+        };
+        Verdict::Deny { reason: format!("Stopped going in circles: {reason}"), rule: "loop-guard".into() }
+    }
+
+    /// Remembers how a call ended; gives a warning where one is due.
+    pub(crate) fn note(
+        &self,
+        session: &str,
+        print: &Footprint,
+        status: Status,
+        content: &str,
+    ) -> Option<String> {
+        let mut sessions = self.lock();
+        if sessions.len() > SESSIONS {
+            sessions.clear();
+        }
+        if !sessions.contains_key(session) {
+            sessions.insert(session.into(), Memory::default());
+        }
+        let memory = sessions.get_mut(session)?;
+        memory.trim();
+        if !status.is_success() {
+            let exact = bump(&mut memory.failures, print.exact);
+            let tool = bump(&mut memory.tool_failures, print.tool);
+            let warn = self.settings.warn?;
+            return if exact >= warn.exact_failure {
+                Some(format!("This same call has now failed {exact} times; change the arguments or the approach."))
+            } else if tool >= warn.same_tool_failure {
+                Some(format!("This tool has now failed {tool} times in a row; try another approach."))
+            } else {
+                None
+            };
+        }
+        memory.failures.remove(&print.exact);
+        memory.tool_failures.remove(&print.tool);
+        if !print.looks_only {
+            // Something changed: looking again makes sense from here on.
+            memory.answers.clear();
+            return None;
+        }
+        let mut hasher = DefaultHasher::new();
+        content.hash(&mut hasher);
+        let answer = hasher.finish();
+        let exact = repeat(&mut memory.answers, print.exact, answer);
+        let near = if print.near == print.exact { exact } else { repeat(&mut memory.answers, print.near, answer) };
+        let warn = self.settings.warn?;
+        if exact >= warn.no_progress {
+            Some(format!("This same call has given this same answer {exact} times; use it instead of asking again."))
+        } else if near > warn.no_progress {
+            Some(format!("Calls almost like this one have given this same answer {near} times; use it instead of asking again."))
+        } else {
+            None
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Box<str>, Memory>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn bump(counts: &mut HashMap<u64, u32>, key: u64) -> u32 {
+    let count = counts.entry(key).or_default();
+    *count += 1;
+    *count
+}
+
+fn repeat(answers: &mut HashMap<u64, (u64, u32)>, key: u64, answer: u64) -> u32 {
+    let kept = answers.entry(key).or_insert((answer, 0));
+    if kept.0 != answer {
+        *kept = (answer, 0);
+    }
+    kept.1 += 1;
+    kept.1
+}
+
+#[cfg(test)]
+#[path = "guard_tests.rs"]
+mod tests;

@@ -1,0 +1,77 @@
+//! The engine as a running tool sees it.
+
+use std::sync::Arc;
+
+use hermes_core::{BoxFuture, Disposition, Found, Host, ToolCall, ToolError, ToolResult};
+use serde_json::Value;
+
+use crate::caller::Caller;
+use crate::definitions::ToolScope;
+use crate::engine::Engine;
+use crate::names;
+
+/// How deep tools may call tools.
+const MAX_DEPTH: u8 = 8;
+
+/// How much of a description a search shows.
+const DESCRIPTION_CHARS: usize = 400;
+
+/// One session's view of the engine.
+pub(crate) struct SessionHost {
+    engine: Engine,
+    caller: Caller,
+}
+
+impl SessionHost {
+    pub(crate) fn new(engine: Engine, caller: &Caller) -> Self {
+        Self { engine, caller: caller.clone() }
+    }
+
+    fn scope(&self) -> Arc<ToolScope> {
+        self.caller.scope.clone().unwrap_or_else(|| self.engine.everything())
+    }
+}
+
+impl Host for SessionHost {
+    fn search(&self, query: &str, limit: usize) -> (Vec<Found>, usize) {
+        let scope = self.scope();
+        let index = scope.index();
+        let found = index
+            .search(query, limit)
+            .into_iter()
+            .map(|entry| Found {
+                name: entry.name().to_owned(),
+                toolset: entry.toolset().to_owned(),
+                description: hermes_schema::excerpt(&entry.spec().description, DESCRIPTION_CHARS)
+                    .into_owned(),
+            })
+            .collect();
+        (found, index.len())
+    }
+
+    fn describe(&self, name: &str) -> Option<Value> {
+        let snapshot = self.engine.snapshot();
+        let entry = snapshot.find(name)?;
+        self.scope().contains(entry.name()).then(|| entry.function())
+    }
+
+    fn similar(&self, name: &str) -> Vec<String> {
+        names::suggest(name, self.scope().entries().iter().map(|e| e.name()))
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.scope().entries().iter().map(|e| e.name().to_owned()).collect()
+    }
+
+    fn call(&self, call: ToolCall) -> BoxFuture<'_, ToolResult> {
+        Box::pin(async move {
+            let mut caller = self.caller.clone();
+            caller.depth += 1;
+            if caller.depth > MAX_DEPTH {
+                let error = ToolError::limit(format!("Tools called one another {MAX_DEPTH} deep"));
+                return ToolResult::error(&call.id, &call.name, &error, Disposition::NotRun);
+            }
+            self.engine.call(call, &caller).await
+        })
+    }
+}

@@ -1,0 +1,124 @@
+//! Reading a tool's name the way a model meant it.
+
+use hermes_schema::similar;
+
+/// How alike two names must be for one to stand for the other.
+const CUTOFF: f64 = 0.7;
+
+/// How alike a name must be to be worth suggesting.
+const SUGGEST: f64 = 0.45;
+
+/// What became of a name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reading {
+    /// It is a name as it stands.
+    Exact,
+    /// It was meant to be this one.
+    Repaired(String),
+    /// It is none, and nothing is near enough.
+    Unknown,
+}
+
+/// Finds the name that `written` was meant to be. `known` says whether a
+/// name exists; `all` lists the names for the last resort, likeness.
+pub fn read<'a>(
+    written: &str,
+    known: impl Fn(&str) -> bool,
+    all: impl Iterator<Item = &'a str>,
+) -> Reading {
+    if known(written) {
+        return Reading::Exact;
+    }
+    let cut = cut_markup(written).trim();
+    if cut.is_empty() || cut.len() > 256 {
+        return Reading::Unknown;
+    }
+    for candidate in spellings(cut) {
+        if known(&candidate) {
+            return Reading::Repaired(candidate);
+        }
+    }
+    // Two names that are equally near leave two readings, so neither is taken.
+    let ranked = similar::ranked(&normalise(cut), all, CUTOFF);
+    match ranked.as_slice() {
+        [(name, _)] => Reading::Repaired((*name).to_owned()),
+        [(name, best), (_, second), ..] if best - second > 0.01 => {
+            Reading::Repaired((*name).to_owned())
+        }
+        _ => Reading::Unknown,
+    }
+}
+
+/// The names worth showing to somebody who wrote `written`, nearest first.
+pub fn suggest<'a>(written: &str, all: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let written = normalise(cut_markup(written).trim());
+    let mut found: Vec<String> = similar::ranked(&written, all, SUGGEST)
+        .into_iter()
+        .map(|(name, _)| name.to_owned())
+        .collect();
+    found.truncate(3);
+    found
+}
+
+/// Models leak markup into names: `read_file"`, `terminal<arg>`.
+fn cut_markup(name: &str) -> &str {
+    let end = name
+        .char_indices()
+        .skip(1)
+        .find(|(_, c)| matches!(c, '"' | '\'' | '<' | '>'))
+        .map_or(name.len(), |(at, _)| at);
+    name.get(..end).unwrap_or(name)
+}
+
+fn normalise(name: &str) -> String {
+    name.to_lowercase().replace(['-', ' ', '.', ':', '/'], "_")
+}
+
+/// `ReadFile` → `read_file`, `HTTPRequest` → `http_request`.
+fn snake(name: &str) -> String {
+    let chars: Vec<char> = name.chars().collect();
+    let mut out = String::with_capacity(name.len() + 4);
+    for (i, &c) in chars.iter().enumerate() {
+        if c.is_uppercase() && i > 0 {
+            let after_lower = chars.get(i - 1).is_some_and(|p| p.is_lowercase() || p.is_numeric());
+            let before_lower = chars.get(i + 1).is_some_and(|n| n.is_lowercase());
+            let after_upper = chars.get(i - 1).is_some_and(|p| p.is_uppercase());
+            if after_lower || (after_upper && before_lower) {
+                out.push('_');
+            }
+        }
+        out.extend(c.to_lowercase());
+    }
+    normalise(&out)
+}
+
+/// The spellings to try, the most literal first.
+fn spellings(name: &str) -> Vec<String> {
+    let mut out = vec![name.to_owned(), name.to_lowercase(), normalise(name), snake(name)];
+    // Names such as `functions.read_file` carry a namespace.
+    if let Some((_, last)) = name.rsplit_once(['.', ':', '/']) {
+        out.push(normalise(last));
+        out.push(snake(last));
+    }
+    let mut stripped = out.clone();
+    for _ in 0..2 {
+        stripped = stripped
+            .iter()
+            .filter_map(|spelling| {
+                let rest = ["_tool", "-tool", "tool"].iter().find_map(|s| spelling.strip_suffix(s))?;
+                Some(rest.trim_end_matches(['_', '-']).to_owned())
+            })
+            .filter(|rest| !rest.is_empty())
+            .collect();
+        for rest in &stripped {
+            out.push(rest.clone());
+            out.push(normalise(rest));
+        }
+    }
+    out.dedup();
+    out
+}
+
+#[cfg(test)]
+#[path = "names_tests.rs"]
+mod tests;

@@ -1,0 +1,51 @@
+use super::*;
+
+const NAMES: [&str; 8] = [
+    "read_file", "write_file", "web_search", "web_extract", "terminal", "todo", "system_info",
+    "http_request",
+];
+
+fn repaired(written: &str) -> Option<String> {
+    match read(written, |n| NAMES.contains(&n), NAMES.into_iter()) {
+        Reading::Exact => Some(written.to_owned()),
+        Reading::Repaired(name) => Some(name),
+        Reading::Unknown => None,
+    }
+}
+
+#[test]
+fn names_are_read_as_they_were_meant() {
+    for (written, meant) in [
+        ("read_file", "read_file"),
+        ("Read_File", "read_file"),
+        ("read-file", "read_file"),
+        ("read file", "read_file"),
+        ("ReadFile", "read_file"),
+        ("readFile", "read_file"),
+        ("HTTPRequest", "http_request"),
+        ("TodoTool", "todo"),
+        ("Todo_tool", "todo"),
+        ("todo_tool_tool", "todo"),
+        ("read_file\" path=\"x", "read_file"),
+        ("terminal<arg>", "terminal"),
+        ("functions.read_file", "read_file"),
+        ("web_serch", "web_search"),
+        ("sytem_info", "system_info"),
+    ] {
+        assert_eq!(repaired(written).as_deref(), Some(meant), "{written}");
+    }
+}
+
+#[test]
+fn what_resembles_nothing_stays_unknown() {
+    for written in ["", "   ", "launch_rocket", "x", "\"", &"a".repeat(10_000)] {
+        assert_eq!(repaired(written), None, "{written:.20}");
+    }
+}
+
+#[test]
+fn two_equally_near_names_leave_two_readings() {
+    let names = ["copy_fila", "copy_filb"];
+    assert_eq!(read("copy_filc", |n| names.contains(&n), names.into_iter()), Reading::Unknown);
+    assert_eq!(suggest("copy_filc", names.into_iter()).len(), 2);
+}

@@ -1,0 +1,45 @@
+//! Stages 3 and 4: make the arguments fit the schema where only one reading
+//! is possible, and say exactly what is wrong where they do not.
+
+use hermes_core::ToolError;
+use hermes_schema::{Violation, coerce};
+use serde_json::{Value, json};
+
+use crate::entry::Entry;
+
+/// The arguments, coerced and valid.
+pub(crate) fn fit(entry: &Entry, arguments: Value, notes: &mut Vec<String>) -> Result<Value, ToolError> {
+    let schema = entry.schema();
+    let aliases = &entry.spec().parameter_aliases;
+    let coerced = coerce(schema, arguments, aliases);
+    notes.extend(coerced.changes.iter().map(ToString::to_string));
+    match schema.check(&coerced.value) {
+        Ok(()) => Ok(coerced.value),
+        Err(violations) => Err(misfit(entry, &coerced.value, &violations)),
+    }
+}
+
+fn misfit(entry: &Entry, arguments: &Value, violations: &[Violation]) -> ToolError {
+    let lines: Vec<String> = violations.iter().map(ToString::to_string).collect();
+    let errors: Vec<Value> = violations
+        .iter()
+        .map(|v| json!({ "path": v.path, "expected": v.expected, "received": v.received }))
+        .collect();
+    ToolError::invalid(format!("Invalid arguments for {}: {}", entry.name(), lines.join("; ")))
+        .with_hint("Call again with arguments like the example.")
+        .with("errors", errors)
+        .with("example", entry.schema().example(arguments))
+}
+
+/// Arguments that were cut off and completed by guess may lack their end, so
+/// nothing that changes anything is run on them.
+pub(crate) fn refuse_guess(entry: &Entry) -> Result<(), ToolError> {
+    if entry.spec().annotations.read_only {
+        return Ok(());
+    }
+    Err(ToolError::invalid(format!(
+        "The arguments of {} were cut off before their end, and it is not run on a guess",
+        entry.name()
+    ))
+    .with_hint("Send the whole call again; split large content over several calls."))
+}

@@ -1,0 +1,81 @@
+//! Stage 6: everyone who has a say in the call is heard; the strictest counts.
+
+use hermes_core::{Effect, Proposal, Verdict};
+use serde_json::Value;
+
+use super::Flight;
+use crate::entry::Entry;
+use crate::guard::Footprint;
+use crate::hooks::{CallView, PreCall};
+
+impl Flight {
+    /// Asks the hooks. They come before the policy, because a rewritten call
+    /// must be judged as it will run.
+    pub(super) async fn ask_hooks(
+        &self,
+        call_id: &str,
+        entry: &Entry,
+        arguments: &Value,
+    ) -> (Option<Value>, Verdict) {
+        let mut rewritten: Option<Value> = None;
+        let mut verdict = Verdict::Allow;
+        for hook in &self.engine.hooks.0 {
+            let arguments = rewritten.as_ref().unwrap_or(arguments);
+            let view = self.view(call_id, entry.name(), arguments);
+            let rule = || format!("hook:{}", hook.name());
+            match hook.pre_tool_call(view).await {
+                PreCall::Continue => {}
+                PreCall::Rewrite(new) => rewritten = Some(new),
+                PreCall::Ask(reason) => verdict = verdict.and(Verdict::Ask { reason, rule: rule() }),
+                PreCall::Block(reason) => {
+                    verdict = verdict.and(Verdict::Deny { reason, rule: rule() });
+                    break;
+                }
+            }
+        }
+        (rewritten, verdict)
+    }
+
+    pub(super) fn inspect(
+        &self,
+        entry: &Entry,
+        arguments: &Value,
+        effects: &[Effect],
+        footprint: Option<&Footprint>,
+        hooks: Verdict,
+    ) -> Verdict {
+        let session_id = self.caller.session.id();
+        let proposal = Proposal {
+            tool: entry.name(),
+            toolset: entry.toolset(),
+            arguments,
+            effects,
+            session_id,
+        };
+        let mut verdict = self.engine.policy.judge(&proposal).and(hooks);
+        if let Some(footprint) = footprint {
+            verdict = verdict.and(self.engine.guard.judge(session_id, footprint));
+        }
+        verdict
+    }
+
+    pub(super) fn footprint(&self, entry: &Entry, arguments: &Value) -> Option<Footprint> {
+        let looks_only = entry.spec().annotations.read_only;
+        self.engine.guard.is_on().then(|| Footprint::new(entry.name(), arguments, looks_only))
+    }
+
+    pub(super) fn view<'a>(
+        &'a self,
+        call_id: &'a str,
+        tool: &'a str,
+        arguments: &'a Value,
+    ) -> CallView<'a> {
+        CallView {
+            call_id,
+            tool,
+            arguments,
+            session_id: self.caller.session.id(),
+            task_id: &self.caller.task_id,
+        }
+    }
+}

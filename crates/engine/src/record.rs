@@ -1,0 +1,100 @@
+//! What is kept of every call.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use hermes_core::{Effect, Status};
+use serde::Serialize;
+
+/// One call, as it is remembered. Arguments and results are not part of it:
+/// they may hold secrets.
+#[derive(Debug, Clone, Serialize)]
+pub struct Record<'a> {
+    /// Milliseconds since the epoch.
+    pub time_ms: u64,
+    /// The session.
+    pub session: &'a str,
+    /// The task.
+    pub task: &'a str,
+    /// The caller's id for the call.
+    pub call: &'a str,
+    /// The canonical name of the tool, or the caller's where there is none.
+    pub tool: &'a str,
+    /// What it did, or would have done.
+    pub effects: &'a [Effect],
+    /// `success`, or the kind of error.
+    pub status: &'static str,
+    /// How long all stages took.
+    pub duration_us: u64,
+    /// How much text came out.
+    pub chars: usize,
+    /// What was changed in the arguments.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub coerced: &'a [String],
+}
+
+/// The name of a status in records.
+pub fn status_name(status: Status) -> &'static str {
+    match status {
+        Status::Success => "success",
+        Status::Error(kind) => kind.name(),
+    }
+}
+
+pub(crate) fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Whoever keeps records.
+pub trait Recorder: Send + Sync {
+    /// Called once for every call, when its answer is known.
+    fn record(&self, record: &Record<'_>);
+}
+
+/// Records as JSON lines in a file that is only ever appended to.
+#[derive(Debug)]
+pub struct AuditLog {
+    path: PathBuf,
+    // Opened by the first record: looking at tools must not make files.
+    file: Mutex<Option<File>>,
+}
+
+impl AuditLog {
+    /// A log in that file.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), file: Mutex::new(None) }
+    }
+
+    /// Its file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn open(&self) -> std::io::Result<File> {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        if let Some(folder) = self.path.parent() {
+            std::fs::create_dir_all(folder)?;
+        }
+        OpenOptions::new().append(true).create(true).mode(0o600).open(&self.path)
+    }
+}
+
+impl Recorder for AuditLog {
+    fn record(&self, record: &Record<'_>) {
+        let Ok(mut line) = serde_json::to_vec(record) else { return };
+        line.push(b'\n');
+        let Ok(mut file) = self.file.lock() else { return };
+        if file.is_none() {
+            *file = self.open().ok();
+        }
+        // One write per line, so that lines of several processes do not mix.
+        // A log that cannot be written must not stop the work.
+        if let Some(file) = file.as_mut() {
+            let _ = file.write_all(&line);
+        }
+    }
+}

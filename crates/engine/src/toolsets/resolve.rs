@@ -1,0 +1,317 @@
+//! From names of toolsets to names of tools.
+
+use std::collections::{BTreeSet, HashSet};
+
+use serde::Serialize;
+
+use super::table::{self, CORE_TOOLS, Kind, LegacyToolset, TOOLSETS, ToolsetDef};
+use super::{CustomToolset, ToolIndex, ToolsetError, Toolsets, nearest};
+
+pub(super) const ALL: &str = "all";
+pub(super) const SERVER_PREFIX: &str = "mcp-";
+
+/// Which tools a session gets.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// `None` is everything; an empty list is nothing.
+    pub enabled: Option<Vec<String>>,
+    /// Taken away last, whatever `enabled` says.
+    pub disabled: Vec<String>,
+}
+
+/// A toolset as it is shown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ToolsetInfo {
+    pub name: String,
+    pub description: String,
+    /// Every tool, those of the included toolsets among them; sorted.
+    pub tools: Vec<String>,
+    /// The toolset's own tools, registered ones among them; sorted.
+    pub direct: Vec<String>,
+    pub includes: Vec<String>,
+    pub tool_count: usize,
+    pub is_composite: bool,
+    pub custom: bool,
+    pub kind: Kind,
+}
+
+/// A toolset that exists, under its canonical name.
+pub(super) struct Located<'a> {
+    pub(super) name: String,
+    source: Source<'a>,
+}
+
+enum Source<'a> {
+    Everything,
+    Builtin(&'static ToolsetDef),
+    Custom(&'a CustomToolset),
+    Registered,
+    Legacy(&'static LegacyToolset),
+}
+
+impl Located<'_> {
+    fn includes(&self) -> Vec<&str> {
+        match self.source {
+            Source::Builtin(def) => def.includes.to_vec(),
+            Source::Custom(def) => def.includes.iter().map(String::as_str).collect(),
+            Source::Everything | Source::Registered | Source::Legacy(_) => Vec::new(),
+        }
+    }
+
+    fn add_direct(&self, index: &dyn ToolIndex, tools: &mut BTreeSet<String>) {
+        match self.source {
+            Source::Builtin(def) => tools.extend(def.tools.iter().copied().map(String::from)),
+            Source::Custom(def) => tools.extend(def.tools.iter().cloned()),
+            Source::Legacy(def) => {
+                tools.extend(def.tools.iter().copied().map(String::from));
+                return;
+            }
+            Source::Everything => return,
+            Source::Registered => {}
+        }
+        tools.extend(index.tools_in(&self.name));
+    }
+
+    fn kind(&self) -> Kind {
+        match self.source {
+            Source::Builtin(def) => def.kind,
+            Source::Everything => Kind::Composite,
+            Source::Custom(def) if !def.includes.is_empty() => Kind::Composite,
+            Source::Custom(_) | Source::Registered | Source::Legacy(_) => Kind::Leaf,
+        }
+    }
+
+    fn description(&self) -> String {
+        match self.source {
+            Source::Everything => "Every tool of every toolset".to_owned(),
+            Source::Builtin(def) => def.description.to_owned(),
+            Source::Custom(def) => def.description.clone(),
+            Source::Legacy(_) => "An old name, kept for existing configurations".to_owned(),
+            Source::Registered => match self.name.strip_prefix(SERVER_PREFIX) {
+                Some(server) => format!("Tools of the MCP server {server}"),
+                None => format!("Tools registered into {}", self.name),
+            },
+        }
+    }
+}
+
+impl Toolsets {
+    /// The tools of one toolset, sorted, each once.
+    ///
+    /// # Errors
+    /// When there is no such toolset, or one that it includes no longer exists.
+    pub fn resolve(&self, name: &str, index: &dyn ToolIndex) -> Result<Vec<String>, ToolsetError> {
+        let root = self.require(name, index)?;
+        Ok(self.gather(vec![root], index)?.into_iter().collect())
+    }
+
+    /// The tools of a session, sorted, each once. Disabling a platform or a
+    /// posture takes away only what it adds to the core tools: nobody who turns
+    /// a platform off means to be left without `read_file`.
+    ///
+    /// # Errors
+    /// When a name is not a toolset. A misspelt `disabled` is an error too:
+    /// passing over it would leave enabled what was to be turned off.
+    pub fn select(
+        &self,
+        selection: &Selection,
+        index: &dyn ToolIndex,
+    ) -> Result<Vec<String>, ToolsetError> {
+        let enabled = match &selection.enabled {
+            None => vec![self.require(ALL, index)?],
+            Some(names) => names
+                .iter()
+                .map(|name| self.require(name, index))
+                .collect::<Result<_, _>>()?,
+        };
+        let mut tools = self.gather(enabled, index)?;
+
+        let (mut whole, mut sparing) = (Vec::new(), Vec::new());
+        for name in &selection.disabled {
+            match self.require(name, index) {
+                Ok(toolset) => match toolset.kind() {
+                    Kind::Platform | Kind::Posture => sparing.push(toolset),
+                    Kind::Leaf | Kind::Composite => whole.push(toolset),
+                },
+                Err(ToolsetError::Absent { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        for tool in self.gather(whole, index)? {
+            tools.remove(&tool);
+        }
+        for tool in self.gather(sparing, index)? {
+            if !CORE_TOOLS.contains(&tool.as_str()) {
+                tools.remove(&tool);
+            }
+        }
+        Ok(tools.into_iter().collect())
+    }
+
+    /// # Errors
+    /// As [`Toolsets::resolve`].
+    pub fn info(&self, name: &str, index: &dyn ToolIndex) -> Result<ToolsetInfo, ToolsetError> {
+        let toolset = self.require(name, index)?;
+        let mut direct = BTreeSet::new();
+        toolset.add_direct(index, &mut direct);
+        let includes: Vec<String> = toolset.includes().into_iter().map(String::from).collect();
+        let is_composite = !includes.is_empty() || matches!(toolset.source, Source::Everything);
+        let (kind, description) = (toolset.kind(), toolset.description());
+        let custom = matches!(toolset.source, Source::Custom(_));
+        let name = toolset.name.clone();
+        let tools: Vec<String> = self.gather(vec![toolset], index)?.into_iter().collect();
+        Ok(ToolsetInfo {
+            name,
+            description,
+            tool_count: tools.len(),
+            tools,
+            direct: direct.into_iter().collect(),
+            includes,
+            is_composite,
+            custom,
+            kind,
+        })
+    }
+
+    /// Names of all toolsets, sorted: built in, custom, and registered. Old
+    /// names, aliases and `all` work but are not listed.
+    #[must_use]
+    pub fn names(&self, index: &dyn ToolIndex) -> Vec<String> {
+        let mut names: BTreeSet<String> = TOOLSETS
+            .iter()
+            .map(|toolset| toolset.name.to_owned())
+            .collect();
+        names.extend(self.custom.iter().map(|toolset| toolset.name.clone()));
+        names.extend(index.toolset_names());
+        names.into_iter().collect()
+    }
+
+    /// Whether `name` can be resolved.
+    #[must_use]
+    pub fn contains(&self, name: &str, index: &dyn ToolIndex) -> bool {
+        self.locate(name, index).is_some()
+    }
+
+    /// # Errors
+    /// When `name` is not a toolset, with what it may have been meant to be.
+    pub fn check(&self, name: &str, index: &dyn ToolIndex) -> Result<(), ToolsetError> {
+        self.require(name, index).map(drop)
+    }
+
+    fn require(&self, name: &str, index: &dyn ToolIndex) -> Result<Located<'_>, ToolsetError> {
+        if let Some(toolset) = self.locate(name, index) {
+            return Ok(toolset);
+        }
+        let name = name.to_owned();
+        if table::is_absent(&name) {
+            return Err(ToolsetError::Absent { name });
+        }
+        let suggestions = self.similar_to(&name, index);
+        Err(ToolsetError::Unknown { name, suggestions })
+    }
+
+    pub(super) fn locate(&self, name: &str, index: &dyn ToolIndex) -> Option<Located<'_>> {
+        self.locate_canonical(name, index)
+            .or_else(|| self.locate_canonical(&index.alias(name)?, index))
+            .or_else(|| {
+                let legacy = table::find_legacy(name)?;
+                Some(Located {
+                    name: name.to_owned(),
+                    source: Source::Legacy(legacy),
+                })
+            })
+    }
+
+    fn locate_canonical(&self, name: &str, index: &dyn ToolIndex) -> Option<Located<'_>> {
+        let (name, source) = if name == ALL || name == "*" {
+            (ALL, Source::Everything)
+        } else if let Some(def) = table::find(name) {
+            (name, Source::Builtin(def))
+        } else if let Some(def) = self.custom.get(name) {
+            (name, Source::Custom(def))
+        } else if is_registered(name, index) {
+            (name, Source::Registered)
+        } else {
+            return None;
+        };
+        Some(Located {
+            name: name.to_owned(),
+            source,
+        })
+    }
+
+    /// Walks the includes with a stack of its own, each toolset once, so that
+    /// neither a cycle nor a very long chain does harm.
+    fn gather<'a>(
+        &'a self,
+        mut pending: Vec<Located<'a>>,
+        index: &dyn ToolIndex,
+    ) -> Result<BTreeSet<String>, ToolsetError> {
+        let mut tools = BTreeSet::new();
+        let mut seen: HashSet<String> = HashSet::new();
+        pending.retain(|toolset| seen.insert(toolset.name.clone()));
+        while let Some(toolset) = pending.pop() {
+            if matches!(toolset.source, Source::Everything) {
+                return Ok(self.everything(index));
+            }
+            toolset.add_direct(index, &mut tools);
+            for include in toolset.includes() {
+                if seen.contains(include) {
+                    continue;
+                }
+                match self.locate(include, index) {
+                    Some(next) => {
+                        if seen.insert(next.name.clone()) {
+                            pending.push(next);
+                        }
+                    }
+                    // Its server is not connected: no tools for now.
+                    None if include.starts_with(SERVER_PREFIX) => {}
+                    None => return Err(self.unknown_include(&toolset.name, include, index)),
+                }
+            }
+        }
+        Ok(tools)
+    }
+
+    /// Includes only lead to toolsets that are listed anyway, so none is followed.
+    pub(super) fn everything(&self, index: &dyn ToolIndex) -> BTreeSet<String> {
+        let mut tools: BTreeSet<String> = TOOLSETS
+            .iter()
+            .flat_map(|toolset| toolset.tools.iter().copied().map(String::from))
+            .collect();
+        for toolset in self.custom.iter() {
+            tools.extend(toolset.tools.iter().cloned());
+        }
+        for toolset in index.toolset_names() {
+            tools.extend(index.tools_in(&toolset));
+        }
+        tools
+    }
+
+    pub(super) fn unknown_include(
+        &self,
+        toolset: &str,
+        include: &str,
+        index: &dyn ToolIndex,
+    ) -> ToolsetError {
+        ToolsetError::UnknownInclude {
+            toolset: toolset.to_owned(),
+            include: include.to_owned(),
+            suggestions: self.similar_to(include, index),
+        }
+    }
+
+    pub(super) fn similar_to(&self, name: &str, index: &dyn ToolIndex) -> Vec<String> {
+        let names = self.names(index);
+        nearest(name, names.iter().map(String::as_str).chain([ALL]))
+    }
+}
+
+pub(super) fn is_registered(name: &str, index: &dyn ToolIndex) -> bool {
+    !index.tools_in(name).is_empty() || index.toolset_names().iter().any(|known| known == name)
+}
+
+#[cfg(test)]
+#[path = "resolve_tests.rs"]
+mod tests;

@@ -1,0 +1,147 @@
+//! What a model is told of the tools.
+
+use std::sync::Arc;
+
+use hermes_core::{Availability, ToolCall, ToolSpec};
+use hermes_engine::toolsets::Selection;
+use hermes_engine::{Deferral, DeferMode, Engine, Owner};
+use hermes_testkit::probe::{self, Probe};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::{built, engine};
+
+const SHOWN: Deferral = Deferral { mode: DeferMode::Off, threshold_pct: 10, window: None };
+const DEFERRED: Deferral = Deferral { mode: DeferMode::On, threshold_pct: 10, window: None };
+
+fn named(name: &str, toolset: &'static str, description: &'static str) -> Arc<dyn hermes_core::DynTool> {
+    Probe::new(name).with_spec(|s| ToolSpec { toolset: toolset.into(), description: description.into(), ..s }).tool()
+}
+
+fn only(toolsets: &[&str]) -> Selection {
+    Selection { enabled: Some(toolsets.iter().map(|t| (*t).to_owned()).collect()), disabled: Vec::new() }
+}
+
+fn names(json: &str) -> Vec<String> {
+    let tools: Vec<Value> = serde_json::from_str(json).unwrap();
+    tools.iter().map(|t| t["function"]["name"].as_str().unwrap().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn definitions_are_sorted_and_shared() {
+    let (engine, _caller, _dir) = engine(vec![named("b", "set", "B"), named("a", "set", "A"), named("c", "other", "C")]);
+    let first = engine.definitions(&only(&["set"]), SHOWN).await.unwrap();
+    assert_eq!(names(&first.json), ["a", "b"]);
+    let second = engine.definitions(&only(&["set"]), SHOWN).await.unwrap();
+    assert!(Arc::ptr_eq(&first, &second), "asking again gives the same object");
+    engine.registry().register(named("aa", "set", "AA"), &Owner::builtin()).unwrap();
+    let third = engine.definitions(&only(&["set"]), SHOWN).await.unwrap();
+    assert_eq!(names(&third.json), ["a", "aa", "b"], "a change of the registry is seen");
+}
+
+#[tokio::test]
+async fn a_tool_that_cannot_work_is_left_out_with_its_reason() {
+    let broken = Arc::new(Probe::new("broken"));
+    broken.set_state(Availability::missing("no engine", "install one"));
+    let keyed = Probe::new("keyed").with_spec(|s| s.requires_env("HERMES_TEST_KEY_THAT_NOBODY_SETS"));
+    let (engine, _caller, _dir) = engine(vec![broken, keyed.tool(), probe::echo().tool()]);
+    let found = engine.definitions(&only(&["probe"]), SHOWN).await.unwrap();
+    assert_eq!(names(&found.json), ["echo"]);
+    let reasons: Vec<&str> = found.unavailable.iter().filter_map(|(_, state)| state.reason()).collect();
+    assert!(reasons[0].contains("no engine"), "{reasons:?}");
+    assert!(reasons[1].contains("HERMES_TEST_KEY_THAT_NOBODY_SETS"), "{reasons:?}");
+}
+
+#[tokio::test]
+async fn deferred_tools_are_found_described_and_called() {
+    let tools = vec![
+        named("read_file", "file", "Read a file."),
+        named("weather_report", "outside", "Tell the weather of a city."),
+        named("übersetzen", "outside", "x"),
+    ];
+    let tools: Vec<_> = tools.into_iter().filter(|t| t.spec().name.is_ascii()).collect();
+    let (engine, mut caller, _dir) = engine(tools);
+    let definitions = engine.definitions(&only(&["file", "outside"]), DEFERRED).await.unwrap();
+    assert_eq!(names(&definitions.json), ["read_file", "tool_call", "tool_describe", "tool_search"]);
+    assert_eq!(definitions.deferred.len(), 1);
+    caller.scope = Some(Arc::clone(&definitions.scope));
+    let found = engine.call(ToolCall::new("1", "tool_search", json!({ "query": "weather" })), &caller).await;
+    let found: Value = serde_json::from_str(&found.content).unwrap();
+    assert_eq!(found["matches"][0]["name"], "weather_report");
+    let described = engine.call(ToolCall::new("2", "tool_describe", json!({ "name": "weather_report" })), &caller).await;
+    assert!(described.content.contains("parameters"));
+    let call = json!({ "name": "weather_report", "arguments": "{\"city\": \"Oslo\"}" });
+    let called = engine.call(ToolCall::new("3", "tool_call", call), &caller).await;
+    assert_eq!(called.name, "weather_report", "the result is the tool's own");
+    assert_eq!(called.content, r#"{"city":"Oslo"}"#);
+    let nested = json!({ "name": "tool_call", "arguments": { "name": "weather_report" } });
+    assert!(!engine.call(ToolCall::new("4", "tool_call", nested), &caller).await.is_success());
+}
+
+#[tokio::test]
+async fn a_session_calls_its_own_tools_only() {
+    let (engine, mut caller, _dir) = engine(vec![named("mine", "set", "A"), named("other", "far", "B")]);
+    let definitions = engine.definitions(&only(&["set"]), DEFERRED).await.unwrap();
+    caller.scope = Some(Arc::clone(&definitions.scope));
+    assert!(engine.call(ToolCall::new("1", "mine", json!({})), &caller).await.is_success());
+    for call in [
+        ToolCall::new("2", "other", json!({})),
+        ToolCall::new("3", "tool_call", json!({ "name": "other", "arguments": {} })),
+    ] {
+        let result = engine.call(call, &caller).await;
+        assert!(result.content.contains("not among the tools of this session"), "{}", result.content);
+    }
+    let described = engine.call(ToolCall::new("4", "tool_describe", json!({ "name": "other" })), &caller).await;
+    assert!(!described.is_success());
+}
+
+#[tokio::test]
+async fn deferring_is_decided_by_size() {
+    let small = vec![named("read_file", "file", "Read."), named("extra", "outside", "E")];
+    let (engine, _caller, _dir) = engine(small);
+    let auto = |window| Deferral { mode: DeferMode::Auto, threshold_pct: 10, window };
+    let selection = only(&["file", "outside"]);
+    assert!(engine.definitions(&selection, auto(None)).await.unwrap().deferred.is_empty());
+    assert!(engine.definitions(&selection, auto(Some(200_000))).await.unwrap().deferred.is_empty());
+    assert_eq!(engine.definitions(&selection, auto(Some(100))).await.unwrap().deferred.len(), 1);
+}
+
+#[tokio::test]
+async fn the_search_reads_any_script() {
+    let tools = vec![
+        named("t1", "s", "查询天气预报"),
+        named("t2", "s", "Показать погоду в городе"),
+        named("t3", "s", "Send electronic letters"),
+        named("gitHubIssues", "s", "Nothing else"),
+    ];
+    let (engine, _caller, _dir) = engine(tools);
+    let scope = engine.everything();
+    let best = |query: &str| scope.index().search(query, 3).first().map(|e| e.name().to_owned());
+    assert_eq!(best("天气").as_deref(), Some("t1"));
+    assert_eq!(best("погоду").as_deref(), Some("t2"));
+    assert_eq!(best("letter").as_deref(), Some("t3"));
+    assert_eq!(best("github issue").as_deref(), Some("gitHubIssues"));
+    assert_eq!(best("ectron").as_deref(), Some("t3"), "a part of a word, when nothing else matches");
+    assert_eq!(best("zzz"), None);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+    #[test]
+    fn equal_input_gives_equal_bytes(mut order in Just((0..20usize).collect::<Vec<_>>()).prop_shuffle(), cut in 1..20usize) {
+        order.truncate(cut);
+        let make = |order: &[usize]| {
+            let tools = order.iter().map(|i| named(&format!("tool_{i}"), "set", "Same words.")).collect();
+            built(Engine::builder().tools(tools))
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let (one, two) = runtime.block_on(async {
+            let (first, _, _a) = make(&order);
+            let one = first.definitions(&only(&["set"]), SHOWN).await.unwrap().json.clone();
+            order.reverse();
+            let (second, _, _b) = make(&order);
+            (one, second.definitions(&only(&["set"]), SHOWN).await.unwrap().json.clone())
+        });
+        prop_assert_eq!(&*one, &*two);
+    }
+}

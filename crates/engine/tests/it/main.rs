@@ -1,0 +1,31 @@
+//! The engine through its public door.
+#![allow(clippy::unwrap_used)]
+
+mod batches;
+mod definitions;
+mod pipeline;
+mod registry;
+
+use std::sync::Arc;
+
+use hermes_core::DynTool;
+use hermes_engine::{Caller, Engine, EngineBuilder, GuardSettings};
+
+/// An engine with these tools, in a folder of its own.
+fn engine(tools: Vec<Arc<dyn DynTool>>) -> (Engine, Caller, tempfile::TempDir) {
+    built(Engine::builder().tools(tools))
+}
+
+/// The same from a builder.
+fn built(builder: EngineBuilder) -> (Engine, Caller, tempfile::TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = builder
+        .spill_to(folder.path().join("spill"))
+        .build()
+        .unwrap();
+    let caller = Caller::new(folder.path());
+    (engine, caller, folder)
+}
+
+/// A guard that says nothing.
+const NO_GUARD: GuardSettings = GuardSettings { warn: None, stop: None };

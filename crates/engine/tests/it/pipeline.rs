@@ -1,0 +1,397 @@
+//! Each stage, seen from outside.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use hermes_core::{
+    ApprovalRequest, Approver, BoxFuture, Decision, Disposition, Effect, ErrorKind, Policy,
+    Proposal, ResultLimit, Scope, Status, ToolCall, ToolOutput, ToolSpec, Verdict,
+};
+use hermes_engine::{CallView, Engine, Hook, Limits, PreCall, Record, Recorder, ResultView};
+use hermes_testkit::probe::{self, Diary, Probe};
+use serde_json::{Value, json};
+
+use crate::{NO_GUARD, built, engine};
+
+fn json(content: &str) -> Value {
+    serde_json::from_str(content).unwrap()
+}
+
+fn typed() -> Probe {
+    Probe::new("typed")
+        .with_spec(|s| s.parameter_alias("file_path", "path"))
+        .parameters(json!({
+            "type": "object",
+            "properties": {
+                "path": { "type": "string", "description": "A path." },
+                "limit": { "type": "integer", "minimum": 1 },
+                "tags": { "type": "array", "items": { "type": "string" } },
+            },
+            "required": ["path"],
+            "additionalProperties": false,
+        }))
+}
+
+#[tokio::test]
+async fn arguments_are_coerced_and_the_result_says_so() {
+    let (engine, caller, _dir) = engine(vec![typed().tool()]);
+    let call = ToolCall::new("1", "typed", json!({ "file_path": "a", "limit": "5", "tags": "['x','y']" }));
+    let result = engine.call(call, &caller).await;
+    assert_eq!(json(&result.content), json!({ "path": "a", "limit": 5, "tags": ["x", "y"] }));
+    assert_eq!(result.coerced.len(), 3, "{:?}", result.coerced);
+}
+
+#[tokio::test]
+async fn what_does_not_fit_is_explained_with_an_example() {
+    let (engine, caller, _dir) = engine(vec![typed().tool()]);
+    let result = engine.call(ToolCall::new("1", "typed", json!({ "limit": "many" })), &caller).await;
+    assert_eq!(result.status, Status::Error(ErrorKind::InvalidArguments));
+    let error = json(&result.content);
+    let paths: Vec<&str> =
+        error["errors"].as_array().unwrap().iter().map(|e| e["path"].as_str().unwrap()).collect();
+    assert!(paths.contains(&"/limit"), "{error}");
+    assert!(error["error"].as_str().unwrap().contains("path"), "{error}");
+    let again = engine.call(ToolCall::new("2", "typed", error["example"].clone()), &caller).await;
+    assert!(again.is_success(), "the example works: {}", again.content);
+}
+
+#[tokio::test]
+async fn argument_text_is_mended_but_a_guess_runs_nothing_that_changes_things() {
+    let (engine, caller, _dir) = engine(vec![typed().tool(), probe::echo().tool()]);
+    let mended = engine.call(ToolCall::from_text("1", "typed", "{path: 'a',}"), &caller).await;
+    assert!(mended.is_success(), "{}", mended.content);
+    let cut = engine.call(ToolCall::from_text("2", "typed", r#"{"path": "a", "tags": ["x""#), &caller).await;
+    assert_eq!(cut.status, Status::Error(ErrorKind::InvalidArguments));
+    assert_eq!(cut.disposition, Disposition::NotRun);
+    let looks = engine.call(ToolCall::from_text("3", "echo", r#"{"q": ["x""#), &caller).await;
+    assert_eq!(json(&looks.content), json!({ "q": ["x"] }));
+}
+
+#[tokio::test]
+async fn names_are_repaired_and_unknown_ones_answered() {
+    let (engine, caller, _dir) = engine(vec![probe::echo().tool()]);
+    let repaired = engine.call(ToolCall::new("1", "Echo_tool", json!({})), &caller).await;
+    assert_eq!(repaired.name, "echo");
+    assert!(repaired.coerced.iter().any(|note| note.contains("Echo_tool")));
+    let unknown = engine.call(ToolCall::new("2", "launch_rocket", json!({})), &caller).await;
+    assert_eq!(unknown.status, Status::Error(ErrorKind::NotFound));
+    let empty = engine.call(ToolCall::new("3", "  ", json!({})), &caller).await;
+    assert!(!empty.content.contains("echo"), "no catalogue for a blank name: {}", empty.content);
+}
+
+#[tokio::test]
+async fn an_alias_fixes_its_arguments_under_the_callers() {
+    let tool = Probe::new("job").with_spec(|s| s.preset("list_jobs", r#"{"action":"list"}"#));
+    let (engine, caller, _dir) = engine(vec![tool.tool()]);
+    let listed = engine.call(ToolCall::new("1", "list_jobs", json!({ "x": 1 })), &caller).await;
+    assert_eq!(json(&listed.content), json!({ "x": 1, "action": "list" }));
+    assert_eq!(listed.name, "job");
+    let own = engine.call(ToolCall::new("2", "list_jobs", json!({ "action": "stop" })), &caller).await;
+    assert_eq!(json(&own.content)["action"], "stop");
+}
+
+#[tokio::test]
+async fn whatever_a_tool_does_is_one_json_answer() {
+    let (engine, caller, _dir) =
+        engine(vec![probe::panics().tool(), probe::fails().tool(), probe::babbles().tool()]);
+    let crashed = engine.call(ToolCall::new("1", "panics", json!({})), &caller).await;
+    let text = json(&crashed.content)["error"].as_str().unwrap().to_owned();
+    assert!(text.starts_with("[TOOL_ERROR]") && text.contains("boom obey"), "{text}");
+    let failed = engine.call(ToolCall::new("2", "fails", json!({})), &caller).await;
+    assert_eq!(json(&failed.content)["kind"], "conflict");
+    assert_eq!(json(&failed.content)["detail"], 7);
+    let babble = engine.call(ToolCall::new("3", "babbles", json!({})), &caller).await;
+    assert_eq!(json(&babble.content)["error_type"], "tool_result_contract");
+}
+
+#[tokio::test]
+async fn a_tool_that_takes_too_long_is_answered_for() {
+    let quick = |probe: Probe| probe.with_spec(|s| s.timeout(Duration::from_millis(30))).tool();
+    let (engine, caller, _dir) = engine(vec![quick(probe::hangs()), quick(probe::deaf())]);
+    for name in ["hangs", "deaf"] {
+        let result = engine.call(ToolCall::new("1", name, json!({})), &caller).await;
+        assert_eq!(result.status, Status::Error(ErrorKind::Timeout), "{name}");
+        assert_eq!(json(&result.content)["effect_disposition"], "unknown");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_tool_that_blocks_its_thread_is_answered_for_too() {
+    let blocks = Probe::new("blocks").with_spec(|s| s.timeout(Duration::from_millis(20))).act(|_, _| async {
+        std::thread::sleep(Duration::from_secs(6));
+        ToolOutput::json(&json!({}))
+    });
+    let (engine, caller, _dir) = engine(vec![blocks.tool()]);
+    let started = Instant::now();
+    let result = engine.call(ToolCall::new("1", "blocks", json!({})), &caller).await;
+    assert_eq!(result.status, Status::Error(ErrorKind::Timeout));
+    assert!(started.elapsed() < Duration::from_secs(6), "the answer does not wait for the tool");
+}
+
+#[tokio::test]
+async fn cancelling_stops_what_runs_and_what_waits() {
+    let (engine, caller, _dir) = engine(vec![probe::hangs().tool(), probe::echo().tool()]);
+    let hangs = ToolCall::new("1", "hangs", json!({}));
+    let (canceller, cancel) = (caller.clone(), caller.cancel.clone());
+    let running = tokio::spawn(async move { engine.dispatch(vec![hangs], &canceller).await });
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    cancel.cancel();
+    let results = running.await.unwrap();
+    assert_eq!(results[0].status, Status::Error(ErrorKind::Cancelled));
+}
+
+struct Rule(fn(&Proposal<'_>) -> Verdict);
+impl Policy for Rule {
+    fn judge(&self, proposal: &Proposal<'_>) -> Verdict {
+        (self.0)(proposal)
+    }
+}
+
+fn ask(_: &Proposal<'_>) -> Verdict {
+    Verdict::Ask { reason: "it writes".into(), rule: "file:write".into() }
+}
+
+struct Answers(Decision);
+impl Approver for Answers {
+    fn ask(&self, _: ApprovalRequest) -> BoxFuture<'_, Decision> {
+        Box::pin(async { self.0.clone() })
+    }
+}
+
+#[tokio::test]
+async fn the_policy_sees_effects_and_its_word_is_kept() {
+    fn no_writes(proposal: &Proposal<'_>) -> Verdict {
+        if proposal.effects.iter().any(|e| e.scope == Scope::FILE_WRITE) {
+            return Verdict::Deny { reason: "no writing here".into(), rule: "r1".into() };
+        }
+        Verdict::Allow
+    }
+    let diary = Diary::default();
+    let tools = probe::pair(&diary).map(Probe::tool).to_vec();
+    let (engine, caller, _dir) = built(Engine::builder().tools(tools).policy(Arc::new(Rule(no_writes))));
+    let denied = engine.call(ToolCall::new("1", "change", json!({ "path": "a" })), &caller).await;
+    assert_eq!(denied.status, Status::Error(ErrorKind::Denied));
+    assert_eq!(json(&denied.content)["rule"], "r1");
+    let allowed = engine.call(ToolCall::new("2", "look", json!({ "path": "a" })), &caller).await;
+    assert!(allowed.is_success());
+    assert_eq!(diary.lines(), ["+look a", "-look a"]);
+}
+
+#[tokio::test]
+async fn what_must_be_asked_is_asked_or_not_done() {
+    let diary = Diary::default();
+    let tools = probe::pair(&diary).map(Probe::tool).to_vec();
+    let (engine, mut caller, _dir) = built(Engine::builder().tools(tools).policy(Arc::new(Rule(ask))));
+    let call = || ToolCall::new("1", "change", json!({ "path": "a" }));
+    let nobody = engine.call(call(), &caller).await;
+    assert_eq!(nobody.status, Status::Error(ErrorKind::ApprovalRequired));
+    caller.approver = Some(Arc::new(Answers(Decision::Refused(Some("not today".into())))));
+    let refused = engine.call(call(), &caller).await;
+    assert_eq!(json(&refused.content)["error"], "not today");
+    assert!(diary.lines().is_empty());
+    caller.approver = Some(Arc::new(Answers(Decision::Approved)));
+    assert!(engine.call(call(), &caller).await.is_success());
+    assert_eq!(diary.lines().len(), 2);
+}
+
+struct Meddler {
+    diary: Diary,
+    pre: fn(CallView<'_>) -> PreCall,
+}
+impl Hook for Meddler {
+    fn name(&self) -> &str {
+        "meddler"
+    }
+    fn pre_tool_call<'a>(&'a self, call: CallView<'a>) -> BoxFuture<'a, PreCall> {
+        Box::pin(async move { (self.pre)(call) })
+    }
+    fn post_tool_call<'a>(&'a self, result: ResultView<'a>) -> BoxFuture<'a, ()> {
+        Box::pin(async move { self.diary.write(format!("{} {:?}", result.call.tool, result.status)) })
+    }
+    fn transform_tool_result<'a>(&'a self, result: ResultView<'a>) -> BoxFuture<'a, Option<String>> {
+        let text = result.content.contains("swap").then(|| r#"{"swapped":true}"#.to_owned());
+        let text = if result.content.contains("spoil") { Some("not json".to_owned()) } else { text };
+        Box::pin(async move { text })
+    }
+}
+
+#[tokio::test]
+async fn hooks_block_rewrite_watch_and_replace() {
+    fn pre(call: CallView<'_>) -> PreCall {
+        match call.arguments.get("path").and_then(Value::as_str) {
+            Some("blocked") => PreCall::Block("the hook says no".into()),
+            Some("rewritten") => PreCall::Rewrite(json!({ "path": "new", "limit": "3" })),
+            Some("bad") => PreCall::Rewrite(json!({ "limit": 3 })),
+            Some("asked") => PreCall::Ask("the hook wants to know".into()),
+            _ => PreCall::Continue,
+        }
+    }
+    let diary = Diary::default();
+    let hook = Arc::new(Meddler { diary: diary.clone(), pre });
+    let (engine, caller, _dir) = built(Engine::builder().tools(vec![typed().tool()]).hook(hook));
+    let call = |path: &str| ToolCall::new("1", "typed", json!({ "path": path }));
+    let blocked = engine.call(call("blocked"), &caller).await;
+    assert_eq!(blocked.status, Status::Error(ErrorKind::Denied));
+    let rewritten = engine.call(call("rewritten"), &caller).await;
+    assert_eq!(json(&rewritten.content), json!({ "path": "new", "limit": 3 }), "rewritten is coerced again");
+    let bad = engine.call(call("bad"), &caller).await;
+    assert_eq!(bad.status, Status::Error(ErrorKind::InvalidArguments), "rewritten is validated again");
+    let asked = engine.call(call("asked"), &caller).await;
+    assert_eq!(asked.status, Status::Error(ErrorKind::ApprovalRequired));
+    let swapped = engine.call(call("swap"), &caller).await;
+    assert_eq!(json(&swapped.content), json!({ "swapped": true }));
+    let spoiled = engine.call(call("spoil"), &caller).await;
+    assert_eq!(json(&spoiled.content)["path"], "spoil", "a result stays JSON");
+    assert_eq!(diary.lines().len(), 5, "every judged call is shown: {:?}", diary.lines());
+}
+
+#[tokio::test]
+async fn large_results_go_to_a_file_and_their_ends_stay() {
+    let (engine, caller, _dir) = built(
+        Engine::builder().tools(vec![probe::talks().tool()]).limits(Limits { per_result: 8_000, per_batch: 16_000 }),
+    );
+    let result = engine.call(ToolCall::new("../../x", "talks", json!({ "chars": 50_000 })), &caller).await;
+    let path = result.spilled.clone().expect("spilled");
+    assert!(path.starts_with(caller.cwd.join("spill")), "{}", path.display());
+    assert_eq!(std::fs::read_to_string(&path).unwrap().len(), 50_000, "the text itself, line by line");
+    let content = json(&result.content);
+    assert_eq!(content["kept"], true, "small fields stay");
+    assert_eq!(content["spilled"]["field"], "text");
+    assert!(result.content.len() < 4_000);
+    let small = engine.call(ToolCall::new("2", "talks", json!({ "chars": 5_000 })), &caller).await;
+    assert!(small.spilled.is_none());
+}
+
+#[tokio::test]
+async fn a_result_that_cannot_be_saved_is_still_answered() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("file"), "in the way").unwrap();
+    let engine = Engine::builder()
+        .tools(vec![probe::talks().tool()])
+        .spill_to(folder.path().join("file/below"))
+        .limits(Limits { per_result: 8_000, per_batch: 16_000 })
+        .build()
+        .unwrap();
+    let caller = hermes_engine::Caller::new(folder.path());
+    let result = engine.call(ToolCall::new("1", "talks", json!({ "chars": 50_000 })), &caller).await;
+    assert!(result.is_success() && result.spilled.is_none());
+    assert!(json(&result.content)["spilled"]["hint"].as_str().unwrap().contains("could not be saved"));
+}
+
+#[tokio::test]
+async fn a_tool_that_bounds_itself_is_not_spilled() {
+    let pinned = probe::talks().with_spec(|s| s.result_limit(ResultLimit::Unbounded));
+    let (engine, caller, _dir) = built(
+        Engine::builder().tools(vec![pinned.tool()]).limits(Limits { per_result: 8_000, per_batch: 100_000 }),
+    );
+    let result = engine.call(ToolCall::new("1", "talks", json!({ "chars": 50_000 })), &caller).await;
+    assert!(result.spilled.is_none());
+}
+
+#[tokio::test]
+async fn going_in_circles_is_noticed() {
+    let (engine, caller, _dir) = engine(vec![probe::fails().tool(), probe::echo().tool()]);
+    let mut warned = Vec::new();
+    for _ in 0..3 {
+        let result = engine.call(ToolCall::new("1", "fails", json!({ "x": 1 })), &caller).await;
+        warned.push(json(&result.content).get("_warning").is_some());
+    }
+    assert_eq!(warned, [false, true, true]);
+    for (query, warns) in [("a b", false), ("A  B", false), ("a b", true)] {
+        let result = engine.call(ToolCall::new("1", "echo", json!({ "q": query })), &caller).await;
+        assert_eq!(json(&result.content).get("_warning").is_some(), warns, "{query}");
+    }
+    engine.new_turn(caller.session.id());
+    let fresh = engine.call(ToolCall::new("1", "echo", json!({ "q": "a b" })), &caller).await;
+    assert!(json(&fresh.content).get("_warning").is_none());
+}
+
+#[tokio::test]
+async fn a_loop_can_be_stopped() {
+    let guard = hermes_engine::GuardSettings { warn: None, stop: Some(hermes_engine::GuardSettings::STOP) };
+    let (engine, caller, _dir) = built(Engine::builder().tools(vec![probe::fails().tool()]).guard(guard));
+    let mut kinds = Vec::new();
+    for _ in 0..6 {
+        let result = engine.call(ToolCall::new("1", "fails", json!({})), &caller).await;
+        kinds.push(json(&result.content)["kind"].as_str().unwrap().to_owned());
+    }
+    assert_eq!(kinds.iter().filter(|k| *k == "conflict").count(), 5);
+    assert_eq!(kinds[5], "denied");
+}
+
+#[derive(Default)]
+struct Keeper(Diary);
+impl Recorder for Keeper {
+    fn record(&self, record: &Record<'_>) {
+        self.0.write(format!("{} {} {}", record.call, record.tool, record.status));
+    }
+}
+
+#[tokio::test]
+async fn every_call_is_recorded_once() {
+    let keeper = Arc::new(Keeper::default());
+    let diary = keeper.0.clone();
+    let (engine, caller, _dir) = built(
+        Engine::builder().tools(vec![probe::echo().tool(), probe::panics().tool()]).recorder(keeper).guard(NO_GUARD),
+    );
+    let calls = ["echo", "panics", "nothing_like_it", ""].iter().enumerate();
+    let calls = calls.map(|(i, name)| ToolCall::new(i.to_string(), *name, json!({}))).collect();
+    engine.dispatch(calls, &caller).await;
+    let mut lines = diary.lines();
+    lines.sort();
+    assert_eq!(lines, ["0 echo success", "1 panics internal", "2 nothing_like_it not_found", "3  not_found"]);
+}
+
+#[tokio::test]
+async fn a_tool_is_set_up_once_and_taken_down_once() {
+    let tool = Arc::new(Probe::new("once"));
+    let (engine, caller, _dir) = engine(vec![tool.clone()]);
+    assert_eq!(tool.setups.load(Ordering::SeqCst), 0, "not before it is needed");
+    let calls = (0..20).map(|i| ToolCall::new(i.to_string(), "once", json!({}))).collect();
+    engine.dispatch(calls, &caller).await;
+    assert_eq!(tool.setups.load(Ordering::SeqCst), 1);
+    engine.remove("once", &hermes_engine::Owner::builtin()).await.unwrap();
+    assert_eq!(tool.teardowns.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn tools_call_tools_through_the_same_stages_but_not_for_ever() {
+    let again = Probe::new("again").act(|args, cx| async move {
+        let host = cx.host.clone().unwrap();
+        let inner = host.call(ToolCall::new("inner", "again", args)).await;
+        Ok(ToolOutput::unchecked(inner.content))
+    });
+    let (engine, caller, _dir) = engine(vec![again.tool()]);
+    let result = engine.call(ToolCall::new("1", "again", json!({})), &caller).await;
+    assert_eq!(json(&result.content)["kind"], "limit");
+}
+
+#[tokio::test]
+async fn a_running_call_does_not_see_a_change_of_the_registry() {
+    let slow = Probe::new("slow").act(|_, _| async {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        ToolOutput::json(&json!({ "version": 1 }))
+    });
+    let (engine, caller, _dir) = engine(vec![slow.tool()]);
+    let running = {
+        let (engine, caller) = (engine.clone(), caller.clone());
+        tokio::spawn(async move { engine.call(ToolCall::new("1", "slow", json!({})), &caller).await })
+    };
+    tokio::time::sleep(Duration::from_millis(10)).await;
+    let removed = engine.remove("slow", &hermes_engine::Owner::builtin()).await.unwrap();
+    assert!(removed);
+    assert_eq!(json(&running.await.unwrap().content)["version"], 1);
+    let gone = engine.call(ToolCall::new("2", "slow", json!({})), &caller).await;
+    assert_eq!(gone.status, Status::Error(ErrorKind::NotFound));
+}
+
+#[tokio::test]
+async fn effects_that_panic_are_answered_for() {
+    let bad = Probe::new("bad").touch(|_, _| panic!("in effects"));
+    let fine = Probe::new("fine").touch(|_, _| vec![Effect::any(Scope::FILE_READ)]).with_spec(ToolSpec::read_only);
+    let (engine, caller, _dir) = engine(vec![bad.tool(), fine.tool()]);
+    let result = engine.call(ToolCall::new("1", "bad", json!({})), &caller).await;
+    assert_eq!(result.status, Status::Error(ErrorKind::Internal));
+    assert!(engine.call(ToolCall::new("2", "fine", json!({})), &caller).await.is_success());
+}

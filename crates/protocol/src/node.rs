@@ -1,0 +1,194 @@
+//! Lazy views of a JSON text: one level at a time, the rest left as it is
+//! written. Nothing here recurses, so depth is no danger, and one value that
+//! cannot be read (a number out of range, half a surrogate pair) spoils only
+//! itself.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+use crate::request::MAX_CALLS;
+
+/// The only keys that any dialect looks at; the rest is never kept.
+const KNOWN: [&str; 20] = [
+    "args",
+    "arguments",
+    "call_id",
+    "choices",
+    "content",
+    "function",
+    "id",
+    "input",
+    "message",
+    "name",
+    "output",
+    "parameters",
+    "params",
+    "role",
+    "tool",
+    "tool_call_id",
+    "tool_calls",
+    "tool_name",
+    "tool_use_id",
+    "type",
+];
+
+/// The known members of an object; of a key that stands twice, the last.
+#[derive(Default)]
+pub(crate) struct Fields<'a>(Vec<(&'static str, &'a RawValue)>);
+
+impl<'a> Fields<'a> {
+    /// The member of that name, unless it is null.
+    pub(crate) fn get(&self, name: &str) -> Option<&'a RawValue> {
+        let (_, value) = self.0.iter().find(|(key, _)| *key == name)?;
+        (value.get() != "null").then_some(value)
+    }
+
+    /// The first of these members that is there.
+    pub(crate) fn first(&self, names: &[&str]) -> Option<&'a RawValue> {
+        names.iter().find_map(|name| self.get(name))
+    }
+
+    /// The member of that name, if it is a string.
+    pub(crate) fn text(&self, name: &str) -> Option<String> {
+        self.get(name).and_then(string)
+    }
+}
+
+/// The elements of an array, as far as they are read.
+pub(crate) struct Items<'a> {
+    /// At most [`MAX_CALLS`] elements.
+    pub(crate) list: Vec<&'a RawValue>,
+    /// Whether there are more.
+    pub(crate) overflow: bool,
+}
+
+/// The known members of an object.
+pub(crate) fn fields(text: &str) -> Result<Fields<'_>, serde_json::Error> {
+    let mut found = Fields::default();
+    walk(text, |key, value| {
+        let Some(key) = KNOWN.iter().copied().find(|known| *known == key) else { return };
+        match found.0.iter_mut().find(|(known, _)| *known == key) {
+            Some(slot) => slot.1 = value,
+            None => found.0.push((key, value)),
+        }
+    })?;
+    Ok(found)
+}
+
+/// All members of an object, in their order.
+pub(crate) fn entries(text: &str) -> Result<Vec<(Cow<'_, str>, &RawValue)>, serde_json::Error> {
+    let mut found = Vec::new();
+    walk(text, |key, value| found.push((key, value)))?;
+    Ok(found)
+}
+
+/// The first `most` keys of an object.
+pub(crate) fn keys(text: &str, most: usize) -> Vec<String> {
+    let mut found = Vec::new();
+    let walked = walk(text, |key, _| {
+        if found.len() < most {
+            found.push(key.into_owned());
+        }
+    });
+    if walked.is_ok() { found } else { Vec::new() }
+}
+
+/// The elements of an array.
+pub(crate) fn items(text: &str) -> Result<Items<'_>, serde_json::Error> {
+    serde_json::from_str(text)
+}
+
+/// The text of a JSON string.
+pub(crate) fn string(raw: &RawValue) -> Option<String> {
+    if !raw.get().starts_with('"') {
+        return None;
+    }
+    serde_json::from_str(raw.get()).ok()
+}
+
+/// What a value is, with its article.
+pub(crate) fn kind(text: &str) -> &'static str {
+    match text.trim_start().as_bytes().first() {
+        Some(b'{') => "an object",
+        Some(b'[') => "an array",
+        Some(b'"') => "a string",
+        Some(b't' | b'f') => "a boolean",
+        Some(b'n') => "null",
+        Some(b'-' | b'0'..=b'9') => "a number",
+        _ => "text",
+    }
+}
+
+fn walk<'a>(
+    text: &'a str,
+    see: impl FnMut(Cow<'a, str>, &'a RawValue),
+) -> Result<(), serde_json::Error> {
+    struct Object<'a, F>(F, PhantomData<&'a ()>);
+    impl<'de: 'a, 'a, F: FnMut(Cow<'a, str>, &'a RawValue)> Visitor<'de> for Object<'a, F> {
+        type Value = ();
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object")
+        }
+        fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
+            while let Some((Key(key), value)) = map.next_entry()? {
+                self.0(key, value);
+            }
+            Ok(())
+        }
+    }
+    let mut json = serde_json::Deserializer::from_str(text);
+    json.deserialize_map(Object(see, PhantomData))?;
+    json.end()
+}
+
+struct Key<'a>(Cow<'a, str>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Key<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Text<'a>(PhantomData<&'a ()>);
+        impl<'de: 'a, 'a> Visitor<'de> for Text<'a> {
+            type Value = Key<'a>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a key")
+            }
+            fn visit_borrowed_str<E>(self, key: &'de str) -> Result<Key<'a>, E> {
+                Ok(Key(Cow::Borrowed(key)))
+            }
+            fn visit_str<E>(self, key: &str) -> Result<Key<'a>, E> {
+                Ok(Key(Cow::Owned(key.to_owned())))
+            }
+        }
+        deserializer.deserialize_str(Text(PhantomData))
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Items<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Array<'a>(PhantomData<&'a ()>);
+        impl<'de: 'a, 'a> Visitor<'de> for Array<'a> {
+            type Value = Items<'a>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an array")
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Items<'a>, A::Error> {
+                let mut list = Vec::new();
+                while list.len() < MAX_CALLS {
+                    let Some(item) = seq.next_element()? else {
+                        return Ok(Items { list, overflow: false });
+                    };
+                    list.push(item);
+                }
+                let mut overflow = false;
+                while seq.next_element::<IgnoredAny>()?.is_some() {
+                    overflow = true;
+                }
+                Ok(Items { list, overflow })
+            }
+        }
+        deserializer.deserialize_seq(Array(PhantomData))
+    }
+}

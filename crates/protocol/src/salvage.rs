@@ -1,0 +1,274 @@
+//! What can be had from a call that is not valid JSON: where it ends, its
+//! name, and the text of its arguments, which the pipeline then mends or
+//! refuses.
+
+use memchr::memchr2;
+use serde_json::{Map, Value};
+
+use hermes_core::Arguments;
+
+use crate::call::{self, Draft};
+
+/// How much may be looked at in vain, so that a hostile text costs linear time.
+#[derive(Debug)]
+pub(crate) struct Budget(usize);
+
+impl Budget {
+    pub(crate) fn for_text(text: &str) -> Self {
+        Self(text.len().saturating_mul(8).saturating_add(1024))
+    }
+}
+
+/// Where something that begins with a bracket ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Span {
+    /// Just past its last bracket.
+    Whole(usize),
+    /// A closing tag stands where JSON should go on.
+    Tag(usize),
+    /// It cannot be JSON, not even nearly.
+    Broken,
+    /// It is not finished.
+    Open,
+}
+
+/// Follows brackets and strings, of either quote, and minds nothing else.
+pub(crate) fn span(text: &str, from: usize, budget: &mut Budget) -> Span {
+    if budget.0 == 0 {
+        return Span::Broken;
+    }
+    let bytes = text.as_bytes();
+    let mut at = from;
+    let mut depth = 0usize;
+    let end = loop {
+        match bytes.get(at) {
+            None => break Span::Open,
+            Some(b'{' | b'[') => depth += 1,
+            Some(b'}' | b']') => {
+                depth = depth.saturating_sub(1);
+                if depth == 0 {
+                    break Span::Whole(at + 1);
+                }
+            }
+            Some(b'"' | b'\'') => {
+                let Some(close) = string_end(bytes, at) else {
+                    at = bytes.len();
+                    break Span::Open;
+                };
+                at = close;
+                let next = skip_space(bytes, close + 1);
+                if !matches!(bytes.get(next), None | Some(b',' | b':' | b'}' | b']' | b'<')) {
+                    break Span::Broken;
+                }
+            }
+            Some(b'<') => {
+                let closes = bytes.get(at..).is_some_and(|rest| rest.starts_with(b"</tool_call>"));
+                break if closes { Span::Tag(at) } else { Span::Broken };
+            }
+            Some(_) => {}
+        }
+        at += 1;
+    };
+    budget.0 = budget.0.saturating_sub(at - from);
+    end
+}
+
+/// The text after the opening line of a code fence, if it begins with one.
+pub(crate) fn unfence_start(text: &str) -> &str {
+    let Some(fenced) = text.strip_prefix("```") else { return text };
+    fenced.trim_start_matches(|c: char| c.is_ascii_alphanumeric()).trim_start()
+}
+
+/// The text inside a code fence, if it is in one.
+pub(crate) fn unfence(text: &str) -> &str {
+    let inner = unfence_start(text);
+    if inner.len() == text.len() {
+        return text;
+    }
+    inner.trim_end().strip_suffix("```").unwrap_or(inner).trim_end()
+}
+
+/// Reads a call from something that was meant to be a JSON object.
+pub(crate) fn dig(body: &str) -> Draft {
+    let mut name = None;
+    let mut arguments = None;
+    let mut budget = Budget::for_text(body);
+    let mut members = Members::new(body);
+    while let Some((key, begin)) = members.next_key() {
+        let rest = body.get(begin..).unwrap_or_default();
+        let end = members.value_end(begin, &mut budget);
+        let value = end.and_then(|end| body.get(begin..end));
+        if call::NAMES.contains(&key) {
+            name = value.and_then(unquote).or(name);
+        } else if call::ARGUMENTS.contains(&key) {
+            arguments = Some(value.map_or_else(|| cut_off(rest, &mut name), plain_text));
+        }
+        let Some(end) = end else { break };
+        members.at = end;
+    }
+    match (name, arguments) {
+        (Some(name), Some(arguments)) => Draft::from_text(name, arguments),
+        (name, _) => Draft::from_text(name.unwrap_or_default(), body),
+    }
+}
+
+/// Reads `<function=NAME><parameter=KEY>value</parameter>…</function>`. One
+/// that is cut off, or whose values hold such tags themselves, stays text:
+/// what was meant cannot be guessed.
+pub(crate) fn read_function(body: &str) -> Option<Draft> {
+    let (name, inner) = body.strip_prefix("<function=")?.split_once('>')?;
+    let name = name.trim().trim_matches(['"', '\'']);
+    let Some((inner, _)) = inner.rsplit_once("</function>") else {
+        return Some(Draft::from_text(name, body));
+    };
+    let mut arguments = Map::new();
+    let mut rest = inner;
+    while !rest.trim().is_empty() {
+        let parameter = rest.trim_start().strip_prefix("<parameter=");
+        let parts = parameter.and_then(|text| text.split_once("</parameter>"));
+        let Some((Some((key, value)), after)) =
+            parts.map(|(parameter, after)| (parameter.split_once('>'), after))
+        else {
+            return Some(Draft::from_text(name, body));
+        };
+        let value = value.strip_prefix('\n').unwrap_or(value);
+        let value = value.strip_suffix('\n').unwrap_or(value);
+        arguments.insert(key.trim().trim_matches(['"', '\'']).to_owned(), value.into());
+        rest = after;
+    }
+    Some(Draft {
+        id: None,
+        name: name.to_owned(),
+        arguments: Arguments::Json(Value::Object(arguments)),
+    })
+}
+
+/// The members of the outermost object, as far as they can be told apart.
+struct Members<'t> {
+    text: &'t str,
+    at: usize,
+}
+
+impl<'t> Members<'t> {
+    fn new(text: &'t str) -> Self {
+        Self { text, at: text.find('{').map_or(text.len(), |brace| brace + 1) }
+    }
+
+    /// The next key, and where its value begins.
+    fn next_key(&mut self) -> Option<(&'t str, usize)> {
+        let bytes = self.text.as_bytes();
+        let mut at = skip_space(bytes, self.at);
+        if bytes.get(at) == Some(&b',') {
+            at = skip_space(bytes, at + 1);
+        }
+        let (begin, end, after) = match bytes.get(at)? {
+            b'"' | b'\'' => {
+                let close = string_end(bytes, at)?;
+                (at + 1, close, close + 1)
+            }
+            byte if is_word(*byte) => {
+                let length = bytes.get(at..)?.iter().take_while(|byte| is_word(**byte)).count();
+                (at, at + length, at + length)
+            }
+            _ => return None,
+        };
+        let colon = skip_space(bytes, after);
+        if bytes.get(colon) != Some(&b':') {
+            return None;
+        }
+        Some((self.text.get(begin..end)?, skip_space(bytes, colon + 1)))
+    }
+
+    /// Just past a value, if its end can be told.
+    fn value_end(&self, begin: usize, budget: &mut Budget) -> Option<usize> {
+        let bytes = self.text.as_bytes();
+        match bytes.get(begin)? {
+            b'{' | b'[' => match span(self.text, begin, budget) {
+                Span::Whole(end) => Some(end),
+                _ => None,
+            },
+            b'"' | b'\'' => {
+                let end = string_end(bytes, begin)? + 1;
+                let next = bytes.get(skip_space(bytes, end));
+                matches!(next, None | Some(b',' | b'}')).then_some(end)
+            }
+            _ => {
+                let length = memchr2(b',', b'}', bytes.get(begin..)?)?;
+                Some(begin + length)
+            }
+        }
+    }
+}
+
+/// The arguments when their end cannot be told: all that is left, less what
+/// is clearly not theirs.
+fn cut_off(rest: &str, name: &mut Option<String>) -> String {
+    if name.is_none()
+        && let Some((before, last)) = split_last_name(rest)
+    {
+        *name = Some(last);
+        return before.to_owned();
+    }
+    let rest = rest.trim_end();
+    let own = if brackets(rest) < 0 { rest.strip_suffix('}') } else { None };
+    own.unwrap_or(rest).to_owned()
+}
+
+/// Opening less closing brackets, wherever they stand.
+fn brackets(text: &str) -> i64 {
+    text.bytes().fold(0, |sum, byte| match byte {
+        b'{' | b'[' => sum + 1,
+        b'}' | b']' => sum - 1,
+        _ => sum,
+    })
+}
+
+/// `…, "name": "NAME"}` at the very end.
+fn split_last_name(rest: &str) -> Option<(&str, String)> {
+    let body = rest.trim_end().strip_suffix('}')?.trim_end();
+    let quote = body.chars().next_back().filter(|c| matches!(c, '"' | '\''))?;
+    let (head, last) = body.strip_suffix(quote)?.rsplit_once(quote)?;
+    let head = head.trim_end().strip_suffix(':')?.trim_end();
+    let head = ["\"name\"", "'name'", "name"].iter().find_map(|key| head.strip_suffix(key))?;
+    Some((head.trim_end().strip_suffix(',')?.trim_end(), last.to_owned()))
+}
+
+/// A string's content if the value is one, or the value as it is written.
+fn plain_text(value: &str) -> String {
+    if value.starts_with('"') {
+        return serde_json::from_str(value).unwrap_or_else(|_| value.to_owned());
+    }
+    value.trim_end().to_owned()
+}
+
+fn unquote(value: &str) -> Option<String> {
+    let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''))?;
+    let inner = value.strip_prefix(quote)?.strip_suffix(quote)?;
+    Some(serde_json::from_str(value).unwrap_or_else(|_| inner.to_owned()))
+}
+
+/// The quote that closes the one at `open`.
+fn string_end(bytes: &[u8], open: usize) -> Option<usize> {
+    let quote = *bytes.get(open)?;
+    let mut at = open + 1;
+    loop {
+        at += memchr2(quote, b'\\', bytes.get(at..)?)?;
+        if bytes.get(at) == Some(&quote) {
+            return Some(at);
+        }
+        at += 2;
+    }
+}
+
+fn skip_space(bytes: &[u8], from: usize) -> usize {
+    let rest = bytes.get(from..).unwrap_or_default();
+    from + rest.iter().take_while(|byte| byte.is_ascii_whitespace()).count()
+}
+
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
+}
+
+#[cfg(test)]
+#[path = "salvage_tests.rs"]
+mod tests;

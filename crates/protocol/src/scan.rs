@@ -1,0 +1,190 @@
+//! JSON structure, followed byte by byte: where a document ends, where it can
+//! no longer become one, and what it still needs.
+
+use memchr::{memchr2, memchr3};
+
+use crate::syntax;
+
+/// The deepest nesting of a value that JSON is read to.
+pub(crate) const VALUE_DEPTH: usize = 128;
+
+/// The deepest nesting that is followed at all.
+pub(crate) const SCAN_DEPTH: usize = 100_000;
+
+/// How far a document has got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Fine so far.
+    More,
+    /// Complete; the offset just past its end.
+    Complete(usize),
+    /// No continuation makes it valid.
+    Broken,
+    /// Nested beyond [`SCAN_DEPTH`].
+    TooDeep(usize),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// A value must follow.
+    Value,
+    /// A value or `]`.
+    FirstValue,
+    /// A key must follow.
+    Key,
+    /// A key or `}`.
+    FirstKey,
+    Colon,
+    /// `,` or the closing bracket.
+    After,
+    /// Inside a number or a word.
+    Scalar,
+    Text {
+        key: bool,
+    },
+    Escape {
+        key: bool,
+    },
+    Done,
+}
+
+/// Follows one document that begins with a bracket. Words and numbers are not
+/// checked: whoever reads the complete document does that.
+#[derive(Debug)]
+pub(crate) struct Scanner {
+    /// The closing brackets that are due.
+    due: Vec<u8>,
+    state: State,
+}
+
+impl Scanner {
+    pub(crate) fn new() -> Self {
+        Self { due: Vec::new(), state: State::Value }
+    }
+
+    /// Goes on with the next piece of the text.
+    pub(crate) fn feed(&mut self, bytes: &[u8]) -> Step {
+        let mut at = 0;
+        while let Some(&byte) = bytes.get(at) {
+            match self.state {
+                State::Text { key } => {
+                    let rest = bytes.get(at..).unwrap_or_default();
+                    let Some(skip) = memchr3(b'"', b'\\', b'\n', rest) else { return Step::More };
+                    at += skip;
+                    match bytes.get(at) {
+                        Some(b'"') if key => self.state = State::Colon,
+                        Some(b'"') => self.state = State::After,
+                        Some(b'\\') => self.state = State::Escape { key },
+                        _ => return Step::Broken,
+                    }
+                }
+                State::Escape { key } => self.state = State::Text { key },
+                State::Scalar if is_scalar(byte) => {}
+                _ if byte.is_ascii_whitespace() => {
+                    if self.state == State::Scalar {
+                        self.state = State::After;
+                    }
+                }
+                _ => {
+                    if !self.token(byte) {
+                        return Step::Broken;
+                    }
+                }
+            }
+            at += 1;
+            if self.state == State::Done {
+                return Step::Complete(at);
+            }
+            if self.due.len() > SCAN_DEPTH {
+                return Step::TooDeep(at);
+            }
+        }
+        Step::More
+    }
+
+    /// What would close the document from here.
+    pub(crate) fn missing(&self) -> String {
+        const MOST: usize = 16;
+        let mut text = String::new();
+        if matches!(self.state, State::Text { .. } | State::Escape { .. }) {
+            text.push('"');
+        }
+        text.extend(self.due.iter().rev().take(MOST).map(|&byte| char::from(byte)));
+        if self.due.len() > MOST {
+            text.push('…');
+        }
+        text
+    }
+
+    fn token(&mut self, byte: u8) -> bool {
+        use State::{After, Colon, Done, FirstKey, FirstValue, Key, Scalar, Text, Value};
+        let value_due = matches!(self.state, Value | FirstValue);
+        let over = matches!(self.state, After | Scalar);
+        self.state = match byte {
+            b'{' if value_due => {
+                self.due.push(b'}');
+                FirstKey
+            }
+            b'[' if value_due => {
+                self.due.push(b']');
+                FirstValue
+            }
+            b'}' | b']' => {
+                let empty = if byte == b'}' { FirstKey } else { FirstValue };
+                if !(over || self.state == empty) || self.due.pop() != Some(byte) {
+                    return false;
+                }
+                if self.due.is_empty() { Done } else { After }
+            }
+            b'"' if value_due && !self.due.is_empty() => Text { key: false },
+            b'"' if matches!(self.state, Key | FirstKey) => Text { key: true },
+            b':' if self.state == Colon => Value,
+            b',' if over => match self.due.last() {
+                Some(b'}') => Key,
+                _ => Value,
+            },
+            _ if value_due && is_scalar(byte) && !self.due.is_empty() => Scalar,
+            _ => return false,
+        };
+        true
+    }
+}
+
+fn is_scalar(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.' | b'_')
+}
+
+/// Where a valid document first nests deeper than `limit`: line and column.
+pub(crate) fn too_deep_at(text: &str, limit: usize) -> Option<(usize, usize)> {
+    let bytes = text.as_bytes();
+    let mut depth = 0usize;
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        match byte {
+            b'"' => at = string_end(bytes, at + 1)?,
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > limit {
+            return Some(syntax::position(text, at));
+        }
+        at += 1;
+    }
+    None
+}
+
+/// The closing quote of a string whose content begins at `at`.
+fn string_end(bytes: &[u8], mut at: usize) -> Option<usize> {
+    loop {
+        at += memchr2(b'"', b'\\', bytes.get(at..)?)?;
+        if bytes.get(at) == Some(&b'"') {
+            return Some(at);
+        }
+        at += 2;
+    }
+}
+
+#[cfg(test)]
+#[path = "scan_tests.rs"]
+mod tests;

@@ -1,0 +1,145 @@
+//! A batch keeps its ids, names, arguments and order on the way in, and every
+//! id its one result on the way out.
+
+use std::time::Duration;
+
+use hermes_core::{Arguments, Disposition, ErrorKind, Status, ToolCall, ToolResult};
+use hermes_protocol::{Dialect, parse, render};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+/// JSON without the numbers that text cannot carry exactly.
+pub(crate) fn value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        ".{0,12}".prop_map(Value::from),
+        Just(json!("</tool_call> <tool_call> \" ' \\ {[]}")),
+    ];
+    leaf.prop_recursive(3, 24, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            arguments(inner),
+        ]
+    })
+}
+
+fn arguments(inner: impl Strategy<Value = Value>) -> impl Strategy<Value = Value> {
+    prop::collection::vec((".{0,6}", inner), 0..4)
+        .prop_map(|members| Value::Object(members.into_iter().collect()))
+}
+
+pub(crate) fn calls() -> impl Strategy<Value = Vec<ToolCall>> {
+    let call = (".{1,8}", ".{0,8}", arguments(value()))
+        .prop_map(|(id, name, arguments)| ToolCall::new(id, name, arguments));
+    prop::collection::vec(call, 1..6)
+}
+
+/// The batch as a client of that dialect writes it.
+pub(crate) fn ask(dialect: Dialect, calls: &[ToolCall]) -> String {
+    let list: Vec<_> = calls.iter().map(|call| ask_one(dialect, call)).collect();
+    match dialect {
+        Dialect::Envelope => json!({ "tool_calls": list }).to_string(),
+        Dialect::OpenAiChat => {
+            json!({"choices": [{"message": {"role": "assistant", "tool_calls": list}}]}).to_string()
+        }
+        Dialect::OpenAiResponses => json!({ "output": list }).to_string(),
+        Dialect::Anthropic => json!({"role": "assistant", "content": list}).to_string(),
+        Dialect::HermesText => {
+            list.iter().map(|call| format!("and\n<tool_call>\n{call}\n</tool_call>\n")).collect()
+        }
+    }
+}
+
+fn ask_one(dialect: Dialect, call: &ToolCall) -> Value {
+    let ToolCall { id, name, arguments: Arguments::Json(arguments) } = call else {
+        panic!("only parsed arguments are asked")
+    };
+    match dialect {
+        Dialect::Envelope => {
+            json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}})
+        }
+        Dialect::OpenAiChat => {
+            json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments.to_string()}})
+        }
+        Dialect::OpenAiResponses => {
+            json!({"type": "function_call", "id": "fc_1", "call_id": id, "name": name, "arguments": arguments.to_string()})
+        }
+        Dialect::Anthropic => {
+            json!({"type": "tool_use", "id": id, "name": name, "input": arguments})
+        }
+        Dialect::HermesText => json!({"id": id, "name": name, "arguments": arguments}),
+    }
+}
+
+/// The batch with its arguments parsed, wherever the dialect quotes them.
+pub(crate) fn parsed(calls: Vec<ToolCall>) -> Vec<ToolCall> {
+    let parse = |call: ToolCall| match &call.arguments {
+        Arguments::Text(text) => {
+            ToolCall::new(call.id, call.name, serde_json::from_str(text).unwrap())
+        }
+        Arguments::Json(_) => call,
+    };
+    calls.into_iter().map(parse).collect()
+}
+
+fn result(call: &ToolCall, content: &Value, succeeded: bool) -> ToolResult {
+    ToolResult {
+        tool_call_id: call.id.clone(),
+        name: call.name.clone(),
+        content: content.to_string(),
+        status: if succeeded { Status::Success } else { Status::Error(ErrorKind::Conflict) },
+        disposition: Disposition::Complete,
+        coerced: Vec::new(),
+        attachments: Vec::new(),
+        spilled: None,
+        duration: Duration::from_millis(1),
+    }
+}
+
+/// The ids and contents that a client of that dialect reads from an answer.
+fn hear(dialect: Dialect, answer: &str) -> Vec<(String, Value)> {
+    let nested = |text: &Value| serde_json::from_str(text.as_str().unwrap()).unwrap();
+    let each = |list: &Value, id: &str, content: &dyn Fn(&Value) -> Value| {
+        let pair = |item: &Value| (item[id].as_str().unwrap().to_owned(), content(item));
+        list.as_array().unwrap().iter().map(pair).collect()
+    };
+    if dialect == Dialect::HermesText {
+        let blocks = answer.split("<tool_response>\n").skip(1);
+        let inner =
+            blocks.map(|block| block.trim_end().strip_suffix("\n</tool_response>").unwrap());
+        let list =
+            inner.map(|json| serde_json::from_str::<Value>(json).unwrap()).collect::<Value>();
+        return each(&list, "tool_call_id", &|item| item["content"].clone());
+    }
+    assert!(!answer.contains('\n'));
+    let answer: Value = serde_json::from_str(answer).unwrap();
+    match dialect {
+        Dialect::Envelope => {
+            each(&answer["tool_results"], "tool_call_id", &|item| item["content"]["result"].clone())
+        }
+        Dialect::OpenAiChat => each(&answer, "tool_call_id", &|item| nested(&item["content"])),
+        Dialect::OpenAiResponses => each(&answer, "call_id", &|item| nested(&item["output"])),
+        _ => each(&answer["content"], "tool_use_id", &|item| nested(&item["content"])),
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_batch_keeps_its_ids_and_order(calls in calls(), contents in prop::collection::vec(value(), 6), good: bool) {
+        for dialect in Dialect::ALL {
+            let text = ask(dialect, &calls);
+            let request = parse(&text, None).unwrap();
+            prop_assert_eq!(request.dialect, dialect);
+            prop_assert_eq!(&parsed(request.calls.clone()), &calls);
+
+            // An array, so that the envelope carries it whole.
+            let contents: Vec<_> = contents.iter().map(|content| json!([content])).collect();
+            let pairs = calls.iter().zip(&contents);
+            let results: Vec<_> = pairs.clone().map(|(call, content)| result(call, content, good)).collect();
+            let expected: Vec<_> = pairs.map(|(call, content)| (call.id.clone(), content.clone())).collect();
+            prop_assert_eq!(hear(dialect, &render(&request, &results)), expected);
+        }
+    }
+}

@@ -1,0 +1,350 @@
+#![allow(clippy::unwrap_used)]
+
+use serde_json::json;
+
+use super::*;
+
+/// Coerces `value` as the required property `x` of this schema.
+fn coerce_one(schema: &Value, value: &Value) -> Coerced {
+    let schema = Schema::new(json!({
+        "type": "object", "properties": {"x": schema}, "required": ["x"],
+        "definitions": {
+            "count": {"type": "integer"},
+            "tree": {
+                "type": "object",
+                "properties": {
+                    "size": {"type": "integer"},
+                    "children": {"type": "array", "items": {"$ref": "#/definitions/tree"}},
+                },
+                "required": ["size"],
+            },
+        },
+    }));
+    let mut coerced = coerce(&schema, json!({"x": value}), &[]);
+    coerced.value = coerced.value["x"].take();
+    coerced
+}
+
+fn assert_becomes(schema: &Value, from: &Value, to: &Value, rules: &[&str]) {
+    let coerced = coerce_one(schema, from);
+    assert_eq!(&coerced.value, to, "{schema} {from}");
+    let applied: Vec<&str> = coerced.changes.iter().map(|change| change.rule).collect();
+    assert_eq!(applied, rules, "{schema} {from}");
+    assert!(coerced.valid, "{schema} {from}");
+}
+
+fn assert_stays(schema: &Value, value: &Value) {
+    let coerced = coerce_one(schema, value);
+    assert_eq!(&coerced.value, value, "{schema}");
+    assert!(coerced.changes.is_empty(), "{schema} {value}: {:?}", coerced.changes);
+}
+
+#[test]
+fn nested_scalars_references_and_unions() {
+    let table = [
+        (json!({"$ref": "#/definitions/count"}), json!("5"), json!(5), vec!["number"]),
+        (
+            json!({"type": "object", "properties": {"n": {"type": "number"}}}),
+            json!({"n": "2.5", "other": "7"}),
+            json!({"n": 2.5, "other": "7"}),
+            vec!["number"],
+        ),
+        (
+            json!({"$ref": "#/definitions/tree"}),
+            json!({"size": "1", "children": [{"size": 2}, {"size": "3", "children": "[{\"size\": \"4\"}]"}]}),
+            json!({"size": 1, "children": [{"size": 2}, {"size": 3, "children": [{"size": 4}]}]}),
+            vec!["number", "number", "parse", "number"],
+        ),
+        (json!({"anyOf": [{"type": "integer"}, {"type": "null"}]}), json!("Null"), json!(null), vec!["null"]),
+        (json!({"anyOf": [{"type": "integer"}, {"type": "number"}]}), json!("5"), json!(5), vec!["number"]),
+        (json!({"allOf": [{"type": "integer"}, {"minimum": 3}]}), json!("5"), json!(5), vec!["number"]),
+        (json!({"type": ["integer", "null"]}), json!(" null "), json!(null), vec!["null"]),
+        (json!({"type": "integer", "nullable": true}), json!("null"), json!(null), vec!["null"]),
+        (
+            json!({"anyOf": [{"$ref": "#/definitions/tree"}, {"type": "null"}]}),
+            json!({"size": "9"}),
+            json!({"size": 9}),
+            vec!["number"],
+        ),
+        (
+            json!({"oneOf": [
+                {"type": "object", "properties": {"op": {"const": "add"}, "n": {"type": "integer"}}, "required": ["op", "n"]},
+                {"type": "object", "properties": {"op": {"const": "del"}, "id": {"type": "integer"}}, "required": ["op", "id"]},
+            ]}),
+            json!({"op": "del", "id": "3"}),
+            json!({"op": "del", "id": 3}),
+            vec!["number"],
+        ),
+        (
+            json!({"type": "array", "items": [{"type": "integer"}, {"type": "boolean"}]}),
+            json!(["1", "true", "x"]),
+            json!([1, true, "x"]),
+            vec!["number", "boolean"],
+        ),
+        (
+            json!({"type": "object", "additionalProperties": {"type": "integer"}}),
+            json!({"a": "1", "b": 2}),
+            json!({"a": 1, "b": 2}),
+            vec!["number"],
+        ),
+    ];
+    for (schema, from, to, rules) in table {
+        assert_becomes(&schema, &from, &to, &rules);
+    }
+}
+
+#[test]
+fn numbers_keep_every_digit() {
+    let integer = json!({"type": "integer"});
+    assert_becomes(&integer, &json!("9007199254740993"), &json!(9_007_199_254_740_993_i64), &["number"]);
+    assert_becomes(&integer, &json!("18446744073709551615"), &json!(u64::MAX), &["number"]);
+    assert_stays(&integer, &json!("18446744073709551616"));
+    assert_becomes(&integer, &json!(3.0), &json!(3), &["integral"]);
+    assert_stays(&json!({"type": "number"}), &json!(3.0));
+    assert_stays(&json!({"type": ["integer", "number"]}), &json!(3.0));
+    assert_stays(&integer, &json!(3.5));
+}
+
+#[test]
+fn integral_floats_are_respelled_in_valid_arguments_too() {
+    let schema = Schema::new(json!({
+        "type": "object",
+        "properties": {
+            "n": {"type": "integer"}, "f": {"type": "number"},
+            "list": {"type": "array", "items": {"anyOf": [{"type": "integer"}, {"type": "string"}]}},
+        },
+    }));
+    let coerced = coerce(&schema, json!({"n": 2.0, "f": 2.0, "list": [1.0, "1.0"], "free": 4.0}), &[]);
+    assert_eq!(coerced.value, json!({"n": 2, "f": 2.0, "list": [1, "1.0"], "free": 4.0}));
+    assert!(coerced.value["n"].is_u64() || coerced.value["n"].is_i64());
+    assert_eq!(coerced.changes.len(), 2);
+    assert!(coerced.valid);
+}
+
+#[test]
+fn strings_lists_and_single_values() {
+    let table = [
+        (json!({"type": "string"}), json!(42), json!("42"), vec!["text"]),
+        (json!({"type": "string"}), json!(true), json!("true"), vec!["text"]),
+        (json!({"type": "string"}), json!(["a"]), json!("a"), vec!["unwrap"]),
+        (json!({"type": "integer"}), json!(["5"]), json!(5), vec!["unwrap", "number"]),
+        (json!({"type": "array"}), json!("['a', 'b']"), json!(["a", "b"]), vec!["parse"]),
+        (json!({"type": "array"}), json!("[True, None,]"), json!([true, null]), vec!["parse"]),
+        (json!({"type": "object"}), json!("{'a': 1}"), json!({"a": 1}), vec!["parse"]),
+        (json!({"type": "array"}), json!("a, b"), json!(["a, b"]), vec!["wrap"]),
+        (json!({"type": "array"}), json!("[a-z]*.rs"), json!(["[a-z]*.rs"]), vec!["wrap"]),
+        (json!({"type": "array"}), json!("[1] see below"), json!(["[1] see below"]), vec!["wrap"]),
+        (json!({"type": "array", "items": {"type": "integer"}}), json!("5"), json!([5]), vec!["wrap", "number"]),
+        (json!({"type": "array", "items": {"type": "string"}}), json!([1, "b"]), json!(["1", "b"]), vec!["text"]),
+        (
+            json!({"type": "array", "items": {"type": "object"}}),
+            json!("{\"id\": 1}"),
+            json!([{"id": 1}]),
+            vec!["wrap", "parse"],
+        ),
+    ];
+    for (schema, from, to, rules) in table {
+        assert_becomes(&schema, &from, &to, &rules);
+    }
+    for (schema, value) in [
+        (json!({"type": "string"}), json!(["a", "b"])),
+        (json!({"type": "string"}), json!({"a": 1})),
+        (json!({"type": "object"}), json!([{"a": 1}])),
+        (json!({"type": "array"}), json!("[1, 2")),
+        (json!({"type": "array", "items": {"type": "integer"}}), json!("x")),
+        (json!({"type": "boolean"}), json!(1)),
+        (json!({"type": "integer"}), json!(true)),
+    ] {
+        assert_stays(&schema, &value);
+    }
+}
+
+#[test]
+fn listed_values_match_in_any_spelling_if_only_one_does() {
+    let modes = json!({"enum": ["read-only", "read_write", "Auto"]});
+    assert_becomes(&modes, &json!("READ-ONLY"), &json!("read-only"), &["choice"]);
+    assert_becomes(&modes, &json!(" auto\n"), &json!("Auto"), &["choice"]);
+    assert_becomes(&modes, &json!("Read Write"), &json!("read_write"), &["choice"]);
+    assert_becomes(&modes, &json!(["auto"]), &json!("Auto"), &["unwrap", "choice"]);
+    assert_stays(&modes, &json!("readwrites"));
+    assert_stays(&modes, &json!("-"));
+    assert_stays(&json!({"enum": ["a", "A"]}), &json!(" a"));
+    assert_stays(&json!({"enum": ["a-b", "a_b"]}), &json!("A B"));
+    assert_becomes(&json!({"const": "on"}), &json!("On"), &json!("on"), &["choice"]);
+    assert_becomes(&json!({"enum": [1, 2]}), &json!("2"), &json!(2), &["number"]);
+    assert_becomes(
+        &json!({"oneOf": [{"const": "fast", "type": "string"}, {"const": "slow", "type": "string"}]}),
+        &json!("FAST"),
+        &json!("fast"),
+        &["choice"],
+    );
+}
+
+#[test]
+fn two_readings_are_none() {
+    for (schema, value) in [
+        (json!({"anyOf": [{"type": "integer"}, {"type": "array", "items": {"type": "integer"}}]}), json!("5")),
+        (json!({"type": ["string", "array"]}), json!(5)),
+        (
+            json!({"anyOf": [
+                {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": false},
+                {"type": "object", "properties": {"a": {"type": "array", "items": {"type": "string"}}}, "required": ["a"]},
+            ]}),
+            json!({"a": "5"}),
+        ),
+    ] {
+        assert_stays(&schema, &value);
+    }
+}
+
+#[test]
+fn a_valid_value_is_left_alone_inside_an_invalid_one() {
+    let schema = Schema::new(json!({
+        "type": "object",
+        "properties": {"a": {"type": ["string", "integer"]}, "b": {"type": "integer"}, "c": {"type": "integer"}},
+    }));
+    let coerced = coerce(&schema, json!({"a": "5", "b": "6", "c": "x", "d": "7"}), &[]);
+    assert_eq!(coerced.value, json!({"a": "5", "b": 6, "c": "x", "d": "7"}));
+    assert!(!coerced.valid);
+    assert_eq!(
+        serde_json::to_value(&coerced.changes).unwrap(),
+        json!([{"path": "/b", "from": "6", "to": 6, "rule": "number"}])
+    );
+}
+
+#[test]
+fn null_for_an_optional_property_is_no_property() {
+    let schema = Schema::new(json!({
+        "type": "object",
+        "properties": {
+            "a": {"type": "integer"}, "b": {"type": "integer"}, "c": {"type": ["integer", "null"]},
+            "in": {"type": "object", "properties": {"x": {"type": "string"}}},
+        },
+        "required": ["a"],
+    }));
+    let coerced = coerce(&schema, json!({"a": 1, "b": null, "c": null, "in": {"x": null}, "z": null}), &[]);
+    assert_eq!(coerced.value, json!({"a": 1, "c": null, "in": {}, "z": null}));
+    assert_eq!(
+        serde_json::to_value(&coerced.changes[0]).unwrap(),
+        json!({"path": "/b", "from": null, "rule": "omit-null"})
+    );
+    let kept = coerce(&schema, json!({"a": null}), &[]);
+    assert_eq!(kept.value, json!({"a": null}));
+}
+
+#[test]
+fn other_spellings_of_a_key() {
+    let schema = |extra: Value| {
+        let mut schema = json!({
+            "type": "object",
+            "properties": {"file_path": {"type": "string"}, "max-count": {"type": "integer"}},
+            "required": ["file_path"],
+        });
+        schema.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+        Schema::new(schema)
+    };
+    let open = schema(json!({}));
+    let closed = schema(json!({"additionalProperties": false}));
+    for schema in [&open, &closed] {
+        let coerced = coerce(schema, json!({"filePath": "a", "MAX_COUNT": "3"}), &[]);
+        assert_eq!(coerced.value, json!({"file_path": "a", "max-count": 3}));
+        assert!(coerced.valid);
+        assert_eq!(
+            serde_json::to_value(&coerced.changes[0]).unwrap(),
+            json!({"path": "/file_path", "from": "filePath", "to": "file_path", "rule": "key"})
+        );
+    }
+    // Present already, two keys for one property, unsuitable value, or valid as it is.
+    for args in [
+        json!({"file_path": "a", "filePath": "b"}),
+        json!({"filePath": "a", "FilePath": "b"}),
+        json!({"file_path": 1, "maxCount": "many"}),
+        json!({"file_path": "a", "maxCount": 3}),
+    ] {
+        let coerced = coerce(&open, args.clone(), &[]);
+        assert_eq!(coerced.value.as_object().unwrap().keys().collect::<Vec<_>>(), args.as_object().unwrap().keys().collect::<Vec<_>>());
+    }
+    let map = schema(json!({"additionalProperties": {"type": "string"}}));
+    let coerced = coerce(&map, json!({"file_path": 1, "maxCount": "many"}), &[]);
+    assert_eq!(coerced.value, json!({"file_path": "1", "maxCount": "many"}));
+}
+
+#[test]
+fn aliases_are_renamed_first() {
+    let schema = Schema::new(json!({
+        "type": "object",
+        "properties": {"path": {"type": "string"}, "limit": {"type": "integer"}, "q": {"type": "string"}},
+    }));
+    let aliases = [("file_path", "path"), ("filename", "path"), ("max_results", "limit"), ("q", "path")];
+    let coerced = coerce(&schema, json!({"q": "x", "max_results": "3", "file_path": "a", "filename": "b"}), &aliases);
+    assert_eq!(coerced.value, json!({"q": "x", "limit": 3, "path": "a", "filename": "b"}));
+    assert_eq!(coerced.value.as_object().unwrap().keys().next().unwrap(), "q");
+    let rules: Vec<_> = coerced.changes.iter().map(|change| change.rule).collect();
+    assert_eq!(rules, ["alias", "alias", "number"]);
+
+    let valid = coerce(&schema, json!({"path": "a", "file_path": "b"}), &aliases);
+    assert_eq!(valid.value, json!({"path": "a", "file_path": "b"}));
+}
+
+#[test]
+fn defaults_are_not_filled_in() {
+    let schema = json!({"type": "object", "properties": {"a": {"type": "integer", "default": 3}}, "required": ["a"]});
+    assert_stays(&schema, &json!({}));
+}
+
+#[test]
+fn broken_schemas_and_deep_values_change_nothing() {
+    let broken = Schema::new(json!({"type": "objekt"}));
+    let coerced = coerce(&broken, json!({"a": "1"}), &[("a", "b")]);
+    assert_eq!(coerced.value, json!({"a": "1"}));
+    assert!(!coerced.valid);
+
+    let mut deep = json!("5");
+    for _ in 0..2_000 {
+        deep = json!([deep]);
+    }
+    let schema = Schema::new(json!({"type": "array", "items": {"$ref": "#"}}));
+    let coerced = coerce(&schema, deep.clone(), &[]);
+    assert_eq!(coerced.value, deep);
+    assert!(!coerced.valid);
+}
+
+#[test]
+fn one_bad_element_among_a_million() {
+    let schema = Schema::new(json!({"type": "array", "items": {"type": "integer"}}));
+    let mut items: Vec<Value> = vec![json!(1); 1_000_000];
+    items[700_000] = json!("2");
+    let coerced = coerce(&schema, Value::Array(items), &[]);
+    assert!(coerced.valid);
+    assert_eq!(coerced.changes.len(), 1);
+    assert_eq!(coerced.changes[0].path, "/700000");
+}
+
+#[test]
+fn a_hundred_changes_are_listed_and_the_rest_counted() {
+    let schema = Schema::new(json!({"type": "array", "items": {"type": "integer"}}));
+    let coerced = coerce(&schema, Value::Array(vec![json!("1"); 250]), &[]);
+    assert!(coerced.valid);
+    assert_eq!((coerced.changes.len(), coerced.unlisted), (100, 150));
+}
+
+#[test]
+fn recursive_unions_end() {
+    let schema = Schema::new(json!({
+        "$ref": "#/definitions/node",
+        "definitions": {"node": {
+            "properties": {"a": {"$ref": "#/definitions/node"}},
+            "anyOf": [
+                {"type": "object", "properties": {"a": {"$ref": "#/definitions/node"}, "n": {"type": "integer"}}, "required": ["x"]},
+                {"type": "object", "properties": {"a": {"$ref": "#/definitions/node"}, "n": {"type": "boolean"}}, "required": ["y"]},
+            ],
+        }},
+    }));
+    let mut value = json!({"n": "z"});
+    for _ in 0..60 {
+        value = json!({"a": value, "n": 2.0});
+    }
+    let coerced = coerce(&schema, value.clone(), &[]);
+    assert!(!coerced.valid);
+    assert_eq!(coerced.value["a"]["a"]["n"], json!(2.0));
+}

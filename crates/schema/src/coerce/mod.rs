@@ -1,0 +1,154 @@
+//! Bringing arguments in line with a schema, where only one reading is possible.
+//!
+//! Models write `"5"` for 5, `"[1]"` for a list, `Fast` for `fast`. The laws here are:
+//!
+//! - a value that satisfies its schema is never changed, at any position;
+//! - a change is made only if its result satisfies the schema of that position, and if no other
+//!   reading does: where two alternatives of a union lead to different values, nothing is done;
+//! - nothing is lost, unknown properties stay, no default is filled in, nothing panics;
+//! - every change is reported.
+//!
+//! From the first law it follows that `"5"` stays a string where strings are welcome
+//! (`["string", "integer"]`), and `"null"` stays a string for a nullable *string*.
+//! JSON knows only one kind of number, so writing `3.0` as `3` where an integer is wanted is a change
+//! of spelling, not of value, and the one thing done to a valid value: programs that read the
+//! arguments do tell the two apart.
+//!
+//! | rule | what it does |
+//! |---|---|
+//! | `alias` | renames a property by the caller's list of aliases (top level) |
+//! | `key` | renames an unknown property to the absent one that it spells differently |
+//! | `omit-null` | drops an optional property that is null but may not be |
+//! | `null` | `"null"` → null |
+//! | `boolean` | `"TRUE"` → true |
+//! | `number` | `"42"`, `" 7 "`, `"1e3"`, `"1_000"` → number, exact over all of `i64` and `u64` |
+//! | `integral` | `3.0` → `3` |
+//! | `text` | `42` → `"42"`, `true` → `"true"` |
+//! | `choice` | a listed value in another case, with other separators or with blanks around it |
+//! | `parse` | a list or object in a string, as JSON or as a Python literal |
+//! | `wrap` | a single value where a list is wanted (never null, never split at commas) |
+//! | `unwrap` | a list of one scalar where a scalar is wanted |
+//!
+//! An invalid object's unknown keys are matched with its absent properties if the object is closed
+//! (`additionalProperties: false`), if the property is required, or, at the top level, if the object
+//! is neither closed nor open by its own words and the value suits the property.
+
+mod keys;
+mod number;
+mod readings;
+mod walk;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::depth::Survey;
+use crate::excerpt::{self, brief_value};
+use crate::pointer;
+use crate::validate::Schema;
+
+/// Changes listed for one set of arguments; more are made, but only counted.
+pub const MAX_LISTED: usize = 100;
+
+/// The arguments after coercion.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Coerced {
+    /// The arguments.
+    pub value: Value,
+    /// What was changed, in the order in which it was done; at most [`MAX_LISTED`].
+    pub changes: Vec<Change>,
+    /// How many changes were made beyond those listed.
+    pub unlisted: usize,
+    /// Whether the value satisfies the schema now, so that it need not be checked again.
+    pub valid: bool,
+}
+
+/// One change that was made.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Change {
+    /// JSON pointer to the value, after the change.
+    pub path: String,
+    /// The value before, shortened; the old name for a renamed property.
+    pub from: Value,
+    /// The value after, shortened; the new name for a renamed property, nothing for a dropped one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to: Option<Value>,
+    /// The rule that was applied.
+    pub rule: &'static str,
+}
+
+/// Coerces the arguments to the schema.
+///
+/// `aliases` are other names of top-level properties, as (alias, name): they are renamed first,
+/// whenever the name itself is absent and the alias is not a property of its own.
+///
+/// Arguments that a broken schema or too deep nesting keeps from being judged come back as they are.
+pub fn coerce(schema: &Schema, args: Value, aliases: &[(&str, &str)]) -> Coerced {
+    let mut coerced = Coerced {
+        value: args,
+        changes: Vec::new(),
+        unlisted: 0,
+        valid: false,
+    };
+    let Ok(compiled) = schema.compiled() else {
+        return coerced;
+    };
+    let mut log = Log::default();
+    keys::apply_aliases(compiled, &mut coerced.value, aliases, &mut log);
+    let survey = Survey::of(&coerced.value);
+    if !survey.too_deep {
+        coerced.valid = compiled.root().is_valid(&coerced.value);
+        if !coerced.valid || survey.integral_float {
+            walk::walk(compiled, &mut coerced.value, survey, &mut log);
+            coerced.valid = compiled.root().is_valid(&coerced.value);
+        }
+    }
+    coerced.changes = log.listed;
+    coerced.unlisted = log.unlisted;
+    coerced
+}
+
+/// The changes made so far; a trial that fails takes its own back.
+#[derive(Debug, Default)]
+struct Log {
+    listed: Vec<Change>,
+    unlisted: usize,
+}
+
+impl Log {
+    fn push(&mut self, path: &str, from: &Value, to: Option<&Value>, rule: &'static str) {
+        if self.listed.len() == MAX_LISTED {
+            self.unlisted += 1;
+            return;
+        }
+        self.listed.push(Change {
+            path: path.to_owned(),
+            from: brief_value(from, excerpt::SHORT),
+            to: to.map(|value| brief_value(value, excerpt::SHORT)),
+            rule,
+        });
+    }
+
+    fn rename(&mut self, object: &str, from: &str, to: &str, rule: &'static str) {
+        let path = pointer::join(object, to);
+        self.push(&path, &Value::from(from), Some(&Value::from(to)), rule);
+    }
+
+    fn len(&self) -> usize {
+        self.listed.len() + self.unlisted
+    }
+
+    fn append(&mut self, other: Self) {
+        self.unlisted += other.unlisted;
+        for change in other.listed {
+            if self.listed.len() == MAX_LISTED {
+                self.unlisted += 1;
+            } else {
+                self.listed.push(change);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "coerce_tests.rs"]
+mod tests;

@@ -1,0 +1,120 @@
+//! Numbers in strings, read exactly or not at all.
+
+use serde_json::{Number, Value};
+
+/// Longer texts are not numbers that anybody meant.
+const MAX_TEXT: usize = 400;
+
+/// Digits that a double holds for certain; a longer number would change its value.
+const SURE_DIGITS: usize = 17;
+
+/// A decimal number in its parts: `digits` × 10^`exponent`, without zeros at either end.
+struct Decimal {
+    negative: bool,
+    digits: String,
+    exponent: i64,
+}
+
+/// The number that a text stands for: an integer if it has no fraction.
+///
+/// Takes what Python's `float` takes (blanks around, a sign, `.5`, `1e3`, `1_000`), but neither
+/// infinities nor anything that a JSON number could not hold exactly.
+pub(super) fn parse(text: &str, integers_only: bool) -> Option<Value> {
+    let decimal = Decimal::parse(text.trim())?;
+    if let Some(integer) = decimal.to_integer() {
+        return Some(Value::Number(integer));
+    }
+    if integers_only || decimal.digits.len() > SURE_DIGITS {
+        return None;
+    }
+    decimal.to_float().map(Value::Number)
+}
+
+/// An integral float as the integer it is.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
+pub(super) fn integral(number: f64) -> Option<Value> {
+    if !crate::depth::is_integral(number) {
+        return None;
+    }
+    // Casts saturate, so comparing back tells whether the integer type could hold the number;
+    // the largest values of either type round up to a float beyond it.
+    let signed = number as i64;
+    if signed as f64 == number && signed != i64::MAX {
+        return Some(Value::from(signed));
+    }
+    let unsigned = number as u64;
+    (unsigned as f64 == number && unsigned != u64::MAX).then(|| Value::from(unsigned))
+}
+
+impl Decimal {
+    fn parse(text: &str) -> Option<Self> {
+        if text.len() > MAX_TEXT {
+            return None;
+        }
+        let (negative, unsigned) = match text.strip_prefix(['-', '+']) {
+            Some(rest) => (text.starts_with('-'), rest),
+            None => (false, text),
+        };
+        let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
+            Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
+            None => (unsigned, 0),
+        };
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let (whole, fraction) = (digits(whole)?, digits(fraction)?);
+        if whole.is_empty() && fraction.is_empty() {
+            return None;
+        }
+        let all = whole + &fraction;
+        let trimmed = all.trim_end_matches('0');
+        let mut exponent = i64::from(exponent) - i64::try_from(fraction.len()).ok()?;
+        exponent += i64::try_from(all.len() - trimmed.len()).ok()?;
+        let digits = trimmed.trim_start_matches('0').to_owned();
+        if digits.is_empty() {
+            exponent = 0;
+        }
+        Some(Self {
+            negative,
+            digits,
+            exponent,
+        })
+    }
+
+    fn to_integer(&self) -> Option<Number> {
+        let zeros = usize::try_from(self.exponent).ok()?;
+        if self.digits.len().checked_add(zeros)? > 20 {
+            return None;
+        }
+        let text = format!("0{}{}", self.digits, "0".repeat(zeros));
+        if self.negative {
+            format!("-{text}").parse::<i64>().ok().map(Number::from)
+        } else {
+            text.parse::<u64>().ok().map(Number::from)
+        }
+    }
+
+    fn to_float(&self) -> Option<Number> {
+        let sign = if self.negative { "-" } else { "" };
+        let number: f64 = format!("{sign}{}e{}", self.digits, self.exponent).parse().ok()?;
+        // Underflow to zero would lose the number altogether.
+        Number::from_f64(number).filter(|_| number != 0.0)
+    }
+}
+
+/// The digits of one part, with single underscores between them left out.
+fn digits(part: &str) -> Option<String> {
+    let mut found = String::with_capacity(part.len());
+    let mut after_digit = false;
+    for byte in part.bytes() {
+        match byte {
+            b'0'..=b'9' => found.push(char::from(byte)),
+            b'_' if after_digit => {}
+            _ => return None,
+        }
+        after_digit = byte != b'_';
+    }
+    (after_digit || part.is_empty()).then_some(found)
+}
+
+#[cfg(test)]
+#[path = "number_tests.rs"]
+mod tests;

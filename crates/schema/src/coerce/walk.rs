@@ -1,0 +1,271 @@
+//! The walk through invalid arguments, position by position.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::{Map, Value};
+
+use super::readings::{self, Reading};
+use super::{Log, keys, number};
+use crate::depth::{MAX_DEPTH, Survey};
+use crate::kinds::Kinds;
+use crate::pointer;
+use crate::validate::{Compiled, Node, facets};
+
+/// Nested visits: a level of the value may take two, one for a union and one for its branch.
+const MAX_VISITS: usize = 2 * MAX_DEPTH;
+
+/// Coerces the value in place.
+pub(super) fn walk(compiled: &Compiled, value: &mut Value, survey: Survey, log: &mut Log) {
+    let mut walk = Walk {
+        compiled,
+        log: std::mem::take(log),
+        path: String::new(),
+        respell: survey.integral_float,
+        depth: 0,
+        budget: survey.weight.saturating_mul(MAX_VISITS).saturating_add(10_000),
+    };
+    walk.visit(value, &[compiled.root_node()]);
+    *log = walk.log;
+}
+
+struct Walk<'s> {
+    compiled: &'s Compiled,
+    log: Log,
+    path: String,
+    /// There are floats without a fraction, so that valid parts need a look, too.
+    respell: bool,
+    depth: usize,
+    /// Work left, in units of value weight. A plain walk visits every level of a value once and
+    /// stays far below; unions nested in recursive schemas could go on for ever.
+    budget: usize,
+}
+
+impl<'s> Walk<'s> {
+    /// Coerces the value at a position with these schemas.
+    fn visit(&mut self, value: &mut Value, nodes: &[Node<'s>]) {
+        if self.depth == MAX_VISITS || !self.spend(value) {
+            return;
+        }
+        let valid = self.compiled.accepts(value, nodes);
+        if valid && !self.respell {
+            return;
+        }
+        self.depth += 1;
+        if valid {
+            self.respell(value, nodes);
+        } else {
+            self.mend(value, nodes);
+        }
+        self.depth -= 1;
+    }
+
+    fn spend(&mut self, value: &Value) -> bool {
+        let weight = Survey::of(value).weight;
+        let enough = self.budget >= weight;
+        self.budget = self.budget.saturating_sub(weight);
+        enough
+    }
+
+    /// An invalid value: first what is inside it, then the value itself.
+    fn mend(&mut self, value: &mut Value, nodes: &[Node<'s>]) {
+        let facets = self.compiled.conjunction(nodes);
+        if value.is_object() || value.is_array() {
+            if let Value::Object(map) = value {
+                self.match_keys(map, &facets);
+            }
+            self.descend(value, &facets, true);
+            if self.compiled.accepts(value, nodes) {
+                return;
+            }
+            for branches in facets::unions(&facets) {
+                self.mend_in_branch(value, nodes, branches);
+            }
+            if self.compiled.accepts(value, nodes) {
+                return;
+            }
+        }
+        self.reread(value, nodes);
+    }
+
+    /// A valid value: writes integers as integers, and changes nothing else.
+    fn respell(&mut self, value: &mut Value, nodes: &[Node<'s>]) {
+        match value {
+            Value::Number(number) if number.is_f64() => {
+                let wanted = Kinds::wanted(&self.compiled.alternatives(nodes));
+                if !wanted.has(Kinds::INTEGER) || wanted.has(Kinds::NUMBER) {
+                    return;
+                }
+                let integer = number.as_f64().and_then(number::integral);
+                if let Some(integer) = integer.filter(|integer| self.compiled.accepts(integer, nodes)) {
+                    self.log.push(&self.path, value, Some(&integer), "integral");
+                    *value = integer;
+                }
+            }
+            Value::Array(_) | Value::Object(_) => {
+                let facets = self.compiled.conjunction(nodes);
+                self.descend(value, &facets, false);
+                for branches in facets::unions(&facets) {
+                    let mut fitting = branches
+                        .into_iter()
+                        .filter(|branch| self.compiled.accepts(value, std::slice::from_ref(branch)));
+                    if let (Some(only), None) = (fitting.next(), fitting.next()) {
+                        self.visit(value, &[only]);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Visits properties or items. With `omit` set, optional nulls that may not be are dropped.
+    fn descend(&mut self, value: &mut Value, facets: &[Node<'s>], omit: bool) {
+        match value {
+            Value::Object(map) => {
+                let mut dropped = HashSet::new();
+                for (key, child) in map.iter_mut() {
+                    let nodes = facets::property_nodes(facets, key);
+                    if nodes.is_empty() {
+                        continue;
+                    }
+                    let length = self.path.len();
+                    pointer::push_key(&mut self.path, key);
+                    self.visit(child, &nodes);
+                    let unwanted = omit && child.is_null() && !self.compiled.accepts(child, &nodes);
+                    if unwanted && !facets::is_required(facets, key) {
+                        self.log.push(&self.path, &Value::Null, None, "omit-null");
+                        dropped.insert(key.clone());
+                    }
+                    self.path.truncate(length);
+                }
+                if !dropped.is_empty() {
+                    map.retain(|key, _| !dropped.contains(key));
+                }
+            }
+            Value::Array(items) => {
+                let tuple = facets::tuple_length(facets);
+                let common = facets::item_nodes(facets, tuple);
+                for (index, item) in items.iter_mut().enumerate() {
+                    let length = self.path.len();
+                    pointer::push_index(&mut self.path, index);
+                    if index < tuple {
+                        self.visit(item, &facets::item_nodes(facets, index));
+                    } else if !common.is_empty() {
+                        self.visit(item, &common);
+                    }
+                    self.path.truncate(length);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Gives absent properties the values that stand under another spelling of their name.
+    fn match_keys(&mut self, map: &mut Map<String, Value>, facets: &[Node<'s>]) {
+        let mut renames = HashMap::new();
+        for found in keys::matches(map, facets, self.path.is_empty()) {
+            if !found.needed && !self.suits(map.get(&found.key), facets, &found.property) {
+                continue;
+            }
+            self.log.rename(&self.path, &found.key, &found.property, "key");
+            renames.insert(found.key, found.property);
+        }
+        keys::rename(map, renames);
+    }
+
+    /// Whether the property would take the value, coerced if need be.
+    fn suits(&mut self, value: Option<&Value>, facets: &[Node<'s>], property: &str) -> bool {
+        let nodes = facets::property_nodes(facets, property);
+        let Some(mut trial) = value.cloned().filter(|value| self.spend(value)) else {
+            return false;
+        };
+        let log = std::mem::take(&mut self.log);
+        self.visit(&mut trial, &nodes);
+        self.log = log;
+        self.compiled.accepts(&trial, &nodes)
+    }
+
+    /// Mends a container by the branch of a union that it belongs to.
+    fn mend_in_branch(&mut self, value: &mut Value, nodes: &[Node<'s>], branches: Vec<Node<'s>>) {
+        let kind = Kinds::of(value);
+        let fitting: Vec<Node<'s>> = branches
+            .into_iter()
+            .filter(|branch| {
+                let facets = self.compiled.conjunction(std::slice::from_ref(branch));
+                Kinds::allowed(&facets).has(kind)
+            })
+            .collect();
+        if fitting.len() == 1 {
+            self.visit(value, &fitting);
+            return;
+        }
+        let mut outcome = Outcome::Nothing;
+        for branch in fitting {
+            if !self.spend(value) {
+                return;
+            }
+            let copy = value.clone();
+            outcome.add(self.attempt(value, copy, None, Some(&[branch]), nodes));
+        }
+        self.adopt(value, outcome);
+    }
+
+    /// Reads the value as another type, if there is exactly one way to.
+    fn reread(&mut self, value: &mut Value, nodes: &[Node<'s>]) {
+        let schemas = self.compiled.alternatives(nodes);
+        let wanted = Kinds::wanted(&schemas);
+        let mut outcome = Outcome::Nothing;
+        for group in readings::readings(value, wanted, &schemas) {
+            outcome.add(group.into_iter().find_map(|reading: Reading| {
+                let inside = reading.coerce_inside.then_some(nodes);
+                self.attempt(value, reading.value, Some(reading.rule), inside, nodes)
+            }));
+        }
+        self.adopt(value, outcome);
+    }
+
+    /// Tries a candidate, coerced by the schemas of `inside`; gives it back with its changes if it
+    /// satisfies `nodes`.
+    fn attempt(
+        &mut self,
+        original: &Value,
+        mut candidate: Value,
+        rule: Option<&'static str>,
+        inside: Option<&[Node<'s>]>,
+        nodes: &[Node<'s>],
+    ) -> Option<(Value, Log)> {
+        let outer = std::mem::take(&mut self.log);
+        if let Some(rule) = rule {
+            self.log.push(&self.path, original, Some(&candidate), rule);
+        }
+        if let Some(schemas) = inside {
+            self.visit(&mut candidate, schemas);
+        }
+        let log = std::mem::replace(&mut self.log, outer);
+        (log.len() > 0 && self.compiled.accepts(&candidate, nodes)).then_some((candidate, log))
+    }
+
+    fn adopt(&mut self, value: &mut Value, outcome: Outcome) {
+        if let Outcome::One(found, log) = outcome {
+            *value = found;
+            self.log.append(log);
+        }
+    }
+}
+
+/// What the trials of one value came to.
+enum Outcome {
+    Nothing,
+    One(Value, Log),
+    Several,
+}
+
+impl Outcome {
+    fn add(&mut self, found: Option<(Value, Log)>) {
+        let Some((value, log)) = found else { return };
+        match self {
+            Self::Nothing => *self = Self::One(value, log),
+            Self::One(first, _) if *first == value => {}
+            Self::One(..) | Self::Several => *self = Self::Several,
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! The one nesting limit of this crate, and a single look over a value before any deeper work.
+
+use serde_json::Value;
+
+/// How many levels of arrays and objects a value or a schema may have.
+///
+/// Argument text, argument values and schemas are all held to it, so that nothing after the
+/// parser has to fear for its stack.
+pub const MAX_DEPTH: usize = 128;
+
+/// What one pass over a value tells.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Survey {
+    /// Nested deeper than [`MAX_DEPTH`]; the other fields then cover only a part of the value.
+    pub(crate) too_deep: bool,
+    /// Some number is spelled as a float but has no fraction (`3.0`).
+    pub(crate) integral_float: bool,
+    /// Rough amount of work in the value: its nodes, and its text in units of 32 bytes.
+    pub(crate) weight: usize,
+}
+
+impl Survey {
+    pub(crate) fn of(value: &Value) -> Self {
+        let mut survey = Self::default();
+        survey.look(value, 0);
+        survey
+    }
+
+    fn look(&mut self, value: &Value, depth: usize) {
+        self.weight += 1;
+        match value {
+            Value::Number(number) => {
+                self.integral_float |= number.is_f64() && number.as_f64().is_some_and(is_integral);
+            }
+            Value::String(text) => self.weight += text.len() / 32,
+            Value::Array(_) | Value::Object(_) if depth == MAX_DEPTH => self.too_deep = true,
+            Value::Array(items) => {
+                for item in items {
+                    self.look(item, depth + 1);
+                }
+            }
+            Value::Object(map) => {
+                for (key, child) in map {
+                    self.weight += key.len() / 32;
+                    self.look(child, depth + 1);
+                }
+            }
+            Value::Null | Value::Bool(_) => {}
+        }
+    }
+}
+
+/// Whether a float is a whole number.
+pub(crate) fn is_integral(number: f64) -> bool {
+    number.is_finite() && number.fract() == 0.0
+}

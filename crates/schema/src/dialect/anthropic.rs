@@ -1,0 +1,79 @@
+//! Anthropic's form: full JSON Schema below a plain object with well-formed property names.
+
+use serde_json::{Map, Value};
+
+use super::{Report, root};
+use crate::validate::fold_nullable;
+
+const MAX_NAME: usize = 64;
+
+pub(super) fn translate(document: Map<String, Value>, report: &mut Report) -> Map<String, Value> {
+    let folded = match fold_nullable(Value::Object(document)) {
+        Value::Object(map) => map,
+        _ => super::no_parameters(),
+    };
+    let schema = root::plain_object(folded, report);
+    rename_properties(schema, report)
+}
+
+/// Gives top-level properties names that are accepted: letters, digits, `_`, `.`, `-`, at most 64.
+fn rename_properties(mut schema: Map<String, Value>, report: &mut Report) -> Map<String, Value> {
+    let Some(Value::Object(properties)) = schema.get("properties") else {
+        return schema;
+    };
+    if properties.keys().all(|name| is_accepted(name)) {
+        return schema;
+    }
+    let mut taken: Vec<String> = properties.keys().filter(|name| is_accepted(name)).cloned().collect();
+    let mut renamed = Map::new();
+    for (name, property) in properties {
+        if is_accepted(name) {
+            renamed.insert(name.clone(), property.clone());
+            continue;
+        }
+        let fresh = fresh_name(name, &taken);
+        report.lose("/properties", name, format!("renamed to `{fresh}`"));
+        report.renamed.push((fresh.clone(), name.clone()));
+        taken.push(fresh.clone());
+        renamed.insert(fresh, property.clone());
+    }
+    schema.insert("properties".to_owned(), Value::Object(renamed));
+    if let Some(Value::Array(required)) = schema.get_mut("required") {
+        for entry in required {
+            let new = report.renamed.iter().find(|(_, old)| entry.as_str() == Some(old));
+            if let Some((new, _)) = new {
+                *entry = Value::from(new.as_str());
+            }
+        }
+    }
+    schema
+}
+
+fn is_accepted(name: &str) -> bool {
+    (1..=MAX_NAME).contains(&name.len()) && name.chars().all(is_accepted_char)
+}
+
+fn is_accepted_char(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-')
+}
+
+/// An accepted name like this one that is still free.
+fn fresh_name(name: &str, taken: &[String]) -> String {
+    let mut base: String = name
+        .chars()
+        .map(|c| if is_accepted_char(c) { c } else { '_' })
+        .take(MAX_NAME)
+        .collect();
+    if base.is_empty() {
+        base.push('_');
+    }
+    let mut fresh = base.clone();
+    let mut number = 2_usize;
+    while taken.contains(&fresh) {
+        let suffix = format!("_{number}");
+        let room = MAX_NAME.saturating_sub(suffix.len()).min(base.len());
+        fresh = format!("{}{suffix}", &base[..room]);
+        number += 1;
+    }
+    fresh
+}

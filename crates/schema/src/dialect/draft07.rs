@@ -1,0 +1,121 @@
+//! Draft 7: newer keywords in their older spelling, OpenAPI's and draft 4's in JSON Schema's own.
+
+use serde_json::{Map, Value, json};
+
+use super::{Report, root};
+use crate::positions::{self, ANNOTATIONS};
+use crate::validate::fold_nullable;
+
+/// Keywords that draft 7 has nothing for.
+const NEWER: [&str; 10] = [
+    "unevaluatedProperties", "unevaluatedItems", "minContains", "maxContains", "contentSchema",
+    "$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor", "$anchor",
+];
+
+pub(super) fn translate(document: Map<String, Value>, report: &mut Report) -> Map<String, Value> {
+    let folded = match fold_nullable(Value::Object(document)) {
+        Value::Object(map) => map,
+        _ => super::no_parameters(),
+    };
+    let rewritten = rewrite(folded, "", report);
+    let mut schema = match rewritten.get("type") {
+        Some(kind) if *kind != "object" => root::plain_object(rewritten, report),
+        _ if rewritten.contains_key("$ref") => root::plain_object(rewritten, report),
+        _ => rewritten,
+    };
+    if !schema.contains_key("type") {
+        schema.insert("type".to_owned(), json!("object"));
+    }
+    if !schema.get("properties").is_some_and(Value::is_object) {
+        schema.insert("properties".to_owned(), json!({}));
+    }
+    schema
+}
+
+fn rewrite(schema: Map<String, Value>, path: &str, report: &mut Report) -> Map<String, Value> {
+    let mut schema = positions::map_children(schema, path, |child, path| match child {
+        Value::Object(map) => Value::Object(rewrite(map, path, report)),
+        other => other,
+    });
+    for keyword in NEWER {
+        if schema.shift_remove(keyword).is_some() {
+            report.lose(path, keyword, "dropped, draft 7 has no such keyword");
+        }
+    }
+    rename_definitions(&mut schema);
+    if let Some(tuple @ Value::Array(_)) = schema.shift_remove("prefixItems") {
+        if let Some(rest) = schema.shift_remove("items") {
+            schema.insert("additionalItems".to_owned(), rest);
+        }
+        schema.insert("items".to_owned(), tuple);
+    }
+    for keyword in ["dependentRequired", "dependentSchemas"] {
+        if let Some(Value::Object(rules)) = schema.shift_remove(keyword) {
+            let all = schema.entry("dependencies").or_insert_with(|| json!({}));
+            for (name, rule) in rules {
+                match all.as_object_mut() {
+                    Some(known) if !known.contains_key(&name) => {
+                        known.insert(name, rule);
+                    }
+                    _ => report.lose(path, keyword, format!("dropped for `{name}`, which has another rule")),
+                }
+            }
+        }
+    }
+    exclusive_bound(&mut schema, "exclusiveMinimum", "minimum");
+    exclusive_bound(&mut schema, "exclusiveMaximum", "maximum");
+    enclose_reference(schema)
+}
+
+/// `$defs` becomes `definitions`, and references follow.
+fn rename_definitions(schema: &mut Map<String, Value>) {
+    if let Some(Value::Object(newer)) = schema.shift_remove("$defs") {
+        let all = schema.entry("definitions").or_insert_with(|| json!({}));
+        if let Some(all) = all.as_object_mut() {
+            for (name, definition) in newer {
+                all.entry(name).or_insert(definition);
+            }
+        }
+    }
+    if let Some(Value::String(reference)) = schema.get_mut("$ref")
+        && reference.contains("/$defs/")
+    {
+        *reference = reference.replace("/$defs/", "/definitions/");
+    }
+}
+
+/// Draft 4 marks a bound as exclusive; since draft 6 the exclusive bound is a number of its own.
+fn exclusive_bound(schema: &mut Map<String, Value>, exclusive: &str, inclusive: &str) {
+    match schema.get(exclusive) {
+        Some(Value::Bool(true)) => match schema.shift_remove(inclusive) {
+            Some(bound) => {
+                schema.insert(exclusive.to_owned(), bound);
+            }
+            None => {
+                schema.shift_remove(exclusive);
+            }
+        },
+        Some(Value::Bool(false)) => {
+            schema.shift_remove(exclusive);
+        }
+        _ => {}
+    }
+}
+
+/// In draft 7 nothing beside a reference counts, so constraints there move the reference aside.
+fn enclose_reference(mut schema: Map<String, Value>) -> Map<String, Value> {
+    let harmless = |keyword: &String| {
+        ANNOTATIONS.contains(&keyword.as_str()) || matches!(keyword.as_str(), "$ref" | "definitions")
+    };
+    if !schema.contains_key("$ref") || schema.keys().all(harmless) {
+        return schema;
+    }
+    let reference = json!({"$ref": schema.shift_remove("$ref")});
+    match schema.get_mut("allOf") {
+        Some(Value::Array(all)) => all.push(reference),
+        _ => {
+            schema.insert("allOf".to_owned(), json!([reference]));
+        }
+    }
+    schema
+}

@@ -1,0 +1,217 @@
+//! Gemini's form: a short list of keywords, no references, enums of strings only.
+
+use serde_json::{Map, Value, json};
+
+use super::{Report, inline, merge, root, types};
+use crate::excerpt::{self, excerpt_value};
+use crate::positions::{self, ANNOTATIONS};
+
+/// The keywords that are accepted, in the order in which they are written.
+const ACCEPTED: [&str; 22] = [
+    "type", "format", "title", "description", "nullable", "enum", "properties", "required",
+    "propertyOrdering", "minProperties", "maxProperties", "items", "minItems", "maxItems", "minLength",
+    "maxLength", "pattern", "minimum", "maximum", "anyOf", "default", "example",
+];
+
+pub(super) fn translate(document: Map<String, Value>, report: &mut Report) -> Map<String, Value> {
+    let schema = root::plain_object(inline::inline(document, report), report);
+    let mut schema = rewrite(schema, "", report);
+    schema.shift_remove("nullable");
+    schema
+}
+
+fn rewrite(schema: Map<String, Value>, path: &str, report: &mut Report) -> Map<String, Value> {
+    let mut schema = schema;
+    while let Some(Value::Array(parts)) = schema.shift_remove("allOf") {
+        for part in parts {
+            if let Value::Object(part) = part {
+                schema = merge::both(schema, part, path, report);
+            }
+        }
+    }
+    if let Some(branches) = schema.shift_remove("oneOf") {
+        if schema.contains_key("anyOf") {
+            report.lose(path, "oneOf", "dropped, there is an `anyOf` beside it");
+        } else {
+            let exclusive = branches.as_array().is_some_and(|list| {
+                list.iter().filter(|branch| !positions::is_null_schema(branch)).count() > 1
+            });
+            if exclusive {
+                report.lose(path, "oneOf", "widened to `anyOf`");
+            }
+            schema.insert("anyOf".to_owned(), branches);
+        }
+    }
+    tuple_to_items(&mut schema, path, report);
+    let schema = positions::map_children(schema, path, |child, path| match child {
+        Value::Object(map) => Value::Object(rewrite(map, path, report)),
+        other => other,
+    });
+    let mut schema = types::collapse_null_union(types::split(schema), false);
+    single_branch(&mut schema);
+    listed_values(&mut schema, path, report);
+    exclusive_bound(&mut schema, "exclusiveMinimum", "minimum", 1, path, report);
+    exclusive_bound(&mut schema, "exclusiveMaximum", "maximum", -1, path, report);
+    format(&mut schema, path, report);
+    if let Some(Value::Array(examples)) = schema.shift_remove("examples")
+        && let Some(first) = examples.into_iter().next()
+    {
+        schema.entry("example").or_insert(first);
+    }
+    settle_type(&mut schema, path, report);
+    if schema.get("type").and_then(Value::as_str) == Some("object") {
+        root::prune_required(&mut schema);
+    }
+    keep_accepted(schema, path, report)
+}
+
+/// A union of one branch is that branch.
+fn single_branch(schema: &mut Map<String, Value>) {
+    let only = match schema.get("anyOf") {
+        Some(Value::Array(branches)) if branches.len() == 1 => branches[0].as_object().cloned(),
+        _ => None,
+    };
+    if let Some(only) = only {
+        schema.shift_remove("anyOf");
+        *schema = types::adopt(std::mem::take(schema), only);
+    }
+}
+
+/// Items with schemas of their own become items of any of these schemas.
+fn tuple_to_items(schema: &mut Map<String, Value>, path: &str, report: &mut Report) {
+    let tuple = match (schema.shift_remove("prefixItems"), schema.get("items")) {
+        (Some(Value::Array(tuple)), _) => tuple,
+        (_, Some(Value::Array(tuple))) => tuple.clone(),
+        _ => return,
+    };
+    report.lose(path, "items", "widened, items by position are not expressed");
+    let tuple = tuple.into_iter().filter(Value::is_object).reduce(merge::either);
+    schema.insert("items".to_owned(), tuple.unwrap_or_else(|| json!({})));
+}
+
+/// `const` becomes a list of one, and only strings stay listed.
+fn listed_values(schema: &mut Map<String, Value>, path: &str, report: &mut Report) {
+    if let Some(value) = schema.shift_remove("const") {
+        schema.insert("enum".to_owned(), json!([value]));
+    }
+    let Some(Value::Array(mut values)) = schema.shift_remove("enum") else {
+        return;
+    };
+    if values.iter().any(Value::is_null) {
+        values.retain(|value| !value.is_null());
+        schema.insert("nullable".to_owned(), Value::Bool(true));
+    }
+    let kind = schema.get("type").and_then(Value::as_str);
+    if !values.is_empty() && values.iter().all(Value::is_string) && matches!(kind, None | Some("string")) {
+        schema.insert("type".to_owned(), json!("string"));
+        schema.insert("enum".to_owned(), Value::Array(values));
+        return;
+    }
+    if kind.is_none()
+        && let Some(first) = values.first()
+    {
+        let kind = crate::validate::kind_of(first);
+        schema.insert("type".to_owned(), json!(kind));
+    }
+    report.lose(path, "enum", "dropped, only strings can be listed; the values are in the description");
+    let shown: Vec<String> = values.iter().take(12).map(|value| excerpt_value(value, excerpt::SHORT)).collect();
+    let note = format!("Allowed values: {}.", shown.join(", "));
+    let description = match schema.get("description").and_then(Value::as_str) {
+        Some(text) if !text.is_empty() => format!("{text} {note}"),
+        _ => note,
+    };
+    schema.insert("description".to_owned(), Value::String(description));
+}
+
+/// For integers an exclusive bound is the next integer; for other numbers it is widened.
+fn exclusive_bound(
+    schema: &mut Map<String, Value>,
+    exclusive: &str,
+    inclusive: &str,
+    step: i64,
+    path: &str,
+    report: &mut Report,
+) {
+    let Some(bound) = schema.shift_remove(exclusive).filter(Value::is_number) else {
+        return;
+    };
+    let integer = schema.get("type").and_then(Value::as_str) == Some("integer");
+    let next = bound.as_i64().filter(|_| integer).and_then(|bound| bound.checked_add(step));
+    if next.is_none() {
+        report.lose(path, exclusive, format!("widened to `{inclusive}`"));
+    }
+    let bound = next.map_or(bound, Value::from);
+    // Of two bounds the stricter one counts.
+    let other = schema.get(inclusive).and_then(Value::as_f64);
+    let stricter = match (other, bound.as_f64()) {
+        (Some(other), Some(bound)) if step > 0 => bound > other,
+        (Some(other), Some(bound)) => bound < other,
+        _ => true,
+    };
+    if stricter {
+        schema.insert(inclusive.to_owned(), bound);
+    }
+}
+
+fn format(schema: &mut Map<String, Value>, path: &str, report: &mut Report) {
+    let Some(format) = schema.get("format").and_then(Value::as_str) else {
+        return;
+    };
+    let accepted = match schema.get("type").and_then(Value::as_str) {
+        Some("string") => matches!(format, "date-time" | "enum"),
+        Some("integer") => matches!(format, "int32" | "int64"),
+        Some("number") => matches!(format, "float" | "double"),
+        _ => false,
+    };
+    if !accepted {
+        report.lose(path, "format", format!("dropped, `{format}` is not known"));
+        schema.shift_remove("format");
+    }
+}
+
+/// Every schema has one type, or alternatives and no type.
+fn settle_type(schema: &mut Map<String, Value>, path: &str, report: &mut Report) {
+    if schema.contains_key("anyOf") {
+        schema.shift_remove("type");
+        return;
+    }
+    if !schema.get("type").is_some_and(Value::is_string) {
+        let kind = if schema.contains_key("properties") {
+            "object"
+        } else if schema.contains_key("items") {
+            "array"
+        } else {
+            report.lose(path, "type", "narrowed to strings, a type has to be named");
+            "string"
+        };
+        schema.insert("type".to_owned(), json!(kind));
+    }
+    let items = schema.get("items");
+    if schema.get("type").and_then(Value::as_str) == Some("array") && !items.is_some_and(Value::is_object) {
+        report.lose(path, "items", "narrowed to strings, a type has to be named");
+        schema.insert("items".to_owned(), json!({"type": "string"}));
+    }
+}
+
+fn keep_accepted(mut schema: Map<String, Value>, path: &str, report: &mut Report) -> Map<String, Value> {
+    let mut kept = Map::new();
+    for keyword in ACCEPTED {
+        if let Some(value) = schema.shift_remove(keyword) {
+            kept.insert(keyword.to_owned(), value);
+        }
+    }
+    if let Some(Value::Object(properties)) = kept.get_mut("properties") {
+        for property in properties.values_mut().filter(|property| !property.is_object()) {
+            *property = json!({"type": "string"});
+        }
+    }
+    for keyword in schema.keys() {
+        let silent = ANNOTATIONS.contains(&keyword.as_str())
+            || keyword.starts_with("x-")
+            || matches!(keyword.as_str(), "$id" | "id" | "$anchor" | "$schema" | "then" | "else");
+        if !silent {
+            report.lose(path, keyword, "dropped");
+        }
+    }
+    kept
+}

@@ -1,0 +1,322 @@
+//! OpenAI's strict form: closed objects with every property required, so that the model's output is
+//! held to the schema while it is written.
+
+use serde_json::{Map, Value, json};
+
+use super::{Report, merge, root, types};
+use crate::pointer;
+use crate::positions::{self, ANNOTATIONS};
+
+/// Keywords of a strict schema, in the order in which they are written.
+const ACCEPTED: [&str; 20] = [
+    "$ref", "type", "title", "description", "enum", "const", "anyOf", "properties", "required",
+    "additionalProperties", "items", "minItems", "maxItems", "pattern", "format", "minimum", "maximum",
+    "exclusiveMinimum", "exclusiveMaximum", "multipleOf",
+];
+
+/// String formats that are enforced.
+const FORMATS: [&str; 9] = [
+    "date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid",
+];
+
+/// Schemas in the result at most. Writing out references can multiply a document without end.
+const MAX_SCHEMAS: usize = 20_000;
+
+pub(super) fn translate(document: Map<String, Value>, report: &mut Report) -> Map<String, Value> {
+    let mut document = root::plain_object(document, report);
+    let definitions = take_definitions(&mut document);
+    let mut whole = document.clone();
+    whole.insert("$defs".to_owned(), Value::Object(definitions.clone()));
+    let whole = Value::Object(whole);
+    let mut strict = Strict {
+        document: &whole,
+        report,
+        unfolding: Vec::new(),
+        left: MAX_SCHEMAS,
+    };
+    let mut schema = strict.object_schema(document, "");
+    let mut kept = Map::new();
+    for (name, definition) in definitions {
+        let path = pointer::join("/$defs", &name);
+        kept.insert(name, strict.rewrite(definition, &path));
+    }
+    keep_referenced(&schema, &mut kept);
+    if !kept.is_empty() {
+        schema.insert("$defs".to_owned(), Value::Object(kept));
+    }
+    schema
+}
+
+/// All shared definitions under one roof.
+fn take_definitions(document: &mut Map<String, Value>) -> Map<String, Value> {
+    let mut all = Map::new();
+    for keyword in ["$defs", "definitions"] {
+        if let Some(Value::Object(named)) = document.shift_remove(keyword) {
+            for (name, definition) in named {
+                all.entry(name).or_insert(definition);
+            }
+        }
+    }
+    all
+}
+
+/// Drops definitions that nothing leads to.
+fn keep_referenced(schema: &Map<String, Value>, definitions: &mut Map<String, Value>) {
+    let mut reached: Vec<String> = Vec::new();
+    let mut open = vec![Value::Object(schema.clone())];
+    while let Some(current) = open.pop() {
+        let reference = current.get("$ref").and_then(Value::as_str);
+        if let Some(name) = reference.and_then(definition_name)
+            && !reached.contains(&name)
+        {
+            open.extend(definitions.get(&name).cloned());
+            reached.push(name);
+        }
+        positions::for_each_child(&current, |_, child| open.push(child.clone()));
+    }
+    definitions.retain(|name, _| reached.contains(name));
+}
+
+/// The definition that a reference names directly.
+fn definition_name(reference: &str) -> Option<String> {
+    let name = reference
+        .strip_prefix("#/$defs/")
+        .or_else(|| reference.strip_prefix("#/definitions/"))?;
+    (!name.contains(['/', '%'])).then(|| name.replace("~1", "/").replace("~0", "~"))
+}
+
+struct Strict<'d, 'r> {
+    document: &'d Value,
+    report: &'r mut Report,
+    /// Targets that are being written out in place of a reference.
+    unfolding: Vec<String>,
+    left: usize,
+}
+
+impl Strict<'_, '_> {
+    fn rewrite(&mut self, schema: Value, path: &str) -> Value {
+        if self.left == 0 {
+            self.report.lose(path, "$ref", "cut off, the references unfold into too much");
+            return any_scalar();
+        }
+        self.left -= 1;
+        let mut map = match schema {
+            Value::Object(map) => map,
+            Value::Bool(false) => {
+                self.report.lose(path, "false", "widened to any scalar, `nothing` is not expressed");
+                return any_scalar();
+            }
+            _ => Map::new(),
+        };
+        if map.shift_remove("nullable") == Some(Value::Bool(true)) {
+            map = types::admit_null(map);
+        }
+        if let Some(Value::String(reference)) = map.shift_remove("$ref") {
+            return self.reference(&reference, map, path);
+        }
+        if let Some(Value::Array(parts)) = map.shift_remove("allOf") {
+            return self.all_of(parts, map, path);
+        }
+        self.one_of(&mut map, path);
+        if is_object(&map) {
+            return Value::Object(self.object_schema(map, path));
+        }
+        self.items(&mut map, path);
+        self.branches(&mut map, path);
+        self.filter(&mut map, path);
+        if !["type", "enum", "const", "anyOf", "$ref"].iter().any(|keyword| map.contains_key(*keyword)) {
+            self.report.lose(path, "type", "narrowed to scalars, a type has to be named");
+            let mut typed = any_scalar();
+            if let (Some(typed), Some(text)) = (typed.as_object_mut(), map.shift_remove("description")) {
+                typed.insert("description".to_owned(), text);
+            }
+            return typed;
+        }
+        Value::Object(map)
+    }
+
+    /// Parts that hold together become one schema.
+    fn all_of(&mut self, parts: Vec<Value>, mut map: Map<String, Value>, path: &str) -> Value {
+        let annotated = map.keys().all(|keyword| ANNOTATIONS.contains(&keyword.as_str()));
+        if annotated && let [Value::Object(only)] = parts.as_slice() {
+            return self.rewrite(Value::Object(types::adopt(map, only.clone())), path);
+        }
+        let outside = self.unfolding.len();
+        for part in parts {
+            let part = self.unfold(part, path);
+            map = merge::both(map, part, path, self.report);
+        }
+        let written = self.rewrite(Value::Object(map), path);
+        self.unfolding.truncate(outside);
+        written
+    }
+
+    /// A part of `allOf`, with the target of its reference in place of the reference.
+    fn unfold(&mut self, part: Value, path: &str) -> Map<String, Value> {
+        let Value::Object(mut part) = part else {
+            return Map::new();
+        };
+        let Some(Value::String(reference)) = part.shift_remove("$ref") else {
+            return part;
+        };
+        match pointer::follow(self.document, &modern(&reference)) {
+            Some((Value::Object(target), pointer)) if !self.unfolding.contains(&pointer) => {
+                self.unfolding.push(pointer);
+                merge::both(part, target.clone(), path, self.report)
+            }
+            _ => {
+                self.report.lose(path, "$ref", "cut off, it leads nowhere or back into itself");
+                part
+            }
+        }
+    }
+
+    /// A reference has to stand alone: with anything beside it, its target is written out here.
+    fn reference(&mut self, reference: &str, siblings: Map<String, Value>, path: &str) -> Value {
+        let reference = modern(reference);
+        let Some((target, pointer)) = pointer::follow(self.document, &reference) else {
+            self.report.lose(path, "$ref", "narrowed to scalars, it leads nowhere");
+            return any_scalar();
+        };
+        let direct = reference == "#" || definition_name(&reference).is_some();
+        if direct && (siblings.is_empty() || self.unfolding.contains(&pointer)) {
+            for keyword in siblings.keys() {
+                self.report.lose(path, keyword, "dropped beside a recursive reference");
+            }
+            return json!({"$ref": reference});
+        }
+        if self.unfolding.contains(&pointer) || self.unfolding.len() > 32 {
+            self.report.lose(path, "$ref", "cut off, it leads back into itself");
+            return any_scalar();
+        }
+        let target = target.as_object().cloned().unwrap_or_default();
+        self.unfolding.push(pointer);
+        let merged = merge::both(siblings, target, path, self.report);
+        let written = self.rewrite(Value::Object(merged), path);
+        self.unfolding.pop();
+        written
+    }
+
+    fn one_of(&mut self, map: &mut Map<String, Value>, path: &str) {
+        let Some(branches) = map.shift_remove("oneOf") else { return };
+        if map.contains_key("anyOf") {
+            self.report.lose(path, "oneOf", "dropped, there is an `anyOf` beside it");
+            return;
+        }
+        self.report.lose(path, "oneOf", "widened to `anyOf`");
+        map.insert("anyOf".to_owned(), branches);
+    }
+
+    /// An object: closed, and with all of its properties required.
+    fn object_schema(&mut self, mut map: Map<String, Value>, path: &str) -> Map<String, Value> {
+        let required: Vec<String> = positions::required_names(&map).map(str::to_owned).collect();
+        let properties = match map.shift_remove("properties") {
+            Some(Value::Object(properties)) => properties,
+            _ => Map::new(),
+        };
+        let free = match map.get("additionalProperties") {
+            Some(Value::Bool(false)) => false,
+            Some(_) => true,
+            None => properties.is_empty() && !path.is_empty(),
+        };
+        if free {
+            self.report.lose(path, "additionalProperties", "closed, properties of any name are not expressed");
+        }
+        let base = pointer::join(path, "properties");
+        let mut strict = Map::new();
+        for (name, property) in properties {
+            let optional = !required.contains(&name);
+            let mut rewritten = self.rewrite(property, &pointer::join(&base, &name));
+            if optional && let Value::Object(schema) = rewritten {
+                rewritten = Value::Object(types::admit_null(schema));
+            }
+            strict.insert(name, rewritten);
+        }
+        let names: Vec<Value> = strict.keys().map(|name| Value::from(name.as_str())).collect();
+        map.insert("type".to_owned(), object_type(&map));
+        map.insert("properties".to_owned(), Value::Object(strict));
+        map.insert("required".to_owned(), Value::Array(names));
+        map.insert("additionalProperties".to_owned(), Value::Bool(false));
+        self.items(&mut map, path);
+        self.branches(&mut map, path);
+        self.filter(&mut map, path);
+        map
+    }
+
+    fn items(&mut self, map: &mut Map<String, Value>, path: &str) {
+        let tuple = match (map.shift_remove("prefixItems"), map.get("items")) {
+            (Some(Value::Array(tuple)), _) => Some(tuple),
+            (_, Some(Value::Array(tuple))) => Some(tuple.clone()),
+            _ => None,
+        };
+        if let Some(tuple) = tuple {
+            self.report.lose(path, "items", "widened, items by position are not expressed");
+            let joined = tuple.into_iter().reduce(merge::either);
+            map.insert("items".to_owned(), joined.unwrap_or(Value::Bool(true)));
+        }
+        if positions::type_names(map).contains(&"array") || map.contains_key("items") {
+            let items = map.shift_remove("items").unwrap_or(Value::Bool(true));
+            let items = self.rewrite(items, &pointer::join(path, "items"));
+            map.insert("items".to_owned(), items);
+        }
+    }
+
+    fn branches(&mut self, map: &mut Map<String, Value>, path: &str) {
+        if let Some(Value::Array(branches)) = map.shift_remove("anyOf") {
+            let base = pointer::join(path, "anyOf");
+            let branches: Vec<Value> = branches
+                .into_iter()
+                .enumerate()
+                .map(|(index, branch)| self.rewrite(branch, &format!("{base}/{index}")))
+                .collect();
+            map.insert("anyOf".to_owned(), Value::Array(branches));
+        }
+    }
+
+    fn filter(&mut self, map: &mut Map<String, Value>, path: &str) {
+        if let Some(format) = map.get("format").and_then(Value::as_str)
+            && !FORMATS.contains(&format)
+        {
+            self.report.lose(path, "format", format!("dropped, `{format}` is not enforced"));
+            map.shift_remove("format");
+        }
+        let mut rest = std::mem::take(map);
+        for keyword in ACCEPTED {
+            if let Some(value) = rest.shift_remove(keyword) {
+                map.insert(keyword.to_owned(), value);
+            }
+        }
+        for keyword in rest.keys() {
+            let silent = keyword.starts_with("x-")
+                || matches!(
+                    keyword.as_str(),
+                    "$schema" | "$id" | "id" | "$anchor" | "$comment" | "examples" | "example" | "deprecated"
+                        | "readOnly" | "writeOnly" | "then" | "else" | "$defs" | "definitions"
+                );
+            if !silent {
+                self.report.lose(path, keyword, "dropped");
+            }
+        }
+    }
+}
+
+fn modern(reference: &str) -> String {
+    reference.replacen("#/definitions/", "#/$defs/", 1)
+}
+
+fn is_object(map: &Map<String, Value>) -> bool {
+    let names = positions::type_names(map);
+    names.contains(&"object") || (names.is_empty() && map.contains_key("properties"))
+}
+
+/// The type of an object schema, which may allow other types besides.
+fn object_type(map: &Map<String, Value>) -> Value {
+    match map.get("type") {
+        Some(kind @ Value::Array(_)) => kind.clone(),
+        _ => json!("object"),
+    }
+}
+
+fn any_scalar() -> Value {
+    json!({"type": ["string", "number", "boolean", "null"]})
+}

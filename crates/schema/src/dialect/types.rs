@@ -1,0 +1,143 @@
+//! Rewriting `type`: lists of types, and `null` among them.
+
+use serde_json::{Map, Value, json};
+
+use crate::positions::{self, ANNOTATIONS};
+
+/// Keywords that only speak about one type.
+fn speaks_of(keyword: &str, kind: &str) -> bool {
+    match keyword {
+        "format" => matches!(kind, "string" | "number" | "integer"),
+        "minLength" | "maxLength" | "pattern" | "contentEncoding" | "contentMediaType" => kind == "string",
+        "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf" => {
+            matches!(kind, "number" | "integer")
+        }
+        "items" | "prefixItems" | "additionalItems" | "contains" | "minContains" | "maxContains"
+        | "minItems" | "maxItems" | "uniqueItems" | "unevaluatedItems" => kind == "array",
+        "properties" | "required" | "additionalProperties" | "patternProperties" | "propertyNames"
+        | "minProperties" | "maxProperties" | "dependencies" | "dependentRequired"
+        | "dependentSchemas" | "unevaluatedProperties" => kind == "object",
+        _ => false,
+    }
+}
+
+/// Turns a list of types into one type, or into `anyOf` with each type's own keywords in its
+/// branch; `null` becomes `nullable`.
+pub(super) fn split(mut schema: Map<String, Value>) -> Map<String, Value> {
+    let Some(Value::Array(names)) = schema.get("type") else {
+        return schema;
+    };
+    let mut names: Vec<String> = names.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+    names.dedup();
+    let nullable = names.iter().any(|name| name == "null");
+    names.retain(|name| name != "null");
+    match names.as_slice() {
+        [] => {
+            let only = if nullable { "null" } else { "object" };
+            schema.insert("type".to_owned(), json!(only));
+            return schema;
+        }
+        [only] => {
+            schema.insert("type".to_owned(), json!(only));
+        }
+        // Two lists of alternatives cannot stand in one place; the types say less.
+        _ if schema.contains_key("anyOf") => {
+            schema.shift_remove("type");
+        }
+        several => {
+            let branches: Vec<Value> = several.iter().map(|kind| branch(&schema, kind)).collect();
+            schema.retain(|keyword, _| !several.iter().any(|kind| speaks_of(keyword, kind)));
+            schema.shift_remove("type");
+            schema.insert("anyOf".to_owned(), Value::Array(branches));
+        }
+    }
+    if nullable {
+        set_nullable(&mut schema);
+    }
+    schema
+}
+
+fn branch(schema: &Map<String, Value>, kind: &str) -> Value {
+    let own = schema
+        .iter()
+        .filter(|(keyword, _)| speaks_of(keyword, kind))
+        .map(|(keyword, value)| (keyword.clone(), value.clone()));
+    let mut branch = Map::from_iter([("type".to_owned(), json!(kind))]);
+    branch.extend(own);
+    Value::Object(branch)
+}
+
+/// Marks the schema as nullable; a `null` among its listed values is then said twice.
+pub(super) fn set_nullable(schema: &mut Map<String, Value>) {
+    schema.insert("nullable".to_owned(), Value::Bool(true));
+    if let Some(Value::Array(values)) = schema.get_mut("enum") {
+        values.retain(|value| !value.is_null());
+    }
+}
+
+/// Takes the `null` branch out of a union. A union of one remaining branch becomes that branch,
+/// with the description and the like of the union.
+pub(super) fn collapse_null_union(mut schema: Map<String, Value>, only_single: bool) -> Map<String, Value> {
+    for keyword in ["anyOf", "oneOf"] {
+        let Some(Value::Array(branches)) = schema.get(keyword) else { continue };
+        let (nulls, mut rest): (Vec<Value>, Vec<Value>) =
+            branches.iter().cloned().partition(positions::is_null_schema);
+        if nulls.is_empty() || rest.is_empty() || (only_single && rest.len() > 1) {
+            continue;
+        }
+        if rest.len() > 1 {
+            schema.insert(keyword.to_owned(), Value::Array(rest));
+            set_nullable(&mut schema);
+            continue;
+        }
+        let Some(Value::Object(only)) = rest.pop() else { continue };
+        schema.shift_remove(keyword);
+        schema = adopt(schema, only);
+        set_nullable(&mut schema);
+    }
+    schema
+}
+
+/// A single alternative in place of the union around it, whose annotations prevail.
+pub(super) fn adopt(outer: Map<String, Value>, inner: Map<String, Value>) -> Map<String, Value> {
+    let mut merged = inner;
+    for (keyword, value) in outer {
+        if ANNOTATIONS.contains(&keyword.as_str()) || !merged.contains_key(&keyword) {
+            merged.insert(keyword, value);
+        }
+    }
+    merged
+}
+
+/// The same schema, but satisfied by `null` as well.
+pub(super) fn admit_null(mut schema: Map<String, Value>) -> Map<String, Value> {
+    let null = json!({"type": "null"});
+    if schema.contains_key("$ref") {
+        return Map::from_iter([("anyOf".to_owned(), json!([schema, null]))]);
+    }
+    if let Some(value) = schema.shift_remove("const") {
+        schema.insert("enum".to_owned(), json!([value]));
+    }
+    if let Some(Value::Array(values)) = schema.get_mut("enum")
+        && !values.contains(&Value::Null)
+    {
+        values.push(Value::Null);
+    }
+    if let Some(Value::Array(branches)) = schema.get_mut("anyOf")
+        && !branches.iter().any(admits_null)
+    {
+        branches.push(null);
+    }
+    match schema.get_mut("type") {
+        Some(Value::Array(names)) if !names.iter().any(|name| name == "null") => names.push("null".into()),
+        Some(name @ Value::String(_)) if name != "null" => *name = json!([name, "null"]),
+        _ => {}
+    }
+    schema
+}
+
+/// Whether a branch plainly takes `null`.
+fn admits_null(schema: &Value) -> bool {
+    positions::is_null_schema(schema)
+        || schema.as_object().is_some_and(|map| positions::type_names(map).contains(&"null"))
+}

@@ -1,0 +1,84 @@
+//! Shortening text and JSON values for messages, never inside a character.
+
+use std::borrow::Cow;
+use std::io;
+
+use serde_json::Value;
+
+/// The usual length of an excerpt in messages, in characters.
+pub const SHORT: usize = 80;
+
+/// The text, or its first `max_chars - 1` characters and an ellipsis.
+pub fn excerpt(text: &str, max_chars: usize) -> Cow<'_, str> {
+    if text.len() <= max_chars || text.char_indices().nth(max_chars).is_none() {
+        return Cow::Borrowed(text);
+    }
+    let cut = text
+        .char_indices()
+        .nth(max_chars.saturating_sub(1))
+        .map_or(0, |(at, _)| at);
+    Cow::Owned(format!("{}…", text.get(..cut).unwrap_or_default()))
+}
+
+/// The value as compact JSON, at most `max_chars` characters of it.
+///
+/// Costs no more than the excerpt: a value of any size is only read as far as it is shown.
+pub fn excerpt_value(value: &Value, max_chars: usize) -> String {
+    // Four bytes hold any character, so the buffer always has enough for the excerpt.
+    let mut head = Head {
+        bytes: Vec::new(),
+        room: max_chars.saturating_mul(4).saturating_add(4),
+    };
+    let whole = serde_json::to_writer(&mut head, value).is_ok();
+    let text = match std::str::from_utf8(&head.bytes) {
+        Ok(text) => text,
+        Err(error) => std::str::from_utf8(&head.bytes[..error.valid_up_to()]).unwrap_or_default(),
+    };
+    let short = excerpt(text, max_chars);
+    if whole || matches!(short, Cow::Owned(_)) {
+        return short.into_owned();
+    }
+    format!("{short}…")
+}
+
+/// The value itself if its JSON is short, otherwise an excerpt of it as a string.
+pub fn brief_value(value: &Value, max_chars: usize) -> Value {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+        Value::String(text) => Value::String(excerpt(text, max_chars).into_owned()),
+        Value::Array(_) | Value::Object(_) => {
+            let text = excerpt_value(value, max_chars);
+            if text.ends_with('…') {
+                Value::String(text)
+            } else {
+                value.clone()
+            }
+        }
+    }
+}
+
+/// A sink that takes the first `room` bytes and then refuses, which stops the serialiser.
+struct Head {
+    bytes: Vec<u8>,
+    room: usize,
+}
+
+impl io::Write for Head {
+    fn write(&mut self, chunk: &[u8]) -> io::Result<usize> {
+        let taken = chunk.len().min(self.room);
+        if taken == 0 && !chunk.is_empty() {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        self.bytes.extend_from_slice(&chunk[..taken]);
+        self.room -= taken;
+        Ok(taken)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[path = "excerpt_tests.rs"]
+mod tests;

@@ -1,0 +1,91 @@
+//! Sets of JSON types.
+
+use serde_json::{Map, Value};
+
+use crate::positions;
+use crate::validate::Node;
+
+/// A set of JSON types.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Kinds(u8);
+
+impl Kinds {
+    pub(crate) const NULL: Self = Self(1);
+    pub(crate) const BOOLEAN: Self = Self(1 << 1);
+    pub(crate) const INTEGER: Self = Self(1 << 2);
+    pub(crate) const NUMBER: Self = Self(1 << 3);
+    pub(crate) const STRING: Self = Self(1 << 4);
+    pub(crate) const ARRAY: Self = Self(1 << 5);
+    pub(crate) const OBJECT: Self = Self(1 << 6);
+    pub(crate) const ALL: Self = Self(0x7f);
+
+    pub(crate) fn named(name: &str) -> Self {
+        match name {
+            "null" => Self::NULL,
+            "boolean" => Self::BOOLEAN,
+            "integer" => Self::INTEGER,
+            "number" => Self::NUMBER,
+            "string" => Self::STRING,
+            "array" => Self::ARRAY,
+            "object" => Self::OBJECT,
+            _ => Self::default(),
+        }
+    }
+
+    /// The type of a value; a number without fraction counts as an integer.
+    pub(crate) fn of(value: &Value) -> Self {
+        match value {
+            Value::Null => Self::NULL,
+            Value::Bool(_) => Self::BOOLEAN,
+            Value::Number(number) if number.as_f64().is_some_and(|n| n.fract() != 0.0) => Self::NUMBER,
+            Value::Number(_) => Self::INTEGER,
+            Value::String(_) => Self::STRING,
+            Value::Array(_) => Self::ARRAY,
+            Value::Object(_) => Self::OBJECT,
+        }
+    }
+
+    pub(crate) fn and(self, other: Self) -> Self {
+        // Every integer is a number.
+        let widened = |kinds: Self| if kinds.has(Self::NUMBER) { Self(kinds.0 | Self::INTEGER.0) } else { kinds };
+        Self(widened(self).0 & widened(other).0)
+    }
+
+    pub(crate) fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    pub(crate) fn has(self, kind: Self) -> bool {
+        self.0 & kind.0 != 0
+    }
+
+    /// What the schema says about the type: by `type`, or by the values it lists.
+    fn stated(schema: &Map<String, Value>) -> Option<Self> {
+        if schema.contains_key("type") {
+            let names = positions::type_names(schema);
+            return Some(names.into_iter().map(Self::named).fold(Self::default(), Self::or));
+        }
+        let listed = match (schema.get("const"), schema.get("enum")) {
+            (Some(value), _) => std::slice::from_ref(value),
+            (None, Some(Value::Array(values))) => values.as_slice(),
+            _ => return None,
+        };
+        Some(listed.iter().map(Self::of).fold(Self::default(), Self::or))
+    }
+
+    /// The types that any of the schemas asks for; none if no schema says anything.
+    pub(crate) fn wanted(nodes: &[Node<'_>]) -> Self {
+        nodes
+            .iter()
+            .filter_map(|node| Self::stated(node.keywords()?))
+            .fold(Self::default(), Self::or)
+    }
+
+    /// The types that all of the schemas allow.
+    pub(crate) fn allowed(nodes: &[Node<'_>]) -> Self {
+        nodes
+            .iter()
+            .filter_map(|node| Self::stated(node.keywords()?))
+            .fold(Self::ALL, Self::and)
+    }
+}

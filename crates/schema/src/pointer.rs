@@ -1,0 +1,103 @@
+//! JSON pointers: building them, showing them, and following local references.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+use serde_json::Value;
+
+/// Appends `/key`, escaped.
+pub(crate) fn push_key(pointer: &mut String, key: &str) {
+    pointer.push('/');
+    if key.contains(['~', '/']) {
+        pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));
+    } else {
+        pointer.push_str(key);
+    }
+}
+
+/// Appends `/index`.
+pub(crate) fn push_index(pointer: &mut String, index: usize) {
+    let _ = write!(pointer, "/{index}");
+}
+
+/// The pointer with one more key.
+pub(crate) fn join(pointer: &str, key: &str) -> String {
+    let mut longer = String::with_capacity(pointer.len() + key.len() + 1);
+    longer.push_str(pointer);
+    push_key(&mut longer, key);
+    longer
+}
+
+/// The unescaped parts of a pointer.
+fn segments(pointer: &str) -> impl Iterator<Item = Cow<'_, str>> {
+    pointer.split('/').skip(1).map(|part| {
+        if part.contains('~') {
+            Cow::Owned(part.replace("~1", "/").replace("~0", "~"))
+        } else {
+            Cow::Borrowed(part)
+        }
+    })
+}
+
+/// A JSON pointer as people and models read it: `/a/0/b c` becomes `$.a[0]["b c"]`.
+pub fn dotted(pointer: &str) -> String {
+    let mut shown = String::from("$");
+    for part in segments(pointer) {
+        if !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()) {
+            let _ = write!(shown, "[{part}]");
+        } else if is_plain(&part) {
+            let _ = write!(shown, ".{part}");
+        } else {
+            let _ = write!(shown, "[{}]", Value::String(part.into_owned()));
+        }
+    }
+    shown
+}
+
+fn is_plain(key: &str) -> bool {
+    !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-')
+}
+
+/// The target of a reference into the same document (`#`, `#/a/b`), with its pointer.
+pub(crate) fn follow<'v>(root: &'v Value, reference: &str) -> Option<(&'v Value, String)> {
+    let pointer = percent_decode(reference.strip_prefix('#')?)?;
+    let target = root.pointer(&pointer)?;
+    Some((target, pointer))
+}
+
+fn percent_decode(text: &str) -> Option<String> {
+    if !text.contains('%') {
+        return Some(text.to_owned());
+    }
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&byte, tail)) = rest.split_first() {
+        rest = tail;
+        if byte != b'%' {
+            bytes.push(byte);
+            continue;
+        }
+        let (high, low) = (*rest.first()?, *rest.get(1)?);
+        let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|d| u8::try_from(d).ok());
+        bytes.push(digit(high)? * 16 + digit(low)?);
+        rest = rest.get(2..)?;
+    }
+    String::from_utf8(bytes).ok()
+}
+
+/// The pointer as the fragment of a URI.
+pub(crate) fn percent_encode(pointer: &str) -> String {
+    let mut encoded = String::with_capacity(pointer.len());
+    for byte in pointer.bytes() {
+        if byte.is_ascii_alphanumeric() || b"/-._~$".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            let _ = write!(encoded, "%{byte:02X}");
+        }
+    }
+    encoded
+}
+
+#[cfg(test)]
+#[path = "pointer_tests.rs"]
+mod tests;

@@ -1,0 +1,143 @@
+//! Where schemas sit inside a schema.
+//!
+//! Only the keywords listed here hold schemas. Everything else (`default`, `enum`, `const`,
+//! `examples`, extensions) is data, and a *property named* `pattern` or `$ref` is a name, not a
+//! keyword: walking through these functions is what keeps the two apart.
+
+use serde_json::{Map, Value};
+
+use crate::pointer;
+
+/// The names of the JSON types, as in `type`.
+pub(crate) const TYPES: [&str; 7] = [
+    "object", "array", "string", "integer", "number", "boolean", "null",
+];
+
+/// Keywords that describe without constraining.
+pub(crate) const ANNOTATIONS: [&str; 9] = [
+    "title", "description", "default", "examples", "example", "deprecated", "readOnly",
+    "writeOnly", "$comment",
+];
+
+/// How a keyword holds schemas.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Holds {
+    /// One schema.
+    One,
+    /// A list of schemas.
+    List,
+    /// An object whose values are schemas.
+    Map,
+}
+
+/// How `keyword` with this value holds schemas, if it does.
+pub(crate) fn holds(keyword: &str, value: &Value) -> Option<Holds> {
+    match keyword {
+        "items" if value.is_array() => Some(Holds::List),
+        "items" | "additionalItems" | "additionalProperties" | "contains" | "contentSchema"
+        | "else" | "if" | "not" | "propertyNames" | "then" | "unevaluatedItems"
+        | "unevaluatedProperties" => Some(Holds::One),
+        "allOf" | "anyOf" | "oneOf" | "prefixItems" => Some(Holds::List),
+        "$defs" | "definitions" | "dependencies" | "dependentSchemas" | "patternProperties"
+        | "properties" => Some(Holds::Map),
+        _ => None,
+    }
+}
+
+/// Calls `visit` with every schema directly inside this one, and its pointer from here.
+pub(crate) fn for_each_child<'v>(schema: &'v Value, mut visit: impl FnMut(&str, &'v Value)) {
+    let Value::Object(map) = schema else { return };
+    for (keyword, value) in map {
+        let base = pointer::join("", keyword);
+        match (holds(keyword, value), value) {
+            (Some(Holds::One), child) => visit(&base, child),
+            (Some(Holds::List), Value::Array(list)) => {
+                for (index, child) in list.iter().enumerate() {
+                    visit(&format!("{base}/{index}"), child);
+                }
+            }
+            (Some(Holds::Map), Value::Object(named)) => {
+                for (name, child) in named {
+                    if !is_name_list(keyword, child) {
+                        visit(&pointer::join(&base, name), child);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The schema with every schema directly inside it replaced by what `replace` makes of it.
+///
+/// `path` is the pointer of this schema; `replace` gets the child's pointer.
+pub(crate) fn map_children(
+    schema: Map<String, Value>,
+    path: &str,
+    mut replace: impl FnMut(Value, &str) -> Value,
+) -> Map<String, Value> {
+    schema
+        .into_iter()
+        .map(|(keyword, value)| {
+            let held = holds(&keyword, &value);
+            let base = pointer::join(path, &keyword);
+            let value = match (held, value) {
+                (Some(Holds::One), child) => replace(child, &base),
+                (Some(Holds::List), Value::Array(list)) => Value::Array(
+                    list.into_iter()
+                        .enumerate()
+                        .map(|(index, child)| replace(child, &format!("{base}/{index}")))
+                        .collect(),
+                ),
+                (Some(Holds::Map), Value::Object(named)) => Value::Object(
+                    named
+                        .into_iter()
+                        .map(|(name, child)| {
+                            if is_name_list(&keyword, &child) {
+                                return (name, child);
+                            }
+                            let child = replace(child, &pointer::join(&base, &name));
+                            (name, child)
+                        })
+                        .collect(),
+                ),
+                (_, other) => other,
+            };
+            (keyword, value)
+        })
+        .collect()
+}
+
+/// In `dependencies` a list of property names may stand where a schema may.
+fn is_name_list(keyword: &str, value: &Value) -> bool {
+    keyword == "dependencies" && value.is_array()
+}
+
+/// The types that a schema's `type` names, in order; none if it has no `type`.
+pub(crate) fn type_names(schema: &Map<String, Value>) -> Vec<&str> {
+    match schema.get("type") {
+        Some(Value::String(name)) => vec![name],
+        Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Whether the schema accepts nothing but `null`, by its `type`.
+pub(crate) fn is_null_schema(schema: &Value) -> bool {
+    let Value::Object(map) = schema else { return false };
+    type_names(map) == ["null"]
+        || map.get("const").is_some_and(Value::is_null)
+        || map.get("enum").and_then(Value::as_array).is_some_and(|values| {
+            !values.is_empty() && values.iter().all(Value::is_null)
+        })
+}
+
+/// The property names in `required`.
+pub(crate) fn required_names(schema: &Map<String, Value>) -> impl Iterator<Item = &str> {
+    schema
+        .get("required")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+}

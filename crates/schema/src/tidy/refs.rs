@@ -1,0 +1,124 @@
+//! Definitions that are used once, moved to their place of use.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+
+use super::beside_reference;
+use crate::pointer;
+use crate::positions::{self, ANNOTATIONS};
+
+/// Whether every reference is to the whole document or to one of its top-level definitions.
+pub(super) fn only_to_definitions(document: &Value) -> bool {
+    fn check(schema: &Value, at_root: bool) -> bool {
+        let direct = match schema.get("$ref") {
+            None => true,
+            Some(Value::String(reference)) => reference == "#" || names_definition(reference),
+            Some(_) => false,
+        };
+        let foreign = !at_root && (schema.get("$id").is_some_and(Value::is_string) || has_definitions(schema));
+        let mut fine = direct && !foreign;
+        positions::for_each_child(schema, |_, child| fine = fine && check(child, false));
+        fine
+    }
+    check(document, true)
+}
+
+fn has_definitions(schema: &Value) -> bool {
+    schema.get("$defs").is_some() || schema.get("definitions").is_some()
+}
+
+fn names_definition(reference: &str) -> bool {
+    ["#/$defs/", "#/definitions/"]
+        .iter()
+        .any(|base| reference.strip_prefix(base).is_some_and(|name| !name.contains('/')))
+}
+
+/// Moves definitions that are used exactly once to where they are used, and drops unused ones.
+pub(super) fn inline_single_uses(document: Value) -> Value {
+    let uses = count_uses(&document);
+    let single: HashMap<String, Value> = uses
+        .iter()
+        .filter(|(_, uses)| uses.count == 1 && uses.movable)
+        .filter_map(|(target, _)| Some((target.clone(), document.pointer(target)?.clone())))
+        .filter(|(_, definition)| definition.is_object())
+        .collect();
+    let Value::Object(map) = replace(document, &single) else {
+        return Value::Null;
+    };
+    Value::Object(without_definitions(map, |pointer| {
+        !uses.contains_key(pointer) || single.contains_key(pointer)
+    }))
+}
+
+fn without_definitions(mut map: Map<String, Value>, drop: impl Fn(&str) -> bool) -> Map<String, Value> {
+    for keyword in ["$defs", "definitions"] {
+        let base = pointer::join("", keyword);
+        if let Some(Value::Object(named)) = map.get_mut(keyword) {
+            named.retain(|name, _| !drop(&pointer::join(&base, name)));
+            if named.is_empty() {
+                map.shift_remove(keyword);
+            }
+        }
+    }
+    map
+}
+
+#[derive(Default)]
+struct Uses {
+    count: usize,
+    /// Nothing beside the reference stands in the way of replacing it.
+    movable: bool,
+}
+
+/// How often each definition is used by what can be reached from the top.
+fn count_uses(document: &Value) -> HashMap<String, Uses> {
+    let mut uses: HashMap<String, Uses> = HashMap::new();
+    let mut open: Vec<&Value> = vec![document];
+    let mut at_root = true;
+    while let Some(schema) = open.pop() {
+        if let Some(reference) = schema.get("$ref").and_then(Value::as_str)
+            && let Some((target, pointer)) = pointer::follow(document, reference)
+            && !pointer.is_empty()
+        {
+            let entry = uses.entry(pointer).or_default();
+            entry.count += 1;
+            entry.movable = schema
+                .as_object()
+                .is_some_and(|map| map.keys().all(|keyword| beside_reference(keyword)));
+            if entry.count == 1 {
+                open.push(target);
+            }
+        }
+        positions::for_each_child(schema, |path, child| {
+            let definition = path.starts_with("/$defs/") || path.starts_with("/definitions/");
+            if !(at_root && definition) {
+                open.push(child);
+            }
+        });
+        at_root = false;
+    }
+    uses
+}
+
+/// Puts the definitions in place of the references to them.
+fn replace(schema: Value, definitions: &HashMap<String, Value>) -> Value {
+    let Value::Object(mut map) = schema else {
+        return schema;
+    };
+    let target = map
+        .get("$ref")
+        .and_then(Value::as_str)
+        .and_then(|reference| definitions.get(reference.strip_prefix('#')?));
+    if let Some(Value::Object(definition)) = target {
+        map.shift_remove("$ref");
+        for (keyword, value) in definition {
+            let ours = ANNOTATIONS.contains(&keyword.as_str()) && map.contains_key(keyword);
+            if !ours {
+                map.insert(keyword.clone(), value.clone());
+            }
+        }
+        return replace(Value::Object(map), definitions);
+    }
+    Value::Object(positions::map_children(map, "", |child, _| replace(child, definitions)))
+}

@@ -1,0 +1,211 @@
+//! The compiled form: one validator for the whole, and one for any part on demand.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use jsonschema::{Draft, PatternOptions, Registry, ValidationError, ValidationOptions, Validator};
+use serde_json::{Map, Value, json};
+
+use super::{SchemaError, nullable};
+use crate::depth::Survey;
+use crate::pointer;
+
+/// The address under which parts of the document refer to it; nothing is ever fetched from it.
+const DOCUMENT: &str = "urn:hermes:schema";
+
+/// Steps after which a pattern with look-around or back-references gives up on a text.
+const BACKTRACK_LIMIT: usize = 100_000;
+
+/// How many schemas may apply to one position before the walk stops looking for more.
+const MAX_FACETS: usize = 256;
+
+pub(crate) struct Compiled {
+    document: Arc<Value>,
+    draft: Draft,
+    root: Validator,
+    registry: OnceLock<Option<Registry<'static>>>,
+    parts: Mutex<HashMap<usize, Option<Arc<Validator>>>>,
+}
+
+impl fmt::Debug for Compiled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Compiled")
+            .field("draft", &self.draft)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A schema somewhere inside the document.
+#[derive(Debug, Clone)]
+pub(crate) struct Node<'s> {
+    pub(crate) schema: &'s Value,
+    pub(crate) pointer: String,
+}
+
+impl<'s> Node<'s> {
+    /// The schema's keywords, if it is not a mere `true` or `false`.
+    pub(crate) fn keywords(&self) -> Option<&'s Map<String, Value>> {
+        self.schema.as_object()
+    }
+
+    /// The schema that a keyword holds.
+    pub(crate) fn child(&self, keyword: &str) -> Option<Self> {
+        Some(Self {
+            schema: self.schema.get(keyword)?,
+            pointer: pointer::join(&self.pointer, keyword),
+        })
+    }
+
+    /// The schemas that a keyword lists.
+    pub(crate) fn list(&self, keyword: &str) -> Vec<Self> {
+        let Some(Value::Array(members)) = self.schema.get(keyword) else {
+            return Vec::new();
+        };
+        let base = pointer::join(&self.pointer, keyword);
+        members
+            .iter()
+            .enumerate()
+            .map(|(index, schema)| Self {
+                schema,
+                pointer: format!("{base}/{index}"),
+            })
+            .collect()
+    }
+
+    /// Identity of the schema within its document.
+    pub(crate) fn address(&self) -> usize {
+        std::ptr::from_ref(self.schema) as usize
+    }
+}
+
+impl Compiled {
+    pub(super) fn new(raw: &Arc<Value>) -> Result<Self, SchemaError> {
+        if Survey::of(raw).too_deep {
+            return Err(SchemaError::TooDeep);
+        }
+        let document = nullable::fold(raw);
+        let draft = match Draft::Draft7.detect(&document) {
+            Draft::Unknown => Draft::Draft7,
+            known => known,
+        };
+        let root = options(draft).build(&document).map_err(|error| invalid(&error))?;
+        Ok(Self {
+            document,
+            draft,
+            root,
+            registry: OnceLock::new(),
+            parts: Mutex::new(HashMap::new()),
+        })
+    }
+
+    pub(crate) fn document(&self) -> &Value {
+        &self.document
+    }
+
+    pub(crate) fn root(&self) -> &Validator {
+        &self.root
+    }
+
+    pub(crate) fn root_node(&self) -> Node<'_> {
+        Node {
+            schema: &self.document,
+            pointer: String::new(),
+        }
+    }
+
+    /// Whether the value satisfies every one of the schemas.
+    pub(crate) fn accepts(&self, value: &Value, nodes: &[Node<'_>]) -> bool {
+        nodes.iter().all(|node| {
+            if node.pointer.is_empty() {
+                return self.root.is_valid(value);
+            }
+            // A part that does not compile by itself tells nothing; the whole has the last word.
+            self.part(node).is_none_or(|validator| validator.is_valid(value))
+        })
+    }
+
+    fn part(&self, node: &Node<'_>) -> Option<Arc<Validator>> {
+        let key = node.address();
+        let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = parts.get(&key) {
+            return known.clone();
+        }
+        let built = self.build_part(&node.pointer).map(Arc::new);
+        parts.insert(key, built.clone());
+        built
+    }
+
+    fn build_part(&self, pointer: &str) -> Option<Validator> {
+        let registry = self
+            .registry
+            .get_or_init(|| {
+                Registry::new()
+                    .draft(self.draft)
+                    .add(DOCUMENT, self.draft.create_resource((*self.document).clone()))
+                    .and_then(jsonschema::RegistryBuilder::prepare)
+                    .ok()
+            })
+            .as_ref()?;
+        let reference = format!("{DOCUMENT}#{}", pointer::percent_encode(pointer));
+        options(self.draft)
+            .with_registry(registry)
+            .build(&json!({"$ref": reference}))
+            .ok()
+    }
+
+    /// All schemas that apply together with these: references and `allOf` followed.
+    pub(crate) fn conjunction<'s>(&'s self, nodes: &[Node<'s>]) -> Vec<Node<'s>> {
+        self.spread(nodes, &["allOf"])
+    }
+
+    /// All schemas that apply or may apply: `anyOf` and `oneOf` followed as well.
+    pub(crate) fn alternatives<'s>(&'s self, nodes: &[Node<'s>]) -> Vec<Node<'s>> {
+        self.spread(nodes, &["allOf", "anyOf", "oneOf"])
+    }
+
+    fn spread<'s>(&'s self, nodes: &[Node<'s>], through: &[&str]) -> Vec<Node<'s>> {
+        let mut found: Vec<Node<'s>> = Vec::new();
+        let mut seen: Vec<usize> = Vec::new();
+        let mut open: Vec<Node<'s>> = nodes.iter().rev().cloned().collect();
+        while let Some(node) = open.pop() {
+            if seen.contains(&node.address()) || seen.len() >= MAX_FACETS {
+                continue;
+            }
+            seen.push(node.address());
+            if let Some(reference) = node.schema.get("$ref").and_then(Value::as_str) {
+                if let Some((schema, pointer)) = pointer::follow(&self.document, reference) {
+                    open.push(Node { schema, pointer });
+                }
+                if self.reference_hides_siblings() {
+                    continue;
+                }
+            }
+            for keyword in through.iter().rev() {
+                open.extend(node.list(keyword).into_iter().rev());
+            }
+            found.push(node);
+        }
+        found
+    }
+
+    /// Up to draft 7, whatever stands beside `$ref` counts for nothing.
+    fn reference_hides_siblings(&self) -> bool {
+        matches!(self.draft, Draft::Draft4 | Draft::Draft6 | Draft::Draft7)
+    }
+}
+
+fn options<'i>(draft: Draft) -> ValidationOptions<'i> {
+    jsonschema::options()
+        .with_draft(draft)
+        .offline()
+        .should_validate_formats(false)
+        .with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(BACKTRACK_LIMIT))
+}
+
+fn invalid(error: &ValidationError<'_>) -> SchemaError {
+    SchemaError::Invalid {
+        path: error.instance_path().as_str().to_owned(),
+        message: crate::excerpt::excerpt(&error.to_string(), 200).into_owned(),
+    }
+}

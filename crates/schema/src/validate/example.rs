@@ -1,0 +1,319 @@
+//! Examples: arguments that satisfy a schema and stay close to those that were given.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value};
+
+use super::{Compiled, Node, facets, sample};
+use crate::excerpt::excerpt;
+use crate::kinds::Kinds;
+use crate::{positions, similar};
+
+/// Schemas looked at for one example; a schema that takes more gets an incomplete one.
+const MAX_STEPS: usize = 2_000;
+
+/// Levels of containers in an example.
+const MAX_LEVELS: usize = 24;
+
+/// Items, properties and characters that a reader needs to see of a value.
+const SHOWN_ITEMS: usize = 5;
+const SHOWN_PROPERTIES: usize = 64;
+const SHOWN_CHARACTERS: usize = 200;
+
+/// Items generated for one array at most.
+const MAX_ITEMS: usize = 1_000;
+
+pub(super) fn make(compiled: &Compiled, args: &Value) -> Value {
+    let mut maker = Maker {
+        compiled,
+        steps: MAX_STEPS,
+        settled: Vec::new(),
+    };
+    maker.make(&[compiled.root_node()], Some(args), 0)
+}
+
+struct Maker<'s> {
+    compiled: &'s Compiled,
+    steps: usize,
+    /// Unions of which an alternative has been chosen, by address.
+    settled: Vec<usize>,
+}
+
+impl<'s> Maker<'s> {
+    /// A value for a position with these schemas, as near to the given one as possible.
+    fn make(&mut self, nodes: &[Node<'s>], given: Option<&Value>, level: usize) -> Value {
+        if let Some(given) = given
+            && self.compiled.accepts(given, nodes)
+        {
+            return self.keep(given, nodes);
+        }
+        if self.steps == 0 || level > MAX_LEVELS {
+            return Value::Null;
+        }
+        self.steps -= 1;
+        let facets = self.compiled.conjunction(nodes);
+        let mut fallback = None;
+        let mut accepted = |maker: &Self, candidate: Value| {
+            if maker.compiled.accepts(&candidate, nodes) {
+                return Some(candidate);
+            }
+            fallback.get_or_insert(candidate);
+            None
+        };
+        if let Some(container @ (Value::Array(_) | Value::Object(_))) = given {
+            let mended = self.of_kind(Kinds::of(container), &facets, given, level);
+            for candidate in mended {
+                if let Some(found) = accepted(self, candidate) {
+                    return found;
+                }
+            }
+        }
+        for candidate in stated(&facets, given) {
+            if self.compiled.accepts(candidate, nodes) {
+                return candidate.clone();
+            }
+        }
+        if let Some(found) = self.from_union(nodes, &facets, given, level) {
+            return found;
+        }
+        let kinds = Kinds::allowed(&facets);
+        for kind in likely_kinds(&facets).into_iter().filter(|kind| kinds.has(*kind)) {
+            for candidate in self.of_kind(kind, &facets, given, level) {
+                if let Some(found) = accepted(self, candidate) {
+                    return found;
+                }
+            }
+        }
+        fallback.unwrap_or_default()
+    }
+
+    /// A value that takes one of the alternatives of some union.
+    fn from_union(
+        &mut self,
+        nodes: &[Node<'s>],
+        facets: &[Node<'s>],
+        given: Option<&Value>,
+        level: usize,
+    ) -> Option<Value> {
+        for mut branches in facets::unions(facets) {
+            let union = branches.first()?.address();
+            if self.settled.contains(&union) {
+                continue;
+            }
+            // `null` is an alternative, but rarely an instructive one.
+            branches.sort_by_key(|branch| positions::is_null_schema(branch.schema));
+            self.settled.push(union);
+            let found = branches.into_iter().find_map(|branch| {
+                let narrowed: Vec<Node<'s>> = nodes.iter().cloned().chain([branch]).collect();
+                let candidate = self.make(&narrowed, given, level + 1);
+                self.compiled.accepts(&candidate, nodes).then_some(candidate)
+            });
+            self.settled.pop();
+            if found.is_some() {
+                return found;
+            }
+        }
+        None
+    }
+
+    /// Candidates of one type.
+    fn of_kind(
+        &mut self,
+        kind: Kinds,
+        facets: &[Node<'s>],
+        given: Option<&Value>,
+        level: usize,
+    ) -> Vec<Value> {
+        // Inside a container the same union may have to be decided anew.
+        let settled = std::mem::take(&mut self.settled);
+        let candidates = match kind {
+            Kinds::OBJECT => vec![self.object(facets, given.and_then(Value::as_object), level)],
+            Kinds::ARRAY => {
+                let given = given.and_then(Value::as_array).map(Vec::as_slice);
+                vec![self.array(facets, given, level)]
+            }
+            Kinds::STRING => sample::strings(facets).into_iter().map(Value::String).collect(),
+            Kinds::INTEGER => sample::numbers(facets, true),
+            Kinds::NUMBER => sample::numbers(facets, false),
+            Kinds::BOOLEAN => vec![Value::Bool(true), Value::Bool(false)],
+            _ => vec![Value::Null],
+        };
+        self.settled = settled;
+        candidates
+    }
+
+    fn object(&mut self, facets: &[Node<'s>], given: Option<&Map<String, Value>>, level: usize) -> Value {
+        let known = facets::known_properties(facets);
+        let closed = facets::is_closed(facets);
+        let mut map = Map::new();
+        for (key, value) in given.into_iter().flatten().take(SHOWN_PROPERTIES) {
+            let name = if known.contains(&key.as_str()) || !closed {
+                key.as_str()
+            } else {
+                let absent = known.iter().copied();
+                let absent = absent.filter(|name| given.is_none_or(|map| !map.contains_key(*name)));
+                let Some(near) = similar::nearest(key, absent, 0.6) else { continue };
+                near
+            };
+            let nodes = facets::property_nodes(facets, name);
+            map.insert(name.to_owned(), self.make(&nodes, Some(value), level + 1));
+        }
+        for facet in facets.iter().filter_map(Node::keywords) {
+            for name in positions::required_names(facet) {
+                self.add(&mut map, facets, name, level);
+            }
+        }
+        self.add_dependents(&mut map, facets, level);
+        let least = sample::limits(facets, "minProperties").max().unwrap_or(0);
+        let spare = (1..=least.min(MAX_ITEMS)).map(|number| format!("key{number}"));
+        for name in known.into_iter().map(str::to_owned).chain(spare) {
+            if map.len() >= least {
+                break;
+            }
+            self.add(&mut map, facets, &name, level);
+        }
+        Value::Object(map)
+    }
+
+    /// Adds what other properties bring along.
+    fn add_dependents(&mut self, map: &mut Map<String, Value>, facets: &[Node<'s>], level: usize) {
+        let rules = facets.iter().flat_map(|facet| {
+            ["dependentRequired", "dependencies"]
+                .into_iter()
+                .filter_map(|keyword| facet.schema.get(keyword)?.as_object())
+                .flatten()
+        });
+        for (trigger, names) in rules.collect::<Vec<_>>() {
+            if map.contains_key(trigger) {
+                for name in names.as_array().into_iter().flatten().filter_map(Value::as_str) {
+                    self.add(map, facets, name, level);
+                }
+            }
+        }
+    }
+
+    fn add(&mut self, map: &mut Map<String, Value>, facets: &[Node<'s>], name: &str, level: usize) {
+        if !map.contains_key(name) {
+            let nodes = facets::property_nodes(facets, name);
+            map.insert(name.to_owned(), self.make(&nodes, None, level + 1));
+        }
+    }
+
+    fn array(&mut self, facets: &[Node<'s>], given: Option<&[Value]>, level: usize) -> Value {
+        let least = sample::limits(facets, "minItems").max().unwrap_or(0);
+        let most = sample::limits(facets, "maxItems").min().unwrap_or(usize::MAX);
+        let contained: Vec<Node<'s>> = facets.iter().filter_map(|facet| facet.child("contains")).collect();
+        let unique = facets.iter().any(|facet| facet.schema.get("uniqueItems") == Some(&Value::Bool(true)));
+        let wanted = given.map_or(1, |items| items.len().min(SHOWN_ITEMS));
+        let count = wanted.max(least).min(most).min(MAX_ITEMS);
+        let mut items: Vec<Value> = Vec::with_capacity(count);
+        for index in 0..count {
+            let mut nodes = facets::item_nodes(facets, index);
+            if index == 0 {
+                nodes.extend(contained.iter().cloned());
+            }
+            let item = self.make(&nodes, given.and_then(|items| items.get(index)), level + 1);
+            if unique && items.contains(&item) {
+                items.extend(self.vary(&item, &nodes, &items));
+            } else {
+                items.push(item);
+            }
+        }
+        Value::Array(items)
+    }
+
+    /// A value much like this one that is not yet among the others.
+    fn vary(&self, value: &Value, nodes: &[Node<'s>], others: &[Value]) -> Option<Value> {
+        let fresh = |candidate: &Value| {
+            !others.contains(candidate) && self.compiled.accepts(candidate, nodes)
+        };
+        let listed = stated(&self.compiled.alternatives(nodes), None);
+        if let Some(found) = listed.into_iter().find(|candidate| fresh(candidate)) {
+            return Some(found.clone());
+        }
+        (2..=others.len() + 2).find_map(|number| {
+            let candidate = match value {
+                Value::String(text) => Value::String(format!("{text}{number}")),
+                Value::Number(base) => Value::from(base.as_i64()?.checked_add(i64::try_from(number).ok()?)?),
+                Value::Bool(flag) => Value::Bool(!flag),
+                _ => return None,
+            };
+            fresh(&candidate).then_some(candidate)
+        })
+    }
+
+    /// A valid value, shortened for reading if it stays valid.
+    fn keep(&self, value: &Value, nodes: &[Node<'s>]) -> Value {
+        match shorten(value) {
+            Cow::Owned(short) if self.compiled.accepts(&short, nodes) => short,
+            _ => value.clone(),
+        }
+    }
+}
+
+/// The values that the schemas themselves name, nearest to the given one first.
+fn stated<'s>(facets: &[Node<'s>], given: Option<&Value>) -> Vec<&'s Value> {
+    let mut found: Vec<&Value> = Vec::new();
+    for facet in facets {
+        let keyword = |name| facet.schema.get(name);
+        let listed = |name| keyword(name).and_then(Value::as_array).into_iter().flatten();
+        if let Some(text) = given.and_then(Value::as_str).filter(|text| text.len() < 256) {
+            let choices = listed("enum").filter_map(Value::as_str);
+            let near = similar::nearest(text, choices, 0.5);
+            found.extend(listed("enum").filter(|choice| near.is_some() && choice.as_str() == near));
+        }
+        found.extend(keyword("const"));
+        found.extend(keyword("default"));
+        found.extend(listed("examples"));
+        found.extend(keyword("example"));
+        found.extend(listed("enum"));
+    }
+    found
+}
+
+/// The types to try, the one that the keywords speak of first.
+fn likely_kinds(facets: &[Node<'_>]) -> Vec<Kinds> {
+    let mentions = |keywords: &[&str]| {
+        facets
+            .iter()
+            .filter_map(Node::keywords)
+            .any(|schema| keywords.iter().any(|keyword| schema.contains_key(*keyword)))
+    };
+    let mut order = vec![
+        (Kinds::STRING, mentions(&["pattern", "format", "minLength", "maxLength"])),
+        (Kinds::OBJECT, mentions(&["properties", "required", "additionalProperties", "minProperties"])),
+        (Kinds::ARRAY, mentions(&["items", "prefixItems", "contains", "minItems"])),
+        (Kinds::INTEGER, mentions(&["minimum", "maximum", "multipleOf"])),
+        (Kinds::NUMBER, false),
+        (Kinds::BOOLEAN, false),
+        (Kinds::NULL, false),
+    ];
+    order.sort_by_key(|(_, likely)| !likely);
+    order.into_iter().map(|(kind, _)| kind).collect()
+}
+
+fn shorten(value: &Value) -> Cow<'_, Value> {
+    match value {
+        Value::String(text) => match excerpt(text, SHOWN_CHARACTERS) {
+            Cow::Owned(short) => Cow::Owned(Value::String(short)),
+            Cow::Borrowed(_) => Cow::Borrowed(value),
+        },
+        Value::Array(items) => {
+            let shown: Vec<Cow<'_, Value>> = items.iter().take(SHOWN_ITEMS).map(shorten).collect();
+            if shown.len() == items.len() && shown.iter().all(|item| matches!(item, Cow::Borrowed(_))) {
+                return Cow::Borrowed(value);
+            }
+            Cow::Owned(shown.into_iter().map(Cow::into_owned).collect())
+        }
+        Value::Object(map) => {
+            let shown: Vec<(&String, Cow<'_, Value>)> =
+                map.iter().map(|(key, child)| (key, shorten(child))).collect();
+            if shown.iter().all(|(_, child)| matches!(child, Cow::Borrowed(_))) {
+                return Cow::Borrowed(value);
+            }
+            let owned = shown.into_iter().map(|(key, child)| (key.clone(), child.into_owned()));
+            Cow::Owned(Value::Object(owned.collect()))
+        }
+        _ => Cow::Borrowed(value),
+    }
+}

@@ -1,0 +1,261 @@
+//! From a validator's error to a [`Violation`].
+
+use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
+use jsonschema::{ValidationError, paths::Location};
+use serde_json::Value;
+
+use super::describe::{describe, describe_with_note, list_values};
+use super::{MAX_VIOLATIONS, Violation};
+use crate::excerpt::{self, excerpt, excerpt_value};
+use crate::{pointer, similar};
+
+/// How alike a name must be to be suggested in place of another.
+const SUGGEST_FROM: f64 = 0.6;
+
+/// The type of a value, in JSON Schema's words.
+pub(crate) fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(number) if number.is_f64() => "number",
+        Value::Number(_) => "integer",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// Adds what the error means, as one violation or several.
+pub(super) fn explain(
+    document: &Value,
+    error: &ValidationError<'_>,
+    violations: &mut Vec<Violation>,
+) {
+    if violations.len() >= MAX_VIOLATIONS {
+        return;
+    }
+    let scene = Scene { document, error };
+    match error.kind() {
+        Kind::Required { property } => violations.push(scene.missing(property)),
+        Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
+            let names = unexpected.iter().take(MAX_VIOLATIONS);
+            violations.extend(names.map(|name| scene.unknown(name)));
+        }
+        Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
+            match intended_branch(error.instance_path(), context) {
+                Some(branch) => {
+                    for inner in branch {
+                        explain(document, inner, violations);
+                    }
+                }
+                None => violations.push(scene.no_alternative()),
+            }
+        }
+        kind => {
+            let hint = match kind {
+                Kind::Enum { options } => scene.nearest_choice(options.as_array()),
+                _ => None,
+            };
+            violations.push(scene.violation(&scene.expected(kind), hint));
+        }
+    }
+}
+
+/// The branch of a union that the value was meant for: the only one whose complaints are all about
+/// something inside the value, or about anything but its type.
+fn intended_branch<'b, 'e>(
+    at: &Location,
+    branches: &'b [Vec<ValidationError<'e>>],
+) -> Option<&'b [ValidationError<'e>]> {
+    let fits = |branch: &&Vec<ValidationError<'e>>| {
+        !branch.is_empty()
+            && branch.iter().all(|error| {
+                let here = error.instance_path().as_str().len() == at.as_str().len();
+                !(here && matches!(error.kind(), Kind::Type { .. } | Kind::FalseSchema))
+            })
+    };
+    let mut fitting = branches.iter().filter(fits);
+    match (fitting.next(), fitting.next()) {
+        (Some(only), None) => Some(only),
+        _ => None,
+    }
+}
+
+/// An error and the schema it comes from.
+struct Scene<'e> {
+    document: &'e Value,
+    error: &'e ValidationError<'e>,
+}
+
+impl Scene<'_> {
+    fn path(&self) -> &str {
+        self.error.instance_path().as_str()
+    }
+
+    /// The schema whose keyword failed, if it can be found by its path.
+    fn schema(&self) -> Option<&Value> {
+        let keyword = self.error.schema_path().as_str();
+        self.document.pointer(&keyword[..keyword.rfind('/')?])
+    }
+
+    fn property_names(&self) -> impl Iterator<Item = &str> {
+        self.schema()
+            .and_then(|schema| schema.get("properties")?.as_object())
+            .into_iter()
+            .flat_map(|properties| properties.keys().map(String::as_str))
+    }
+
+    fn received(&self) -> String {
+        let value = self.error.instance();
+        format!("{} {}", kind_of(value), excerpt_value(value, excerpt::SHORT))
+    }
+
+    /// The usual form: `expected X, received Y`, and a hint.
+    fn violation(&self, expected: &str, hint: Option<String>) -> Violation {
+        let received = self.received();
+        let mut message = format!("expected {expected}, received {received}");
+        if let Some(hint) = hint {
+            message.push_str("; ");
+            message.push_str(&hint);
+        }
+        Violation {
+            path: self.path().to_owned(),
+            expected: expected.to_owned(),
+            received,
+            message,
+        }
+    }
+
+    fn missing(&self, property: &Value) -> Violation {
+        let name = property.as_str().unwrap_or_default();
+        let schema = self
+            .schema()
+            .and_then(|schema| schema.get("properties")?.get(name));
+        let expected = schema.map_or_else(
+            || "a value".to_owned(),
+            |schema| describe_with_note(self.document, schema),
+        );
+        let known: Vec<&str> = self.property_names().collect();
+        let strays = self.error.instance().as_object().into_iter().flat_map(|map| {
+            map.keys().map(String::as_str).filter(|key| !known.contains(key))
+        });
+        let hint = similar::nearest(name, strays, SUGGEST_FROM)
+            .map(|stray| format!("; `{stray}` was given, use `{name}` instead"));
+        Violation {
+            path: pointer::join(self.path(), name),
+            message: format!(
+                "required property `{name}` is missing ({expected}){}",
+                hint.unwrap_or_default()
+            ),
+            expected,
+            received: "nothing".to_owned(),
+        }
+    }
+
+    fn unknown(&self, name: &str) -> Violation {
+        let mut known: Vec<&str> = self.property_names().collect();
+        let hint = match similar::nearest(name, known.iter().copied(), SUGGEST_FROM) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None if known.is_empty() => "no properties are allowed here".to_owned(),
+            None => {
+                known.truncate(12);
+                format!("known properties: {}", known.join(", "))
+            }
+        };
+        let shown = excerpt(name, excerpt::SHORT);
+        let value = self.error.instance().get(name).cloned().unwrap_or_default();
+        Violation {
+            path: pointer::join(self.path(), name),
+            expected: "no such property".to_owned(),
+            received: format!("{} {}", kind_of(&value), excerpt_value(&value, excerpt::SHORT)),
+            message: format!("unknown property `{shown}`; {hint}"),
+        }
+    }
+
+    fn no_alternative(&self) -> Violation {
+        let expected = match self.schema() {
+            Some(schema) => describe(self.document, schema),
+            None => "one of the allowed forms".to_owned(),
+        };
+        self.violation(&expected, self.nearest_choice(Some(&self.choices())))
+    }
+
+    /// The values that a union of constants allows.
+    fn choices(&self) -> Vec<Value> {
+        let branches = self
+            .schema()
+            .and_then(|schema| schema.get("oneOf").or_else(|| schema.get("anyOf"))?.as_array());
+        branches
+            .into_iter()
+            .flatten()
+            .filter_map(|branch| branch.get("const").cloned())
+            .collect()
+    }
+
+    fn nearest_choice(&self, choices: Option<&Vec<Value>>) -> Option<String> {
+        let given = self.error.instance().as_str().filter(|text| text.len() < 256)?;
+        let near = similar::nearest(given, choices?.iter().filter_map(Value::as_str), SUGGEST_FROM)?;
+        Some(format!("did you mean {}?", Value::from(near)))
+    }
+
+    /// What a plain keyword wants.
+    fn expected(&self, kind: &Kind) -> String {
+        match kind {
+            Kind::Type { kind } => self.expected_type(kind),
+            Kind::Enum { options } => {
+                let options = options.as_array().map_or(&[][..], Vec::as_slice);
+                format!("one of {}", list_values(options))
+            }
+            Kind::Constant { expected_value } => {
+                format!("exactly {}", excerpt_value(expected_value, excerpt::SHORT))
+            }
+            Kind::Minimum { limit } => format!("a number of at least {limit}"),
+            Kind::Maximum { limit } => format!("a number of at most {limit}"),
+            Kind::ExclusiveMinimum { limit } => format!("a number greater than {limit}"),
+            Kind::ExclusiveMaximum { limit } => format!("a number less than {limit}"),
+            Kind::MultipleOf { multiple_of } => format!("a multiple of {multiple_of}"),
+            Kind::MinLength { limit } => format!("a string of at least {limit} characters"),
+            Kind::MaxLength { limit } => format!("a string of at most {limit} characters"),
+            Kind::Pattern { pattern } => {
+                format!("a string matching the pattern `{}`", excerpt(pattern, excerpt::SHORT))
+            }
+            Kind::Format { format } => format!("a string in the format `{format}`"),
+            Kind::MinItems { limit } => format!("an array of at least {limit} items"),
+            Kind::MaxItems { limit } => format!("an array of at most {limit} items"),
+            Kind::AdditionalItems { limit } => format!("an array of at most {limit} items"),
+            Kind::UniqueItems => "an array without repeated items".to_owned(),
+            Kind::Contains => "an array with a certain item".to_owned(),
+            Kind::MinProperties { limit } => format!("an object with at least {limit} properties"),
+            Kind::MaxProperties { limit } => format!("an object with at most {limit} properties"),
+            Kind::FalseSchema => "nothing here".to_owned(),
+            Kind::Not { schema } => {
+                format!("anything but {}", describe(self.document, schema))
+            }
+            Kind::OneOfMultipleValid { .. } => {
+                "a value of exactly one of the allowed forms, this fits several".to_owned()
+            }
+            Kind::PropertyNames { error } => {
+                format!("other property names ({})", excerpt(&error.to_string(), excerpt::SHORT))
+            }
+            // Masked, for the full text would repeat the whole value.
+            _ => {
+                let text = self.error.masked_with("it").to_string();
+                format!("a valid value ({})", excerpt(&text, 2 * excerpt::SHORT))
+            }
+        }
+    }
+
+    fn expected_type(&self, kind: &TypeKind) -> String {
+        let described = self.schema().map(|schema| describe(self.document, schema));
+        if let Some(text) = described.filter(|text| text != "any value") {
+            return text;
+        }
+        match kind {
+            TypeKind::Single(one) => one.to_string(),
+            TypeKind::Multiple(several) => {
+                let names: Vec<String> = several.iter().map(|one| one.to_string()).collect();
+                names.join(" or ")
+            }
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! The schemas that apply to a property or an item, given those of the container.
+
+use serde_json::Value;
+
+use super::Node;
+
+/// The schemas for the property `key`.
+///
+/// Where `patternProperties` might apply instead of `additionalProperties`, neither is assumed.
+pub(crate) fn property_nodes<'s>(facets: &[Node<'s>], key: &str) -> Vec<Node<'s>> {
+    facets
+        .iter()
+        .filter_map(|facet| {
+            let properties = facet.child("properties");
+            properties.and_then(|named| named.child(key)).or_else(|| {
+                let open = facet.child("additionalProperties")?;
+                let unclear = facet.schema.get("patternProperties").is_some();
+                (open.schema.is_object() && !unclear).then_some(open)
+            })
+        })
+        .collect()
+}
+
+/// The schemas for the item at `index`.
+pub(crate) fn item_nodes<'s>(facets: &[Node<'s>], index: usize) -> Vec<Node<'s>> {
+    facets
+        .iter()
+        .filter_map(|facet| {
+            let (tuple, rest) = tuple_of(facet);
+            match tuple.into_iter().nth(index) {
+                Some(own) => Some(own),
+                None => facet.child(rest),
+            }
+        })
+        .filter(|node| node.schema.is_object() || node.schema.is_boolean())
+        .collect()
+}
+
+/// How many leading items have schemas of their own.
+pub(crate) fn tuple_length(facets: &[Node<'_>]) -> usize {
+    facets
+        .iter()
+        .map(|facet| tuple_of(facet).0.len())
+        .max()
+        .unwrap_or(0)
+}
+
+/// The schemas of the leading items, and the keyword for the items after them.
+fn tuple_of<'s>(facet: &Node<'s>) -> (Vec<Node<'s>>, &'static str) {
+    if facet.schema.get("prefixItems").is_some_and(Value::is_array) {
+        (facet.list("prefixItems"), "items")
+    } else if facet.schema.get("items").is_some_and(Value::is_array) {
+        (facet.list("items"), "additionalItems")
+    } else {
+        (Vec::new(), "items")
+    }
+}
+
+/// Whether some schema refuses properties that it does not name.
+pub(crate) fn is_closed(facets: &[Node<'_>]) -> bool {
+    facets.iter().any(|facet| {
+        ["additionalProperties", "unevaluatedProperties"]
+            .iter()
+            .any(|keyword| facet.schema.get(keyword) == Some(&Value::Bool(false)))
+    })
+}
+
+/// The names of all declared properties, in order.
+pub(crate) fn known_properties<'s>(facets: &[Node<'s>]) -> Vec<&'s str> {
+    let mut names: Vec<&str> = Vec::new();
+    let mut seen = std::collections::HashSet::new();
+    for facet in facets {
+        let properties = facet.schema.get("properties").and_then(Value::as_object);
+        for name in properties.into_iter().flat_map(|properties| properties.keys()) {
+            if seen.insert(name.as_str()) {
+                names.push(name);
+            }
+        }
+    }
+    names
+}
+
+/// Whether some schema requires the property.
+pub(crate) fn is_required(facets: &[Node<'_>], key: &str) -> bool {
+    facets
+        .iter()
+        .filter_map(Node::keywords)
+        .any(|schema| crate::positions::required_names(schema).any(|name| name == key))
+}
+
+/// The alternatives of every `anyOf` and `oneOf` among the schemas, one list per keyword.
+pub(crate) fn unions<'s>(facets: &[Node<'s>]) -> Vec<Vec<Node<'s>>> {
+    facets
+        .iter()
+        .flat_map(|facet| [facet.list("anyOf"), facet.list("oneOf")])
+        .filter(|branches| !branches.is_empty())
+        .collect()
+}

@@ -1,0 +1,73 @@
+//! OpenAPI's `nullable: true` in terms of JSON Schema.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use crate::positions;
+
+/// The schema with every `nullable: true` expressed as a `null` alternative; shared when there is
+/// none. The schema must not be deeper than the depth limit.
+pub(super) fn fold(schema: &Arc<Value>) -> Arc<Value> {
+    match fold_value(schema) {
+        Cow::Borrowed(_) => Arc::clone(schema),
+        Cow::Owned(folded) => Arc::new(folded),
+    }
+}
+
+/// The same for a schema that is not shared.
+pub(crate) fn fold_nullable(schema: Value) -> Value {
+    match fold_value(&schema) {
+        Cow::Owned(folded) => folded,
+        Cow::Borrowed(_) => schema,
+    }
+}
+
+fn fold_value(schema: &Value) -> Cow<'_, Value> {
+    if !mentions_nullable(schema) {
+        return Cow::Borrowed(schema);
+    }
+    let Value::Object(map) = schema.clone() else {
+        return Cow::Borrowed(schema);
+    };
+    let map = positions::map_children(map, "", |child, _| fold_value(&child).into_owned());
+    Cow::Owned(Value::Object(if is_nullable(&map) { admit_null(map) } else { map }))
+}
+
+fn mentions_nullable(schema: &Value) -> bool {
+    let mut found = schema.as_object().is_some_and(is_nullable);
+    positions::for_each_child(schema, |_, child| found = found || mentions_nullable(child));
+    found
+}
+
+fn is_nullable(map: &Map<String, Value>) -> bool {
+    map.get("nullable") == Some(&Value::Bool(true))
+}
+
+fn admit_null(mut map: Map<String, Value>) -> Map<String, Value> {
+    map.shift_remove("nullable");
+    if map.contains_key("$ref") {
+        return Map::from_iter([("anyOf".to_owned(), json!([map, {"type": "null"}]))]);
+    }
+    match map.get_mut("type") {
+        Some(Value::Array(names)) if !names.iter().any(|name| name == "null") => {
+            names.push("null".into());
+        }
+        Some(name @ Value::String(_)) if name != "null" => *name = json!([name, "null"]),
+        _ => {}
+    }
+    if let Some(Value::Array(values)) = map.get_mut("enum")
+        && !values.contains(&Value::Null)
+    {
+        values.push(Value::Null);
+    }
+    for keyword in ["anyOf", "oneOf"] {
+        if let Some(Value::Array(branches)) = map.get_mut(keyword)
+            && !branches.iter().any(positions::is_null_schema)
+        {
+            branches.push(json!({"type": "null"}));
+        }
+    }
+    map
+}

@@ -1,0 +1,270 @@
+//! Plausible strings and numbers that fit the constraints of a schema.
+
+use std::iter::Peekable;
+use std::str::Chars;
+
+use serde_json::{Number, Value};
+
+use super::Node;
+
+/// Characters of a generated string; a schema that wants more gets no example of it.
+const MAX_LENGTH: usize = 4_096;
+
+/// Nesting of groups in a pattern that is still followed.
+const MAX_GROUPS: usize = 32;
+
+/// What plain patterns and formats most often accept.
+const WORDS: [&str; 10] = [
+    "example", "text", "a", "A", "1", "0", "abc-123", "a_b", "/path/to/file", "user@example.com",
+];
+
+/// Strings to try, the most plausible first.
+pub(super) fn strings(facets: &[Node<'_>]) -> Vec<String> {
+    let least = limits(facets, "minLength").max().unwrap_or(0);
+    let most = limits(facets, "maxLength").min().unwrap_or(usize::MAX);
+    let mut found = Vec::new();
+    for format in texts(facets, "format") {
+        found.extend(formatted(format).map(str::to_owned));
+    }
+    for pattern in texts(facets, "pattern") {
+        for extra in [0, 1, 3, least] {
+            found.extend(from_pattern(pattern, extra));
+        }
+    }
+    found.extend(WORDS.map(str::to_owned));
+    if least <= MAX_LENGTH {
+        found.extend(WORDS.map(|word| word.chars().cycle().take(word.len().max(least)).collect()));
+    }
+    for text in &mut found {
+        if let Some((cut, _)) = text.char_indices().nth(most) {
+            text.truncate(cut);
+        }
+    }
+    found
+}
+
+/// Numbers to try, the most plausible first.
+pub(super) fn numbers(facets: &[Node<'_>], integral: bool) -> Vec<Value> {
+    let mut found = vec![Value::from(1), Value::from(10)];
+    let steps: Vec<f64> = values(facets, "multipleOf").filter_map(Value::as_f64).collect();
+    let mut edges = vec![0.0];
+    for keyword in ["minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum"] {
+        for limit in values(facets, keyword) {
+            found.push(limit.clone());
+            found.extend(limit.as_i64().and_then(|n| n.checked_add(1)).map(Value::from));
+            found.extend(limit.as_i64().and_then(|n| n.checked_sub(1)).map(Value::from));
+            edges.extend(limit.as_f64());
+        }
+    }
+    for edge in edges.clone() {
+        for step in steps.iter().copied().chain([1.0, 0.5]).filter(|step| *step > 0.0) {
+            let below = (edge / step).floor() * step;
+            found.extend([below, below + step, below - step].into_iter().filter_map(number));
+        }
+        found.extend(edges.iter().filter_map(|other| number(f64::midpoint(edge, *other))));
+    }
+    if integral {
+        found.retain(|value| !value.is_f64());
+    }
+    found
+}
+
+fn number(value: f64) -> Option<Value> {
+    #[allow(clippy::cast_possible_truncation)]
+    if value.fract() == 0.0 && value.abs() < 9e15 {
+        return Some(Value::from(value as i64));
+    }
+    Number::from_f64(value).map(Value::Number)
+}
+
+fn values<'s>(facets: &[Node<'s>], keyword: &str) -> impl Iterator<Item = &'s Value> {
+    facets.iter().filter_map(move |facet| facet.schema.get(keyword))
+}
+
+fn texts<'s>(facets: &[Node<'s>], keyword: &str) -> impl Iterator<Item = &'s str> {
+    values(facets, keyword).filter_map(Value::as_str)
+}
+
+/// The sizes that a keyword gives.
+pub(super) fn limits(facets: &[Node<'_>], keyword: &str) -> impl Iterator<Item = usize> {
+    values(facets, keyword)
+        .filter_map(Value::as_u64)
+        .map(|limit| usize::try_from(limit).unwrap_or(usize::MAX))
+}
+
+fn formatted(format: &str) -> Option<&'static str> {
+    Some(match format {
+        "date" => "2025-01-31",
+        "date-time" => "2025-01-31T12:00:00Z",
+        "time" => "12:00:00Z",
+        "duration" => "PT1H",
+        "email" | "idn-email" => "user@example.com",
+        "hostname" | "idn-hostname" => "example.com",
+        "ipv4" => "192.0.2.1",
+        "ipv6" => "2001:db8::1",
+        "uri" | "iri" | "url" => "https://example.com/",
+        "uri-reference" | "iri-reference" => "/path",
+        "uuid" => "123e4567-e89b-12d3-a456-426614174000",
+        "json-pointer" => "/a",
+        "regex" => "^a",
+        _ => return None,
+    })
+}
+
+/// A string that the pattern describes, with `extra` more repetitions than it needs where it
+/// allows any number. Covers what schemas use in practice; look-around is given up on.
+fn from_pattern(pattern: &str, extra: usize) -> Option<String> {
+    let mut sampler = Sampler {
+        rest: pattern.chars().peekable(),
+        extra,
+        groups: 0,
+    };
+    let text = sampler.alternatives()?;
+    sampler.rest.next().is_none().then_some(text)
+}
+
+struct Sampler<'p> {
+    rest: Peekable<Chars<'p>>,
+    extra: usize,
+    groups: usize,
+}
+
+impl Sampler<'_> {
+    /// The first of the alternatives up to the end of the group; the others are only read.
+    fn alternatives(&mut self) -> Option<String> {
+        let first = self.sequence()?;
+        while self.rest.next_if_eq(&'|').is_some() {
+            self.sequence()?;
+        }
+        Some(first)
+    }
+
+    fn sequence(&mut self) -> Option<String> {
+        let mut text = String::new();
+        while let Some(&next) = self.rest.peek() {
+            if matches!(next, '|' | ')') {
+                break;
+            }
+            let piece = self.atom()?;
+            let count = self.count()?;
+            if text.len() + piece.len().saturating_mul(count) > MAX_LENGTH {
+                return None;
+            }
+            text.push_str(&piece.repeat(count));
+        }
+        Some(text)
+    }
+
+    fn atom(&mut self) -> Option<String> {
+        Some(match self.rest.next()? {
+            '^' | '$' => String::new(),
+            '.' => "a".to_owned(),
+            '[' => self.class()?.to_string(),
+            '(' => return self.group(),
+            '\\' => match self.rest.next()? {
+                'b' | 'B' => String::new(),
+                'd' => "1".to_owned(),
+                'w' | 'D' | 'S' => "a".to_owned(),
+                's' | 'W' => " ".to_owned(),
+                'n' => "\n".to_owned(),
+                't' => "\t".to_owned(),
+                'r' => "\r".to_owned(),
+                letter if letter.is_alphanumeric() => return None,
+                literal => literal.to_string(),
+            },
+            literal => literal.to_string(),
+        })
+    }
+
+    fn group(&mut self) -> Option<String> {
+        self.groups += 1;
+        if self.groups > MAX_GROUPS {
+            return None;
+        }
+        if self.rest.next_if_eq(&'?').is_some() {
+            match self.rest.next()? {
+                ':' => {}
+                '<' if !matches!(self.rest.peek(), Some('=' | '!')) => {
+                    self.rest.by_ref().find(|c| *c == '>')?;
+                }
+                _ => return None,
+            }
+        }
+        let text = self.alternatives()?;
+        self.groups -= 1;
+        self.rest.next_if_eq(&')').map(|_| text)
+    }
+
+    /// One character of a bracketed class.
+    fn class(&mut self) -> Option<char> {
+        let negated = self.rest.next_if_eq(&'^').is_some();
+        let mut ranges: Vec<(char, char)> = Vec::new();
+        loop {
+            let low = match self.rest.next()? {
+                ']' if !ranges.is_empty() => break,
+                '\\' => match self.rest.next()? {
+                    'd' => {
+                        ranges.push(('0', '9'));
+                        continue;
+                    }
+                    'w' => {
+                        ranges.extend([('a', 'z'), ('A', 'Z'), ('0', '9'), ('_', '_')]);
+                        continue;
+                    }
+                    's' => {
+                        ranges.extend([(' ', ' '), ('\t', '\r')]);
+                        continue;
+                    }
+                    'n' => '\n',
+                    't' => '\t',
+                    'r' => '\r',
+                    letter if letter.is_alphanumeric() => return None,
+                    literal => literal,
+                },
+                plain => plain,
+            };
+            let mut high = low;
+            if self.rest.peek() == Some(&'-') {
+                let mut ahead = self.rest.clone();
+                ahead.next();
+                if let Some(end) = ahead.next().filter(|end| !matches!(end, ']' | '\\')) {
+                    high = end;
+                    self.rest = ahead;
+                }
+            }
+            ranges.push((low, high));
+        }
+        if !negated {
+            return ranges.first().map(|(low, _)| *low);
+        }
+        let outside = |c: &char| !ranges.iter().any(|(low, high)| low <= c && c <= high);
+        ['a', '1', 'A', '_', '-', ' ', '.', 'ä'].into_iter().find(outside)
+    }
+
+    /// How often the atom before the cursor is repeated.
+    fn count(&mut self) -> Option<usize> {
+        let (least, most) = match self.rest.peek() {
+            Some('*') => (0, usize::MAX),
+            Some('+') => (1, usize::MAX),
+            Some('?') => (0, 1),
+            Some('{') => return self.counted(),
+            _ => return Some(1),
+        };
+        self.rest.next();
+        self.rest.next_if(|c| matches!(c, '?' | '+'));
+        Some((least + self.extra).min(most))
+    }
+
+    fn counted(&mut self) -> Option<usize> {
+        let inside: String = self.rest.by_ref().skip(1).take_while(|c| *c != '}').collect();
+        self.rest.next_if_eq(&'?');
+        let (least, most) = inside.split_once(',').unwrap_or((&inside, &inside));
+        let least: usize = least.parse().ok()?;
+        let most = if most.is_empty() { usize::MAX } else { most.parse().ok()? };
+        Some(least.saturating_add(self.extra).min(most))
+    }
+}
+
+#[cfg(test)]
+#[path = "sample_tests.rs"]
+mod tests;

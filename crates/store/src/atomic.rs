@@ -1,0 +1,154 @@
+//! Files that are replaced as a whole: a reader sees the old content or the
+//! new, and a full disk or a crash leaves the old.
+
+use std::ffi::OsString;
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use tempfile::{Builder, NamedTempFile};
+
+/// As many links as a kernel follows before it calls them a loop.
+const MAX_LINKS: usize = 40;
+
+/// Replaces the content of `path`, or creates it.
+///
+/// A symbolic link is followed, and its target is replaced. A file that
+/// exists keeps its mode and, where the system lets us, its owner; a new one
+/// gets `mode`, less the umask. What could not be opened for writing is not
+/// replaced either, and neither is a folder, a device or a pipe. Other hard
+/// links to the file keep the old content.
+pub fn write_atomic(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    let target = follow(path)?;
+    let mut builder = Builder::new();
+    // The target's own name may leave no room for more letters.
+    builder.prefix(".hermes-").suffix(".tmp");
+    replace(&builder, &target, bytes, mode)
+}
+
+/// [`write_atomic`] for a writer that is alone with `path`. The temporary
+/// file then has one fixed name, so that what a crash leaves behind is taken
+/// away by the next write.
+pub(crate) fn write_alone(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    let target = follow(path)?;
+    let temporary = temporary_name(&target);
+    remove_if_there(&target.with_file_name(&temporary))?;
+    let mut builder = Builder::new();
+    builder.prefix(&temporary).suffix("").rand_bytes(0);
+    replace(&builder, &target, bytes, mode)
+}
+
+/// The name that [`write_alone`] gives its temporary file.
+pub(crate) fn temporary_name(target: &Path) -> OsString {
+    let mut name = OsString::from(".");
+    name.push(target.file_name().unwrap_or_default());
+    name.push(".tmp");
+    name
+}
+
+/// Removes a file; whether it was there.
+pub(crate) fn remove_if_there(path: &Path) -> io::Result<bool> {
+    match fs::remove_file(path) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn replace(builder: &Builder<'_, '_>, target: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    let old = replaceable(target)?;
+    let folder = match target.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    // Until `persist` succeeds, dropping the temporary file removes it.
+    let mut temporary = create(builder, folder, mode)?;
+    temporary.write_all(bytes)?;
+    if let Some(old) = &old {
+        resemble(temporary.as_file(), old)?;
+    }
+    temporary.as_file().sync_all()?;
+    temporary.persist(target).map_err(|refused| refused.error)?;
+    Ok(())
+}
+
+/// The metadata of the file that will be replaced, if there is one and it may
+/// be written.
+fn replaceable(target: &Path) -> io::Result<Option<Metadata>> {
+    let old = match fs::metadata(target) {
+        Ok(old) => old,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    if old.is_dir() {
+        return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder"));
+    }
+    if !old.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
+    }
+    // A rename asks only the folder for permission; the file has a say too.
+    match OpenOptions::new().write(true).open(target) {
+        Ok(_) => Ok(Some(old)),
+        // A running program cannot be written to, but it can be replaced.
+        Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => Ok(Some(old)),
+        Err(error) => Err(error),
+    }
+}
+
+/// Where a path leads when its last part is a symbolic link, even a dangling
+/// one.
+fn follow(path: &Path) -> io::Result<PathBuf> {
+    if path.file_name().is_none() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "the path names no file"));
+    }
+    let mut target = path.to_owned();
+    for _ in 0..MAX_LINKS {
+        match fs::symlink_metadata(&target) {
+            Ok(found) if found.is_symlink() => {
+                let link = fs::read_link(&target)?;
+                target = match target.parent() {
+                    Some(parent) => parent.join(link),
+                    None => link,
+                };
+            }
+            Ok(_) => return Ok(target),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(target),
+            Err(error) => return Err(error),
+        }
+    }
+    Err(io::Error::new(io::ErrorKind::InvalidInput, "too many symbolic links"))
+}
+
+#[cfg(unix)]
+fn create(builder: &Builder<'_, '_>, folder: &Path, mode: u32) -> io::Result<NamedTempFile> {
+    use std::os::unix::fs::PermissionsExt;
+    let mut builder = builder.clone();
+    builder.permissions(fs::Permissions::from_mode(mode)).tempfile_in(folder)
+}
+
+#[cfg(not(unix))]
+fn create(builder: &Builder<'_, '_>, folder: &Path, _mode: u32) -> io::Result<NamedTempFile> {
+    builder.tempfile_in(folder)
+}
+
+/// Gives `new` the owner and the mode of `old`. The owner comes first, since
+/// a change of owner takes bits off the mode.
+#[cfg(unix)]
+fn resemble(new: &File, old: &Metadata) -> io::Result<()> {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
+    let made = new.metadata()?;
+    if (made.uid(), made.gid()) != (old.uid(), old.gid()) {
+        // Only root can give files away; for everybody else it stays theirs.
+        let _ = fchown(new, Some(old.uid()), Some(old.gid()));
+    }
+    new.set_permissions(fs::Permissions::from_mode(old.permissions().mode() & 0o7777))
+}
+
+#[cfg(not(unix))]
+fn resemble(new: &File, old: &Metadata) -> io::Result<()> {
+    new.set_permissions(old.permissions())
+}
+
+#[cfg(test)]
+#[path = "atomic_tests.rs"]
+mod tests;

@@ -1,0 +1,107 @@
+//! What a session file holds: its documents, each kept as the text it was
+//! written with until somebody asks for it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::StoreError;
+
+/// The format that is written, and the latest that is read.
+const VERSION: u32 = 1;
+
+/// A parser refuses what is nested deeper than 128, and what cannot be read
+/// back must not be written.
+const DEEPEST: usize = 100;
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Record {
+    version: u32,
+    /// The id that the file is for; its name may show only part of it.
+    #[serde(default)]
+    pub(crate) session: String,
+    documents: BTreeMap<String, Box<RawValue>>,
+}
+
+#[derive(Deserialize)]
+struct Heading {
+    version: u32,
+}
+
+impl Record {
+    /// No documents yet.
+    pub(crate) fn new(session: &str) -> Self {
+        Self { version: VERSION, session: session.to_owned(), documents: BTreeMap::new() }
+    }
+
+    /// The content of the file `path`.
+    pub(crate) fn parse(path: &Path, bytes: &[u8]) -> Result<Self, StoreError> {
+        let parsed = serde_json::from_slice::<Self>(bytes);
+        // A later format need not look like a record at all.
+        let version = match &parsed {
+            Ok(record) => record.version,
+            Err(_) => {
+                serde_json::from_slice::<Heading>(bytes).map_or(VERSION, |heading| heading.version)
+            }
+        };
+        if version > VERSION {
+            return Err(StoreError::Newer { path: path.to_owned(), version, known: VERSION });
+        }
+        parsed.map_err(|e| StoreError::damaged(path, e.to_string()))
+    }
+
+    /// The document of that key; null if there is none.
+    pub(crate) fn get(&self, path: &Path, key: &str) -> Result<Value, StoreError> {
+        let Some(text) = self.documents.get(key) else {
+            return Ok(Value::Null);
+        };
+        serde_json::from_str(text.get())
+            .map_err(|e| StoreError::damaged(path, format!("document '{key}': {e}")))
+    }
+
+    /// Puts a document in place; null takes it away. Whether that changed
+    /// anything.
+    pub(crate) fn set(&mut self, key: &str, value: &Value) -> Result<bool, StoreError> {
+        if value.is_null() {
+            return Ok(self.documents.remove(key).is_some());
+        }
+        if is_deeper_than(value, DEEPEST) {
+            let reason = format!("it is nested deeper than {DEEPEST} levels");
+            return Err(StoreError::Unfit { key: key.to_owned(), reason });
+        }
+        let text = serde_json::value::to_raw_value(value)
+            .map_err(|e| StoreError::Unfit { key: key.to_owned(), reason: e.to_string() })?;
+        if self.documents.get(key).is_some_and(|old| old.get() == text.get()) {
+            return Ok(false);
+        }
+        self.documents.insert(key.to_owned(), text);
+        Ok(true)
+    }
+
+    /// The text of the file.
+    pub(crate) fn to_bytes(&self, path: &Path) -> Result<Vec<u8>, StoreError> {
+        let mut bytes = serde_json::to_vec(self)
+            .map_err(|e| StoreError::io("write", path, std::io::Error::other(e)))?;
+        bytes.push(b'\n');
+        Ok(bytes)
+    }
+}
+
+/// Walks with a list instead of recursion, which a deep value would exhaust.
+fn is_deeper_than(value: &Value, limit: usize) -> bool {
+    let mut open = vec![(value, 1)];
+    while let Some((value, depth)) = open.pop() {
+        if depth > limit {
+            return true;
+        }
+        match value {
+            Value::Array(items) => open.extend(items.iter().map(|v| (v, depth + 1))),
+            Value::Object(fields) => open.extend(fields.values().map(|v| (v, depth + 1))),
+            _ => {}
+        }
+    }
+    false
+}

@@ -1,0 +1,173 @@
+//! Sessions that outlive a process: one file each, shared by as many
+//! processes as like to.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use hermes_core::{SessionError, SessionStore};
+use serde_json::Value;
+
+use crate::lock::Lock;
+use crate::names::{MARK, file_stem};
+use crate::record::Record;
+use crate::{StoreError, atomic};
+
+const FILE_MODE: u32 = 0o600;
+
+/// Session documents in a folder, one JSON file per session.
+///
+/// A change is made under a lock and written as a whole, so no process loses
+/// the update of another; reading needs no lock.
+#[derive(Debug, Clone)]
+pub struct FileSessions {
+    folder: PathBuf,
+}
+
+/// One session that has a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionEntry {
+    /// The session's id.
+    pub id: String,
+    /// Its file.
+    pub path: PathBuf,
+    /// When it last changed, if the system knows.
+    pub modified: Option<SystemTime>,
+    /// The size of the file.
+    pub bytes: u64,
+}
+
+impl FileSessions {
+    /// Sessions below `folder`, which is created with the first of them.
+    pub fn new(folder: impl Into<PathBuf>) -> Self {
+        Self { folder: folder.into() }
+    }
+
+    /// Where they are.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The sessions that have a file, by id.
+    pub fn list(&self) -> Result<Vec<SessionEntry>, StoreError> {
+        let entries = match fs::read_dir(&self.folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(StoreError::io("read", &self.folder, error)),
+        };
+        let mut found = Vec::new();
+        for entry in entries {
+            let entry = entry.map_err(|e| StoreError::io("read", &self.folder, e))?;
+            found.extend(describe(entry.path()));
+        }
+        found.sort_by(|a, b| a.id.cmp(&b.id));
+        Ok(found)
+    }
+
+    /// Forgets a session; whether there was one.
+    pub fn remove(&self, session: &str) -> Result<bool, StoreError> {
+        let path = self.file(session);
+        if !self.folder.exists() {
+            return Ok(false);
+        }
+        let lock = self.lock(session)?;
+        let removed =
+            atomic::remove_if_there(&path).map_err(|e| StoreError::io("remove", &path, e))?;
+        let temporary = path.with_file_name(atomic::temporary_name(&path));
+        atomic::remove_if_there(&temporary).map_err(|e| StoreError::io("remove", &temporary, e))?;
+        let guard = self.lock_file(session);
+        lock.release_and_remove(&guard).map_err(|e| StoreError::io("remove", &guard, e))?;
+        Ok(removed)
+    }
+
+    fn file(&self, session: &str) -> PathBuf {
+        self.folder.join(format!("{}.json", file_stem(session)))
+    }
+
+    fn lock_file(&self, session: &str) -> PathBuf {
+        self.folder.join(format!("{}.lock", file_stem(session)))
+    }
+
+    fn lock(&self, session: &str) -> Result<Lock, StoreError> {
+        let path = self.lock_file(session);
+        Lock::acquire(&path).map_err(|e| StoreError::io("lock", &path, e))
+    }
+
+    fn load(&self, session: &str) -> Result<Option<Record>, StoreError> {
+        let path = self.file(session);
+        match fs::read(&path) {
+            Ok(bytes) => Record::parse(&path, &bytes).map(Some),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(StoreError::io("read", &path, error)),
+        }
+    }
+
+    fn change(
+        &self,
+        session: &str,
+        key: &str,
+        change: &mut dyn FnMut(Value) -> Result<Value, SessionError>,
+    ) -> Result<(), StoreError> {
+        create_private(&self.folder).map_err(|e| StoreError::io("create", &self.folder, e))?;
+        let _lock = self.lock(session)?;
+        let path = self.file(session);
+        let mut record = self.load(session)?.unwrap_or_else(|| Record::new(session));
+        let new = change(record.get(&path, key)?).map_err(StoreError::Change)?;
+        if !record.set(key, &new)? {
+            return Ok(());
+        }
+        let bytes = record.to_bytes(&path)?;
+        atomic::write_alone(&path, &bytes, FILE_MODE).map_err(|e| StoreError::io("write", &path, e))
+    }
+}
+
+impl SessionStore for FileSessions {
+    fn read(&self, session: &str, key: &str) -> Result<Value, SessionError> {
+        match self.load(session)? {
+            Some(record) => Ok(record.get(&self.file(session), key)?),
+            None => Ok(Value::Null),
+        }
+    }
+
+    fn update(
+        &self,
+        session: &str,
+        key: &str,
+        change: &mut dyn FnMut(Value) -> Result<Value, SessionError>,
+    ) -> Result<(), SessionError> {
+        Ok(self.change(session, key, change)?)
+    }
+}
+
+/// The session of a file, if it is a session's.
+fn describe(path: PathBuf) -> Option<SessionEntry> {
+    let stem = path.file_name()?.to_str()?.strip_suffix(".json")?;
+    if stem.starts_with('.') {
+        return None;
+    }
+    let found = fs::metadata(&path).ok().filter(fs::Metadata::is_file)?;
+    let id = if stem.contains(MARK) { written_id(&path) } else { None };
+    let id = id.unwrap_or_else(|| stem.to_owned());
+    Some(SessionEntry { id, modified: found.modified().ok(), bytes: found.len(), path })
+}
+
+/// The id inside a file whose name does not show all of it.
+fn written_id(path: &Path) -> Option<String> {
+    Record::parse(path, &fs::read(path).ok()?).ok().map(|record| record.session)
+}
+
+#[cfg(unix)]
+fn create_private(folder: &Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+#[cfg(not(unix))]
+fn create_private(folder: &Path) -> io::Result<()> {
+    fs::create_dir_all(folder)
+}
+
+#[cfg(test)]
+#[path = "sessions_tests.rs"]
+mod tests;

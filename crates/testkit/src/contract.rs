@@ -1,0 +1,89 @@
+//! What every tool must keep, as functions that any tool can be put through.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use hermes_core::{DynTool, ToolCall};
+use hermes_engine::{Caller, Engine, is_callable};
+use serde_json::Value;
+
+/// Checks what the tool says of itself. Panics with what is wrong.
+pub fn keeps_the_rules(tool: &Arc<dyn DynTool>) {
+    let spec = tool.spec();
+    let name = &spec.name;
+    assert!(is_callable(name), "{name}: models refuse this name");
+    assert!(!spec.description.trim().is_empty(), "{name}: no description");
+    assert!(!spec.emoji.is_empty(), "{name}: no emoji");
+    assert!(!spec.examples.is_empty(), "{name}: no example");
+    for alias in &spec.aliases {
+        assert!(is_callable(&alias.name), "{name}: models refuse the alias {}", alias.name);
+    }
+    let schema = hermes_schema::Schema::new(hermes_schema::tidy(tool.parameters()));
+    if let Err(error) = schema.compile() {
+        panic!("{name}: broken schema: {error}");
+    }
+    assert_eq!(schema.raw().get("type"), Some(&Value::from("object")), "{name}: not an object");
+    let properties = schema.raw().get("properties").and_then(Value::as_object);
+    for (parameter, property) in properties.into_iter().flatten() {
+        let described = property.get("description").and_then(Value::as_str).is_some_and(|d| !d.is_empty());
+        assert!(described, "{name}: parameter {parameter} has no description");
+    }
+    for (from, to) in &spec.parameter_aliases {
+        let leads = schema.raw().pointer(&format!("/properties/{to}")).is_some();
+        assert!(leads, "{name}: parameter alias {from} leads to {to}, which does not exist");
+    }
+    for example in &spec.examples {
+        let arguments: Value = serde_json::from_str(&example.arguments)
+            .unwrap_or_else(|e| panic!("{name}: example '{}': {e}", example.title));
+        if let Err(violations) = schema.check(&arguments) {
+            panic!("{name}: example '{}': {violations:?}", example.title);
+        }
+    }
+}
+
+/// Runs the tool's examples through a whole engine, each in a folder of its
+/// own. Panics with what went wrong.
+pub async fn runs_its_examples(tool: &Arc<dyn DynTool>) {
+    let spec = tool.spec();
+    for example in &spec.examples {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        for (path, content) in &example.given {
+            put(&folder.path().join(&**path), content);
+        }
+        let mut engine = Engine::builder().spill_to(folder.path().join(".spill"));
+        if spec.toolset != hermes_engine::BRIDGE {
+            engine = engine.tools(vec![Arc::clone(tool)]);
+        }
+        let engine = engine.build().expect("one tool fits");
+        let call = ToolCall::from_text("example", spec.name.clone(), example.arguments.clone());
+        let result = engine.call(call, &Caller::new(folder.path())).await;
+        engine.shutdown().await;
+        let title = &example.title;
+        assert!(result.is_success(), "{}: example '{title}' failed: {}", spec.name, result.content);
+        if let Some(gives) = &example.gives {
+            let wanted: Value = serde_json::from_str(gives).expect("`gives` is JSON");
+            let got: Value = serde_json::from_str(&result.content).expect("a result is JSON");
+            assert!(contains(&got, &wanted), "{}: example '{title}' gave {got}, not {wanted}", spec.name);
+        }
+    }
+}
+
+fn put(path: &Path, content: &str) {
+    if let Some(parent) = path.parent() {
+        std::fs::create_dir_all(parent).expect("a folder for the example");
+    }
+    std::fs::write(path, content).expect("a file for the example");
+}
+
+/// Whether `got` has all that `wanted` has: objects by part, all else exactly.
+pub fn contains(got: &Value, wanted: &Value) -> bool {
+    match (got, wanted) {
+        (Value::Object(got), Value::Object(wanted)) => {
+            wanted.iter().all(|(key, want)| got.get(key).is_some_and(|g| contains(g, want)))
+        }
+        (Value::Array(got), Value::Array(wanted)) => {
+            got.len() == wanted.len() && got.iter().zip(wanted).all(|(g, w)| contains(g, w))
+        }
+        (got, wanted) => got == wanted,
+    }
+}

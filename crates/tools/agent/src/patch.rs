@@ -1,0 +1,258 @@
+//! The lenient reading of what a caller wants done to a list of tasks: an item
+//! that is badly written becomes a visible item, not a failed call.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use hermes_core::JsonSchema;
+use schemars::{Schema, SchemaGenerator, json_schema};
+use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+
+use crate::tasks::{Status, Task};
+
+/// The most characters in an item, the marker among them.
+pub(crate) const MAX_CONTENT: usize = 4_000;
+
+const CUT: &str = "… [truncated]";
+const NO_ID: &str = "?";
+const NO_CONTENT: &str = "(no description)";
+const NOT_AN_ITEM: &str = "(invalid item)";
+
+/// Look at the list, or change it.
+#[derive(Debug, Default)]
+pub(crate) enum Wish {
+    /// Nothing was given.
+    #[default]
+    Read,
+    /// These were, perhaps as text.
+    Write(Vec<Patch>),
+}
+
+/// Shows the shape to aim at without `type` or `enum`. The items are read
+/// leniently here, and what is no list must reach us as it is: made to fit a
+/// stricter schema, a stray word would become a list and replace the tasks.
+impl JsonSchema for Wish {
+    fn schema_name() -> Cow<'static, str> {
+        "Items".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "items": {
+                "properties": {
+                    "id": { "description": "Unique string" },
+                    "content": { "description": "What to do" },
+                    "status": { "description": "pending, in_progress, completed or cancelled" }
+                }
+            }
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for Wish {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(WishVisitor)
+    }
+}
+
+struct WishVisitor;
+
+impl<'de> Visitor<'de> for WishVisitor {
+    type Value = Wish;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("todos as a list of {id, content, status}")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Wish, E> {
+        Ok(Wish::Read)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Wish, E> {
+        serde_json::from_str(text).map(Wish::Write).map_err(|_| {
+            E::custom("todos is text that holds no list; expected a list of {id, content, status}")
+        })
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Wish, A::Error> {
+        let mut patches = Vec::new();
+        while let Some(patch) = seq.next_element()? {
+            patches.push(patch);
+        }
+        Ok(Wish::Write(patches))
+    }
+}
+
+/// What a caller says about one task: any part of it may be missing.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Patch {
+    /// What the task is known by.
+    pub(crate) id: Option<String>,
+    content: Option<String>,
+    status: Option<Status>,
+}
+
+impl Patch {
+    fn invalid() -> Self {
+        Self { content: Some(NOT_AN_ITEM.to_owned()), ..Self::default() }
+    }
+
+    /// The id by which the task is found.
+    pub(crate) fn key(&self) -> &str {
+        self.id.as_deref().unwrap_or(NO_ID)
+    }
+
+    /// The task that it describes, with what is missing filled in.
+    pub(crate) fn into_task(self) -> Task {
+        Task {
+            id: self.id.unwrap_or_else(|| NO_ID.to_owned()),
+            content: self.content.unwrap_or_else(|| NO_CONTENT.to_owned()),
+            status: self.status.unwrap_or_default(),
+        }
+    }
+
+    /// Changes what is given, and nothing else.
+    pub(crate) fn apply(self, task: &mut Task) {
+        if let Some(content) = self.content {
+            task.content = content;
+        }
+        if let Some(status) = self.status {
+            task.status = status;
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Patch {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(PatchVisitor)
+    }
+}
+
+struct PatchVisitor;
+
+impl<'de> Visitor<'de> for PatchVisitor {
+    type Value = Patch;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an item")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Patch, A::Error> {
+        let mut patch = Patch::default();
+        while let Some(key) = map.next_key::<String>()? {
+            match key.as_str() {
+                "id" => patch.id = map.next_value::<Word>()?.0,
+                "content" => patch.content = map.next_value::<Word>()?.0.map(shorten),
+                "status" => {
+                    patch.status =
+                        map.next_value::<Word>()?.0.and_then(|name| Status::from_name(&name));
+                }
+                _ => {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        Ok(patch)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Patch, A::Error> {
+        while seq.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Patch::invalid())
+    }
+
+    fn visit_str<E: Error>(self, _: &str) -> Result<Patch, E> {
+        Ok(Patch::invalid())
+    }
+
+    fn visit_bool<E: Error>(self, _: bool) -> Result<Patch, E> {
+        Ok(Patch::invalid())
+    }
+
+    fn visit_i64<E: Error>(self, _: i64) -> Result<Patch, E> {
+        Ok(Patch::invalid())
+    }
+
+    fn visit_u64<E: Error>(self, _: u64) -> Result<Patch, E> {
+        Ok(Patch::invalid())
+    }
+
+    fn visit_f64<E: Error>(self, _: f64) -> Result<Patch, E> {
+        Ok(Patch::invalid())
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Patch, E> {
+        Ok(Patch::invalid())
+    }
+}
+
+/// A field as text, if it says anything. What is nested is passed over rather
+/// than copied, however deep it is.
+struct Word(Option<String>);
+
+impl<'de> Deserialize<'de> for Word {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(WordVisitor)
+    }
+}
+
+struct WordVisitor;
+
+impl<'de> Visitor<'de> for WordVisitor {
+    type Value = Word;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("text")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Word, E> {
+        let text = text.trim();
+        Ok(Word((!text.is_empty()).then(|| text.to_owned())))
+    }
+
+    fn visit_bool<E: Error>(self, flag: bool) -> Result<Word, E> {
+        Ok(Word(Some(flag.to_string())))
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<Word, E> {
+        Ok(Word(Some(number.to_string())))
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Word, E> {
+        Ok(Word(Some(number.to_string())))
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<Word, E> {
+        Ok(Word(Some(number.to_string())))
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Word, E> {
+        Ok(Word(None))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Word, A::Error> {
+        while seq.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Word(None))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Word, A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Word(None))
+    }
+}
+
+fn shorten(content: String) -> String {
+    if content.char_indices().nth(MAX_CONTENT).is_none() {
+        return content;
+    }
+    let kept = MAX_CONTENT - CUT.chars().count();
+    content.chars().take(kept).chain(CUT.chars()).collect()
+}
+
+#[cfg(test)]
+#[path = "patch_tests.rs"]
+mod tests;

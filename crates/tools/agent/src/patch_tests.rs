@@ -1,0 +1,89 @@
+#![allow(clippy::unwrap_used)]
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+
+fn task(item: &Value) -> Task {
+    Patch::deserialize(item).unwrap().into_task()
+}
+
+#[test]
+fn what_is_missing_is_filled_in() {
+    let expected =
+        Task { id: "?".into(), content: "(no description)".into(), status: Status::Pending };
+    for item in [
+        json!({}),
+        json!({"id": null, "content": null, "status": null}),
+        json!({"id": " ", "content": "\n", "status": ""}),
+        json!({"id": ["x"], "content": {"text": "y"}, "status": [[1]], "note": {"a": [1]}}),
+    ] {
+        assert_eq!(task(&item), expected, "{item}");
+    }
+}
+
+#[test]
+fn what_is_no_object_is_shown_as_such() {
+    for item in [
+        json!(null),
+        json!("x"),
+        json!(true),
+        json!(-1),
+        json!(1),
+        json!(1.5),
+        json!([[{"id": 1}]]),
+    ] {
+        assert_eq!(task(&item).content, "(invalid item)", "{item}");
+        assert_eq!(Patch::deserialize(&item).unwrap().key(), "?");
+    }
+}
+
+#[test]
+fn scalars_are_read_as_text() {
+    for (id, expected) in
+        [(json!(1), "1"), (json!(-2), "-2"), (json!(1.5), "1.5"), (json!(true), "true")]
+    {
+        assert_eq!(task(&json!({"id": id})).id, expected);
+    }
+    assert_eq!(task(&json!({"content": 42})).content, "42");
+    assert_eq!(task(&json!({"content": "  padded "})).content, "padded");
+}
+
+#[test]
+fn a_long_item_is_cut_at_a_character() {
+    let exact = "é".repeat(MAX_CONTENT);
+    assert_eq!(task(&json!({"content": exact.clone()})).content, exact);
+    let cut = task(&json!({"content": format!("{exact}!")})).content;
+    assert_eq!(cut.chars().count(), MAX_CONTENT);
+    assert!(cut.starts_with('é') && cut.ends_with(CUT));
+}
+
+#[test]
+fn depth_is_no_danger() {
+    let deep = (0..20_000).fold(json!(1), |inner, _| Value::Array(vec![inner]));
+    let item = Value::Object([("content".to_owned(), deep)].into_iter().collect());
+    assert_eq!(task(&item).content, "(no description)");
+    // Dropping so deep a value would recurse.
+    std::mem::forget(item);
+    let text = format!("{}{}", "[".repeat(50_000), "]".repeat(50_000));
+    let Wish::Write(patches) = Wish::deserialize(&Value::from(text)).unwrap() else {
+        panic!("a list must be written");
+    };
+    assert_eq!(patches, [Patch::invalid()]);
+}
+
+proptest! {
+    #[test]
+    fn text_and_value_read_alike(ids in prop::collection::vec(prop::option::of("[a-z]{0,3}"), 0..6)) {
+        let list: Vec<Value> = ids.iter().map(|id| json!({"id": id, "content": "x"})).collect();
+        let text = Value::from(json!(list).to_string());
+        let (Wish::Write(a), Wish::Write(b)) = (
+            Wish::deserialize(&json!(list)).unwrap(),
+            Wish::deserialize(&text).unwrap(),
+        ) else {
+            return Err(TestCaseError::fail("a list must be written"));
+        };
+        prop_assert_eq!(a, b);
+    }
+}

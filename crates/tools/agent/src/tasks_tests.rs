@@ -1,0 +1,147 @@
+#![allow(clippy::unwrap_used)]
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+
+fn patches(items: Value) -> Vec<Patch> {
+    serde_json::from_value(items).unwrap()
+}
+
+fn written(items: Value) -> Vec<Task> {
+    let mut list = Vec::new();
+    replace(&mut list, patches(items));
+    list
+}
+
+fn shown(list: &[Task]) -> Value {
+    serde_json::to_value(list).unwrap()
+}
+
+#[test]
+fn a_list_of_bad_items_is_still_a_list() {
+    let list = written(json!([
+        {"id": 1, "content": "a", "status": "DONE"},
+        {"id": "1", "content": "b", "status": "in_progress"},
+        {"content": ""},
+        "x"
+    ]));
+    assert_eq!(
+        shown(&list),
+        json!([
+            {"id": "1", "content": "b", "status": "in_progress"},
+            {"id": "?", "content": "(no description)", "status": "pending"},
+            {"id": "?", "content": "(invalid item)", "status": "pending"}
+        ])
+    );
+}
+
+#[test]
+fn a_merge_changes_what_is_given_and_appends_what_is_new() {
+    let mut list = written(json!([
+        {"id": "1", "content": "b", "status": "in_progress"},
+        {"content": ""},
+        "x"
+    ]));
+    merge(
+        &mut list,
+        patches(json!([{"id": 1, "status": "completed"}, {"id": 9, "content": "new"}])),
+    );
+    assert_eq!(
+        shown(&list),
+        json!([
+            {"id": "1", "content": "b", "status": "completed"},
+            {"id": "?", "content": "(invalid item)", "status": "pending"},
+            {"id": "9", "content": "new", "status": "pending"}
+        ])
+    );
+}
+
+#[test]
+fn the_last_of_a_kind_stands_where_it_stood() {
+    let list = written(json!([
+        {"id": "a", "content": "first"},
+        {"id": "b", "content": "between"},
+        {"id": "a", "content": "last"}
+    ]));
+    let contents: Vec<&str> = list.iter().map(|task| task.content.as_str()).collect();
+    assert_eq!(contents, ["between", "last"]);
+}
+
+#[test]
+fn a_status_is_read_in_any_case_and_unknown_is_pending() {
+    let list = written(json!([
+        {"id": "a", "status": " Completed "},
+        {"id": "b", "status": "IN_PROGRESS"},
+        {"id": "c", "status": "halfway"},
+        {"id": "d", "status": 7},
+        {"id": "e", "status": "cancelled"}
+    ]));
+    let statuses: Vec<Status> = list.iter().map(|task| task.status).collect();
+    use Status::{Cancelled, Completed, InProgress, Pending};
+    assert_eq!(statuses, [Completed, InProgress, Pending, Pending, Cancelled]);
+}
+
+#[test]
+fn a_merge_leaves_what_it_does_not_understand() {
+    let mut list = written(json!([{"id": "a", "content": "keep", "status": "completed"}]));
+    merge(&mut list, patches(json!([{"id": "a", "content": "  ", "status": "halfway"}])));
+    assert_eq!(shown(&list), json!([{"id": "a", "content": "keep", "status": "completed"}]));
+}
+
+#[test]
+fn items_without_an_id_are_all_kept_when_written() {
+    let list = written(
+        json!([{"content": "a"}, {"id": null, "content": "b"}, {"id": " ", "content": "c"}]),
+    );
+    assert_eq!(list.len(), 3);
+    assert!(list.iter().all(|task| task.id == "?"));
+}
+
+#[test]
+fn a_list_holds_no_more_than_its_limit() {
+    let items: Vec<Value> = (0..300).map(|n| json!({"id": n, "content": "x"})).collect();
+    let mut list = Vec::new();
+    assert_eq!(replace(&mut list, patches(json!(items))), 44);
+    assert_eq!(list.len(), MAX_TASKS);
+    assert_eq!(list.last().unwrap().id, "255");
+    assert_eq!(
+        merge(&mut list, patches(json!([{"id": 0, "status": "completed"}, {"id": "new"}]))),
+        1
+    );
+    assert_eq!(list.first().unwrap().status, Status::Completed);
+    assert_eq!(list.len(), MAX_TASKS);
+}
+
+fn any_item() -> impl Strategy<Value = Value> {
+    let id = prop_oneof![
+        Just(json!(null)),
+        "[ab?]{0,1}".prop_map(Value::from),
+        (0..4).prop_map(Value::from)
+    ];
+    let content = prop_oneof![Just(json!(null)), ".{0,5}".prop_map(Value::from)];
+    let status = prop_oneof![Just("pending"), Just("completed"), Just("?")];
+    prop_oneof![
+        8 => (id, content, status)
+            .prop_map(|(id, content, status)| json!({"id": id, "content": content, "status": status})),
+        1 => Just(json!("loose")),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn a_merge_gives_every_id_once_and_repeating_it_changes_nothing(
+        first in prop::collection::vec(any_item(), 0..12),
+        second in prop::collection::vec(any_item(), 0..12),
+    ) {
+        let mut list = written(json!(first));
+        merge(&mut list, patches(json!(second.clone())));
+        let ids: HashSet<&str> = list.iter().map(|task| task.id.as_str()).collect();
+        prop_assert_eq!(ids.len(), list.len());
+        prop_assert!(list.iter().all(|task| !task.content.is_empty() && !task.id.is_empty()));
+        let once = list.clone();
+        merge(&mut list, patches(json!(second)));
+        prop_assert_eq!(list, once);
+    }
+}

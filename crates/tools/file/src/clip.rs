@@ -1,0 +1,165 @@
+//! A line as text, of which only a window of characters is kept.
+
+use std::io::{self, Read};
+
+use encoding_rs::Encoding;
+
+use crate::lines::LineReader;
+
+/// Which characters of a line to keep.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Clip {
+    /// How many to pass over first.
+    pub(crate) skip: u64,
+    /// How many to keep at most.
+    pub(crate) take: u64,
+}
+
+/// What ends a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// Nothing: the file does.
+    None,
+    Lf,
+    CrLf,
+}
+
+/// A line, as much of it as was asked for.
+#[derive(Debug)]
+pub(crate) struct Line {
+    /// The characters inside the window.
+    pub(crate) text: String,
+    /// How many characters the whole line has, its ending not counted.
+    pub(crate) chars: u64,
+    pub(crate) ending: Ending,
+    /// Whether bytes without a meaning became U+FFFD.
+    pub(crate) damaged: bool,
+}
+
+impl Clip {
+    /// Reads the next line.
+    pub(crate) fn read<R: Read>(
+        self,
+        reader: &mut LineReader<'_, R>,
+        encoding: &'static Encoding,
+    ) -> io::Result<Option<Line>> {
+        // Encodings with shift states are back in the first one at a line's
+        // end, so each line can be decoded by itself.
+        let mut decoder = encoding.new_decoder_without_bom_handling();
+        let mut line = Kept {
+            clip: self,
+            text: String::new(),
+            seen: 0,
+            last: None,
+        };
+        let mut scratch = String::new();
+        let mut damaged = false;
+        let mut decode = |piece: &[u8], last: bool| {
+            scratch.clear();
+            scratch.reserve(
+                decoder
+                    .max_utf8_buffer_length(piece.len())
+                    .unwrap_or(piece.len()),
+            );
+            let (_, _, replaced) = decoder.decode_to_string(piece, &mut scratch, last);
+            damaged |= replaced;
+            line.add(&scratch);
+        };
+        let Some(terminated) = reader.next_line(|piece| decode(piece, false))? else {
+            return Ok(None);
+        };
+        decode(b"", true);
+        let ending = line.finish(terminated);
+        Ok(Some(Line {
+            text: line.text,
+            chars: line.seen,
+            ending,
+            damaged,
+        }))
+    }
+
+    /// The first character behind the window, counted from 0.
+    fn end(self) -> u64 {
+        self.skip.saturating_add(self.take)
+    }
+}
+
+struct Kept {
+    clip: Clip,
+    text: String,
+    seen: u64,
+    last: Option<char>,
+}
+
+impl Kept {
+    fn add(&mut self, piece: &str) {
+        let count = piece.chars().count() as u64;
+        let from = self.clip.skip.saturating_sub(self.seen).min(count);
+        let to = self.clip.end().saturating_sub(self.seen).min(count);
+        if from == 0 && to == count {
+            self.text.push_str(piece);
+        } else if from < to {
+            self.text
+                .extend(piece.chars().skip(from as usize).take((to - from) as usize));
+        }
+        self.seen += count;
+        self.last = piece.chars().next_back().or(self.last);
+    }
+
+    /// A carriage return before the line feed belongs to the ending.
+    fn finish(&mut self, terminated: bool) -> Ending {
+        match (terminated, self.last) {
+            (false, _) => Ending::None,
+            (true, Some('\r')) => {
+                self.seen -= 1;
+                if (self.clip.skip..self.clip.end()).contains(&self.seen) {
+                    self.text.pop();
+                }
+                Ending::CrLf
+            }
+            (true, _) => Ending::Lf,
+        }
+    }
+}
+
+/// Which line endings were met.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Endings {
+    lf: bool,
+    crlf: bool,
+}
+
+impl Endings {
+    /// Those of a text.
+    pub(crate) fn of(text: &str) -> Self {
+        let mut met = Self::default();
+        let bytes = text.as_bytes();
+        for at in memchr::memchr_iter(b'\n', bytes) {
+            let before = at.checked_sub(1).and_then(|at| bytes.get(at));
+            met.add(if before == Some(&b'\r') {
+                Ending::CrLf
+            } else {
+                Ending::Lf
+            });
+        }
+        met
+    }
+
+    pub(crate) fn add(&mut self, ending: Ending) {
+        self.lf |= ending == Ending::Lf;
+        self.crlf |= ending == Ending::CrLf;
+    }
+
+    /// Their name; none for plain line feeds, which need no mention.
+    pub(crate) fn name(self) -> Option<&'static str> {
+        match (self.crlf, self.lf) {
+            (true, true) => Some("mixed"),
+            (true, false) => Some("crlf"),
+            (false, _) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "clip_tests.rs"]
+mod tests;

@@ -1,0 +1,216 @@
+//! Bytes and text: which encoding a file is in, and the way there and back.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
+use encoding_rs::{Encoder, EncoderResult, Encoding, UTF_8, UTF_16BE, UTF_16LE};
+
+/// How a file spells its text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TextFormat {
+    encoding: &'static Encoding,
+    bom: bool,
+}
+
+/// Text and whether some bytes had no meaning and became U+FFFD.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decoded<'a> {
+    /// The text, without a byte order mark.
+    pub text: Cow<'a, str>,
+    /// Whether anything was replaced.
+    pub damaged: bool,
+}
+
+/// A character that the encoding has no bytes for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unencodable {
+    /// The character.
+    pub character: char,
+    /// Where it begins, in bytes of the text.
+    pub offset: usize,
+    /// The encoding that lacks it.
+    pub encoding: &'static str,
+}
+
+impl fmt::Display for Unencodable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            character,
+            offset,
+            encoding,
+        } = self;
+        write!(
+            f,
+            "{character:?} at byte {offset} cannot be written in {encoding}"
+        )
+    }
+}
+
+impl std::error::Error for Unencodable {}
+
+impl TextFormat {
+    /// UTF-8 without a byte order mark.
+    pub const PLAIN: TextFormat = TextFormat {
+        encoding: UTF_8,
+        bom: false,
+    };
+
+    /// That encoding, with or without a byte order mark.
+    pub fn new(encoding: &'static Encoding, bom: bool) -> Self {
+        Self { encoding, bom }
+    }
+
+    /// The encoding.
+    pub fn encoding(self) -> &'static Encoding {
+        self.encoding
+    }
+
+    /// The byte order mark: empty when there is none.
+    pub fn bom(self) -> &'static [u8] {
+        match self.encoding {
+            _ if !self.bom => b"",
+            e if e == UTF_8 => b"\xEF\xBB\xBF",
+            e if e == UTF_16LE => b"\xFF\xFE",
+            e if e == UTF_16BE => b"\xFE\xFF",
+            _ => b"",
+        }
+    }
+
+    /// The name for people and models; none for plain UTF-8, which needs no
+    /// mention.
+    pub fn label(self) -> Option<String> {
+        match (self == Self::PLAIN, self.encoding == UTF_8) {
+            (true, _) => None,
+            (false, true) => Some("utf-8-bom".to_owned()),
+            (false, false) => Some(self.encoding.name().to_ascii_lowercase()),
+        }
+    }
+
+    /// The text of a whole file; its byte order mark is left out.
+    pub fn decode(self, bytes: &[u8]) -> Decoded<'_> {
+        let body = bytes.strip_prefix(self.bom()).unwrap_or(bytes);
+        let (text, damaged) = self.encoding.decode_without_bom_handling(body);
+        Decoded { text, damaged }
+    }
+
+    /// The bytes of a piece of text, without a byte order mark.
+    pub fn encode(self, text: &str) -> Result<Vec<u8>, Unencodable> {
+        match self.encoding {
+            e if e == UTF_8 => Ok(text.as_bytes().to_vec()),
+            e if e == UTF_16LE => Ok(text.encode_utf16().flat_map(u16::to_le_bytes).collect()),
+            e if e == UTF_16BE => Ok(text.encode_utf16().flat_map(u16::to_be_bytes).collect()),
+            e => encode_legacy(e.new_encoder(), text, e.name()),
+        }
+    }
+}
+
+fn encode_legacy(
+    mut encoder: Encoder,
+    text: &str,
+    encoding: &'static str,
+) -> Result<Vec<u8>, Unencodable> {
+    let mut bytes = Vec::new();
+    let mut done = 0;
+    loop {
+        let rest = text.get(done..).unwrap_or_default();
+        let room = encoder.max_buffer_length_from_utf8_without_replacement(rest.len());
+        bytes.reserve(room.unwrap_or(rest.len()).max(16));
+        let (result, read) =
+            encoder.encode_from_utf8_to_vec_without_replacement(rest, &mut bytes, true);
+        done += read;
+        match result {
+            EncoderResult::InputEmpty => return Ok(bytes),
+            EncoderResult::OutputFull => {}
+            EncoderResult::Unmappable(character) => {
+                let offset = done.saturating_sub(character.len_utf8());
+                return Err(Unencodable {
+                    character,
+                    offset,
+                    encoding,
+                });
+            }
+        }
+    }
+}
+
+/// The format of the text that begins with `sample`; `complete` says that the
+/// sample is all there is. Binary data gets an answer too, a wrong one.
+pub fn detect(sample: &[u8], complete: bool) -> TextFormat {
+    if let Some((encoding, _)) = Encoding::for_bom(sample) {
+        return TextFormat::new(encoding, true);
+    }
+    if let Some(encoding) = wide_without_bom(sample) {
+        return TextFormat::new(encoding, false);
+    }
+    let escapes = memchr::memmem::find(sample, b"\x1B$").is_some();
+    if is_utf8(sample, complete) && !escapes || is_damaged_utf8(sample) {
+        return TextFormat::PLAIN;
+    }
+    let mut detector = EncodingDetector::new(Iso2022JpDetection::Allow);
+    detector.feed(sample, complete);
+    let allow_utf8 = if escapes {
+        Utf8Detection::Allow
+    } else {
+        Utf8Detection::Deny
+    };
+    let guess = detector.guess(None, allow_utf8);
+    // An ASCII file with terminal colours in it is still UTF-8.
+    if sample.is_ascii() && guess != encoding_rs::ISO_2022_JP {
+        return TextFormat::PLAIN;
+    }
+    TextFormat::new(guess, false)
+}
+
+/// UTF-8, where a sample that is cut off may end inside a character.
+fn is_utf8(sample: &[u8], complete: bool) -> bool {
+    match std::str::from_utf8(sample) {
+        Ok(_) => true,
+        Err(error) => !complete && error.error_len().is_none(),
+    }
+}
+
+/// Whether a few bad bytes sit in what is otherwise plainly UTF-8. In a legacy
+/// encoding the bytes form a UTF-8 sequence only by accident, so a clear
+/// majority of well-formed ones decides.
+fn is_damaged_utf8(sample: &[u8]) -> bool {
+    let (mut good, mut bad) = (0_usize, 0_usize);
+    for chunk in sample.utf8_chunks() {
+        good += chunk.valid().chars().filter(|c| !c.is_ascii()).count();
+        bad += usize::from(!chunk.invalid().is_empty());
+    }
+    good > bad.saturating_mul(4)
+}
+
+/// UTF-16 without a mark, if the zero bytes of mostly Latin text give it away
+/// and what it decodes to holds no control characters.
+fn wide_without_bom(sample: &[u8]) -> Option<&'static Encoding> {
+    let units = sample.len() / 2;
+    if units < 2 {
+        return None;
+    }
+    let (mut low_zeros, mut high_zeros) = (0, 0);
+    for pair in sample.chunks_exact(2) {
+        low_zeros += usize::from(pair.first() == Some(&0));
+        high_zeros += usize::from(pair.last() == Some(&0));
+    }
+    let (encoding, many, few) = if high_zeros > low_zeros {
+        (UTF_16LE, high_zeros, low_zeros)
+    } else {
+        (UTF_16BE, low_zeros, high_zeros)
+    };
+    if many * 4 < units || few * 50 > units {
+        return None;
+    }
+    let body = sample.get(..units * 2)?;
+    let text = encoding.decode_without_bom_handling(body).0;
+    // A sample may be cut between the halves of a pair: one bad end is no sign.
+    let text = text.strip_suffix('\u{FFFD}').unwrap_or(&text);
+    let odd =
+        |c: char| c == '\u{FFFD}' || c.is_control() && !matches!(c, '\t' | '\n' | '\r' | '\x0C');
+    (!text.contains(odd)).then_some(encoding)
+}
+
+#[cfg(test)]
+#[path = "codec_tests.rs"]
+mod tests;

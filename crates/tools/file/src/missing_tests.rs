@@ -1,0 +1,73 @@
+use std::fs;
+
+use serde_json::json;
+
+use super::*;
+
+fn explained(wanted: Wanted, root: &Path, path: &str) -> Value {
+    let at = Workplace::new(root, None);
+    explain(wanted, &at.resolve(path), &at).to_value()
+}
+
+#[test]
+fn similar_files_are_relative_to_the_working_folder() {
+    let root = tempfile::tempdir().expect("folder");
+    fs::create_dir(root.path().join("src")).expect("folder");
+    fs::write(root.path().join("src/main.rs"), "").expect("file");
+    let error = explained(Wanted::File, root.path(), "src/mian.rs");
+    assert_eq!(error["kind"], "not_found");
+    assert_eq!(error["similar_files"], json!(["src/main.rs"]));
+    assert!(error.get("existing_folder").is_none());
+}
+
+#[test]
+fn a_missing_folder_is_named_and_looked_through() {
+    let root = tempfile::tempdir().expect("folder");
+    fs::create_dir_all(root.path().join("source/deep")).expect("folder");
+    fs::write(root.path().join("source/deep/a.rs"), "").expect("file");
+    fs::write(root.path().join("sourc"), "").expect("file");
+    let error = explained(Wanted::File, root.path(), "sorce/deep/a.rs");
+    assert_eq!(error["similar_files"], json!(["source/deep/a.rs"]));
+    assert_eq!(
+        error["existing_folder"],
+        json!(root.path().to_string_lossy())
+    );
+    assert!(
+        error["error"]
+            .as_str()
+            .expect("text")
+            .ends_with("has no 'sorce')"),
+        "{error}"
+    );
+    let error = explained(Wanted::Folder, root.path(), "sorce");
+    assert_eq!(error["similar_folders"], json!(["source"]));
+}
+
+#[test]
+fn a_file_in_the_middle_of_the_path_is_named() {
+    let root = tempfile::tempdir().expect("folder");
+    fs::write(root.path().join("a.txt"), "").expect("file");
+    let error = explained(Wanted::File, root.path(), "a.txt/b/c");
+    assert!(
+        error["error"]
+            .as_str()
+            .expect("text")
+            .ends_with("a.txt is not a folder)"),
+        "{error}"
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn a_broken_link_is_told_from_nothing() {
+    let root = tempfile::tempdir().expect("folder");
+    std::os::unix::fs::symlink("gone", root.path().join("link")).expect("link");
+    let error = explained(Wanted::File, root.path(), "link");
+    assert!(
+        error["error"]
+            .as_str()
+            .expect("text")
+            .contains("a link to gone"),
+        "{error}"
+    );
+}

@@ -1,0 +1,256 @@
+use std::fs;
+use std::time::{Duration, SystemTime};
+
+use hermes_core::{Effect, Scope, ToolContext};
+use serde_json::{Value, json};
+
+use crate::harness::{Place, check_examples, tool};
+
+fn paths(result: &Value) -> Vec<&str> {
+    let entries = result["entries"]
+        .as_array()
+        .unwrap_or_else(|| panic!("{result}"));
+    entries
+        .iter()
+        .map(|entry| entry["path"].as_str().unwrap())
+        .collect()
+}
+
+fn project() -> Place {
+    let place = Place::new();
+    place.write("src/lib.rs", "// lib\n");
+    place.write("src/tools/a.rs", "a");
+    place.write("Cargo.toml", "[package]\n");
+    place.write("a.md", "");
+    place.write(".env", "X=1\n");
+    place
+}
+
+#[tokio::test]
+async fn examples_hold() {
+    check_examples("directory_list").await;
+}
+
+#[tokio::test]
+async fn one_level_with_folders_first() {
+    let place = project();
+    let result = place.call("directory_list", json!({})).await;
+    let expected = json!({
+        "path": place.path().to_string_lossy(),
+        "entries": [
+            {"path": "src", "type": "dir"},
+            {"path": "Cargo.toml", "type": "file", "size": 10},
+            {"path": "a.md", "type": "file", "size": 0},
+        ],
+        "total": 3,
+        "truncated": false,
+    });
+    assert_eq!(result, expected);
+    let effects = place.effects("directory_list", json!({}));
+    assert_eq!(effects, [Effect::path(Scope::FILE_READ, place.path())]);
+}
+
+#[tokio::test]
+async fn deeper_levels_come_after_near_ones() {
+    let result = project().call("directory_list", json!({"depth": 3})).await;
+    assert_eq!(
+        paths(&result),
+        [
+            "src",
+            "Cargo.toml",
+            "a.md",
+            "src/tools",
+            "src/lib.rs",
+            "src/tools/a.rs"
+        ]
+    );
+}
+
+#[tokio::test]
+async fn patterns_match_names_or_paths() {
+    let place = project();
+    for (pattern, expected) in [
+        ("*.rs", vec!["src/lib.rs", "src/tools/a.rs"]),
+        ("src/*.rs", vec!["src/lib.rs"]),
+        ("**/a.*", vec!["a.md", "src/tools/a.rs"]),
+        ("t*", vec!["src/tools"]),
+    ] {
+        let result = place
+            .call("directory_list", json!({"depth": 5, "pattern": pattern}))
+            .await;
+        assert_eq!(paths(&result), expected, "{pattern}");
+        assert_eq!(result["total"], expected.len());
+    }
+    let wrong = place
+        .call("directory_list", json!({"pattern": "a[", "depth": 2}))
+        .await;
+    assert_eq!(wrong["kind"], "invalid_arguments");
+}
+
+#[tokio::test]
+async fn hidden_and_ignored_entries_show_when_asked() {
+    let place = project();
+    fs::create_dir_all(place.path().join(".git/objects")).unwrap();
+    place.write(".gitignore", "target/\n*.log\n");
+    place.write("target/out", "");
+    place.write("build.log", "");
+    let plain = place.call("directory_list", json!({})).await;
+    assert_eq!(paths(&plain), ["src", "Cargo.toml", "a.md"]);
+    let hidden = place
+        .call("directory_list", json!({"hidden": true, "depth": 2}))
+        .await;
+    assert!(paths(&hidden).contains(&".env") && paths(&hidden).contains(&".git"));
+    assert!(!paths(&hidden).contains(&".git/objects"));
+    let all = place
+        .call("directory_list", json!({"gitignore": false, "depth": 2}))
+        .await;
+    assert!(paths(&all).contains(&"target/out") && paths(&all).contains(&"build.log"));
+    let inside = place
+        .call("directory_list", json!({"path": "target"}))
+        .await;
+    assert_eq!(paths(&inside), ["out"]);
+}
+
+#[tokio::test]
+async fn a_folder_that_only_looks_empty_is_explained() {
+    let place = Place::new();
+    let empty = place.call("directory_list", json!({})).await;
+    assert_eq!((&empty["total"], empty.get("hint")), (&json!(0), None));
+    place.write(".env", "");
+    let hidden = place.call("directory_list", json!({})).await;
+    assert_eq!(hidden["total"], 0);
+    assert!(hidden["hint"].as_str().unwrap().contains("hidden=true"));
+}
+
+#[tokio::test]
+async fn a_cut_list_keeps_the_total() {
+    let place = Place::new();
+    for number in 0..30 {
+        place.write(&format!("f{number:02}"), "");
+    }
+    let result = place.call("directory_list", json!({"limit": 4})).await;
+    assert_eq!(paths(&result), ["f00", "f01", "f02", "f03"]);
+    assert_eq!(
+        (&result["total"], &result["truncated"]),
+        (&json!(30), &json!(true))
+    );
+    assert!(
+        result["hint"]
+            .as_str()
+            .unwrap()
+            .starts_with("4 of 30 shown"),
+        "{result}"
+    );
+}
+
+#[tokio::test]
+async fn sizes_and_times_order_the_list() {
+    let place = Place::new();
+    for (name, size, age) in [("small", 1, 10), ("large", 300, 30), ("middle", 20, 20)] {
+        let path = place.write(name, "x".repeat(size));
+        let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000 - age);
+        fs::File::options()
+            .write(true)
+            .open(path)
+            .unwrap()
+            .set_modified(time)
+            .unwrap();
+    }
+    let by_size = place.call("directory_list", json!({"sort": "size"})).await;
+    assert_eq!(paths(&by_size), ["large", "middle", "small"]);
+    assert!(by_size["entries"][0].get("modified").is_none());
+    let by_time = place
+        .call("directory_list", json!({"sort": "modified"}))
+        .await;
+    assert_eq!(paths(&by_time), ["small", "middle", "large"]);
+    assert_eq!(by_time["entries"][0]["modified"], "2023-11-14T22:13:10Z");
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn links_are_shown_and_not_followed() {
+    use std::os::unix::fs::symlink;
+    let place = project();
+    symlink("..", place.path().join("src/up")).unwrap();
+    symlink("src", place.path().join("shortcut")).unwrap();
+    let result = place.call("directory_list", json!({"depth": 10})).await;
+    assert_eq!(result["total"], 8);
+    let entries = result["entries"].as_array().unwrap();
+    let up = entries
+        .iter()
+        .find(|entry| entry["path"] == "src/up")
+        .unwrap();
+    assert_eq!(
+        up,
+        &json!({"path": "src/up", "type": "symlink", "target": ".."})
+    );
+    let through = place
+        .call("directory_list", json!({"path": "shortcut"}))
+        .await;
+    assert_eq!(paths(&through), ["tools", "lib.rs", "up"]);
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn odd_names_and_special_files_are_listed() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let place = Place::new();
+    fs::write(place.path().join(OsStr::from_bytes(b"caf\xE9.txt")), "x").unwrap();
+    place.write("two\nlines", "");
+    let made = std::process::Command::new("mkfifo")
+        .arg(place.path().join("pipe"))
+        .status();
+    assert!(made.unwrap().success());
+    let result = place.call("directory_list", json!({})).await;
+    assert_eq!(
+        result["entries"],
+        json!([
+            {"path": "caf\u{FFFD}.txt", "type": "file", "size": 1, "lossy": true},
+            {"path": "pipe", "type": "other"},
+            {"path": "two\nlines", "type": "file", "size": 0},
+        ])
+    );
+}
+
+#[tokio::test]
+async fn files_and_missing_folders_are_explained() {
+    let place = project();
+    let file = place.call("directory_list", json!({"path": "a.md"})).await;
+    assert_eq!(file["kind"], "invalid_arguments");
+    assert!(file["hint"].as_str().unwrap().contains("read_file"));
+    let missing = place.call("directory_list", json!({"path": "scr"})).await;
+    assert_eq!(
+        (&missing["kind"], &missing["similar_folders"]),
+        (&json!("not_found"), &json!(["src"]))
+    );
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_closed_folder_below_does_not_spoil_the_list() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = project();
+    let closed = place.path().join("src/tools");
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).unwrap();
+    let may_read = fs::read_dir(&closed).is_ok();
+    let result = place.call("directory_list", json!({"depth": 3})).await;
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o755)).unwrap();
+    assert!(paths(&result).contains(&"src/lib.rs"));
+    // The superuser reads everything.
+    let expected = if may_read {
+        Value::Null
+    } else {
+        json!(["src/tools"])
+    };
+    assert_eq!(result["unreadable"], expected);
+}
+
+#[tokio::test]
+async fn a_cancelled_call_stops() {
+    let place = project();
+    let cx = ToolContext::bare(place.path());
+    cx.cancel.cancel();
+    let call = tool("directory_list").bind(&json!({})).unwrap();
+    assert_eq!(call.run(cx).await.unwrap_err().kind().name(), "cancelled");
+}

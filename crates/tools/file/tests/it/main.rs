@@ -1,0 +1,6 @@
+//! The file tools through the door that the engine uses.
+#![allow(clippy::unwrap_used)]
+
+mod directory_list;
+mod harness;
+mod read_file;

@@ -1,0 +1,173 @@
+//! The environment as a session sees it: the process's own, with what the
+//! session has changed on top.
+
+use std::collections::BTreeMap;
+use std::env;
+
+use hermes_core::{ToolError, Variables};
+use serde::Serialize;
+
+use crate::dotenv::is_name;
+
+/// What one variable may take: a kernel refuses a longer string.
+pub(crate) const MAX_VALUE: usize = 128 * 1024;
+/// What a session's changes may take together, so that programs still start.
+const MAX_TOTAL: usize = 1024 * 1024;
+const MAX_NAME: usize = 256;
+
+/// Names, and beginnings of names, that decide which code a program loads.
+const LOADER: &[&str] = &["LD_", "DYLD_"];
+const LOADED: &[&str] = &["BASH_ENV", "GCONV_PATH"];
+const OURS: &str = "HERMES_";
+
+/// Where a value comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Source {
+    /// The environment that this program was started with.
+    Process,
+    /// The session.
+    Session,
+}
+
+/// A variable's value and where it comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Entry {
+    /// The value.
+    pub(crate) value: String,
+    /// Where it comes from.
+    pub(crate) source: Source,
+}
+
+/// The variables of this process. What is not Unicode is shown as well as may
+/// be.
+pub(crate) fn of_process() -> BTreeMap<String, String> {
+    let lossy = |text: std::ffi::OsString| text.to_string_lossy().into_owned();
+    env::vars_os().map(|(name, value)| (lossy(name), lossy(value))).collect()
+}
+
+/// What a program started in the session would see.
+pub(crate) fn overlay(
+    process: BTreeMap<String, String>,
+    changes: &Variables,
+) -> BTreeMap<String, Entry> {
+    let mut seen: BTreeMap<String, Entry> = process
+        .into_iter()
+        .map(|(name, value)| (name, Entry { value, source: Source::Process }))
+        .collect();
+    for (name, change) in changes {
+        match change {
+            Some(value) => {
+                let entry = Entry { value: value.clone(), source: Source::Session };
+                seen.insert(name.clone(), entry);
+            }
+            None => {
+                seen.remove(name);
+            }
+        }
+    }
+    seen
+}
+
+/// Whether it can name a variable at all.
+pub(crate) fn check_name(name: &str) -> Result<(), ToolError> {
+    if is_name(name) && name.len() <= MAX_NAME {
+        return Ok(());
+    }
+    Err(ToolError::invalid("That is not a variable's name")
+        .with_hint("A name is letters, digits and _, and does not begin with a digit."))
+}
+
+/// Why a session may not change the variable, if it may not.
+pub(crate) fn protection(name: &str) -> Option<&'static str> {
+    if name.starts_with(OURS) {
+        return Some("it configures hermes itself");
+    }
+    let loads = LOADED.contains(&name) || LOADER.iter().any(|prefix| name.starts_with(prefix));
+    loads.then_some("it decides which code programs load")
+}
+
+/// A name that a session may change.
+pub(crate) fn check_writable(name: &str) -> Result<(), ToolError> {
+    check_name(name)?;
+    match protection(name) {
+        None => Ok(()),
+        Some(why) => Err(ToolError::denied(format!("{name} is protected: {why}"))
+            .with_hint("Ask the user to set it where hermes is started.")),
+    }
+}
+
+/// A value that a variable can have.
+pub(crate) fn check_value(name: &str, value: &str) -> Result<(), ToolError> {
+    if value.contains('\0') {
+        return Err(ToolError::invalid(format!(
+            "The value of {name} holds a NUL, which no variable can"
+        )));
+    }
+    if value.len() > MAX_VALUE {
+        return Err(ToolError::limit(format!(
+            "The value of {name} has {} bytes; the limit is {MAX_VALUE}",
+            value.len()
+        ))
+        .with_hint("Put it into a file and set the variable to its path."));
+    }
+    Ok(())
+}
+
+/// Sets a variable, unless the session's changes would become too large.
+pub(crate) fn set(changes: &mut Variables, name: &str, value: &str) -> Result<(), ToolError> {
+    let others: usize = changes
+        .iter()
+        .filter(|(other, _)| *other != name)
+        .map(|(other, value)| other.len() + value.as_ref().map_or(0, String::len))
+        .sum();
+    if others + name.len() + value.len() > MAX_TOTAL {
+        return Err(ToolError::limit(format!(
+            "The session's variables would take more than {MAX_TOTAL} bytes together"
+        ))
+        .with_hint("Unset what is not needed any more."));
+    }
+    changes.insert(name.to_owned(), Some(value.to_owned()));
+    Ok(())
+}
+
+/// Whether a name fits a filter, in any case: a pattern if it has `*` or `?`,
+/// else a part of the name.
+pub(crate) fn fits(filter: &str, name: &str) -> bool {
+    let (filter, name) = (filter.to_uppercase(), name.to_uppercase());
+    if filter.contains(['*', '?']) { fits_pattern(&filter, &name) } else { name.contains(&filter) }
+}
+
+/// On a mismatch only the last `*` is widened, so the time is at most the
+/// product of the lengths.
+fn fits_pattern(pattern: &str, name: &str) -> bool {
+    let pattern: Vec<char> = pattern.chars().collect();
+    let name: Vec<char> = name.chars().collect();
+    let (mut p, mut n) = (0, 0);
+    let mut star: Option<(usize, usize)> = None;
+    while n < name.len() {
+        match pattern.get(p) {
+            Some('*') => {
+                star = Some((p, n));
+                p += 1;
+            }
+            Some(c) if *c == '?' || name.get(n) == Some(c) => {
+                p += 1;
+                n += 1;
+            }
+            _ => {
+                let Some((at, taken)) = star else {
+                    return false;
+                };
+                star = Some((at, taken + 1));
+                p = at + 1;
+                n = taken + 1;
+            }
+        }
+    }
+    pattern.iter().skip(p).all(|c| *c == '*')
+}
+
+#[cfg(test)]
+#[path = "environment_tests.rs"]
+mod tests;

@@ -1,0 +1,93 @@
+#![allow(clippy::unwrap_used)]
+
+use hermes_core::ErrorKind;
+use proptest::prelude::*;
+
+use super::*;
+
+#[test]
+fn the_session_lies_over_the_process() {
+    let process =
+        BTreeMap::from([("A", "1"), ("B", "2")].map(|(n, v)| (n.to_owned(), v.to_owned())));
+    let changes = Variables::from([
+        ("A".to_owned(), None),
+        ("B".to_owned(), Some("3".to_owned())),
+        ("C".to_owned(), Some(String::new())),
+    ]);
+    let seen = overlay(process, &changes);
+    let names: Vec<&str> = seen.keys().map(String::as_str).collect();
+    assert_eq!(names, ["B", "C"]);
+    assert_eq!(seen["B"], Entry { value: "3".into(), source: Source::Session });
+}
+
+#[test]
+fn names_are_checked() {
+    for name in ["A", "_", "a1_B", &"N".repeat(256)] {
+        assert!(check_name(name).is_ok(), "{name}");
+    }
+    for name in ["", "1A", "A-B", "A=B", "A B", "Ä", "A\0", "BASH_FUNC_x%%", &"N".repeat(257)] {
+        assert_eq!(check_name(name).unwrap_err().kind(), ErrorKind::InvalidArguments, "{name}");
+    }
+}
+
+#[test]
+fn what_loads_code_or_is_ours_is_protected() {
+    for name in
+        ["LD_PRELOAD", "LD_LIBRARY_PATH", "DYLD_INSERT_LIBRARIES", "HERMES_HOME", "BASH_ENV"]
+    {
+        let error = check_writable(name).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Denied);
+        assert!(error.message().contains(name) && error.message().contains("protected"));
+    }
+    for name in ["PATH", "LDFLAGS", "MY_LD_PRELOAD", "NODE_ENV", "ENV"] {
+        assert!(check_writable(name).is_ok(), "{name}");
+    }
+}
+
+#[test]
+fn values_are_checked() {
+    assert!(check_value("A", "").is_ok());
+    assert!(check_value("A", &"x".repeat(MAX_VALUE)).is_ok());
+    assert_eq!(check_value("A", "x\0").unwrap_err().kind(), ErrorKind::InvalidArguments);
+    assert_eq!(check_value("A", &"x".repeat(MAX_VALUE + 1)).unwrap_err().kind(), ErrorKind::Limit);
+}
+
+#[test]
+fn all_changes_together_are_bounded() {
+    let mut changes = Variables::new();
+    let large = "x".repeat(MAX_VALUE);
+    for n in 0..7 {
+        set(&mut changes, &format!("V{n}"), &large).unwrap();
+    }
+    assert_eq!(set(&mut changes, "V7", &large).unwrap_err().kind(), ErrorKind::Limit);
+    assert!(!changes.contains_key("V7"));
+    set(&mut changes, "V6", &large).unwrap();
+}
+
+#[test]
+fn filters() {
+    assert!(fits("path", "GOPATH"));
+    assert!(fits("", "ANY"));
+    assert!(!fits("home", "PATH"));
+    assert!(fits("AWS_*", "aws_region"));
+    assert!(!fits("AWS_*", "MY_AWS_REGION"));
+    assert!(fits("*_?", "A_B_C"));
+    assert!(!fits("?", ""));
+    assert!(fits("**", ""));
+}
+
+proptest! {
+    #[test]
+    fn a_pattern_fits_what_it_was_made_from(name in "[A-Z_]{1,12}", from in 0..6_usize, length in 0..6_usize) {
+        let from = from.min(name.len());
+        let to = (from + length).min(name.len());
+        let pattern = format!("{}*{}", &name[..from], &name[to..]);
+        prop_assert!(fits(&pattern, &name), "{}", pattern);
+    }
+
+    #[test]
+    fn a_long_pattern_ends(stars in 1..200_usize, letters in 0..400_usize) {
+        let pattern = "*A".repeat(stars) + "B";
+        prop_assert!(!fits(&pattern, &"A".repeat(letters)));
+    }
+}

@@ -1,0 +1,202 @@
+//! What this machine is and how busy it is.
+
+mod sections;
+
+use hermes_core::{
+    Effect, Example, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolSpec, Workplace,
+};
+use serde::{Deserialize, Serialize};
+use sysinfo::System;
+
+use crate::blocking::blocking;
+use sections::{Cpu, Disk, Interface, Memory, Os, Processes};
+
+#[derive(Debug, Default)]
+pub(crate) struct SystemInfo;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Args {
+    /// Default: os, cpu, memory, disk.
+    sections: Option<Vec<Section>>,
+    /// How many processes to list.
+    #[serde(default = "default_limit")]
+    #[schemars(range(min = 1, max = 100))]
+    limit: usize,
+    /// Which processes come first.
+    #[serde(default)]
+    sort_by: SortBy,
+}
+
+fn default_limit() -> usize {
+    10
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Section {
+    Os,
+    Cpu,
+    Memory,
+    Disk,
+    Network,
+    Processes,
+    All,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum SortBy {
+    #[default]
+    Cpu,
+    Memory,
+}
+
+/// What was asked for.
+#[derive(Debug, Clone, Copy)]
+struct Wanted {
+    os: bool,
+    cpu: bool,
+    memory: bool,
+    disk: bool,
+    network: bool,
+    processes: bool,
+    limit: usize,
+    sort_by: SortBy,
+}
+
+impl Wanted {
+    fn of(args: &Args) -> Self {
+        let usual = [Section::Os, Section::Cpu, Section::Memory, Section::Disk];
+        let named = args.sections.as_deref().filter(|named| !named.is_empty());
+        let named = named.unwrap_or(&usual);
+        let has = |section| named.contains(&section) || named.contains(&Section::All);
+        Self {
+            os: has(Section::Os),
+            cpu: has(Section::Cpu),
+            memory: has(Section::Memory),
+            disk: has(Section::Disk),
+            network: has(Section::Network),
+            processes: has(Section::Processes),
+            limit: args.limit.clamp(1, 100),
+            sort_by: args.sort_by,
+        }
+    }
+
+    /// Usage is what happened between two looks.
+    fn needs_two_looks(self) -> bool {
+        self.cpu || self.processes
+    }
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Report {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    os: Option<Os>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cpu: Option<Cpu>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    memory: Option<Memory>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    disk: Option<Vec<Disk>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    network: Option<Vec<Interface>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    processes: Option<Processes>,
+}
+
+impl Tool for SystemInfo {
+    type Args = Args;
+    type Output = Report;
+
+    fn spec() -> ToolSpec {
+        ToolSpec::new("system_info", "system")
+            .emoji("🖥️")
+            .description(
+                "This machine: OS, CPU and load, memory, disks, network interfaces, top processes. \
+                 Sizes are bytes; a process's CPU is percent of one core.",
+            )
+            .alias("sysinfo")
+            .alias("system_metrics")
+            .parameter_alias("section", "sections")
+            .parameter_alias("metrics", "sections")
+            .parameter_alias("top", "limit")
+            .parameter_alias("sort", "sort_by")
+            .read_only()
+            .keyword("cpu usage")
+            .keyword("free memory")
+            .keyword("disk space")
+            .keyword("uptime")
+            .keyword("load average")
+            .keyword("hostname")
+            .keyword("top processes")
+            .example(
+                Example::new("How much memory is free", r#"{"sections":["memory"]}"#).gives(r#"{"memory":{}}"#),
+            )
+            .example(
+                Example::new(
+                    "The process that uses most memory",
+                    r#"{"sections":["processes"],"sort_by":"memory","limit":1}"#,
+                )
+                .gives(r#"{"processes":{"sorted_by":"memory"}}"#),
+            )
+    }
+
+    fn effects(&self, _args: &Args, _at: &Workplace) -> Vec<Effect> {
+        vec![Effect::any(Scope::SYSTEM_READ)]
+    }
+
+    async fn run(&self, args: Args, cx: &ToolContext) -> Result<Report, ToolError> {
+        let wanted = Wanted::of(&args);
+        let mut system = blocking(cx, move || {
+            let mut system = System::new().map_err(unknown_machine)?;
+            look(&mut system, wanted);
+            Ok::<System, ToolError>(system)
+        })
+        .await??;
+        if wanted.needs_two_looks() {
+            cx.race(tokio::time::sleep(sysinfo::MINIMUM_CPU_UPDATE_INTERVAL)).await?;
+        }
+        blocking(cx, move || {
+            if wanted.needs_two_looks() {
+                look(&mut system, wanted);
+            }
+            report(&mut system, wanted)
+        })
+        .await?
+    }
+}
+
+fn unknown_machine(why: sysinfo::Error) -> ToolError {
+    ToolError::unavailable(format!("This system cannot be asked about itself: {why}"))
+}
+
+/// Takes a sample of whatever is measured by its change.
+fn look(system: &mut System, wanted: Wanted) {
+    if wanted.cpu {
+        sections::sample_cpu(system);
+    }
+    if wanted.processes {
+        sections::sample_processes(system);
+    }
+}
+
+fn report(system: &mut System, wanted: Wanted) -> Result<Report, ToolError> {
+    if wanted.memory || wanted.processes {
+        system.refresh_memory();
+    }
+    Ok(Report {
+        os: wanted.os.then(Os::read),
+        cpu: wanted.cpu.then(|| Cpu::read(system)),
+        memory: wanted.memory.then(|| Memory::read(system)),
+        disk: wanted.disk.then(sections::disks).transpose().map_err(unknown_machine)?,
+        network: wanted.network.then(sections::interfaces).transpose().map_err(unknown_machine)?,
+        processes: wanted
+            .processes
+            .then(|| Processes::read(system, wanted.limit, wanted.sort_by)),
+    })
+}
+
+#[cfg(test)]
+#[path = "system_info_tests.rs"]
+mod tests;

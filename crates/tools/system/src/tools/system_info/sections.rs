@@ -1,0 +1,246 @@
+//! The parts of a report, each read from the system on its own.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+
+use serde::Serialize;
+use sysinfo::{
+    CpuRefreshKind, DiskRefreshKind, Disks, Networks, Process, ProcessRefreshKind,
+    ProcessesToUpdate, System,
+};
+
+use super::SortBy;
+
+/// The most disks or interfaces in a report.
+const MOST: usize = 32;
+
+#[derive(Debug, Serialize)]
+pub(super) struct Os {
+    name: Option<String>,
+    version: Option<String>,
+    kernel: Option<String>,
+    arch: String,
+    hostname: Option<String>,
+    uptime_seconds: Option<u64>,
+}
+
+impl Os {
+    pub(super) fn read() -> Self {
+        Self {
+            name: System::name().ok(),
+            version: System::os_version().ok(),
+            kernel: System::kernel_version().ok(),
+            arch: System::cpu_arch(),
+            hostname: System::host_name().ok(),
+            uptime_seconds: System::uptime().ok(),
+        }
+    }
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Cpu {
+    model: Option<String>,
+    logical_cores: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    physical_cores: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    frequency_mhz: Option<u64>,
+    usage_percent: f64,
+    /// Over one, five and fifteen minutes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    load_average: Option<[f64; 3]>,
+}
+
+pub(super) fn sample_cpu(system: &mut System) {
+    system.refresh_cpu_specifics(CpuRefreshKind::everything());
+}
+
+impl Cpu {
+    pub(super) fn read(system: &System) -> Self {
+        let first = system.cpus().first();
+        Self {
+            model: first.map(|cpu| cpu.brand().trim().to_owned()).filter(|brand| !brand.is_empty()),
+            logical_cores: system.cpus().len(),
+            physical_cores: System::physical_core_count().ok(),
+            frequency_mhz: first.map(sysinfo::Cpu::frequency).filter(|&mhz| mhz > 0),
+            usage_percent: tenths(f64::from(system.global_cpu_usage())),
+            load_average: System::load_average().ok().map(|load| [load.one, load.five, load.fifteen]),
+        }
+    }
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Memory {
+    total: u64,
+    used: u64,
+    available: u64,
+    used_percent: f64,
+    swap_total: u64,
+    swap_used: u64,
+    /// What the container may use, where that is less than the machine has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cgroup: Option<Cgroup>,
+}
+
+#[derive(Debug, Serialize)]
+struct Cgroup {
+    limit: u64,
+    used: u64,
+    used_percent: f64,
+}
+
+impl Memory {
+    pub(super) fn read(system: &System) -> Self {
+        let (total, used) = (system.total_memory(), system.used_memory());
+        let limits = system.cgroup_limits();
+        let cgroup = limits.filter(|limits| (1..total).contains(&limits.total_memory)).map(|limits| {
+            let limit = limits.total_memory;
+            let used = limit.saturating_sub(limits.free_memory);
+            Cgroup { limit, used, used_percent: percent(used, limit) }
+        });
+        Self {
+            total,
+            used,
+            available: system.available_memory(),
+            used_percent: percent(used, total),
+            swap_total: system.total_swap(),
+            swap_used: system.used_swap(),
+            cgroup,
+        }
+    }
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Disk {
+    mount: String,
+    file_system: String,
+    total: u64,
+    available: u64,
+    used_percent: f64,
+}
+
+/// The disks by mount point. One that is mounted in many places, as in a
+/// container, is shown at the shortest of them.
+pub(super) fn disks() -> Result<Vec<Disk>, sysinfo::Error> {
+    let kind = DiskRefreshKind::nothing().with_storage();
+    let mounted = Disks::new_with_refreshed_list_specifics(kind)?;
+    let mut by_device: HashMap<(OsString, u64), Disk> = HashMap::new();
+    for disk in mounted.iter().filter(|disk| disk.total_space() > 0) {
+        let (total, available) = (disk.total_space(), disk.available_space());
+        let mount = disk.mount_point().to_string_lossy().into_owned();
+        let place = (disk.name().to_owned(), total);
+        if by_device.get(&place).is_some_and(|known| known.mount.len() <= mount.len()) {
+            continue;
+        }
+        let file_system = disk.file_system().to_string_lossy().into_owned();
+        let used_percent = percent(total.saturating_sub(available), total);
+        by_device.insert(place, Disk { mount, file_system, total, available, used_percent });
+    }
+    let mut disks: Vec<Disk> = by_device.into_values().collect();
+    disks.sort_by(|a, b| a.mount.cmp(&b.mount));
+    disks.truncate(MOST);
+    Ok(disks)
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Interface {
+    name: String,
+    addresses: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mac: Option<String>,
+    /// Bytes since the interface came up.
+    received: u64,
+    transmitted: u64,
+}
+
+pub(super) fn interfaces() -> Result<Vec<Interface>, sysinfo::Error> {
+    let networks = Networks::new_with_refreshed_list()?;
+    let mut interfaces: Vec<Interface> = networks
+        .iter()
+        .map(|(name, data)| {
+            let mac = data.mac_address();
+            let mut addresses: Vec<String> =
+                data.ip_networks().iter().map(ToString::to_string).collect();
+            addresses.sort();
+            Interface {
+                name: name.to_string_lossy().into_owned(),
+                addresses,
+                mac: (!mac.is_unspecified()).then(|| mac.to_string()),
+                received: data.total_received(),
+                transmitted: data.total_transmitted(),
+            }
+        })
+        .collect();
+    interfaces.sort_by(|a, b| a.name.cmp(&b.name));
+    interfaces.truncate(MOST);
+    Ok(interfaces)
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Processes {
+    total: usize,
+    sorted_by: SortBy,
+    top: Vec<Row>,
+}
+
+/// A process by its name only: command lines are known to carry passwords.
+#[derive(Debug, Serialize)]
+struct Row {
+    pid: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent: Option<u32>,
+    name: String,
+    status: String,
+    cpu_percent: f64,
+    memory: u64,
+    memory_percent: f64,
+    run_seconds: u64,
+}
+
+pub(super) fn sample_processes(system: &mut System) {
+    let kind = ProcessRefreshKind::nothing().with_cpu().with_memory().without_tasks();
+    system.refresh_processes_specifics(ProcessesToUpdate::All, true, kind);
+}
+
+impl Processes {
+    pub(super) fn read(system: &System, limit: usize, sorted_by: SortBy) -> Self {
+        let mut processes: Vec<&Process> =
+            system.processes().values().filter(|process| process.thread_kind().is_none()).collect();
+        processes.sort_by(|a, b| {
+            let by_cpu = b.cpu_usage().total_cmp(&a.cpu_usage());
+            let by_memory = b.memory().cmp(&a.memory());
+            let order = match sorted_by {
+                SortBy::Cpu => by_cpu.then(by_memory),
+                SortBy::Memory => by_memory.then(by_cpu),
+            };
+            order.then_with(|| a.pid().cmp(&b.pid()))
+        });
+        let whole = system.total_memory();
+        let top = processes.iter().take(limit).map(|process| Row::new(process, whole)).collect();
+        Self { total: processes.len(), sorted_by, top }
+    }
+}
+
+impl Row {
+    fn new(process: &Process, whole: u64) -> Self {
+        Self {
+            pid: process.pid().as_u32(),
+            parent: process.parent().map(sysinfo::Pid::as_u32),
+            name: process.name().to_string_lossy().into_owned(),
+            status: process.status().to_string().to_lowercase(),
+            cpu_percent: tenths(f64::from(process.cpu_usage())),
+            memory: process.memory(),
+            memory_percent: percent(process.memory(), whole),
+            run_seconds: process.run_time(),
+        }
+    }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "a tenth of a percent needs no more")]
+fn percent(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { tenths(part as f64 * 100.0 / whole as f64) }
+}
+
+fn tenths(value: f64) -> f64 {
+    (value * 10.0).round() / 10.0
+}
