@@ -110,9 +110,8 @@ fn engine(home: &Home, settings: &Settings) -> Result<Engine, Failure> {
 }
 
 /// The variables of the home's `.env` file.
-fn variables(home: &Home) -> std::collections::BTreeMap<String, String> {
-    let text = std::fs::read_to_string(home.env_file()).unwrap_or_default();
-    hermes_config::dotenv::parse(&text).vars
+fn variables(home: &Home) -> indexmap::IndexMap<String, String> {
+    hermes_config::dotenv::Dotenv::load(&home.env_file()).vars
 }
 
 fn guard(settings: &Settings) -> GuardSettings {
@@ -153,7 +152,7 @@ fn load_toolsets(home: &Home, snapshot: &Snapshot) -> Result<Toolsets, Failure> 
 pub(crate) fn save_toolsets(home: &Home, toolsets: &Toolsets) -> Result<PathBuf, Failure> {
     let path = home.toolsets_file();
     std::fs::create_dir_all(home.root())?;
-    hermes_store::write_atomic(&path, toolsets.custom().to_json().as_bytes(), 0o600)?;
+    hermes_store::atomic::write_atomic(&path, toolsets.custom().to_json().as_bytes(), 0o600)?;
     Ok(path)
 }
 

@@ -97,18 +97,13 @@ fn float(text: &str) -> Option<Number> {
             return None;
         }
     }
-    match mantissa.split_once('.') {
-        Some((whole, fraction)) => {
-            if (whole.is_empty() && fraction.is_empty())
-                || !all_digits(whole)
-                || !all_digits(fraction)
-            {
-                return None;
-            }
-        }
+    let well_formed = match mantissa.split_once('.') {
+        Some((whole, fraction)) => all_digits(whole) && all_digits(fraction) && mantissa.len() > 1,
         // Only digits: an integer that does not fit or has leading zeros.
-        None if exponent.is_none() || mantissa.is_empty() || !all_digits(mantissa) => return None,
-        None => {}
+        None => exponent.is_some() && !mantissa.is_empty() && all_digits(mantissa),
+    };
+    if !well_formed {
+        return None;
     }
     // `from_f64` refuses what is too large, so 1e999 stays text.
     text.parse().ok().and_then(Number::from_f64)

@@ -42,7 +42,7 @@ impl Host for SessionHost {
             .map(|entry| Found {
                 name: entry.name().to_owned(),
                 toolset: entry.toolset().to_owned(),
-                description: hermes_schema::excerpt(&entry.spec().description, DESCRIPTION_CHARS)
+                description: hermes_schema::excerpt::excerpt(&entry.spec().description, DESCRIPTION_CHARS)
                     .into_owned(),
             })
             .collect();

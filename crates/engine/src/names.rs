@@ -39,7 +39,7 @@ pub fn read<'a>(
         }
     }
     // Two names that are equally near leave two readings, so neither is taken.
-    let ranked = similar::ranked(&normalise(cut), all, CUTOFF);
+    let ranked = similar::ranked(&normalise(cut), all, CUTOFF, 2);
     match ranked.as_slice() {
         [(name, _)] => Reading::Repaired((*name).to_owned()),
         [(name, best), (_, second), ..] if best - second > 0.01 => {
@@ -52,12 +52,7 @@ pub fn read<'a>(
 /// The names worth showing to somebody who wrote `written`, nearest first.
 pub fn suggest<'a>(written: &str, all: impl Iterator<Item = &'a str>) -> Vec<String> {
     let written = normalise(cut_markup(written).trim());
-    let mut found: Vec<String> = similar::ranked(&written, all, SUGGEST)
-        .into_iter()
-        .map(|(name, _)| name.to_owned())
-        .collect();
-    found.truncate(3);
-    found
+    similar::ranked(&written, all, SUGGEST, 3).into_iter().map(|(name, _)| name.to_owned()).collect()
 }
 
 /// Models leak markup into names: `read_file"`, `terminal<arg>`.

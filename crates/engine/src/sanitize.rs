@@ -2,10 +2,10 @@
 //! for the conversation itself, and not too much of it.
 
 /// How many characters of an error survive.
-pub const ERROR_CHARS: usize = 2000;
+pub(crate) const ERROR_CHARS: usize = 2000;
 
 /// What marks the text as an error that a tool raised.
-pub const PREFIX: &str = "[TOOL_ERROR] ";
+pub(crate) const PREFIX: &str = "[TOOL_ERROR] ";
 
 /// Tags that frame conversations.
 const FRAMING: [&str; 14] = [
@@ -103,7 +103,7 @@ fn after_tag(mark: &str) -> Option<&str> {
 }
 
 /// At most [`ERROR_CHARS`] characters.
-pub fn shorten(text: &str) -> String {
+pub(crate) fn shorten(text: &str) -> String {
     match text.char_indices().nth(ERROR_CHARS) {
         None => text.to_owned(),
         Some(_) => {

@@ -60,9 +60,14 @@ fn is_plain(key: &str) -> bool {
 
 /// The target of a reference into the same document (`#`, `#/a/b`), with its pointer.
 pub(crate) fn follow<'v>(root: &'v Value, reference: &str) -> Option<(&'v Value, String)> {
-    let pointer = percent_decode(reference.strip_prefix('#')?)?;
+    let pointer = local(reference)?;
     let target = root.pointer(&pointer)?;
     Some((target, pointer))
+}
+
+/// The pointer of a reference into the same document.
+pub(crate) fn local(reference: &str) -> Option<String> {
+    percent_decode(reference.strip_prefix('#')?)
 }
 
 fn percent_decode(text: &str) -> Option<String> {

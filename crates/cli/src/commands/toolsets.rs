@@ -22,7 +22,11 @@ pub(crate) fn run(app: &App, command: Toolsets) -> Outcome {
         Toolsets::List => list(app, &ready),
         Toolsets::Show { name } => show(app, &ready, &name),
         Toolsets::Create { name, description, tools, includes, replace } => {
-            create(app, &ready, CustomToolset { name, description, tools, includes }, replace)
+            let mut toolset = CustomToolset::new(name);
+            toolset.description = description;
+            toolset.tools = tools;
+            toolset.includes = includes;
+            create(app, &ready, toolset, replace)
         }
         Toolsets::Delete { name } => delete(app, &ready, &name),
         Toolsets::Sample { distribution: None, .. } => list_distributions(app),

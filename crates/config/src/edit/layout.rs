@@ -172,19 +172,27 @@ impl<'t> Layout<'t> {
         Ok(Spot { lead: Lead::Dash, column: self.column(dash), start: dash, end: dash + 1 })
     }
 
-    /// Between a dash and its item there are only blanks, line breaks and comments.
-    fn dash_before(&self, mut offset: usize) -> Option<usize> {
+    /// Between a dash and its item there are only blanks, line breaks, comments and the mark of a block text.
+    fn dash_before(&self, start: usize) -> Option<usize> {
+        let mut before = self.skip_back(start)?;
+        let mark = before.trim_end_matches(|c: char| c.is_ascii_digit() || c == '+' || c == '-');
+        if let Some(rest) = mark.strip_suffix(['|', '>']) {
+            before = self.skip_back(rest.len())?;
+        }
+        let rest = before.strip_suffix('-')?;
+        Some(rest.len())
+    }
+
+    /// The text before an offset without the blanks, line breaks and comments at its end.
+    fn skip_back(&self, mut offset: usize) -> Option<&'t str> {
+        let comments = &self.tree.comments;
         loop {
-            let before = self.text.get(..offset)?;
-            offset = before.trim_end().len();
-            let ended = self.tree.comments.binary_search_by_key(&offset, |comment| comment.end);
-            match ended {
-                Ok(index) => offset = self.tree.comments.get(index)?.start,
-                Err(_) => break,
+            let before = self.text.get(..offset)?.trim_end();
+            match comments.binary_search_by_key(&before.len(), |comment| comment.end) {
+                Ok(index) => offset = comments.get(index)?.start,
+                Err(_) => return Some(before),
             }
         }
-        let dash = offset.checked_sub(1)?;
-        (self.text.as_bytes().get(dash) == Some(&b'-')).then_some(dash)
     }
 
     /// The end of everything that belongs to a value: `spot.end` when it is empty.

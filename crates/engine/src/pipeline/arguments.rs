@@ -10,9 +10,13 @@ use crate::entry::Entry;
 /// The arguments, coerced and valid.
 pub(crate) fn fit(entry: &Entry, arguments: Value, notes: &mut Vec<String>) -> Result<Value, ToolError> {
     let schema = entry.schema();
-    let aliases = &entry.spec().parameter_aliases;
-    let coerced = coerce(schema, arguments, aliases);
+    let aliases: Vec<(&str, &str)> =
+        entry.spec().parameter_aliases.iter().map(|(from, to)| (&**from, &**to)).collect();
+    let coerced = coerce(schema, arguments, &aliases);
     notes.extend(coerced.changes.iter().map(ToString::to_string));
+    if coerced.valid {
+        return Ok(coerced.value);
+    }
     match schema.check(&coerced.value) {
         Ok(()) => Ok(coerced.value),
         Err(violations) => Err(misfit(entry, &coerced.value, &violations)),

@@ -66,7 +66,7 @@ fn find(
         None => match names::read(written, known, all()) {
             Reading::Exact => written.to_owned(),
             Reading::Repaired(name) => {
-                notes.push(format!("tool name: '{}' → '{name}'", hermes_schema::excerpt(written, 64)));
+                notes.push(format!("tool name: '{}' → '{name}'", hermes_schema::excerpt::excerpt(written, 64)));
                 name
             }
             Reading::Unknown => return Err(unknown(snapshot, written, all())),
@@ -92,7 +92,7 @@ fn unknown<'a>(
     written: &str,
     all: impl Iterator<Item = &'a str>,
 ) -> ToolError {
-    let shown = hermes_schema::excerpt(written, 64);
+    let shown = hermes_schema::excerpt::excerpt(written, 64);
     if snapshot.find(written).is_some() {
         return ToolError::not_found(format!("'{shown}' is not among the tools of this session"))
             .with_hint("Use one of the session's tools, or enable its toolset.");
@@ -133,7 +133,7 @@ fn read(
         other => Err(ToolError::invalid(format!(
             "The arguments of {} must be a JSON object, not {}",
             entry.name(),
-            hermes_schema::excerpt_value(&other, 60)
+            hermes_schema::excerpt::excerpt_value(&other, 60)
         ))
         .with("example", entry.schema().example(&Value::Null))),
     }

@@ -11,7 +11,7 @@ pub(super) const ALL: &str = "all";
 pub(super) const SERVER_PREFIX: &str = "mcp-";
 
 /// Which tools a session gets.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Selection {
     /// `None` is everything; an empty list is nothing.
     pub enabled: Option<Vec<String>>,

@@ -76,6 +76,16 @@ pub struct Change {
     pub rule: &'static str,
 }
 
+impl std::fmt::Display for Change {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let place = pointer::dotted(&self.path);
+        match &self.to {
+            Some(to) => write!(f, "{place}: {} → {to} ({})", self.from, self.rule),
+            None => write!(f, "{place}: {} dropped ({})", self.from, self.rule),
+        }
+    }
+}
+
 /// Coerces the arguments to the schema.
 ///
 /// `aliases` are other names of top-level properties, as (alias, name): they are renamed first,

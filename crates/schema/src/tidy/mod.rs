@@ -123,10 +123,27 @@ fn single_part(mut map: Map<String, Value>) -> Map<String, Value> {
         return map;
     }
     map.shift_remove("allOf");
-    for (keyword, value) in part {
-        map.entry(keyword).or_insert(value);
+    take_in(map, part)
+}
+
+/// The schema with another one written into it; of annotations both have, its own prevail, but
+/// descriptions add up.
+fn take_in(mut outer: Map<String, Value>, inner: Map<String, Value>) -> Map<String, Value> {
+    for (keyword, theirs) in inner {
+        match outer.get_mut(&keyword) {
+            Some(Value::String(ours)) if keyword == "description" => {
+                if let Some(text) = theirs.as_str().filter(|text| !ours.contains(*text)) {
+                    ours.push('\n');
+                    ours.push_str(text);
+                }
+            }
+            Some(_) if ANNOTATIONS.contains(&keyword.as_str()) => {}
+            _ => {
+                outer.insert(keyword, theirs);
+            }
+        }
     }
-    map
+    outer
 }
 
 /// Alternatives that are all constants become a list of values.

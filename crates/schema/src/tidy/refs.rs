@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::beside_reference;
+use super::{beside_reference, take_in};
 use crate::pointer;
-use crate::positions::{self, ANNOTATIONS};
+use crate::positions;
 
 /// Whether every reference is to the whole document or to one of its top-level definitions.
 pub(super) fn only_to_definitions(document: &Value) -> bool {
@@ -109,16 +109,11 @@ fn replace(schema: Value, definitions: &HashMap<String, Value>) -> Value {
     let target = map
         .get("$ref")
         .and_then(Value::as_str)
-        .and_then(|reference| definitions.get(reference.strip_prefix('#')?));
+        .and_then(|reference| definitions.get(&pointer::local(reference)?));
     if let Some(Value::Object(definition)) = target {
         map.shift_remove("$ref");
-        for (keyword, value) in definition {
-            let ours = ANNOTATIONS.contains(&keyword.as_str()) && map.contains_key(keyword);
-            if !ours {
-                map.insert(keyword.clone(), value.clone());
-            }
-        }
-        return replace(Value::Object(map), definitions);
+        let written = take_in(map, definition.clone());
+        return replace(Value::Object(written), definitions);
     }
     Value::Object(positions::map_children(map, "", |child, _| replace(child, definitions)))
 }

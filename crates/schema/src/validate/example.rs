@@ -20,6 +20,9 @@ const SHOWN_ITEMS: usize = 5;
 const SHOWN_PROPERTIES: usize = 64;
 const SHOWN_CHARACTERS: usize = 200;
 
+/// Levels down to which an array that may be empty gets an item.
+const ITEM_LEVELS: usize = 3;
+
 /// Items generated for one array at most.
 const MAX_ITEMS: usize = 1_000;
 
@@ -204,7 +207,8 @@ impl<'s> Maker<'s> {
         let most = sample::limits(facets, "maxItems").min().unwrap_or(usize::MAX);
         let contained: Vec<Node<'s>> = facets.iter().filter_map(|facet| facet.child("contains")).collect();
         let unique = facets.iter().any(|facet| facet.schema.get("uniqueItems") == Some(&Value::Bool(true)));
-        let wanted = given.map_or(1, |items| items.len().min(SHOWN_ITEMS));
+        // One item shows the form; further down it would only make the example long.
+        let wanted = given.map_or(usize::from(level <= ITEM_LEVELS), |items| items.len().min(SHOWN_ITEMS));
         let count = wanted.max(least).min(most).min(MAX_ITEMS);
         let mut items: Vec<Value> = Vec::with_capacity(count);
         for index in 0..count {

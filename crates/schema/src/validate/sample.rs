@@ -201,7 +201,7 @@ impl Sampler<'_> {
         let mut ranges: Vec<(char, char)> = Vec::new();
         loop {
             let low = match self.rest.next()? {
-                ']' if !ranges.is_empty() => break,
+                ']' => break,
                 '\\' => match self.rest.next()? {
                     'd' => {
                         ranges.push(('0', '9'));

@@ -17,7 +17,6 @@ fn samples_match_their_pattern() {
         r"^/[^/]+/x\.rs$",
         "^v(?<major>[0-9]+)$",
         r"^[\w.-]+$",
-        "^[]x]y$",
     ] {
         let validator = jsonschema::draft7::new(&json!({"pattern": pattern})).unwrap();
         for extra in [0, 1, 3] {
@@ -30,7 +29,7 @@ fn samples_match_their_pattern() {
 #[test]
 fn hopeless_patterns_are_given_up() {
     let deep = format!("{}a{}", "(".repeat(1_000), ")".repeat(1_000));
-    for pattern in ["(?=a)b", "a{999999999}", "(((", "[a", r"\p{L}", deep.as_str(), ")"] {
+    for pattern in ["(?=a)b", "a{999999999}", "(((", "[a", "[]", r"\p{L}", deep.as_str(), ")"] {
         assert_eq!(from_pattern(pattern, 1), None, "{pattern}");
     }
 }

@@ -1,0 +1,49 @@
+//! The fuzz targets over their corpus, and over small damages to it.
+
+use std::path::Path;
+
+use hermes_testkit::fuzz;
+
+type Target = (&'static str, fn(&[u8]));
+
+const TARGETS: [Target; 4] = [
+    ("dialects", fuzz::dialects),
+    ("frames", fuzz::frames),
+    ("repair", fuzz::repair),
+    ("coercion", fuzz::coercion),
+];
+
+#[test]
+fn the_corpus_holds() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
+    for (name, target) in TARGETS {
+        let mut seen = 0;
+        for entry in std::fs::read_dir(corpus.join(name)).unwrap() {
+            let data = std::fs::read(entry.unwrap().path()).unwrap();
+            target(&data);
+            for damaged in damages(&data) {
+                target(&damaged);
+            }
+            seen += 1;
+        }
+        assert!(seen >= 5, "{name}: only {seen} inputs in the corpus");
+    }
+}
+
+/// The input cut short, with a byte changed, with a part doubled.
+fn damages(data: &[u8]) -> Vec<Vec<u8>> {
+    let mut out = Vec::new();
+    let step = (data.len() / 64).max(1);
+    for at in (0..data.len()).step_by(step) {
+        out.push(data[..at].to_vec());
+        for byte in [b'"', b'{', b'}', b'[', b',', b'\\', b'<', 0, 0xff] {
+            let mut changed = data.to_vec();
+            changed[at] = byte;
+            out.push(changed);
+        }
+        let mut doubled = data.to_vec();
+        doubled.extend_from_slice(&data[at..]);
+        out.push(doubled);
+    }
+    out
+}
