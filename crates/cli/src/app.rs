@@ -1,19 +1,20 @@
 //! The composition root: the one place where tools, engine, settings and
 //! state are put together.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hermes::core::{DynTool, ErrorKind, Session};
-use hermes::engine::toolsets::{CustomToolsets, Selection, Toolsets};
+use hermes::engine::toolsets::{CustomToolsets, Selection, ToolsetError, Toolsets};
 use hermes::engine::{
     AuditLog, Caller, Counts, DeferMode, Deferral, Engine, GuardSettings, Limits, Snapshot,
 };
-use hermes_config::{Config, Env, Home, RawConfig, Settings, ToolSearchMode};
+use hermes_config::{Config, ConfigError, Env, Home, RawConfig, Settings, ToolSearchMode, save};
 use hermes_store::FileSessions;
 
 use crate::args::{CallOptions, Choice, Global};
+use crate::commands::runtime;
 use crate::failure::Failure;
 use crate::progress::ProgressLine;
 use crate::terminal::Terminal;
@@ -43,51 +44,104 @@ impl App {
     }
 
     pub(crate) fn home(&self) -> Result<Home, Failure> {
-        Home::from_env(&self.env).map_err(|e| Failure::usage(e.to_string()))
+        let home = Home::from_env(&self.env)
+            .map_err(|e| Failure::from(e).or_hint("Set HERMES_HOME to a folder by its full path."))?;
+        if home.root().exists() && !home.root().is_dir() {
+            return Err(Failure::usage(format!("{} is not a folder", home.root().display()))
+                .hint("Set HERMES_HOME to a folder; it is made when first needed."));
+        }
+        Ok(home)
     }
 
     /// The settings. A broken file is an error: what it restricts must not run.
     pub(crate) fn config(&self, home: &Home) -> Result<Config, Failure> {
-        let broken = |e: hermes_config::ConfigError| {
-            Failure::usage(e.to_string())
-                .hint(format!("Mend {} or move it away.", home.config_file().display()))
+        let broken = |e: ConfigError| {
+            Failure::from(e).or_hint(format!("Mend {} or move it away.", home.config_file().display()))
         };
-        let config = RawConfig::load(home, self.env.clone()).map_err(broken)?.resolve().map_err(broken)?;
+        RawConfig::load(home, self.env.clone()).map_err(broken)?.resolve().map_err(broken)
+    }
+
+    /// Tells what in the settings is probably not meant as it is written.
+    pub(crate) fn warn_about(&self, config: &Config) {
         for warning in &config.warnings {
             self.terminal.warn(&warning.to_string());
         }
-        Ok(config)
     }
 
     /// Home, settings and engine.
     pub(crate) fn ready(&self) -> Result<Ready, Failure> {
+        let ready = self.prepare()?;
+        self.warn_about(&ready.config);
+        Ok(ready)
+    }
+
+    /// [`Self::ready`] for those who tell of the warnings themselves.
+    pub(crate) fn prepare(&self) -> Result<Ready, Failure> {
         let home = self.home()?;
         let config = self.config(&home)?;
         let engine = engine(&home, &config.settings)?;
         Ok(Ready { home, config, engine })
     }
 
-    /// Who makes the calls of this command.
-    pub(crate) fn caller(&self, ready: &Ready, options: &CallOptions) -> Result<Caller, Failure> {
-        let cwd = match &options.cwd {
-            Some(dir) => std::path::absolute(dir)?,
-            None => std::env::current_dir()
-                .map_err(|e| Failure::usage(format!("The current folder cannot be used: {e}")))?,
-        };
-        if !cwd.is_dir() {
-            return Err(Failure::usage(format!("{} is not a folder", cwd.display())));
-        }
-        let mut caller = Caller::new(cwd);
+    /// Who makes the calls of this command. Without `toolsets` every tool may
+    /// be called that the settings do not switch off.
+    pub(crate) fn caller(
+        &self,
+        ready: &Ready,
+        options: &CallOptions,
+        toolsets: &[String],
+    ) -> Result<Caller, Failure> {
+        let mut caller = Caller::new(options.folder()?);
         caller.home = std::env::home_dir().filter(|h| h.is_absolute());
-        caller.deadline = options.timeout.map(|s| Instant::now() + Duration::from_secs_f64(s));
-        if let Some(id) = &options.session {
+        caller.deadline = options.deadline();
+        if let Some(id) = options.session_id()? {
             let store = FileSessions::new(ready.home.session_state_dir());
-            caller.session = Session::new(id.as_str(), Arc::new(store));
+            caller.session = Session::new(id, Arc::new(store));
+        }
+        let choice = Choice { toolsets: toolsets.to_vec(), without: Vec::new() };
+        let selection = ready.selection(&choice);
+        if selection.enabled.is_some() || !selection.disabled.is_empty() {
+            let chosen = runtime::brief(ready.engine.definitions(&selection, ready.deferral()))?;
+            caller.scope = Some(Arc::clone(&chosen.map_err(|e| Failure::from(e).into_usage())?.scope));
         }
         if self.terminal.stderr_is_person && !self.json {
             caller.progress = Some(Arc::new(ProgressLine::default()));
         }
         Ok(caller)
+    }
+}
+
+impl CallOptions {
+    fn folder(&self) -> Result<PathBuf, Failure> {
+        let Some(dir) = &self.cwd else {
+            return std::env::current_dir().map_err(|e| {
+                Failure::usage(format!("The current folder cannot be used: {e}"))
+                    .hint("Go to a folder that exists, or give --cwd DIR.")
+            });
+        };
+        let cannot = |why: &str| {
+            Failure::usage(format!("--cwd {}: {why}", dir.display())).hint("Name a folder that exists.")
+        };
+        let folder = std::path::absolute(dir).map_err(|e| cannot(&e.to_string()))?;
+        match std::fs::metadata(&folder) {
+            Ok(found) if found.is_dir() => Ok(folder),
+            Ok(_) => Err(cannot("it is not a folder")),
+            Err(error) => Err(cannot(&error.to_string())),
+        }
+    }
+
+    /// When the time of a request is up that begins now.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.timeout.map(|seconds| Instant::now() + Duration::from_secs_f64(seconds))
+    }
+
+    /// An empty variable is one that is not set; an empty option is a slip.
+    fn session_id(&self) -> Result<Option<&str>, Failure> {
+        match self.session.as_deref() {
+            Some("") if std::env::var_os("HERMES_SESSION").is_some_and(|v| v.is_empty()) => Ok(None),
+            Some("") => Err(Failure::usage("--session needs an id").hint("Any text will do; calls with the same one share a session.")),
+            other => Ok(other),
+        }
     }
 }
 
@@ -134,29 +188,58 @@ fn clamp(number: u64) -> u32 {
 /// The user's own toolsets.
 fn load_toolsets(home: &Home, snapshot: &Snapshot) -> Result<Toolsets, Failure> {
     let path = home.toolsets_file();
-    let text = match std::fs::read_to_string(&path) {
-        Ok(text) => text,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Toolsets::default()),
-        Err(e) => return Err(Failure::usage(format!("{} cannot be read: {e}", path.display()))),
-    };
-    let lookup = |name: &str| snapshot.find(name).map(|e| e.name().to_owned());
-    CustomToolsets::parse(&text)
-        .and_then(|custom| Toolsets::load(custom, snapshot, &lookup))
-        .map_err(|e| {
-            Failure::usage(format!("{}: {e}", path.display()))
-                .hint(format!("Mend {} or move it away.", path.display()))
-        })
+    match std::fs::read_to_string(&path) {
+        Ok(text) => read_toolsets(&path, &text, snapshot),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Toolsets::default()),
+        Err(e) => Err(Failure::usage(format!("{} cannot be read: {e}", path.display()))
+            .hint(format!("Mend {} or move it away.", path.display()))),
+    }
 }
 
-/// Where the user's own toolsets are kept.
-pub(crate) fn save_toolsets(home: &Home, toolsets: &Toolsets) -> Result<PathBuf, Failure> {
-    let path = home.toolsets_file();
-    std::fs::create_dir_all(home.root())?;
-    hermes_store::atomic::write_atomic(&path, toolsets.custom().to_json().as_bytes(), 0o600)?;
-    Ok(path)
+fn read_toolsets(path: &Path, text: &str, snapshot: &Snapshot) -> Result<Toolsets, Failure> {
+    if text.trim().is_empty() {
+        return Ok(Toolsets::default());
+    }
+    let lookup = |name: &str| snapshot.find(name).map(|e| e.name().to_owned());
+    CustomToolsets::parse(text).and_then(|custom| Toolsets::load(custom, snapshot, &lookup)).map_err(|e| {
+        Failure::usage(format!("{}: {e}", path.display()))
+            .hint(format!("Mend {} or move it away.", path.display()))
+    })
 }
 
 impl Ready {
+    /// Changes the user's own toolsets, alone among all processes that do the
+    /// same: what another one has written meanwhile stays.
+    pub(crate) fn change_toolsets<T>(
+        &self,
+        change: impl FnOnce(&mut Toolsets, &Snapshot) -> Result<T, ToolsetError>,
+    ) -> Result<T, Failure> {
+        let path = self.home.toolsets_file();
+        let snapshot = self.engine.snapshot();
+        let mut outcome = None;
+        save::update(&path, |text| -> Result<String, ConfigError> {
+            let changed = read_toolsets(&path, text, &snapshot).and_then(|mut toolsets| {
+                let answer = change(&mut toolsets, &snapshot)?;
+                Ok((answer, toolsets))
+            });
+            // A text that is the same is not written.
+            let new = changed.as_ref().map_or_else(|_| text.to_owned(), |(_, t)| t.custom().to_json());
+            outcome = Some(changed);
+            Ok(new)
+        })?;
+        let defect = || Failure::failed(ErrorKind::Internal, "The toolsets were not changed");
+        let (answer, toolsets) = outcome.unwrap_or_else(|| Err(defect()))?;
+        self.engine.set_toolsets(toolsets);
+        Ok(answer)
+    }
+
+    /// What was chosen, less what the settings switch off.
+    pub(crate) fn selection(&self, choice: &Choice) -> Selection {
+        let mut selection = choice.selection();
+        selection.disabled.extend(self.config.settings.agent.disabled_toolsets.iter().cloned());
+        selection
+    }
+
     /// How definitions are deferred, by the settings.
     pub(crate) fn deferral(&self) -> Deferral {
         let search = &self.config.settings.tool_search;

@@ -59,7 +59,7 @@ pub(crate) struct CallOptions {
     /// Work in this folder
     #[arg(long, short = 'C', value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
-    /// Give up after this many seconds
+    /// Give up on a request after this many seconds
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) timeout: Option<f64>,
 }
@@ -70,7 +70,7 @@ pub(crate) struct Call {
     pub(crate) tool: String,
     /// A JSON object, `-` for one on standard input, or key=value pairs (key=@FILE reads a file,
     /// key:=JSON is literal)
-    #[arg(value_name = "ARGUMENTS", allow_hyphen_values = true)]
+    #[arg(value_name = "ARGUMENTS")]
     pub(crate) arguments: Vec<String>,
     #[command(flatten)]
     pub(crate) options: CallOptions,
@@ -249,6 +249,7 @@ pub(crate) enum Config {
         /// The setting
         key: String,
         /// Its value, as in YAML
+        #[arg(allow_negative_numbers = true)]
         value: String,
     },
     /// Take a setting out of config.yaml

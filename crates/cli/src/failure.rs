@@ -1,6 +1,7 @@
 //! How a command ends when it cannot do what was asked.
 
 use hermes::core::{ErrorKind, ToolError};
+use hermes_config::{ConfigError, EditError};
 use serde_json::json;
 
 /// The exit codes that scripts rely on.
@@ -44,9 +45,35 @@ impl Failure {
         Self { message: message.into(), hint: None, kind, exit: Exit::Kind(kind) }
     }
 
+    /// Something that was named does not exist.
+    pub(crate) fn not_found(message: impl Into<String>) -> Self {
+        Self::failed(ErrorKind::NotFound, message)
+    }
+
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
+    }
+
+    /// The hint, unless there is one already.
+    pub(crate) fn or_hint(self, hint: impl Into<String>) -> Self {
+        if self.hint.is_some() { self } else { self.hint(hint) }
+    }
+
+    /// The same as a mistake on the command line.
+    pub(crate) fn into_usage(mut self) -> Self {
+        self.exit = Exit::Usage;
+        self
+    }
+
+    /// Moves a suggestion at the end of the message to the hint, where
+    /// people and programs look for it.
+    pub(crate) fn lift_suggestion(mut self) -> Self {
+        const LEAD: &str = "; did you mean ";
+        let Some(at) = self.message.rfind(LEAD) else { return self };
+        let names = self.message.split_off(at);
+        let names = names.trim_start_matches(LEAD).replace('`', "'");
+        self.hint(format!("Did you mean {names}"))
     }
 
     /// A hint made of suggestions, if there are any.
@@ -69,9 +96,48 @@ impl From<ToolError> for Failure {
     }
 }
 
+/// Only an answer that cannot be written comes this way; whatever else can go
+/// wrong names the file.
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
-        ToolError::io("Cannot read or write", &error).into()
+        let kind = ToolError::io("", &error).kind();
+        let message = format!("The output cannot be written: {error}");
+        Failure { exit: Exit::Failed, ..Failure::failed(kind, message) }
+            .hint("Make room there, or send the output elsewhere.")
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        let text = error.to_string();
+        let failure = match text.rsplit_once("\nhint: ") {
+            // With several faults each keeps its hint beside it.
+            Some((message, hint)) if !message.contains("\nhint: ") => Failure::usage(message).hint(hint),
+            _ => Failure::usage(text),
+        };
+        let (kind, hint) = match error {
+            ConfigError::Edit(EditError::NotSet { .. }) => (ErrorKind::NotFound, ""),
+            ConfigError::Write { .. } => {
+                (ErrorKind::Unavailable, "Give that folder to your user, or set HERMES_HOME to another.")
+            }
+            ConfigError::Locked { .. } | ConfigError::Changed { .. } => (ErrorKind::Conflict, ""),
+            _ => return failure,
+        };
+        let failure = Failure { kind, exit: Exit::Kind(kind), ..failure };
+        if hint.is_empty() { failure } else { failure.or_hint(hint) }
+    }
+}
+
+/// A command line that cannot be read, for programs: the sentence and the tip
+/// without the usage text.
+impl From<&clap::Error> for Failure {
+    fn from(error: &clap::Error) -> Self {
+        let text = error.to_string();
+        let body = text.strip_prefix("error: ").unwrap_or(&text);
+        let first = body.split("\n\n").next().unwrap_or_default();
+        let sentence = first.split_whitespace().collect::<Vec<_>>().join(" ");
+        let tip = text.lines().find_map(|line| line.trim_start().strip_prefix("tip: "));
+        Failure::usage(sentence).hint(tip.unwrap_or("See `hermes --help`."))
     }
 }
 

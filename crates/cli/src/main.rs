@@ -24,12 +24,12 @@ fn main() -> ExitCode {
         Err(error) => return usage(&error),
     };
     let app = App::new(&cli.global);
+    let answers_json = app.json || (matches!(cli.command, Command::Call(_)) && !app.terminal.stdout_is_person);
     let outcome = run(&app, cli.command);
     let exit = outcome.unwrap_or_else(|failure| {
-        if app.json {
-            // Programs look for the answer where the answer would have been.
-            let _ = app.terminal.line(&failure.to_json());
-        } else {
+        // Programs look for the answer where the answer would have been.
+        let told = answers_json && app.terminal.line(&failure.to_json()).is_ok();
+        if !(told && app.json) {
             app.terminal.error(&failure.message, failure.hint.as_deref());
         }
         failure.exit
@@ -61,8 +61,7 @@ fn usage(error: &clap::Error) -> ExitCode {
     let wants_json = std::env::args_os().any(|arg| arg == "--json");
     let is_answer = matches!(error.kind(), Kind::DisplayHelp | Kind::DisplayVersion);
     if wants_json && !is_answer {
-        let failure = failure::Failure::usage(error.to_string().trim_end().to_owned())
-            .hint("See `hermes --help`.");
+        let failure = failure::Failure::from(error);
         let _ = terminal::Terminal::new(false).line(&failure.to_json());
         return ExitCode::from(Exit::Usage.code());
     }

@@ -1,6 +1,6 @@
 //! Columns of text for people.
 
-use crate::terminal::{Style, Terminal};
+use crate::terminal::{Style, Terminal, visible};
 
 /// Rows of cells; the last column takes the room that is left.
 #[derive(Debug, Default)]
@@ -28,6 +28,7 @@ impl Table {
             for (at, (text, style)) in row.iter().enumerate() {
                 let last = at + 1 == row.len();
                 let shown = if last { clip(text, room.saturating_sub(used)) } else { text.clone() };
+                let shown = if terminal.stdout_is_person { visible(&shown).into_owned() } else { shown };
                 let painted = style.map_or_else(|| shown.clone(), |s| terminal.paint(s, &shown));
                 line.push_str(&painted);
                 if !last {

@@ -1,6 +1,7 @@
 //! Where words go: data to standard output, messages to standard error, and
 //! no complaint when nobody reads on.
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 
 /// How output looks here.
@@ -56,7 +57,7 @@ impl Terminal {
 
     /// The text in that style, where styles are shown.
     pub(crate) fn paint(&self, style: Style, text: &str) -> String {
-        if self.colour { format!("\x1b[{}m{text}\x1b[0m", style.code()) } else { text.to_owned() }
+        if self.colour && !text.is_empty() { format!("\x1b[{}m{text}\x1b[0m", style.code()) } else { text.to_owned() }
     }
 
     fn paint_message(&self, style: Style, text: &str) -> String {
@@ -81,31 +82,54 @@ impl Terminal {
     /// A message for people.
     pub(crate) fn note(&self, text: &str) {
         if !self.quiet {
-            let _ = writeln!(io::stderr(), "{text}");
+            let _ = writeln!(io::stderr(), "{}", self.for_messages(text));
         }
     }
 
     /// A message that something is not as it should be.
     pub(crate) fn warn(&self, text: &str) {
-        let mark = self.paint_message(Style::Yellow, "warning:");
-        self.note(&format!("{mark} {text}"));
+        if !self.quiet {
+            let mark = self.paint_message(Style::Yellow, "warning:");
+            let _ = writeln!(io::stderr(), "{mark} {}", self.for_messages(text));
+        }
     }
 
     /// An error and what to do about it.
     pub(crate) fn error(&self, text: &str, hint: Option<&str>) {
         let mark = self.paint_message(Style::Red, "error:");
         let mut err = io::stderr().lock();
-        let _ = writeln!(err, "{mark} {text}");
+        let _ = writeln!(err, "{mark} {}", self.for_messages(text));
         if let Some(hint) = hint.filter(|h| !h.is_empty()) {
             let mark = self.paint_message(Style::Cyan, "hint:");
-            let _ = writeln!(err, "{mark} {hint}");
+            let _ = writeln!(err, "{mark} {}", self.for_messages(hint));
         }
     }
+
+    fn for_messages<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        if self.stderr_is_person { visible(text) } else { Cow::Borrowed(text) }
+    }
+}
+
+/// The text with its control characters shown as symbols: a file that is
+/// looked at must not steer the terminal.
+pub(crate) fn visible(text: &str) -> Cow<'_, str> {
+    let steers = |c: char| c.is_control() && c != '\n' && c != '\t';
+    if !text.contains(steers) {
+        return Cow::Borrowed(text);
+    }
+    let symbol = |c: char| match u32::from(c) {
+        _ if !steers(c) => c,
+        code @ 0..0x20 => char::from_u32(0x2400 + code).unwrap_or('\u{fffd}'),
+        0x7f => '\u{2421}',
+        _ => '\u{fffd}',
+    };
+    text.chars().map(symbol).collect::<String>().into()
 }
 
 /// Passes errors on, but for a closed pipe: then there is nobody to tell.
 fn quiet_end(result: io::Result<()>) -> io::Result<()> {
     match result {
+        #[expect(clippy::disallowed_methods, reason = "there is nobody left to answer")]
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
         other => other,
     }

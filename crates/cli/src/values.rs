@@ -1,40 +1,91 @@
 //! `key=value` arguments, read by the tool's schema.
 
-use hermes::core::ErrorKind;
+use std::io::Read as _;
+
 use serde_json::{Map, Value};
 
 use crate::failure::Failure;
 
-/// Reads the arguments of `hermes call`: one JSON object, or pairs.
-pub(crate) fn read(words: &[String], schema: &Value) -> Result<Value, Failure> {
-    match words {
-        [] => Ok(Value::Object(Map::new())),
-        // The pipeline reads the text, and mends it where it can.
-        [one] if one == "-" => Ok(Value::String(std::io::read_to_string(std::io::stdin())?)),
-        [one] if one.trim_start().starts_with(['{', '[', '"']) || !one.contains('=') => {
-            Ok(Value::String(one.clone()))
+const FORMS: &str = "Write key=value pairs, or one JSON object in quotes.";
+
+/// What is known of a tool's parameters.
+#[derive(Debug, Clone)]
+pub(crate) struct Parameters<'a> {
+    /// The schema; null for a tool that nobody knows.
+    pub(crate) schema: &'a Value,
+    /// Other names of parameters, each with the one in the schema.
+    pub(crate) aliases: Vec<(&'a str, &'a str)>,
+}
+
+impl Parameters<'_> {
+    /// The schema of one parameter, by any of its names.
+    fn find(&self, key: &str) -> Option<&Value> {
+        let properties = self.schema.get("properties")?;
+        properties.get(key).or_else(|| {
+            let (_, name) = self.aliases.iter().find(|(alias, _)| *alias == key)?;
+            properties.get(name)
+        })
+    }
+
+    /// The parameter that a lone value is most likely meant for.
+    fn only_required(&self) -> Option<&str> {
+        match self.schema.get("required")?.as_array()?.as_slice() {
+            [name] => name.as_str(),
+            _ => None,
         }
-        pairs => read_pairs(pairs, schema),
     }
 }
 
-fn read_pairs(pairs: &[String], schema: &Value) -> Result<Value, Failure> {
+/// Reads the arguments of `hermes call`: one JSON object, or pairs.
+pub(crate) fn read(words: &[String], parameters: &Parameters<'_>) -> Result<Value, Failure> {
+    match words {
+        [] => Ok(Value::Object(Map::new())),
+        // The pipeline reads the text, and mends it where it can.
+        [one] if one == "-" => Ok(Value::String(standard_input()?)),
+        [one] if one.trim_start().starts_with(['{', '[', '"']) || one.trim().is_empty() => {
+            Ok(Value::String(one.clone()))
+        }
+        pairs => read_pairs(pairs, parameters),
+    }
+}
+
+/// All of standard input, which must be text.
+pub(crate) fn standard_input() -> Result<String, Failure> {
+    let mut bytes = Vec::new();
+    std::io::stdin()
+        .read_to_end(&mut bytes)
+        .map_err(|e| Failure::usage(format!("Standard input cannot be read: {e}")))?;
+    String::from_utf8(bytes).map_err(|e| {
+        let at = e.utf8_error().valid_up_to();
+        Failure::usage(format!("Standard input is not UTF-8: byte {at} begins no valid character"))
+            .hint("Encode it as UTF-8; write other bytes as \\u escapes or base64.")
+    })
+}
+
+fn read_pairs(pairs: &[String], parameters: &Parameters<'_>) -> Result<Value, Failure> {
     let mut fields = Map::new();
     for pair in pairs {
         let Some((key, text)) = pair.split_once('=') else {
-            return Err(Failure::usage(format!("'{pair}' is not a key=value pair"))
-                .hint("Write key=value pairs, or one JSON object in quotes."));
+            return Err(no_pair(pair, pairs.len() == 1, parameters));
         };
         let (key, value) = match key.strip_suffix(':') {
             Some(key) => (key, literal(key, text)?),
-            None => (key, by_schema(schema, key, text)?),
+            None => (key, by_schema(parameters, key, text)?),
         };
         if key.is_empty() {
-            return Err(Failure::usage(format!("'{pair}' has no key before '='")));
+            return Err(Failure::usage(format!("'{pair}' has no key before '='")).hint(FORMS));
         }
         put(&mut fields, key, value);
     }
     Ok(Value::Object(fields))
+}
+
+fn no_pair(word: &str, alone: bool, parameters: &Parameters<'_>) -> Failure {
+    let hint = match parameters.only_required().filter(|_| alone) {
+        Some(name) => format!("Write {name}={word}, or one JSON object in quotes."),
+        None => FORMS.to_owned(),
+    };
+    Failure::usage(format!("'{word}' is neither a key=value pair nor a JSON object")).hint(hint)
 }
 
 /// A key that is given again makes a list.
@@ -56,15 +107,17 @@ fn literal(key: &str, text: &str) -> Result<Value, Failure> {
     })
 }
 
-fn by_schema(schema: &Value, key: &str, text: &str) -> Result<Value, Failure> {
+fn by_schema(parameters: &Parameters<'_>, key: &str, text: &str) -> Result<Value, Failure> {
     let text = match text.strip_prefix('@') {
         Some(file) if !file.is_empty() => std::fs::read_to_string(file).map_err(|e| {
-            Failure::failed(ErrorKind::NotFound, format!("{key}=@{file}: {e}"))
-                .hint(format!("For text that begins with '@', write {key}:='\"@…\"'."))
+            let missing = e.kind() == std::io::ErrorKind::NotFound;
+            let message = format!("{key}=@{file}: {e}");
+            let failure = if missing { Failure::not_found(message) } else { Failure::usage(message) };
+            failure.hint(format!("For text that begins with '@', write {key}:='\"@…\"'."))
         })?,
         _ => text.to_owned(),
     };
-    let property = schema.pointer(&format!("/properties/{}", key.replace('~', "~0").replace('/', "~1")));
+    let property = parameters.find(key);
     Ok(property.map_or_else(|| Value::String(text.clone()), |p| typed(p, &text)))
 }
 

@@ -11,7 +11,8 @@ fn pairs(words: &[&str]) -> Value {
         "options": { "type": "object" },
     }});
     let words: Vec<String> = words.iter().map(|w| (*w).to_owned()).collect();
-    read(&words, &schema).expect("reads")
+    let parameters = Parameters { schema: &schema, aliases: vec![("max_results", "limit")] };
+    read(&words, &parameters).expect("reads")
 }
 
 #[test]
@@ -45,6 +46,28 @@ fn a_list_of_one_stays_a_list() {
 #[test]
 fn what_is_no_pair_is_refused() {
     let words = ["path=x".to_owned(), "oops".to_owned()];
-    let error = read(&words, &json!({})).expect_err("refused");
+    let error = read(&words, &unknown()).expect_err("refused");
     assert!(error.message.contains("'oops'"), "{}", error.message);
+}
+
+fn unknown() -> Parameters<'static> {
+    Parameters { schema: &Value::Null, aliases: Vec::new() }
+}
+
+#[test]
+fn an_alias_is_read_by_the_schema_of_its_parameter() {
+    assert_eq!(pairs(&["max_results=3"]), json!({ "max_results": 3 }));
+}
+
+#[test]
+fn a_lone_word_is_told_where_it_may_belong() {
+    let schema = json!({ "properties": { "path": {} }, "required": ["path"] });
+    let parameters = Parameters { schema: &schema, aliases: Vec::new() };
+    let error = read(&["notes.txt".to_owned()], &parameters).expect_err("refused");
+    assert_eq!(error.hint.as_deref(), Some("Write path=notes.txt, or one JSON object in quotes."));
+}
+
+#[test]
+fn an_empty_word_is_no_arguments_to_be_read_by_the_pipeline() {
+    assert_eq!(read(&[" ".to_owned()], &unknown()).expect("reads"), json!(" "));
 }

@@ -23,10 +23,11 @@ pub fn update<E: Into<ConfigError>>(
     path: &Path,
     change: impl FnOnce(&str) -> Result<String, E>,
 ) -> Result<(), ConfigError> {
-    let lock = lock_for(path)?;
+    let lock = lock_for(path, LOCK_PATIENCE)?;
     let before = read_text(path)?;
-    let after = change(before.as_deref().unwrap_or("")).map_err(Into::into)?;
-    if before.as_deref() == Some(after.as_str()) {
+    let old = before.as_deref().unwrap_or("");
+    let after = change(old).map_err(Into::into)?;
+    if after == old {
         return Ok(());
     }
     let target = follow_links(path).map_err(|source| write_error(path, source))?;
@@ -118,7 +119,7 @@ fn follow_links(path: &Path) -> io::Result<PathBuf> {
 
 /// The lock beside the file; it is released when the handle is dropped. The lock file itself stays, because
 /// removing it would let two processes hold two different locks.
-fn lock_for(path: &Path) -> Result<File, ConfigError> {
+fn lock_for(path: &Path, patience: Duration) -> Result<File, ConfigError> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".lock");
     let lock_path = folder_of(path).join(name);
@@ -132,7 +133,7 @@ fn lock_for(path: &Path) -> Result<File, ConfigError> {
         options.mode(0o600);
     }
     let file = options.open(&lock_path).map_err(fail)?;
-    let deadline = Instant::now() + LOCK_PATIENCE;
+    let deadline = Instant::now() + patience;
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(file),

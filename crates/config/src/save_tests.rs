@@ -1,6 +1,5 @@
 #![allow(clippy::unwrap_used)]
 
-use std::convert::Infallible;
 use std::sync::Arc;
 
 use super::*;
@@ -119,20 +118,26 @@ fn concurrent_updates_are_all_kept() {
 }
 
 #[test]
+fn a_lock_held_too_long_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("config.yaml");
+    let held = lock_for(&path, Duration::ZERO).unwrap();
+    let second = lock_for(&path, Duration::ZERO);
+    assert!(matches!(second, Err(ConfigError::Locked { .. })));
+    drop(held);
+    assert!(lock_for(&path, Duration::ZERO).is_ok());
+}
+
+#[test]
 fn the_same_text_is_not_written() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("config.yaml");
     fs::write(&path, "a: 1\n").unwrap();
-    let file_id = |path: &Path| fs::metadata(path).unwrap().modified().unwrap();
-    let before = file_id(&path);
-    update(&path, |text| Ok::<_, InfallibleEdit>(text.to_owned())).unwrap();
-    assert_eq!(file_id(&path), before);
-}
-
-struct InfallibleEdit(Infallible);
-
-impl From<InfallibleEdit> for ConfigError {
-    fn from(never: InfallibleEdit) -> Self {
-        match never.0 {}
-    }
+    let modified = |path: &Path| fs::metadata(path).unwrap().modified().unwrap();
+    let before = modified(&path);
+    update(&path, |text| Ok::<_, EditError>(text.to_owned())).unwrap();
+    assert_eq!(modified(&path), before);
+    let absent = folder.path().join("absent.yaml");
+    update(&absent, |text| Ok::<_, EditError>(text.to_owned())).unwrap();
+    assert!(!absent.exists());
 }

@@ -45,8 +45,14 @@ pub(crate) struct Source {
 
 impl Source {
     pub(crate) fn new(name: PathBuf, text: String) -> Self {
-        let breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
-        let lines = std::iter::once(0).chain(breaks.map(|(offset, _)| offset + 1)).collect();
+        let bytes = text.as_bytes();
+        let ends_line = |at: &usize| match bytes.get(*at) {
+            Some(b'\n') => true,
+            Some(b'\r') => bytes.get(at + 1) != Some(&b'\n'),
+            _ => false,
+        };
+        let breaks = (0..bytes.len()).filter(ends_line);
+        let lines = std::iter::once(0).chain(breaks.map(|at| at + 1)).collect();
         Self { name, text, lines }
     }
 

@@ -18,6 +18,13 @@ fn columns_count_characters_and_skip_the_mark() {
 }
 
 #[test]
+fn every_kind_of_line_break_counts_once() {
+    let source = source("a\rb\r\nc\nd");
+    let lines = [0, 2, 5, 7].map(|offset| source.place(offset).line);
+    assert_eq!(lines, [1, 2, 3, 4]);
+}
+
+#[test]
 fn the_caret_covers_the_fault() {
     let diagnostic = source("a: 1\r\nbad: here\r\n").diagnose(Problem::new(6..9, "wrong"));
     assert_eq!(diagnostic.to_string(), "c.yaml:2:1: wrong\n 2 | bad: here\n   | ^^^");

@@ -36,7 +36,7 @@ fn groups_are_as_large_as_they_can_be() {
         (vec![read("/x/y"), write("/x")], vec![vec![0], vec![1]]),
         (vec![write("/x/y"), write("/x/z")], vec![vec![0, 1]]),
         (vec![write("/x"), write("/xy")], vec![vec![0, 1]]),
-        (vec![vec![], shell(), vec![]], vec![vec![0, 1], vec![2]]),
+        (vec![vec![], shell(), vec![]], vec![vec![0, 1, 2]]),
         (vec![], vec![]),
     ] {
         assert_eq!(plan_of(&batch), groups, "{batch:?}");

@@ -13,10 +13,7 @@ pub fn excerpt(text: &str, max_chars: usize) -> Cow<'_, str> {
     if text.len() <= max_chars || text.char_indices().nth(max_chars).is_none() {
         return Cow::Borrowed(text);
     }
-    let cut = text
-        .char_indices()
-        .nth(max_chars.saturating_sub(1))
-        .map_or(0, |(at, _)| at);
+    let cut = text.char_indices().nth(max_chars.saturating_sub(1)).map_or(0, |(at, _)| at);
     Cow::Owned(format!("{}…", text.get(..cut).unwrap_or_default()))
 }
 
@@ -25,10 +22,7 @@ pub fn excerpt(text: &str, max_chars: usize) -> Cow<'_, str> {
 /// Costs no more than the excerpt: a value of any size is only read as far as it is shown.
 pub fn excerpt_value(value: &Value, max_chars: usize) -> String {
     // Four bytes hold any character, so the buffer always has enough for the excerpt.
-    let mut head = Head {
-        bytes: Vec::new(),
-        room: max_chars.saturating_mul(4).saturating_add(4),
-    };
+    let mut head = Head { bytes: Vec::new(), room: max_chars.saturating_mul(4).saturating_add(4) };
     let whole = serde_json::to_writer(&mut head, value).is_ok();
     let text = match std::str::from_utf8(&head.bytes) {
         Ok(text) => text,
@@ -48,11 +42,7 @@ pub fn brief_value(value: &Value, max_chars: usize) -> Value {
         Value::String(text) => Value::String(excerpt(text, max_chars).into_owned()),
         Value::Array(_) | Value::Object(_) => {
             let text = excerpt_value(value, max_chars);
-            if text.ends_with('…') {
-                Value::String(text)
-            } else {
-                value.clone()
-            }
+            if text.ends_with('…') { Value::String(text) } else { value.clone() }
         }
     }
 }

@@ -37,7 +37,9 @@ impl Kinds {
         match value {
             Value::Null => Self::NULL,
             Value::Bool(_) => Self::BOOLEAN,
-            Value::Number(number) if number.as_f64().is_some_and(|n| n.fract() != 0.0) => Self::NUMBER,
+            Value::Number(number) if number.as_f64().is_some_and(|n| n.fract() != 0.0) => {
+                Self::NUMBER
+            }
             Value::Number(_) => Self::INTEGER,
             Value::String(_) => Self::STRING,
             Value::Array(_) => Self::ARRAY,
@@ -47,7 +49,9 @@ impl Kinds {
 
     pub(crate) fn and(self, other: Self) -> Self {
         // Every integer is a number.
-        let widened = |kinds: Self| if kinds.has(Self::NUMBER) { Self(kinds.0 | Self::INTEGER.0) } else { kinds };
+        let widened = |kinds: Self| {
+            if kinds.has(Self::NUMBER) { Self(kinds.0 | Self::INTEGER.0) } else { kinds }
+        };
         Self(widened(self).0 & widened(other).0)
     }
 
@@ -83,9 +87,6 @@ impl Kinds {
 
     /// The types that all of the schemas allow.
     pub(crate) fn allowed(nodes: &[Node<'_>]) -> Self {
-        nodes
-            .iter()
-            .filter_map(|node| Self::stated(node.keywords()?))
-            .fold(Self::ALL, Self::and)
+        nodes.iter().filter_map(|node| Self::stated(node.keywords()?)).fold(Self::ALL, Self::and)
     }
 }

@@ -9,14 +9,20 @@ use serde_json::{Map, Value};
 use crate::pointer;
 
 /// The names of the JSON types, as in `type`.
-pub(crate) const TYPES: [&str; 7] = [
-    "object", "array", "string", "integer", "number", "boolean", "null",
-];
+pub(crate) const TYPES: [&str; 7] =
+    ["object", "array", "string", "integer", "number", "boolean", "null"];
 
 /// Keywords that describe without constraining.
 pub(crate) const ANNOTATIONS: [&str; 9] = [
-    "title", "description", "default", "examples", "example", "deprecated", "readOnly",
-    "writeOnly", "$comment",
+    "title",
+    "description",
+    "default",
+    "examples",
+    "example",
+    "deprecated",
+    "readOnly",
+    "writeOnly",
+    "$comment",
 ];
 
 /// How a keyword holds schemas.
@@ -34,8 +40,17 @@ pub(crate) enum Holds {
 pub(crate) fn holds(keyword: &str, value: &Value) -> Option<Holds> {
     match keyword {
         "items" if value.is_array() => Some(Holds::List),
-        "items" | "additionalItems" | "additionalProperties" | "contains" | "contentSchema"
-        | "else" | "if" | "not" | "propertyNames" | "then" | "unevaluatedItems"
+        "items"
+        | "additionalItems"
+        | "additionalProperties"
+        | "contains"
+        | "contentSchema"
+        | "else"
+        | "if"
+        | "not"
+        | "propertyNames"
+        | "then"
+        | "unevaluatedItems"
         | "unevaluatedProperties" => Some(Holds::One),
         "allOf" | "anyOf" | "oneOf" | "prefixItems" => Some(Holds::List),
         "$defs" | "definitions" | "dependencies" | "dependentSchemas" | "patternProperties"
@@ -127,17 +142,13 @@ pub(crate) fn is_null_schema(schema: &Value) -> bool {
     let Value::Object(map) = schema else { return false };
     type_names(map) == ["null"]
         || map.get("const").is_some_and(Value::is_null)
-        || map.get("enum").and_then(Value::as_array).is_some_and(|values| {
-            !values.is_empty() && values.iter().all(Value::is_null)
-        })
+        || map
+            .get("enum")
+            .and_then(Value::as_array)
+            .is_some_and(|values| !values.is_empty() && values.iter().all(Value::is_null))
 }
 
 /// The property names in `required`.
 pub(crate) fn required_names(schema: &Map<String, Value>) -> impl Iterator<Item = &str> {
-    schema
-        .get("required")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
+    schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
 }

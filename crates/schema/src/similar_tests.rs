@@ -15,7 +15,11 @@ fn agrees_with_difflib() {
         ("read_file", "raed_file", 0.888_888_888_888_888_8),
         ("tide", "diet", 0.25),
         ("diet", "tide", 0.5),
-        ("private Thread currentThread;", "private volatile Thread currentThread;", 0.865_671_641_791_044_8),
+        (
+            "private Thread currentThread;",
+            "private volatile Thread currentThread;",
+            0.865_671_641_791_044_8,
+        ),
     ];
     for (a, b, expected) in table {
         assert!(close(ratio(a, b), expected), "{a} / {b}: {}", ratio(a, b));
@@ -35,10 +39,8 @@ fn nearest_respects_the_cutoff_and_breaks_ties_by_name() {
 #[test]
 fn ranking_is_by_score_then_name() {
     let names = ["file", "fild", "profile", "zoo"];
-    let found: Vec<&str> = ranked("file", names.into_iter(), 0.6, 3)
-        .into_iter()
-        .map(|(name, _)| name)
-        .collect();
+    let found: Vec<&str> =
+        ranked("file", names.into_iter(), 0.6, 3).into_iter().map(|(name, _)| name).collect();
     assert_eq!(found, ["file", "fild", "profile"]);
     assert_eq!(ranked("file", names.into_iter(), 0.6, 1).len(), 1);
 }

@@ -1,20 +1,23 @@
 //! `hermes call`: one tool call.
 
+use std::sync::Arc;
+
 use hermes::core::{Arguments, Status, ToolCall, ToolResult};
+use hermes::engine::names::{self, Reading};
+use hermes::engine::{Entry, Snapshot};
 use serde_json::Value;
 
 use super::{readable, runtime};
 use crate::app::App;
 use crate::args::Call;
 use crate::failure::{Exit, Outcome};
-use crate::values;
+use crate::values::{self, Parameters};
 
 pub(crate) fn run(app: &App, args: &Call) -> Outcome {
     let ready = app.ready()?;
-    let caller = app.caller(&ready, &args.options)?;
-    let snapshot = ready.engine.snapshot();
-    let schema = snapshot.find(&args.tool).map_or(Value::Null, |e| e.schema().raw().clone());
-    let arguments = match values::read(&args.arguments, &schema)? {
+    let caller = app.caller(&ready, &args.options, &[])?;
+    let entry = meant(&ready.engine.snapshot(), &args.tool);
+    let arguments = match values::read(&args.arguments, &parameters(entry.as_deref()))? {
         Value::String(text) => Arguments::Text(text),
         value => Arguments::Json(value),
     };
@@ -27,6 +30,23 @@ pub(crate) fn run(app: &App, args: &Call) -> Outcome {
         result
     })?;
     show(app, &result)
+}
+
+/// The tool whose schema the arguments are read by: the one that the pipeline
+/// will find, so that a repaired name changes nothing else.
+fn meant(snapshot: &Snapshot, written: &str) -> Option<Arc<Entry>> {
+    let known = |name: &str| snapshot.find(name).is_some();
+    match names::read(written, known, snapshot.callable_names()) {
+        Reading::Exact => snapshot.find(written).cloned(),
+        Reading::Repaired(name) => snapshot.find(&name).cloned(),
+        Reading::Unknown => None,
+    }
+}
+
+fn parameters(entry: Option<&Entry>) -> Parameters<'_> {
+    let Some(entry) = entry else { return Parameters { schema: &Value::Null, aliases: Vec::new() } };
+    let aliases = entry.spec().parameter_aliases.iter().map(|(from, to)| (&**from, &**to)).collect();
+    Parameters { schema: entry.schema().raw(), aliases }
 }
 
 fn show(app: &App, result: &ToolResult) -> Outcome {
@@ -46,7 +66,8 @@ fn show(app: &App, result: &ToolResult) -> Outcome {
         let field = |name: &str| error.get(name).and_then(Value::as_str).unwrap_or_default();
         app.terminal.error(field("error"), Some(field("hint")));
         if let Some(example) = error.get("example") {
-            app.terminal.note(&format!("example: hermes call {} '{example}'", result.name));
+            let quoted = example.to_string().replace('\'', r"'\''");
+            app.terminal.note(&format!("example: hermes call {} '{quoted}'", result.name));
         }
     }
     Ok(exit)

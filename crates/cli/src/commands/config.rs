@@ -1,6 +1,5 @@
 //! `hermes config`: the settings.
 
-use hermes::core::ErrorKind;
 use hermes_config::{ConfigError, Home, KEYS, KeyPath, Key, VARS, edit, parse_value, save};
 use serde_json::{Value, json};
 
@@ -9,12 +8,6 @@ use crate::args::Config;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::table::Table;
 use crate::terminal::Style;
-
-impl From<ConfigError> for Failure {
-    fn from(error: ConfigError) -> Self {
-        Failure::usage(error.to_string())
-    }
-}
 
 pub(crate) fn run(app: &App, command: Config) -> Outcome {
     let home = app.home()?;
@@ -29,7 +22,12 @@ pub(crate) fn run(app: &App, command: Config) -> Outcome {
 }
 
 fn key_path(key: &str) -> Result<KeyPath, Failure> {
-    key.parse::<KeyPath>().map_err(|e| Failure::usage(e.to_string()))
+    key.parse::<KeyPath>().map_err(|e| {
+        let text = e.to_string();
+        let (message, hint) = text.split_once("\nhint: ").unwrap_or((&text, ""));
+        let failure = Failure::usage(message);
+        if hint.is_empty() { failure } else { failure.hint(hint) }
+    })
 }
 
 fn path(app: &App, home: &Home) -> Outcome {
@@ -52,15 +50,19 @@ fn path(app: &App, home: &Home) -> Outcome {
 
 fn get(app: &App, home: &Home, key: &str) -> Outcome {
     let config = app.config(home)?;
+    app.warn_about(&config);
     let Some((value, origin)) = config.get(&key_path(key)?) else {
         let near = hermes::schema::nearest(key, KEYS.iter().map(|k| k.name), 0.6).map(str::to_owned);
-        return Err(Failure::failed(ErrorKind::NotFound, format!("'{key}' is not set"))
+        return Err(Failure::not_found(format!("'{key}' is not set"))
             .hint("`hermes config explain` lists the known settings.")
             .did_you_mean(near.as_slice()));
     };
     if app.json {
         let value = json!({ "schema_version": 1, "key": key, "value": value, "origin": origin.to_string() });
         app.terminal.line(&value.to_string())?;
+    } else if value.is_null() && !app.terminal.stdout_is_person {
+        // A script must not take the words for a value.
+        app.terminal.line("")?;
     } else {
         app.terminal.line(&plain(&value))?;
     }
@@ -69,6 +71,7 @@ fn get(app: &App, home: &Home, key: &str) -> Outcome {
 
 fn get_all(app: &App, home: &Home) -> Outcome {
     let config = app.config(home)?;
+    app.warn_about(&config);
     if app.json {
         let settings: serde_json::Map<String, Value> =
             config.resolved.iter().map(|r| (r.key.name.to_owned(), r.value.clone())).collect();
@@ -106,7 +109,6 @@ fn change(
     edit: impl FnOnce(&str) -> Result<String, edit::EditError>,
 ) -> Result<(), Failure> {
     let file = home.config_file();
-    std::fs::create_dir_all(home.root())?;
     let env = app.env.clone();
     let checked = |text: &str| -> Result<String, ConfigError> {
         let new = edit(text).map_err(ConfigError::from)?;
@@ -139,7 +141,11 @@ fn set(app: &App, home: &Home, key: &str, text: &str) -> Outcome {
 fn unset(app: &App, home: &Home, key: &str) -> Outcome {
     let path = key_path(key)?;
     change(app, home, |old| edit::unset(old, &path))?;
-    app.terminal.note(&format!("{key} is no longer set in {}", home.config_file().display()));
+    if app.json {
+        app.terminal.line(&json!({ "schema_version": 1, "key": key, "unset": true }).to_string())?;
+    } else {
+        app.terminal.note(&format!("{key} is no longer set in {}", home.config_file().display()));
+    }
     Ok(Exit::Ok)
 }
 
@@ -148,7 +154,7 @@ fn explain(app: &App, home: &Home, key: Option<&str>) -> Outcome {
     let Some(name) = key else { return explain_all(app) };
     let Some(resolved) = config.explain(name) else {
         let near = hermes::schema::nearest(name, KEYS.iter().map(|k| k.name), 0.5).map(str::to_owned);
-        return Err(Failure::failed(ErrorKind::NotFound, format!("'{name}' is not a setting that hermes knows"))
+        return Err(Failure::not_found(format!("'{name}' is not a setting that hermes knows"))
             .hint("`hermes config explain` lists them.")
             .did_you_mean(near.as_slice()));
     };

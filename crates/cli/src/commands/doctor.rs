@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::runtime;
 use crate::app::{App, Ready};
 use crate::failure::{Exit, Failure, Outcome};
-use crate::table::Table;
+use crate::table::width;
 use crate::terminal::Style;
 
 /// How something is.
@@ -39,7 +39,7 @@ impl Finding {
 
 pub(crate) fn run(app: &App) -> Outcome {
     let mut findings = vec![Finding::good("version", env!("CARGO_PKG_VERSION"))];
-    match app.ready() {
+    match app.prepare() {
         Ok(ready) => examine(&ready, &mut findings)?,
         Err(failure) => {
             let fix = failure.hint.unwrap_or_default();
@@ -57,12 +57,17 @@ fn examine(ready: &Ready, findings: &mut Vec<Finding>) -> Result<(), Failure> {
     let state = if file.exists() { "read" } else { "none; every setting has its default" };
     findings.push(Finding::good("settings", format!("{}: {state}", file.display())));
     for warning in &ready.config.warnings {
-        findings.push(Finding::bad("settings", warning.to_string(), "Correct the key's name, or remove it."));
+        let fault = &warning.0;
+        let place = fault.place.as_ref().map_or(String::new(), |p| format!("{p}: "));
+        let fix = fault.hint.as_deref().unwrap_or("Correct the key's name, or remove it.");
+        findings.push(Finding::bad("settings", format!("{place}{}", fault.message), fix));
     }
     let snapshot = ready.engine.snapshot();
     let lookup = |name: &str| snapshot.find(name).map(|e| e.name().to_owned());
     for problem in ready.engine.toolsets().problems(&*snapshot, &lookup) {
-        findings.push(Finding::bad("toolsets", problem.to_string(), "Change it with `hermes toolsets create --replace`."));
+        let failure = Failure::usage(problem.to_string()).lift_suggestion();
+        let fix = failure.hint.unwrap_or_else(|| "Change it with `hermes toolsets create --replace`.".into());
+        findings.push(Finding::bad("toolsets", failure.message, fix));
     }
     let entries = snapshot.entries();
     let states = runtime::brief(ready.engine.availability(&entries))?;
@@ -115,22 +120,22 @@ fn show(app: &App, findings: &[Finding]) -> Result<(), Failure> {
             .collect();
         return Ok(app.terminal.line(&json!({ "schema_version": 1, "checks": rows }).to_string())?);
     }
-    let mut table = Table::default();
+    let column = findings.iter().map(|f| width(&f.what)).max().unwrap_or(0);
+    let mut lines = Vec::new();
     for finding in findings {
         let (mark, style) = match finding.health {
             Health::Good => ("✓", Style::Green),
             Health::Missing => ("·", Style::Yellow),
             Health::Bad => ("✗", Style::Red),
         };
-        let detail = match &finding.fix {
-            Some(fix) => format!("{}. {fix}", finding.detail.trim_end_matches('.')),
-            None => finding.detail.clone(),
-        };
-        table.row([
-            (mark.to_owned(), Some(style)),
-            (finding.what.clone(), Some(Style::Bold)),
-            (detail, None),
-        ]);
+        let mark = app.terminal.paint(style, mark);
+        let what = app.terminal.paint(Style::Bold, &finding.what);
+        let gap = " ".repeat(column - width(&finding.what));
+        let below = format!("\n{}", " ".repeat(column + 5));
+        lines.push(format!("{mark}  {what}{gap}  {}", finding.detail.replace('\n', &below)));
+        if let Some(fix) = finding.fix.as_deref().filter(|fix| !fix.is_empty()) {
+            lines.push(format!("{}fix: {}", &below[1..], fix.replace('\n', &below)));
+        }
     }
-    Ok(app.terminal.line(&table.render(&app.terminal))?)
+    Ok(app.terminal.line(&lines.join("\n"))?)
 }

@@ -5,17 +5,15 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
-use std::sync::Arc;
 
-use hermes::core::{Status, ToolError, ToolResult};
-use hermes::engine::toolsets::Selection;
+use hermes::core::{ErrorKind, Status, ToolError, ToolResult};
 use hermes::engine::{Caller, Engine};
 use hermes::protocol::{Dialect, Frame, Framer, render, render_error};
 use tokio::sync::mpsc;
 
 use super::runtime;
 use crate::app::App;
-use crate::args::Exec;
+use crate::args::{CallOptions, Exec};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::terminal::Terminal;
 
@@ -23,20 +21,15 @@ pub(crate) fn run(app: &App, args: &Exec) -> Outcome {
     let dialect = args.dialect.as_deref().map(str::parse::<Dialect>).transpose();
     let dialect = dialect.map_err(|e| Failure::usage(e.to_string()).hint(e.hint()))?;
     let ready = app.ready()?;
-    let mut caller = app.caller(&ready, &args.options)?;
-    if !args.toolsets.is_empty() {
-        let selection = Selection { enabled: Some(args.toolsets.clone()), disabled: Vec::new() };
-        let chosen = runtime::brief(ready.engine.definitions(&selection, ready.deferral()))?;
-        let chosen = chosen.map_err(|e| Failure::usage(e.to_string()).did_you_mean(e.suggestions()))?;
-        caller.scope = Some(Arc::clone(&chosen.scope));
-    }
+    let caller = app.caller(&ready, &args.options, &args.toolsets)?;
     let input = open(args.file.as_deref())?;
     let (frames, received) = mpsc::channel(1);
     // Reading waits for whoever writes, which no task may do.
     std::thread::spawn(move || feed(input, dialect, &frames));
 
     let cancel = caller.cancel.clone();
-    let session = Session { engine: ready.engine.clone(), caller, terminal: app.terminal, dialect };
+    let options = args.options.clone();
+    let session = Session { engine: ready.engine.clone(), caller, options, terminal: app.terminal, dialect };
     runtime::with_tools(&cancel, session.serve(received))?
 }
 
@@ -46,8 +39,10 @@ fn open(file: Option<&Path>) -> Result<Box<dyn Read + Send>, Failure> {
         Some(path) if path == Path::new("-") => Ok(Box::new(io::stdin())),
         Some(path) => {
             let cannot = |e: &io::Error| {
-                let error = ToolError::io(path.display(), e);
-                Failure::failed(error.kind(), error.message()).hint("Name a file with tool calls, or '-' for standard input.")
+                let message = format!("{} cannot be read: {e}", path.display());
+                let missing = e.kind() == io::ErrorKind::NotFound;
+                let failure = if missing { Failure::not_found(message) } else { Failure::usage(message) };
+                failure.hint("Name a file with tool calls, or '-' for standard input.")
             };
             let file = File::open(path).map_err(|e| cannot(&e))?;
             if file.metadata().map_err(|e| cannot(&e))?.is_dir() {
@@ -91,6 +86,7 @@ fn feed(input: Box<dyn Read + Send>, dialect: Option<Dialect>, frames: &mpsc::Se
 struct Session {
     engine: Engine,
     caller: Caller,
+    options: CallOptions,
     terminal: Terminal,
     dialect: Option<Dialect>,
 }
@@ -100,13 +96,14 @@ impl Session {
         let mut exit = Exit::Ok;
         let cancel = self.caller.cancel.clone();
         while let Some(Some(frame)) = cancel.run_until_cancelled(frames.recv()).await {
-            let (answer, ended) = self.answer(&frame?).await;
+            let frame = frame.map_err(|e| Failure::usage(format!("The input cannot be read: {e}")))?;
+            let (answer, ended) = self.answer(&frame).await;
             self.terminal.line(&answer)?;
             exit = worse(exit, ended);
         }
         self.engine.shutdown().await;
         if cancel.is_cancelled() {
-            return Ok(Exit::Kind(hermes::core::ErrorKind::Cancelled));
+            return Ok(Exit::Kind(ErrorKind::Cancelled));
         }
         Ok(exit)
     }
@@ -115,12 +112,14 @@ impl Session {
         let mut request = match frame.parse(self.dialect) {
             Ok(request) => request,
             Err(error) => {
-                let error = ToolError::new(error.kind(), error.to_string()).with_hint(error.hint());
-                return (render_error(self.dialect, &error), Exit::Usage);
+                return (render_error(self.dialect, &ToolError::from(error)), Exit::Usage);
             }
         };
         let calls = std::mem::take(&mut request.calls);
-        let results = self.engine.dispatch(calls, &self.caller).await;
+        // A session may last for days; its requests are what has a time.
+        let mut caller = self.caller.clone();
+        caller.deadline = self.options.deadline();
+        let results = self.engine.dispatch(calls, &caller).await;
         (render(&request, &results), summary(&results))
     }
 }

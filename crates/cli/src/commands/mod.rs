@@ -5,6 +5,6 @@ pub(crate) mod config;
 pub(crate) mod doctor;
 pub(crate) mod exec;
 mod readable;
-mod runtime;
+pub(crate) mod runtime;
 pub(crate) mod tools;
 pub(crate) mod toolsets;

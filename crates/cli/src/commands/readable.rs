@@ -2,23 +2,24 @@
 
 use serde_json::Value;
 
-use crate::terminal::{Style, Terminal};
+use crate::terminal::{Style, Terminal, visible};
 
 /// Fields that hold the thing itself, shown last and as they are.
 const MAIN: [&str; 6] = ["content", "output", "text", "stdout", "diff", "result"];
 
 /// The result of a call, laid out.
 pub(crate) fn layout(terminal: &Terminal, content: &str) -> String {
-    let Ok(value) = serde_json::from_str::<Value>(content) else { return content.to_owned() };
-    let Value::Object(fields) = value else { return text(&value, 0) };
+    let Ok(value) = serde_json::from_str::<Value>(content) else { return visible(content).into_owned() };
+    let Value::Object(fields) = value else { return visible(&text(&value, 0)).into_owned() };
     let mut lines = Vec::new();
     let mut last = None;
     for (key, value) in &fields {
         match value {
             Value::String(body) if MAIN.contains(&key.as_str()) && last.is_none() => last = Some(body),
             other => {
-                let label = terminal.paint(Style::Dim, &format!("{key}:"));
+                let label = terminal.paint(Style::Dim, &format!("{}:", visible(key)));
                 let body = text(other, 1);
+                let body = visible(&body);
                 let gap = if body.starts_with('\n') { "" } else { " " };
                 lines.push(format!("{label}{gap}{body}"));
             }
@@ -28,7 +29,7 @@ pub(crate) fn layout(terminal: &Terminal, content: &str) -> String {
         if !lines.is_empty() {
             lines.push(String::new());
         }
-        lines.push(body.trim_end_matches('\n').to_owned());
+        lines.push(visible(body.trim_end_matches('\n')).into_owned());
     }
     lines.join("\n")
 }

@@ -1,10 +1,12 @@
 //! `hermes toolsets`: groups of tools.
 
 use hermes::engine::distributions::{self, Distribution};
-use hermes::engine::toolsets::{CustomToolset, ToolsetError, ToolsetInfo, Toolsets as Sets};
+use hermes::core::ErrorKind;
+use hermes::engine::distributions::DistributionError;
+use hermes::engine::toolsets::{CustomToolset, ToolsetError, ToolsetInfo};
 use serde_json::{Value, json};
 
-use crate::app::{App, Ready, save_toolsets};
+use crate::app::{App, Ready};
 use crate::args::Toolsets;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::table::Table;
@@ -12,7 +14,36 @@ use crate::terminal::Style;
 
 impl From<ToolsetError> for Failure {
     fn from(error: ToolsetError) -> Self {
-        Failure::usage(error.to_string()).hint("`hermes toolsets list` shows what there is.").did_you_mean(error.suggestions())
+        let message = error.to_string();
+        let failure = match error {
+            ToolsetError::Unknown { .. } => Failure::not_found(message),
+            ToolsetError::Exists { .. } => Failure::failed(ErrorKind::Conflict, message)
+                .hint("Give --replace to put the new one in its place."),
+            ToolsetError::InUse { .. } => Failure::failed(ErrorKind::Conflict, message)
+                .hint("`hermes toolsets create --replace` changes a toolset."),
+            ToolsetError::BuiltIn { .. } | ToolsetError::Registered { .. } => {
+                Failure::usage(message).hint("Only toolsets of your own can be deleted.")
+            }
+            ToolsetError::InvalidName { .. } | ToolsetError::Taken { .. } => {
+                Failure::usage(message).hint("Choose another name.")
+            }
+            _ => Failure::usage(message),
+        };
+        failure.lift_suggestion().or_hint("`hermes toolsets list` shows what there is.")
+    }
+}
+
+impl From<DistributionError> for Failure {
+    fn from(error: DistributionError) -> Self {
+        let message = error.to_string();
+        let failure = match error {
+            DistributionError::Unknown { .. } => Failure::not_found(message),
+            DistributionError::Syntax { .. } => {
+                Failure::usage(message).hint("Write toolsets with their chance in percent, such as web=50,file=20.")
+            }
+            _ => Failure::usage(message),
+        };
+        failure.lift_suggestion().or_hint("`hermes toolsets sample` lists the distributions.")
     }
 }
 
@@ -67,7 +98,9 @@ fn list(app: &App, ready: &Ready) -> Outcome {
         ]);
     }
     app.terminal.line(&table.render(&app.terminal))?;
-    app.terminal.note(&format!("{} toolsets; the numbers are tools here / tools in all", infos.len()));
+    if app.terminal.stdout_is_person {
+        app.terminal.note(&format!("{} toolsets; the numbers are tools here / tools in all", infos.len()));
+    }
     Ok(Exit::Ok)
 }
 
@@ -86,7 +119,8 @@ fn show(app: &App, ready: &Ready, name: &str) -> Outcome {
         app.terminal.line(&value.to_string())?;
         return Ok(Exit::Ok);
     }
-    let mut lines = vec![format!("{}  {}", app.terminal.paint(Style::Bold, &info.name), info.description)];
+    let title = format!("{}  {}", app.terminal.paint(Style::Bold, &info.name), info.description);
+    let mut lines = vec![title.trim_end().to_owned()];
     if !info.includes.is_empty() {
         lines.push(format!("includes {}", info.includes.join(", ")));
     }
@@ -101,28 +135,24 @@ fn show(app: &App, ready: &Ready, name: &str) -> Outcome {
 }
 
 fn create(app: &App, ready: &Ready, toolset: CustomToolset, replace: bool) -> Outcome {
-    let snapshot = ready.engine.snapshot();
-    let lookup = |name: &str| snapshot.find(name).map(|e| e.name().to_owned());
-    let mut toolsets = Sets::clone(&ready.engine.toolsets());
     let name = toolset.name.clone();
     if toolset.tools.is_empty() && toolset.includes.is_empty() {
         return Err(Failure::usage("An empty toolset would be of no use").hint("Give --tools, --includes or both."));
     }
-    if replace {
-        toolsets.replace(toolset, &*snapshot, &lookup)?;
-    } else {
-        toolsets.create(toolset, &*snapshot, &lookup)?;
-    }
-    let path = save_toolsets(&ready.home, &toolsets)?;
-    app.terminal.note(&format!("Saved in {}", path.display()));
-    ready.engine.set_toolsets(toolsets);
+    ready.change_toolsets(|toolsets, snapshot| {
+        let lookup = |name: &str| snapshot.find(name).map(|e| e.name().to_owned());
+        if replace {
+            toolsets.replace(toolset, snapshot, &lookup)
+        } else {
+            toolsets.create(toolset, snapshot, &lookup)
+        }
+    })?;
+    app.terminal.note(&format!("Saved in {}", ready.home.toolsets_file().display()));
     show(app, ready, &name)
 }
 
 fn delete(app: &App, ready: &Ready, name: &str) -> Outcome {
-    let mut toolsets = Sets::clone(&ready.engine.toolsets());
-    let deleted = toolsets.delete(name, &*ready.engine.snapshot())?;
-    save_toolsets(&ready.home, &toolsets)?;
+    let deleted = ready.change_toolsets(|toolsets, snapshot| toolsets.delete(name, snapshot))?;
     if app.json {
         app.terminal.line(&json!({ "schema_version": 1, "deleted": deleted.name }).to_string())?;
     } else {
@@ -151,18 +181,15 @@ fn sample(app: &App, ready: &Ready, name: &str, seed: Option<u64>, count: u32) -
     let snapshot = ready.engine.snapshot();
     let toolsets = ready.engine.toolsets();
     let distribution = if name.contains('=') {
-        Distribution::parse(name).map_err(|e| Failure::usage(e.to_string()))?
+        Distribution::parse(name)?
     } else {
-        distributions::find(name).map_err(|e| {
-            Failure::usage(e.to_string()).hint("`hermes toolsets sample` lists the distributions.")
-        })?
+        distributions::find(name)?
     };
     distribution.check(&toolsets, &*snapshot)?;
     let seed = seed.unwrap_or_else(fresh_seed);
     for round in 0..u64::from(count) {
         let seed = seed.wrapping_add(round);
-        let drawn = distribution.sample(seed, |set| toolsets.contains(set, &*snapshot));
-        let drawn = drawn.map_err(|e| Failure::usage(e.to_string()))?;
+        let drawn = distribution.sample(seed, |set| toolsets.contains(set, &*snapshot))?;
         if app.json {
             let value = json!({ "schema_version": 1, "distribution": distribution.name, "seed": seed, "toolsets": drawn });
             app.terminal.line(&value.to_string())?;

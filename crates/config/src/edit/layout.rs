@@ -5,8 +5,8 @@ use std::ops::Range;
 use granit_parser::ScalarStyle;
 use serde_json::Value;
 
-use super::plan::{Lead, Spot};
 use super::render::Style;
+use super::spot::{Lead, Spot};
 use crate::tree::{Kind, Node, NodeId, Tree};
 
 pub(super) struct Layout<'t> {

@@ -15,9 +15,11 @@ use crate::tree::{Comments, Kind, MAX_DEPTH, NodeId};
 mod layout;
 mod plan;
 mod render;
+mod spot;
 
 use layout::Layout;
-use plan::{Plan, Spot};
+use plan::Plan;
+use spot::Spot;
 
 /// Why a text was not edited.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -64,9 +66,7 @@ pub enum EditError {
         path: KeyPath,
     },
     /// The change cannot be made without touching something else.
-    #[error(
-        "`{path}` cannot be changed without changing something else: {reason}\nhint: edit the file by hand"
-    )]
+    #[error("`{path}` was not changed: {reason}\nhint: edit the file by hand")]
     Refused {
         /// The path.
         path: KeyPath,
@@ -87,7 +87,7 @@ pub fn set(text: &str, path: &KeyPath, value: &Value) -> Result<String, EditErro
         return Ok(text.to_owned());
     }
     let plan = Plan::new(&edit.layout);
-    let reason = match edit.locate()? {
+    let result = match edit.locate()? {
         Found::Value(spot, node) => {
             let old = get(&edit.old, path.names()).unwrap_or(&Value::Null);
             // Changing only the items that differ keeps the comments of the others.
@@ -115,7 +115,7 @@ pub fn set(text: &str, path: &KeyPath, value: &Value) -> Result<String, EditErro
             edit.finish(splice.map(|splice| vec![splice]), &wanted)
         }
     };
-    reason.map_err(|reason| edit.refuse(reason))
+    result.map_err(|reason| edit.refuse(reason))
 }
 
 /// The text without the entry at `path`. A section that becomes empty stays, as `{}`.

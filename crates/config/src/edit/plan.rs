@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use granit_parser::ScalarStyle;
 use serde_json::Value;
 
 use super::layout::Layout;
@@ -10,6 +9,7 @@ use super::render::{
     Style, block_lines, entry_lines, indent, inline, inline_in_flow, is_block, item_lines,
     key_in_flow,
 };
+use super::spot::{Lead, Spot, Standing};
 use crate::tree::{Entry, Kind, Node, NodeId};
 
 /// A bracketed value longer than this is written below its key instead.
@@ -17,38 +17,6 @@ const MAX_INLINE: usize = 100;
 
 /// Bytes to replace, and by what.
 pub(super) type Splice = (Range<usize>, String);
-
-/// Where a value stands: behind what.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Spot {
-    pub(super) lead: Lead,
-    /// The column of the key or dash.
-    pub(super) column: usize,
-    /// The start of the key, dash or item.
-    pub(super) start: usize,
-    /// The end of the colon or dash; a value can begin here.
-    pub(super) end: usize,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Lead {
-    /// `key:` on its own lines.
-    Key,
-    /// `-`.
-    Dash,
-    /// `key:` in brackets.
-    FlowKey,
-    /// `key` in brackets, without a colon.
-    BareFlowKey,
-    /// An item in brackets.
-    FlowItem,
-}
-
-impl Spot {
-    pub(super) fn in_flow(&self) -> bool {
-        !matches!(self.lead, Lead::Key | Lead::Dash)
-    }
-}
 
 pub(super) fn apply(text: &str, mut splices: Vec<Splice>) -> Result<String, String> {
     splices.sort_by_key(|(range, _)| (range.start, range.end));
@@ -392,70 +360,5 @@ fn keeps_brackets(node: &Node, new: &Value) -> bool {
         Kind::List { flow, items } => *flow && !items.is_empty() && new.is_array(),
         Kind::Map { flow, entries } => *flow && !entries.is_empty() && new.is_object(),
         _ => false,
-    }
-}
-
-/// What stands behind a key or dash, taken apart.
-struct Standing<'t> {
-    /// What is replaced: from behind the colon to the end of the last line.
-    range: Range<usize>,
-    /// The blanks between the colon and the value.
-    gap: &'t str,
-    /// The comment at the end of the first line, with the blanks before it.
-    tail: String,
-    /// Lines with only a comment, above the first child and below it.
-    before: Vec<&'t str>,
-    after: Vec<&'t str>,
-    /// The column of the children if they have lines of their own, and whether they are items.
-    column: Option<(usize, bool)>,
-}
-
-impl<'t> Standing<'t> {
-    fn of(layout: &Layout<'t>, spot: &Spot, id: NodeId) -> Result<Self, String> {
-        let node = layout.tree.node(id);
-        let end = layout.end_of(spot, id)?;
-        let stop = layout.line_end(end);
-        let start = node.full_start();
-        let slice = |range: Range<usize>| layout.text.get(range).unwrap_or("");
-        let (spread, column) = match &node.kind {
-            Kind::Map { flow: false, entries } => {
-                let first = entries.first().map(|entry| layout.tree.node(entry.key));
-                let column = first.map(|key| (layout.column(key.full_start()), false));
-                (true, column)
-            }
-            Kind::List { flow: false, .. } => (true, Some((layout.item_spot(id, 0)?.column, true))),
-            Kind::Scalar { style, .. } => {
-                let block = matches!(style, ScalarStyle::Literal | ScalarStyle::Folded);
-                (block, None)
-            }
-            _ => (false, None),
-        };
-        let first_line = layout.line_end(spot.end);
-        let comments: Vec<Range<usize>> = layout.comments_in(spot.end..stop).cloned().collect();
-        let mut tail = String::new();
-        let header = comments.iter().find(|comment| comment.start < first_line);
-        if let Some(comment) = header.filter(|_| spread || start > first_line) {
-            let before = slice(spot.end..comment.start);
-            let blanks = before.len() - before.trim_end().len();
-            tail.push_str(slice(comment.start - blanks..comment.end));
-        }
-        if !spread {
-            tail.push_str(slice(end..stop));
-        }
-        let own = comments
-            .iter()
-            .filter(|comment| comment.start > first_line && layout.is_first_on_line(comment.start));
-        let (before, after): (Vec<_>, Vec<_>) = own.partition(|comment| comment.start < node.start);
-        let line = |comment: &Range<usize>| slice(layout.line_start(comment.start)..comment.end);
-        let gap = if start < first_line && end > spot.end { slice(spot.end..start) } else { " " };
-        let gap = if gap.is_empty() || !gap.trim().is_empty() { " " } else { gap };
-        Ok(Self {
-            range: spot.end..stop,
-            gap,
-            tail,
-            before: before.into_iter().map(line).collect(),
-            after: after.into_iter().map(line).collect(),
-            column,
-        })
     }
 }

@@ -257,13 +257,18 @@ fn contains_in_order<'a>(
     lines.find(|line| !present.any(|candidate| candidate == *line))
 }
 
+/// Whether there may be a text to which the empty lines below it belong.
+fn keeps_blank_lines(text: &str) -> bool {
+    text.contains("|+") || text.contains(">+")
+}
+
 /// No edit mixes line breaks.
 fn has_only(newline: &str, text: &str) -> bool {
     !text.replace(newline, "").contains(['\r', '\n'])
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(600))]
+    #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
     fn set_does_what_was_asked(
@@ -284,7 +289,9 @@ proptest! {
         let document = read(&edited).unwrap().1;
         prop_assert_eq!(get(&document, &names), Some(&new));
         prop_assert_eq!(document, with(&old, &names, &new));
-        let lost = contains_in_order(&edited, untouched(&writer, &names));
+        let all_lines = !keeps_blank_lines(&text);
+        let kept = untouched(&writer, &names).filter(|line| all_lines || !line.is_empty());
+        let lost = contains_in_order(&edited, kept);
         prop_assert!(lost.is_none(), "lost {lost:?} in\n{edited}");
         prop_assert!(!text.contains('\n') || has_only(writer.manner.newline, &edited));
     }
@@ -301,7 +308,7 @@ proptest! {
 
         let edited = unset(&text, &path);
         // Blank lines behind a removed entry would become part of a text that keeps its trailing lines.
-        prop_assume!(edited.is_ok() || text.contains("|+") || text.contains(">+"));
+        prop_assume!(edited.is_ok() || !keeps_blank_lines(&text));
         prop_assert!(edited.is_ok(), "{path}: {}", edited.unwrap_err());
         let edited = edited.unwrap();
 

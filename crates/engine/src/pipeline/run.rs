@@ -70,6 +70,10 @@ impl Flight {
 fn land(tool: &str, ended: Ended) -> Landed {
     let outcome = match ended {
         Ok(Ok(output)) => output.into_checked(),
+        // The tool noticed by itself that it was to stop.
+        Ok(Err(error)) if error.kind() == ErrorKind::Cancelled => {
+            return Landed { outcome: Err(error), disposition: Disposition::Unknown };
+        }
         Ok(Err(error)) => Err(error),
         Err(join) if join.is_panic() => {
             let error = crashed(tool, &*join.into_panic());

@@ -55,9 +55,24 @@ fn nested_scalars_references_and_unions() {
             json!({"size": 1, "children": [{"size": 2}, {"size": 3, "children": [{"size": 4}]}]}),
             vec!["number", "number", "parse", "number"],
         ),
-        (json!({"anyOf": [{"type": "integer"}, {"type": "null"}]}), json!("Null"), json!(null), vec!["null"]),
-        (json!({"anyOf": [{"type": "integer"}, {"type": "number"}]}), json!("5"), json!(5), vec!["number"]),
-        (json!({"allOf": [{"type": "integer"}, {"minimum": 3}]}), json!("5"), json!(5), vec!["number"]),
+        (
+            json!({"anyOf": [{"type": "integer"}, {"type": "null"}]}),
+            json!("Null"),
+            json!(null),
+            vec!["null"],
+        ),
+        (
+            json!({"anyOf": [{"type": "integer"}, {"type": "number"}]}),
+            json!("5"),
+            json!(5),
+            vec!["number"],
+        ),
+        (
+            json!({"allOf": [{"type": "integer"}, {"minimum": 3}]}),
+            json!("5"),
+            json!(5),
+            vec!["number"],
+        ),
         (json!({"type": ["integer", "null"]}), json!(" null "), json!(null), vec!["null"]),
         (json!({"type": "integer", "nullable": true}), json!("null"), json!(null), vec!["null"]),
         (
@@ -96,7 +111,12 @@ fn nested_scalars_references_and_unions() {
 #[test]
 fn numbers_keep_every_digit() {
     let integer = json!({"type": "integer"});
-    assert_becomes(&integer, &json!("9007199254740993"), &json!(9_007_199_254_740_993_i64), &["number"]);
+    assert_becomes(
+        &integer,
+        &json!("9007199254740993"),
+        &json!(9_007_199_254_740_993_i64),
+        &["number"],
+    );
     assert_becomes(&integer, &json!("18446744073709551615"), &json!(u64::MAX), &["number"]);
     assert_stays(&integer, &json!("18446744073709551616"));
     assert_becomes(&integer, &json!(3.0), &json!(3), &["integral"]);
@@ -114,7 +134,8 @@ fn integral_floats_are_respelled_in_valid_arguments_too() {
             "list": {"type": "array", "items": {"anyOf": [{"type": "integer"}, {"type": "string"}]}},
         },
     }));
-    let coerced = coerce(&schema, json!({"n": 2.0, "f": 2.0, "list": [1.0, "1.0"], "free": 4.0}), &[]);
+    let coerced =
+        coerce(&schema, json!({"n": 2.0, "f": 2.0, "list": [1.0, "1.0"], "free": 4.0}), &[]);
     assert_eq!(coerced.value, json!({"n": 2, "f": 2.0, "list": [1, "1.0"], "free": 4.0}));
     assert!(coerced.value["n"].is_u64() || coerced.value["n"].is_i64());
     assert_eq!(coerced.changes.len(), 2);
@@ -134,8 +155,18 @@ fn strings_lists_and_single_values() {
         (json!({"type": "array"}), json!("a, b"), json!(["a, b"]), vec!["wrap"]),
         (json!({"type": "array"}), json!("[a-z]*.rs"), json!(["[a-z]*.rs"]), vec!["wrap"]),
         (json!({"type": "array"}), json!("[1] see below"), json!(["[1] see below"]), vec!["wrap"]),
-        (json!({"type": "array", "items": {"type": "integer"}}), json!("5"), json!([5]), vec!["wrap", "number"]),
-        (json!({"type": "array", "items": {"type": "string"}}), json!([1, "b"]), json!(["1", "b"]), vec!["text"]),
+        (
+            json!({"type": "array", "items": {"type": "integer"}}),
+            json!("5"),
+            json!([5]),
+            vec!["wrap", "number"],
+        ),
+        (
+            json!({"type": "array", "items": {"type": "string"}}),
+            json!([1, "b"]),
+            json!(["1", "b"]),
+            vec!["text"],
+        ),
         (
             json!({"type": "array", "items": {"type": "object"}}),
             json!("{\"id\": 1}"),
@@ -183,7 +214,10 @@ fn listed_values_match_in_any_spelling_if_only_one_does() {
 #[test]
 fn two_readings_are_none() {
     for (schema, value) in [
-        (json!({"anyOf": [{"type": "integer"}, {"type": "array", "items": {"type": "integer"}}]}), json!("5")),
+        (
+            json!({"anyOf": [{"type": "integer"}, {"type": "array", "items": {"type": "integer"}}]}),
+            json!("5"),
+        ),
         (json!({"type": ["string", "array"]}), json!(5)),
         (
             json!({"anyOf": [
@@ -222,7 +256,8 @@ fn null_for_an_optional_property_is_no_property() {
         },
         "required": ["a"],
     }));
-    let coerced = coerce(&schema, json!({"a": 1, "b": null, "c": null, "in": {"x": null}, "z": null}), &[]);
+    let coerced =
+        coerce(&schema, json!({"a": 1, "b": null, "c": null, "in": {"x": null}, "z": null}), &[]);
     assert_eq!(coerced.value, json!({"a": 1, "c": null, "in": {}, "z": null}));
     assert_eq!(
         serde_json::to_value(&coerced.changes[0]).unwrap(),
@@ -262,7 +297,10 @@ fn other_spellings_of_a_key() {
         json!({"file_path": "a", "maxCount": 3}),
     ] {
         let coerced = coerce(&open, args.clone(), &[]);
-        assert_eq!(coerced.value.as_object().unwrap().keys().collect::<Vec<_>>(), args.as_object().unwrap().keys().collect::<Vec<_>>());
+        assert_eq!(
+            coerced.value.as_object().unwrap().keys().collect::<Vec<_>>(),
+            args.as_object().unwrap().keys().collect::<Vec<_>>()
+        );
     }
     let map = schema(json!({"additionalProperties": {"type": "string"}}));
     let coerced = coerce(&map, json!({"file_path": 1, "maxCount": "many"}), &[]);
@@ -275,8 +313,13 @@ fn aliases_are_renamed_first() {
         "type": "object",
         "properties": {"path": {"type": "string"}, "limit": {"type": "integer"}, "q": {"type": "string"}},
     }));
-    let aliases = [("file_path", "path"), ("filename", "path"), ("max_results", "limit"), ("q", "path")];
-    let coerced = coerce(&schema, json!({"q": "x", "max_results": "3", "file_path": "a", "filename": "b"}), &aliases);
+    let aliases =
+        [("file_path", "path"), ("filename", "path"), ("max_results", "limit"), ("q", "path")];
+    let coerced = coerce(
+        &schema,
+        json!({"q": "x", "max_results": "3", "file_path": "a", "filename": "b"}),
+        &aliases,
+    );
     assert_eq!(coerced.value, json!({"q": "x", "limit": 3, "path": "a", "filename": "b"}));
     assert_eq!(coerced.value.as_object().unwrap().keys().next().unwrap(), "q");
     let rules: Vec<_> = coerced.changes.iter().map(|change| change.rule).collect();

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
 use super::Log;
@@ -41,16 +42,13 @@ pub(super) fn rename(map: &mut Map<String, Value>, mut renames: HashMap<String, 
         .collect();
 }
 
-/// An unknown key and the absent property that it spells differently.
-pub(super) struct Match {
-    pub(super) key: String,
-    pub(super) property: String,
-    /// The key cannot stay as it is, or the property cannot stay absent.
-    pub(super) needed: bool,
-}
-
-/// The unknown keys of an object that spell an absent property, each as the only one to do so.
-pub(super) fn matches(map: &Map<String, Value>, facets: &[Node<'_>], at_top: bool) -> Vec<Match> {
+/// The unknown keys of an object that spell an absent property, each as the only one to do so, with
+/// that property.
+pub(super) fn matches(
+    map: &Map<String, Value>,
+    facets: &[Node<'_>],
+    at_top: bool,
+) -> Vec<(String, String)> {
     let says = |keyword: &str| facets.iter().any(|facet| facet.schema.get(keyword).is_some());
     if says("patternProperties") {
         return Vec::new();
@@ -61,43 +59,24 @@ pub(super) fn matches(map: &Map<String, Value>, facets: &[Node<'_>], at_top: boo
     // `None` marks a spelling that several properties, or several keys, share.
     let mut properties: HashMap<String, Option<&str>> = HashMap::new();
     for name in &known {
-        properties
-            .entry(squash(name))
-            .and_modify(|shared| *shared = None)
-            .or_insert(Some(name));
+        properties.entry(squash(name)).and_modify(|shared| *shared = None).or_insert(Some(name));
     }
     let declared: HashSet<&str> = known.into_iter().collect();
-    let mut strays: HashMap<String, Option<&str>> = HashMap::new();
-    let mut order = Vec::new();
+    let mut strays: IndexMap<String, Option<&str>> = IndexMap::new();
     for key in map.keys().filter(|key| !declared.contains(key.as_str())) {
-        let spelling = squash(key);
-        if strays.contains_key(&spelling) {
-            strays.insert(spelling, None);
-        } else {
-            order.push(spelling.clone());
-            strays.insert(spelling, Some(key));
-        }
+        strays.entry(squash(key)).and_modify(|shared| *shared = None).or_insert(Some(key));
     }
-    order
+    strays
         .into_iter()
-        .filter_map(|spelling| {
-            let key = (*strays.get(&spelling)?)?;
-            let property = (*properties.get(&spelling)?)?;
-            let needed = closed || facets::is_required(facets, property);
-            let absent = !map.contains_key(property);
-            (absent && (needed || tolerant)).then(|| Match {
-                key: key.to_owned(),
-                property: property.to_owned(),
-                needed,
-            })
+        .filter_map(|(spelling, key)| {
+            let (key, property) = (key?, (*properties.get(&spelling)?)?);
+            let welcome = closed || tolerant || facets::is_required(facets, property);
+            (welcome && !map.contains_key(property)).then(|| (key.to_owned(), property.to_owned()))
         })
         .collect()
 }
 
 /// A name without what differs between spellings: case and separators.
 pub(super) fn squash(name: &str) -> String {
-    name.chars()
-        .filter(|c| c.is_alphanumeric())
-        .flat_map(char::to_lowercase)
-        .collect()
+    name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }

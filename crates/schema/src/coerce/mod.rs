@@ -29,9 +29,9 @@
 //! | `wrap` | a single value where a list is wanted (never null, never split at commas) |
 //! | `unwrap` | a list of one scalar where a scalar is wanted |
 //!
-//! An invalid object's unknown keys are matched with its absent properties if the object is closed
-//! (`additionalProperties: false`), if the property is required, or, at the top level, if the object
-//! is neither closed nor open by its own words and the value suits the property.
+//! Rule `key` looks at the unknown keys of an invalid object if the object is closed
+//! (`additionalProperties: false`), if the absent property is required, or, at the top level, if the
+//! schema says nothing about further properties; the value must suit the property.
 
 mod keys;
 mod number;
@@ -93,12 +93,7 @@ impl std::fmt::Display for Change {
 ///
 /// Arguments that a broken schema or too deep nesting keeps from being judged come back as they are.
 pub fn coerce(schema: &Schema, args: Value, aliases: &[(&str, &str)]) -> Coerced {
-    let mut coerced = Coerced {
-        value: args,
-        changes: Vec::new(),
-        unlisted: 0,
-        valid: false,
-    };
+    let mut coerced = Coerced { value: args, changes: Vec::new(), unlisted: 0, valid: false };
     let Ok(compiled) = schema.compiled() else {
         return coerced;
     };

@@ -72,11 +72,7 @@ impl Decimal {
         if digits.is_empty() {
             exponent = 0;
         }
-        Some(Self {
-            negative,
-            digits,
-            exponent,
-        })
+        Some(Self { negative, digits, exponent })
     }
 
     fn to_integer(&self) -> Option<Number> {

@@ -18,19 +18,11 @@ pub(super) struct Reading {
 
 impl Reading {
     fn plain(value: Value, rule: &'static str) -> Self {
-        Self {
-            value,
-            rule,
-            coerce_inside: false,
-        }
+        Self { value, rule, coerce_inside: false }
     }
 
     fn deep(value: Value, rule: &'static str) -> Self {
-        Self {
-            value,
-            rule,
-            coerce_inside: true,
-        }
+        Self { value, rule, coerce_inside: true }
     }
 }
 
@@ -65,7 +57,9 @@ pub(super) fn readings(value: &Value, wanted: Kinds, schemas: &[Node<'_>]) -> Ve
                 let text = Value::String(value.to_string());
                 groups.push(vec![Reading::plain(text, "text")]);
             }
-            if let Some(integer) = value.as_f64().filter(|_| wanted.has(Kinds::INTEGER)).and_then(number::integral) {
+            if let Some(integer) =
+                value.as_f64().filter(|_| wanted.has(Kinds::INTEGER)).and_then(number::integral)
+            {
                 groups.push(vec![Reading::plain(integer, "integral")]);
             }
         }
@@ -117,7 +111,8 @@ fn container(text: &str, opener: char) -> Option<Option<Reading>> {
         return None;
     }
     let parsed = repair::parse_value(text).ok()?;
-    let foreign = |kind| matches!(kind, RepairKind::Prose | RepairKind::Comment | RepairKind::SurplusCloser);
+    let foreign =
+        |kind| matches!(kind, RepairKind::Prose | RepairKind::Comment | RepairKind::SurplusCloser);
     if parsed.repairs.iter().any(|repair| foreign(repair.kind)) {
         return None;
     }
@@ -141,7 +136,8 @@ fn choices(text: &str, schemas: &[Node<'_>]) -> Vec<Reading> {
     let lower = |text: &str| text.trim().to_lowercase();
     for fold in [lower as fn(&str) -> String, squash] {
         let given = fold(text);
-        let mut same: Vec<&str> = listed.iter().copied().filter(|choice| fold(choice) == given).collect();
+        let mut same: Vec<&str> =
+            listed.iter().copied().filter(|choice| fold(choice) == given).collect();
         same.sort_unstable();
         same.dedup();
         match same.as_slice() {

@@ -96,7 +96,9 @@ impl<'s> Walk<'s> {
                     return;
                 }
                 let integer = number.as_f64().and_then(number::integral);
-                if let Some(integer) = integer.filter(|integer| self.compiled.accepts(integer, nodes)) {
+                if let Some(integer) =
+                    integer.filter(|integer| self.compiled.accepts(integer, nodes))
+                {
                     self.log.push(&self.path, value, Some(&integer), "integral");
                     *value = integer;
                 }
@@ -105,9 +107,9 @@ impl<'s> Walk<'s> {
                 let facets = self.compiled.conjunction(nodes);
                 self.descend(value, &facets, false);
                 for branches in facets::unions(&facets) {
-                    let mut fitting = branches
-                        .into_iter()
-                        .filter(|branch| self.compiled.accepts(value, std::slice::from_ref(branch)));
+                    let mut fitting = branches.into_iter().filter(|branch| {
+                        self.compiled.accepts(value, std::slice::from_ref(branch))
+                    });
                     if let (Some(only), None) = (fitting.next(), fitting.next()) {
                         self.visit(value, &[only]);
                     }
@@ -162,26 +164,29 @@ impl<'s> Walk<'s> {
     /// Gives absent properties the values that stand under another spelling of their name.
     fn match_keys(&mut self, map: &mut Map<String, Value>, facets: &[Node<'s>]) {
         let mut renames = HashMap::new();
-        for found in keys::matches(map, facets, self.path.is_empty()) {
-            if !found.needed && !self.suits(map.get(&found.key), facets, &found.property) {
-                continue;
+        for (key, property) in keys::matches(map, facets, self.path.is_empty()) {
+            let nodes = facets::property_nodes(facets, &property);
+            if map.get(&key).is_some_and(|value| self.suits(value, &nodes)) {
+                self.log.rename(&self.path, &key, &property, "key");
+                renames.insert(key, property);
             }
-            self.log.rename(&self.path, &found.key, &found.property, "key");
-            renames.insert(found.key, found.property);
         }
         keys::rename(map, renames);
     }
 
-    /// Whether the property would take the value, coerced if need be.
-    fn suits(&mut self, value: Option<&Value>, facets: &[Node<'s>], property: &str) -> bool {
-        let nodes = facets::property_nodes(facets, property);
-        let Some(mut trial) = value.cloned().filter(|value| self.spend(value)) else {
+    /// Whether these schemas would take the value, coerced if need be.
+    fn suits(&mut self, value: &Value, nodes: &[Node<'s>]) -> bool {
+        if self.compiled.accepts(value, nodes) {
+            return true;
+        }
+        if !self.spend(value) {
             return false;
-        };
+        }
+        let mut trial = value.clone();
         let log = std::mem::take(&mut self.log);
-        self.visit(&mut trial, &nodes);
+        self.visit(&mut trial, nodes);
         self.log = log;
-        self.compiled.accepts(&trial, &nodes)
+        self.compiled.accepts(&trial, nodes)
     }
 
     /// Mends a container by the branch of a union that it belongs to.

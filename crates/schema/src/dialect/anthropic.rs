@@ -24,7 +24,8 @@ fn rename_properties(mut schema: Map<String, Value>, report: &mut Report) -> Map
     if properties.keys().all(|name| is_accepted(name)) {
         return schema;
     }
-    let mut taken: Vec<String> = properties.keys().filter(|name| is_accepted(name)).cloned().collect();
+    let mut taken: Vec<String> =
+        properties.keys().filter(|name| is_accepted(name)).cloned().collect();
     let mut renamed = Map::new();
     for (name, property) in properties {
         if is_accepted(name) {
@@ -59,11 +60,8 @@ fn is_accepted_char(c: char) -> bool {
 
 /// An accepted name like this one that is still free.
 fn fresh_name(name: &str, taken: &[String]) -> String {
-    let mut base: String = name
-        .chars()
-        .map(|c| if is_accepted_char(c) { c } else { '_' })
-        .take(MAX_NAME)
-        .collect();
+    let mut base: String =
+        name.chars().map(|c| if is_accepted_char(c) { c } else { '_' }).take(MAX_NAME).collect();
     if base.is_empty() {
         base.push('_');
     }

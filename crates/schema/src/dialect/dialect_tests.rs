@@ -15,7 +15,12 @@ fn to(dialect: Dialect, schema: &Value) -> Translated {
     assert_eq!(translate(schema, dialect), translated, "not deterministic");
     assert_eq!(translated.schema["type"], "object", "{dialect}");
     assert!(translated.schema["properties"].is_object(), "{dialect}");
-    assert_eq!(Schema::new(translated.schema.clone()).compile(), Ok(()), "{dialect}: {}", translated.schema);
+    assert_eq!(
+        Schema::new(translated.schema.clone()).compile(),
+        Ok(()),
+        "{dialect}: {}",
+        translated.schema
+    );
     translated
 }
 
@@ -50,8 +55,17 @@ fn names_round_trip() {
 #[test]
 fn whatever_comes_an_object_schema_leaves() {
     for schema in [
-        json!(null), json!(true), json!(false), json!("string"), json!([1]), json!({}), json!({"type": "string"}),
-        json!({"type": ["object", "null"]}), json!({"type": []}), json!({"$ref": "#"}), json!({"$ref": "#/nowhere"}),
+        json!(null),
+        json!(true),
+        json!(false),
+        json!("string"),
+        json!([1]),
+        json!({}),
+        json!({"type": "string"}),
+        json!({"type": ["object", "null"]}),
+        json!({"type": []}),
+        json!({"$ref": "#"}),
+        json!({"$ref": "#/nowhere"}),
         json!({"properties": {"a": "string", "b": "object", "c": "rubbish", "d": 5, "e": true, "f": false}}),
         json!({"type": "object", "required": ["ghost"], "properties": null}),
         json!({"allOf": [{"$ref": "#"}], "anyOf": [], "oneOf": [true]}),
@@ -61,14 +75,19 @@ fn whatever_comes_an_object_schema_leaves() {
             to(dialect, &schema);
         }
     }
-    let deep = (0..500).fold(json!({}), |schema, _| Value::Object(Map::from_iter([("items".to_owned(), schema)])));
+    let deep = (0..500)
+        .fold(json!({}), |schema, _| Value::Object(Map::from_iter([("items".to_owned(), schema)])));
     assert!(losses(&to(Dialect::OpenAi, &deep))[0].contains("128 levels"));
 }
 
 #[test]
 fn openai_collapses_null_and_type_lists() {
     use Dialect::OpenAi;
-    assert_lossless(OpenAi, json!({"type": ["string", "null"]}), json!({"type": "string", "nullable": true}));
+    assert_lossless(
+        OpenAi,
+        json!({"type": ["string", "null"]}),
+        json!({"type": "string", "nullable": true}),
+    );
     assert_lossless(OpenAi, json!({"type": ["null"]}), json!({"type": "null"}));
     assert_lossless(OpenAi, json!({"type": []}), json!({"type": "object", "properties": {}}));
     assert_lossless(
@@ -92,13 +111,22 @@ fn openai_collapses_null_and_type_lists() {
         json!({"type": "object", "properties": {"a": {}}, "required": ["a", "ghost"]}),
         json!({"type": "object", "properties": {"a": {}}, "required": ["a"]}),
     );
-    let translated = to(OpenAi, &json!({
-        "type": "object",
-        "properties": {"a": {"$ref": "#/$defs/A", "default": {"x": 1}, "description": "kept"}},
-        "$defs": {"A": {"type": ["object", "null"]}},
-    }));
-    assert_eq!(translated.schema["properties"]["a"], json!({"$ref": "#/$defs/A", "description": "kept"}));
-    assert_eq!(translated.schema["$defs"]["A"], json!({"type": "object", "nullable": true, "properties": {}}));
+    let translated = to(
+        OpenAi,
+        &json!({
+            "type": "object",
+            "properties": {"a": {"$ref": "#/$defs/A", "default": {"x": 1}, "description": "kept"}},
+            "$defs": {"A": {"type": ["object", "null"]}},
+        }),
+    );
+    assert_eq!(
+        translated.schema["properties"]["a"],
+        json!({"$ref": "#/$defs/A", "description": "kept"})
+    );
+    assert_eq!(
+        translated.schema["$defs"]["A"],
+        json!({"type": "object", "nullable": true, "properties": {}})
+    );
 }
 
 #[test]
@@ -121,11 +149,15 @@ fn data_and_property_names_are_never_taken_for_schemas() {
             assert_eq!(translated.schema, schema, "{dialect}");
             assert!(translated.losses.is_empty());
         }
-        assert_eq!(translated.schema["properties"]["default"]["default"], schema["properties"]["default"]["default"]);
+        assert_eq!(
+            translated.schema["properties"]["default"]["default"],
+            schema["properties"]["default"]["default"]
+        );
     }
     for dialect in [Dialect::OpenAiStrict, Dialect::Gemini] {
         let translated = to(dialect, &schema);
-        let names: Vec<&String> = translated.schema["properties"].as_object().unwrap().keys().collect();
+        let names: Vec<&String> =
+            translated.schema["properties"].as_object().unwrap().keys().collect();
         assert_eq!(names, ["pattern", "properties", "default", "$ref", "required"], "{dialect}");
     }
 }
@@ -141,8 +173,15 @@ fn combinations_at_the_top_keep_their_properties() {
     });
     for dialect in [Dialect::OpenAi, Dialect::Anthropic] {
         let translated = to(dialect, &schema);
-        assert_eq!(translated.schema["properties"]["op"], json!({"enum": ["add", "del"]}), "{dialect}");
-        assert_eq!(translated.schema["properties"]["n"], json!({"anyOf": [{"type": "integer"}, {"type": "string"}]}));
+        assert_eq!(
+            translated.schema["properties"]["op"],
+            json!({"enum": ["add", "del"]}),
+            "{dialect}"
+        );
+        assert_eq!(
+            translated.schema["properties"]["n"],
+            json!({"anyOf": [{"type": "integer"}, {"type": "string"}]})
+        );
         assert_eq!(translated.schema["required"], json!(["op"]));
         assert!(translated.schema.get("oneOf").is_none());
         assert!(losses(&translated)[0].contains("go together"), "{dialect}");
@@ -159,26 +198,64 @@ fn combinations_at_the_top_keep_their_properties() {
 
 #[test]
 fn strict_closes_objects_and_requires_everything() {
-    let translated = to(Dialect::OpenAiStrict, &json!({
+    let translated = to(
+        Dialect::OpenAiStrict,
+        &json!({
+            "type": "object",
+            "properties": {
+                "path": {"type": "string", "minLength": 1, "pattern": "^/"},
+                "limit": {"type": "integer", "minimum": 1, "default": 10},
+                "mode": {"type": "string", "enum": ["a", "b"]},
+                "kind": {"const": "x"},
+                "span": {"type": "object", "properties": {"from": {"type": "integer"}}},
+                "either": {"oneOf": [{"type": "string"}, {"type": "integer"}]},
+                "tree": {"$ref": "#/definitions/Tree"},
+                "noted": {"$ref": "#/definitions/Tree", "description": "a tree"},
+            },
+            "required": ["path", "noted"],
+            "definitions": {
+                "Tree": {"type": "object", "properties": {"kids": {"type": "array", "items": {"$ref": "#/definitions/Tree"}}}},
+                "Unused": {"type": "string"},
+            },
+        }),
+    );
+    let tree = json!({
         "type": "object",
-        "properties": {
-            "path": {"type": "string", "minLength": 1, "pattern": "^/"},
-            "limit": {"type": "integer", "minimum": 1, "default": 10},
-            "mode": {"type": "string", "enum": ["a", "b"]},
-            "kind": {"const": "x"},
-            "span": {"type": "object", "properties": {"from": {"type": "integer"}}},
-            "either": {"oneOf": [{"type": "string"}, {"type": "integer"}]},
-            "tree": {"$ref": "#/definitions/Tree"},
-            "noted": {"$ref": "#/definitions/Tree", "description": "a tree"},
-        },
-        "required": ["path", "noted"],
-        "definitions": {
-            "Tree": {"type": "object", "properties": {"kids": {"type": "array", "items": {"$ref": "#/definitions/Tree"}}}},
-            "Unused": {"type": "string"},
-        },
-    }));
-    insta::assert_snapshot!(serde_json::to_string_pretty(&translated.schema).unwrap(), @"");
-    insta::assert_snapshot!(losses(&translated).join("\n"), @"");
+        "properties": {"kids": {"type": ["array", "null"], "items": {"$ref": "#/$defs/Tree"}}},
+        "required": ["kids"],
+        "additionalProperties": false,
+    });
+    let mut noted = tree.clone();
+    noted["description"] = json!("a tree");
+    assert_eq!(
+        translated.schema,
+        json!({
+            "type": "object",
+            "properties": {
+                "path": {"type": "string", "pattern": "^/"},
+                "limit": {"type": ["integer", "null"], "minimum": 1},
+                "mode": {"type": ["string", "null"], "enum": ["a", "b", null]},
+                "kind": {"enum": ["x", null]},
+                "span": {
+                    "type": ["object", "null"],
+                    "properties": {"from": {"type": ["integer", "null"]}},
+                    "required": ["from"],
+                    "additionalProperties": false,
+                },
+                "either": {"anyOf": [{"type": "string"}, {"type": "integer"}, {"type": "null"}]},
+                "tree": {"anyOf": [{"$ref": "#/$defs/Tree"}, {"type": "null"}]},
+                "noted": noted,
+            },
+            "required": ["path", "limit", "mode", "kind", "span", "either", "tree", "noted"],
+            "additionalProperties": false,
+            "$defs": {"Tree": tree},
+        })
+    );
+    insta::assert_snapshot!(losses(&translated).join("\n"), @r"
+    $.properties.path: `minLength` dropped
+    $.properties.limit: `default` dropped
+    $.properties.either: `oneOf` widened to `anyOf`
+    ");
 }
 
 #[test]
@@ -192,17 +269,40 @@ fn strict_reports_what_it_cannot_say() {
         json!({"type": "object", "properties": {}, "required": [], "additionalProperties": false}),
         "any name",
     );
-    assert_lossy(Strict, json!({"type": "array"}), json!({"type": "array", "items": scalar}), "narrowed");
+    assert_lossy(
+        Strict,
+        json!({"type": "array"}),
+        json!({"type": "array", "items": scalar}),
+        "narrowed",
+    );
     assert_lossy(
         Strict,
         json!({"type": "array", "items": [{"type": "string"}, {"type": "integer"}]}),
         json!({"type": "array", "items": {"anyOf": [{"type": "string"}, {"type": "integer"}]}}),
         "by position",
     );
-    assert_lossy(Strict, json!({"type": "string", "format": "uri"}), json!({"type": "string"}), "`uri`");
-    assert_lossy(Strict, json!({"type": "string", "not": {"const": "x"}}), json!({"type": "string"}), "`not`");
-    assert_lossless(Strict, json!({"type": "string", "format": "date"}), json!({"type": "string", "format": "date"}));
-    assert_lossless(Strict, json!({"type": "integer", "nullable": true}), json!({"type": ["integer", "null"]}));
+    assert_lossy(
+        Strict,
+        json!({"type": "string", "format": "uri"}),
+        json!({"type": "string"}),
+        "`uri`",
+    );
+    assert_lossy(
+        Strict,
+        json!({"type": "string", "not": {"const": "x"}}),
+        json!({"type": "string"}),
+        "`not`",
+    );
+    assert_lossless(
+        Strict,
+        json!({"type": "string", "format": "date"}),
+        json!({"type": "string", "format": "date"}),
+    );
+    assert_lossless(
+        Strict,
+        json!({"type": "integer", "nullable": true}),
+        json!({"type": ["integer", "null"]}),
+    );
     assert_lossless(
         Strict,
         json!({"allOf": [{"type": "integer", "minimum": 1}, {"minimum": 3, "type": "number"}]}),
@@ -219,12 +319,15 @@ fn anthropic_names_are_well_formed_and_can_be_undone() {
         "required": ["user id", "user_id"],
     });
     let translated = to(Dialect::Anthropic, &schema);
-    let names: Vec<&str> = translated.schema["properties"].as_object().unwrap().keys().map(String::as_str).collect();
+    let names: Vec<&str> =
+        translated.schema["properties"].as_object().unwrap().keys().map(String::as_str).collect();
     assert_eq!(names, ["user_id_2", "user_id", "ok.a-b", &long[..64], "_"]);
     assert_eq!(translated.schema["required"], json!(["user_id_2", "user_id"]));
 
-    let aliases: Vec<(&str, &str)> = translated.renamed.iter().map(|(new, old)| (new.as_str(), old.as_str())).collect();
-    let coerced = crate::coerce(&Schema::new(schema), json!({"user_id_2": 1, "user_id": "x"}), &aliases);
+    let aliases: Vec<(&str, &str)> =
+        translated.renamed.iter().map(|(new, old)| (new.as_str(), old.as_str())).collect();
+    let coerced =
+        crate::coerce(&Schema::new(schema), json!({"user_id_2": 1, "user_id": "x"}), &aliases);
     assert_eq!(coerced.value, json!({"user id": 1, "user_id": "x"}));
     assert!(coerced.valid);
 }
@@ -241,11 +344,27 @@ fn anthropic_keeps_the_rest() {
 #[test]
 fn gemini_keeps_to_its_list() {
     use Dialect::Gemini;
-    assert_lossless(Gemini, json!({"type": ["integer", "null"]}), json!({"type": "integer", "nullable": true}));
+    assert_lossless(
+        Gemini,
+        json!({"type": ["integer", "null"]}),
+        json!({"type": "integer", "nullable": true}),
+    );
     assert_lossless(Gemini, json!({"const": "a"}), json!({"type": "string", "enum": ["a"]}));
-    assert_lossless(Gemini, json!({"enum": ["a", null]}), json!({"type": "string", "nullable": true, "enum": ["a"]}));
-    assert_lossless(Gemini, json!({"type": "integer", "exclusiveMinimum": 0, "exclusiveMaximum": 9}), json!({"type": "integer", "minimum": 1, "maximum": 8}));
-    assert_lossless(Gemini, json!({"type": "string", "examples": ["a", "b"]}), json!({"type": "string", "example": "a"}));
+    assert_lossless(
+        Gemini,
+        json!({"enum": ["a", null]}),
+        json!({"type": "string", "nullable": true, "enum": ["a"]}),
+    );
+    assert_lossless(
+        Gemini,
+        json!({"type": "integer", "exclusiveMinimum": 0, "exclusiveMaximum": 9}),
+        json!({"type": "integer", "minimum": 1, "maximum": 8}),
+    );
+    assert_lossless(
+        Gemini,
+        json!({"type": "string", "examples": ["a", "b"]}),
+        json!({"type": "string", "example": "a"}),
+    );
     assert_lossless(
         Gemini,
         json!({"anyOf": [{"type": "string"}, {"type": "integer"}, {"type": "null"}], "description": "d"}),
@@ -256,13 +375,43 @@ fn gemini_keeps_to_its_list() {
         json!({"type": ["string", "integer"]}),
         json!({"anyOf": [{"type": "string"}, {"type": "integer"}]}),
     );
-    assert_lossy(Gemini, json!({"type": "integer", "enum": [1, 2]}), json!({"type": "integer", "description": "Allowed values: 1, 2."}), "only strings");
-    assert_lossy(Gemini, json!({"type": "number", "exclusiveMinimum": 0}), json!({"type": "number", "minimum": 0}), "widened");
-    assert_lossy(Gemini, json!({"type": "string", "format": "uri"}), json!({"type": "string"}), "`uri`");
-    assert_lossy(Gemini, json!({"oneOf": [{"type": "string"}, {"type": "integer"}]}), json!({"anyOf": [{"type": "string"}, {"type": "integer"}]}), "widened");
+    assert_lossy(
+        Gemini,
+        json!({"type": "integer", "enum": [1, 2]}),
+        json!({"type": "integer", "description": "Allowed values: 1, 2."}),
+        "only strings",
+    );
+    assert_lossy(
+        Gemini,
+        json!({"type": "number", "exclusiveMinimum": 0}),
+        json!({"type": "number", "minimum": 0}),
+        "widened",
+    );
+    assert_lossy(
+        Gemini,
+        json!({"type": "string", "format": "uri"}),
+        json!({"type": "string"}),
+        "`uri`",
+    );
+    assert_lossy(
+        Gemini,
+        json!({"oneOf": [{"type": "string"}, {"type": "integer"}]}),
+        json!({"anyOf": [{"type": "string"}, {"type": "integer"}]}),
+        "widened",
+    );
     assert_lossy(Gemini, json!({}), json!({"type": "string"}), "narrowed");
-    assert_lossy(Gemini, json!({"type": "array"}), json!({"type": "array", "items": {"type": "string"}}), "narrowed");
-    assert_lossy(Gemini, json!({"type": "string", "not": {"const": "a"}}), json!({"type": "string"}), "`not`");
+    assert_lossy(
+        Gemini,
+        json!({"type": "array"}),
+        json!({"type": "array", "items": {"type": "string"}}),
+        "narrowed",
+    );
+    assert_lossy(
+        Gemini,
+        json!({"type": "string", "not": {"const": "a"}}),
+        json!({"type": "string"}),
+        "`not`",
+    );
     assert_lossy(
         Gemini,
         json!({"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": false}),
@@ -273,14 +422,17 @@ fn gemini_keeps_to_its_list() {
 
 #[test]
 fn gemini_has_no_references_left() {
-    let translated = to(Dialect::Gemini, &json!({
-        "type": "object",
-        "properties": {"t": {"$ref": "#/$defs/Tree"}, "n": {"$ref": "#/$defs/Name", "description": "own"}},
-        "$defs": {
-            "Tree": {"type": "object", "properties": {"name": {"$ref": "#/$defs/Name"}, "kids": {"type": "array", "items": {"$ref": "#/$defs/Tree"}}}},
-            "Name": {"type": "string", "description": "A name."},
-        },
-    }));
+    let translated = to(
+        Dialect::Gemini,
+        &json!({
+            "type": "object",
+            "properties": {"t": {"$ref": "#/$defs/Tree"}, "n": {"$ref": "#/$defs/Name", "description": "own"}},
+            "$defs": {
+                "Tree": {"type": "object", "properties": {"name": {"$ref": "#/$defs/Name"}, "kids": {"type": "array", "items": {"$ref": "#/$defs/Tree"}}}},
+                "Name": {"type": "string", "description": "A name."},
+            },
+        }),
+    );
     assert_eq!(
         translated.schema,
         json!({
@@ -294,7 +446,10 @@ fn gemini_has_no_references_left() {
             },
         })
     );
-    assert_eq!(losses(&translated), ["$.properties.t.properties.kids.items: `$ref` cut off, it leads back into itself"]);
+    assert_eq!(
+        losses(&translated),
+        ["$.properties.t.properties.kids.items: `$ref` cut off, it leads back into itself"]
+    );
 }
 
 #[test]
@@ -302,29 +457,54 @@ fn references_that_multiply_are_cut() {
     let mut definitions = Map::new();
     for level in 0..40 {
         let next = json!({"$ref": format!("#/$defs/l{}", level + 1), "description": "d"});
-        definitions.insert(format!("l{level}"), json!({"type": "object", "properties": {"a": next, "b": next}}));
+        definitions.insert(
+            format!("l{level}"),
+            json!({"type": "object", "properties": {"a": next, "b": next}}),
+        );
     }
     definitions.insert("l40".to_owned(), json!({"type": "string"}));
     let bomb = json!({"type": "object", "properties": {"x": {"$ref": "#/$defs/l0"}}, "$defs": definitions});
     for dialect in [Dialect::Gemini, Dialect::OpenAiStrict] {
         let translated = translate(&bomb, dialect);
-        assert!(losses(&translated).iter().any(|loss| loss.contains("unfold into too much")), "{dialect}");
+        assert!(
+            losses(&translated).iter().any(|loss| loss.contains("unfold into too much")),
+            "{dialect}"
+        );
     }
 }
 
 #[test]
 fn draft07_respells_newer_and_older_keywords() {
     use Dialect::Draft07;
-    assert_lossless(Draft07, json!({"prefixItems": [{}], "items": false}), json!({"additionalItems": false, "items": [{}]}));
-    assert_lossless(Draft07, json!({"dependentRequired": {"a": ["b"]}}), json!({"dependencies": {"a": ["b"]}}));
-    assert_lossless(Draft07, json!({"minimum": 1, "exclusiveMinimum": true}), json!({"exclusiveMinimum": 1}));
-    assert_lossless(Draft07, json!({"type": "string", "nullable": true}), json!({"type": ["string", "null"]}));
+    assert_lossless(
+        Draft07,
+        json!({"prefixItems": [{}], "items": false}),
+        json!({"additionalItems": false, "items": [{}]}),
+    );
+    assert_lossless(
+        Draft07,
+        json!({"dependentRequired": {"a": ["b"]}}),
+        json!({"dependencies": {"a": ["b"]}}),
+    );
+    assert_lossless(
+        Draft07,
+        json!({"minimum": 1, "exclusiveMinimum": true}),
+        json!({"exclusiveMinimum": 1}),
+    );
+    assert_lossless(
+        Draft07,
+        json!({"type": "string", "nullable": true}),
+        json!({"type": ["string", "null"]}),
+    );
     assert_lossy(Draft07, json!({"minContains": 2}), json!({}), "no such keyword");
-    let translated = to(Draft07, &json!({
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "properties": {"a": {"$ref": "#/$defs/A", "minLength": 2}, "b": {"$ref": "#/$defs/A", "description": "d"}},
-        "$defs": {"A": {"type": "string"}},
-    }));
+    let translated = to(
+        Draft07,
+        &json!({
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "properties": {"a": {"$ref": "#/$defs/A", "minLength": 2}, "b": {"$ref": "#/$defs/A", "description": "d"}},
+            "$defs": {"A": {"type": "string"}},
+        }),
+    );
     assert_eq!(
         translated.schema,
         json!({

@@ -8,8 +8,16 @@ use crate::validate::fold_nullable;
 
 /// Keywords that draft 7 has nothing for.
 const NEWER: [&str; 10] = [
-    "unevaluatedProperties", "unevaluatedItems", "minContains", "maxContains", "contentSchema",
-    "$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor", "$anchor",
+    "unevaluatedProperties",
+    "unevaluatedItems",
+    "minContains",
+    "maxContains",
+    "contentSchema",
+    "$dynamicRef",
+    "$dynamicAnchor",
+    "$recursiveRef",
+    "$recursiveAnchor",
+    "$anchor",
 ];
 
 pub(super) fn translate(document: Map<String, Value>, report: &mut Report) -> Map<String, Value> {
@@ -57,13 +65,15 @@ fn rewrite(schema: Map<String, Value>, path: &str, report: &mut Report) -> Map<S
                     Some(known) if !known.contains_key(&name) => {
                         known.insert(name, rule);
                     }
-                    _ => report.lose(path, keyword, format!("dropped for `{name}`, which has another rule")),
+                    _ => report.lose(
+                        path,
+                        keyword,
+                        format!("dropped for `{name}`, which has another rule"),
+                    ),
                 }
             }
         }
     }
-    exclusive_bound(&mut schema, "exclusiveMinimum", "minimum");
-    exclusive_bound(&mut schema, "exclusiveMaximum", "maximum");
     enclose_reference(schema)
 }
 
@@ -84,28 +94,11 @@ fn rename_definitions(schema: &mut Map<String, Value>) {
     }
 }
 
-/// Draft 4 marks a bound as exclusive; since draft 6 the exclusive bound is a number of its own.
-fn exclusive_bound(schema: &mut Map<String, Value>, exclusive: &str, inclusive: &str) {
-    match schema.get(exclusive) {
-        Some(Value::Bool(true)) => match schema.shift_remove(inclusive) {
-            Some(bound) => {
-                schema.insert(exclusive.to_owned(), bound);
-            }
-            None => {
-                schema.shift_remove(exclusive);
-            }
-        },
-        Some(Value::Bool(false)) => {
-            schema.shift_remove(exclusive);
-        }
-        _ => {}
-    }
-}
-
 /// In draft 7 nothing beside a reference counts, so constraints there move the reference aside.
 fn enclose_reference(mut schema: Map<String, Value>) -> Map<String, Value> {
     let harmless = |keyword: &String| {
-        ANNOTATIONS.contains(&keyword.as_str()) || matches!(keyword.as_str(), "$ref" | "definitions")
+        ANNOTATIONS.contains(&keyword.as_str())
+            || matches!(keyword.as_str(), "$ref" | "definitions")
     };
     if !schema.contains_key("$ref") || schema.keys().all(harmless) {
         return schema;

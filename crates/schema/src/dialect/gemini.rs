@@ -8,9 +8,28 @@ use crate::positions::{self, ANNOTATIONS};
 
 /// The keywords that are accepted, in the order in which they are written.
 const ACCEPTED: [&str; 22] = [
-    "type", "format", "title", "description", "nullable", "enum", "properties", "required",
-    "propertyOrdering", "minProperties", "maxProperties", "items", "minItems", "maxItems", "minLength",
-    "maxLength", "pattern", "minimum", "maximum", "anyOf", "default", "example",
+    "type",
+    "format",
+    "title",
+    "description",
+    "nullable",
+    "enum",
+    "properties",
+    "required",
+    "propertyOrdering",
+    "minProperties",
+    "maxProperties",
+    "items",
+    "minItems",
+    "maxItems",
+    "minLength",
+    "maxLength",
+    "pattern",
+    "minimum",
+    "maximum",
+    "anyOf",
+    "default",
+    "example",
 ];
 
 pub(super) fn translate(document: Map<String, Value>, report: &mut Report) -> Map<String, Value> {
@@ -102,7 +121,10 @@ fn listed_values(schema: &mut Map<String, Value>, path: &str, report: &mut Repor
         schema.insert("nullable".to_owned(), Value::Bool(true));
     }
     let kind = schema.get("type").and_then(Value::as_str);
-    if !values.is_empty() && values.iter().all(Value::is_string) && matches!(kind, None | Some("string")) {
+    if !values.is_empty()
+        && values.iter().all(Value::is_string)
+        && matches!(kind, None | Some("string"))
+    {
         schema.insert("type".to_owned(), json!("string"));
         schema.insert("enum".to_owned(), Value::Array(values));
         return;
@@ -113,8 +135,13 @@ fn listed_values(schema: &mut Map<String, Value>, path: &str, report: &mut Repor
         let kind = crate::validate::kind_of(first);
         schema.insert("type".to_owned(), json!(kind));
     }
-    report.lose(path, "enum", "dropped, only strings can be listed; the values are in the description");
-    let shown: Vec<String> = values.iter().take(12).map(|value| excerpt_value(value, excerpt::SHORT)).collect();
+    report.lose(
+        path,
+        "enum",
+        "dropped, only strings can be listed; the values are in the description",
+    );
+    let shown: Vec<String> =
+        values.iter().take(12).map(|value| excerpt_value(value, excerpt::SHORT)).collect();
     let note = format!("Allowed values: {}.", shown.join(", "));
     let description = match schema.get("description").and_then(Value::as_str) {
         Some(text) if !text.is_empty() => format!("{text} {note}"),
@@ -187,13 +214,19 @@ fn settle_type(schema: &mut Map<String, Value>, path: &str, report: &mut Report)
         schema.insert("type".to_owned(), json!(kind));
     }
     let items = schema.get("items");
-    if schema.get("type").and_then(Value::as_str) == Some("array") && !items.is_some_and(Value::is_object) {
+    if schema.get("type").and_then(Value::as_str) == Some("array")
+        && !items.is_some_and(Value::is_object)
+    {
         report.lose(path, "items", "narrowed to strings, a type has to be named");
         schema.insert("items".to_owned(), json!({"type": "string"}));
     }
 }
 
-fn keep_accepted(mut schema: Map<String, Value>, path: &str, report: &mut Report) -> Map<String, Value> {
+fn keep_accepted(
+    mut schema: Map<String, Value>,
+    path: &str,
+    report: &mut Report,
+) -> Map<String, Value> {
     let mut kept = Map::new();
     for keyword in ACCEPTED {
         if let Some(value) = schema.shift_remove(keyword) {

@@ -7,17 +7,13 @@ use crate::depth::MAX_DEPTH;
 use crate::{pointer, positions};
 
 /// Schemas in the result at most. References can multiply a small document without end.
-const MAX_SCHEMAS: usize = 20_000;
+const MAX_SCHEMAS: usize = 5_000;
 
 /// The document without references. A reference that leads back into itself ends there.
 pub(super) fn inline(document: Map<String, Value>, report: &mut Report) -> Map<String, Value> {
     let whole = Value::Object(document);
-    let mut inliner = Inliner {
-        document: &whole,
-        report,
-        active: vec![String::new()],
-        left: MAX_SCHEMAS,
-    };
+    let mut inliner =
+        Inliner { document: &whole, report, active: vec![String::new()], left: MAX_SCHEMAS };
     match inliner.expand(&whole, "", 0) {
         Value::Object(expanded) => expanded,
         _ => super::no_parameters(),
@@ -45,14 +41,21 @@ impl Inliner<'_, '_> {
         let reference = map.shift_remove("$ref");
         map.shift_remove("$defs");
         map.shift_remove("definitions");
-        let siblings = positions::map_children(map, path, |child, path| self.expand(&child, path, depth + 1));
+        let siblings =
+            positions::map_children(map, path, |child, path| self.expand(&child, path, depth + 1));
         match reference.as_ref().and_then(Value::as_str) {
             None => Value::Object(siblings),
             Some(reference) => self.follow(reference, siblings, path, depth),
         }
     }
 
-    fn follow(&mut self, reference: &str, siblings: Map<String, Value>, path: &str, depth: usize) -> Value {
+    fn follow(
+        &mut self,
+        reference: &str,
+        siblings: Map<String, Value>,
+        path: &str,
+        depth: usize,
+    ) -> Value {
         let Some((target, pointer)) = pointer::follow(self.document, reference) else {
             return self.cut(path, "removed, it leads nowhere");
         };
@@ -63,7 +66,9 @@ impl Inliner<'_, '_> {
         let expanded = self.expand(target, path, depth + 1);
         self.active.pop();
         match expanded {
-            Value::Object(expanded) => Value::Object(merge::both(siblings, expanded, path, self.report)),
+            Value::Object(expanded) => {
+                Value::Object(merge::both(siblings, expanded, path, self.report))
+            }
             other => other,
         }
     }

@@ -6,8 +6,10 @@ use super::Report;
 use crate::positions::{self, ANNOTATIONS};
 
 /// Keywords of which the larger, or the smaller, value is the stricter.
-const LOWER_BOUNDS: [&str; 5] = ["minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties"];
-const UPPER_BOUNDS: [&str; 5] = ["maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties"];
+const LOWER_BOUNDS: [&str; 5] =
+    ["minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties"];
+const UPPER_BOUNDS: [&str; 5] =
+    ["maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties"];
 
 /// The schema that wants what both want; where that cannot be said, the first prevails.
 pub(super) fn both(
@@ -32,7 +34,11 @@ pub(super) fn both(
 
 fn combine(keyword: &str, ours: Value, theirs: Value, path: &str, report: &mut Report) -> Value {
     match (keyword, ours, theirs) {
-        ("properties" | "$defs" | "definitions", Value::Object(mut ours), Value::Object(theirs)) => {
+        (
+            "properties" | "$defs" | "definitions",
+            Value::Object(mut ours),
+            Value::Object(theirs),
+        ) => {
             for (name, schema) in theirs {
                 match ours.get_mut(&name) {
                     Some(own) => *own = whole(own.take(), schema, path, report),
@@ -76,22 +82,28 @@ fn combine(keyword: &str, ours: Value, theirs: Value, path: &str, report: &mut R
 fn whole(ours: Value, theirs: Value, path: &str, report: &mut Report) -> Value {
     match (ours, theirs) {
         (Value::Bool(false), _) | (_, Value::Bool(false)) => Value::Bool(false),
-        (Value::Object(ours), Value::Object(theirs)) => Value::Object(both(ours, theirs, path, report)),
+        (Value::Object(ours), Value::Object(theirs)) => {
+            Value::Object(both(ours, theirs, path, report))
+        }
         (Value::Object(only), _) | (_, Value::Object(only)) => Value::Object(only),
         (ours, _) => ours,
     }
 }
 
 fn common_type(ours: &Value, theirs: &Value) -> Option<Value> {
-    let names = |value: &Value| positions::type_names(&Map::from_iter([("type".to_owned(), value.clone())]))
-        .into_iter()
-        .map(str::to_owned)
-        .collect::<Vec<String>>();
+    let names = |value: &Value| {
+        positions::type_names(&Map::from_iter([("type".to_owned(), value.clone())]))
+            .into_iter()
+            .map(str::to_owned)
+            .collect::<Vec<String>>()
+    };
     let (ours, theirs) = (names(ours), names(theirs));
     let mut common: Vec<String> = Vec::new();
     for name in &ours {
         let narrowed = match name.as_str() {
-            "number" if !theirs.contains(name) && theirs.iter().any(|other| other == "integer") => "integer",
+            "number" if !theirs.contains(name) && theirs.iter().any(|other| other == "integer") => {
+                "integer"
+            }
             "integer" if theirs.iter().any(|other| other == "number") => "integer",
             name if theirs.iter().any(|other| other == name) => name,
             _ => continue,
@@ -144,9 +156,9 @@ pub(super) fn either(first: Value, second: Value) -> Value {
 /// The values that a schema of nothing but values allows.
 fn listed(schema: &Value) -> Option<Vec<Value>> {
     let map = schema.as_object()?;
-    let only_values = map
-        .keys()
-        .all(|keyword| matches!(keyword.as_str(), "const" | "enum" | "type" | "description" | "title"));
+    let only_values = map.keys().all(|keyword| {
+        matches!(keyword.as_str(), "const" | "enum" | "type" | "description" | "title")
+    });
     if !only_values {
         return None;
     }

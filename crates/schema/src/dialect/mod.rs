@@ -13,6 +13,7 @@ mod gemini;
 mod inline;
 mod merge;
 mod openai;
+mod prepare;
 mod root;
 mod strict;
 mod types;
@@ -22,9 +23,6 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-
-use crate::depth::{MAX_DEPTH, Survey};
-use crate::positions;
 
 /// A dialect of JSON Schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -48,13 +46,8 @@ pub enum Dialect {
 
 impl Dialect {
     /// All dialects.
-    pub const ALL: [Self; 5] = [
-        Self::Draft07,
-        Self::OpenAi,
-        Self::OpenAiStrict,
-        Self::Anthropic,
-        Self::Gemini,
-    ];
+    pub const ALL: [Self; 5] =
+        [Self::Draft07, Self::OpenAi, Self::OpenAiStrict, Self::Anthropic, Self::Gemini];
 
     /// The name by which it is chosen.
     pub fn name(self) -> &'static str {
@@ -122,7 +115,7 @@ impl fmt::Display for Loss {
 /// Puts a tool's parameter schema into a dialect.
 pub fn translate(schema: &Value, dialect: Dialect) -> Translated {
     let mut report = Report::default();
-    let document = prepare(schema, &mut report);
+    let document = prepare::prepare(schema, &mut report);
     let translated = match dialect {
         Dialect::Draft07 => draft07::translate(document, &mut report),
         Dialect::OpenAi => openai::translate(document, &mut report),
@@ -130,11 +123,9 @@ pub fn translate(schema: &Value, dialect: Dialect) -> Translated {
         Dialect::Anthropic => anthropic::translate(document, &mut report),
         Dialect::Gemini => gemini::translate(document, &mut report),
     };
-    Translated {
-        schema: Value::Object(translated),
-        losses: report.losses,
-        renamed: report.renamed,
-    }
+    // Newer keywords were not judged at the start and may have come out in an older one's place.
+    let translated = prepare::drop_malformed(Value::Object(translated), &mut report);
+    Translated { schema: Value::Object(translated), losses: report.losses, renamed: report.renamed }
 }
 
 /// What a translation has to tell besides its result.
@@ -156,48 +147,7 @@ impl Report {
 
 /// The schema of a tool without parameters.
 fn no_parameters() -> Map<String, Value> {
-    Map::from_iter([
-        ("type".to_owned(), json!("object")),
-        ("properties".to_owned(), json!({})),
-    ])
-}
-
-/// An object with a schema at every position where one belongs, whatever was sent.
-fn prepare(schema: &Value, report: &mut Report) -> Map<String, Value> {
-    if Survey::of(schema).too_deep {
-        let action = format!("dropped as a whole, it is nested deeper than {MAX_DEPTH} levels");
-        report.lose("", "type", action);
-        return no_parameters();
-    }
-    match schema {
-        Value::Object(map) => {
-            let mut map = straighten(map.clone(), "", report);
-            for keyword in ["$schema", "$id", "id"] {
-                if map.get(keyword).is_some_and(Value::is_string) {
-                    map.shift_remove(keyword);
-                }
-            }
-            map
-        }
-        Value::Null | Value::Bool(true) => no_parameters(),
-        _ => {
-            report.lose("", "type", "replaced by an object without properties, it was no schema");
-            no_parameters()
-        }
-    }
-}
-
-fn straighten(map: Map<String, Value>, path: &str, report: &mut Report) -> Map<String, Value> {
-    positions::map_children(map, path, |child, path| match child {
-        Value::Object(map) => Value::Object(straighten(map, path, report)),
-        Value::Bool(_) => child,
-        Value::String(name) if name == "object" => Value::Object(no_parameters()),
-        Value::String(name) if positions::TYPES.contains(&name.as_str()) => json!({"type": name}),
-        _ => {
-            report.lose(path, "type", "replaced by an object without properties, it was no schema");
-            Value::Object(no_parameters())
-        }
-    })
+    Map::from_iter([("type".to_owned(), json!("object")), ("properties".to_owned(), json!({}))])
 }
 
 #[cfg(test)]

@@ -17,7 +17,9 @@ fn rewrite(schema: Map<String, Value>) -> Map<String, Value> {
     let schema = positions::map_children(schema, "", |child, path| match child {
         Value::Object(map) => Value::Object(rewrite(map)),
         // `additionalProperties: false` and its like are understood; elsewhere only objects are.
-        Value::Bool(_) if path.starts_with("/additional") || path.starts_with("/unevaluated") => child,
+        Value::Bool(_) if path.starts_with("/additional") || path.starts_with("/unevaluated") => {
+            child
+        }
         Value::Bool(true) => json!({}),
         _ => json!({"not": {}}),
     });

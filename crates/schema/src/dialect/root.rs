@@ -3,14 +3,17 @@
 use serde_json::{Map, Value, json};
 
 use super::{Report, merge};
-use crate::positions::{self, ANNOTATIONS};
 use crate::pointer;
+use crate::positions::{self, ANNOTATIONS};
 
 /// Steps of references and combinations followed at the top.
 const MAX_STEPS: usize = 64;
 
 /// Brings the top level to a plain object schema. Properties that stand in combinations move up.
-pub(super) fn plain_object(document: Map<String, Value>, report: &mut Report) -> Map<String, Value> {
+pub(super) fn plain_object(
+    document: Map<String, Value>,
+    report: &mut Report,
+) -> Map<String, Value> {
     let whole = Value::Object(document.clone());
     let mut steps = MAX_STEPS;
     let mut root = flatten(document, &whole, &mut steps, report);
@@ -19,7 +22,9 @@ pub(super) fn plain_object(document: Map<String, Value>, report: &mut Report) ->
             report.lose("", keyword, "removed from the top level");
         }
     }
-    if root.get("type").is_some_and(|kind| *kind != "object") && !positions::type_names(&root).contains(&"object") {
+    if root.get("type").is_some_and(|kind| *kind != "object")
+        && !positions::type_names(&root).contains(&"object")
+    {
         report.lose("", "type", "forced to an object");
         root.shift_remove("items");
     }
@@ -40,7 +45,8 @@ pub(super) fn prune_required(schema: &mut Map<String, Value>) {
     let properties = schema.get("properties").and_then(Value::as_object);
     let mut kept: Vec<Value> = Vec::new();
     for name in required.as_array().into_iter().flatten() {
-        let known = name.as_str().is_some_and(|name| properties.is_some_and(|map| map.contains_key(name)));
+        let known =
+            name.as_str().is_some_and(|name| properties.is_some_and(|map| map.contains_key(name)));
         if known && !kept.contains(name) {
             kept.push(name.clone());
         }
@@ -98,7 +104,12 @@ fn take_list(schema: &mut Map<String, Value>, keyword: &str) -> Vec<Value> {
     }
 }
 
-fn flatten_branch(branch: Value, document: &Value, steps: &mut usize, report: &mut Report) -> Map<String, Value> {
+fn flatten_branch(
+    branch: Value,
+    document: &Value,
+    steps: &mut usize,
+    report: &mut Report,
+) -> Map<String, Value> {
     match branch {
         Value::Object(map) if *steps > 0 => {
             *steps -= 1;
@@ -109,7 +120,10 @@ fn flatten_branch(branch: Value, document: &Value, steps: &mut usize, report: &m
 }
 
 /// Adds the properties of all branches; required stays what every branch requires.
-fn take_in_alternatives(mut schema: Map<String, Value>, branches: Vec<Map<String, Value>>) -> Map<String, Value> {
+fn take_in_alternatives(
+    mut schema: Map<String, Value>,
+    branches: Vec<Map<String, Value>>,
+) -> Map<String, Value> {
     let mut found: Map<String, Value> = Map::new();
     let mut always: Option<Vec<Value>> = None;
     for branch in branches {

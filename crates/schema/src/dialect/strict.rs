@@ -9,18 +9,34 @@ use crate::positions::{self, ANNOTATIONS};
 
 /// Keywords of a strict schema, in the order in which they are written.
 const ACCEPTED: [&str; 20] = [
-    "$ref", "type", "title", "description", "enum", "const", "anyOf", "properties", "required",
-    "additionalProperties", "items", "minItems", "maxItems", "pattern", "format", "minimum", "maximum",
-    "exclusiveMinimum", "exclusiveMaximum", "multipleOf",
+    "$ref",
+    "type",
+    "title",
+    "description",
+    "enum",
+    "const",
+    "anyOf",
+    "properties",
+    "required",
+    "additionalProperties",
+    "items",
+    "minItems",
+    "maxItems",
+    "pattern",
+    "format",
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "multipleOf",
 ];
 
 /// String formats that are enforced.
-const FORMATS: [&str; 9] = [
-    "date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid",
-];
+const FORMATS: [&str; 9] =
+    ["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"];
 
 /// Schemas in the result at most. Writing out references can multiply a document without end.
-const MAX_SCHEMAS: usize = 20_000;
+const MAX_SCHEMAS: usize = 5_000;
 
 pub(super) fn translate(document: Map<String, Value>, report: &mut Report) -> Map<String, Value> {
     let mut document = root::plain_object(document, report);
@@ -28,19 +44,17 @@ pub(super) fn translate(document: Map<String, Value>, report: &mut Report) -> Ma
     let mut whole = document.clone();
     whole.insert("$defs".to_owned(), Value::Object(definitions.clone()));
     let whole = Value::Object(whole);
-    let mut strict = Strict {
-        document: &whole,
-        report,
-        unfolding: Vec::new(),
-        left: MAX_SCHEMAS,
-    };
-    let mut schema = strict.object_schema(document, "");
+    let mut strict = Strict { document: &whole, report, unfolding: Vec::new(), left: MAX_SCHEMAS };
+    let schema = Value::Object(strict.object_schema(document, ""));
     let mut kept = Map::new();
     for (name, definition) in definitions {
         let path = pointer::join("/$defs", &name);
         kept.insert(name, strict.rewrite(definition, &path));
     }
     keep_referenced(&schema, &mut kept);
+    let Value::Object(mut schema) = schema else {
+        return super::no_parameters();
+    };
     if !kept.is_empty() {
         schema.insert("$defs".to_owned(), Value::Object(kept));
     }
@@ -61,27 +75,26 @@ fn take_definitions(document: &mut Map<String, Value>) -> Map<String, Value> {
 }
 
 /// Drops definitions that nothing leads to.
-fn keep_referenced(schema: &Map<String, Value>, definitions: &mut Map<String, Value>) {
+fn keep_referenced(schema: &Value, definitions: &mut Map<String, Value>) {
     let mut reached: Vec<String> = Vec::new();
-    let mut open = vec![Value::Object(schema.clone())];
+    let mut open = vec![schema];
     while let Some(current) = open.pop() {
         let reference = current.get("$ref").and_then(Value::as_str);
         if let Some(name) = reference.and_then(definition_name)
             && !reached.contains(&name)
         {
-            open.extend(definitions.get(&name).cloned());
+            open.extend(definitions.get(&name));
             reached.push(name);
         }
-        positions::for_each_child(&current, |_, child| open.push(child.clone()));
+        positions::for_each_child(current, |_, child| open.push(child));
     }
     definitions.retain(|name, _| reached.contains(name));
 }
 
 /// The definition that a reference names directly.
 fn definition_name(reference: &str) -> Option<String> {
-    let name = reference
-        .strip_prefix("#/$defs/")
-        .or_else(|| reference.strip_prefix("#/definitions/"))?;
+    let name =
+        reference.strip_prefix("#/$defs/").or_else(|| reference.strip_prefix("#/definitions/"))?;
     (!name.contains(['/', '%'])).then(|| name.replace("~1", "/").replace("~0", "~"))
 }
 
@@ -103,7 +116,11 @@ impl Strict<'_, '_> {
         let mut map = match schema {
             Value::Object(map) => map,
             Value::Bool(false) => {
-                self.report.lose(path, "false", "widened to any scalar, `nothing` is not expressed");
+                self.report.lose(
+                    path,
+                    "false",
+                    "widened to any scalar, `nothing` is not expressed",
+                );
                 return any_scalar();
             }
             _ => Map::new(),
@@ -124,10 +141,15 @@ impl Strict<'_, '_> {
         self.items(&mut map, path);
         self.branches(&mut map, path);
         self.filter(&mut map, path);
-        if !["type", "enum", "const", "anyOf", "$ref"].iter().any(|keyword| map.contains_key(*keyword)) {
+        if !["type", "enum", "const", "anyOf", "$ref"]
+            .iter()
+            .any(|keyword| map.contains_key(*keyword))
+        {
             self.report.lose(path, "type", "narrowed to scalars, a type has to be named");
             let mut typed = any_scalar();
-            if let (Some(typed), Some(text)) = (typed.as_object_mut(), map.shift_remove("description")) {
+            if let (Some(typed), Some(text)) =
+                (typed.as_object_mut(), map.shift_remove("description"))
+            {
                 typed.insert("description".to_owned(), text);
             }
             return typed;
@@ -220,7 +242,11 @@ impl Strict<'_, '_> {
             None => properties.is_empty() && !path.is_empty(),
         };
         if free {
-            self.report.lose(path, "additionalProperties", "closed, properties of any name are not expressed");
+            self.report.lose(
+                path,
+                "additionalProperties",
+                "closed, properties of any name are not expressed",
+            );
         }
         let base = pointer::join(path, "properties");
         let mut strict = Map::new();
@@ -290,8 +316,20 @@ impl Strict<'_, '_> {
             let silent = keyword.starts_with("x-")
                 || matches!(
                     keyword.as_str(),
-                    "$schema" | "$id" | "id" | "$anchor" | "$comment" | "examples" | "example" | "deprecated"
-                        | "readOnly" | "writeOnly" | "then" | "else" | "$defs" | "definitions"
+                    "$schema"
+                        | "$id"
+                        | "id"
+                        | "$anchor"
+                        | "$comment"
+                        | "examples"
+                        | "example"
+                        | "deprecated"
+                        | "readOnly"
+                        | "writeOnly"
+                        | "then"
+                        | "else"
+                        | "$defs"
+                        | "definitions"
                 );
             if !silent {
                 self.report.lose(path, keyword, "dropped");

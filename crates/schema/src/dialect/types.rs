@@ -8,15 +8,27 @@ use crate::positions::{self, ANNOTATIONS};
 fn speaks_of(keyword: &str, kind: &str) -> bool {
     match keyword {
         "format" => matches!(kind, "string" | "number" | "integer"),
-        "minLength" | "maxLength" | "pattern" | "contentEncoding" | "contentMediaType" => kind == "string",
+        "minLength" | "maxLength" | "pattern" | "contentEncoding" | "contentMediaType" => {
+            kind == "string"
+        }
         "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf" => {
             matches!(kind, "number" | "integer")
         }
-        "items" | "prefixItems" | "additionalItems" | "contains" | "minContains" | "maxContains"
-        | "minItems" | "maxItems" | "uniqueItems" | "unevaluatedItems" => kind == "array",
-        "properties" | "required" | "additionalProperties" | "patternProperties" | "propertyNames"
-        | "minProperties" | "maxProperties" | "dependencies" | "dependentRequired"
-        | "dependentSchemas" | "unevaluatedProperties" => kind == "object",
+        "items" | "prefixItems" | "additionalItems" | "contains" | "minContains"
+        | "maxContains" | "minItems" | "maxItems" | "uniqueItems" | "unevaluatedItems" => {
+            kind == "array"
+        }
+        "properties"
+        | "required"
+        | "additionalProperties"
+        | "patternProperties"
+        | "propertyNames"
+        | "minProperties"
+        | "maxProperties"
+        | "dependencies"
+        | "dependentRequired"
+        | "dependentSchemas"
+        | "unevaluatedProperties" => kind == "object",
         _ => false,
     }
 }
@@ -27,7 +39,8 @@ pub(super) fn split(mut schema: Map<String, Value>) -> Map<String, Value> {
     let Some(Value::Array(names)) = schema.get("type") else {
         return schema;
     };
-    let mut names: Vec<String> = names.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+    let mut names: Vec<String> =
+        names.iter().filter_map(Value::as_str).map(str::to_owned).collect();
     names.dedup();
     let nullable = names.iter().any(|name| name == "null");
     names.retain(|name| name != "null");
@@ -77,7 +90,10 @@ pub(super) fn set_nullable(schema: &mut Map<String, Value>) {
 
 /// Takes the `null` branch out of a union. A union of one remaining branch becomes that branch,
 /// with the description and the like of the union.
-pub(super) fn collapse_null_union(mut schema: Map<String, Value>, only_single: bool) -> Map<String, Value> {
+pub(super) fn collapse_null_union(
+    mut schema: Map<String, Value>,
+    only_single: bool,
+) -> Map<String, Value> {
     for keyword in ["anyOf", "oneOf"] {
         let Some(Value::Array(branches)) = schema.get(keyword) else { continue };
         let (nulls, mut rest): (Vec<Value>, Vec<Value>) =
@@ -111,9 +127,8 @@ pub(super) fn adopt(outer: Map<String, Value>, inner: Map<String, Value>) -> Map
 
 /// The same schema, but satisfied by `null` as well.
 pub(super) fn admit_null(mut schema: Map<String, Value>) -> Map<String, Value> {
-    let null = json!({"type": "null"});
     if schema.contains_key("$ref") {
-        return Map::from_iter([("anyOf".to_owned(), json!([schema, null]))]);
+        return Map::from_iter([("anyOf".to_owned(), json!([schema, {"type": "null"}]))]);
     }
     if let Some(value) = schema.shift_remove("const") {
         schema.insert("enum".to_owned(), json!([value]));
@@ -126,10 +141,12 @@ pub(super) fn admit_null(mut schema: Map<String, Value>) -> Map<String, Value> {
     if let Some(Value::Array(branches)) = schema.get_mut("anyOf")
         && !branches.iter().any(admits_null)
     {
-        branches.push(null);
+        branches.push(json!({"type": "null"}));
     }
     match schema.get_mut("type") {
-        Some(Value::Array(names)) if !names.iter().any(|name| name == "null") => names.push("null".into()),
+        Some(Value::Array(names)) if !names.iter().any(|name| name == "null") => {
+            names.push("null".into())
+        }
         Some(name @ Value::String(_)) if name != "null" => *name = json!([name, "null"]),
         _ => {}
     }

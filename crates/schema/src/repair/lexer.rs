@@ -16,10 +16,7 @@ pub(super) struct Fault {
 
 impl Fault {
     pub(super) fn new(offset: usize, expected: impl Into<Cow<'static, str>>) -> Self {
-        Self {
-            offset,
-            expected: expected.into(),
-        }
+        Self { offset, expected: expected.into() }
     }
 }
 
@@ -35,13 +32,7 @@ pub(super) struct Lexer<'t> {
 
 impl<'t> Lexer<'t> {
     pub(super) fn new(text: &'t str) -> Self {
-        Self {
-            text,
-            position: 0,
-            end: text.len(),
-            repairs: Vec::new(),
-            guessed: false,
-        }
+        Self { text, position: 0, end: text.len(), repairs: Vec::new(), guessed: false }
     }
 
     pub(super) fn repair(&mut self, kind: RepairKind, offset: usize) {
@@ -161,7 +152,8 @@ impl<'t> Lexer<'t> {
             return;
         };
         self.position += 5;
-        let low = self.rest().strip_prefix("\\u").and_then(|rest| rest.get(..4)).and_then(hexadecimal);
+        let low =
+            self.rest().strip_prefix("\\u").and_then(|rest| rest.get(..4)).and_then(hexadecimal);
         let pair = low.and_then(|low| char::decode_utf16([unit, low]).next()?.ok());
         match (char::from_u32(u32::from(unit)), pair) {
             (Some(single), _) => content.push(single),
@@ -179,7 +171,8 @@ impl<'t> Lexer<'t> {
     /// A number; `None` if the text ends inside it.
     pub(super) fn number(&mut self) -> Result<Option<Value>, Fault> {
         let start = self.position;
-        let token = self.take_while(|c| c.is_ascii_digit() || matches!(c, '+' | '-' | '.' | 'e' | 'E'));
+        let token =
+            self.take_while(|c| c.is_ascii_digit() || matches!(c, '+' | '-' | '.' | 'e' | 'E'));
         if let Some(number) = read_number(token) {
             return Ok(Some(number));
         }

@@ -122,11 +122,8 @@ pub struct RepairError {
 /// # Errors
 /// When the text cannot be read in one clear way, with the place and what was expected there.
 pub fn parse_arguments(text: &str) -> Result<Parsed, RepairError> {
-    let mut parsed = if text.trim().is_empty() {
-        Parsed::clean(Value::Null)
-    } else {
-        parse_value(text)?
-    };
+    let mut parsed =
+        if text.trim().is_empty() { Parsed::clean(Value::Null) } else { parse_value(text)? };
     if let Value::String(inner) = &parsed.value
         && let Some(object) = decode_object(inner, MAX_ENCODINGS)
     {
@@ -166,11 +163,7 @@ fn decode_object(text: &str, encodings: usize) -> Option<Parsed> {
 
 impl Parsed {
     fn clean(value: Value) -> Self {
-        Self {
-            value,
-            repairs: Vec::new(),
-            guessed: false,
-        }
+        Self { value, repairs: Vec::new(), guessed: false }
     }
 
     /// Replaces a string by the object that it turned out to hold.
@@ -197,11 +190,7 @@ impl Fault {
         }
         let (before, after) = text.split_at(offset);
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
-        let nearby = before
-            .char_indices()
-            .rev()
-            .nth(19)
-            .map_or(0, |(at, _)| at);
+        let nearby = before.char_indices().rev().nth(19).map_or(0, |(at, _)| at);
         RepairError {
             offset,
             line: memchr::memchr_iter(b'\n', before.as_bytes()).count() + 1,

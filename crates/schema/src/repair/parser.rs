@@ -9,11 +9,7 @@ use crate::depth::MAX_DEPTH;
 
 /// Reads one JSON value and nothing else but blanks, fences, surplus closers and clear prose.
 pub(super) fn parse(text: &str) -> Result<Parsed, Fault> {
-    let mut parser = Parser {
-        lexer: Lexer::new(text),
-        stack: Vec::new(),
-        root: None,
-    };
+    let mut parser = Parser { lexer: Lexer::new(text), stack: Vec::new(), root: None };
     parser.lead_in();
     while parser.root.is_none() {
         parser.lexer.skip_blank();
@@ -24,11 +20,7 @@ pub(super) fn parse(text: &str) -> Result<Parsed, Fault> {
     }
     let value = parser.root.take().unwrap_or_default();
     parser.lead_out(&value)?;
-    Ok(Parsed {
-        value,
-        repairs: parser.lexer.repairs,
-        guessed: parser.lexer.guessed,
-    })
+    Ok(Parsed { value, repairs: parser.lexer.repairs, guessed: parser.lexer.guessed })
 }
 
 struct Parser<'t> {
@@ -57,11 +49,7 @@ enum Content {
 
 impl Frame {
     fn new(content: Content) -> Self {
-        Self {
-            content,
-            after_item: false,
-            comma: None,
-        }
+        Self { content, after_item: false, comma: None }
     }
 
     fn closer(&self) -> u8 {

@@ -12,15 +12,26 @@ const MAX_ROUNDS: usize = 32;
 
 /// Keywords whose meaning depends on the draft, so that `$schema` has to stay with them.
 const DRAFT_BOUND: [&str; 14] = [
-    "prefixItems", "additionalItems", "dependencies", "dependentRequired", "dependentSchemas",
-    "unevaluatedProperties", "unevaluatedItems", "minContains", "maxContains", "$dynamicRef",
-    "$dynamicAnchor", "$recursiveRef", "$anchor", "$vocabulary",
+    "prefixItems",
+    "additionalItems",
+    "dependencies",
+    "dependentRequired",
+    "dependentSchemas",
+    "unevaluatedProperties",
+    "unevaluatedItems",
+    "minContains",
+    "maxContains",
+    "$dynamicRef",
+    "$dynamicAnchor",
+    "$recursiveRef",
+    "$anchor",
+    "$vocabulary",
 ];
 
 /// Formats that repeat a type of the programming language.
 const NUMBER_FORMATS: [&str; 15] = [
-    "uint", "uint8", "uint16", "uint32", "uint64", "uint128", "int", "int8", "int16", "int32", "int64",
-    "int128", "float", "double", "decimal",
+    "uint", "uint8", "uint16", "uint32", "uint64", "uint128", "int", "int8", "int16", "int32",
+    "int64", "int128", "float", "double", "decimal",
 ];
 
 /// Trims a schema that was generated from types, for models to read.
@@ -82,7 +93,8 @@ fn depends_on_draft(schema: &Value) -> bool {
 
 /// Whether the keyword says the same beside a reference in every draft.
 fn beside_reference(keyword: &str) -> bool {
-    ANNOTATIONS.contains(&keyword) || matches!(keyword, "$ref" | "$defs" | "definitions" | "$schema")
+    ANNOTATIONS.contains(&keyword)
+        || matches!(keyword, "$ref" | "$defs" | "definitions" | "$schema")
 }
 
 fn trim(schema: Value, reshape: bool) -> Value {
@@ -93,7 +105,8 @@ fn trim(schema: Value, reshape: bool) -> Value {
     if map.get("title").is_some_and(Value::is_string) {
         map.shift_remove("title");
     }
-    let numeric = positions::type_names(&map).iter().any(|name| matches!(*name, "integer" | "number"));
+    let numeric =
+        positions::type_names(&map).iter().any(|name| matches!(*name, "integer" | "number"));
     let format = map.get("format").and_then(Value::as_str);
     if numeric && format.is_some_and(|format| NUMBER_FORMATS.contains(&format)) {
         map.shift_remove("format");
@@ -117,7 +130,8 @@ fn single_part(mut map: Map<String, Value>) -> Map<String, Value> {
     let clash = outer
         .iter()
         .any(|keyword| part.contains_key(*keyword) && !ANNOTATIONS.contains(&keyword.as_str()));
-    let beside = !part.contains_key("$ref") || outer.iter().all(|keyword| beside_reference(keyword));
+    let beside =
+        !part.contains_key("$ref") || outer.iter().all(|keyword| beside_reference(keyword));
     let hidden = map.contains_key("$ref") && !part.keys().all(|keyword| beside_reference(keyword));
     if clash || !beside || hidden {
         return map;
@@ -156,7 +170,11 @@ fn constants_to_enum(mut map: Map<String, Value>) -> Map<String, Value> {
             (Some(outer), Some(inner)) => outer == inner,
             (Some(_), None) => false,
         };
-        if map.contains_key("enum") || map.contains_key("const") || map.contains_key("$ref") || !typed {
+        if map.contains_key("enum")
+            || map.contains_key("const")
+            || map.contains_key("$ref")
+            || !typed
+        {
             continue;
         }
         let description = listed.describe(map.get("description").and_then(Value::as_str));
@@ -181,15 +199,13 @@ struct Listed {
 
 impl Listed {
     fn of(branches: &[Value], exclusive: bool) -> Option<Self> {
-        let mut listed = Self {
-            values: Vec::new(),
-            kind: None,
-            notes: Vec::new(),
-        };
+        let mut listed = Self { values: Vec::new(), kind: None, notes: Vec::new() };
         let mut kinds: Vec<Option<&str>> = Vec::new();
         for branch in branches {
             let map = branch.as_object()?;
-            let plain = |keyword: &String| matches!(keyword.as_str(), "const" | "enum" | "type" | "description" | "title");
+            let plain = |keyword: &String| {
+                matches!(keyword.as_str(), "const" | "enum" | "type" | "description" | "title")
+            };
             if !map.keys().all(plain) {
                 return None;
             }

@@ -16,7 +16,8 @@ pub(super) fn only_to_definitions(document: &Value) -> bool {
             Some(Value::String(reference)) => reference == "#" || names_definition(reference),
             Some(_) => false,
         };
-        let foreign = !at_root && (schema.get("$id").is_some_and(Value::is_string) || has_definitions(schema));
+        let foreign = !at_root
+            && (schema.get("$id").is_some_and(Value::is_string) || has_definitions(schema));
         let mut fine = direct && !foreign;
         positions::for_each_child(schema, |_, child| fine = fine && check(child, false));
         fine
@@ -51,7 +52,10 @@ pub(super) fn inline_single_uses(document: Value) -> Value {
     }))
 }
 
-fn without_definitions(mut map: Map<String, Value>, drop: impl Fn(&str) -> bool) -> Map<String, Value> {
+fn without_definitions(
+    mut map: Map<String, Value>,
+    drop: impl Fn(&str) -> bool,
+) -> Map<String, Value> {
     for keyword in ["$defs", "definitions"] {
         let base = pointer::join("", keyword);
         if let Some(Value::Object(named)) = map.get_mut(keyword) {

@@ -133,7 +133,10 @@ fn single_parts_and_constants() {
     ] {
         assert_tidy(kept.clone(), kept);
     }
-    assert_tidy(json!({"anyOf": [{"const": 1}, {"const": "a"}, {"const": 1}]}), json!({"enum": [1, "a"]}));
+    assert_tidy(
+        json!({"anyOf": [{"const": 1}, {"const": "a"}, {"const": 1}]}),
+        json!({"enum": [1, "a"]}),
+    );
 }
 
 #[test]

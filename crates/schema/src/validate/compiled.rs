@@ -1,10 +1,13 @@
 //! The compiled form: one validator for the whole, and one for any part on demand.
 
 use std::collections::HashMap;
+use std::error::Error;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use jsonschema::{Draft, PatternOptions, Registry, ValidationError, ValidationOptions, Validator};
+use jsonschema::{
+    Draft, PatternOptions, Registry, Retrieve, Uri, ValidationError, ValidationOptions, Validator,
+};
 use serde_json::{Map, Value, json};
 
 use super::{SchemaError, nullable};
@@ -30,9 +33,7 @@ pub(crate) struct Compiled {
 
 impl fmt::Debug for Compiled {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Compiled")
-            .field("draft", &self.draft)
-            .finish_non_exhaustive()
+        f.debug_struct("Compiled").field("draft", &self.draft).finish_non_exhaustive()
     }
 }
 
@@ -66,10 +67,7 @@ impl<'s> Node<'s> {
         members
             .iter()
             .enumerate()
-            .map(|(index, schema)| Self {
-                schema,
-                pointer: format!("{base}/{index}"),
-            })
+            .map(|(index, schema)| Self { schema, pointer: format!("{base}/{index}") })
             .collect()
     }
 
@@ -108,10 +106,7 @@ impl Compiled {
     }
 
     pub(crate) fn root_node(&self) -> Node<'_> {
-        Node {
-            schema: &self.document,
-            pointer: String::new(),
-        }
+        Node { schema: &self.document, pointer: String::new() }
     }
 
     /// Whether the value satisfies every one of the schemas.
@@ -142,16 +137,14 @@ impl Compiled {
             .get_or_init(|| {
                 Registry::new()
                     .draft(self.draft)
+                    .retriever(Offline)
                     .add(DOCUMENT, self.draft.create_resource((*self.document).clone()))
                     .and_then(jsonschema::RegistryBuilder::prepare)
                     .ok()
             })
             .as_ref()?;
         let reference = format!("{DOCUMENT}#{}", pointer::percent_encode(pointer));
-        options(self.draft)
-            .with_registry(registry)
-            .build(&json!({"$ref": reference}))
-            .ok()
+        options(self.draft).with_registry(registry).build(&json!({"$ref": reference})).ok()
     }
 
     /// All schemas that apply together with these: references and `allOf` followed.
@@ -195,10 +188,19 @@ impl Compiled {
     }
 }
 
+/// Answers every request for another document with a refusal.
+struct Offline;
+
+impl Retrieve for Offline {
+    fn retrieve(&self, uri: &Uri<String>) -> Result<Value, Box<dyn Error + Send + Sync>> {
+        Err(format!("{uri} is not fetched").into())
+    }
+}
+
 fn options<'i>(draft: Draft) -> ValidationOptions<'i> {
     jsonschema::options()
         .with_draft(draft)
-        .offline()
+        .with_retriever(Offline)
         .should_validate_formats(false)
         .with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(BACKTRACK_LIMIT))
 }

@@ -63,10 +63,8 @@ fn describe_at(document: &Value, schema: &Value, level: usize) -> String {
     if names.is_empty() {
         return describe_untyped(document, map, level);
     }
-    let parts: Vec<String> = names
-        .iter()
-        .map(|name| describe_type(document, map, name, level))
-        .collect();
+    let parts: Vec<String> =
+        names.iter().map(|name| describe_type(document, map, name, level)).collect();
     parts.join(" or ")
 }
 

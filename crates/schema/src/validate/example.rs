@@ -27,11 +27,7 @@ const ITEM_LEVELS: usize = 3;
 const MAX_ITEMS: usize = 1_000;
 
 pub(super) fn make(compiled: &Compiled, args: &Value) -> Value {
-    let mut maker = Maker {
-        compiled,
-        steps: MAX_STEPS,
-        settled: Vec::new(),
-    };
+    let mut maker = Maker { compiled, steps: MAX_STEPS, settled: Vec::new() };
     maker.make(&[compiled.root_node()], Some(args), 0)
 }
 
@@ -76,7 +72,7 @@ impl<'s> Maker<'s> {
                 return candidate.clone();
             }
         }
-        if let Some(found) = self.from_union(nodes, &facets, given, level) {
+        if let Some(found) = self.by_union(nodes, &facets, given, level) {
             return found;
         }
         let kinds = Kinds::allowed(&facets);
@@ -91,7 +87,7 @@ impl<'s> Maker<'s> {
     }
 
     /// A value that takes one of the alternatives of some union.
-    fn from_union(
+    fn by_union(
         &mut self,
         nodes: &[Node<'s>],
         facets: &[Node<'s>],
@@ -145,7 +141,12 @@ impl<'s> Maker<'s> {
         candidates
     }
 
-    fn object(&mut self, facets: &[Node<'s>], given: Option<&Map<String, Value>>, level: usize) -> Value {
+    fn object(
+        &mut self,
+        facets: &[Node<'s>],
+        given: Option<&Map<String, Value>>,
+        level: usize,
+    ) -> Value {
         let known = facets::known_properties(facets);
         let closed = facets::is_closed(facets);
         let mut map = Map::new();
@@ -205,10 +206,13 @@ impl<'s> Maker<'s> {
     fn array(&mut self, facets: &[Node<'s>], given: Option<&[Value]>, level: usize) -> Value {
         let least = sample::limits(facets, "minItems").max().unwrap_or(0);
         let most = sample::limits(facets, "maxItems").min().unwrap_or(usize::MAX);
-        let contained: Vec<Node<'s>> = facets.iter().filter_map(|facet| facet.child("contains")).collect();
-        let unique = facets.iter().any(|facet| facet.schema.get("uniqueItems") == Some(&Value::Bool(true)));
+        let contained: Vec<Node<'s>> =
+            facets.iter().filter_map(|facet| facet.child("contains")).collect();
+        let unique =
+            facets.iter().any(|facet| facet.schema.get("uniqueItems") == Some(&Value::Bool(true)));
         // One item shows the form; further down it would only make the example long.
-        let wanted = given.map_or(usize::from(level <= ITEM_LEVELS), |items| items.len().min(SHOWN_ITEMS));
+        let wanted =
+            given.map_or(usize::from(level <= ITEM_LEVELS), |items| items.len().min(SHOWN_ITEMS));
         let count = wanted.max(least).min(most).min(MAX_ITEMS);
         let mut items: Vec<Value> = Vec::with_capacity(count);
         for index in 0..count {
@@ -238,7 +242,9 @@ impl<'s> Maker<'s> {
         (2..=others.len() + 2).find_map(|number| {
             let candidate = match value {
                 Value::String(text) => Value::String(format!("{text}{number}")),
-                Value::Number(base) => Value::from(base.as_i64()?.checked_add(i64::try_from(number).ok()?)?),
+                Value::Number(base) => {
+                    Value::from(base.as_i64()?.checked_add(i64::try_from(number).ok()?)?)
+                }
                 Value::Bool(flag) => Value::Bool(!flag),
                 _ => return None,
             };
@@ -285,7 +291,10 @@ fn likely_kinds(facets: &[Node<'_>]) -> Vec<Kinds> {
     };
     let mut order = vec![
         (Kinds::STRING, mentions(&["pattern", "format", "minLength", "maxLength"])),
-        (Kinds::OBJECT, mentions(&["properties", "required", "additionalProperties", "minProperties"])),
+        (
+            Kinds::OBJECT,
+            mentions(&["properties", "required", "additionalProperties", "minProperties"]),
+        ),
         (Kinds::ARRAY, mentions(&["items", "prefixItems", "contains", "minItems"])),
         (Kinds::INTEGER, mentions(&["minimum", "maximum", "multipleOf"])),
         (Kinds::NUMBER, false),
@@ -304,7 +313,9 @@ fn shorten(value: &Value) -> Cow<'_, Value> {
         },
         Value::Array(items) => {
             let shown: Vec<Cow<'_, Value>> = items.iter().take(SHOWN_ITEMS).map(shorten).collect();
-            if shown.len() == items.len() && shown.iter().all(|item| matches!(item, Cow::Borrowed(_))) {
+            if shown.len() == items.len()
+                && shown.iter().all(|item| matches!(item, Cow::Borrowed(_)))
+            {
                 return Cow::Borrowed(value);
             }
             Cow::Owned(shown.into_iter().map(Cow::into_owned).collect())

@@ -118,27 +118,23 @@ impl Scene<'_> {
             message.push_str("; ");
             message.push_str(&hint);
         }
-        Violation {
-            path: self.path().to_owned(),
-            expected: expected.to_owned(),
-            received,
-            message,
-        }
+        Violation { path: self.path().to_owned(), expected: expected.to_owned(), received, message }
     }
 
     fn missing(&self, property: &Value) -> Violation {
         let name = property.as_str().unwrap_or_default();
-        let schema = self
-            .schema()
-            .and_then(|schema| schema.get("properties")?.get(name));
+        let schema = self.schema().and_then(|schema| schema.get("properties")?.get(name));
         let expected = schema.map_or_else(
             || "a value".to_owned(),
             |schema| describe_with_note(self.document, schema),
         );
         let known: Vec<&str> = self.property_names().collect();
-        let strays = self.error.instance().as_object().into_iter().flat_map(|map| {
-            map.keys().map(String::as_str).filter(|key| !known.contains(key))
-        });
+        let strays = self
+            .error
+            .instance()
+            .as_object()
+            .into_iter()
+            .flat_map(|map| map.keys().map(String::as_str).filter(|key| !known.contains(key)));
         let hint = similar::nearest(name, strays, SUGGEST_FROM)
             .map(|stray| format!("; `{stray}` was given, use `{name}` instead"));
         Violation {
@@ -185,16 +181,13 @@ impl Scene<'_> {
         let branches = self
             .schema()
             .and_then(|schema| schema.get("oneOf").or_else(|| schema.get("anyOf"))?.as_array());
-        branches
-            .into_iter()
-            .flatten()
-            .filter_map(|branch| branch.get("const").cloned())
-            .collect()
+        branches.into_iter().flatten().filter_map(|branch| branch.get("const").cloned()).collect()
     }
 
     fn nearest_choice(&self, choices: Option<&Vec<Value>>) -> Option<String> {
         let given = self.error.instance().as_str().filter(|text| text.len() < 256)?;
-        let near = similar::nearest(given, choices?.iter().filter_map(Value::as_str), SUGGEST_FROM)?;
+        let near =
+            similar::nearest(given, choices?.iter().filter_map(Value::as_str), SUGGEST_FROM)?;
         Some(format!("did you mean {}?", Value::from(near)))
     }
 

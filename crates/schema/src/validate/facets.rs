@@ -38,11 +38,7 @@ pub(crate) fn item_nodes<'s>(facets: &[Node<'s>], index: usize) -> Vec<Node<'s>>
 
 /// How many leading items have schemas of their own.
 pub(crate) fn tuple_length(facets: &[Node<'_>]) -> usize {
-    facets
-        .iter()
-        .map(|facet| tuple_of(facet).0.len())
-        .max()
-        .unwrap_or(0)
+    facets.iter().map(|facet| tuple_of(facet).0.len()).max().unwrap_or(0)
 }
 
 /// The schemas of the leading items, and the keyword for the items after them.

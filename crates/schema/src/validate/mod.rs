@@ -58,10 +58,7 @@ pub enum SchemaError {
 impl Schema {
     /// Takes the schema as it is; nothing is compiled yet.
     pub fn new(raw: Value) -> Self {
-        Self {
-            raw: Arc::new(raw),
-            compiled: OnceLock::new(),
-        }
+        Self { raw: Arc::new(raw), compiled: OnceLock::new() }
     }
 
     /// The schema as it was given.

@@ -14,9 +14,8 @@ const MAX_LENGTH: usize = 4_096;
 const MAX_GROUPS: usize = 32;
 
 /// What plain patterns and formats most often accept.
-const WORDS: [&str; 10] = [
-    "example", "text", "a", "A", "1", "0", "abc-123", "a_b", "/path/to/file", "user@example.com",
-];
+const WORDS: [&str; 10] =
+    ["example", "text", "a", "A", "1", "0", "abc-123", "a_b", "/path/to/file", "user@example.com"];
 
 /// Strings to try, the most plausible first.
 pub(super) fn strings(facets: &[Node<'_>]) -> Vec<String> {
@@ -114,11 +113,7 @@ fn formatted(format: &str) -> Option<&'static str> {
 /// A string that the pattern describes, with `extra` more repetitions than it needs where it
 /// allows any number. Covers what schemas use in practice; look-around is given up on.
 fn from_pattern(pattern: &str, extra: usize) -> Option<String> {
-    let mut sampler = Sampler {
-        rest: pattern.chars().peekable(),
-        extra,
-        groups: 0,
-    };
+    let mut sampler = Sampler { rest: pattern.chars().peekable(), extra, groups: 0 };
     let text = sampler.alternatives()?;
     sampler.rest.next().is_none().then_some(text)
 }

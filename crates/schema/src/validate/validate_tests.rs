@@ -32,12 +32,26 @@ fn report(schema: &Schema, args: &Value) -> String {
 #[test]
 fn violations_tell_what_to_do() {
     let schema = tool();
-    insta::assert_snapshot!(report(&schema, &json!({"pth": "a.txt", "limt": 3})), @"");
-    insta::assert_snapshot!(report(&schema, &json!({"path": 5, "limit": 0, "mode": "slwo"})), @"");
-    insta::assert_snapshot!(report(&schema, &json!({"path": "a", "tags": ["x", 1, "y", "z"]})), @"");
-    insta::assert_snapshot!(report(&schema, &json!({"path": "a", "range": {"from": "x"}})), @"");
-    insta::assert_snapshot!(report(&schema, &json!({"path": "a", "range": {}, "either": "x"})), @"");
-    insta::assert_snapshot!(report(&schema, &json!([1])), @"");
+    insta::assert_snapshot!(report(&schema, &json!({"pth": "a.txt", "limt": 3})), @r#"
+    $.pth: unknown property `pth`; did you mean `path`?
+    $.limt: unknown property `limt`; did you mean `limit`?
+    $.path: required property `path` is missing (string: Path of the file to read.); `pth` was given, use `path` instead
+    "#);
+    insta::assert_snapshot!(report(&schema, &json!({"path": 5, "limit": 0, "mode": "slwo"})), @r#"
+    $.path: expected string, received integer 5
+    $.limit: expected a number of at least 1, received integer 0
+    $.mode: expected one of "fast", "slow", "careful", received string "slwo"; did you mean "slow"?
+    "#);
+    insta::assert_snapshot!(report(&schema, &json!({"path": "a", "tags": ["x", 1, "y", "z"]})), @r#"
+    $.tags: expected an array of at most 3 items, received array ["x",1,"y","z"]
+    $.tags[1]: expected string, received integer 1
+    "#);
+    insta::assert_snapshot!(report(&schema, &json!({"path": "a", "range": {"from": "x"}})), @r#"$.range.from: expected integer, received string "x""#);
+    insta::assert_snapshot!(report(&schema, &json!({"path": "a", "range": {}, "either": "x"})), @r#"
+    $.range.from: required property `from` is missing (integer)
+    $.either: expected integer or array of integer, received string "x"
+    "#);
+    insta::assert_snapshot!(report(&schema, &json!([1])), @r#"$: expected object, received array [1]"#);
 }
 
 #[test]
@@ -89,7 +103,11 @@ fn every_keyword_is_explained_in_words() {
         (json!({"properties": {"a": false}}), json!({"a": 1}), "nothing here"),
         (json!({"type": ["integer", "boolean"]}), json!("a"), "integer or boolean"),
         (json!({"dependencies": {"a": ["b"]}}), json!({"a": 1}), "`b`"),
-        (json!({"$ref": "#/definitions/n", "definitions": {"n": {"type": "integer"}}}), json!("a"), "integer"),
+        (
+            json!({"$ref": "#/definitions/n", "definitions": {"n": {"type": "integer"}}}),
+            json!("a"),
+            "integer",
+        ),
     ];
     for (schema, value, words) in table {
         let text = report(&Schema::new(schema.clone()), &value);
@@ -125,7 +143,12 @@ fn rubbish_is_an_error_not_a_panic() {
 
 #[test]
 fn nothing_is_fetched() {
-    for reference in ["http://127.0.0.1:9/x.json", "https://example.invalid/x", "file:///etc/passwd", "other.json"] {
+    for reference in [
+        "http://127.0.0.1:9/x.json",
+        "https://example.invalid/x",
+        "file:///etc/passwd",
+        "other.json",
+    ] {
         let schema = Schema::new(json!({"properties": {"a": {"$ref": reference}}}));
         let error = schema.compile().unwrap_err().to_string();
         assert!(error.contains("not usable"), "{error}");
@@ -159,7 +182,8 @@ fn openapi_nullable_admits_null() {
         json!({"type": ["string", "integer"], "nullable": true}),
         json!({"anyOf": [{"type": "string"}, {"type": "integer"}], "nullable": true}),
     ] {
-        let schema = Schema::new(json!({"properties": {"a": schema, "nullable": {"type": "string"}}}));
+        let schema =
+            Schema::new(json!({"properties": {"a": schema, "nullable": {"type": "string"}}}));
         assert!(schema.is_valid(&json!({"a": null})), "{:?}", schema.raw());
         assert!(schema.is_valid(&json!({"a": "a"})));
         assert!(!schema.is_valid(&json!({"nullable": null})));
@@ -245,7 +269,13 @@ fn examples_satisfy_all_kinds_of_schemas() {
         json!(true),
     ] {
         let compiled = Schema::new(schema.clone());
-        for args in [json!({}), json!(null), json!([1, "a"]), json!({"a": 1, "zz": {"b": null}}), json!("text")] {
+        for args in [
+            json!({}),
+            json!(null),
+            json!([1, "a"]),
+            json!({"a": 1, "zz": {"b": null}}),
+            json!("text"),
+        ] {
             let example = compiled.example(&args);
             assert!(compiled.is_valid(&example), "{schema} with {args}: {example}");
         }

@@ -8,16 +8,22 @@ use serde_json::{Value, json};
 
 use crate::app::App;
 use crate::failure::{Exit, Failure, Outcome};
+use crate::values::standard_input;
 
 pub(crate) fn run(app: &App, schema: &Path, arguments: &str) -> Outcome {
-    let text = std::fs::read_to_string(schema)
-        .map_err(|e| Failure::usage(format!("{} cannot be read: {e}", schema.display())))?;
-    let raw: Value = serde_json::from_str(&text)
-        .map_err(|e| Failure::usage(format!("{} is not JSON: {e}", schema.display())))?;
+    let text = std::fs::read_to_string(schema).map_err(|e| {
+        let message = format!("{} cannot be read: {e}", schema.display());
+        let missing = e.kind() == std::io::ErrorKind::NotFound;
+        let failure = if missing { Failure::not_found(message) } else { Failure::usage(message) };
+        failure.hint("Name a file with a JSON Schema.")
+    })?;
+    let raw: Value = serde_json::from_str(&text).map_err(|e| {
+        Failure::usage(format!("{} is not JSON: {e}", schema.display())).hint("Name a file with a JSON Schema.")
+    })?;
     let compiled = Schema::new(raw);
     compiled.compile().map_err(|e| Failure::usage(format!("{}: {e}", schema.display())))?;
 
-    let given = if arguments == "-" { std::io::read_to_string(std::io::stdin())? } else { arguments.to_owned() };
+    let given = if arguments == "-" { standard_input()? } else { arguments.to_owned() };
     let parsed = parse_arguments(&given).map_err(|e| Failure::usage(e.to_string()))?;
     let coerced = coerce(&compiled, parsed.value, &[]);
     let violations = compiled.check(&coerced.value).err().unwrap_or_default();

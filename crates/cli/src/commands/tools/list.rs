@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use hermes::core::Availability;
 use hermes::engine::Entry;
+use hermes::engine::toolsets::Selection;
 use serde_json::{Value, json};
 
 use crate::app::{App, Ready};
@@ -16,7 +17,7 @@ use crate::tokens;
 
 pub(crate) fn run(app: &App, choice: &Choice, cost: bool, only_available: bool) -> Outcome {
     let ready = app.ready()?;
-    let entries = chosen(&ready, choice)?;
+    let entries = chosen(&ready, &choice.selection())?;
     let states = runtime::brief(ready.engine.availability(&entries))?;
     let mut rows: Vec<(Arc<Entry>, Availability)> = entries.into_iter().zip(states).collect();
     if only_available {
@@ -26,19 +27,21 @@ pub(crate) fn run(app: &App, choice: &Choice, cost: bool, only_available: bool) 
         app.terminal.line(&document(&ready, choice, &rows, cost)?.to_string())?;
     } else {
         app.terminal.line(&table(&rows, cost).render(&app.terminal))?;
-        footer(app, &rows, cost);
+        if app.terminal.stdout_is_person || cost {
+            footer(app, &rows, cost);
+        }
     }
     Ok(Exit::Ok)
 }
 
 /// The tools that were asked for, by name.
-pub(super) fn chosen(ready: &Ready, choice: &Choice) -> Result<Vec<Arc<Entry>>, Failure> {
+pub(super) fn chosen(ready: &Ready, selection: &Selection) -> Result<Vec<Arc<Entry>>, Failure> {
     let snapshot = ready.engine.snapshot();
-    if choice.toolsets.is_empty() && choice.without.is_empty() {
+    if selection.enabled.is_none() && selection.disabled.is_empty() {
         return Ok(snapshot.entries());
     }
-    let names = ready.engine.toolsets().select(&choice.selection(), &*snapshot);
-    let names = names.map_err(|e| Failure::usage(e.to_string()).did_you_mean(e.suggestions()))?;
+    let names = ready.engine.toolsets().select(selection, &*snapshot);
+    let names = names.map_err(|e| Failure::from(e).into_usage())?;
     Ok(names.iter().filter_map(|name| snapshot.get(name).cloned()).collect())
 }
 
@@ -74,13 +77,12 @@ fn document(
 
 /// What a session with this choice would send to the model.
 fn sent(ready: &Ready, choice: &Choice) -> Result<Value, Failure> {
-    let mut selection = choice.selection();
+    let mut selection = ready.selection(choice);
     if selection.enabled.is_none() {
         selection.enabled = Some(ready.config.settings.toolsets.clone());
     }
     let definitions = runtime::brief(ready.engine.definitions(&selection, ready.deferral()))?;
-    let definitions =
-        definitions.map_err(|e| Failure::usage(e.to_string()).did_you_mean(e.suggestions()))?;
+    let definitions = definitions.map_err(|e| Failure::from(e).into_usage())?;
     let snapshot = ready.engine.snapshot();
     let count: usize = definitions
         .visible

@@ -37,7 +37,7 @@ fn find(engine: &Engine, name: &str) -> Result<Arc<Entry>, Failure> {
     let snapshot = engine.snapshot();
     snapshot.find(name).cloned().ok_or_else(|| {
         let near = names::suggest(name, snapshot.callable_names());
-        Failure::failed(hermes::core::ErrorKind::NotFound, format!("There is no tool '{name}'"))
+        Failure::not_found(format!("There is no tool '{name}'"))
             .hint("`hermes tools list` shows what there is.")
             .did_you_mean(&near)
     })

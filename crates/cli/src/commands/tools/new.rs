@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
+use hermes::core::ErrorKind;
 use hermes::engine::is_callable;
+use serde_json::json;
 
 use crate::app::App;
 use crate::failure::{Exit, Failure, Outcome};
@@ -24,7 +26,12 @@ pub(crate) fn run(app: &App, name: &str, out: &Path, toolset: &str) -> Outcome {
         Failure::usage(format!("{} cannot be made: {e}", path.display()))
             .hint("Choose another name or folder; an existing file is never overwritten.")
     })?;
-    std::io::Write::write_all(&mut file, text.as_bytes())?;
+    std::io::Write::write_all(&mut file, text.as_bytes())
+        .map_err(|e| Failure::failed(ErrorKind::Internal, format!("{} cannot be written: {e}", path.display())))?;
+    if app.json {
+        app.terminal.line(&json!({ "schema_version": 1, "name": name, "path": path }).to_string())?;
+        return Ok(Exit::Ok);
+    }
     app.terminal.line(&path.display().to_string())?;
     app.terminal.note("Put it into a family's src/tools folder and build: there is no list to edit.");
     Ok(Exit::Ok)

@@ -22,7 +22,7 @@ pub(crate) fn run(app: &App, query: &str, limit: usize) -> Outcome {
     }
     if found.is_empty() {
         app.terminal.note(&format!("No tool matches '{query}'. `hermes tools list` shows them all."));
-        return Ok(Exit::Failed);
+        return Ok(Exit::Ok);
     }
     let mut table = Table::default();
     for entry in found {

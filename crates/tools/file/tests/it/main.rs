@@ -1,6 +1,7 @@
 //! The file tools through the door that the engine uses.
 #![allow(clippy::unwrap_used)]
 
+mod contract;
 mod directory_list;
 mod harness;
 mod read_file;

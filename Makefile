@@ -1,0 +1,37 @@
+# The commands that people and CI use. `make` alone lists them.
+
+CARGO ?= cargo
+export HERMES_HOME ?= $(CURDIR)/target/hermes-home
+
+.DEFAULT_GOAL := help
+.PHONY: help run test lint docs generated bench picture clean
+
+help: ## List the commands
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+run: ## A batch of real tool calls through the whole pipeline
+	$(CARGO) run --release -- exec examples/first-calls.json
+
+test: ## Run every test, with whatever they need
+	scripts/test.sh
+
+lint: ## Formatting, clippy, rustdoc
+	scripts/lint.sh
+
+docs: ## Write the files that are generated from the registry
+	scripts/generate.sh
+
+generated: ## Check that those files are current
+	scripts/generate.sh --check
+
+bench: ## Measure against the original; writes bench/RESULTS.md
+	bench/setup.sh
+	$(CARGO) build --release -p hermes-cli
+	$(CARGO) build --release -p hermes --example bench_engine
+	python3 bench/run.py
+
+picture: ## Record the terminal picture of the README
+	scripts/picture.sh
+
+clean: ## Remove what was built
+	$(CARGO) clean

@@ -1,0 +1,121 @@
+//! What every translation starts from: a well-formed schema, whatever was sent.
+
+use serde_json::{Map, Value, json};
+
+use super::{Report, no_parameters};
+use crate::depth::{MAX_DEPTH, Survey};
+use crate::{pointer, positions};
+
+/// Malformed keywords that are taken out one by one before a schema is given up.
+const MAX_MALFORMED: usize = 64;
+
+/// A schema with nothing malformed in it: a schema at every position where one belongs, references
+/// that lead somewhere, bounds that are numbers.
+pub(super) fn prepare(schema: &Value, report: &mut Report) -> Map<String, Value> {
+    if Survey::of(schema).too_deep {
+        let action = format!("dropped as a whole, it is nested deeper than {MAX_DEPTH} levels");
+        report.lose("", "type", action);
+        return no_parameters();
+    }
+    let map = match schema {
+        Value::Object(map) => straighten(map.clone(), "", schema, report),
+        Value::Null | Value::Bool(true) => return no_parameters(),
+        _ => {
+            report.lose("", "type", "replaced by an object without properties, it was no schema");
+            return no_parameters();
+        }
+    };
+    drop_malformed(Value::Object(map), report)
+}
+
+fn straighten(
+    map: Map<String, Value>,
+    path: &str,
+    document: &Value,
+    report: &mut Report,
+) -> Map<String, Value> {
+    let mut map = positions::map_children(map, path, |child, path| match child {
+        Value::Object(map) => Value::Object(straighten(map, path, document, report)),
+        Value::Bool(_) => child,
+        Value::String(name) if name == "object" => Value::Object(no_parameters()),
+        Value::String(name) if positions::TYPES.contains(&name.as_str()) => json!({"type": name}),
+        _ => {
+            report.lose(path, "type", "replaced by an object without properties, it was no schema");
+            Value::Object(no_parameters())
+        }
+    });
+    for keyword in ["$schema", "$id", "id"] {
+        if map.get(keyword).is_some_and(Value::is_string) {
+            map.shift_remove(keyword);
+        }
+    }
+    if let Some(reference) = map.get("$ref") {
+        let found = reference.as_str().and_then(|reference| pointer::follow(document, reference));
+        if !found.is_some_and(|(target, _)| target.is_object() || target.is_boolean()) {
+            map.shift_remove("$ref");
+            report.lose(path, "$ref", "removed, it leads nowhere");
+        }
+    }
+    if let Some(Value::Array(names)) = map.get_mut("type") {
+        let mut seen: Vec<Value> = Vec::new();
+        names.retain(|name| {
+            !seen.contains(name) && {
+                seen.push(name.clone());
+                true
+            }
+        });
+        if names.is_empty() {
+            map.insert("type".to_owned(), json!("object"));
+        }
+    }
+    exclusive_bound(&mut map, "exclusiveMinimum", "minimum");
+    exclusive_bound(&mut map, "exclusiveMaximum", "maximum");
+    map
+}
+
+/// Draft 4 marks a bound as exclusive; since draft 6 the exclusive bound is a number of its own.
+fn exclusive_bound(schema: &mut Map<String, Value>, exclusive: &str, inclusive: &str) {
+    let Some(Value::Bool(marked)) = schema.get(exclusive) else { return };
+    let marked = *marked;
+    schema.shift_remove(exclusive);
+    if marked && let Some(bound) = schema.shift_remove(inclusive) {
+        schema.insert(exclusive.to_owned(), bound);
+    }
+}
+
+/// Takes out keywords that JSON Schema itself would refuse, such as `required: true`.
+pub(super) fn drop_malformed(mut schema: Value, report: &mut Report) -> Map<String, Value> {
+    for _ in 0..MAX_MALFORMED {
+        let path = match jsonschema::draft7::meta::validate(&schema) {
+            Ok(()) => break,
+            Err(error) => error.instance_path().as_str().to_owned(),
+        };
+        let (parent, name) = path.rsplit_once('/').unwrap_or_default();
+        let keyword = name.replace("~1", "/").replace("~0", "~");
+        report.lose(parent, &keyword, "dropped, it is malformed");
+        match schema.pointer_mut(parent) {
+            Some(Value::Object(map)) => {
+                map.shift_remove(&keyword);
+            }
+            Some(Value::Array(list)) => {
+                if let Some(index) = name.parse().ok().filter(|index| *index < list.len()) {
+                    list.remove(index);
+                }
+            }
+            _ => break,
+        }
+    }
+    match schema {
+        Value::Object(map) if jsonschema::draft7::meta::is_valid(&Value::Object(map.clone())) => {
+            map
+        }
+        _ => {
+            report.lose(
+                "",
+                "type",
+                "replaced by an object without properties, too much is malformed",
+            );
+            no_parameters()
+        }
+    }
+}

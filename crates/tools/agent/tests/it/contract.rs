@@ -1,0 +1,17 @@
+//! Every tool of the family keeps the rules, and its examples work.
+
+use hermes_testkit::contract;
+
+#[test]
+fn every_tool_keeps_the_rules() {
+    for tool in hermes_tools_agent::tools() {
+        contract::keeps_the_rules(&tool);
+    }
+}
+
+#[tokio::test]
+async fn every_example_works() {
+    for tool in hermes_tools_agent::tools() {
+        contract::runs_its_examples(&tool).await;
+    }
+}

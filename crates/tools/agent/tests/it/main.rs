@@ -1,0 +1,3 @@
+//! The agent tools through the whole engine.
+
+mod contract;

@@ -1,0 +1,3 @@
+//! The system tools through the whole engine.
+
+mod contract;

@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Writes the files that are made from the registry, or checks that they are
+# current (--check).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+check=${1:-}
+home=$(mktemp -d)
+trap 'rm -rf "$home"' EXIT
+export HERMES_HOME=$home
+hermes() { cargo run --quiet --locked -p hermes-cli -- "$@"; }
+
+make_file() { # path, arguments of hermes
+  local path=$1 new
+  shift
+  new=$home/new
+  hermes "$@" >"$new"
+  if [ "$check" = --check ]; then
+    diff -u "$path" "$new" || { echo "error: $path is not current; run 'make docs'" >&2; exit 1; }
+  else
+    cp "$new" "$path"
+  fi
+}
+
+make_file crates/cli/data/tokens.tsv tools tokens
+make_file docs/tools.md tools reference

@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Runs every test. Nothing beyond the Rust toolchain, a C compiler and Python
+# is needed; cargo-nextest is used where it is installed.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+skip() { echo "skipped: $1" >&2; }
+
+for tool in cargo cc python3; do
+  command -v "$tool" >/dev/null || { echo "error: $tool is not installed" >&2; exit 2; }
+done
+command -v script >/dev/null || skip "terminal tests need 'script' (Debian: bsdutils)"
+
+if cargo nextest --version >/dev/null 2>&1; then
+  cargo nextest run --workspace --locked "$@"
+else
+  skip "cargo-nextest is not installed (cargo install cargo-nextest --locked); using cargo test"
+  cargo test --workspace --locked --lib --bins --tests
+fi
+# nextest does not run the examples in the documentation.
+cargo test --workspace --locked --doc --quiet
