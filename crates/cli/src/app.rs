@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hermes::core::{DynTool, ErrorKind, Session};
+use hermes::core::{DynTool, ErrorKind, OutputBounds, Ports, Session};
 use hermes::engine::toolsets::{CustomToolsets, Selection, ToolsetError, Toolsets};
 use hermes::engine::{
-    AuditLog, Caller, Counts, DeferMode, Deferral, Engine, GuardSettings, Limits, Snapshot,
+    AuditLog, Caller, Counts, DeferMode, Deferral, Engine, GuardSettings, Limits, SearchLimits, Snapshot,
 };
 use hermes_config::{Config, ConfigError, Env, Home, RawConfig, Settings, ToolSearchMode, save};
 use hermes_store::FileSessions;
@@ -102,7 +102,7 @@ impl App {
         let selection = ready.selection(&choice);
         if selection.enabled.is_some() || !selection.disabled.is_empty() {
             let chosen = runtime::brief(ready.engine.definitions(&selection, ready.deferral()))?;
-            caller.scope = Some(Arc::clone(&chosen.map_err(|e| Failure::from(e).into_usage())?.scope));
+            caller.scope = Some(Arc::clone(&chosen.map_err(|e| ready.misnamed(e))?.scope));
         }
         if self.terminal.stderr_is_person && !self.json {
             caller.progress = Some(Arc::new(ProgressLine::default()));
@@ -152,6 +152,8 @@ fn engine(home: &Home, settings: &Settings) -> Result<Engine, Failure> {
         .tools(tools())
         .guard(guard(settings))
         .limits(Limits::for_window(settings.model.context_length))
+        .search_limits(search_limits(settings))
+        .ports(Ports::new().with(Arc::new(bounds(settings))))
         .recorder(Arc::new(AuditLog::new(home.logs_dir().join("calls.jsonl"))))
         .variables(Arc::new(move |name| {
             std::env::var(name).ok().or_else(|| variables.get(name).cloned())
@@ -165,7 +167,7 @@ fn engine(home: &Home, settings: &Settings) -> Result<Engine, Failure> {
 
 /// The variables of the home's `.env` file.
 fn variables(home: &Home) -> indexmap::IndexMap<String, String> {
-    hermes_config::dotenv::Dotenv::load(&home.env_file()).vars
+    hermes_store::dotenv::Dotenv::load(&home.env_file()).vars
 }
 
 fn guard(settings: &Settings) -> GuardSettings {
@@ -178,6 +180,23 @@ fn guard(settings: &Settings) -> GuardSettings {
     GuardSettings {
         warn: rails.warnings_enabled.then(|| counts(&rails.warn_after)),
         stop: rails.hard_stop_enabled.then(|| counts(&rails.hard_stop_after)),
+    }
+}
+
+fn search_limits(settings: &Settings) -> SearchLimits {
+    let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+    SearchLimits {
+        default: size(settings.tool_search.search_default_limit),
+        most: size(settings.tool_search.max_search_limit),
+    }
+}
+
+fn bounds(settings: &Settings) -> OutputBounds {
+    OutputBounds {
+        command_bytes: settings.tool_output.max_bytes,
+        read_lines: settings.tool_output.max_lines,
+        line_chars: settings.tool_output.max_line_length,
+        read_chars: settings.file_read_max_chars,
     }
 }
 
@@ -231,6 +250,19 @@ impl Ready {
         let (answer, toolsets) = outcome.unwrap_or_else(|| Err(defect()))?;
         self.engine.set_toolsets(toolsets);
         Ok(answer)
+    }
+
+    /// A toolset that does not exist, with the place that names it if that is
+    /// not the command line.
+    pub(crate) fn misnamed(&self, error: ToolsetError) -> Failure {
+        let named = |name: &String| matches!(&error, ToolsetError::Unknown { name: n, .. } if n == name);
+        let off = self.config.settings.agent.disabled_toolsets.iter().any(named);
+        let failure = Failure::from(error).into_usage();
+        if off {
+            let message = format!("agent.disabled_toolsets in config.yaml: {}", failure.message);
+            return Failure { message, ..failure };
+        }
+        failure
     }
 
     /// What was chosen, less what the settings switch off.

@@ -116,7 +116,9 @@ impl From<ConfigError> for Failure {
             _ => Failure::usage(text),
         };
         let (kind, hint) = match error {
-            ConfigError::Edit(EditError::NotSet { .. }) => (ErrorKind::NotFound, ""),
+            ConfigError::Edit(EditError::NotSet { .. }) => {
+                (ErrorKind::NotFound, "`hermes config get` shows the settings.")
+            }
             ConfigError::Write { .. } => {
                 (ErrorKind::Unavailable, "Give that folder to your user, or set HERMES_HOME to another.")
             }

@@ -14,7 +14,6 @@
 //! # Ok::<(), hermes_config::ConfigError>(())
 //! ```
 
-pub mod dotenv;
 pub mod edit;
 pub mod save;
 pub mod vars;

@@ -1,10 +1,11 @@
 //! Putting a text on disk in one step: the file is either the old one or the new one, never something between.
 
-use std::ffi::OsString;
 use std::fs::{self, File, TryLockError};
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 use std::time::{Duration, Instant};
+
+use hermes_store::atomic::write_atomic;
 
 use crate::document::read_text;
 use crate::error::ConfigError;
@@ -12,8 +13,6 @@ use crate::error::ConfigError;
 /// How long to wait for a process that is writing the same file.
 const LOCK_PATIENCE: Duration = Duration::from_secs(10);
 const LOCK_POLL: Duration = Duration::from_millis(20);
-/// Symbolic links to follow before calling them a circle.
-const MAX_LINKS: usize = 40;
 
 /// Reads a file, changes its text and replaces it, alone among all processes that do the same.
 ///
@@ -30,12 +29,10 @@ pub fn update<E: Into<ConfigError>>(
     if after == old {
         return Ok(());
     }
-    let target = follow_links(path).map_err(|source| write_error(path, source))?;
-    let staged = stage(&target, after.as_bytes()).map_err(|source| write_error(path, source))?;
     if read_text(path)? != before {
         return Err(ConfigError::Changed { path: path.to_owned() });
     }
-    commit(staged, &target).map_err(|source| write_error(path, source))?;
+    write(path, after.as_bytes())?;
     drop(lock);
     Ok(())
 }
@@ -43,43 +40,13 @@ pub fn update<E: Into<ConfigError>>(
 /// Replaces a file in one step. A symbolic link stays and its target is replaced; the mode stays; a new file
 /// is readable by its owner only.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), ConfigError> {
-    follow_links(path)
-        .and_then(|target| {
-            let staged = stage(&target, bytes)?;
-            commit(staged, &target)
-        })
+    create_folder(folder_of(path))
+        .and_then(|()| write_atomic(path, bytes, 0o600))
         .map_err(|source| write_error(path, source))
 }
 
 fn write_error(path: &Path, source: io::Error) -> ConfigError {
     ConfigError::Write { path: path.to_owned(), source }
-}
-
-/// The new contents, safely on disk beside the file that they will replace.
-fn stage(target: &Path, bytes: &[u8]) -> io::Result<tempfile::NamedTempFile> {
-    let folder = folder_of(target);
-    create_folder(folder)?;
-    let mut prefix = OsString::from(".");
-    prefix.push(target.file_name().unwrap_or_default());
-    prefix.push(".");
-    let mut file = tempfile::Builder::new().prefix(&prefix).tempfile_in(folder)?;
-    file.write_all(bytes)?;
-    match fs::metadata(target) {
-        Ok(metadata) => file.as_file().set_permissions(metadata.permissions())?,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => return Err(error),
-    }
-    file.as_file().sync_all()?;
-    Ok(file)
-}
-
-fn commit(staged: tempfile::NamedTempFile, target: &Path) -> io::Result<()> {
-    staged.persist(target).map_err(|error| error.error)?;
-    // Without this the rename may be lost with the power; not every file system can do it.
-    if let Ok(folder) = File::open(folder_of(target)) {
-        let _ = folder.sync_all();
-    }
-    Ok(())
 }
 
 fn folder_of(path: &Path) -> &Path {
@@ -98,23 +65,6 @@ fn create_folder(folder: &Path) -> io::Result<()> {
         builder.mode(0o700);
     }
     builder.create(folder)
-}
-
-/// The file that a chain of symbolic links ends at, whether it exists or not.
-fn follow_links(path: &Path) -> io::Result<PathBuf> {
-    let mut at = path.to_owned();
-    for _ in 0..MAX_LINKS {
-        match fs::symlink_metadata(&at) {
-            Ok(metadata) if metadata.is_symlink() => {
-                let link = fs::read_link(&at)?;
-                at = folder_of(&at).join(link);
-            }
-            Ok(_) => return Ok(at),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(at),
-            Err(error) => return Err(error),
-        }
-    }
-    Err(io::Error::other("too many symbolic links"))
 }
 
 /// The lock beside the file; it is released when the handle is dropped. The lock file itself stays, because

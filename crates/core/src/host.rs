@@ -19,7 +19,8 @@ pub struct Found {
 /// The engine, as seen from inside a call. It knows the session's tools only.
 pub trait Host: Send + Sync {
     /// The best matches for a query, best first, and how many tools there are.
-    fn search(&self, query: &str, limit: usize) -> (Vec<Found>, usize);
+    /// How many matches it gives unless asked, and at most, is a setting.
+    fn search(&self, query: &str, limit: Option<usize>) -> (Vec<Found>, usize);
 
     /// A tool's name, description and parameters, as a model would see them.
     fn describe(&self, name: &str) -> Option<Value>;

@@ -7,6 +7,7 @@
 
 mod approval;
 mod availability;
+mod bounds;
 mod call;
 mod context;
 mod effect;
@@ -20,6 +21,7 @@ mod tool;
 
 pub use approval::{ApprovalRequest, Approver, Decision, Policy, Proposal, Verdict};
 pub use availability::Availability;
+pub use bounds::OutputBounds;
 pub use call::{Arguments, Disposition, Status, ToolCall, ToolResult};
 pub use context::{Progress, ProgressSink, ToolContext, Workplace};
 pub use effect::{Access, Effect, Resource, Scope};

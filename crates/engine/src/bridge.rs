@@ -12,9 +12,6 @@ use serde_json::{Value, json};
 
 use crate::registry::BRIDGE;
 
-/// How many matches a search gives, unless asked.
-const DEFAULT_LIMIT: usize = 5;
-
 /// The three bridge tools.
 pub(crate) fn tools() -> Vec<Arc<dyn DynTool>> {
     vec![erase(Search), erase(Describe), Arc::new(Call { spec: Call::spec() })]
@@ -29,7 +26,7 @@ struct SearchArgs {
     /// What the tool should do, in a few words.
     query: String,
     /// How many matches.
-    #[schemars(range(min = 1, max = 20))]
+    #[schemars(range(min = 1))]
     limit: Option<usize>,
 }
 
@@ -59,8 +56,7 @@ impl Tool for Search {
 
     async fn run(&self, args: SearchArgs, cx: &ToolContext) -> Result<SearchOutput, ToolError> {
         let host = cx.host.as_ref().ok_or_else(no_host)?;
-        let limit = args.limit.unwrap_or(DEFAULT_LIMIT);
-        let (matches, total_available) = host.search(&args.query, limit);
+        let (matches, total_available) = host.search(&args.query, args.limit);
         Ok(SearchOutput { query: args.query, total_available, matches })
     }
 }

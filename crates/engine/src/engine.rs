@@ -36,6 +36,21 @@ impl Policy for AllowAll {
     }
 }
 
+/// How many matches a tool search gives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SearchLimits {
+    /// Unless asked.
+    pub default: usize,
+    /// However many are asked for.
+    pub most: usize,
+}
+
+impl Default for SearchLimits {
+    fn default() -> Self {
+        Self { default: 5, most: 20 }
+    }
+}
+
 /// What an engine is made of.
 pub(crate) struct Inner {
     pub(crate) registry: Registry,
@@ -47,6 +62,7 @@ pub(crate) struct Inner {
     pub(crate) recorder: Option<Arc<dyn Recorder>>,
     pub(crate) ports: Arc<Ports>,
     pub(crate) default_timeout: Duration,
+    search_limits: SearchLimits,
     toolsets: ArcSwap<Toolsets>,
     toolsets_generation: AtomicU64,
     checks: Checks,
@@ -156,6 +172,10 @@ impl Engine {
         self.inner.everything()
     }
 
+    pub(crate) fn search_limits(&self) -> SearchLimits {
+        self.inner.search_limits
+    }
+
     /// A new turn begins: the loop guard forgets what the session did.
     pub fn new_turn(&self, session_id: &str) {
         self.inner.guard.reset(session_id);
@@ -189,6 +209,7 @@ pub struct EngineBuilder {
     toolsets: Toolsets,
     variable: Lookup,
     default_timeout: Duration,
+    search_limits: SearchLimits,
 }
 
 impl Default for EngineBuilder {
@@ -205,6 +226,7 @@ impl Default for EngineBuilder {
             toolsets: Toolsets::default(),
             variable: Arc::new(|name| std::env::var(name).ok()),
             default_timeout: DEFAULT_TIMEOUT,
+            search_limits: SearchLimits::default(),
         }
     }
 }
@@ -293,6 +315,13 @@ impl EngineBuilder {
         self
     }
 
+    /// How many matches a tool search gives.
+    #[must_use]
+    pub fn search_limits(mut self, limits: SearchLimits) -> Self {
+        self.search_limits = limits;
+        self
+    }
+
     /// The engine. Fails if two tools want the same name.
     pub fn build(self) -> Result<Engine, RegistryError> {
         let registry = Registry::new();
@@ -317,6 +346,7 @@ impl EngineBuilder {
             recorder: self.recorder,
             ports: Arc::new(self.ports),
             default_timeout: self.default_timeout,
+            search_limits: self.search_limits,
             toolsets: ArcSwap::from_pointee(self.toolsets),
             toolsets_generation: AtomicU64::new(0),
             checks: Checks::new(self.variable),

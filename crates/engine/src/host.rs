@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::caller::Caller;
 use crate::definitions::ToolScope;
-use crate::engine::Engine;
+use crate::engine::{Engine, SearchLimits};
 use crate::names;
 
 /// How deep tools may call tools.
@@ -33,7 +33,9 @@ impl SessionHost {
 }
 
 impl Host for SessionHost {
-    fn search(&self, query: &str, limit: usize) -> (Vec<Found>, usize) {
+    fn search(&self, query: &str, limit: Option<usize>) -> (Vec<Found>, usize) {
+        let SearchLimits { default, most } = self.engine.search_limits();
+        let limit = limit.unwrap_or(default).min(most);
         let scope = self.scope();
         let index = scope.index();
         let found = index

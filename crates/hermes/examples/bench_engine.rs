@@ -121,6 +121,8 @@ fn engine(extra: usize, log: &std::path::Path) -> Engine {
 
 struct Bench {
     rounds: usize,
+    /// Measure only metrics whose name holds this.
+    only: String,
 }
 
 impl Bench {
@@ -139,6 +141,9 @@ impl Bench {
     }
 
     fn sync<T>(&self, metric: &str, input: impl Fn() -> T, work: impl Fn(T)) {
+        if !metric.contains(&self.only) {
+            return;
+        }
         let times = (0..self.rounds)
             .map(|_| {
                 let input = input();
@@ -154,6 +159,9 @@ impl Bench {
     }
 
     async fn calls(&self, metric: &str, engine: &Engine, tool: &str, arguments: Value) {
+        if !metric.contains(&self.only) {
+            return;
+        }
         let caller = Caller::new("/");
         let call = || ToolCall::new("call_1", tool, arguments.clone());
         let first = engine.call(call(), &caller).await;
@@ -174,6 +182,9 @@ impl Bench {
     }
 
     async fn definitions(&self, log: &std::path::Path) {
+        if !"definitions".contains(&self.only) {
+            return;
+        }
         let all = Selection { enabled: None, disabled: Vec::new() };
         let mut times = Vec::new();
         for _ in 0..20 {
@@ -200,7 +211,9 @@ impl Bench {
 
 fn main() {
     let quick = std::env::var_os("HERMES_BENCH_QUICK").is_some();
-    let bench = Bench { rounds: if quick { 2_000 } else { 20_000 } };
+    let only = std::env::args().nth(1).unwrap_or_default();
+    let rounds = if quick { 2_000 } else { 20_000 };
+    let bench = Bench { rounds, only };
     let log = std::env::temp_dir().join(format!("hermes-bench-{}.jsonl", std::process::id()));
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let path = log.clone();

@@ -3,7 +3,7 @@
 //! The way of one call's arguments:
 //!
 //! 1. [`parse_arguments`] turns the model's text into a JSON value and says what it had to mend;
-//! 2. [`coerce`] brings the value in line with the tool's [`Schema`] where only one reading is
+//! 2. [`coerce()`] brings the value in line with the tool's [`Schema`] where only one reading is
 //!    possible, and lists what it changed;
 //! 3. [`Schema::check`] names what is still wrong, in words a model can act on, and
 //!    [`Schema::example`] shows a corrected call.

@@ -69,6 +69,11 @@ fn replace(builder: &Builder<'_, '_>, target: &Path, bytes: &[u8], mode: u32) ->
     }
     temporary.as_file().sync_all()?;
     temporary.persist(target).map_err(|refused| refused.error)?;
+    // Without this the rename may be lost with the power; not every file
+    // system can do it.
+    if let Ok(folder) = File::open(folder) {
+        let _ = folder.sync_all();
+    }
     Ok(())
 }
 

@@ -1,6 +1,7 @@
-//! State on disk: atomic files, locks, session documents.
+//! State on disk: atomic files, locks, session documents, `.env` files.
 
 pub mod atomic;
+pub mod dotenv;
 mod error;
 mod lock;
 mod names;

@@ -199,6 +199,7 @@ fn listed_values_match_in_any_spelling_if_only_one_does() {
     assert_becomes(&modes, &json!(["auto"]), &json!("Auto"), &["unwrap", "choice"]);
     assert_stays(&modes, &json!("readwrites"));
     assert_stays(&modes, &json!("-"));
+    assert_stays(&json!({"enum": ["c++", "rust"]}), &json!("C"));
     assert_stays(&json!({"enum": ["a", "A"]}), &json!(" a"));
     assert_stays(&json!({"enum": ["a-b", "a_b"]}), &json!("A B"));
     assert_becomes(&json!({"const": "on"}), &json!("On"), &json!("on"), &["choice"]);
@@ -327,6 +328,40 @@ fn aliases_are_renamed_first() {
 
     let valid = coerce(&schema, json!({"path": "a", "file_path": "b"}), &aliases);
     assert_eq!(valid.value, json!({"path": "a", "file_path": "b"}));
+}
+
+#[test]
+fn odd_names_identifiers_and_drafts() {
+    let schema = Schema::new(json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "https://example.invalid/tool.json",
+        "type": "object",
+        "properties": {
+            "a b/%~ü": {"type": "integer"},
+            "ref": {"$ref": "#/$defs/n", "maximum": 10},
+            "pair": {"type": "array", "prefixItems": [{"type": "integer"}], "items": {"type": "boolean"}},
+        },
+        "$defs": {"n": {"type": "integer"}},
+    }));
+    let coerced = coerce(&schema, json!({"a b/%~ü": "1", "ref": "2", "pair": ["3", "true"]}), &[]);
+    assert_eq!(coerced.value, json!({"a b/%~ü": 1, "ref": 2, "pair": [3, true]}));
+    assert_eq!(coerced.changes[0].path, "/a b~1%~0ü");
+    let too_large = coerce(&schema, json!({"ref": "20"}), &[]);
+    assert_eq!(too_large.value, json!({"ref": "20"}));
+}
+
+#[test]
+fn a_schema_is_shared_between_threads() {
+    let schema = Schema::new(json!({"type": "object", "properties": {"n": {"type": "integer"}}}));
+    std::thread::scope(|scope| {
+        for number in 0..4 {
+            let schema = &schema;
+            scope.spawn(move || {
+                let coerced = coerce(schema, json!({"n": number.to_string()}), &[]);
+                assert_eq!(coerced.value, json!({"n": number}));
+            });
+        }
+    });
 }
 
 #[test]

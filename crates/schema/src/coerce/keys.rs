@@ -76,7 +76,8 @@ pub(super) fn matches(
         .collect()
 }
 
-/// A name without what differs between spellings: case and separators.
+/// A name without what differs between spellings: case, hyphens, underscores, blanks.
 pub(super) fn squash(name: &str) -> String {
-    name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+    let separator = |c: &char| matches!(c, '-' | '_') || c.is_whitespace();
+    name.chars().filter(|c| !separator(c)).flat_map(char::to_lowercase).collect()
 }

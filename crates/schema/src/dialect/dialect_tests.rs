@@ -474,6 +474,28 @@ fn references_that_multiply_are_cut() {
 }
 
 #[test]
+fn definitions_that_only_together_are_too_deep_are_cut() {
+    let mut definitions = Map::new();
+    for index in 0..40 {
+        let next = json!({"$ref": format!("#/$defs/d{}", index + 1), "description": "d"});
+        let deep = (0..50).fold(next, |schema, _| json!({"type": "array", "items": schema}));
+        definitions.insert(format!("d{index}"), deep);
+    }
+    definitions.insert("d40".to_owned(), json!({"type": "string"}));
+    let schema = json!({"type": "object", "properties": {"x": {"$ref": "#/$defs/d0"}}, "$defs": definitions});
+    for dialect in Dialect::ALL {
+        to(dialect, &schema);
+    }
+    assert_eq!(crate::tidy(schema.clone()), schema);
+    let compiled = Schema::new(schema);
+    assert_eq!(compiled.compile(), Ok(()));
+    assert!(!compiled.is_valid(&json!({"x": "text"})));
+    let coerced = crate::coerce(&compiled, json!({"x": "text"}), &[]);
+    assert!(!coerced.valid);
+    let _ = compiled.example(&json!({}));
+}
+
+#[test]
 fn draft07_respells_newer_and_older_keywords() {
     use Dialect::Draft07;
     assert_lossless(

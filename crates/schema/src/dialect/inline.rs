@@ -2,8 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Report, merge};
-use crate::depth::MAX_DEPTH;
+use super::{MAX_LEVELS, Report, merge};
 use crate::{pointer, positions};
 
 /// Schemas in the result at most. References can multiply a small document without end.
@@ -33,7 +32,7 @@ impl Inliner<'_, '_> {
         let Value::Object(map) = schema else {
             return schema.clone();
         };
-        if self.left == 0 || depth == MAX_DEPTH {
+        if self.left == 0 || depth == MAX_LEVELS {
             return self.cut(path, "cut off, the references unfold into too much");
         }
         self.left -= 1;

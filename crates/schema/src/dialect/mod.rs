@@ -24,6 +24,12 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use crate::depth::MAX_DEPTH;
+
+/// Schemas inside each other, references written out. A level takes up to two levels of JSON, so the
+/// result stays within the depth limit.
+const MAX_LEVELS: usize = MAX_DEPTH / 2 - 4;
+
 /// A dialect of JSON Schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Dialect {

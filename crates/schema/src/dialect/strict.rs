@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Report, merge, root, types};
+use super::{MAX_LEVELS, Report, merge, root, types};
 use crate::pointer;
 use crate::positions::{self, ANNOTATIONS};
 
@@ -44,7 +44,8 @@ pub(super) fn translate(document: Map<String, Value>, report: &mut Report) -> Ma
     let mut whole = document.clone();
     whole.insert("$defs".to_owned(), Value::Object(definitions.clone()));
     let whole = Value::Object(whole);
-    let mut strict = Strict { document: &whole, report, unfolding: Vec::new(), left: MAX_SCHEMAS };
+    let mut strict =
+        Strict { document: &whole, report, unfolding: Vec::new(), left: MAX_SCHEMAS, depth: 0 };
     let schema = Value::Object(strict.object_schema(document, ""));
     let mut kept = Map::new();
     for (name, definition) in definitions {
@@ -104,15 +105,23 @@ struct Strict<'d, 'r> {
     /// Targets that are being written out in place of a reference.
     unfolding: Vec<String>,
     left: usize,
+    depth: usize,
 }
 
 impl Strict<'_, '_> {
     fn rewrite(&mut self, schema: Value, path: &str) -> Value {
-        if self.left == 0 {
+        if self.left == 0 || self.depth == MAX_LEVELS {
             self.report.lose(path, "$ref", "cut off, the references unfold into too much");
             return any_scalar();
         }
         self.left -= 1;
+        self.depth += 1;
+        let rewritten = self.rewrite_within_limits(schema, path);
+        self.depth -= 1;
+        rewritten
+    }
+
+    fn rewrite_within_limits(&mut self, schema: Value, path: &str) -> Value {
         let mut map = match schema {
             Value::Object(map) => map,
             Value::Bool(false) => {

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 
 use super::{beside_reference, take_in};
+use crate::depth::MAX_DEPTH;
 use crate::pointer;
 use crate::positions;
 
@@ -44,12 +45,15 @@ pub(super) fn inline_single_uses(document: Value) -> Value {
         .filter_map(|(target, _)| Some((target.clone(), document.pointer(target)?.clone())))
         .filter(|(_, definition)| definition.is_object())
         .collect();
-    let Value::Object(map) = replace(document, &single) else {
-        return Value::Null;
-    };
-    Value::Object(without_definitions(map, |pointer| {
-        !uses.contains_key(pointer) || single.contains_key(pointer)
-    }))
+    let mut placement = Placement { definitions: &single, too_deep: false };
+    match placement.place(document.clone(), 0) {
+        Value::Object(map) if !placement.too_deep => {
+            Value::Object(without_definitions(map, |pointer| {
+                !uses.contains_key(pointer) || single.contains_key(pointer)
+            }))
+        }
+        _ => document,
+    }
 }
 
 fn without_definitions(
@@ -105,19 +109,32 @@ fn count_uses(document: &Value) -> HashMap<String, Uses> {
     uses
 }
 
-/// Puts the definitions in place of the references to them.
-fn replace(schema: Value, definitions: &HashMap<String, Value>) -> Value {
-    let Value::Object(mut map) = schema else {
-        return schema;
-    };
-    let target = map
-        .get("$ref")
-        .and_then(Value::as_str)
-        .and_then(|reference| definitions.get(&pointer::local(reference)?));
-    if let Some(Value::Object(definition)) = target {
-        map.shift_remove("$ref");
-        let written = take_in(map, definition.clone());
-        return replace(Value::Object(written), definitions);
+/// Puts definitions in place of the references to them.
+struct Placement<'d> {
+    definitions: &'d HashMap<String, Value>,
+    /// A chain of definitions, each inside the other, went beyond the depth limit.
+    too_deep: bool,
+}
+
+impl Placement<'_> {
+    fn place(&mut self, schema: Value, depth: usize) -> Value {
+        let Value::Object(mut map) = schema else {
+            return schema;
+        };
+        // A schema inside a schema usually takes two levels of JSON.
+        if depth > MAX_DEPTH / 2 {
+            self.too_deep = true;
+            return Value::Object(map);
+        }
+        let target = map
+            .get("$ref")
+            .and_then(Value::as_str)
+            .and_then(|reference| self.definitions.get(&pointer::local(reference)?));
+        if let Some(Value::Object(definition)) = target {
+            map.shift_remove("$ref");
+            let written = take_in(map, definition.clone());
+            return self.place(Value::Object(written), depth + 1);
+        }
+        Value::Object(positions::map_children(map, "", |child, _| self.place(child, depth + 1)))
     }
-    Value::Object(positions::map_children(map, "", |child, _| replace(child, definitions)))
 }

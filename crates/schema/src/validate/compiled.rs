@@ -138,7 +138,7 @@ impl Compiled {
                 Registry::new()
                     .draft(self.draft)
                     .retriever(Offline)
-                    .add(DOCUMENT, self.draft.create_resource((*self.document).clone()))
+                    .add(DOCUMENT, Arc::clone(&self.document))
                     .and_then(jsonschema::RegistryBuilder::prepare)
                     .ok()
             })

@@ -7,7 +7,6 @@ use std::env;
 use hermes_core::{ToolError, Variables};
 use serde::Serialize;
 
-use crate::dotenv::is_name;
 
 /// What one variable may take: a kernel refuses a longer string.
 pub(crate) const MAX_VALUE: usize = 128 * 1024;
@@ -166,6 +165,13 @@ fn fits_pattern(pattern: &str, name: &str) -> bool {
         }
     }
     pattern.iter().skip(p).all(|c| *c == '*')
+}
+
+/// Whether it can name a variable.
+pub(crate) fn is_name(name: &str) -> bool {
+    let mut letters = name.chars();
+    letters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
+        && letters.all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! Tools for the machine: environment, information, waiting.
 
 mod blocking;
-mod dotenv;
 mod environment;
 mod moment;
 mod secrets;

@@ -41,7 +41,7 @@ pub(super) fn chosen(ready: &Ready, selection: &Selection) -> Result<Vec<Arc<Ent
         return Ok(snapshot.entries());
     }
     let names = ready.engine.toolsets().select(selection, &*snapshot);
-    let names = names.map_err(|e| Failure::from(e).into_usage())?;
+    let names = names.map_err(|e| ready.misnamed(e))?;
     Ok(names.iter().filter_map(|name| snapshot.get(name).cloned()).collect())
 }
 
@@ -82,7 +82,7 @@ fn sent(ready: &Ready, choice: &Choice) -> Result<Value, Failure> {
         selection.enabled = Some(ready.config.settings.toolsets.clone());
     }
     let definitions = runtime::brief(ready.engine.definitions(&selection, ready.deferral()))?;
-    let definitions = definitions.map_err(|e| Failure::from(e).into_usage())?;
+    let definitions = definitions.map_err(|e| ready.misnamed(e))?;
     let snapshot = ready.engine.snapshot();
     let count: usize = definitions
         .visible

@@ -149,15 +149,15 @@ pub(super) fn kind(property: &Value) -> String {
         let names: Vec<String> = values.iter().map(|v| v.as_str().map_or_else(|| v.to_string(), str::to_owned)).collect();
         return names.join(" | ");
     }
+    let list = |items: Option<&Value>| format!("list of {}", items.map_or_else(|| "any".into(), self::kind));
     match property.get("type") {
-        Some(Value::String(kind)) if kind == "array" => {
-            let items = property.get("items").map_or_else(|| "any".into(), self::kind);
-            format!("list of {items}")
-        }
+        Some(Value::String(kind)) if kind == "array" => list(property.get("items")),
         Some(Value::String(kind)) => kind.clone(),
         Some(Value::Array(kinds)) => {
             kinds.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" | ")
         }
+        _ if property.get("items").is_some() => list(property.get("items")),
+        _ if property.get("properties").is_some() => "object".into(),
         _ => "any".into(),
     }
 }

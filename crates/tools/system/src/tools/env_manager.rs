@@ -8,11 +8,12 @@ use std::path::Path;
 use hermes_core::{
     Effect, Example, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolSpec, Variables, Workplace,
 };
+use hermes_store::dotenv::Dotenv;
 use serde::{Deserialize, Serialize};
 
 use crate::blocking::blocking;
 use crate::environment::{self, Source};
-use crate::{dotenv, secrets};
+use crate::secrets;
 
 /// The session document that holds the changes.
 const DOCUMENT: &str = "env";
@@ -244,13 +245,14 @@ fn unset(name: String, cx: &ToolContext) -> Result<Answer, ToolError> {
 fn load(path: &str, cx: &ToolContext) -> Result<Answer, ToolError> {
     let resolved = cx.workplace.resolve(path);
     let text = read(&resolved)?;
-    let parsed = dotenv::parse(&text).map_err(|fault| {
-        ToolError::invalid(format!("{} cannot be loaded: {fault}", resolved.display()))
-            .with_hint("Nothing was loaded. Mend the line and load it again.")
-    })?;
+    let parsed = Dotenv::parse(text.as_bytes());
+    if let Some(problem) = parsed.problems.first() {
+        return Err(ToolError::invalid(format!("{} cannot be loaded: {problem}", resolved.display()))
+            .with_hint("Nothing was loaded. Mend the line and load it again."));
+    }
     let mut skipped = BTreeMap::new();
     let mut wanted = BTreeMap::new();
-    for (name, value) in parsed {
+    for (name, value) in parsed.vars {
         if let Some(why) = environment::protection(&name) {
             skipped.insert(name, why);
             continue;

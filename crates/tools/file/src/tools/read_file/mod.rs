@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use hermes_core::{
+use hermes_core::{OutputBounds, 
     Effect, Example, JsonSchema, ResultLimit, Scope, Tool, ToolContext, ToolError, ToolSpec,
     Workplace,
 };
@@ -144,6 +144,7 @@ fn read(args: &Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolError>
         offset: args.offset,
         limit: args.limit,
         column: args.column,
+        bounds: cx.ports.get::<OutputBounds>().map_or_else(OutputBounds::default, |b| *b),
     };
     let page = Page::read(&mut source, format, sample, &request).map_err(failed)?;
     Ok(Output {

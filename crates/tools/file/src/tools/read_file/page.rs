@@ -3,18 +3,14 @@
 use std::fmt::Write as _;
 use std::io::{self, Read, Seek, SeekFrom};
 
+use hermes_core::OutputBounds;
+
 use crate::clip::{Clip, Endings, Line};
 use crate::codec::{TextFormat, detect};
 use crate::lines::{LineIndex, LineReader, Newline, fill};
 
-/// Lines in a page at most.
-const LINES: u64 = 2000;
-/// Characters of a line that are shown in a page of several.
-const LINE_CHARS: u64 = 2000;
 /// Characters that are shown of a line that is read on its own.
 const COLUMN_CHARS: u64 = 20_000;
-/// Characters of a page, line numbers included.
-const PAGE_CHARS: u64 = 100_000;
 /// Bytes of a page that are looked at to tell another encoding.
 const PAGE_SAMPLE: u64 = 1024 * 1024;
 
@@ -24,6 +20,8 @@ pub(super) struct Request {
     pub(super) offset: i64,
     pub(super) limit: u64,
     pub(super) column: Option<u64>,
+    /// Lines of a page, characters of a line and of a page at most.
+    pub(super) bounds: OutputBounds,
 }
 
 /// What it sees.
@@ -111,9 +109,9 @@ impl Page {
             None => (
                 Clip {
                     skip: 0,
-                    take: LINE_CHARS,
+                    take: request.bounds.line_chars,
                 },
-                request.limit.clamp(1, LINES),
+                request.limit.clamp(1, request.bounds.read_lines.max(1)),
             ),
         };
         let last = self.total.min(self.first.saturating_add(lines - 1));
@@ -127,7 +125,7 @@ impl Page {
             };
             let shown = Shown::new(self.end, &line, clip);
             used += shown.text.chars().count() as u64 + 1;
-            if used > PAGE_CHARS && self.end > self.first {
+            if used > request.bounds.read_chars && self.end > self.first {
                 self.full = true;
                 break;
             }
@@ -215,7 +213,7 @@ impl Page {
         let mut hint = String::new();
         if let Some(next) = self.next_offset {
             let full = if self.full {
-                format!(" (at most {PAGE_CHARS} characters)")
+                format!(" (at most {} characters)", request.bounds.read_chars)
             } else {
                 String::new()
             };
@@ -231,11 +229,12 @@ impl Page {
                 others => format!(" and {others} more"),
             };
             let space = if hint.is_empty() { "" } else { " " };
+            let chars = request.bounds.line_chars;
             let _ = write!(
                 hint,
-                "{space}Line {line}{more} cut at {LINE_CHARS} characters; read on in a line with \
+                "{space}Line {line}{more} cut at {chars} characters; read on in a line with \
                  offset={line}, column={}.",
-                LINE_CHARS + 1
+                chars + 1
             );
         }
         (!hint.is_empty()).then_some(hint)

@@ -1,0 +1,292 @@
+//! A home, a working folder and the command, for one test.
+
+use std::ffi::OsStr;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Output, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// No command of these tests takes this long unless it hangs.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What one test works in; gone with it.
+pub(crate) struct TestContext {
+    root: TempDir,
+}
+
+impl TestContext {
+    /// An empty home and an empty working folder.
+    pub(crate) fn new() -> Self {
+        let root = tempfile::tempdir().expect("a temporary folder");
+        let context = Self { root };
+        std::fs::create_dir(context.home()).expect("a home");
+        std::fs::create_dir(context.work()).expect("a working folder");
+        context
+    }
+
+    /// What `HERMES_HOME` names.
+    pub(crate) fn home(&self) -> PathBuf {
+        self.root.path().join("home")
+    }
+
+    /// Where commands are run.
+    pub(crate) fn work(&self) -> PathBuf {
+        self.root.path().join("work")
+    }
+
+    /// Writes a file below the working folder.
+    pub(crate) fn file(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.work().join(name);
+        std::fs::write(&path, content).expect("a file");
+        path
+    }
+
+    /// Writes config.yaml.
+    pub(crate) fn settings(&self, text: impl AsRef<[u8]>) {
+        std::fs::write(self.home().join("config.yaml"), text).expect("the settings");
+    }
+
+    /// The text of config.yaml.
+    pub(crate) fn settings_text(&self) -> String {
+        std::fs::read_to_string(self.home().join("config.yaml")).expect("the settings")
+    }
+
+    /// The command, with nothing of the surrounding environment that steers it.
+    pub(crate) fn command<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
+        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("hermes"));
+        command.args(args);
+        self.settle(&mut command);
+        command
+    }
+
+    /// Gives any command this context's home and working folder.
+    pub(crate) fn settle(&self, command: &mut Command) {
+        for name in ["NO_COLOR", "TERM", "TZ", "HERMES_SESSION", "HERMES_PERMISSION_PROFILE", "HERMES_LOG"] {
+            command.env_remove(name);
+        }
+        command.env("HERMES_HOME", self.home()).env("HOME", self.root.path()).current_dir(self.work());
+    }
+
+    /// Runs the command with an empty standard input.
+    pub(crate) fn run<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Run {
+        self.finish(self.command(args), b"")
+    }
+
+    /// Runs the command with that standard input.
+    pub(crate) fn feed<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>, input: impl AsRef<[u8]>) -> Run {
+        self.finish(self.command(args), input.as_ref())
+    }
+
+    /// Runs any command to its end.
+    pub(crate) fn finish(&self, command: Command, input: &[u8]) -> Run {
+        let mut command = assert_cmd::Command::from_std(command);
+        let output = command.timeout(PATIENCE).write_stdin(input.to_vec()).output().expect("the command starts");
+        self.seen(output)
+    }
+
+    /// Starts `exec` and keeps its standard input open.
+    pub(crate) fn stream<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Stream<'_> {
+        Stream::start(self, self.command(args))
+    }
+
+    /// Looks at what a command left behind; nothing may ever panic.
+    pub(crate) fn seen(&self, output: Output) -> Run {
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("output is UTF-8");
+        let (stdout, stderr) = (text(output.stdout), text(output.stderr));
+        for stream in [&stdout, &stderr] {
+            assert!(!stream.contains("panicked at"), "the command panicked: {stream}");
+        }
+        let code = output.status.code().unwrap_or_else(|| {
+            panic!("the command was killed ({}): {stderr}", output.status);
+        });
+        Run { code, stdout, stderr, filters: self.filters() }
+    }
+
+    /// What differs from run to run, and what stands for it in a snapshot.
+    fn filters(&self) -> Vec<(String, &'static str)> {
+        let real = |path: PathBuf| path.canonicalize().unwrap_or(path).display().to_string();
+        vec![
+            (real(self.home()), "[HOME]"),
+            (self.home().display().to_string(), "[HOME]"),
+            (real(self.work()), "[WORK]"),
+            (self.work().display().to_string(), "[WORK]"),
+            (env!("CARGO_PKG_VERSION").to_owned(), "[VERSION]"),
+        ]
+    }
+
+    /// The temporary folder itself, for paths outside home and work.
+    pub(crate) fn root(&self) -> &Path {
+        self.root.path()
+    }
+}
+
+/// How a command ended.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+    filters: Vec<(String, &'static str)>,
+}
+
+impl Run {
+    /// Asserts the exit code.
+    #[track_caller]
+    pub(crate) fn exits(self, code: i32) -> Self {
+        assert_eq!(self.code, code, "stdout: {}\nstderr: {}", self.stdout, self.stderr);
+        self
+    }
+
+    /// Asserts success.
+    #[track_caller]
+    pub(crate) fn succeeds(self) -> Self {
+        self.exits(0)
+    }
+
+    /// Asserts that nothing was said on standard error.
+    #[track_caller]
+    pub(crate) fn silent(self) -> Self {
+        assert_eq!(self.stderr, "");
+        self
+    }
+
+    /// Standard output, which must be exactly one line of JSON.
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        let lines = self.json_lines();
+        let [value] = lines.as_slice() else { panic!("not one line: {}", self.stdout) };
+        value.clone()
+    }
+
+    /// Standard output, every line of which must be JSON.
+    #[track_caller]
+    pub(crate) fn json_lines(&self) -> Vec<Value> {
+        assert!(self.stdout.ends_with('\n'), "the last line has no end: {:?}", self.stdout);
+        let read = |line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}\n{}", self.stderr));
+        self.stdout.lines().map(read).collect()
+    }
+
+    /// The error object on standard output.
+    #[track_caller]
+    pub(crate) fn error(&self, kind: &str) -> Error {
+        let value = self.json();
+        let field = |name: &str| value[name].as_str().unwrap_or_else(|| panic!("no {name}: {value}")).to_owned();
+        assert_eq!(field("kind"), kind, "{value}");
+        Error { message: field("error"), hint: field("hint"), value: value.clone() }
+    }
+
+    /// Exit code, standard output and standard error, the same on any machine.
+    pub(crate) fn transcript(&self) -> String {
+        let text = format!("exit {}\n--- stdout\n{}--- stderr\n{}", self.code, self.stdout, self.stderr);
+        self.filters.iter().fold(text, |text, (from, to)| text.replace(from, to))
+    }
+}
+
+/// An error as programs get it.
+#[derive(Debug)]
+pub(crate) struct Error {
+    pub(crate) message: String,
+    pub(crate) hint: String,
+    pub(crate) value: Value,
+}
+
+/// A running command to which one can talk.
+pub(crate) struct Stream<'a> {
+    context: &'a TestContext,
+    pub(crate) child: Child,
+    input: Option<ChildStdin>,
+    lines: Receiver<String>,
+}
+
+impl<'a> Stream<'a> {
+    /// Starts a command with pipes on all sides.
+    pub(crate) fn start(context: &'a TestContext, mut command: Command) -> Self {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the command starts");
+        let output = BufReader::new(child.stdout.take().expect("a pipe"));
+        let (sender, lines) = channel();
+        std::thread::spawn(move || {
+            for line in output.lines().map_while(Result::ok) {
+                if sender.send(line).is_err() {
+                    return;
+                }
+            }
+        });
+        let input = child.stdin.take();
+        Self { context, child, input, lines }
+    }
+
+    /// Writes text; its reader sees it at once.
+    pub(crate) fn send(&mut self, text: &str) {
+        let input = self.input.as_mut().expect("standard input is open");
+        input.write_all(text.as_bytes()).and_then(|()| input.flush()).expect("the command reads");
+    }
+
+    /// Waits for the next line of standard output.
+    #[track_caller]
+    pub(crate) fn line(&mut self) -> String {
+        self.lines.recv_timeout(PATIENCE).expect("an answer while standard input is open")
+    }
+
+    /// Waits for the next answer.
+    #[track_caller]
+    pub(crate) fn answer(&mut self) -> Value {
+        let line = self.line();
+        serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line}"))
+    }
+
+    /// Closes standard input.
+    pub(crate) fn close(&mut self) {
+        self.input = None;
+    }
+
+    /// Waits for the end; what was not read yet is in the result.
+    pub(crate) fn end(mut self) -> Run {
+        self.close();
+        self.wait()
+    }
+
+    /// Waits for the end with standard input as it is.
+    pub(crate) fn wait(mut self) -> Run {
+        let begin = Instant::now();
+        let status = loop {
+            if let Some(status) = self.child.try_wait().expect("a status") {
+                break status;
+            }
+            assert!(begin.elapsed() < PATIENCE, "the command hangs");
+            std::thread::sleep(Duration::from_millis(2));
+        };
+        let stdout = self.lines.iter().map(|line| line + "\n").collect::<String>().into_bytes();
+        let mut stderr = Vec::new();
+        let mut pipe = self.child.stderr.take().expect("a pipe");
+        pipe.read_to_end(&mut stderr).expect("standard error");
+        self.context.seen(Output { status, stdout, stderr })
+    }
+}
+
+impl Drop for Stream<'_> {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Whether files that forbid reading can be read all the same.
+pub(crate) fn modes_do_not_bind(context: &TestContext) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    let path = context.file("forbidden", "");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o000)).expect("a mode");
+    std::fs::File::open(&path).is_ok()
+}
+
+/// Asserts that an object has these fields.
+#[track_caller]
+pub(crate) fn assert_fields(value: &Value, names: &[&str]) {
+    for name in names {
+        assert!(value.get(name).is_some(), "'{name}' is missing: {value}");
+    }
+}

@@ -1,0 +1,63 @@
+//! Ctrl-C: what is under way stops in order, and the exit code says so.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use crate::context::{Stream, TestContext};
+
+/// Waits until the process handles the interrupt itself, then sends it.
+fn interrupt(stream: &Stream<'_>) {
+    let pid = stream.child.id();
+    let begin = Instant::now();
+    while !handles_interrupts(pid) {
+        assert!(begin.elapsed() < Duration::from_secs(60), "no handler was installed");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let status = Command::new("kill").args(["-INT", &pid.to_string()]).status().expect("kill runs");
+    assert!(status.success());
+}
+
+/// The second bit of the mask of caught signals is SIGINT's.
+fn handles_interrupts(pid: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap_or_default();
+    u64::from_str_radix(mask.trim(), 16).is_ok_and(|mask| mask & 0b10 != 0)
+}
+
+#[test]
+fn a_call_is_cancelled_and_answered() {
+    let context = TestContext::new();
+    let stream = context.stream(["call", "sleep", "seconds=3000", "--timeout", "4000"]);
+    interrupt(&stream);
+    let run = stream.wait().exits(130);
+    run.error("cancelled");
+}
+
+#[test]
+fn a_session_that_waits_for_input_ends() {
+    let context = TestContext::new();
+    let mut stream = context.stream(["exec"]);
+    stream.send("{\"tool_calls\":[{\"id\":\"1\",\"name\":\"todo\"}]}\n");
+    stream.answer();
+    interrupt(&stream);
+    let run = stream.wait().exits(130);
+    assert_eq!(run.stdout, "");
+}
+
+#[test]
+fn every_call_of_a_batch_is_answered() {
+    let context = TestContext::new();
+    let mut stream = context.stream(["exec"]);
+    let call = |id: usize| format!("{{\"id\":\"{id}\",\"name\":\"sleep\",\"arguments\":{{\"until_file\":\"never{id}\"}}}}");
+    let calls: Vec<String> = (0..20).map(call).collect();
+    stream.send(&format!("{{\"tool_calls\":[{}]}}\n", calls.join(",")));
+    interrupt(&stream);
+    let run = stream.wait().exits(130);
+    // The interrupt may come before the request was read.
+    if !run.stdout.is_empty() {
+        let answer = run.json();
+        let results = answer["tool_results"].as_array().expect("results");
+        assert_eq!(results.len(), 20);
+        assert!(results.iter().all(|r| r["content"]["kind"] == "cancelled"), "{answer}");
+    }
+}

@@ -1,0 +1,21 @@
+//! How much a tool shows at once, where the user has a say.
+
+/// Bounds on what tools show; a port, so that tools need not know where the
+/// numbers come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OutputBounds {
+    /// Bytes of a command's output.
+    pub command_bytes: u64,
+    /// Lines of one read.
+    pub read_lines: u64,
+    /// Characters of one line.
+    pub line_chars: u64,
+    /// Characters of one read.
+    pub read_chars: u64,
+}
+
+impl Default for OutputBounds {
+    fn default() -> Self {
+        Self { command_bytes: 50_000, read_lines: 2_000, line_chars: 2_000, read_chars: 100_000 }
+    }
+}
