@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use hermes::core::{DynTool, ErrorKind, OutputBounds, Ports, Session};
 use hermes::engine::toolsets::{CustomToolsets, Selection, ToolsetError, Toolsets};
 use hermes::engine::{
-    AuditLog, Caller, Counts, DeferMode, Deferral, Engine, GuardSettings, Limits, SearchLimits, Snapshot,
+    AuditLog, Caller, Counts, DeferMode, Deferral, Engine, GuardSettings, Limits, SearchLimits,
+    Snapshot,
 };
 use hermes_config::{Config, ConfigError, Env, Home, RawConfig, Settings, ToolSearchMode, save};
 use hermes_store::FileSessions;
@@ -44,8 +45,9 @@ impl App {
     }
 
     pub(crate) fn home(&self) -> Result<Home, Failure> {
-        let home = Home::from_env(&self.env)
-            .map_err(|e| Failure::from(e).or_hint("Set HERMES_HOME to a folder by its full path."))?;
+        let home = Home::from_env(&self.env).map_err(|e| {
+            Failure::from(e).or_hint("Set HERMES_HOME to a folder by its full path.")
+        })?;
         if home.root().exists() && !home.root().is_dir() {
             return Err(Failure::usage(format!("{} is not a folder", home.root().display()))
                 .hint("Set HERMES_HOME to a folder; it is made when first needed."));
@@ -56,7 +58,8 @@ impl App {
     /// The settings. A broken file is an error: what it restricts must not run.
     pub(crate) fn config(&self, home: &Home) -> Result<Config, Failure> {
         let broken = |e: ConfigError| {
-            Failure::from(e).or_hint(format!("Mend {} or move it away.", home.config_file().display()))
+            Failure::from(e)
+                .or_hint(format!("Mend {} or move it away.", home.config_file().display()))
         };
         RawConfig::load(home, self.env.clone()).map_err(broken)?.resolve().map_err(broken)
     }
@@ -120,7 +123,8 @@ impl CallOptions {
             });
         };
         let cannot = |why: &str| {
-            Failure::usage(format!("--cwd {}: {why}", dir.display())).hint("Name a folder that exists.")
+            Failure::usage(format!("--cwd {}: {why}", dir.display()))
+                .hint("Name a folder that exists.")
         };
         let folder = std::path::absolute(dir).map_err(|e| cannot(&e.to_string()))?;
         match std::fs::metadata(&folder) {
@@ -138,8 +142,11 @@ impl CallOptions {
     /// An empty variable is one that is not set; an empty option is a slip.
     fn session_id(&self) -> Result<Option<&str>, Failure> {
         match self.session.as_deref() {
-            Some("") if std::env::var_os("HERMES_SESSION").is_some_and(|v| v.is_empty()) => Ok(None),
-            Some("") => Err(Failure::usage("--session needs an id").hint("Any text will do; calls with the same one share a session.")),
+            Some("") if std::env::var_os("HERMES_SESSION").is_some_and(|v| v.is_empty()) => {
+                Ok(None)
+            }
+            Some("") => Err(Failure::usage("--session needs an id")
+                .hint("Any text will do; calls with the same one share a session.")),
             other => Ok(other),
         }
     }
@@ -153,6 +160,7 @@ fn engine(home: &Home, settings: &Settings) -> Result<Engine, Failure> {
         .guard(guard(settings))
         .limits(Limits::for_window(settings.model.context_length))
         .search_limits(search_limits(settings))
+        .spill_to(home.cache_dir().join("results"))
         .ports(Ports::new().with(Arc::new(bounds(settings))))
         .recorder(Arc::new(AuditLog::new(home.logs_dir().join("calls.jsonl"))))
         .variables(Arc::new(move |name| {
@@ -220,10 +228,12 @@ fn read_toolsets(path: &Path, text: &str, snapshot: &Snapshot) -> Result<Toolset
         return Ok(Toolsets::default());
     }
     let lookup = |name: &str| snapshot.find(name).map(|e| e.name().to_owned());
-    CustomToolsets::parse(text).and_then(|custom| Toolsets::load(custom, snapshot, &lookup)).map_err(|e| {
-        Failure::usage(format!("{}: {e}", path.display()))
-            .hint(format!("Mend {} or move it away.", path.display()))
-    })
+    CustomToolsets::parse(text)
+        .and_then(|custom| Toolsets::load(custom, snapshot, &lookup))
+        .map_err(|e| {
+            Failure::usage(format!("{}: {e}", path.display()))
+                .hint(format!("Mend {} or move it away.", path.display()))
+        })
 }
 
 impl Ready {
@@ -242,7 +252,8 @@ impl Ready {
                 Ok((answer, toolsets))
             });
             // A text that is the same is not written.
-            let new = changed.as_ref().map_or_else(|_| text.to_owned(), |(_, t)| t.custom().to_json());
+            let new =
+                changed.as_ref().map_or_else(|_| text.to_owned(), |(_, t)| t.custom().to_json());
             outcome = Some(changed);
             Ok(new)
         })?;
@@ -255,7 +266,8 @@ impl Ready {
     /// A toolset that does not exist, with the place that names it if that is
     /// not the command line.
     pub(crate) fn misnamed(&self, error: ToolsetError) -> Failure {
-        let named = |name: &String| matches!(&error, ToolsetError::Unknown { name: n, .. } if n == name);
+        let named =
+            |name: &String| matches!(&error, ToolsetError::Unknown { name: n, .. } if n == name);
         let off = self.config.settings.agent.disabled_toolsets.iter().any(named);
         let failure = Failure::from(error).into_usage();
         if off {

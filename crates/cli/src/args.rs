@@ -95,7 +95,12 @@ pub(crate) struct Exec {
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Choice {
     /// Only the tools of these toolsets
-    #[arg(long = "toolset", visible_alias = "toolsets", value_name = "NAMES", value_delimiter = ',')]
+    #[arg(
+        long = "toolset",
+        visible_alias = "toolsets",
+        value_name = "NAMES",
+        value_delimiter = ','
+    )]
     pub(crate) toolsets: Vec<String>,
     /// Without the tools of these toolsets
     #[arg(long = "without", value_name = "NAMES", value_delimiter = ',')]

@@ -37,7 +37,12 @@ pub(crate) struct Failure {
 impl Failure {
     /// What was asked for makes no sense.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: None, kind: ErrorKind::InvalidArguments, exit: Exit::Usage }
+        Self {
+            message: message.into(),
+            hint: None,
+            kind: ErrorKind::InvalidArguments,
+            exit: Exit::Usage,
+        }
     }
 
     /// It was tried and went wrong.
@@ -112,16 +117,19 @@ impl From<ConfigError> for Failure {
         let text = error.to_string();
         let failure = match text.rsplit_once("\nhint: ") {
             // With several faults each keeps its hint beside it.
-            Some((message, hint)) if !message.contains("\nhint: ") => Failure::usage(message).hint(hint),
+            Some((message, hint)) if !message.contains("\nhint: ") => {
+                Failure::usage(message).hint(hint)
+            }
             _ => Failure::usage(text),
         };
         let (kind, hint) = match error {
             ConfigError::Edit(EditError::NotSet { .. }) => {
                 (ErrorKind::NotFound, "`hermes config get` shows the settings.")
             }
-            ConfigError::Write { .. } => {
-                (ErrorKind::Unavailable, "Give that folder to your user, or set HERMES_HOME to another.")
-            }
+            ConfigError::Write { .. } => (
+                ErrorKind::Unavailable,
+                "Give that folder to your user, or set HERMES_HOME to another.",
+            ),
             ConfigError::Locked { .. } | ConfigError::Changed { .. } => (ErrorKind::Conflict, ""),
             _ => return failure,
         };

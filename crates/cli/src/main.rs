@@ -24,7 +24,8 @@ fn main() -> ExitCode {
         Err(error) => return usage(&error),
     };
     let app = App::new(&cli.global);
-    let answers_json = app.json || (matches!(cli.command, Command::Call(_)) && !app.terminal.stdout_is_person);
+    let answers_json =
+        app.json || (matches!(cli.command, Command::Call(_)) && !app.terminal.stdout_is_person);
     let outcome = run(&app, cli.command);
     let exit = outcome.unwrap_or_else(|failure| {
         // Programs look for the answer where the answer would have been.

@@ -28,7 +28,8 @@ impl ProgressSink for ProgressLine {
         }
         *shown = Some(Instant::now());
         let percent = progress.fraction.map_or(String::new(), |f| format!(" {:3.0} %", f * 100.0));
-        let text: String = format!("{tool}{percent} {}", progress.message).chars().take(78).collect();
+        let text: String =
+            format!("{tool}{percent} {}", progress.message).chars().take(78).collect();
         let _ = write!(std::io::stderr(), "\r\x1b[2K{text}");
     }
 }

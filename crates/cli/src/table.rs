@@ -18,7 +18,9 @@ impl Table {
     pub(crate) fn render(&self, terminal: &Terminal) -> String {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let widths: Vec<usize> = (0..columns)
-            .map(|c| self.rows.iter().filter_map(|r| r.get(c)).map(|(t, _)| width(t)).max().unwrap_or(0))
+            .map(|c| {
+                self.rows.iter().filter_map(|r| r.get(c)).map(|(t, _)| width(t)).max().unwrap_or(0)
+            })
             .collect();
         let room = terminal.width();
         let mut lines = Vec::with_capacity(self.rows.len());
@@ -28,7 +30,8 @@ impl Table {
             for (at, (text, style)) in row.iter().enumerate() {
                 let last = at + 1 == row.len();
                 let shown = if last { clip(text, room.saturating_sub(used)) } else { text.clone() };
-                let shown = if terminal.stdout_is_person { visible(&shown).into_owned() } else { shown };
+                let shown =
+                    if terminal.stdout_is_person { visible(&shown).into_owned() } else { shown };
                 let painted = style.map_or_else(|| shown.clone(), |s| terminal.paint(s, &shown));
                 line.push_str(&painted);
                 if !last {
@@ -48,8 +51,14 @@ pub(crate) fn width(text: &str) -> usize {
     text.chars()
         .map(|c| match u32::from(c) {
             0xFE00..=0xFE0F | 0x200B..=0x200F | 0x0300..=0x036F => 0,
-            0x1100..=0x115F | 0x2E80..=0xA4CF | 0xAC00..=0xD7A3 | 0xF900..=0xFAFF
-            | 0xFE30..=0xFE6F | 0xFF00..=0xFF60 | 0x1F300..=0x1FAFF | 0x20000..=0x3FFFD => 2,
+            0x1100..=0x115F
+            | 0x2E80..=0xA4CF
+            | 0xAC00..=0xD7A3
+            | 0xF900..=0xFAFF
+            | 0xFE30..=0xFE6F
+            | 0xFF00..=0xFF60
+            | 0x1F300..=0x1FAFF
+            | 0x20000..=0x3FFFD => 2,
             _ => 1,
         })
         .sum()

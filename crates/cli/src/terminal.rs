@@ -57,11 +57,19 @@ impl Terminal {
 
     /// The text in that style, where styles are shown.
     pub(crate) fn paint(&self, style: Style, text: &str) -> String {
-        if self.colour && !text.is_empty() { format!("\x1b[{}m{text}\x1b[0m", style.code()) } else { text.to_owned() }
+        if self.colour && !text.is_empty() {
+            format!("\x1b[{}m{text}\x1b[0m", style.code())
+        } else {
+            text.to_owned()
+        }
     }
 
     fn paint_message(&self, style: Style, text: &str) -> String {
-        if self.stderr_colour { format!("\x1b[{}m{text}\x1b[0m", style.code()) } else { text.to_owned() }
+        if self.stderr_colour {
+            format!("\x1b[{}m{text}\x1b[0m", style.code())
+        } else {
+            text.to_owned()
+        }
     }
 
     /// How many columns there are for a table.
@@ -69,14 +77,20 @@ impl Terminal {
         if !self.stdout_is_person {
             return 1000;
         }
-        terminal_size::terminal_size().map_or(100, |(terminal_size::Width(w), _)| usize::from(w)).max(40)
+        terminal_size::terminal_size()
+            .map_or(100, |(terminal_size::Width(w), _)| usize::from(w))
+            .max(40)
     }
 
     /// Prints data and a line's end. A reader that has gone away (`| head -1`)
     /// ends the program quietly.
     pub(crate) fn line(&self, text: &str) -> io::Result<()> {
         let mut out = io::stdout().lock();
-        quiet_end(out.write_all(text.as_bytes()).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush()))
+        quiet_end(
+            out.write_all(text.as_bytes())
+                .and_then(|()| out.write_all(b"\n"))
+                .and_then(|()| out.flush()),
+        )
     }
 
     /// A message for people.

@@ -47,3 +47,7 @@ fn hash(text: &str) -> u64 {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })
 }
+
+#[cfg(test)]
+#[path = "tokens_tests.rs"]
+mod tests;

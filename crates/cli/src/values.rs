@@ -112,7 +112,8 @@ fn by_schema(parameters: &Parameters<'_>, key: &str, text: &str) -> Result<Value
         Some(file) if !file.is_empty() => std::fs::read_to_string(file).map_err(|e| {
             let missing = e.kind() == std::io::ErrorKind::NotFound;
             let message = format!("{key}=@{file}: {e}");
-            let failure = if missing { Failure::not_found(message) } else { Failure::usage(message) };
+            let failure =
+                if missing { Failure::not_found(message) } else { Failure::usage(message) };
             failure.hint(format!("For text that begins with '@', write {key}:='\"@…\"'."))
         })?,
         _ => text.to_owned(),

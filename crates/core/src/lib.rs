@@ -16,6 +16,7 @@ mod host;
 mod output;
 mod ports;
 mod session;
+pub mod similar;
 mod spec;
 mod tool;
 

@@ -60,7 +60,11 @@ impl Checks {
         self.states_at(entries, Instant::now()).await
     }
 
-    async fn states_at(&self, entries: &[Arc<Entry>], now: Instant) -> (Vec<Availability>, Instant) {
+    async fn states_at(
+        &self,
+        entries: &[Arc<Entry>],
+        now: Instant,
+    ) -> (Vec<Availability>, Instant) {
         let known: Vec<Option<Answer>> = {
             let answers = self.lock();
             entries
@@ -124,7 +128,9 @@ impl Checks {
         let check = tokio::spawn(async move { tool.check().await });
         match tokio::time::timeout(PATIENCE, check).await {
             Ok(Ok(state)) => state,
-            Ok(Err(_)) => Availability::missing("its check crashed", "This is a defect of the tool."),
+            Ok(Err(_)) => {
+                Availability::missing("its check crashed", "This is a defect of the tool.")
+            }
             Err(_) => Availability::missing(
                 format!("its check did not answer within {} s", PATIENCE.as_secs()),
                 "Check that what it depends on is running.",

@@ -18,7 +18,12 @@ const SIDE_BY_SIDE: usize = 32;
 const WORTH_SPILLING: usize = 4_000;
 
 /// Makes all calls of a batch. One answer each, in order.
-pub(crate) async fn fly(flight: Arc<Flight>, calls: Vec<ToolCall>) -> Vec<ToolResult> {
+pub(crate) async fn fly(flight: Arc<Flight>, mut calls: Vec<ToolCall>) -> Vec<ToolResult> {
+    if calls.len() == 1
+        && let Some(call) = calls.pop()
+    {
+        return vec![fly_alone(flight, call).await];
+    }
     let mut answers: Vec<Option<ToolResult>> = Vec::with_capacity(calls.len());
     let mut waiting: Vec<(usize, Prepared)> = Vec::new();
     for (at, call) in calls.into_iter().enumerate() {
@@ -48,6 +53,14 @@ pub(crate) async fn fly(flight: Arc<Flight>, calls: Vec<ToolCall>) -> Vec<ToolRe
     let mut results: Vec<ToolResult> = answers.into_iter().flatten().collect();
     keep_within_budget(&flight, &mut results);
     results
+}
+
+/// Makes one call: there is nothing to plan.
+pub(crate) async fn fly_alone(flight: Arc<Flight>, call: ToolCall) -> ToolResult {
+    match flight.prepare(call).await {
+        Ok(prepared) => flight.execute(prepared).await,
+        Err(refused) => refused,
+    }
 }
 
 /// Puts the largest results into files until the rest fits.
@@ -181,7 +194,8 @@ impl Occupied {
         }
         let Some(grounds) = self.families.get(effect.scope.family()) else { return false };
         grounds.exclusive.meets(&effect.resource)
-            || (effect.scope.access() == Access::Exclusive && grounds.shared.meets(&effect.resource))
+            || (effect.scope.access() == Access::Exclusive
+                && grounds.shared.meets(&effect.resource))
     }
 
     fn take(&mut self, effect: &Effect) {

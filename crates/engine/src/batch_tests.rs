@@ -31,7 +31,10 @@ fn groups_are_as_large_as_they_can_be() {
         (vec![read("/a"), read("/a")], vec![vec![0, 1]]),
         (vec![read("/a"), write("/a")], vec![vec![0], vec![1]]),
         (vec![read("/a"), shell(), read("/b")], vec![vec![0], vec![1], vec![2]]),
-        (vec![read("/a"), read("/b"), shell(), read("/c"), read("/d")], vec![vec![0, 1], vec![2], vec![3, 4]]),
+        (
+            vec![read("/a"), read("/b"), shell(), read("/c"), read("/d")],
+            vec![vec![0, 1], vec![2], vec![3, 4]],
+        ),
         (vec![write("/x"), read("/x/y")], vec![vec![0], vec![1]]),
         (vec![read("/x/y"), write("/x")], vec![vec![0], vec![1]]),
         (vec![write("/x/y"), write("/x/z")], vec![vec![0, 1]]),
@@ -45,7 +48,11 @@ fn groups_are_as_large_as_they_can_be() {
 
 fn any_effect() -> impl Strategy<Value = Effect> {
     let scope = prop::sample::select(vec![
-        Scope::FILE_READ, Scope::FILE_WRITE, Scope::TERMINAL_EXECUTE, Scope::DATABASE_READ, Scope::DATABASE_WRITE,
+        Scope::FILE_READ,
+        Scope::FILE_WRITE,
+        Scope::TERMINAL_EXECUTE,
+        Scope::DATABASE_READ,
+        Scope::DATABASE_WRITE,
     ]);
     let resource = prop::sample::select(vec![
         Resource::Any,

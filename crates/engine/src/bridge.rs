@@ -46,8 +46,10 @@ impl Tool for Search {
             .emoji("🔎")
             .description("Find tools beyond those listed here by what they do.")
             .read_only()
-            .example(Example::new("Look for a tool", r#"{"query":"wait a while"}"#)
-                .gives(r#"{"query":"wait a while"}"#))
+            .example(
+                Example::new("Look for a tool", r#"{"query":"wait a while"}"#)
+                    .gives(r#"{"query":"wait a while"}"#),
+            )
     }
 
     fn effects(&self, _: &SearchArgs, _: &Workplace) -> Vec<Effect> {
@@ -80,8 +82,10 @@ impl Tool for Describe {
             .emoji("📘")
             .description("Show a tool's parameters before calling it with tool_call.")
             .read_only()
-            .example(Example::new("Look at a tool", r#"{"name":"tool_search"}"#)
-                .gives(r#"{"name":"tool_search"}"#))
+            .example(
+                Example::new("Look at a tool", r#"{"name":"tool_search"}"#)
+                    .gives(r#"{"name":"tool_search"}"#),
+            )
     }
 
     fn effects(&self, _: &DescribeArgs, _: &Workplace) -> Vec<Effect> {

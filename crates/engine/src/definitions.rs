@@ -214,7 +214,8 @@ fn split(usable: &[Arc<Entry>], deferral: Deferral) -> (Vec<Arc<Entry>>, Vec<Arc
         DeferMode::On => true,
         DeferMode::Off => false,
         DeferMode::Auto => {
-            let cost: usize = others.iter().map(|e| e.definition().chars().count().div_ceil(4)).sum();
+            let cost: usize =
+                others.iter().map(|e| e.definition().chars().count().div_ceil(4)).sum();
             let bound = match deferral.window {
                 Some(window) => {
                     let bound = window.saturating_mul(u64::from(deferral.threshold_pct)) / 100;

@@ -26,22 +26,11 @@ pub struct Share {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DistributionError {
-    #[error(
-        "there is no distribution {}{}",
-        quote(name),
-        did_you_mean(suggestions)
-    )]
-    Unknown {
-        name: String,
-        suggestions: Vec<String>,
-    },
+    #[error("there is no distribution {}{}", quote(name), did_you_mean(suggestions))]
+    Unknown { name: String, suggestions: Vec<String> },
     /// `column` counts characters from 1.
     #[error("distribution, column {column}, at {}: {problem}", quote(entry))]
-    Syntax {
-        column: usize,
-        entry: String,
-        problem: &'static str,
-    },
+    Syntax { column: usize, entry: String, problem: &'static str },
     #[error("distribution {}: no toolset can be drawn", quote(name))]
     Nothing { name: String },
 }
@@ -57,11 +46,7 @@ const fn row(
     description: &'static str,
     shares: &'static [(&'static str, u8)],
 ) -> Row {
-    Row {
-        name,
-        description,
-        shares,
-    }
+    Row { name, description, shares }
 }
 
 #[rustfmt::skip]
@@ -118,14 +103,12 @@ pub fn all() -> impl Iterator<Item = Distribution> {
 /// # Errors
 /// When there is no built-in distribution of that name.
 pub fn find(name: &str) -> Result<Distribution, DistributionError> {
-    TABLE
-        .iter()
-        .find(|row| row.name == name)
-        .map(Distribution::from)
-        .ok_or_else(|| DistributionError::Unknown {
+    TABLE.iter().find(|row| row.name == name).map(Distribution::from).ok_or_else(|| {
+        DistributionError::Unknown {
             name: name.to_owned(),
             suggestions: nearest(name, TABLE.iter().map(|row| row.name)),
-        })
+        }
+    })
 }
 
 /// Draws from a built-in distribution; see [`Distribution::sample`].
@@ -173,21 +156,13 @@ impl Distribution {
             if !seen.insert(toolset) {
                 return fail("this toolset is given twice");
             }
-            shares.push(Share {
-                toolset: toolset.to_owned(),
-                percent,
-            });
+            shares.push(Share { toolset: toolset.to_owned(), percent });
             offset += part.len() + 1;
         }
-        let distribution = Self {
-            name: "custom".to_owned(),
-            description: text.trim().to_owned(),
-            shares,
-        };
+        let distribution =
+            Self { name: "custom".to_owned(), description: text.trim().to_owned(), shares };
         if distribution.shares.iter().all(|share| share.percent == 0) {
-            return Err(DistributionError::Nothing {
-                name: distribution.name,
-            });
+            return Err(DistributionError::Nothing { name: distribution.name });
         }
         Ok(distribution)
     }
@@ -195,9 +170,7 @@ impl Distribution {
     /// # Errors
     /// When a share names a toolset that does not exist.
     pub fn check(&self, toolsets: &Toolsets, index: &dyn ToolIndex) -> Result<(), ToolsetError> {
-        self.shares
-            .iter()
-            .try_for_each(|share| toolsets.check(&share.toolset, index))
+        self.shares.iter().try_for_each(|share| toolsets.check(&share.toolset, index))
     }
 
     /// Draws each toolset by itself, in order. When none comes up, the likeliest
@@ -228,9 +201,7 @@ impl Distribution {
             }
         }
         match likeliest {
-            None => Err(DistributionError::Nothing {
-                name: self.name.clone(),
-            }),
+            None => Err(DistributionError::Nothing { name: self.name.clone() }),
             Some(best) if drawn.is_empty() => Ok(vec![best.toolset.clone()]),
             Some(_) => Ok(drawn),
         }
@@ -239,10 +210,8 @@ impl Distribution {
 
 impl From<&Row> for Distribution {
     fn from(row: &Row) -> Self {
-        let share = |&(toolset, percent): &(&str, u8)| Share {
-            toolset: toolset.to_owned(),
-            percent,
-        };
+        let share =
+            |&(toolset, percent): &(&str, u8)| Share { toolset: toolset.to_owned(), percent };
         Self {
             name: row.name.to_owned(),
             description: row.description.to_owned(),

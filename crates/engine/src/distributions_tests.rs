@@ -8,12 +8,7 @@ fn any(_: &str) -> bool {
 }
 
 fn shares(name: &str) -> Vec<(String, u8)> {
-    find(name)
-        .unwrap()
-        .shares
-        .into_iter()
-        .map(|share| (share.toolset, share.percent))
-        .collect()
+    find(name).unwrap().shares.into_iter().map(|share| (share.toolset, share.percent)).collect()
 }
 
 #[test]
@@ -39,10 +34,7 @@ fn draws_in_percent_cover_their_range_evenly() {
     for _ in 0..100_000 {
         counts[usize::from(draws.next_percent())] += 1;
     }
-    assert!(
-        counts.iter().all(|count| (800..1200).contains(count)),
-        "{counts:?}"
-    );
+    assert!(counts.iter().all(|count| (800..1200).contains(count)), "{counts:?}");
 }
 
 #[test]
@@ -79,12 +71,7 @@ fn names_and_toolsets_of_the_table_are_valid() {
         let mut seen = std::collections::HashSet::new();
         for share in &distribution.shares {
             assert!((1..=100).contains(&share.percent), "{}", distribution.name);
-            assert!(
-                seen.insert(&share.toolset),
-                "{}: {}",
-                distribution.name,
-                share.toolset
-            );
+            assert!(seen.insert(&share.toolset), "{}: {}", distribution.name, share.toolset);
         }
     }
 }
@@ -92,10 +79,7 @@ fn names_and_toolsets_of_the_table_are_valid() {
 #[test]
 fn chances_are_those_that_are_documented() {
     let row = |pairs: &[(&str, u8)]| -> Vec<(String, u8)> {
-        pairs
-            .iter()
-            .map(|(toolset, percent)| ((*toolset).to_owned(), *percent))
-            .collect()
+        pairs.iter().map(|(toolset, percent)| ((*toolset).to_owned(), *percent)).collect()
     };
     assert_eq!(
         shares("science"),
@@ -110,21 +94,10 @@ fn chances_are_those_that_are_documented() {
     );
     assert_eq!(
         shares("image_gen"),
-        row(&[
-            ("image_gen", 90),
-            ("vision", 90),
-            ("web", 55),
-            ("terminal", 45)
-        ])
+        row(&[("image_gen", 90), ("vision", 90), ("web", 55), ("terminal", 45)])
     );
-    assert_eq!(
-        shares("image_gen_light"),
-        row(&[("image_gen", 40), ("web", 30), ("terminal", 30)])
-    );
-    assert_eq!(
-        shares("browser_tasks"),
-        row(&[("browser", 97), ("vision", 12), ("terminal", 15)])
-    );
+    assert_eq!(shares("image_gen_light"), row(&[("image_gen", 40), ("web", 30), ("terminal", 30)]));
+    assert_eq!(shares("browser_tasks"), row(&[("browser", 97), ("vision", 12), ("terminal", 15)]));
 }
 
 #[test]
@@ -150,48 +123,30 @@ fn the_same_seed_draws_the_same_and_another_may_not() {
             );
         }
     }
-    let different: std::collections::HashSet<_> = (0..50)
-        .map(|seed| sample("balanced", seed, any).unwrap())
-        .collect();
+    let different: std::collections::HashSet<_> =
+        (0..50).map(|seed| sample("balanced", seed, any).unwrap()).collect();
     assert!(different.len() > 10);
 }
 
 #[test]
 fn frequencies_match_the_chances() {
-    for name in [
-        "science",
-        "mixed_tasks",
-        "terminal_tasks_light",
-        "browser_tasks",
-    ] {
+    for name in ["science", "mixed_tasks", "terminal_tasks_light", "browser_tasks"] {
         let distribution = find(name).unwrap();
         // What is forced when nothing comes up adds to the likeliest only.
-        let none: f64 = distribution
-            .shares
-            .iter()
-            .map(|s| 1.0 - f64::from(s.percent) / 100.0)
-            .product();
+        let none: f64 =
+            distribution.shares.iter().map(|s| 1.0 - f64::from(s.percent) / 100.0).product();
         let mut forced = none;
         let most = distribution.shares.iter().map(|s| s.percent).max().unwrap();
         for share in &distribution.shares {
             let drawn = (0..10_000)
-                .filter(|seed| {
-                    distribution
-                        .sample(*seed, any)
-                        .unwrap()
-                        .contains(&share.toolset)
-                })
+                .filter(|seed| distribution.sample(*seed, any).unwrap().contains(&share.toolset))
                 .count();
             let mut expected = f64::from(share.percent) / 100.0;
             if share.percent == most {
                 expected += std::mem::take(&mut forced);
             }
             let found = f64::from(u32::try_from(drawn).unwrap()) / 10_000.0;
-            assert!(
-                (found - expected).abs() < 0.03,
-                "{name} {}: {found}",
-                share.toolset
-            );
+            assert!((found - expected).abs() < 0.03, "{name} {}: {found}", share.toolset);
         }
     }
 }
@@ -223,9 +178,7 @@ fn what_is_not_valid_is_passed_over_without_shifting_the_rest() {
     for seed in 0..500 {
         let mut full = distribution.sample(seed, any).unwrap();
         full.retain(|toolset| toolset != "web");
-        let without = distribution
-            .sample(seed, |toolset| toolset != "web")
-            .unwrap();
+        let without = distribution.sample(seed, |toolset| toolset != "web").unwrap();
         if full.is_empty() {
             assert_eq!(without, ["vision"]);
         } else {
@@ -233,29 +186,20 @@ fn what_is_not_valid_is_passed_over_without_shifting_the_rest() {
         }
     }
     let error = distribution.sample(0, |_| false).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "distribution `balanced`: no toolset can be drawn"
-    );
+    assert_eq!(error.to_string(), "distribution `balanced`: no toolset can be drawn");
 }
 
 #[test]
 fn an_unknown_distribution_is_an_error_that_suggests() {
     let error = sample("reserch", 1, any).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "there is no distribution `reserch`; did you mean `research`?"
-    );
+    assert_eq!(error.to_string(), "there is no distribution `reserch`; did you mean `research`?");
 }
 
 #[test]
 fn chances_are_read_from_text() {
     let read = Distribution::parse(" web=50 , file = 20% ,mcp-x=0").unwrap();
-    let pairs: Vec<(&str, u8)> = read
-        .shares
-        .iter()
-        .map(|share| (share.toolset.as_str(), share.percent))
-        .collect();
+    let pairs: Vec<(&str, u8)> =
+        read.shares.iter().map(|share| (share.toolset.as_str(), share.percent)).collect();
     assert_eq!(pairs, [("web", 50), ("file", 20), ("mcp-x", 0)]);
     assert_eq!(read.name, "custom");
 }
@@ -267,42 +211,16 @@ fn wrong_text_is_told_by_its_column() {
         ("web", 1, "expected TOOLSET=PERCENT"),
         ("web=50,", 8, "expected TOOLSET=PERCENT"),
         ("web=50, =3", 9, "the toolset is missing"),
-        (
-            "web=101",
-            1,
-            "the chance must be a whole percentage from 0 to 100",
-        ),
-        (
-            "é=1, web=0.5",
-            6,
-            "the chance must be a whole percentage from 0 to 100",
-        ),
-        (
-            "web=-1",
-            1,
-            "the chance must be a whole percentage from 0 to 100",
-        ),
-        (
-            "web=",
-            1,
-            "the chance must be a whole percentage from 0 to 100",
-        ),
-        (
-            "web=1=2",
-            1,
-            "the chance must be a whole percentage from 0 to 100",
-        ),
-        (
-            "web=99999999999999999999",
-            1,
-            "the chance must be a whole percentage from 0 to 100",
-        ),
+        ("web=101", 1, "the chance must be a whole percentage from 0 to 100"),
+        ("é=1, web=0.5", 6, "the chance must be a whole percentage from 0 to 100"),
+        ("web=-1", 1, "the chance must be a whole percentage from 0 to 100"),
+        ("web=", 1, "the chance must be a whole percentage from 0 to 100"),
+        ("web=1=2", 1, "the chance must be a whole percentage from 0 to 100"),
+        ("web=99999999999999999999", 1, "the chance must be a whole percentage from 0 to 100"),
         ("web=1,file=2,web=3", 14, "this toolset is given twice"),
     ] {
         match Distribution::parse(text) {
-            Err(DistributionError::Syntax {
-                column, problem, ..
-            }) => {
+            Err(DistributionError::Syntax { column, problem, .. }) => {
                 assert_eq!((column, problem), (wrong_at, said), "{text}");
             }
             other => panic!("{text}: {other:?}"),
@@ -314,10 +232,8 @@ fn wrong_text_is_told_by_its_column() {
 
 #[test]
 fn a_share_of_an_unknown_toolset_fails_the_check() {
-    let error = Distribution::parse("wbe=50")
-        .unwrap()
-        .check(&Toolsets::default(), &())
-        .unwrap_err();
+    let error =
+        Distribution::parse("wbe=50").unwrap().check(&Toolsets::default(), &()).unwrap_err();
     assert!(matches!(error, ToolsetError::Unknown { .. }));
     assert_eq!(error.suggestions(), ["web"]);
 }

@@ -2,8 +2,8 @@
 
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
@@ -97,18 +97,18 @@ impl Engine {
 
     /// Makes one call.
     pub async fn call(&self, call: ToolCall, caller: &Caller) -> ToolResult {
-        let (id, name) = (call.id.clone(), call.name.clone());
-        self.dispatch(vec![call], caller).await.pop().unwrap_or_else(|| {
-            let error = hermes_core::ToolError::internal("The call was lost");
-            ToolResult::error(&id, &name, &error, hermes_core::Disposition::Unknown)
-        })
+        batch::fly_alone(self.board(caller), call).await
     }
 
     /// Makes several calls: side by side where they cannot meet. Exactly one
     /// answer for each, in the order of the calls.
     pub async fn dispatch(&self, calls: Vec<ToolCall>, caller: &Caller) -> Vec<ToolResult> {
+        batch::fly(self.board(caller), calls).await
+    }
+
+    fn board(&self, caller: &Caller) -> Arc<Flight> {
         let host = Arc::new(SessionHost::new(self.clone(), caller));
-        batch::fly(Flight::board(&self.inner, caller, host), calls).await
+        Flight::board(&self.inner, caller, host)
     }
 
     /// The registry as it is now.

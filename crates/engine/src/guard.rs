@@ -51,8 +51,8 @@ impl GuardSettings {
 pub(crate) struct Footprint {
     tool: u64,
     exact: u64,
-    near: u64,
-    looks_only: bool,
+    // Only calls that look are compared by likeness.
+    near: Option<u64>,
 }
 
 impl Footprint {
@@ -65,7 +65,8 @@ impl Footprint {
         };
         let mut hasher = DefaultHasher::new();
         tool.hash(&mut hasher);
-        Self { tool: hasher.finish(), exact: hash(false), near: hash(true), looks_only }
+        let near = looks_only.then(|| hash(true));
+        Self { tool: hasher.finish(), exact: hash(false), near }
     }
 }
 
@@ -149,12 +150,15 @@ impl LoopGuard {
             format!("this same call has failed {failures} times")
         } else if tool >= stop.same_tool_failure {
             format!("this tool has failed {tool} times in a row")
-        } else if print.looks_only && same >= stop.no_progress {
+        } else if print.near.is_some() && same >= stop.no_progress {
             format!("this same call has given the same answer {same} times")
         } else {
             return Verdict::Allow;
         };
-        Verdict::Deny { reason: format!("Stopped going in circles: {reason}"), rule: "loop-guard".into() }
+        Verdict::Deny {
+            reason: format!("Stopped going in circles: {reason}"),
+            rule: "loop-guard".into(),
+        }
     }
 
     /// Remembers how a call ended; gives a warning where one is due.
@@ -179,30 +183,42 @@ impl LoopGuard {
             let tool = bump(&mut memory.tool_failures, print.tool);
             let warn = self.settings.warn?;
             return if exact >= warn.exact_failure {
-                Some(format!("This same call has now failed {exact} times; change the arguments or the approach."))
+                Some(format!(
+                    "This same call has now failed {exact} times; change the arguments or the approach."
+                ))
             } else if tool >= warn.same_tool_failure {
-                Some(format!("This tool has now failed {tool} times in a row; try another approach."))
+                Some(format!(
+                    "This tool has now failed {tool} times in a row; try another approach."
+                ))
             } else {
                 None
             };
         }
         memory.failures.remove(&print.exact);
         memory.tool_failures.remove(&print.tool);
-        if !print.looks_only {
+        let Some(likeness) = print.near else {
             // Something changed: looking again makes sense from here on.
             memory.answers.clear();
             return None;
-        }
+        };
         let mut hasher = DefaultHasher::new();
         content.hash(&mut hasher);
         let answer = hasher.finish();
         let exact = repeat(&mut memory.answers, print.exact, answer);
-        let near = if print.near == print.exact { exact } else { repeat(&mut memory.answers, print.near, answer) };
+        let near = if likeness == print.exact {
+            exact
+        } else {
+            repeat(&mut memory.answers, likeness, answer)
+        };
         let warn = self.settings.warn?;
         if exact >= warn.no_progress {
-            Some(format!("This same call has given this same answer {exact} times; use it instead of asking again."))
+            Some(format!(
+                "This same call has given this same answer {exact} times; use it instead of asking again."
+            ))
         } else if near > warn.no_progress {
-            Some(format!("Calls almost like this one have given this same answer {near} times; use it instead of asking again."))
+            Some(format!(
+                "Calls almost like this one have given this same answer {near} times; use it instead of asking again."
+            ))
         } else {
             None
         }

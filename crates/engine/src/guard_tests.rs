@@ -35,7 +35,11 @@ fn a_success_forgives_failures_and_a_change_forgives_repetition() {
     let fresh = print(json!({ "b": 1 }));
     assert_eq!(guard.note("s", &fresh, Status::Success, "same"), None);
     guard.note("s", &act, Status::Success, "");
-    assert_eq!(guard.note("s", &fresh, Status::Success, "same"), None, "something changed in between");
+    assert_eq!(
+        guard.note("s", &fresh, Status::Success, "same"),
+        None,
+        "something changed in between"
+    );
     assert!(guard.note("s", &fresh, Status::Success, "same").is_some());
     assert_eq!(guard.note("s", &fresh, Status::Success, "other"), None, "a new answer is progress");
     assert_eq!(guard.note("another", &fresh, Status::Success, "other"), None);

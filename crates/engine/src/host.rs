@@ -44,8 +44,11 @@ impl Host for SessionHost {
             .map(|entry| Found {
                 name: entry.name().to_owned(),
                 toolset: entry.toolset().to_owned(),
-                description: hermes_schema::excerpt::excerpt(&entry.spec().description, DESCRIPTION_CHARS)
-                    .into_owned(),
+                description: hermes_schema::excerpt::excerpt(
+                    &entry.spec().description,
+                    DESCRIPTION_CHARS,
+                )
+                .into_owned(),
             })
             .collect();
         (found, index.len())

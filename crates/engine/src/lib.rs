@@ -29,7 +29,7 @@ pub mod toolsets;
 
 pub use availability::{Checks, GRACE, Lookup, PATIENCE, TTL};
 pub use caller::Caller;
-pub use definitions::{Deferral, DeferMode, Definitions, ToolScope};
+pub use definitions::{DeferMode, Deferral, Definitions, ToolScope};
 pub use engine::{AllowAll, DEFAULT_TIMEOUT, Engine, EngineBuilder, SearchLimits};
 pub use entry::Entry;
 pub use guard::{Counts, GuardSettings};

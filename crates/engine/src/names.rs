@@ -1,6 +1,6 @@
 //! Reading a tool's name the way a model meant it.
 
-use hermes_schema::similar;
+use hermes_core::similar;
 
 /// How alike two names must be for one to stand for the other.
 const CUTOFF: f64 = 0.7;
@@ -52,7 +52,10 @@ pub fn read<'a>(
 /// The names worth showing to somebody who wrote `written`, nearest first.
 pub fn suggest<'a>(written: &str, all: impl Iterator<Item = &'a str>) -> Vec<String> {
     let written = normalise(cut_markup(written).trim());
-    similar::ranked(&written, all, SUGGEST, 3).into_iter().map(|(name, _)| name.to_owned()).collect()
+    similar::ranked(&written, all, SUGGEST, 3)
+        .into_iter()
+        .map(|(name, _)| name.to_owned())
+        .collect()
 }
 
 /// Models leak markup into names: `read_file"`, `terminal<arg>`.
@@ -100,7 +103,8 @@ fn spellings(name: &str) -> Vec<String> {
         stripped = stripped
             .iter()
             .filter_map(|spelling| {
-                let rest = ["_tool", "-tool", "tool"].iter().find_map(|s| spelling.strip_suffix(s))?;
+                let rest =
+                    ["_tool", "-tool", "tool"].iter().find_map(|s| spelling.strip_suffix(s))?;
                 Some(rest.trim_end_matches(['_', '-']).to_owned())
             })
             .filter(|rest| !rest.is_empty())

@@ -1,7 +1,13 @@
 use super::*;
 
 const NAMES: [&str; 8] = [
-    "read_file", "write_file", "web_search", "web_extract", "terminal", "todo", "system_info",
+    "read_file",
+    "write_file",
+    "web_search",
+    "web_extract",
+    "terminal",
+    "todo",
+    "system_info",
     "http_request",
 ];
 

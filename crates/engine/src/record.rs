@@ -31,9 +31,8 @@ pub struct Record<'a> {
     pub duration_us: u64,
     /// How much text came out.
     pub chars: usize,
-    /// What was changed in the arguments.
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    pub coerced: &'a [String],
+    /// How many things were changed in the arguments.
+    pub coerced: usize,
 }
 
 /// The name of a status in records.
@@ -85,7 +84,10 @@ impl AuditLog {
 
 impl Recorder for AuditLog {
     fn record(&self, record: &Record<'_>) {
-        let Ok(mut line) = serde_json::to_vec(record) else { return };
+        let mut line = Vec::with_capacity(320);
+        if serde_json::to_writer(&mut line, record).is_err() {
+            return;
+        }
         line.push(b'\n');
         let Ok(mut file) = self.file.lock() else { return };
         if file.is_none() {

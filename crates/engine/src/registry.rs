@@ -162,7 +162,11 @@ impl ToolIndex for Snapshot {
     }
 
     fn toolset_names(&self) -> Vec<String> {
-        self.toolsets.keys().filter(|name| &***name != BRIDGE).map(|name| name.to_string()).collect()
+        self.toolsets
+            .keys()
+            .filter(|name| &***name != BRIDGE)
+            .map(|name| name.to_string())
+            .collect()
     }
 
     fn alias(&self, name: &str) -> Option<String> {
@@ -207,7 +211,11 @@ impl Registry {
     }
 
     /// Removes a tool; none if there is no such tool.
-    pub fn deregister(&self, name: &str, owner: &Owner) -> Result<Option<Arc<Entry>>, RegistryError> {
+    pub fn deregister(
+        &self,
+        name: &str,
+        owner: &Owner,
+    ) -> Result<Option<Arc<Entry>>, RegistryError> {
         self.edit(|edit| edit.deregister(name, owner))
     }
 }

@@ -9,8 +9,20 @@ pub(crate) const PREFIX: &str = "[TOOL_ERROR] ";
 
 /// Tags that frame conversations.
 const FRAMING: [&str; 14] = [
-    "tool_call", "function_call", "tool_response", "tool_result", "result", "response", "output",
-    "input", "system", "assistant", "user", "tool", "human", "developer",
+    "tool_call",
+    "function_call",
+    "tool_response",
+    "tool_result",
+    "result",
+    "response",
+    "output",
+    "input",
+    "system",
+    "assistant",
+    "user",
+    "tool",
+    "human",
+    "developer",
 ];
 
 /// An unexpected error: framing stripped, shortened, marked.
@@ -43,7 +55,9 @@ fn strip_once(text: &str) -> String {
     while let Some(at) = rest.find(['<', '`', ']']) {
         let (before, mark) = rest.split_at(at);
         out.push_str(before);
-        rest = if let Some(after) = mark.strip_prefix("<![CDATA[").or_else(|| mark.strip_prefix("]]>")) {
+        rest = if let Some(after) =
+            mark.strip_prefix("<![CDATA[").or_else(|| mark.strip_prefix("]]>"))
+        {
             after
         } else if mark.starts_with("```") {
             after_fence(mark)
@@ -78,9 +92,8 @@ fn after_tag(mark: &str) -> Option<&str> {
     let inner = inner.trim_start_matches([' ', '\t']);
     let inner = inner.strip_prefix('/').unwrap_or(inner);
     let inner = inner.trim_start_matches([' ', '\t', '|']);
-    let name_end = inner
-        .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
-        .unwrap_or(inner.len());
+    let name_end =
+        inner.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(inner.len());
     let (name, after) = inner.split_at(name_end);
     if !FRAMING.contains(&name.to_ascii_lowercase().as_str()) {
         return None;

@@ -94,7 +94,10 @@ impl Spill {
             .map(|(pointer, text)| (pointer, text.to_owned()));
         if let Some((pointer, text)) = dominant {
             let saved = self.save(call_id, "txt", &text);
-            return Spilled { content: excerpted(value, &pointer, &text, &saved), path: saved.ok() };
+            return Spilled {
+                content: excerpted(value, &pointer, &text, &saved),
+                path: saved.ok(),
+            };
         }
         let pretty = serde_json::to_string_pretty(&value).unwrap_or_else(|_| content.to_owned());
         let saved = self.save(call_id, "json", &pretty);
@@ -165,21 +168,26 @@ fn describe(saved: &std::io::Result<PathBuf>, chars: usize, field: Option<&str>)
             note.insert("hint".into(), "Read it in pages with read_file (offset, limit).".into());
         }
         Err(error) => {
-            note.insert("hint".into(), format!("The whole could not be saved ({error}); ask for less.").into());
+            note.insert(
+                "hint".into(),
+                format!("The whole could not be saved ({error}); ask for less.").into(),
+            );
         }
     }
     Value::Object(note)
 }
 
 /// The result with its longest text cut down to its ends.
-fn excerpted(mut value: Value, pointer: &str, text: &str, saved: &std::io::Result<PathBuf>) -> String {
+fn excerpted(
+    mut value: Value,
+    pointer: &str,
+    text: &str,
+    saved: &std::io::Result<PathBuf>,
+) -> String {
     let chars = text.chars().count();
     let left_out = chars.saturating_sub(HEAD + TAIL);
-    let short = format!(
-        "{}\n… [{left_out} characters left out] …\n{}",
-        head(text, HEAD),
-        tail(text, TAIL)
-    );
+    let short =
+        format!("{}\n… [{left_out} characters left out] …\n{}", head(text, HEAD), tail(text, TAIL));
     if let Some(slot) = value.pointer_mut(pointer) {
         *slot = short.into();
     }
@@ -204,7 +212,9 @@ fn longest_text(value: &Value) -> Option<(String, &str)> {
                 best = Some((pointer, text));
             }
             Value::Array(items) => {
-                open.extend(items.iter().enumerate().map(|(i, item)| (format!("{pointer}/{i}"), item)));
+                open.extend(
+                    items.iter().enumerate().map(|(i, item)| (format!("{pointer}/{i}"), item)),
+                );
             }
             Value::Object(fields) => open.extend(fields.iter().map(|(key, field)| {
                 (format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1")), field)

@@ -69,7 +69,11 @@ fn old_files_are_swept() {
         fs::write(path, "x").expect("written");
     }
     let long_ago = SystemTime::now() - 2 * LIFETIME;
-    fs::File::options().write(true).open(&old).and_then(|f| f.set_modified(long_ago)).expect("aged");
+    fs::File::options()
+        .write(true)
+        .open(&old)
+        .and_then(|f| f.set_modified(long_ago))
+        .expect("aged");
     Spill::new(folder.path()).sweep();
     assert!(!old.exists() && new.exists());
 }

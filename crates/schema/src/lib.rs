@@ -34,7 +34,6 @@ mod kinds;
 mod pointer;
 mod positions;
 pub mod repair;
-pub mod similar;
 mod tidy;
 pub mod validate;
 
@@ -43,6 +42,5 @@ pub use depth::MAX_DEPTH;
 pub use dialect::{Dialect, Loss, Translated, UnknownDialect, translate};
 pub use pointer::dotted;
 pub use repair::{Parsed, Repair, RepairError, RepairKind, parse_arguments};
-pub use similar::{nearest, ranked};
 pub use tidy::tidy;
 pub use validate::{Schema, SchemaError, Violation};

@@ -44,8 +44,11 @@ fn meant(snapshot: &Snapshot, written: &str) -> Option<Arc<Entry>> {
 }
 
 fn parameters(entry: Option<&Entry>) -> Parameters<'_> {
-    let Some(entry) = entry else { return Parameters { schema: &Value::Null, aliases: Vec::new() } };
-    let aliases = entry.spec().parameter_aliases.iter().map(|(from, to)| (&**from, &**to)).collect();
+    let Some(entry) = entry else {
+        return Parameters { schema: &Value::Null, aliases: Vec::new() };
+    };
+    let aliases =
+        entry.spec().parameter_aliases.iter().map(|(from, to)| (&**from, &**to)).collect();
     Parameters { schema: entry.schema().raw(), aliases }
 }
 

@@ -1,6 +1,6 @@
 //! `hermes config`: the settings.
 
-use hermes_config::{ConfigError, Home, KEYS, KeyPath, Key, VARS, edit, parse_value, save};
+use hermes_config::{ConfigError, Home, KEYS, Key, KeyPath, VARS, edit, parse_value, save};
 use serde_json::{Value, json};
 
 use crate::app::App;
@@ -52,7 +52,8 @@ fn get(app: &App, home: &Home, key: &str) -> Outcome {
     let config = app.config(home)?;
     app.warn_about(&config);
     let Some((value, origin)) = config.get(&key_path(key)?) else {
-        let near = hermes::schema::nearest(key, KEYS.iter().map(|k| k.name), 0.6).map(str::to_owned);
+        let near = hermes::core::similar::nearest(key, KEYS.iter().map(|k| k.name), 0.6)
+            .map(str::to_owned);
         return Err(Failure::not_found(format!("'{key}' is not set"))
             .hint("`hermes config explain` lists the known settings.")
             .did_you_mean(near.as_slice()));
@@ -129,20 +130,32 @@ fn set(app: &App, home: &Home, key: &str, text: &str) -> Outcome {
         }
         _ => parse_value(text),
     };
-    change(app, home, |old| edit::set(old, &path, &value))?;
+    change(app, home, |old| edit::set(old, &path, &value)).map_err(unwritten)?;
     if !known {
-        let near = hermes::schema::nearest(key, KEYS.iter().map(|k| k.name), 0.75);
+        let near = hermes::core::similar::nearest(key, KEYS.iter().map(|k| k.name), 0.75);
         let meant = near.map_or(String::new(), |n| format!(" Did you mean '{n}'?"));
-        app.terminal.warn(&format!("'{key}' is not a setting that hermes knows; it was written all the same.{meant}"));
+        app.terminal.warn(&format!(
+            "'{key}' is not a setting that hermes knows; it was written all the same.{meant}"
+        ));
     }
     get(app, home, key)
+}
+
+/// The fault is shown as it would be in the file, so it must be said that it
+/// is not there.
+fn unwritten(failure: Failure) -> Failure {
+    match failure.hint.clone() {
+        Some(hint) => failure.hint(format!("Nothing was written; {hint}")),
+        None => failure.hint("Nothing was written."),
+    }
 }
 
 fn unset(app: &App, home: &Home, key: &str) -> Outcome {
     let path = key_path(key)?;
     change(app, home, |old| edit::unset(old, &path))?;
     if app.json {
-        app.terminal.line(&json!({ "schema_version": 1, "key": key, "unset": true }).to_string())?;
+        app.terminal
+            .line(&json!({ "schema_version": 1, "key": key, "unset": true }).to_string())?;
     } else {
         app.terminal.note(&format!("{key} is no longer set in {}", home.config_file().display()));
     }
@@ -153,7 +166,8 @@ fn explain(app: &App, home: &Home, key: Option<&str>) -> Outcome {
     let config = app.config(home)?;
     let Some(name) = key else { return explain_all(app) };
     let Some(resolved) = config.explain(name) else {
-        let near = hermes::schema::nearest(name, KEYS.iter().map(|k| k.name), 0.5).map(str::to_owned);
+        let near = hermes::core::similar::nearest(name, KEYS.iter().map(|k| k.name), 0.5)
+            .map(str::to_owned);
         return Err(Failure::not_found(format!("'{name}' is not a setting that hermes knows"))
             .hint("`hermes config explain` lists them.")
             .did_you_mean(near.as_slice()));
@@ -208,7 +222,10 @@ fn explain_all(app: &App) -> Outcome {
     }
     let mut variables = Table::default();
     for variable in VARS {
-        variables.row([(variable.name.to_owned(), Some(Style::Bold)), (variable.meaning.to_owned(), None)]);
+        variables.row([
+            (variable.name.to_owned(), Some(Style::Bold)),
+            (variable.meaning.to_owned(), None),
+        ]);
     }
     let text = format!(
         "{}\n\n{}\n{}",

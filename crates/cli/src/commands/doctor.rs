@@ -33,7 +33,12 @@ impl Finding {
     }
 
     fn bad(what: &str, detail: impl Into<String>, fix: impl Into<String>) -> Self {
-        Self { what: what.into(), health: Health::Bad, detail: detail.into(), fix: Some(fix.into()) }
+        Self {
+            what: what.into(),
+            health: Health::Bad,
+            detail: detail.into(),
+            fix: Some(fix.into()),
+        }
     }
 }
 
@@ -46,7 +51,8 @@ pub(crate) fn run(app: &App) -> Outcome {
             findings.push(Finding::bad("settings", failure.message, fix));
         }
     }
-    let exit = if findings.iter().any(|f| f.health == Health::Bad) { Exit::Failed } else { Exit::Ok };
+    let exit =
+        if findings.iter().any(|f| f.health == Health::Bad) { Exit::Failed } else { Exit::Ok };
     show(app, &findings)?;
     Ok(exit)
 }
@@ -66,7 +72,9 @@ fn examine(ready: &Ready, findings: &mut Vec<Finding>) -> Result<(), Failure> {
     let lookup = |name: &str| snapshot.find(name).map(|e| e.name().to_owned());
     for problem in ready.engine.toolsets().problems(&*snapshot, &lookup) {
         let failure = Failure::usage(problem.to_string()).lift_suggestion();
-        let fix = failure.hint.unwrap_or_else(|| "Change it with `hermes toolsets create --replace`.".into());
+        let fix = failure
+            .hint
+            .unwrap_or_else(|| "Change it with `hermes toolsets create --replace`.".into());
         findings.push(Finding::bad("toolsets", failure.message, fix));
     }
     let entries = snapshot.entries();
@@ -83,7 +91,11 @@ fn examine(ready: &Ready, findings: &mut Vec<Finding>) -> Result<(), Failure> {
             });
         }
         if let Err(error) = entry.schema().compile() {
-            findings.push(Finding::bad(entry.name(), format!("its schema is broken: {error}"), "This is a defect of the tool."));
+            findings.push(Finding::bad(
+                entry.name(),
+                format!("its schema is broken: {error}"),
+                "This is a defect of the tool.",
+            ));
         }
     }
     Ok(())
@@ -101,7 +113,11 @@ fn home(ready: &Ready) -> Finding {
     let _ = std::fs::remove_file(&probe);
     match tried {
         Ok(_) => Finding::good("home", format!("{shown} can be written")),
-        Err(e) => Finding::bad("home", format!("{shown} cannot be written: {e}"), "Give it to your user, or set HERMES_HOME."),
+        Err(e) => Finding::bad(
+            "home",
+            format!("{shown} cannot be written: {e}"),
+            "Give it to your user, or set HERMES_HOME.",
+        ),
     }
 }
 
@@ -118,7 +134,9 @@ fn show(app: &App, findings: &[Finding]) -> Result<(), Failure> {
                 json!({ "check": f.what, "state": state, "detail": f.detail, "fix": f.fix })
             })
             .collect();
-        return Ok(app.terminal.line(&json!({ "schema_version": 1, "checks": rows }).to_string())?);
+        return Ok(app
+            .terminal
+            .line(&json!({ "schema_version": 1, "checks": rows }).to_string())?);
     }
     let column = findings.iter().map(|f| width(&f.what)).max().unwrap_or(0);
     let mut lines = Vec::new();

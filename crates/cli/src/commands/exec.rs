@@ -3,7 +3,7 @@
 //! be a session that goes on for as long as it likes.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, IsTerminal as _, Read};
 use std::path::Path;
 
 use hermes::core::{ErrorKind, Status, ToolError, ToolResult};
@@ -23,13 +23,17 @@ pub(crate) fn run(app: &App, args: &Exec) -> Outcome {
     let ready = app.ready()?;
     let caller = app.caller(&ready, &args.options, &args.toolsets)?;
     let input = open(args.file.as_deref())?;
+    if args.file.as_deref().is_none_or(|f| f == Path::new("-")) && io::stdin().is_terminal() {
+        app.terminal.note("Reading tool calls from the keyboard; Ctrl-D ends.");
+    }
     let (frames, received) = mpsc::channel(1);
     // Reading waits for whoever writes, which no task may do.
     std::thread::spawn(move || feed(input, dialect, &frames));
 
     let cancel = caller.cancel.clone();
     let options = args.options.clone();
-    let session = Session { engine: ready.engine.clone(), caller, options, terminal: app.terminal, dialect };
+    let session =
+        Session { engine: ready.engine.clone(), caller, options, terminal: app.terminal, dialect };
     runtime::with_tools(&cancel, session.serve(received))?
 }
 
@@ -41,7 +45,8 @@ fn open(file: Option<&Path>) -> Result<Box<dyn Read + Send>, Failure> {
             let cannot = |e: &io::Error| {
                 let message = format!("{} cannot be read: {e}", path.display());
                 let missing = e.kind() == io::ErrorKind::NotFound;
-                let failure = if missing { Failure::not_found(message) } else { Failure::usage(message) };
+                let failure =
+                    if missing { Failure::not_found(message) } else { Failure::usage(message) };
                 failure.hint("Name a file with tool calls, or '-' for standard input.")
             };
             let file = File::open(path).map_err(|e| cannot(&e))?;
@@ -55,7 +60,11 @@ fn open(file: Option<&Path>) -> Result<Box<dyn Read + Send>, Failure> {
 }
 
 /// Cuts the input into frames until it ends or nobody wants more.
-fn feed(input: Box<dyn Read + Send>, dialect: Option<Dialect>, frames: &mpsc::Sender<io::Result<Frame>>) {
+fn feed(
+    input: Box<dyn Read + Send>,
+    dialect: Option<Dialect>,
+    frames: &mpsc::Sender<io::Result<Frame>>,
+) {
     let mut input = BufReader::with_capacity(1 << 16, input);
     let mut framer = Framer::new(dialect);
     let mut line = Vec::new();
@@ -96,7 +105,8 @@ impl Session {
         let mut exit = Exit::Ok;
         let cancel = self.caller.cancel.clone();
         while let Some(Some(frame)) = cancel.run_until_cancelled(frames.recv()).await {
-            let frame = frame.map_err(|e| Failure::usage(format!("The input cannot be read: {e}")))?;
+            let frame =
+                frame.map_err(|e| Failure::usage(format!("The input cannot be read: {e}")))?;
             let (answer, ended) = self.answer(&frame).await;
             self.terminal.line(&answer)?;
             exit = worse(exit, ended);

@@ -9,13 +9,17 @@ const MAIN: [&str; 6] = ["content", "output", "text", "stdout", "diff", "result"
 
 /// The result of a call, laid out.
 pub(crate) fn layout(terminal: &Terminal, content: &str) -> String {
-    let Ok(value) = serde_json::from_str::<Value>(content) else { return visible(content).into_owned() };
+    let Ok(value) = serde_json::from_str::<Value>(content) else {
+        return visible(content).into_owned();
+    };
     let Value::Object(fields) = value else { return visible(&text(&value, 0)).into_owned() };
     let mut lines = Vec::new();
     let mut last = None;
     for (key, value) in &fields {
         match value {
-            Value::String(body) if MAIN.contains(&key.as_str()) && last.is_none() => last = Some(body),
+            Value::String(body) if MAIN.contains(&key.as_str()) && last.is_none() => {
+                last = Some(body)
+            }
             other => {
                 let label = terminal.paint(Style::Dim, &format!("{}:", visible(key)));
                 let body = text(other, 1);
@@ -46,7 +50,9 @@ fn text(value: &Value, depth: usize) -> String {
         Value::Array(items) if items.iter().all(|i| !i.is_array() && !i.is_object()) => {
             items.iter().map(|i| text(i, depth)).collect::<Vec<_>>().join(", ")
         }
-        Value::Array(items) => items.iter().map(|item| format!("\n{indent}- {}", inline(item))).collect(),
+        Value::Array(items) => {
+            items.iter().map(|item| format!("\n{indent}- {}", inline(item))).collect()
+        }
         Value::Object(fields) if depth < 6 => fields
             .iter()
             .map(|(key, field)| {

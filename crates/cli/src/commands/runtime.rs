@@ -21,7 +21,8 @@ fn cannot_start(error: &std::io::Error) -> Failure {
 
 /// Runs work that asks tools whether they are available, and no more.
 pub(crate) fn brief<T>(work: impl Future<Output = T>) -> Result<T, Failure> {
-    let runtime = Builder::new_current_thread().enable_all().build().map_err(|e| cannot_start(&e))?;
+    let runtime =
+        Builder::new_current_thread().enable_all().build().map_err(|e| cannot_start(&e))?;
     Ok(runtime.block_on(work))
 }
 
@@ -42,13 +43,17 @@ where
         tokio::spawn(async move {
             while interrupts.recv().await.is_some() {
                 if cancel.is_cancelled() {
-                    #[expect(clippy::disallowed_methods, reason = "what did not stop the first time does not return")]
+                    #[expect(
+                        clippy::disallowed_methods,
+                        reason = "what did not stop the first time does not return"
+                    )]
                     std::process::exit(130);
                 }
                 cancel.cancel();
             }
         });
-        work.await.map_err(|e| Failure::failed(ErrorKind::Internal, format!("The program crashed: {e}")))
+        work.await
+            .map_err(|e| Failure::failed(ErrorKind::Internal, format!("The program crashed: {e}")))
     });
     // A tool that does not stop must not keep the program from ending.
     runtime.shutdown_background();

@@ -1,8 +1,8 @@
 //! `hermes toolsets`: groups of tools.
 
-use hermes::engine::distributions::{self, Distribution};
 use hermes::core::ErrorKind;
 use hermes::engine::distributions::DistributionError;
+use hermes::engine::distributions::{self, Distribution};
 use hermes::engine::toolsets::{CustomToolset, ToolsetError, ToolsetInfo};
 use serde_json::{Value, json};
 
@@ -38,9 +38,8 @@ impl From<DistributionError> for Failure {
         let message = error.to_string();
         let failure = match error {
             DistributionError::Unknown { .. } => Failure::not_found(message),
-            DistributionError::Syntax { .. } => {
-                Failure::usage(message).hint("Write toolsets with their chance in percent, such as web=50,file=20.")
-            }
+            DistributionError::Syntax { .. } => Failure::usage(message)
+                .hint("Write toolsets with their chance in percent, such as web=50,file=20."),
             _ => Failure::usage(message),
         };
         failure.lift_suggestion().or_hint("`hermes toolsets sample` lists the distributions.")
@@ -99,7 +98,8 @@ fn list(app: &App, ready: &Ready) -> Outcome {
     }
     app.terminal.line(&table.render(&app.terminal))?;
     if app.terminal.stdout_is_person {
-        app.terminal.note(&format!("{} toolsets; the numbers are tools here / tools in all", infos.len()));
+        app.terminal
+            .note(&format!("{} toolsets; the numbers are tools here / tools in all", infos.len()));
     }
     Ok(Exit::Ok)
 }
@@ -127,7 +127,8 @@ fn show(app: &App, ready: &Ready, name: &str) -> Outcome {
     for tool in &info.tools {
         match snapshot.get(tool) {
             Some(entry) => lines.push(format!("  {} {tool}", entry.spec().emoji)),
-            None => lines.push(app.terminal.paint(Style::Dim, &format!("  · {tool} (not in this build)"))),
+            None => lines
+                .push(app.terminal.paint(Style::Dim, &format!("  · {tool} (not in this build)"))),
         }
     }
     app.terminal.line(&lines.join("\n"))?;
@@ -137,7 +138,8 @@ fn show(app: &App, ready: &Ready, name: &str) -> Outcome {
 fn create(app: &App, ready: &Ready, toolset: CustomToolset, replace: bool) -> Outcome {
     let name = toolset.name.clone();
     if toolset.tools.is_empty() && toolset.includes.is_empty() {
-        return Err(Failure::usage("An empty toolset would be of no use").hint("Give --tools, --includes or both."));
+        return Err(Failure::usage("An empty toolset would be of no use")
+            .hint("Give --tools, --includes or both."));
     }
     ready.change_toolsets(|toolsets, snapshot| {
         let lookup = |name: &str| snapshot.find(name).map(|e| e.name().to_owned());
@@ -180,11 +182,8 @@ fn list_distributions(app: &App) -> Outcome {
 fn sample(app: &App, ready: &Ready, name: &str, seed: Option<u64>, count: u32) -> Outcome {
     let snapshot = ready.engine.snapshot();
     let toolsets = ready.engine.toolsets();
-    let distribution = if name.contains('=') {
-        Distribution::parse(name)?
-    } else {
-        distributions::find(name)?
-    };
+    let distribution =
+        if name.contains('=') { Distribution::parse(name)? } else { distributions::find(name)? };
     distribution.check(&toolsets, &*snapshot)?;
     let seed = seed.unwrap_or_else(fresh_seed);
     for round in 0..u64::from(count) {

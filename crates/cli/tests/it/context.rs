@@ -65,10 +65,15 @@ impl TestContext {
 
     /// Gives any command this context's home and working folder.
     pub(crate) fn settle(&self, command: &mut Command) {
-        for name in ["NO_COLOR", "TERM", "TZ", "HERMES_SESSION", "HERMES_PERMISSION_PROFILE", "HERMES_LOG"] {
+        for name in
+            ["NO_COLOR", "TERM", "TZ", "HERMES_SESSION", "HERMES_PERMISSION_PROFILE", "HERMES_LOG"]
+        {
             command.env_remove(name);
         }
-        command.env("HERMES_HOME", self.home()).env("HOME", self.root.path()).current_dir(self.work());
+        command
+            .env("HERMES_HOME", self.home())
+            .env("HOME", self.root.path())
+            .current_dir(self.work());
     }
 
     /// Runs the command with an empty standard input.
@@ -77,14 +82,22 @@ impl TestContext {
     }
 
     /// Runs the command with that standard input.
-    pub(crate) fn feed<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>, input: impl AsRef<[u8]>) -> Run {
+    pub(crate) fn feed<S: AsRef<OsStr>>(
+        &self,
+        args: impl IntoIterator<Item = S>,
+        input: impl AsRef<[u8]>,
+    ) -> Run {
         self.finish(self.command(args), input.as_ref())
     }
 
     /// Runs any command to its end.
     pub(crate) fn finish(&self, command: Command, input: &[u8]) -> Run {
         let mut command = assert_cmd::Command::from_std(command);
-        let output = command.timeout(PATIENCE).write_stdin(input.to_vec()).output().expect("the command starts");
+        let output = command
+            .timeout(PATIENCE)
+            .write_stdin(input.to_vec())
+            .output()
+            .expect("the command starts");
         self.seen(output)
     }
 
@@ -166,7 +179,9 @@ impl Run {
     #[track_caller]
     pub(crate) fn json_lines(&self) -> Vec<Value> {
         assert!(self.stdout.ends_with('\n'), "the last line has no end: {:?}", self.stdout);
-        let read = |line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}\n{}", self.stderr));
+        let read = |line| {
+            serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}\n{}", self.stderr))
+        };
         self.stdout.lines().map(read).collect()
     }
 
@@ -174,14 +189,17 @@ impl Run {
     #[track_caller]
     pub(crate) fn error(&self, kind: &str) -> Error {
         let value = self.json();
-        let field = |name: &str| value[name].as_str().unwrap_or_else(|| panic!("no {name}: {value}")).to_owned();
+        let field = |name: &str| {
+            value[name].as_str().unwrap_or_else(|| panic!("no {name}: {value}")).to_owned()
+        };
         assert_eq!(field("kind"), kind, "{value}");
         Error { message: field("error"), hint: field("hint"), value: value.clone() }
     }
 
     /// Exit code, standard output and standard error, the same on any machine.
     pub(crate) fn transcript(&self) -> String {
-        let text = format!("exit {}\n--- stdout\n{}--- stderr\n{}", self.code, self.stdout, self.stderr);
+        let text =
+            format!("exit {}\n--- stdout\n{}--- stderr\n{}", self.code, self.stdout, self.stderr);
         self.filters.iter().fold(text, |text, (from, to)| text.replace(from, to))
     }
 }
@@ -192,6 +210,14 @@ pub(crate) struct Error {
     pub(crate) message: String,
     pub(crate) hint: String,
     pub(crate) value: Value,
+}
+
+impl Error {
+    /// Asserts that this name is the first to be suggested.
+    #[track_caller]
+    pub(crate) fn suggests(&self, name: &str) {
+        assert!(self.hint.starts_with(&format!("Did you mean '{name}'")), "{self:?}");
+    }
 }
 
 /// A running command to which one can talk.

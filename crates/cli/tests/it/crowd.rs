@@ -30,7 +30,13 @@ fn no_item_of_a_shared_list_is_lost() {
     let context = TestContext::new();
     together(&context, |number| {
         let item = json!({ "id": number.to_string(), "content": "work", "status": "pending" });
-        words(&["call", "--session", "crowd", "todo", &json!({ "merge": true, "todos": [item] }).to_string()])
+        words(&[
+            "call",
+            "--session",
+            "crowd",
+            "todo",
+            &json!({ "merge": true, "todos": [item] }).to_string(),
+        ])
     });
     let list = context.run(["call", "--session", "crowd", "todo"]).succeeds().json();
     assert_eq!(list["summary"]["total"], CROWD, "{list}");
@@ -39,16 +45,25 @@ fn no_item_of_a_shared_list_is_lost() {
 #[test]
 fn no_toolset_is_lost() {
     let context = TestContext::new();
-    together(&context, |number| words(&["toolsets", "create", &format!("mine-{number}"), "--tools", "todo"]));
+    together(&context, |number| {
+        words(&["toolsets", "create", &format!("mine-{number}"), "--tools", "todo"])
+    });
     let listed = context.run(["toolsets", "list", "--json"]).succeeds().json();
-    let own = listed["toolsets"].as_array().expect("a list").iter().filter(|t| t["custom"] == true).count();
+    let own = listed["toolsets"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter(|t| t["custom"] == true)
+        .count();
     assert_eq!(own, CROWD);
 }
 
 #[test]
 fn no_setting_is_lost() {
     let context = TestContext::new();
-    together(&context, |number| words(&["config", "set", &format!("own.key{number}"), &number.to_string()]));
+    together(&context, |number| {
+        words(&["config", "set", &format!("own.key{number}"), &number.to_string()])
+    });
     for number in 0..CROWD {
         let run = context.run(["config", "get", &format!("own.key{number}")]).succeeds();
         assert_eq!(run.stdout, format!("{number}\n"));
@@ -60,6 +75,7 @@ fn no_record_is_torn() {
     let context = TestContext::new();
     together(&context, |_| words(&["call", "todo"]));
     let log = std::fs::read_to_string(context.home().join("logs/calls.jsonl")).expect("a log");
-    let records: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).expect("a record")).collect();
+    let records: Vec<Value> =
+        log.lines().map(|line| serde_json::from_str(line).expect("a record")).collect();
     assert_eq!(records.len(), CROWD);
 }

@@ -24,7 +24,12 @@ fn inner(text: &Value) -> Value {
 #[test]
 fn the_envelope_is_answered_by_tool_results_with_a_status() {
     let context = with_notes();
-    for args in [vec!["exec"], vec!["exec", "--json"], vec!["exec", "-"], vec!["exec", "--dialect", "envelope"]] {
+    for args in [
+        vec!["exec"],
+        vec!["exec", "--json"],
+        vec!["exec", "-"],
+        vec!["exec", "--dialect", "envelope"],
+    ] {
         let answer = context.feed(args, ENVELOPE).succeeds().silent().json();
         let result = &answer["tool_results"][0];
         assert_fields(result, &["tool_call_id", "role", "name", "content"]);
@@ -69,7 +74,10 @@ fn anthropic_is_answered_by_a_message_of_tool_results() {
 #[test]
 fn tool_call_text_is_answered_by_tool_response_text() {
     let run = with_notes().feed(["exec"], HERMES).succeeds();
-    let body = run.stdout.strip_prefix("<tool_response>\n").and_then(|t| t.strip_suffix("\n</tool_response>\n"));
+    let body = run
+        .stdout
+        .strip_prefix("<tool_response>\n")
+        .and_then(|t| t.strip_suffix("\n</tool_response>\n"));
     let value: Value = serde_json::from_str(body.expect("one block")).expect("JSON in it");
     assert_eq!(value["name"], "read_file");
     assert_eq!(value["content"]["content"], "1|one");
@@ -78,11 +86,18 @@ fn tool_call_text_is_answered_by_tool_response_text() {
 #[test]
 fn the_dialect_can_be_insisted_on() {
     let context = with_notes();
-    let error = context.feed(["exec", "--dialect", "openai"], ANTHROPIC).exits(2).error("invalid_arguments");
+    let error = context
+        .feed(["exec", "--dialect", "openai"], ANTHROPIC)
+        .exits(2)
+        .error("invalid_arguments");
     assert!(error.message.contains("'anthropic', not 'openai'"), "{error:?}");
 
     let run = context.feed(["exec", "--dialect", "opnai"], ENVELOPE).exits(2);
-    assert!(run.stderr.contains("envelope, openai, responses, anthropic, hermes"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("envelope, openai, responses, anthropic, hermes"),
+        "{}",
+        run.stderr
+    );
     assert_eq!(run.stdout, "");
 }
 
@@ -111,8 +126,9 @@ fn a_file_may_hold_lines_of_every_dialect() {
 fn bad_lines_are_answered_in_their_place() {
     let context = with_notes();
     let input = [ENVELOPE, "not json at all", "{\"colour\":\"green\"}", ENVELOPE].join("\n");
-    let answers = context.feed(["exec"], input).exits(1).json_lines();
-    let kinds: Vec<&str> = answers.iter().map(|a| a["kind"].as_str().unwrap_or("answered")).collect();
+    let answers = context.feed(["exec"], input).exits(2).json_lines();
+    let kinds: Vec<&str> =
+        answers.iter().map(|a| a["kind"].as_str().unwrap_or("answered")).collect();
     assert_eq!(kinds, ["answered", "invalid_arguments", "invalid_arguments", "answered"]);
     assert_eq!(answers[1]["line"], 2);
     for error in &answers[1..3] {
@@ -137,7 +153,12 @@ fn every_call_gets_one_answer_in_the_order_of_the_calls() {
     let results = answer["tool_results"].as_array().expect("results");
     let seen: Vec<(&str, &str)> = results
         .iter()
-        .map(|r| (r["tool_call_id"].as_str().expect("an id"), r["content"]["status"].as_str().expect("a status")))
+        .map(|r| {
+            (
+                r["tool_call_id"].as_str().expect("an id"),
+                r["content"]["status"].as_str().expect("a status"),
+            )
+        })
         .collect();
     assert_eq!(
         seen,
@@ -167,7 +188,7 @@ fn only_tools_of_the_named_toolsets_are_answered() {
     assert_eq!([status(0), status(1), status(2)], ["success", "error", "error"]);
 
     let run = context.feed(["exec", "--toolsets", "tod"], ENVELOPE).exits(2);
-    assert!(run.stderr.contains("Did you mean 'todo'?"), "{}", run.stderr);
+    assert!(run.stderr.contains("Did you mean 'todo'"), "{}", run.stderr);
 }
 
 #[test]
@@ -194,12 +215,19 @@ fn the_exit_code_is_that_of_the_failures_if_they_agree() {
 #[test]
 fn the_time_of_a_request_is_its_own() {
     let context = TestContext::new();
-    let waiting = r#"{"tool_calls":[{"id":"1","name":"sleep","arguments":{"until_file":"never"}},{"id":"2","name":"todo"}]}"#;
-    let quick = r#"{"tool_calls":[{"id":"3","name":"sleep","arguments":{"seconds":0.05}}]}"#;
-    let answers = context.feed(["exec", "--timeout", "0.4"], format!("{waiting}\n{quick}")).exits(1).json_lines();
-    assert_eq!(answers[0]["tool_results"][0]["content"]["kind"], "timeout");
-    assert_eq!(answers[0]["tool_results"][1]["content"]["status"], "success");
-    assert_eq!(answers[1]["tool_results"][0]["content"]["status"], "success", "the first request used its own time");
+    let line = r#"{"tool_calls":[{"id":"1","name":"sleep","arguments":{"seconds":0.5}}]}"#;
+    let answers =
+        context.feed(["exec", "--timeout", "1.2"], [line; 3].join("\n")).succeeds().json_lines();
+    assert_eq!(answers.len(), 3, "together they took longer than each may");
+}
+
+#[test]
+fn a_call_that_runs_out_of_time_leaves_the_others_alone() {
+    let context = TestContext::new();
+    let request = r#"{"tool_calls":[{"id":"1","name":"system_info","arguments":{"sections":["cpu"]}},{"id":"2","name":"todo"}]}"#;
+    let answer = context.feed(["exec", "--timeout", "0.15"], request).exits(1).json();
+    assert_eq!(answer["tool_results"][0]["content"]["kind"], "timeout");
+    assert_eq!(answer["tool_results"][1]["tool_call_id"], "2");
 }
 
 #[test]
@@ -209,4 +237,23 @@ fn the_loop_guard_follows_the_settings() {
     let answers = context.feed(["exec"], [ENVELOPE; 3].join("\n")).exits(3).json_lines();
     assert_eq!(answers[1]["tool_results"][0]["content"]["status"], "success");
     assert_eq!(answers[2]["tool_results"][0]["content"]["kind"], "denied");
+}
+
+#[test]
+fn a_large_result_is_kept_in_a_file_that_can_be_read_on() {
+    let context = TestContext::new();
+    context.settings("model:\n  context_length: 1000\n");
+    for number in 0..300 {
+        context.file(&format!("file-with-a-long-name-{number:03}.txt"), "");
+    }
+    let request =
+        r#"{"tool_calls":[{"id":"1","name":"directory_list","arguments":{"limit":300}}]}"#;
+    let run = context.feed(["exec"], request).succeeds();
+    assert!(run.stdout.len() < 10_000, "the answer is bounded: {} bytes", run.stdout.len());
+    let spilled = run.json()["tool_results"][0]["content"]["spilled"].clone();
+    let path = spilled["path"].as_str().unwrap_or_else(|| panic!("no path: {spilled}"));
+    assert!(std::path::Path::new(path).starts_with(context.home()), "{path}");
+    let rest =
+        context.run(["call", "read_file", &format!("path={path}"), "offset=-20"]).succeeds().json();
+    assert!(rest["content"].as_str().is_some_and(|text| text.contains("name-299")), "{rest}");
 }

@@ -3,16 +3,14 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use serde_json::json;
+
 use crate::context::{Stream, TestContext};
 
 /// Waits until the process handles the interrupt itself, then sends it.
 fn interrupt(stream: &Stream<'_>) {
     let pid = stream.child.id();
-    let begin = Instant::now();
-    while !handles_interrupts(pid) {
-        assert!(begin.elapsed() < Duration::from_secs(60), "no handler was installed");
-        std::thread::sleep(Duration::from_millis(2));
-    }
+    until("the handler is installed", || handles_interrupts(pid));
     let status = Command::new("kill").args(["-INT", &pid.to_string()]).status().expect("kill runs");
     assert!(status.success());
 }
@@ -47,17 +45,26 @@ fn a_session_that_waits_for_input_ends() {
 #[test]
 fn every_call_of_a_batch_is_answered() {
     let context = TestContext::new();
-    let mut stream = context.stream(["exec"]);
-    let call = |id: usize| format!("{{\"id\":\"{id}\",\"name\":\"sleep\",\"arguments\":{{\"until_file\":\"never{id}\"}}}}");
-    let calls: Vec<String> = (0..20).map(call).collect();
-    stream.send(&format!("{{\"tool_calls\":[{}]}}\n", calls.join(",")));
+    let mut stream = context.stream(["exec", "--session", "s"]);
+    let mut calls = vec![
+        json!({ "id": "first", "name": "todo", "arguments": { "todos": [{ "id": "1", "content": "begun" }] } }),
+    ];
+    calls.extend((0..20).map(|n| json!({ "id": n.to_string(), "name": "sleep", "arguments": { "until_file": format!("never{n}") } })));
+    stream.send(&format!("{}\n", json!({ "tool_calls": calls })));
+    until("the batch has begun", || context.home().join("session-state/s.json").exists());
     interrupt(&stream);
-    let run = stream.wait().exits(130);
-    // The interrupt may come before the request was read.
-    if !run.stdout.is_empty() {
-        let answer = run.json();
-        let results = answer["tool_results"].as_array().expect("results");
-        assert_eq!(results.len(), 20);
-        assert!(results.iter().all(|r| r["content"]["kind"] == "cancelled"), "{answer}");
+    let answer = stream.wait().exits(130).json();
+    let results = answer["tool_results"].as_array().expect("results");
+    assert_eq!(results.len(), 21);
+    assert_eq!(results[0]["content"]["status"], "success");
+    assert!(results[1..].iter().all(|r| r["content"]["kind"] == "cancelled"), "{answer}");
+}
+
+/// Waits for something to become true.
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !is_so() {
+        assert!(begin.elapsed() < Duration::from_secs(60), "still waiting: {what}");
+        std::thread::sleep(Duration::from_millis(2));
     }
 }

@@ -5,11 +5,17 @@ use serde_json::{Value, json};
 use crate::context::TestContext;
 
 fn add(id: &str) -> String {
-    json!({ "merge": true, "todos": [{ "id": id, "content": id, "status": "pending" }] }).to_string()
+    json!({ "merge": true, "todos": [{ "id": id, "content": id, "status": "pending" }] })
+        .to_string()
 }
 
 fn ids(list: &Value) -> Vec<&str> {
-    list["todos"].as_array().expect("a list").iter().filter_map(|item| item["id"].as_str()).collect()
+    list["todos"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(|item| item["id"].as_str())
+        .collect()
 }
 
 #[test]
@@ -27,7 +33,9 @@ fn the_task_list_is_shared_by_calls_of_one_session_only() {
 #[test]
 fn variables_are_shared_by_call_and_exec() {
     let context = TestContext::new();
-    context.run(["call", "--session", "s", "env_manager", "action=set", "name=MODE", "value=test"]).succeeds();
+    context
+        .run(["call", "--session", "s", "env_manager", "action=set", "name=MODE", "value=test"])
+        .succeeds();
     let request = r#"{"tool_calls":[{"id":"1","name":"env_manager","arguments":{"action":"get","name":"MODE"}}]}"#;
     let answer = context.feed(["exec", "--session", "s"], request).succeeds().json();
     assert_eq!(answer["tool_results"][0]["content"]["value"], "test");
@@ -63,7 +71,11 @@ fn no_session_id_leaves_the_folder_of_sessions() {
         let list = context.run(["call", "--session", id, "todo"]).succeeds().json();
         assert_eq!(ids(&list), ["kept"], "{id}");
     }
-    let top: Vec<_> = std::fs::read_dir(context.root()).expect("a folder").flatten().map(|e| e.file_name()).collect();
+    let top: Vec<_> = std::fs::read_dir(context.root())
+        .expect("a folder")
+        .flatten()
+        .map(|e| e.file_name())
+        .collect();
     assert_eq!(top.len(), 2, "only home and work: {top:?}");
     assert!(std::fs::read_dir(context.work()).expect("a folder").next().is_none());
 }

@@ -19,7 +19,11 @@ fn each_line_is_answered_before_the_next_is_written() {
         stream.send(&format!("{}\n", todo(id)));
         let answer = stream.answer();
         assert_eq!(answer["tool_results"][0]["tool_call_id"], id);
-        assert_eq!(answer["tool_results"][0]["content"]["summary"]["total"], at + 1, "one session: {answer}");
+        assert_eq!(
+            answer["tool_results"][0]["content"]["summary"]["total"],
+            at + 1,
+            "one session: {answer}"
+        );
     }
     let run = stream.end().succeeds().silent();
     assert_eq!(run.stdout, "", "nothing is left to be said");
@@ -31,12 +35,15 @@ fn a_bad_line_is_answered_and_the_session_goes_on() {
     let mut stream = context.stream(["exec"]);
     stream.send(&format!("{}\n", todo("a")));
     stream.answer();
-    for bad in ["oops", "{\"tool_calls\":", "\"text\"", "{\"a\":1}}", "[1]", "42", "null"] {
+    for bad in ["oops", "\"text\"", "{\"a\":1}}", "[1]", "42", "null"] {
         stream.send(&format!("{bad}\n{}\n", todo("b")));
         let error = stream.answer();
         assert_eq!(error["kind"], "invalid_arguments", "{bad}: {error}");
         let answer = stream.answer();
-        assert_eq!(answer["tool_results"][0]["content"]["status"], "success", "after {bad}: {answer}");
+        assert_eq!(
+            answer["tool_results"][0]["content"]["status"], "success",
+            "after {bad}: {answer}"
+        );
     }
     stream.end().exits(2);
 }

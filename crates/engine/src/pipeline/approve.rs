@@ -17,7 +17,9 @@ impl Flight {
     ) -> Result<(), ToolError> {
         let (reason, rule) = match verdict {
             Verdict::Allow => return Ok(()),
-            Verdict::Deny { reason, rule } => return Err(ToolError::denied(reason).with("rule", rule)),
+            Verdict::Deny { reason, rule } => {
+                return Err(ToolError::denied(reason).with("rule", rule));
+            }
             Verdict::Ask { reason, rule } => (reason, rule),
         };
         let Some(approver) = &self.caller.approver else {

@@ -8,7 +8,11 @@ use serde_json::{Value, json};
 use crate::entry::Entry;
 
 /// The arguments, coerced and valid.
-pub(crate) fn fit(entry: &Entry, arguments: Value, notes: &mut Vec<String>) -> Result<Value, ToolError> {
+pub(crate) fn fit(
+    entry: &Entry,
+    arguments: Value,
+    notes: &mut Vec<String>,
+) -> Result<Value, ToolError> {
     let schema = entry.schema();
     let aliases: Vec<(&str, &str)> =
         entry.spec().parameter_aliases.iter().map(|(from, to)| (&**from, &**to)).collect();

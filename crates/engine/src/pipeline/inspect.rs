@@ -26,7 +26,9 @@ impl Flight {
             match hook.pre_tool_call(view).await {
                 PreCall::Continue => {}
                 PreCall::Rewrite(new) => rewritten = Some(new),
-                PreCall::Ask(reason) => verdict = verdict.and(Verdict::Ask { reason, rule: rule() }),
+                PreCall::Ask(reason) => {
+                    verdict = verdict.and(Verdict::Ask { reason, rule: rule() })
+                }
                 PreCall::Block(reason) => {
                     verdict = verdict.and(Verdict::Deny { reason, rule: rule() });
                     break;

@@ -28,7 +28,9 @@ mod run;
 use std::sync::Arc;
 use std::time::Instant;
 
-use hermes_core::{BoundCall, Disposition, Effect, Host, ToolCall, ToolError, ToolResult, Verdict, Workplace};
+use hermes_core::{
+    BoundCall, Disposition, Effect, Host, ToolCall, ToolError, ToolResult, Verdict, Workplace,
+};
 use serde_json::Value;
 
 use crate::caller::Caller;
@@ -113,14 +115,27 @@ impl Flight {
             arguments = arguments::fit(&entry, rewritten, &mut notes)?;
         }
         let (bound, effects) = effects::declare(&entry, &arguments, &self.workplace)?;
-        Ok(Prepared { call_id, entry, arguments, bound, effects, coerced: notes, hook_verdict, started })
+        Ok(Prepared {
+            call_id,
+            entry,
+            arguments,
+            bound,
+            effects,
+            coerced: notes,
+            hook_verdict,
+            started,
+        })
     }
 
     /// Stages 6 to 10.
     pub(crate) async fn execute(self: Arc<Self>, prepared: Prepared) -> ToolResult {
-        let Prepared { call_id, entry, arguments, bound, effects, coerced, hook_verdict, started } = prepared;
+        let Prepared { call_id, entry, arguments, bound, effects, coerced, hook_verdict, started } =
+            prepared;
         let footprint = self.footprint(&entry, &arguments);
-        let landed = match self.clear(&call_id, &entry, &arguments, &effects, footprint.as_ref(), hook_verdict).await {
+        let landed = match self
+            .clear(&call_id, &entry, &arguments, &effects, footprint.as_ref(), hook_verdict)
+            .await
+        {
             Ok(()) => self.run(&call_id, &entry, bound).await,
             Err(error) => Landed::refused(error),
         };
@@ -148,7 +163,13 @@ impl Flight {
     }
 
     /// The answer to a call that never got as far as running.
-    pub(crate) fn refuse(&self, call_id: &str, name: &str, error: &ToolError, started: Instant) -> ToolResult {
+    pub(crate) fn refuse(
+        &self,
+        call_id: &str,
+        name: &str,
+        error: &ToolError,
+        started: Instant,
+    ) -> ToolResult {
         let error = bound::clean(error.clone());
         let mut result = ToolResult::error(call_id, name, &error, Disposition::NotRun);
         result.duration = started.elapsed();

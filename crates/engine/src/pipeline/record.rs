@@ -23,8 +23,9 @@ impl Flight {
             self.show_hooks(entry, arguments, &mut result).await;
         }
         let session = self.caller.session.id();
-        let warning = footprint
-            .and_then(|print| self.engine.guard.note(session, print, result.status, &result.content));
+        let warning = footprint.and_then(|print| {
+            self.engine.guard.note(session, print, result.status, &result.content)
+        });
         if let Some(warning) = warning {
             annotate(&mut result.content, "_warning", &warning);
         }
@@ -37,9 +38,11 @@ impl Flight {
             hook.post_tool_call(self.result_view(entry, arguments, result)).await;
         }
         for hook in &self.engine.hooks.0 {
-            let replaced = hook.transform_tool_result(self.result_view(entry, arguments, result)).await;
+            let replaced =
+                hook.transform_tool_result(self.result_view(entry, arguments, result)).await;
             // A text that is no JSON would break everyone who reads results.
-            let json = replaced.filter(|t| serde_json::from_str::<serde::de::IgnoredAny>(t).is_ok());
+            let json =
+                replaced.filter(|t| serde_json::from_str::<serde::de::IgnoredAny>(t).is_ok());
             if let Some(content) = json {
                 result.content = content;
                 break;
@@ -73,7 +76,7 @@ impl Flight {
             status: status_name(result.status),
             duration_us: u64::try_from(result.duration.as_micros()).unwrap_or(u64::MAX),
             chars: result.content.len(),
-            coerced: &result.coerced,
+            coerced: result.coerced.len(),
         });
     }
 }

@@ -18,7 +18,12 @@ const GRACE: Duration = Duration::from_secs(2);
 type Ended = Result<Result<ToolOutput, ToolError>, JoinError>;
 
 impl Flight {
-    pub(super) async fn run(&self, call_id: &str, entry: &Arc<Entry>, bound: Box<dyn BoundCall>) -> Landed {
+    pub(super) async fn run(
+        &self,
+        call_id: &str,
+        entry: &Arc<Entry>,
+        bound: Box<dyn BoundCall>,
+    ) -> Landed {
         let patience = entry.spec().timeout.unwrap_or(self.engine.default_timeout);
         let mut deadline = Instant::now() + patience;
         if let Some(batch) = self.caller.deadline {

@@ -114,10 +114,7 @@ impl Toolsets {
         self.check_cycle(&settled)?;
         if let Some(old) = old {
             for (field, value) in &old.extra {
-                settled
-                    .extra
-                    .entry(field.clone())
-                    .or_insert_with(|| value.clone());
+                settled.extra.entry(field.clone()).or_insert_with(|| value.clone());
             }
         }
         self.custom.insert(settled);
@@ -140,10 +137,7 @@ impl Toolsets {
             .map(|other| other.name.clone())
             .collect();
         if self.custom.get(name).is_some() && !by.is_empty() {
-            return Err(ToolsetError::InUse {
-                name: name.to_owned(),
-                by,
-            });
+            return Err(ToolsetError::InUse { name: name.to_owned(), by });
         }
         if let Some(removed) = self.custom.remove(name) {
             return Ok(removed);
@@ -257,17 +251,9 @@ impl Toolsets {
 
 /// The rule for names, as far as it does not depend on what is registered.
 pub(super) fn check_name(name: &str) -> Result<(), ToolsetError> {
-    let invalid = |rule| {
-        Err(ToolsetError::InvalidName {
-            name: name.to_owned(),
-            rule,
-        })
-    };
+    let invalid = |rule| Err(ToolsetError::InvalidName { name: name.to_owned(), rule });
     let mut bytes = name.bytes();
-    if !bytes
-        .next()
-        .is_some_and(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
-    {
+    if !bytes.next().is_some_and(|b| b.is_ascii_lowercase() || b.is_ascii_digit()) {
         return invalid("it must start with a lower-case letter or a digit");
     }
     if !bytes.all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-') {
@@ -280,10 +266,7 @@ pub(super) fn check_name(name: &str) -> Result<(), ToolsetError> {
         return invalid("`mcp-` is kept for the tools of MCP servers");
     }
     match holder(name) {
-        Some(holder) => Err(ToolsetError::Taken {
-            name: name.to_owned(),
-            holder,
-        }),
+        Some(holder) => Err(ToolsetError::Taken { name: name.to_owned(), holder }),
         None => Ok(()),
     }
 }

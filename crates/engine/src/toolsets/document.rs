@@ -116,19 +116,13 @@ fn check_version(value: &Value) -> Result<(), ToolsetError> {
         Value::Number(number) => number.to_string(),
         other => kind(other).to_owned(),
     };
-    Err(problem(
-        "version",
-        format!("expected {VERSION}, found {found}"),
-    ))
+    Err(problem("version", format!("expected {VERSION}, found {found}")))
 }
 
 fn object(value: Value, place: &str) -> Result<Map<String, Value>, ToolsetError> {
     match value {
         Value::Object(fields) => Ok(fields),
-        other => Err(problem(
-            place,
-            format!("expected an object, found {}", kind(&other)),
-        )),
+        other => Err(problem(place, format!("expected an object, found {}", kind(&other)))),
     }
 }
 
@@ -139,20 +133,14 @@ fn texts(value: Value, place: &str) -> Result<Vec<String>, ToolsetError> {
             .enumerate()
             .map(|(position, item)| text(item, || format!("{place}[{position}]")))
             .collect(),
-        other => Err(problem(
-            place,
-            format!("expected a list of names, found {}", kind(&other)),
-        )),
+        other => Err(problem(place, format!("expected a list of names, found {}", kind(&other)))),
     }
 }
 
 fn text(value: Value, place: impl FnOnce() -> String) -> Result<String, ToolsetError> {
     match value {
         Value::String(text) => Ok(text),
-        other => Err(problem(
-            place(),
-            format!("expected a string, found {}", kind(&other)),
-        )),
+        other => Err(problem(place(), format!("expected a string, found {}", kind(&other)))),
     }
 }
 
@@ -168,8 +156,5 @@ fn kind(value: &Value) -> &'static str {
 }
 
 fn problem(place: impl Into<String>, problem: String) -> ToolsetError {
-    ToolsetError::Document {
-        place: place.into(),
-        problem,
-    }
+    ToolsetError::Document { place: place.into(), problem }
 }

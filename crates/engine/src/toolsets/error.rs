@@ -11,10 +11,7 @@ const SHOWN_NAMES: usize = 6;
 #[non_exhaustive]
 pub enum ToolsetError {
     #[error("there is no toolset {}{}", quote(name), did_you_mean(suggestions))]
-    Unknown {
-        name: String,
-        suggestions: Vec<String>,
-    },
+    Unknown { name: String, suggestions: Vec<String> },
     #[error("toolset {} of Hermes Agent has no tools here", quote(name))]
     Absent { name: String },
     #[error(
@@ -23,22 +20,14 @@ pub enum ToolsetError {
         quote(include),
         did_you_mean(suggestions)
     )]
-    UnknownInclude {
-        toolset: String,
-        include: String,
-        suggestions: Vec<String>,
-    },
+    UnknownInclude { toolset: String, include: String, suggestions: Vec<String> },
     #[error(
         "toolset {} names the tool {}, which does not exist{}",
         quote(toolset),
         quote(tool),
         did_you_mean(suggestions)
     )]
-    UnknownTool {
-        toolset: String,
-        tool: String,
-        suggestions: Vec<String>,
-    },
+    UnknownTool { toolset: String, tool: String, suggestions: Vec<String> },
     #[error("{} cannot be the name of a toolset: {rule}", quote(name))]
     InvalidName { name: String, rule: &'static str },
     #[error("a toolset cannot be called {}: {holder} has that name", quote(name))]
@@ -49,16 +38,9 @@ pub enum ToolsetError {
     Cycle { path: Vec<String> },
     #[error("{} is a built-in toolset and cannot be deleted", quote(name))]
     BuiltIn { name: String },
-    #[error(
-        "toolset {} consists of registered tools and cannot be deleted",
-        quote(name)
-    )]
+    #[error("toolset {} consists of registered tools and cannot be deleted", quote(name))]
     Registered { name: String },
-    #[error(
-        "toolset {} is included by {}; change those first",
-        quote(name),
-        listing(by)
-    )]
+    #[error("toolset {} is included by {}; change those first", quote(name), listing(by))]
     InUse { name: String, by: Vec<String> },
     #[error("custom toolsets, {place}: {problem}")]
     Document { place: String, problem: String },
@@ -111,10 +93,7 @@ fn chain(path: &[String]) -> String {
     if path.len() <= SHOWN_NAMES {
         return path.join(" → ");
     }
-    let (start, end) = (
-        &path[..SHOWN_NAMES / 2],
-        &path[path.len() - SHOWN_NAMES / 2..],
-    );
+    let (start, end) = (&path[..SHOWN_NAMES / 2], &path[path.len() - SHOWN_NAMES / 2..]);
     format!("{} → … → {}", start.join(" → "), end.join(" → "))
 }
 

@@ -13,10 +13,7 @@ pub(crate) struct FakeIndex {
 impl FakeIndex {
     pub(crate) fn with(mut self, toolset: &str, tools: &[&str]) -> Self {
         let tools = tools.iter().map(|tool| (*tool).to_owned());
-        self.toolsets
-            .entry(toolset.to_owned())
-            .or_default()
-            .extend(tools);
+        self.toolsets.entry(toolset.to_owned()).or_default().extend(tools);
         self
     }
 

@@ -119,10 +119,9 @@ impl Toolsets {
     ) -> Result<Vec<String>, ToolsetError> {
         let enabled = match &selection.enabled {
             None => vec![self.require(ALL, index)?],
-            Some(names) => names
-                .iter()
-                .map(|name| self.require(name, index))
-                .collect::<Result<_, _>>()?,
+            Some(names) => {
+                names.iter().map(|name| self.require(name, index)).collect::<Result<_, _>>()?
+            }
         };
         let mut tools = self.gather(enabled, index)?;
 
@@ -177,10 +176,8 @@ impl Toolsets {
     /// names, aliases and `all` work but are not listed.
     #[must_use]
     pub fn names(&self, index: &dyn ToolIndex) -> Vec<String> {
-        let mut names: BTreeSet<String> = TOOLSETS
-            .iter()
-            .map(|toolset| toolset.name.to_owned())
-            .collect();
+        let mut names: BTreeSet<String> =
+            TOOLSETS.iter().map(|toolset| toolset.name.to_owned()).collect();
         names.extend(self.custom.iter().map(|toolset| toolset.name.clone()));
         names.extend(index.toolset_names());
         names.into_iter().collect()
@@ -215,10 +212,7 @@ impl Toolsets {
             .or_else(|| self.locate_canonical(&index.alias(name)?, index))
             .or_else(|| {
                 let legacy = table::find_legacy(name)?;
-                Some(Located {
-                    name: name.to_owned(),
-                    source: Source::Legacy(legacy),
-                })
+                Some(Located { name: name.to_owned(), source: Source::Legacy(legacy) })
             })
     }
 
@@ -234,10 +228,7 @@ impl Toolsets {
         } else {
             return None;
         };
-        Some(Located {
-            name: name.to_owned(),
-            source,
-        })
+        Some(Located { name: name.to_owned(), source })
     }
 
     /// Walks the includes with a stack of its own, each toolset once, so that

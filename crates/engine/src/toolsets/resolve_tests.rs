@@ -17,10 +17,7 @@ fn custom(rows: &[(&str, &[&str], &[&str])]) -> Toolsets {
     let toolsets: serde_json::Map<_, _> = rows
         .iter()
         .map(|(name, tools, includes)| {
-            (
-                (*name).to_owned(),
-                json!({"tools": tools, "includes": includes}),
-            )
+            ((*name).to_owned(), json!({"tools": tools, "includes": includes}))
         })
         .collect();
     let text = json!({"version": 1, "toolsets": toolsets}).to_string();
@@ -29,10 +26,7 @@ fn custom(rows: &[(&str, &[&str], &[&str])]) -> Toolsets {
 
 fn selection(enabled: Option<&[&str]>, disabled: &[&str]) -> Selection {
     let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-    Selection {
-        enabled: enabled.map(owned),
-        disabled: owned(disabled),
-    }
+    Selection { enabled: enabled.map(owned), disabled: owned(disabled) }
 }
 
 fn union(lists: &[&[&str]]) -> Vec<String> {
@@ -54,14 +48,8 @@ const WEB: &[&str] = &["web_search", "web_extract", "web_crawl"];
 
 #[test]
 fn composites_are_the_union_of_their_parts() {
-    assert_eq!(
-        resolve("debugging"),
-        union(&[FILE, WEB, &["terminal", "process"]])
-    );
-    assert_eq!(
-        resolve("safe"),
-        union(&[WEB, &["vision_analyze", "image_generate"]])
-    );
+    assert_eq!(resolve("debugging"), union(&[FILE, WEB, &["terminal", "process"]]));
+    assert_eq!(resolve("safe"), union(&[WEB, &["vision_analyze", "image_generate"]]));
     assert_eq!(resolve("search"), ["web_search"]);
 }
 
@@ -71,31 +59,16 @@ fn safe_and_webhook_cannot_act_on_the_machine() {
         resolve("hermes-webhook"),
         ["clarify", "vision_analyze", "web_extract", "web_search"]
     );
-    let acting = [
-        "terminal",
-        "process",
-        "execute_code",
-        "write_file",
-        "patch",
-        "read_file",
-    ];
+    let acting = ["terminal", "process", "execute_code", "write_file", "patch", "read_file"];
     for toolset in ["safe", "hermes-webhook"] {
         let tools = resolve(toolset);
-        assert!(
-            acting.iter().all(|tool| !tools.iter().any(|t| t == tool)),
-            "{toolset}"
-        );
+        assert!(acting.iter().all(|tool| !tools.iter().any(|t| t == tool)), "{toolset}");
     }
 }
 
 #[test]
 fn messaging_platforms_offer_the_core_tools() {
-    for platform in [
-        "hermes-cli",
-        "hermes-telegram",
-        "hermes-discord",
-        "hermes-gateway",
-    ] {
+    for platform in ["hermes-cli", "hermes-telegram", "hermes-discord", "hermes-gateway"] {
         assert_eq!(resolve(platform), union(&[CORE_TOOLS]), "{platform}");
     }
 }
@@ -123,11 +96,7 @@ fn every_toolset_resolves_sorted_and_without_repetition() {
     for def in TOOLSETS {
         let tools = resolve(def.name);
         assert!(tools.is_sorted_by(|a, b| a < b), "{}", def.name);
-        assert!(
-            tools.iter().all(|tool| everything.contains(tool)),
-            "{}",
-            def.name
-        );
+        assert!(tools.iter().all(|tool| everything.contains(tool)), "{}", def.name);
     }
     assert_eq!(resolve("*"), resolve("all"));
     assert_eq!(everything.len(), 82);
@@ -135,25 +104,16 @@ fn every_toolset_resolves_sorted_and_without_repetition() {
 
 #[test]
 fn old_names_keep_their_fixed_lists() {
-    let index = FakeIndex::default()
-        .with("file_tools", &["shred"])
-        .with("web", &["wayback"]);
+    let index = FakeIndex::default().with("file_tools", &["shred"]).with("web", &["wayback"]);
     let toolsets = Toolsets::default();
     assert_eq!(
         toolsets.resolve("file_tools", &()).unwrap(),
         union(&[&["read_file", "write_file", "patch", "search_files"]])
     );
-    assert_eq!(
-        toolsets.resolve("web_tools", &index).unwrap(),
-        ["web_extract", "web_search"]
-    );
+    assert_eq!(toolsets.resolve("web_tools", &index).unwrap(), ["web_extract", "web_search"]);
     let browser = toolsets.resolve("browser_tools", &()).unwrap();
     assert_eq!(browser.len(), 10);
-    assert!(
-        !browser
-            .iter()
-            .any(|tool| tool == "browser_cdp" || tool == "browser_dialog")
-    );
+    assert!(!browser.iter().any(|tool| tool == "browser_cdp" || tool == "browser_dialog"));
 }
 
 #[test]
@@ -163,21 +123,13 @@ fn registered_tools_extend_toolsets_and_make_new_ones() {
         .with("mcp-github", &["mcp__github__create_issue"])
         .alias("github", "mcp-github");
     let toolsets = Toolsets::default();
-    assert_eq!(
-        toolsets.resolve("terminal", &index).unwrap(),
-        ["process", "terminal", "tmux"]
-    );
+    assert_eq!(toolsets.resolve("terminal", &index).unwrap(), ["process", "terminal", "tmux"]);
     let server = ["mcp__github__create_issue"];
     assert_eq!(toolsets.resolve("mcp-github", &index).unwrap(), server);
     assert_eq!(toolsets.resolve("github", &index).unwrap(), server);
     let all = toolsets.resolve("all", &index).unwrap();
     assert!(all.iter().any(|tool| tool == "tmux") && all.iter().any(|tool| tool == server[0]));
-    assert!(
-        toolsets
-            .names(&index)
-            .iter()
-            .any(|name| name == "mcp-github")
-    );
+    assert!(toolsets.names(&index).iter().any(|name| name == "mcp-github"));
     assert!(toolsets.contains("github", &index) && !toolsets.contains("github", &()));
 }
 
@@ -190,23 +142,15 @@ fn an_alias_never_shadows_a_toolset_nor_loops() {
         .alias("b", "a");
     let toolsets = Toolsets::default();
     assert_eq!(toolsets.resolve("web", &index).unwrap(), union(&[WEB]));
-    assert!(matches!(
-        toolsets.resolve("a", &index),
-        Err(ToolsetError::Unknown { .. })
-    ));
+    assert!(matches!(toolsets.resolve("a", &index), Err(ToolsetError::Unknown { .. })));
 }
 
 #[test]
 fn an_unknown_name_is_an_error_that_suggests() {
     let error = Toolsets::default().resolve("wbe", &()).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "there is no toolset `wbe`; did you mean `web`?"
-    );
+    assert_eq!(error.to_string(), "there is no toolset `wbe`; did you mean `web`?");
     assert_eq!(error.suggestions(), ["web"]);
-    let error = Toolsets::default()
-        .resolve(&"\n".repeat(1_000_000), &())
-        .unwrap_err();
+    let error = Toolsets::default().resolve(&"\n".repeat(1_000_000), &()).unwrap_err();
     assert!(error.to_string().len() < 300);
 }
 
@@ -221,16 +165,9 @@ fn diamonds_count_once_and_cycles_end() {
         ("b", &["clarify"], &["c", "b"]),
         ("c", &["todo"], &["a"]),
     ]);
-    assert_eq!(
-        toolsets.resolve("top", &()).unwrap(),
-        ["process", "terminal", "todo"]
-    );
+    assert_eq!(toolsets.resolve("top", &()).unwrap(), ["process", "terminal", "todo"]);
     for name in ["a", "b", "c"] {
-        assert_eq!(
-            toolsets.resolve(name, &()).unwrap(),
-            ["clarify", "memory", "todo"],
-            "{name}"
-        );
+        assert_eq!(toolsets.resolve(name, &()).unwrap(), ["clarify", "memory", "todo"], "{name}");
     }
 }
 
@@ -238,15 +175,9 @@ fn diamonds_count_once_and_cycles_end() {
 fn a_chain_of_ten_thousand_includes_resolves() {
     let mut toolsets = serde_json::Map::new();
     for link in 0..10_000 {
-        let includes = if link == 9_999 {
-            vec!["todo".to_owned()]
-        } else {
-            vec![format!("c{}", link + 1)]
-        };
-        toolsets.insert(
-            format!("c{link}"),
-            json!({"tools": ["memory"], "includes": includes}),
-        );
+        let includes =
+            if link == 9_999 { vec!["todo".to_owned()] } else { vec![format!("c{}", link + 1)] };
+        toolsets.insert(format!("c{link}"), json!({"tools": ["memory"], "includes": includes}));
     }
     let text = json!({"toolsets": toolsets}).to_string();
     let toolsets = Toolsets::load(CustomToolsets::parse(&text).unwrap(), &(), &|_| None).unwrap();
@@ -279,10 +210,7 @@ fn disabled_is_taken_away_last() {
     let toolsets = Toolsets::default();
     let select = |s: &Selection| toolsets.select(s, &()).unwrap();
     assert_eq!(
-        select(&selection(
-            Some(&["debugging", "terminal"]),
-            &["terminal", "file"]
-        )),
+        select(&selection(Some(&["debugging", "terminal"]), &["terminal", "file"])),
         union(&[WEB])
     );
     assert_eq!(
@@ -301,11 +229,7 @@ fn disabling_a_platform_or_posture_spares_the_core_tools() {
     assert_eq!(with_extra, union(&[CORE_TOOLS, &["telegram_poll"]]));
     for platform in ["hermes-telegram", "hermes-gateway"] {
         let off = selection(Some(&["hermes-telegram"]), &[platform]);
-        assert_eq!(
-            toolsets.select(&off, &index).unwrap(),
-            union(&[CORE_TOOLS]),
-            "{platform}"
-        );
+        assert_eq!(toolsets.select(&off, &index).unwrap(), union(&[CORE_TOOLS]), "{platform}");
     }
     let off = selection(Some(&["coding"]), &["coding", "hermes-cli"]);
     assert_eq!(toolsets.select(&off, &()).unwrap(), resolve("coding"));
@@ -316,11 +240,7 @@ fn a_misspelt_name_is_an_error_on_either_side() {
     let toolsets = Toolsets::default();
     for wrong in [selection(Some(&["fle"]), &[]), selection(None, &["fle"])] {
         let error = toolsets.select(&wrong, &()).unwrap_err();
-        assert_eq!(
-            error.suggestions().first().map(String::as_str),
-            Some("file"),
-            "{error}"
-        );
+        assert_eq!(error.suggestions().first().map(String::as_str), Some("file"), "{error}");
     }
 }
 
@@ -329,15 +249,8 @@ fn what_only_hermes_agent_has_may_be_disabled_but_not_asked_for() {
     let toolsets = Toolsets::default();
     let off = selection(Some(&["todo"]), &["kanban", "spotify"]);
     assert_eq!(toolsets.select(&off, &()).unwrap(), ["todo"]);
-    let error = toolsets
-        .select(&selection(Some(&["kanban"]), &[]), &())
-        .unwrap_err();
-    assert_eq!(
-        error,
-        ToolsetError::Absent {
-            name: "kanban".to_owned()
-        }
-    );
+    let error = toolsets.select(&selection(Some(&["kanban"]), &[]), &()).unwrap_err();
+    assert_eq!(error, ToolsetError::Absent { name: "kanban".to_owned() });
     let index = FakeIndex::default().with("kanban", &["kanban_show"]);
     assert_eq!(toolsets.resolve("kanban", &index).unwrap(), ["kanban_show"]);
 }
@@ -369,9 +282,7 @@ fn info_has_the_published_fields() {
 
 #[test]
 fn info_tells_where_a_toolset_comes_from() {
-    let index = FakeIndex::default()
-        .with("mcp-gh", &["mcp__gh__x"])
-        .alias("gh", "mcp-gh");
+    let index = FakeIndex::default().with("mcp-gh", &["mcp__gh__x"]).alias("gh", "mcp-gh");
     let toolsets = custom(&[("mine", &["todo"], &["web"])]);
     let info = |name| toolsets.info(name, &index).unwrap();
     assert_eq!(info("gh").name, "mcp-gh");
@@ -390,18 +301,16 @@ fn info_tells_where_a_toolset_comes_from() {
 fn resolution_is_the_least_fixed_point_whatever_the_order_of_includes() {
     let mut state = 7_u64;
     let mut random = |below: usize| {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(state >> 33).unwrap() % below
     };
     for _ in 0..200 {
         let count = 1 + random(8);
         let names: Vec<String> = (0..count).map(|i| format!("t{i}")).collect();
         let tools: Vec<String> = (0..count).map(|i| format!("tool{}", i / 2)).collect();
-        let edges: Vec<Vec<usize>> = (0..count)
-            .map(|_| (0..random(4)).map(|_| random(count)).collect())
-            .collect();
+        let edges: Vec<Vec<usize>> =
+            (0..count).map(|_| (0..random(4)).map(|_| random(count)).collect()).collect();
         let build = |reversed: bool| {
             let mut toolsets = serde_json::Map::new();
             for i in 0..count {
@@ -409,18 +318,14 @@ fn resolution_is_the_least_fixed_point_whatever_the_order_of_includes() {
                 if reversed {
                     includes.reverse();
                 }
-                toolsets.insert(
-                    names[i].clone(),
-                    json!({"tools": [tools[i]], "includes": includes}),
-                );
+                toolsets
+                    .insert(names[i].clone(), json!({"tools": [tools[i]], "includes": includes}));
             }
             let text = json!({"toolsets": toolsets}).to_string();
             Toolsets::load(CustomToolsets::parse(&text).unwrap(), &(), &|_| None).unwrap()
         };
-        let mut expected: Vec<BTreeSet<String>> = tools
-            .iter()
-            .map(|tool| BTreeSet::from([tool.clone()]))
-            .collect();
+        let mut expected: Vec<BTreeSet<String>> =
+            tools.iter().map(|tool| BTreeSet::from([tool.clone()])).collect();
         for _ in 0..count {
             for i in 0..count {
                 for &j in &edges[i] {

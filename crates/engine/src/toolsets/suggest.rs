@@ -1,12 +1,12 @@
 //! The existing names that a misspelt one was probably meant to be.
 
-use std::cmp::Reverse;
+use hermes_core::similar;
 
-/// Longer input is no typing mistake, and comparing it would be costly.
+/// Longer input is no typing mistake.
 const LONGEST: usize = 64;
 const MOST: usize = 3;
-/// Least similarity worth showing, in thousandths.
-const CUTOFF: usize = 600;
+/// Least likeness worth showing.
+const CUTOFF: f64 = 0.6;
 /// A shorter part is found inside too many names to mean anything.
 const SHORTEST_PART: usize = 3;
 
@@ -17,66 +17,35 @@ where
     S: AsRef<str>,
 {
     let wanted = fold(name);
-    if wanted.is_empty() || wanted.len() > LONGEST {
+    if wanted.is_empty() || wanted.chars().count() > LONGEST {
         return Vec::new();
     }
-    let mut scored: Vec<(Reverse<usize>, String)> = candidates
+    let mut scored: Vec<(f64, String)> = candidates
         .into_iter()
         .filter_map(|candidate| {
-            let score = similarity(&wanted, &fold(candidate.as_ref()));
-            (score >= CUTOFF).then(|| (Reverse(score), candidate.as_ref().to_owned()))
+            let score = likeness(&wanted, &fold(candidate.as_ref()));
+            (score >= CUTOFF).then(|| (score, candidate.as_ref().to_owned()))
         })
         .collect();
-    scored.sort();
+    scored.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
     scored.dedup();
     scored.truncate(MOST);
     scored.into_iter().map(|(_, candidate)| candidate).collect()
 }
 
 /// Case and the choice of separator are the commonest slips, so they count for nothing.
-fn fold(name: &str) -> Vec<char> {
+fn fold(name: &str) -> String {
     name.chars()
         .take(LONGEST + 1)
-        .map(|c| {
-            if c == '-' || c == ' ' {
-                '_'
-            } else {
-                c.to_ascii_lowercase()
-            }
-        })
+        .map(|c| if c == '-' || c == ' ' { '_' } else { c.to_ascii_lowercase() })
         .collect()
 }
 
-fn similarity(wanted: &[char], candidate: &[char]) -> usize {
-    let longer = wanted.len().max(candidate.len());
-    if longer > LONGEST {
-        return 0;
-    }
-    let part = contains(candidate, wanted) || contains(wanted, candidate);
-    let by_edits = 1000 - 1000 * edits(wanted, candidate) / longer.max(1);
-    if part { by_edits.max(CUTOFF) } else { by_edits }
-}
-
-fn contains(whole: &[char], part: &[char]) -> bool {
-    part.len() >= SHORTEST_PART && whole.windows(part.len()).any(|window| window == part)
-}
-
-/// Insertions, deletions, replacements and swaps of neighbours between two names.
-fn edits(a: &[char], b: &[char]) -> usize {
-    let mut before: Vec<usize> = vec![0; b.len() + 1];
-    let mut above: Vec<usize> = (0..=b.len()).collect();
-    for i in 1..=a.len() {
-        let mut row = vec![i; b.len() + 1];
-        for j in 1..=b.len() {
-            let replaced = above[j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            row[j] = replaced.min(above[j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                row[j] = row[j].min(before[j - 2] + 1);
-            }
-        }
-        before = std::mem::replace(&mut above, row);
-    }
-    above[b.len()]
+/// How alike two names are; one that is a part of the other is always worth showing.
+fn likeness(wanted: &str, candidate: &str) -> f64 {
+    let part = |whole: &str, part: &str| part.len() >= SHORTEST_PART && whole.contains(part);
+    let score = similar::ratio(wanted, candidate);
+    if part(candidate, wanted) || part(wanted, candidate) { score.max(CUTOFF) } else { score }
 }
 
 #[cfg(test)]

@@ -2,9 +2,7 @@ use super::nearest;
 use crate::toolsets::TOOLSETS;
 
 fn first(name: &str) -> Option<String> {
-    nearest(name, TOOLSETS.iter().map(|t| t.name))
-        .into_iter()
-        .next()
+    nearest(name, TOOLSETS.iter().map(|t| t.name)).into_iter().next()
 }
 
 #[test]
@@ -39,9 +37,6 @@ fn what_resembles_nothing_gets_no_suggestion() {
 
 #[test]
 fn at_most_three_nearest_first_each_once() {
-    let found = nearest(
-        "tool1",
-        ["tool9", "tool2", "tool1x", "tool2", "tool3", "tool1"],
-    );
+    let found = nearest("tool1", ["tool9", "tool2", "tool1x", "tool2", "tool3", "tool1"]);
     assert_eq!(found, ["tool1", "tool1x", "tool2"]);
 }

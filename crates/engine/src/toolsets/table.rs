@@ -101,13 +101,7 @@ const fn leaf(
     description: &'static str,
     tools: &'static [&'static str],
 ) -> ToolsetDef {
-    ToolsetDef {
-        name,
-        description,
-        tools,
-        includes: &[],
-        kind: Kind::Leaf,
-    }
+    ToolsetDef { name, description, tools, includes: &[], kind: Kind::Leaf }
 }
 
 const fn composite(
@@ -116,13 +110,7 @@ const fn composite(
     tools: &'static [&'static str],
     includes: &'static [&'static str],
 ) -> ToolsetDef {
-    ToolsetDef {
-        name,
-        description,
-        tools,
-        includes,
-        kind: Kind::Composite,
-    }
+    ToolsetDef { name, description, tools, includes, kind: Kind::Composite }
 }
 
 const fn platform(
@@ -130,13 +118,7 @@ const fn platform(
     description: &'static str,
     tools: &'static [&'static str],
 ) -> ToolsetDef {
-    ToolsetDef {
-        name,
-        description,
-        tools,
-        includes: &[],
-        kind: Kind::Platform,
-    }
+    ToolsetDef { name, description, tools, includes: &[], kind: Kind::Platform }
 }
 
 #[rustfmt::skip]

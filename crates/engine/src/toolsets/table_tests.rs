@@ -42,13 +42,8 @@ const CATALOGUE: &[(&str, &[&str])] = &[
 ];
 
 fn places() -> HashMap<&'static str, usize> {
-    let tools = CATALOGUE
-        .iter()
-        .flat_map(|(_, tools)| tools.iter().copied());
-    tools
-        .enumerate()
-        .map(|(place, tool)| (tool, place))
-        .collect()
+    let tools = CATALOGUE.iter().flat_map(|(_, tools)| tools.iter().copied());
+    tools.enumerate().map(|(place, tool)| (tool, place)).collect()
 }
 
 #[test]
@@ -69,11 +64,7 @@ fn a_leaf_holds_nothing_foreign_but_the_search_that_feeds_browser_and_search() {
     }
     for def in TOOLSETS.iter().filter(|def| def.kind == Kind::Leaf) {
         let own = owned.get(def.name).cloned().unwrap_or_default();
-        let foreign: Vec<_> = def
-            .tools
-            .iter()
-            .filter(|tool| !own.contains(**tool))
-            .collect();
+        let foreign: Vec<_> = def.tools.iter().filter(|tool| !own.contains(**tool)).collect();
         match def.name {
             "browser" | "search" => assert_eq!(foreign, [&"web_search"], "{}", def.name),
             name => assert!(foreign.is_empty(), "{name}: {foreign:?}"),
@@ -86,17 +77,9 @@ fn names_are_unique_and_of_the_allowed_form() {
     let mut seen = HashSet::new();
     let names = TOOLSETS.iter().map(|def| def.name);
     let old = LEGACY.iter().map(|def| def.name);
-    for name in names
-        .chain(old)
-        .chain(ABSENT.iter().copied())
-        .chain(["all"])
-    {
+    for name in names.chain(old).chain(ABSENT.iter().copied()).chain(["all"]) {
         assert!(seen.insert(name), "{name} twice");
-        assert!(
-            name.bytes()
-                .all(|b| b.is_ascii_lowercase() || b == b'_' || b == b'-'),
-            "{name}"
-        );
+        assert!(name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_' || b == b'-'), "{name}");
     }
 }
 
@@ -121,11 +104,7 @@ fn includes_exist_and_are_not_repeated() {
         for include in def.includes {
             assert!(find(include).is_some(), "{} includes {include}", def.name);
             assert_ne!(*include, def.name);
-            assert!(
-                seen.insert(include),
-                "{} includes {include} twice",
-                def.name
-            );
+            assert!(seen.insert(include), "{} includes {include} twice", def.name);
         }
     }
 }
@@ -134,19 +113,10 @@ fn includes_exist_and_are_not_repeated() {
 fn kinds_follow_one_another_and_fit_their_toolsets() {
     assert!(TOOLSETS.is_sorted_by_key(|def| def.kind));
     for def in TOOLSETS {
-        assert_eq!(
-            def.kind == Kind::Platform,
-            def.name.starts_with("hermes-"),
-            "{}",
-            def.name
-        );
+        assert_eq!(def.kind == Kind::Platform, def.name.starts_with("hermes-"), "{}", def.name);
         assert_eq!(def.kind == Kind::Posture, def.name == "coding");
         if def.kind == Kind::Leaf {
-            assert!(
-                def.includes.is_empty() && !def.tools.is_empty(),
-                "{}",
-                def.name
-            );
+            assert!(def.includes.is_empty() && !def.tools.is_empty(), "{}", def.name);
         }
         assert!(!def.description.is_empty(), "{}", def.name);
     }
@@ -159,14 +129,8 @@ fn the_lists_have_the_sizes_that_their_definitions_give() {
     assert_eq!(size("coding"), Some(30));
     assert_eq!(size("hermes-acp"), Some(29));
     assert_eq!(size("hermes-api-server"), Some(35));
-    assert_eq!(
-        find("hermes-gateway").map(|def| def.includes.len()),
-        Some(19)
-    );
-    assert_eq!(
-        find_legacy("browser_tools").map(|def| def.tools.len()),
-        Some(10)
-    );
+    assert_eq!(find("hermes-gateway").map(|def| def.includes.len()), Some(19));
+    assert_eq!(find_legacy("browser_tools").map(|def| def.tools.len()), Some(10));
 }
 
 #[test]

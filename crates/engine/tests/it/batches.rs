@@ -16,14 +16,33 @@ use crate::{NO_GUARD, built, engine};
 fn zoo() -> Vec<std::sync::Arc<dyn hermes_core::DynTool>> {
     let [look, change] = probe::pair(&Diary::default());
     let quick = |p: Probe| p.with_spec(|s| s.timeout(Duration::from_millis(5)));
-    [probe::echo(), probe::panics(), probe::fails(), probe::babbles(), quick(probe::hangs()), look, change]
-        .map(Probe::tool)
-        .to_vec()
+    [
+        probe::echo(),
+        probe::panics(),
+        probe::fails(),
+        probe::babbles(),
+        quick(probe::hangs()),
+        look,
+        change,
+    ]
+    .map(Probe::tool)
+    .to_vec()
 }
 
 fn any_call() -> impl Strategy<Value = ToolCall> {
     let name = prop::sample::select(vec![
-        "echo", "panics", "fails", "babbles", "hangs", "look", "change", "", "Echo", "nope", "tool_call", "tool_search",
+        "echo",
+        "panics",
+        "fails",
+        "babbles",
+        "hangs",
+        "look",
+        "change",
+        "",
+        "Echo",
+        "nope",
+        "tool_call",
+        "tool_search",
     ]);
     let arguments = prop::sample::select(vec![
         Arguments::Json(json!({})),
@@ -37,7 +56,11 @@ fn any_call() -> impl Strategy<Value = ToolCall> {
         Arguments::Text("no json at all".into()),
     ]);
     let id = prop::sample::select(vec!["1", "2", "same", "", "ünï", "../../etc"]);
-    (id, name, arguments).prop_map(|(id, name, arguments)| ToolCall { id: id.into(), name: name.into(), arguments })
+    (id, name, arguments).prop_map(|(id, name, arguments)| ToolCall {
+        id: id.into(),
+        name: name.into(),
+        arguments,
+    })
 }
 
 proptest! {
@@ -71,11 +94,23 @@ async fn calls_that_touch_the_same_thing_keep_their_order() {
     let diary = Diary::default();
     let (engine, caller, _dir) = engine(probe::pair(&diary).map(Probe::tool).to_vec());
     let calls = [("change", "a"), ("look", "a"), ("change", "./x/../a"), ("look", "a")];
-    let calls = calls.iter().enumerate().map(|(i, (tool, path))| ToolCall::new(i.to_string(), *tool, json!({ "path": path })));
+    let calls = calls
+        .iter()
+        .enumerate()
+        .map(|(i, (tool, path))| ToolCall::new(i.to_string(), *tool, json!({ "path": path })));
     engine.dispatch(calls.collect(), &caller).await;
     assert_eq!(
         diary.lines(),
-        ["+change a", "-change a", "+look a", "-look a", "+change ./x/../a", "-change ./x/../a", "+look a", "-look a"]
+        [
+            "+change a",
+            "-change a",
+            "+look a",
+            "-look a",
+            "+change ./x/../a",
+            "-change ./x/../a",
+            "+look a",
+            "-look a"
+        ]
     );
 }
 
@@ -95,23 +130,35 @@ async fn one_file_by_two_names_is_one_file() {
     let (engine, caller, dir) = engine(probe::pair(&diary).map(Probe::tool).to_vec());
     std::fs::create_dir(dir.path().join("real")).unwrap();
     std::os::unix::fs::symlink(dir.path().join("real"), dir.path().join("link")).unwrap();
-    let calls = ["real/new", "link/new"].map(|path| ToolCall::new(path, "change", json!({ "path": path })));
+    let calls =
+        ["real/new", "link/new"].map(|path| ToolCall::new(path, "change", json!({ "path": path })));
     engine.dispatch(calls.to_vec(), &caller).await;
-    assert_eq!(diary.lines(), ["+change real/new", "-change real/new", "+change link/new", "-change link/new"]);
+    assert_eq!(
+        diary.lines(),
+        ["+change real/new", "-change real/new", "+change link/new", "-change link/new"]
+    );
 }
 
 #[tokio::test]
 async fn ten_thousand_calls_are_ten_thousand_answers() {
     let (engine, caller, _dir) = built(Engine::builder().tools(zoo()).guard(NO_GUARD));
-    let calls = (0..10_000).map(|i| ToolCall::new(i.to_string(), "echo", json!({ "i": i }))).collect();
+    let calls =
+        (0..10_000).map(|i| ToolCall::new(i.to_string(), "echo", json!({ "i": i }))).collect();
     let results = engine.dispatch(calls, &caller).await;
     assert_eq!(results.len(), 10_000);
-    assert!(results.iter().enumerate().all(|(i, r)| r.tool_call_id == i.to_string() && r.content == format!("{{\"i\":{i}}}")));
+    assert!(
+        results
+            .iter()
+            .enumerate()
+            .all(|(i, r)| r.tool_call_id == i.to_string() && r.content == format!("{{\"i\":{i}}}"))
+    );
 }
 
 #[tokio::test]
 async fn a_fifty_megabyte_argument_comes_through() {
-    let (engine, caller, _dir) = engine(vec![probe::echo().with_spec(|s| s.result_limit(hermes_core::ResultLimit::Unbounded)).tool()]);
+    let (engine, caller, _dir) = engine(vec![
+        probe::echo().with_spec(|s| s.result_limit(hermes_core::ResultLimit::Unbounded)).tool(),
+    ]);
     let text = "x".repeat(50 << 20);
     let arguments = format!("{{\"text\":\"{text}\"}}");
     let length = arguments.len();
@@ -123,13 +170,22 @@ async fn a_fifty_megabyte_argument_comes_through() {
 #[tokio::test]
 async fn a_batch_keeps_within_its_budget() {
     let (engine, caller, _dir) = built(
-        Engine::builder().tools(vec![probe::talks().tool()]).limits(Limits { per_result: 50_000, per_batch: 60_000 }),
+        Engine::builder()
+            .tools(vec![probe::talks().tool()])
+            .limits(Limits { per_result: 50_000, per_batch: 60_000 }),
     );
     let sizes = [30_000, 45_000, 20_000, 100];
-    let calls = sizes.iter().enumerate().map(|(i, n)| ToolCall::new(i.to_string(), "talks", json!({ "chars": n })));
+    let calls = sizes
+        .iter()
+        .enumerate()
+        .map(|(i, n)| ToolCall::new(i.to_string(), "talks", json!({ "chars": n })));
     let results = engine.dispatch(calls.collect(), &caller).await;
     let spilled: Vec<bool> = results.iter().map(|r| r.spilled.is_some()).collect();
-    assert_eq!(spilled, [false, true, false, false], "the largest goes first, and no more than needed");
+    assert_eq!(
+        spilled,
+        [false, true, false, false],
+        "the largest goes first, and no more than needed"
+    );
 }
 
 #[tokio::test]
@@ -145,7 +201,9 @@ async fn equal_ids_are_answered_each() {
 async fn what_has_not_begun_when_the_batch_is_cancelled_never_begins() {
     let diary = Diary::default();
     let [_, change] = probe::pair(&diary);
-    let hangs = probe::hangs().touch(|_, at| vec![probe::path_effect(hermes_core::Scope::FILE_WRITE, at.resolve("a").to_str().unwrap())]);
+    let hangs = probe::hangs().touch(|_, at| {
+        vec![probe::path_effect(hermes_core::Scope::FILE_WRITE, at.resolve("a").to_str().unwrap())]
+    });
     let (engine, caller, _dir) = engine(vec![change.tool(), hangs.tool()]);
     let token = caller.cancel.clone();
     tokio::spawn(async move {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hermes_core::{Availability, ToolCall, ToolSpec};
 use hermes_engine::toolsets::Selection;
-use hermes_engine::{Deferral, DeferMode, Engine, Owner};
+use hermes_engine::{DeferMode, Deferral, Engine, Owner};
 use hermes_testkit::probe::{self, Probe};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -14,12 +14,21 @@ use crate::{built, engine};
 const SHOWN: Deferral = Deferral { mode: DeferMode::Off, threshold_pct: 10, window: None };
 const DEFERRED: Deferral = Deferral { mode: DeferMode::On, threshold_pct: 10, window: None };
 
-fn named(name: &str, toolset: &'static str, description: &'static str) -> Arc<dyn hermes_core::DynTool> {
-    Probe::new(name).with_spec(|s| ToolSpec { toolset: toolset.into(), description: description.into(), ..s }).tool()
+fn named(
+    name: &str,
+    toolset: &'static str,
+    description: &'static str,
+) -> Arc<dyn hermes_core::DynTool> {
+    Probe::new(name)
+        .with_spec(|s| ToolSpec { toolset: toolset.into(), description: description.into(), ..s })
+        .tool()
 }
 
 fn only(toolsets: &[&str]) -> Selection {
-    Selection { enabled: Some(toolsets.iter().map(|t| (*t).to_owned()).collect()), disabled: Vec::new() }
+    Selection {
+        enabled: Some(toolsets.iter().map(|t| (*t).to_owned()).collect()),
+        disabled: Vec::new(),
+    }
 }
 
 fn names(json: &str) -> Vec<String> {
@@ -29,7 +38,8 @@ fn names(json: &str) -> Vec<String> {
 
 #[tokio::test]
 async fn definitions_are_sorted_and_shared() {
-    let (engine, _caller, _dir) = engine(vec![named("b", "set", "B"), named("a", "set", "A"), named("c", "other", "C")]);
+    let (engine, _caller, _dir) =
+        engine(vec![named("b", "set", "B"), named("a", "set", "A"), named("c", "other", "C")]);
     let first = engine.definitions(&only(&["set"]), SHOWN).await.unwrap();
     assert_eq!(names(&first.json), ["a", "b"]);
     let second = engine.definitions(&only(&["set"]), SHOWN).await.unwrap();
@@ -43,11 +53,13 @@ async fn definitions_are_sorted_and_shared() {
 async fn a_tool_that_cannot_work_is_left_out_with_its_reason() {
     let broken = Arc::new(Probe::new("broken"));
     broken.set_state(Availability::missing("no engine", "install one"));
-    let keyed = Probe::new("keyed").with_spec(|s| s.requires_env("HERMES_TEST_KEY_THAT_NOBODY_SETS"));
+    let keyed =
+        Probe::new("keyed").with_spec(|s| s.requires_env("HERMES_TEST_KEY_THAT_NOBODY_SETS"));
     let (engine, _caller, _dir) = engine(vec![broken, keyed.tool(), probe::echo().tool()]);
     let found = engine.definitions(&only(&["probe"]), SHOWN).await.unwrap();
     assert_eq!(names(&found.json), ["echo"]);
-    let reasons: Vec<&str> = found.unavailable.iter().filter_map(|(_, state)| state.reason()).collect();
+    let reasons: Vec<&str> =
+        found.unavailable.iter().filter_map(|(_, state)| state.reason()).collect();
     assert!(reasons[0].contains("no engine"), "{reasons:?}");
     assert!(reasons[1].contains("HERMES_TEST_KEY_THAT_NOBODY_SETS"), "{reasons:?}");
 }
@@ -62,13 +74,20 @@ async fn deferred_tools_are_found_described_and_called() {
     let tools: Vec<_> = tools.into_iter().filter(|t| t.spec().name.is_ascii()).collect();
     let (engine, mut caller, _dir) = engine(tools);
     let definitions = engine.definitions(&only(&["file", "outside"]), DEFERRED).await.unwrap();
-    assert_eq!(names(&definitions.json), ["read_file", "tool_call", "tool_describe", "tool_search"]);
+    assert_eq!(
+        names(&definitions.json),
+        ["read_file", "tool_call", "tool_describe", "tool_search"]
+    );
     assert_eq!(definitions.deferred.len(), 1);
     caller.scope = Some(Arc::clone(&definitions.scope));
-    let found = engine.call(ToolCall::new("1", "tool_search", json!({ "query": "weather" })), &caller).await;
+    let found = engine
+        .call(ToolCall::new("1", "tool_search", json!({ "query": "weather" })), &caller)
+        .await;
     let found: Value = serde_json::from_str(&found.content).unwrap();
     assert_eq!(found["matches"][0]["name"], "weather_report");
-    let described = engine.call(ToolCall::new("2", "tool_describe", json!({ "name": "weather_report" })), &caller).await;
+    let described = engine
+        .call(ToolCall::new("2", "tool_describe", json!({ "name": "weather_report" })), &caller)
+        .await;
     assert!(described.content.contains("parameters"));
     let call = json!({ "name": "weather_report", "arguments": "{\"city\": \"Oslo\"}" });
     let called = engine.call(ToolCall::new("3", "tool_call", call), &caller).await;
@@ -80,7 +99,8 @@ async fn deferred_tools_are_found_described_and_called() {
 
 #[tokio::test]
 async fn a_session_calls_its_own_tools_only() {
-    let (engine, mut caller, _dir) = engine(vec![named("mine", "set", "A"), named("other", "far", "B")]);
+    let (engine, mut caller, _dir) =
+        engine(vec![named("mine", "set", "A"), named("other", "far", "B")]);
     let definitions = engine.definitions(&only(&["set"]), DEFERRED).await.unwrap();
     caller.scope = Some(Arc::clone(&definitions.scope));
     assert!(engine.call(ToolCall::new("1", "mine", json!({})), &caller).await.is_success());
@@ -89,9 +109,14 @@ async fn a_session_calls_its_own_tools_only() {
         ToolCall::new("3", "tool_call", json!({ "name": "other", "arguments": {} })),
     ] {
         let result = engine.call(call, &caller).await;
-        assert!(result.content.contains("not among the tools of this session"), "{}", result.content);
+        assert!(
+            result.content.contains("not among the tools of this session"),
+            "{}",
+            result.content
+        );
     }
-    let described = engine.call(ToolCall::new("4", "tool_describe", json!({ "name": "other" })), &caller).await;
+    let described =
+        engine.call(ToolCall::new("4", "tool_describe", json!({ "name": "other" })), &caller).await;
     assert!(!described.is_success());
 }
 
@@ -121,7 +146,11 @@ async fn the_search_reads_any_script() {
     assert_eq!(best("погоду").as_deref(), Some("t2"));
     assert_eq!(best("letter").as_deref(), Some("t3"));
     assert_eq!(best("github issue").as_deref(), Some("gitHubIssues"));
-    assert_eq!(best("ectron").as_deref(), Some("t3"), "a part of a word, when nothing else matches");
+    assert_eq!(
+        best("ectron").as_deref(),
+        Some("t3"),
+        "a part of a word, when nothing else matches"
+    );
     assert_eq!(best("zzz"), None);
 }
 

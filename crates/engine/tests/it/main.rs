@@ -19,10 +19,7 @@ fn engine(tools: Vec<Arc<dyn DynTool>>) -> (Engine, Caller, tempfile::TempDir) {
 /// The same from a builder.
 fn built(builder: EngineBuilder) -> (Engine, Caller, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
-    let engine = builder
-        .spill_to(folder.path().join("spill"))
-        .build()
-        .unwrap();
+    let engine = builder.spill_to(folder.path().join("spill")).build().unwrap();
     let caller = Caller::new(folder.path());
     (engine, caller, folder)
 }

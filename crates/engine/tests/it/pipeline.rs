@@ -19,24 +19,23 @@ fn json(content: &str) -> Value {
 }
 
 fn typed() -> Probe {
-    Probe::new("typed")
-        .with_spec(|s| s.parameter_alias("file_path", "path"))
-        .parameters(json!({
-            "type": "object",
-            "properties": {
-                "path": { "type": "string", "description": "A path." },
-                "limit": { "type": "integer", "minimum": 1 },
-                "tags": { "type": "array", "items": { "type": "string" } },
-            },
-            "required": ["path"],
-            "additionalProperties": false,
-        }))
+    Probe::new("typed").with_spec(|s| s.parameter_alias("file_path", "path")).parameters(json!({
+        "type": "object",
+        "properties": {
+            "path": { "type": "string", "description": "A path." },
+            "limit": { "type": "integer", "minimum": 1 },
+            "tags": { "type": "array", "items": { "type": "string" } },
+        },
+        "required": ["path"],
+        "additionalProperties": false,
+    }))
 }
 
 #[tokio::test]
 async fn arguments_are_coerced_and_the_result_says_so() {
     let (engine, caller, _dir) = engine(vec![typed().tool()]);
-    let call = ToolCall::new("1", "typed", json!({ "file_path": "a", "limit": "5", "tags": "['x','y']" }));
+    let call =
+        ToolCall::new("1", "typed", json!({ "file_path": "a", "limit": "5", "tags": "['x','y']" }));
     let result = engine.call(call, &caller).await;
     assert_eq!(json(&result.content), json!({ "path": "a", "limit": 5, "tags": ["x", "y"] }));
     assert_eq!(result.coerced.len(), 3, "{:?}", result.coerced);
@@ -45,7 +44,8 @@ async fn arguments_are_coerced_and_the_result_says_so() {
 #[tokio::test]
 async fn what_does_not_fit_is_explained_with_an_example() {
     let (engine, caller, _dir) = engine(vec![typed().tool()]);
-    let result = engine.call(ToolCall::new("1", "typed", json!({ "limit": "many" })), &caller).await;
+    let result =
+        engine.call(ToolCall::new("1", "typed", json!({ "limit": "many" })), &caller).await;
     assert_eq!(result.status, Status::Error(ErrorKind::InvalidArguments));
     let error = json(&result.content);
     let paths: Vec<&str> =
@@ -61,7 +61,9 @@ async fn argument_text_is_mended_but_a_guess_runs_nothing_that_changes_things() 
     let (engine, caller, _dir) = engine(vec![typed().tool(), probe::echo().tool()]);
     let mended = engine.call(ToolCall::from_text("1", "typed", "{path: 'a',}"), &caller).await;
     assert!(mended.is_success(), "{}", mended.content);
-    let cut = engine.call(ToolCall::from_text("2", "typed", r#"{"path": "a", "tags": ["x""#), &caller).await;
+    let cut = engine
+        .call(ToolCall::from_text("2", "typed", r#"{"path": "a", "tags": ["x""#), &caller)
+        .await;
     assert_eq!(cut.status, Status::Error(ErrorKind::InvalidArguments));
     assert_eq!(cut.disposition, Disposition::NotRun);
     let looks = engine.call(ToolCall::from_text("3", "echo", r#"{"q": ["x""#), &caller).await;
@@ -87,7 +89,8 @@ async fn an_alias_fixes_its_arguments_under_the_callers() {
     let listed = engine.call(ToolCall::new("1", "list_jobs", json!({ "x": 1 })), &caller).await;
     assert_eq!(json(&listed.content), json!({ "x": 1, "action": "list" }));
     assert_eq!(listed.name, "job");
-    let own = engine.call(ToolCall::new("2", "list_jobs", json!({ "action": "stop" })), &caller).await;
+    let own =
+        engine.call(ToolCall::new("2", "list_jobs", json!({ "action": "stop" })), &caller).await;
     assert_eq!(json(&own.content)["action"], "stop");
 }
 
@@ -118,10 +121,12 @@ async fn a_tool_that_takes_too_long_is_answered_for() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_tool_that_blocks_its_thread_is_answered_for_too() {
-    let blocks = Probe::new("blocks").with_spec(|s| s.timeout(Duration::from_millis(20))).act(|_, _| async {
-        std::thread::sleep(Duration::from_secs(6));
-        ToolOutput::json(&json!({}))
-    });
+    let blocks = Probe::new("blocks").with_spec(|s| s.timeout(Duration::from_millis(20))).act(
+        |_, _| async {
+            std::thread::sleep(Duration::from_secs(6));
+            ToolOutput::json(&json!({}))
+        },
+    );
     let (engine, caller, _dir) = engine(vec![blocks.tool()]);
     let started = Instant::now();
     let result = engine.call(ToolCall::new("1", "blocks", json!({})), &caller).await;
@@ -169,7 +174,8 @@ async fn the_policy_sees_effects_and_its_word_is_kept() {
     }
     let diary = Diary::default();
     let tools = probe::pair(&diary).map(Probe::tool).to_vec();
-    let (engine, caller, _dir) = built(Engine::builder().tools(tools).policy(Arc::new(Rule(no_writes))));
+    let (engine, caller, _dir) =
+        built(Engine::builder().tools(tools).policy(Arc::new(Rule(no_writes))));
     let denied = engine.call(ToolCall::new("1", "change", json!({ "path": "a" })), &caller).await;
     assert_eq!(denied.status, Status::Error(ErrorKind::Denied));
     assert_eq!(json(&denied.content)["rule"], "r1");
@@ -182,7 +188,8 @@ async fn the_policy_sees_effects_and_its_word_is_kept() {
 async fn what_must_be_asked_is_asked_or_not_done() {
     let diary = Diary::default();
     let tools = probe::pair(&diary).map(Probe::tool).to_vec();
-    let (engine, mut caller, _dir) = built(Engine::builder().tools(tools).policy(Arc::new(Rule(ask))));
+    let (engine, mut caller, _dir) =
+        built(Engine::builder().tools(tools).policy(Arc::new(Rule(ask))));
     let call = || ToolCall::new("1", "change", json!({ "path": "a" }));
     let nobody = engine.call(call(), &caller).await;
     assert_eq!(nobody.status, Status::Error(ErrorKind::ApprovalRequired));
@@ -207,11 +214,17 @@ impl Hook for Meddler {
         Box::pin(async move { (self.pre)(call) })
     }
     fn post_tool_call<'a>(&'a self, result: ResultView<'a>) -> BoxFuture<'a, ()> {
-        Box::pin(async move { self.diary.write(format!("{} {:?}", result.call.tool, result.status)) })
+        Box::pin(
+            async move { self.diary.write(format!("{} {:?}", result.call.tool, result.status)) },
+        )
     }
-    fn transform_tool_result<'a>(&'a self, result: ResultView<'a>) -> BoxFuture<'a, Option<String>> {
+    fn transform_tool_result<'a>(
+        &'a self,
+        result: ResultView<'a>,
+    ) -> BoxFuture<'a, Option<String>> {
         let text = result.content.contains("swap").then(|| r#"{"swapped":true}"#.to_owned());
-        let text = if result.content.contains("spoil") { Some("not json".to_owned()) } else { text };
+        let text =
+            if result.content.contains("spoil") { Some("not json".to_owned()) } else { text };
         Box::pin(async move { text })
     }
 }
@@ -234,9 +247,17 @@ async fn hooks_block_rewrite_watch_and_replace() {
     let blocked = engine.call(call("blocked"), &caller).await;
     assert_eq!(blocked.status, Status::Error(ErrorKind::Denied));
     let rewritten = engine.call(call("rewritten"), &caller).await;
-    assert_eq!(json(&rewritten.content), json!({ "path": "new", "limit": 3 }), "rewritten is coerced again");
+    assert_eq!(
+        json(&rewritten.content),
+        json!({ "path": "new", "limit": 3 }),
+        "rewritten is coerced again"
+    );
     let bad = engine.call(call("bad"), &caller).await;
-    assert_eq!(bad.status, Status::Error(ErrorKind::InvalidArguments), "rewritten is validated again");
+    assert_eq!(
+        bad.status,
+        Status::Error(ErrorKind::InvalidArguments),
+        "rewritten is validated again"
+    );
     let asked = engine.call(call("asked"), &caller).await;
     assert_eq!(asked.status, Status::Error(ErrorKind::ApprovalRequired));
     let swapped = engine.call(call("swap"), &caller).await;
@@ -249,12 +270,19 @@ async fn hooks_block_rewrite_watch_and_replace() {
 #[tokio::test]
 async fn large_results_go_to_a_file_and_their_ends_stay() {
     let (engine, caller, _dir) = built(
-        Engine::builder().tools(vec![probe::talks().tool()]).limits(Limits { per_result: 8_000, per_batch: 16_000 }),
+        Engine::builder()
+            .tools(vec![probe::talks().tool()])
+            .limits(Limits { per_result: 8_000, per_batch: 16_000 }),
     );
-    let result = engine.call(ToolCall::new("../../x", "talks", json!({ "chars": 50_000 })), &caller).await;
+    let result =
+        engine.call(ToolCall::new("../../x", "talks", json!({ "chars": 50_000 })), &caller).await;
     let path = result.spilled.clone().expect("spilled");
     assert!(path.starts_with(caller.cwd.join("spill")), "{}", path.display());
-    assert_eq!(std::fs::read_to_string(&path).unwrap().len(), 50_000, "the text itself, line by line");
+    assert_eq!(
+        std::fs::read_to_string(&path).unwrap().len(),
+        50_000,
+        "the text itself, line by line"
+    );
     let content = json(&result.content);
     assert_eq!(content["kept"], true, "small fields stay");
     assert_eq!(content["spilled"]["field"], "text");
@@ -274,18 +302,24 @@ async fn a_result_that_cannot_be_saved_is_still_answered() {
         .build()
         .unwrap();
     let caller = hermes_engine::Caller::new(folder.path());
-    let result = engine.call(ToolCall::new("1", "talks", json!({ "chars": 50_000 })), &caller).await;
+    let result =
+        engine.call(ToolCall::new("1", "talks", json!({ "chars": 50_000 })), &caller).await;
     assert!(result.is_success() && result.spilled.is_none());
-    assert!(json(&result.content)["spilled"]["hint"].as_str().unwrap().contains("could not be saved"));
+    assert!(
+        json(&result.content)["spilled"]["hint"].as_str().unwrap().contains("could not be saved")
+    );
 }
 
 #[tokio::test]
 async fn a_tool_that_bounds_itself_is_not_spilled() {
     let pinned = probe::talks().with_spec(|s| s.result_limit(ResultLimit::Unbounded));
     let (engine, caller, _dir) = built(
-        Engine::builder().tools(vec![pinned.tool()]).limits(Limits { per_result: 8_000, per_batch: 100_000 }),
+        Engine::builder()
+            .tools(vec![pinned.tool()])
+            .limits(Limits { per_result: 8_000, per_batch: 100_000 }),
     );
-    let result = engine.call(ToolCall::new("1", "talks", json!({ "chars": 50_000 })), &caller).await;
+    let result =
+        engine.call(ToolCall::new("1", "talks", json!({ "chars": 50_000 })), &caller).await;
     assert!(result.spilled.is_none());
 }
 
@@ -309,8 +343,10 @@ async fn going_in_circles_is_noticed() {
 
 #[tokio::test]
 async fn a_loop_can_be_stopped() {
-    let guard = hermes_engine::GuardSettings { warn: None, stop: Some(hermes_engine::GuardSettings::STOP) };
-    let (engine, caller, _dir) = built(Engine::builder().tools(vec![probe::fails().tool()]).guard(guard));
+    let guard =
+        hermes_engine::GuardSettings { warn: None, stop: Some(hermes_engine::GuardSettings::STOP) };
+    let (engine, caller, _dir) =
+        built(Engine::builder().tools(vec![probe::fails().tool()]).guard(guard));
     let mut kinds = Vec::new();
     for _ in 0..6 {
         let result = engine.call(ToolCall::new("1", "fails", json!({})), &caller).await;
@@ -333,14 +369,20 @@ async fn every_call_is_recorded_once() {
     let keeper = Arc::new(Keeper::default());
     let diary = keeper.0.clone();
     let (engine, caller, _dir) = built(
-        Engine::builder().tools(vec![probe::echo().tool(), probe::panics().tool()]).recorder(keeper).guard(NO_GUARD),
+        Engine::builder()
+            .tools(vec![probe::echo().tool(), probe::panics().tool()])
+            .recorder(keeper)
+            .guard(NO_GUARD),
     );
     let calls = ["echo", "panics", "nothing_like_it", ""].iter().enumerate();
     let calls = calls.map(|(i, name)| ToolCall::new(i.to_string(), *name, json!({}))).collect();
     engine.dispatch(calls, &caller).await;
     let mut lines = diary.lines();
     lines.sort();
-    assert_eq!(lines, ["0 echo success", "1 panics internal", "2 nothing_like_it not_found", "3  not_found"]);
+    assert_eq!(
+        lines,
+        ["0 echo success", "1 panics internal", "2 nothing_like_it not_found", "3  not_found"]
+    );
 }
 
 #[tokio::test]
@@ -376,7 +418,9 @@ async fn a_running_call_does_not_see_a_change_of_the_registry() {
     let (engine, caller, _dir) = engine(vec![slow.tool()]);
     let running = {
         let (engine, caller) = (engine.clone(), caller.clone());
-        tokio::spawn(async move { engine.call(ToolCall::new("1", "slow", json!({})), &caller).await })
+        tokio::spawn(
+            async move { engine.call(ToolCall::new("1", "slow", json!({})), &caller).await },
+        )
     };
     tokio::time::sleep(Duration::from_millis(10)).await;
     let removed = engine.remove("slow", &hermes_engine::Owner::builtin()).await.unwrap();
@@ -389,7 +433,9 @@ async fn a_running_call_does_not_see_a_change_of_the_registry() {
 #[tokio::test]
 async fn effects_that_panic_are_answered_for() {
     let bad = Probe::new("bad").touch(|_, _| panic!("in effects"));
-    let fine = Probe::new("fine").touch(|_, _| vec![Effect::any(Scope::FILE_READ)]).with_spec(ToolSpec::read_only);
+    let fine = Probe::new("fine")
+        .touch(|_, _| vec![Effect::any(Scope::FILE_READ)])
+        .with_spec(ToolSpec::read_only);
     let (engine, caller, _dir) = engine(vec![bad.tool(), fine.tool()]);
     let result = engine.call(ToolCall::new("1", "bad", json!({})), &caller).await;
     assert_eq!(result.status, Status::Error(ErrorKind::Internal));

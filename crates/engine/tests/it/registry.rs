@@ -21,7 +21,9 @@ fn a_name_has_one_owner() {
     let refused = registry.register(tool("read", "plugin"), &plugin).unwrap_err();
     assert!(matches!(refused, RegistryError::Taken { .. }), "{refused}");
     assert!(refused.to_string().contains("'file'"), "{refused}");
-    registry.register(tool("read", "plugin"), &plugin.allowed_to_override()).expect("the operator allowed it");
+    registry
+        .register(tool("read", "plugin"), &plugin.allowed_to_override())
+        .expect("the operator allowed it");
     assert_eq!(registry.snapshot().get("read").unwrap().toolset(), "plugin");
 }
 

@@ -7,7 +7,9 @@ use serde_json::{Map, Value};
 use super::{Compiled, Node, facets, sample};
 use crate::excerpt::excerpt;
 use crate::kinds::Kinds;
-use crate::{positions, similar};
+use hermes_core::similar;
+
+use crate::positions;
 
 /// Schemas looked at for one example; a schema that takes more gets an incomplete one.
 const MAX_STEPS: usize = 2_000;

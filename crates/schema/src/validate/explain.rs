@@ -7,7 +7,9 @@ use serde_json::Value;
 use super::describe::{describe, describe_with_note, list_values};
 use super::{MAX_VIOLATIONS, Violation};
 use crate::excerpt::{self, excerpt, excerpt_value};
-use crate::{pointer, similar};
+use hermes_core::similar;
+
+use crate::pointer;
 
 /// How alike a name must be to be suggested in place of another.
 const SUGGEST_FROM: f64 = 0.6;

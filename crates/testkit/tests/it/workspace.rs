@@ -9,15 +9,14 @@ use serde_json::Value;
 
 /// The layers, from the foundation up. A crate depends only on crates of
 /// lower layers; tool families never see the engine.
-const LAYERS: [&[&str]; 8] = [
-    &["hermes-core", "hermes-schema", "hermes-discover"],
-    &["hermes-protocol", "hermes-store"],
+const LAYERS: [&[&str]; 7] = [
+    &["hermes-core", "hermes-discover"],
+    &["hermes-schema", "hermes-protocol", "hermes-store"],
     &["hermes-tools-agent", "hermes-tools-file", "hermes-tools-system"],
     &["hermes-engine", "hermes-config"],
     &["hermes"],
     &["hermes-testkit"],
     &["hermes-cli"],
-    &[],
 ];
 
 const FAMILY: &str = "hermes-tools-";

@@ -24,7 +24,11 @@ pub(crate) fn run(app: &App, names: &[String]) -> Outcome {
     for entry in &entries {
         for problem in problems(entry) {
             if !app.json {
-                app.terminal.line(&format!("{} {}: {problem}", app.terminal.paint(Style::Red, "✗"), entry.name()))?;
+                app.terminal.line(&format!(
+                    "{} {}: {problem}",
+                    app.terminal.paint(Style::Red, "✗"),
+                    entry.name()
+                ))?;
             }
             rows.push(json!({ "tool": entry.name(), "problem": problem }));
         }
@@ -66,7 +70,9 @@ fn problems(entry: &Entry) -> Vec<String> {
             Err(error) => found.push(format!("example '{}' is not JSON: {error}", example.title)),
         }
     }
-    for (name, property) in schema.raw().get("properties").and_then(Value::as_object).into_iter().flatten() {
+    for (name, property) in
+        schema.raw().get("properties").and_then(Value::as_object).into_iter().flatten()
+    {
         if property.get("description").and_then(Value::as_str).is_none_or(str::is_empty) {
             found.push(format!("parameter '{name}' has no description"));
         }

@@ -18,7 +18,8 @@ pub(crate) fn run(app: &App, schema: &Path, arguments: &str) -> Outcome {
         failure.hint("Name a file with a JSON Schema.")
     })?;
     let raw: Value = serde_json::from_str(&text).map_err(|e| {
-        Failure::usage(format!("{} is not JSON: {e}", schema.display())).hint("Name a file with a JSON Schema.")
+        Failure::usage(format!("{} is not JSON: {e}", schema.display()))
+            .hint("Name a file with a JSON Schema.")
     })?;
     let compiled = Schema::new(raw);
     compiled.compile().map_err(|e| Failure::usage(format!("{}: {e}", schema.display())))?;

@@ -20,20 +20,26 @@ pub(crate) fn run(app: &App, name: &str, out: &Path, toolset: &str) -> Outcome {
             .hint("Use lower-case letters, digits and '_', beginning with a letter."));
     }
     let path = out.join(format!("{module}.rs"));
-    let text = TEMPLATE.replace("{name}", name).replace("{toolset}", toolset).replace("{Type}", &camel(&module));
+    let text = TEMPLATE
+        .replace("{name}", name)
+        .replace("{toolset}", toolset)
+        .replace("{Type}", &camel(&module));
     let file = std::fs::OpenOptions::new().write(true).create_new(true).open(&path);
     let mut file = file.map_err(|e| {
         Failure::usage(format!("{} cannot be made: {e}", path.display()))
             .hint("Choose another name or folder; an existing file is never overwritten.")
     })?;
-    std::io::Write::write_all(&mut file, text.as_bytes())
-        .map_err(|e| Failure::failed(ErrorKind::Internal, format!("{} cannot be written: {e}", path.display())))?;
+    std::io::Write::write_all(&mut file, text.as_bytes()).map_err(|e| {
+        Failure::failed(ErrorKind::Internal, format!("{} cannot be written: {e}", path.display()))
+    })?;
     if app.json {
-        app.terminal.line(&json!({ "schema_version": 1, "name": name, "path": path }).to_string())?;
+        app.terminal
+            .line(&json!({ "schema_version": 1, "name": name, "path": path }).to_string())?;
         return Ok(Exit::Ok);
     }
     app.terminal.line(&path.display().to_string())?;
-    app.terminal.note("Put it into a family's src/tools folder and build: there is no list to edit.");
+    app.terminal
+        .note("Put it into a family's src/tools folder and build: there is no list to edit.");
     Ok(Exit::Ok)
 }
 
@@ -42,7 +48,9 @@ fn camel(module: &str) -> String {
         .split('_')
         .map(|part| {
             let mut chars = part.chars();
-            chars.next().map_or(String::new(), |c| c.to_ascii_uppercase().to_string() + chars.as_str())
+            chars
+                .next()
+                .map_or(String::new(), |c| c.to_ascii_uppercase().to_string() + chars.as_str())
         })
         .collect()
 }

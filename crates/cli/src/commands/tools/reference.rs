@@ -37,7 +37,11 @@ pub(crate) fn run(app: &App) -> Outcome {
         let _ = write!(text, "\n{} tokens{traits}\n", tokens::count(&entry.definition()));
         parameters(&mut text, entry.schema().raw());
         for example in &spec.examples {
-            let _ = write!(text, "\n{}:\n\n```sh\nhermes call {} '{}'\n```\n", example.title, spec.name, example.arguments);
+            let _ = write!(
+                text,
+                "\n{}:\n\n```sh\nhermes call {} '{}'\n```\n",
+                example.title, spec.name, example.arguments
+            );
         }
     }
     app.terminal.line(text.trim_end())?;
@@ -55,18 +59,27 @@ fn traits(annotations: Annotations) -> String {
 }
 
 fn parameters(text: &mut String, schema: &serde_json::Value) {
-    let Some(properties) = schema.get("properties").and_then(|p| p.as_object()).filter(|p| !p.is_empty()) else {
+    let Some(properties) =
+        schema.get("properties").and_then(|p| p.as_object()).filter(|p| !p.is_empty())
+    else {
         return;
     };
     let required = |name: &str| {
-        schema.get("required").and_then(|r| r.as_array()).is_some_and(|r| r.iter().any(|n| n == name))
+        schema
+            .get("required")
+            .and_then(|r| r.as_array())
+            .is_some_and(|r| r.iter().any(|n| n == name))
     };
     text.push_str("\n| parameter | type | |\n|---|---|---|\n");
     for (name, property) in properties {
         let must = if required(name) { " **(required)**" } else { "" };
         let description = property.get("description").and_then(|d| d.as_str()).unwrap_or_default();
         let description = description.replace('\n', " ").replace('|', "\\|");
-        let _ = writeln!(text, "| `{name}` | {} | {description}{must} |", kind(property).replace('|', "\\|"));
+        let _ = writeln!(
+            text,
+            "| `{name}` | {} | {description}{must} |",
+            kind(property).replace('|', "\\|")
+        );
     }
 }
 

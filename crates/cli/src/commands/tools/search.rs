@@ -21,7 +21,8 @@ pub(crate) fn run(app: &App, query: &str, limit: usize) -> Outcome {
         return Ok(Exit::Ok);
     }
     if found.is_empty() {
-        app.terminal.note(&format!("No tool matches '{query}'. `hermes tools list` shows them all."));
+        app.terminal
+            .note(&format!("No tool matches '{query}'. `hermes tools list` shows them all."));
         return Ok(Exit::Ok);
     }
     let mut table = Table::default();

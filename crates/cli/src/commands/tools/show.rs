@@ -89,7 +89,11 @@ pub(crate) fn why(app: &App, name: &str) -> Outcome {
     let holders: Vec<String> = toolsets
         .names(&*snapshot)
         .into_iter()
-        .filter(|set| toolsets.resolve(set, &*snapshot).is_ok_and(|tools| tools.iter().any(|t| t == entry.name())))
+        .filter(|set| {
+            toolsets
+                .resolve(set, &*snapshot)
+                .is_ok_and(|tools| tools.iter().any(|t| t == entry.name()))
+        })
         .collect();
     if app.json {
         let document = json!({
@@ -114,7 +118,10 @@ pub(crate) fn why(app: &App, name: &str) -> Outcome {
     Ok(if state.is_ready() { Exit::Ok } else { Exit::Kind(hermes::core::ErrorKind::Unavailable) })
 }
 
-fn state_of(ready: &Ready, entry: &std::sync::Arc<Entry>) -> Result<Availability, crate::failure::Failure> {
+fn state_of(
+    ready: &Ready,
+    entry: &std::sync::Arc<Entry>,
+) -> Result<Availability, crate::failure::Failure> {
     let mut states = runtime::brief(ready.engine.availability(std::slice::from_ref(entry)))?;
     Ok(states.pop().unwrap_or(Availability::Ready))
 }
@@ -137,7 +144,8 @@ pub(super) fn parameters(entry: &Entry) -> Vec<String> {
         .iter()
         .map(|(name, property)| {
             let must = if required.contains(&name.as_str()) { ", required" } else { "" };
-            let description = property.get("description").and_then(Value::as_str).unwrap_or_default();
+            let description =
+                property.get("description").and_then(Value::as_str).unwrap_or_default();
             format!("  {name} ({}{must})  {}", kind(property), description.replace('\n', " "))
         })
         .collect()
@@ -146,10 +154,15 @@ pub(super) fn parameters(entry: &Entry) -> Vec<String> {
 /// A property's type in a word or two.
 pub(super) fn kind(property: &Value) -> String {
     if let Some(values) = property.get("enum").and_then(Value::as_array) {
-        let names: Vec<String> = values.iter().map(|v| v.as_str().map_or_else(|| v.to_string(), str::to_owned)).collect();
+        let names: Vec<String> = values
+            .iter()
+            .map(|v| v.as_str().map_or_else(|| v.to_string(), str::to_owned))
+            .collect();
         return names.join(" | ");
     }
-    let list = |items: Option<&Value>| format!("list of {}", items.map_or_else(|| "any".into(), self::kind));
+    let list = |items: Option<&Value>| {
+        format!("list of {}", items.map_or_else(|| "any".into(), self::kind))
+    };
     match property.get("type") {
         Some(Value::String(kind)) if kind == "array" => list(property.get("items")),
         Some(Value::String(kind)) => kind.clone(),
