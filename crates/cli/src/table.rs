@@ -64,7 +64,8 @@ pub(crate) fn width(text: &str) -> usize {
         .sum()
 }
 
-fn clip(text: &str, room: usize) -> String {
+/// The first line of a text, cut to fit.
+pub(crate) fn clip(text: &str, room: usize) -> String {
     let text = text.lines().next().unwrap_or_default();
     if width(text) <= room {
         return text.to_owned();

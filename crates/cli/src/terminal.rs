@@ -55,6 +55,11 @@ impl Terminal {
         }
     }
 
+    /// A terminal that shows no styles.
+    pub(crate) fn plain() -> Self {
+        Self { colour: false, ..Self::new(true) }
+    }
+
     /// The text in that style, where styles are shown.
     pub(crate) fn paint(&self, style: Style, text: &str) -> String {
         if self.colour && !text.is_empty() {

@@ -138,6 +138,15 @@ impl Resource {
         }
     }
 
+    /// The resource as text.
+    pub fn as_text(&self) -> Cow<'_, str> {
+        match self {
+            Resource::Any => "*".into(),
+            Resource::Path(path) => path.to_string_lossy(),
+            Resource::Command(text) | Resource::Host(text) | Resource::Name(text) => text.into(),
+        }
+    }
+
     /// The path, if it is one.
     pub fn as_path(&self) -> Option<&Path> {
         match self {
@@ -149,19 +158,13 @@ impl Resource {
 
 impl fmt::Display for Resource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Resource::Any => f.write_str("*"),
-            Resource::Path(path) => write!(f, "{}", path.display()),
-            Resource::Command(text) | Resource::Host(text) | Resource::Name(text) => {
-                f.write_str(text)
-            }
-        }
+        f.write_str(&self.as_text())
     }
 }
 
 impl Serialize for Resource {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        serializer.serialize_str(&self.as_text())
     }
 }
 

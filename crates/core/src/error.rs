@@ -163,7 +163,13 @@ impl ToolError {
             Io::InvalidInput | Io::IsADirectory | Io::NotADirectory => ErrorKind::InvalidArguments,
             _ => ErrorKind::Internal,
         };
-        Self::new(kind, format!("{what}: {error}"))
+        let failed = Self::new(kind, format!("{what}: {error}"));
+        match error.kind() {
+            Io::PermissionDenied => failed.with_hint(
+                "The operating system refuses it, not a rule of hermes; check owner and mode.",
+            ),
+            _ => failed,
+        }
     }
 
     /// Adds the next step, in words for whoever reads the error.

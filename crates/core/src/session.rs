@@ -26,7 +26,8 @@ impl std::error::Error for SessionError {}
 
 impl From<SessionError> for ToolError {
     fn from(error: SessionError) -> Self {
-        ToolError::internal(error.0)
+        ToolError::unavailable(error.0)
+            .with_hint("The session's state cannot be kept; check that HERMES_HOME can be written.")
     }
 }
 

@@ -68,7 +68,9 @@ pub fn modules(folder: &Path) -> io::Result<Vec<Module>> {
 fn implementors(text: &str) -> Vec<String> {
     text.lines()
         .filter_map(|line| {
-            let rest = line.strip_prefix("impl Tool for ").or_else(|| line.strip_prefix("impl hermes_core::Tool for "))?;
+            let rest = line
+                .strip_prefix("impl Tool for ")
+                .or_else(|| line.strip_prefix("impl hermes_core::Tool for "))?;
             let name = rest.split(|c: char| !c.is_alphanumeric() && c != '_').next()?;
             (!name.is_empty()).then(|| name.to_owned())
         })
@@ -85,7 +87,8 @@ fn render(modules: &[Module]) -> String {
     text.push_str("pub fn tools() -> Vec<std::sync::Arc<dyn hermes_core::DynTool>> {\n    vec![\n");
     for module in modules {
         for name in &module.types {
-            let _ = writeln!(text, "        hermes_core::erase({}::{name}::default()),", module.name);
+            let _ =
+                writeln!(text, "        hermes_core::erase({}::{name}::default()),", module.name);
         }
     }
     text.push_str("    ]\n}\n");

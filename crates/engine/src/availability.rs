@@ -50,8 +50,20 @@ impl Checks {
         self.lock().clear();
     }
 
-    /// The state of one tool.
+    /// The state of one tool. What was known to work a moment ago is not
+    /// asked again.
     pub async fn state(&self, entry: &Arc<Entry>) -> Availability {
+        let fresh = {
+            let answers = self.lock();
+            answers.get(entry.name()).is_some_and(|answer| {
+                answer.entry == entry.id()
+                    && answer.value.is_ready()
+                    && answer.asked.elapsed() < TTL
+            })
+        };
+        if fresh {
+            return Availability::Ready;
+        }
         self.states(std::slice::from_ref(entry)).await.0.pop().unwrap_or(Availability::Ready)
     }
 

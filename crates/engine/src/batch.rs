@@ -98,7 +98,7 @@ pub(crate) fn plan<T>(batch: Vec<T>, effects: impl Fn(&T) -> &[Effect]) -> Vec<V
     if batch.len() < 2 {
         return if batch.is_empty() { Vec::new() } else { vec![batch] };
     }
-    let mut paths = RealPaths::new(batch.iter().flat_map(|item| effects(item)));
+    let mut paths = RealPaths::new(batch.iter().flat_map(&effects));
     let mut groups: Vec<Vec<T>> = Vec::new();
     let mut occupied = Occupied::default();
     for item in batch {

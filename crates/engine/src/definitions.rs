@@ -52,21 +52,24 @@ impl Default for Deferral {
 /// The tools of a session: what it may call.
 #[derive(Debug)]
 pub struct ToolScope {
+    // Tools that cannot work here belong to the session too: a call to one
+    // is told why, not that it does not exist.
     names: HashSet<Arc<str>>,
     entries: Vec<Arc<Entry>>,
     index: OnceLock<Index>,
 }
 
 impl ToolScope {
-    fn new(entries: Vec<Arc<Entry>>) -> Self {
-        let names = entries.iter().map(|e| Arc::from(e.name())).collect();
+    fn new(entries: Vec<Arc<Entry>>, unavailable: &[(Arc<str>, Availability)]) -> Self {
+        let names = entries.iter().map(|e| Arc::from(e.name()));
+        let names = names.chain(unavailable.iter().map(|(name, _)| Arc::clone(name))).collect();
         Self { names, entries, index: OnceLock::new() }
     }
 
     /// Every tool of a snapshot.
     pub fn everything(snapshot: &Snapshot) -> Self {
         let own = |e: &Arc<Entry>| !RESERVED.contains(&e.name());
-        Self::new(snapshot.entries().into_iter().filter(own).collect())
+        Self::new(snapshot.entries().into_iter().filter(own).collect(), &[])
     }
 
     /// Whether the session may call this tool. The bridge is always there.
@@ -74,7 +77,7 @@ impl ToolScope {
         self.names.contains(name) || RESERVED.contains(&name)
     }
 
-    /// The tools, by name.
+    /// The tools that can work here, by name.
     pub fn entries(&self) -> &[Arc<Entry>] {
         &self.entries
     }
@@ -199,8 +202,8 @@ async fn assemble(
         json: array(&visible).into(),
         visible: names(&visible),
         deferred: names(&deferred),
+        scope: Arc::new(ToolScope::new(usable, &unavailable)),
         unavailable,
-        scope: Arc::new(ToolScope::new(usable)),
     };
     Ok((definitions, until))
 }

@@ -65,7 +65,7 @@ pub(crate) struct Inner {
     search_limits: SearchLimits,
     toolsets: ArcSwap<Toolsets>,
     toolsets_generation: AtomicU64,
-    checks: Checks,
+    pub(crate) checks: Checks,
     definitions: Cache,
     everything: ArcSwapOption<(u64, Arc<ToolScope>)>,
 }

@@ -5,16 +5,26 @@ use hermes_core::similar;
 /// How alike two names must be for one to stand for the other.
 const CUTOFF: f64 = 0.7;
 
+/// How alike they must be for a tool that changes things.
+const SURE: f64 = 0.85;
+
 /// How alike a name must be to be worth suggesting.
-const SUGGEST: f64 = 0.45;
+const SUGGEST: f64 = 0.5;
 
 /// What became of a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reading {
     /// It is a name as it stands.
     Exact,
-    /// It was meant to be this one.
+    /// It is this one in another spelling.
     Repaired(String),
+    /// It resembles this one; `sure` if hardly anything differs.
+    Alike {
+        /// The name.
+        name: String,
+        /// Whether it may stand for a tool that changes things.
+        sure: bool,
+    },
     /// It is none, and nothing is near enough.
     Unknown,
 }
@@ -40,11 +50,11 @@ pub fn read<'a>(
     }
     // Two names that are equally near leave two readings, so neither is taken.
     let ranked = similar::ranked(&normalise(cut), all, CUTOFF, 2);
+    let alike =
+        |name: &str, score: f64| Reading::Alike { name: name.to_owned(), sure: score >= SURE };
     match ranked.as_slice() {
-        [(name, _)] => Reading::Repaired((*name).to_owned()),
-        [(name, best), (_, second), ..] if best - second > 0.01 => {
-            Reading::Repaired((*name).to_owned())
-        }
+        [(name, score)] => alike(name, *score),
+        [(name, best), (_, second), ..] if best - second > 0.01 => alike(name, *best),
         _ => Reading::Unknown,
     }
 }

@@ -14,7 +14,7 @@ const NAMES: [&str; 8] = [
 fn repaired(written: &str) -> Option<String> {
     match read(written, |n| NAMES.contains(&n), NAMES.into_iter()) {
         Reading::Exact => Some(written.to_owned()),
-        Reading::Repaired(name) => Some(name),
+        Reading::Repaired(name) | Reading::Alike { name, .. } => Some(name),
         Reading::Unknown => None,
     }
 }
@@ -54,4 +54,15 @@ fn two_equally_near_names_leave_two_readings() {
     let names = ["copy_fila", "copy_filb"];
     assert_eq!(read("copy_filc", |n| names.contains(&n), names.into_iter()), Reading::Unknown);
     assert_eq!(suggest("copy_filc", names.into_iter()).len(), 2);
+}
+
+#[test]
+fn likeness_is_sure_only_if_hardly_anything_differs() {
+    let sure = |written: &str| match read(written, |n| NAMES.contains(&n), NAMES.into_iter()) {
+        Reading::Alike { sure, .. } => Some(sure),
+        _ => None,
+    };
+    assert_eq!(sure("writ_file"), Some(true));
+    assert_eq!(sure("web_sea_ch"), Some(true));
+    assert_eq!(sure("read_fine_x"), Some(false));
 }

@@ -24,6 +24,7 @@ pub struct Record<'a> {
     /// The canonical name of the tool, or the caller's where there is none.
     pub tool: &'a str,
     /// What it did, or would have done.
+    #[serde(serialize_with = "shortened")]
     pub effects: &'a [Effect],
     /// `success`, or the kind of error.
     pub status: &'static str,
@@ -33,6 +34,27 @@ pub struct Record<'a> {
     pub chars: usize,
     /// How many things were changed in the arguments.
     pub coerced: usize,
+}
+
+/// How much of a resource, and how many effects, a record keeps.
+const RESOURCE_CHARS: usize = 4096;
+const EFFECTS: usize = 100;
+
+/// Effects with their resources cut to what a log should hold.
+fn shortened<S: serde::Serializer>(effects: &&[Effect], serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Short<'a> {
+        scope: &'a str,
+        resource: std::borrow::Cow<'a, str>,
+    }
+    serializer.collect_seq(effects.iter().take(EFFECTS).map(|effect| {
+        let resource = effect.resource.as_text();
+        let resource = match resource.char_indices().nth(RESOURCE_CHARS) {
+            Some((end, _)) => format!("{}…", &resource[..end]).into(),
+            None => resource,
+        };
+        Short { scope: effect.scope.as_str(), resource }
+    }))
 }
 
 /// The name of a status in records.

@@ -87,7 +87,10 @@ impl DynTool for Filler {
     fn parameters(&self) -> Value {
         self.1.parameters()
     }
-    fn bind(self: Arc<Self>, arguments: &Value) -> Result<Box<dyn hermes::core::BoundCall>, ToolError> {
+    fn bind(
+        self: Arc<Self>,
+        arguments: &Value,
+    ) -> Result<Box<dyn hermes::core::BoundCall>, ToolError> {
         Arc::clone(&self.1).bind(arguments)
     }
     fn check(&self) -> hermes::core::BoxFuture<'_, hermes::core::Availability> {
@@ -107,12 +110,16 @@ fn engine(extra: usize, log: &std::path::Path) -> Engine {
     let echo = erase(Echo(Echo::spec()));
     let mut tools = vec![Arc::clone(&echo), erase(Noop)];
     for i in 0..extra {
-        let spec = ToolSpec::new(format!("filler_{i}"), "filler").description("Fills the registry.");
+        let spec =
+            ToolSpec::new(format!("filler_{i}"), "filler").description("Fills the registry.");
         tools.push(Arc::new(Filler(spec, Arc::clone(&echo))));
     }
     Engine::builder()
         .tools(tools)
-        .tools([hermes_tools_agent::tools(), hermes_tools_file::tools(), hermes_tools_system::tools()].concat())
+        .tools(
+            [hermes_tools_agent::tools(), hermes_tools_file::tools(), hermes_tools_system::tools()]
+                .concat(),
+        )
         .policy(Arc::new(AllowAll))
         .recorder(Arc::new(AuditLog::new(log)))
         .build()
@@ -215,7 +222,8 @@ fn main() {
     let rounds = if quick { 2_000 } else { 20_000 };
     let bench = Bench { rounds, only };
     let log = std::env::temp_dir().join(format!("hermes-bench-{}.jsonl", std::process::id()));
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let path = log.clone();
     let all = async move {
         bench.definitions(&path).await;

@@ -25,7 +25,8 @@ pub fn keeps_the_rules(tool: &Arc<dyn DynTool>) {
     assert_eq!(schema.raw().get("type"), Some(&Value::from("object")), "{name}: not an object");
     let properties = schema.raw().get("properties").and_then(Value::as_object);
     for (parameter, property) in properties.into_iter().flatten() {
-        let described = property.get("description").and_then(Value::as_str).is_some_and(|d| !d.is_empty());
+        let described =
+            property.get("description").and_then(Value::as_str).is_some_and(|d| !d.is_empty());
         assert!(described, "{name}: parameter {parameter} has no description");
     }
     for (from, to) in &spec.parameter_aliases {
@@ -63,7 +64,11 @@ pub async fn runs_its_examples(tool: &Arc<dyn DynTool>) {
         if let Some(gives) = &example.gives {
             let wanted: Value = serde_json::from_str(gives).expect("`gives` is JSON");
             let got: Value = serde_json::from_str(&result.content).expect("a result is JSON");
-            assert!(contains(&got, &wanted), "{}: example '{title}' gave {got}, not {wanted}", spec.name);
+            assert!(
+                contains(&got, &wanted),
+                "{}: example '{title}' gave {got}, not {wanted}",
+                spec.name
+            );
         }
     }
 }

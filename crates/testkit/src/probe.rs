@@ -12,7 +12,8 @@ use hermes_core::{
 };
 use serde_json::{Value, json};
 
-type Act = dyn Fn(Value, ToolContext) -> BoxFuture<'static, Result<ToolOutput, ToolError>> + Send + Sync;
+type Act =
+    dyn Fn(Value, ToolContext) -> BoxFuture<'static, Result<ToolOutput, ToolError>> + Send + Sync;
 type Touch = dyn Fn(&Value, &Workplace) -> Vec<Effect> + Send + Sync;
 
 /// A tool made of closures.
@@ -78,7 +79,10 @@ impl Probe {
 
     /// What it says that it will do.
     #[must_use]
-    pub fn touch(mut self, touch: impl Fn(&Value, &Workplace) -> Vec<Effect> + Send + Sync + 'static) -> Self {
+    pub fn touch(
+        mut self,
+        touch: impl Fn(&Value, &Workplace) -> Vec<Effect> + Send + Sync + 'static,
+    ) -> Self {
         self.touch = Arc::new(touch);
         self
     }
@@ -104,7 +108,11 @@ impl DynTool for Probe {
     }
 
     fn bind(self: Arc<Self>, arguments: &Value) -> Result<Box<dyn BoundCall>, ToolError> {
-        Ok(Box::new(Bound { args: arguments.clone(), touch: Arc::clone(&self.touch), act: Arc::clone(&self.act) }))
+        Ok(Box::new(Bound {
+            args: arguments.clone(),
+            touch: Arc::clone(&self.touch),
+            act: Arc::clone(&self.act),
+        }))
     }
 
     fn check(&self) -> BoxFuture<'_, Availability> {
@@ -225,7 +233,10 @@ pub fn pair(diary: &Diary) -> [Probe; 2] {
                 }
             })
     };
-    [make("look", Scope::FILE_READ).with_spec(ToolSpec::read_only), make("change", Scope::FILE_WRITE)]
+    [
+        make("look", Scope::FILE_READ).with_spec(ToolSpec::read_only),
+        make("change", Scope::FILE_WRITE),
+    ]
 }
 
 /// An effect on a path, for plans.

@@ -38,7 +38,7 @@ fn meant(snapshot: &Snapshot, written: &str) -> Option<Arc<Entry>> {
     let known = |name: &str| snapshot.find(name).is_some();
     match names::read(written, known, snapshot.callable_names()) {
         Reading::Exact => snapshot.find(written).cloned(),
-        Reading::Repaired(name) => snapshot.find(&name).cloned(),
+        Reading::Repaired(name) | Reading::Alike { name, .. } => snapshot.find(&name).cloned(),
         Reading::Unknown => None,
     }
 }

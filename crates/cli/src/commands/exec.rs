@@ -11,7 +11,7 @@ use hermes::engine::{Caller, Engine};
 use hermes::protocol::{Dialect, Frame, Framer, render, render_error};
 use tokio::sync::mpsc;
 
-use super::runtime;
+use super::{readable, runtime};
 use crate::app::App;
 use crate::args::{CallOptions, Exec};
 use crate::failure::{Exit, Failure, Outcome};
@@ -32,8 +32,14 @@ pub(crate) fn run(app: &App, args: &Exec) -> Outcome {
 
     let cancel = caller.cancel.clone();
     let options = args.options.clone();
-    let session =
-        Session { engine: ready.engine.clone(), caller, options, terminal: app.terminal, dialect };
+    let session = Session {
+        engine: ready.engine.clone(),
+        caller,
+        options,
+        terminal: app.terminal,
+        dialect,
+        for_people: app.terminal.stdout_is_person && !app.json,
+    };
     runtime::with_tools(&cancel, session.serve(received))?
 }
 
@@ -98,6 +104,8 @@ struct Session {
     options: CallOptions,
     terminal: Terminal,
     dialect: Option<Dialect>,
+    /// Whether a person reads the answers, rather than a program.
+    for_people: bool,
 }
 
 impl Session {
@@ -130,7 +138,11 @@ impl Session {
         let mut caller = self.caller.clone();
         caller.deadline = self.options.deadline();
         let results = self.engine.dispatch(calls, &caller).await;
-        (render(&request, &results), summary(&results))
+        let exit = summary(&results);
+        if self.for_people {
+            return (readable::results(&self.terminal, &self.engine, &results), exit);
+        }
+        (render(&request, &results), exit)
     }
 }
 

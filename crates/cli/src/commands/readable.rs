@@ -1,7 +1,10 @@
 //! A result for a person to read.
 
+use hermes::core::ToolResult;
+use hermes::engine::Engine;
 use serde_json::Value;
 
+use crate::table::clip;
 use crate::terminal::{Style, Terminal, visible};
 
 /// Fields that hold the thing itself, shown last and as they are.
@@ -34,6 +37,41 @@ pub(crate) fn layout(terminal: &Terminal, content: &str) -> String {
             lines.push(String::new());
         }
         lines.push(visible(body.trim_end_matches('\n')).into_owned());
+    }
+    lines.join("\n")
+}
+
+/// How much of each result of a batch is shown.
+const LINES: usize = 6;
+
+/// The results of a batch: one heading each, what was mended, the beginning
+/// of the answer.
+pub(crate) fn results(terminal: &Terminal, engine: &Engine, results: &[ToolResult]) -> String {
+    let snapshot = engine.snapshot();
+    let mut lines = Vec::new();
+    for result in results {
+        let (mark, style) =
+            if result.is_success() { ("✓", Style::Green) } else { ("✗", Style::Red) };
+        let emoji = snapshot.get(&result.name).map_or("⚡", |entry| &*entry.spec().emoji);
+        lines.push(format!(
+            "{} {emoji} {}  {}",
+            terminal.paint(style, mark),
+            terminal.paint(Style::Bold, &visible(&result.name)),
+            terminal.paint(Style::Dim, &format!("{} ms", result.duration.as_millis())),
+        ));
+        for change in &result.coerced {
+            let mended = format!("  mended {}", visible(change));
+            lines.push(terminal.paint(Style::Yellow, &clip(&mended, terminal.width())));
+        }
+        let body = layout(&Terminal::plain(), &result.content);
+        let body: Vec<&str> = body.lines().filter(|line| !line.trim().is_empty()).collect();
+        for line in body.iter().take(LINES) {
+            lines.push(clip(&format!("  {line}"), terminal.width()));
+        }
+        if body.len() > LINES {
+            let more = format!("  … {} more lines (--json shows all)", body.len() - LINES);
+            lines.push(terminal.paint(Style::Dim, &more));
+        }
     }
     lines.join("\n")
 }

@@ -3,6 +3,7 @@
 //! ```text
 //!  1 snapshot   the registry as it is now            (Flight::board)
 //!  2 resolve    name and argument text → tool        resolve.rs
+//!              (can it work here? else `unavailable`)
 //!  3 coerce     arguments by schema                  arguments.rs
 //!  4 validate   JSON Schema                          arguments.rs
 //!  5 effects    what it will do                      effects.rs
@@ -29,7 +30,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use hermes_core::{
-    BoundCall, Disposition, Effect, Host, ToolCall, ToolError, ToolResult, Verdict, Workplace,
+    Availability, BoundCall, Disposition, Effect, Host, ToolCall, ToolError, ToolResult, Verdict,
+    Workplace,
 };
 use serde_json::Value;
 
@@ -106,6 +108,10 @@ impl Flight {
         started: Instant,
     ) -> Result<Prepared, ToolError> {
         let resolve::Resolved { entry, arguments, mut notes, guessed } = resolved;
+        if let Availability::Missing { reason, fix } = self.engine.checks.state(&entry).await {
+            let message = format!("{} cannot be used here: {reason}", entry.name());
+            return Err(ToolError::unavailable(message).with_hint(fix));
+        }
         let mut arguments = arguments::fit(&entry, arguments, &mut notes)?;
         if guessed {
             arguments::refuse_guess(&entry)?;

@@ -62,11 +62,15 @@ fn find(
     let in_scope = |name: &str| scope.is_none_or(|scope| scope.contains(name));
     let known = |name: &str| snapshot.find(name).is_some_and(|e| in_scope(e.name()));
     let all = || snapshot.callable_names().filter(|name| known(name));
-    let name = match canonical(written, &known) {
+    let name = match canonical(written, known) {
         Some(name) => name,
         None => match names::read(written, known, all()) {
             Reading::Exact => written.to_owned(),
-            Reading::Repaired(name) => {
+            // What changes things is not run on a mere likeness.
+            Reading::Alike { name, sure } if !sure && !looks_only(snapshot, &name) => {
+                return Err(unknown(snapshot, written, all()));
+            }
+            Reading::Repaired(name) | Reading::Alike { name, .. } => {
                 notes.push(format!(
                     "tool name: '{}' → '{name}'",
                     hermes_schema::excerpt::excerpt(written, 64)
@@ -79,6 +83,10 @@ fn find(
     let preset = snapshot.alias(&name).and_then(|alias| alias.preset.clone());
     let entry = snapshot.find(&name).cloned();
     entry.map(|entry| (entry, preset)).ok_or_else(|| unknown(snapshot, written, all()))
+}
+
+fn looks_only(snapshot: &Snapshot, name: &str) -> bool {
+    snapshot.find(name).is_some_and(|entry| entry.spec().annotations.read_only)
 }
 
 /// Names as they are, and `mcp-server:tool` for `mcp__server__tool`.

@@ -24,8 +24,8 @@ impl Flight {
         entry: &Arc<Entry>,
         bound: Box<dyn BoundCall>,
     ) -> Landed {
-        let patience = entry.spec().timeout.unwrap_or(self.engine.default_timeout);
-        let mut deadline = Instant::now() + patience;
+        let started = Instant::now();
+        let mut deadline = started + entry.spec().timeout.unwrap_or(self.engine.default_timeout);
         if let Some(batch) = self.caller.deadline {
             deadline = deadline.min(batch);
         }
@@ -56,7 +56,7 @@ impl Flight {
             () = self.caller.cancel.cancelled() => ToolError::cancelled(),
             () = tokio::time::sleep_until(deadline.into()) => ToolError::new(
                 ErrorKind::Timeout,
-                format!("{} did not finish within {} s", entry.name(), round(patience)),
+                format!("{} did not finish within {} s", entry.name(), round(deadline - started)),
             ),
         };
         cancel.cancel();

@@ -55,13 +55,22 @@ async fn a_tool_that_cannot_work_is_left_out_with_its_reason() {
     broken.set_state(Availability::missing("no engine", "install one"));
     let keyed =
         Probe::new("keyed").with_spec(|s| s.requires_env("HERMES_TEST_KEY_THAT_NOBODY_SETS"));
-    let (engine, _caller, _dir) = engine(vec![broken, keyed.tool(), probe::echo().tool()]);
+    let (engine, mut caller, _dir) = engine(vec![broken, keyed.tool(), probe::echo().tool()]);
     let found = engine.definitions(&only(&["probe"]), SHOWN).await.unwrap();
     assert_eq!(names(&found.json), ["echo"]);
     let reasons: Vec<&str> =
         found.unavailable.iter().filter_map(|(_, state)| state.reason()).collect();
     assert!(reasons[0].contains("no engine"), "{reasons:?}");
     assert!(reasons[1].contains("HERMES_TEST_KEY_THAT_NOBODY_SETS"), "{reasons:?}");
+    for scope in [None, Some(Arc::clone(&found.scope))] {
+        caller.scope = scope;
+        let called = engine.call(ToolCall::new("1", "broken", json!({})), &caller).await;
+        let error: Value = serde_json::from_str(&called.content).unwrap();
+        assert_eq!(
+            (error["kind"].as_str(), error["hint"].as_str()),
+            (Some("unavailable"), Some("install one"))
+        );
+    }
 }
 
 #[tokio::test]

@@ -24,7 +24,10 @@ fn a_file_is_a_tool() {
     fs::write(copy.join("examples/list.rs"), MAIN).unwrap();
 
     let template = fs::read_to_string(crates.join("cli/data/new_tool.rs.txt")).unwrap();
-    let source = template.replace("{name}", "dropped_in").replace("{toolset}", "todo").replace("{Type}", "DroppedIn");
+    let source = template
+        .replace("{name}", "dropped_in")
+        .replace("{toolset}", "todo")
+        .replace("{Type}", "DroppedIn");
     let before = names(&copy);
     assert!(!before.contains(&"dropped_in".to_owned()), "{before:?}");
     fs::write(copy.join("src/tools/dropped_in.rs"), source).unwrap();
@@ -60,8 +63,11 @@ fn section(own: &str, name: &str, workspace: &str, crates: &Path) -> String {
     let mut out = String::new();
     for line in body.lines().skip(1).take_while(|l| !l.starts_with('[')) {
         let Some(dependency) = line.strip_suffix(".workspace = true") else { continue };
-        let declared = workspace.lines().find(|l| l.starts_with(&format!("{dependency} ="))).unwrap();
-        out.push_str(&declared.replace("path = \"crates", &format!("path = \"{}", crates.display())));
+        let declared =
+            workspace.lines().find(|l| l.starts_with(&format!("{dependency} ="))).unwrap();
+        out.push_str(
+            &declared.replace("path = \"crates", &format!("path = \"{}", crates.display())),
+        );
         out.push('\n');
     }
     out

@@ -23,8 +23,18 @@ const FAMILY: &str = "hermes-tools-";
 
 /// Licences that let the program be used as freely as its own.
 const LICENCES: [&str; 12] = [
-    "MIT", "Apache-2.0", "Apache-2.0 WITH LLVM-exception", "BSD-2-Clause", "BSD-3-Clause", "ISC", "Zlib",
-    "Unlicense", "CC0-1.0", "Unicode-3.0", "BSL-1.0", "MPL-2.0",
+    "MIT",
+    "Apache-2.0",
+    "Apache-2.0 WITH LLVM-exception",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "ISC",
+    "Zlib",
+    "Unlicense",
+    "CC0-1.0",
+    "Unicode-3.0",
+    "BSL-1.0",
+    "MPL-2.0",
 ];
 
 fn root() -> PathBuf {
@@ -51,10 +61,9 @@ fn name(package: &Value) -> &str {
 }
 
 fn layer(name: &str) -> usize {
-    LAYERS
-        .iter()
-        .position(|layer| layer.contains(&name))
-        .unwrap_or_else(|| panic!("{name} is in no layer: add it to this test and to docs/architecture.md"))
+    LAYERS.iter().position(|layer| layer.contains(&name)).unwrap_or_else(|| {
+        panic!("{name} is in no layer: add it to this test and to docs/architecture.md")
+    })
 }
 
 #[test]
@@ -67,7 +76,8 @@ fn crates_depend_only_on_what_is_below_them() {
                 continue;
             }
             assert!(layer(to) < layer(from), "{from} must not depend on {to}");
-            let family_sees = from.starts_with(FAMILY) && !["hermes-core", "hermes-discover", "hermes-store"].contains(&to);
+            let family_sees = from.starts_with(FAMILY)
+                && !["hermes-core", "hermes-discover", "hermes-store"].contains(&to);
             assert!(!family_sees, "{from}: a tool family sees the contracts, not {to}");
         }
     }

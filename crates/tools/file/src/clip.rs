@@ -46,21 +46,12 @@ impl Clip {
         // Encodings with shift states are back in the first one at a line's
         // end, so each line can be decoded by itself.
         let mut decoder = encoding.new_decoder_without_bom_handling();
-        let mut line = Kept {
-            clip: self,
-            text: String::new(),
-            seen: 0,
-            last: None,
-        };
+        let mut line = Kept { clip: self, text: String::new(), seen: 0, last: None };
         let mut scratch = String::new();
         let mut damaged = false;
         let mut decode = |piece: &[u8], last: bool| {
             scratch.clear();
-            scratch.reserve(
-                decoder
-                    .max_utf8_buffer_length(piece.len())
-                    .unwrap_or(piece.len()),
-            );
+            scratch.reserve(decoder.max_utf8_buffer_length(piece.len()).unwrap_or(piece.len()));
             let (_, _, replaced) = decoder.decode_to_string(piece, &mut scratch, last);
             damaged |= replaced;
             line.add(&scratch);
@@ -70,12 +61,7 @@ impl Clip {
         };
         decode(b"", true);
         let ending = line.finish(terminated);
-        Ok(Some(Line {
-            text: line.text,
-            chars: line.seen,
-            ending,
-            damaged,
-        }))
+        Ok(Some(Line { text: line.text, chars: line.seen, ending, damaged }))
     }
 
     /// The first character behind the window, counted from 0.
@@ -99,8 +85,7 @@ impl Kept {
         if from == 0 && to == count {
             self.text.push_str(piece);
         } else if from < to {
-            self.text
-                .extend(piece.chars().skip(from as usize).take((to - from) as usize));
+            self.text.extend(piece.chars().skip(from as usize).take((to - from) as usize));
         }
         self.seen += count;
         self.last = piece.chars().next_back().or(self.last);
@@ -136,11 +121,7 @@ impl Endings {
         let bytes = text.as_bytes();
         for at in memchr::memchr_iter(b'\n', bytes) {
             let before = at.checked_sub(1).and_then(|at| bytes.get(at));
-            met.add(if before == Some(&b'\r') {
-                Ending::CrLf
-            } else {
-                Ending::Lf
-            });
+            met.add(if before == Some(&b'\r') { Ending::CrLf } else { Ending::Lf });
         }
         met
     }

@@ -16,36 +16,18 @@ fn read(bytes: &[u8], encoding: &'static Encoding, clip: Clip, window: usize) ->
     lines
 }
 
-const ALL: Clip = Clip {
-    skip: 0,
-    take: u64::MAX,
-};
+const ALL: Clip = Clip { skip: 0, take: u64::MAX };
 
 #[test]
 fn a_carriage_return_belongs_to_the_ending_only_before_a_line_feed() {
     let lines = read(b"a\r\nb\rc\nd\r", UTF_8, ALL, 2);
-    let seen: Vec<_> = lines
-        .iter()
-        .map(|l| (l.text.as_str(), l.chars, l.ending))
-        .collect();
-    assert_eq!(
-        seen,
-        [
-            ("a", 1, Ending::CrLf),
-            ("b\rc", 3, Ending::Lf),
-            ("d\r", 2, Ending::None)
-        ]
-    );
+    let seen: Vec<_> = lines.iter().map(|l| (l.text.as_str(), l.chars, l.ending)).collect();
+    assert_eq!(seen, [("a", 1, Ending::CrLf), ("b\rc", 3, Ending::Lf), ("d\r", 2, Ending::None)]);
 }
 
 #[test]
 fn the_window_counts_characters_not_bytes() {
-    let lines = read(
-        "äöü€𝄞xyz\r\n".as_bytes(),
-        UTF_8,
-        Clip { skip: 2, take: 3 },
-        2,
-    );
+    let lines = read("äöü€𝄞xyz\r\n".as_bytes(), UTF_8, Clip { skip: 2, take: 3 }, 2);
     assert_eq!(lines.len(), 1);
     assert_eq!((lines[0].text.as_str(), lines[0].chars), ("ü€𝄞", 8));
 }
@@ -54,16 +36,9 @@ fn the_window_counts_characters_not_bytes() {
 fn a_carriage_return_at_the_edge_of_the_window_is_dropped() {
     for (take, text) in [(1, "a"), (2, "ab"), (3, "ab"), (9, "ab")] {
         let lines = read(b"ab\r\n", UTF_8, Clip { skip: 0, take }, 4);
-        assert_eq!(
-            (lines[0].text.as_str(), lines[0].chars),
-            (text, 2),
-            "take {take}"
-        );
+        assert_eq!((lines[0].text.as_str(), lines[0].chars), (text, 2), "take {take}");
     }
-    assert_eq!(
-        read(b"ab\r\n", UTF_8, Clip { skip: 2, take: 5 }, 4)[0].text,
-        ""
-    );
+    assert_eq!(read(b"ab\r\n", UTF_8, Clip { skip: 2, take: 5 }, 4)[0].text, "");
 }
 
 #[test]

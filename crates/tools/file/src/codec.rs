@@ -35,15 +35,8 @@ pub struct Unencodable {
 
 impl fmt::Display for Unencodable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            character,
-            offset,
-            encoding,
-        } = self;
-        write!(
-            f,
-            "{character:?} at byte {offset} cannot be written in {encoding}"
-        )
+        let Self { character, offset, encoding } = self;
+        write!(f, "{character:?} at byte {offset} cannot be written in {encoding}")
     }
 }
 
@@ -51,10 +44,7 @@ impl std::error::Error for Unencodable {}
 
 impl TextFormat {
     /// UTF-8 without a byte order mark.
-    pub const PLAIN: TextFormat = TextFormat {
-        encoding: UTF_8,
-        bom: false,
-    };
+    pub const PLAIN: TextFormat = TextFormat { encoding: UTF_8, bom: false };
 
     /// That encoding, with or without a byte order mark.
     pub fn new(encoding: &'static Encoding, bom: bool) -> Self {
@@ -124,11 +114,7 @@ fn encode_legacy(
             EncoderResult::OutputFull => {}
             EncoderResult::Unmappable(character) => {
                 let offset = done.saturating_sub(character.len_utf8());
-                return Err(Unencodable {
-                    character,
-                    offset,
-                    encoding,
-                });
+                return Err(Unencodable { character, offset, encoding });
             }
         }
     }
@@ -149,11 +135,7 @@ pub fn detect(sample: &[u8], complete: bool) -> TextFormat {
     }
     let mut detector = EncodingDetector::new(Iso2022JpDetection::Allow);
     detector.feed(sample, complete);
-    let allow_utf8 = if escapes {
-        Utf8Detection::Allow
-    } else {
-        Utf8Detection::Deny
-    };
+    let allow_utf8 = if escapes { Utf8Detection::Allow } else { Utf8Detection::Deny };
     let guess = detector.guess(None, allow_utf8);
     // An ASCII file with terminal colours in it is still UTF-8.
     if sample.is_ascii() && guess != encoding_rs::ISO_2022_JP {

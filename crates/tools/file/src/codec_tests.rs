@@ -25,21 +25,14 @@ fn ascii_utf8_and_nothing_are_plain() {
 fn a_sample_cut_inside_a_character_is_still_utf8() {
     let bytes = "größe ✓".as_bytes();
     for end in 0..bytes.len() {
-        assert_eq!(
-            detect(&bytes[..end], false),
-            TextFormat::PLAIN,
-            "cut at {end}"
-        );
+        assert_eq!(detect(&bytes[..end], false), TextFormat::PLAIN, "cut at {end}");
     }
 }
 
 #[test]
 fn byte_order_marks_decide_and_are_left_out_of_the_text() {
-    for (encoding, label) in [
-        (UTF_8, "utf-8-bom"),
-        (UTF_16LE, "utf-16le"),
-        (UTF_16BE, "utf-16be"),
-    ] {
+    for (encoding, label) in [(UTF_8, "utf-8-bom"), (UTF_16LE, "utf-16le"), (UTF_16BE, "utf-16be")]
+    {
         let bytes = encoded(encoding, true, "año\r\n日本\n");
         let format = detect(&bytes, true);
         assert_eq!(format, TextFormat::new(encoding, true));
@@ -53,16 +46,10 @@ fn utf16_is_known_without_a_mark() {
     for encoding in [UTF_16LE, UTF_16BE] {
         let bytes = encoded(encoding, false, "Windows Registry Editor\r\n\r\nä=1\r\n");
         assert_eq!(detect(&bytes, true), TextFormat::new(encoding, false));
-        assert_eq!(
-            detect(&bytes[..31], false),
-            TextFormat::new(encoding, false)
-        );
+        assert_eq!(detect(&bytes[..31], false), TextFormat::new(encoding, false));
     }
     let numbers: Vec<u8> = (1..200_u16).flat_map(u16::to_le_bytes).collect();
-    assert!(
-        wide_without_bom(&numbers).is_none(),
-        "small integers are no text"
-    );
+    assert!(wide_without_bom(&numbers).is_none(), "small integers are no text");
 }
 
 #[test]
@@ -70,52 +57,30 @@ fn legacy_text_is_recognised() {
     let russian = "Съешь же ещё этих мягких французских булок, да выпей чаю.\n";
     let japanese = "いろはにほへと ちりぬるを 色は匂へど 散りぬるを\n";
     for (encoding, text) in [
-        (
-            WINDOWS_1252,
-            "Le café coûte très cher à Genève, où l’été dure.\n",
-        ),
+        (WINDOWS_1252, "Le café coûte très cher à Genève, où l’été dure.\n"),
         (WINDOWS_1251, russian),
         (KOI8_R, russian),
         (SHIFT_JIS, japanese),
         (EUC_JP, japanese),
         (ISO_2022_JP, japanese),
-        (
-            GBK,
-            "快速的棕色狐狸跳过了懒狗。今天天气很好，我们去公园散步吧。\n",
-        ),
-        (
-            BIG5,
-            "快速的棕色狐狸跳過了懶狗。今天天氣很好，我們去公園散步吧。\n",
-        ),
-        (
-            EUC_KR,
-            "다람쥐 헌 쳇바퀴에 타고파. 오늘은 날씨가 좋습니다.\n",
-        ),
+        (GBK, "快速的棕色狐狸跳过了懒狗。今天天气很好，我们去公园散步吧。\n"),
+        (BIG5, "快速的棕色狐狸跳過了懶狗。今天天氣很好，我們去公園散步吧。\n"),
+        (EUC_KR, "다람쥐 헌 쳇바퀴에 타고파. 오늘은 날씨가 좋습니다.\n"),
     ] {
         let bytes = encoded(encoding, false, text);
         let format = detect(&bytes, true);
-        assert_eq!(
-            format.decode(&bytes).text,
-            text,
-            "{} taken for {format:?}",
-            encoding.name()
-        );
+        assert_eq!(format.decode(&bytes).text, text, "{} taken for {format:?}", encoding.name());
     }
 }
 
 #[test]
 fn terminal_colours_are_no_encoding() {
-    assert_eq!(
-        detect(b"\x1B[31mred\x1B[0m costs \x1B$5\n", true),
-        TextFormat::PLAIN
-    );
+    assert_eq!(detect(b"\x1B[31mred\x1B[0m costs \x1B$5\n", true), TextFormat::PLAIN);
 }
 
 #[test]
 fn a_few_bad_bytes_do_not_make_utf8_something_else() {
-    let mut bytes = "Grüße aus Köln, schöne Tage für alle Gäste\n"
-        .repeat(4)
-        .into_bytes();
+    let mut bytes = "Grüße aus Köln, schöne Tage für alle Gäste\n".repeat(4).into_bytes();
     bytes.extend(b"broken \xFF here\n");
     let format = detect(&bytes, true);
     assert_eq!(format, TextFormat::PLAIN);
@@ -125,21 +90,9 @@ fn a_few_bad_bytes_do_not_make_utf8_something_else() {
 
 #[test]
 fn what_cannot_be_encoded_is_named_with_its_place() {
-    let error = TextFormat::new(WINDOWS_1252, false)
-        .encode("é and ✓")
-        .expect_err("no check mark");
-    assert_eq!(
-        error,
-        Unencodable {
-            character: '✓',
-            offset: 7,
-            encoding: "windows-1252"
-        }
-    );
-    assert_eq!(
-        error.to_string(),
-        "'✓' at byte 7 cannot be written in windows-1252"
-    );
+    let error = TextFormat::new(WINDOWS_1252, false).encode("é and ✓").expect_err("no check mark");
+    assert_eq!(error, Unencodable { character: '✓', offset: 7, encoding: "windows-1252" });
+    assert_eq!(error.to_string(), "'✓' at byte 7 cannot be written in windows-1252");
 }
 
 fn any_format() -> impl Strategy<Value = TextFormat> {
@@ -157,10 +110,7 @@ fn any_format() -> impl Strategy<Value = TextFormat> {
         ISO_2022_JP,
     ])
     .prop_map(|encoding| TextFormat::new(encoding, false));
-    let unicode = (
-        prop::sample::select(vec![UTF_8, UTF_16LE, UTF_16BE]),
-        any::<bool>(),
-    )
+    let unicode = (prop::sample::select(vec![UTF_8, UTF_16LE, UTF_16BE]), any::<bool>())
         .prop_map(|(encoding, bom)| TextFormat::new(encoding, bom));
     prop_oneof![legacy, unicode]
 }

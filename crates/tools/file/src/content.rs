@@ -47,11 +47,7 @@ const CERTAIN: &[Signature] = &[
     (b"\x1A\x45\xDF\xA3", "a Matroska or WebM file", SOUND),
     (b"%PDF-1.", "a PDF document", PDF),
     (b"%PDF-2.", "a PDF document", PDF),
-    (
-        b"PK\x03\x04",
-        "a zip archive or an Office document",
-        ARCHIVE,
-    ),
+    (b"PK\x03\x04", "a zip archive or an Office document", ARCHIVE),
     (b"PK\x05\x06", "an empty zip archive", ARCHIVE),
     (b"\x1F\x8B", "gzip data", ARCHIVE),
     (b"\x28\xB5\x2F\xFD", "zstd data", ARCHIVE),
@@ -86,10 +82,7 @@ impl Content {
         if !is_noise(format, head) {
             return Self::Text(format);
         }
-        let unknown = Kind {
-            name: "binary data",
-            advice: UNKNOWN,
-        };
+        let unknown = Kind { name: "binary data", advice: UNKNOWN };
         Self::Binary(Kind::named(sample, LIKELY).unwrap_or(unknown))
     }
 }
@@ -115,11 +108,7 @@ fn is_noise(format: TextFormat, head: &[u8]) -> bool {
     }
     // Well-formed UTF-8 hardly ever happens by chance, a single-byte encoding
     // accepts anything: so the guess is held to a stricter measure.
-    let percent = if wide || encoding == encoding_rs::UTF_8 {
-        30
-    } else {
-        5
-    };
+    let percent = if wide || encoding == encoding_rs::UTF_8 { 30 } else { 5 };
     junk * 100 > all * percent
 }
 

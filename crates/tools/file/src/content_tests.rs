@@ -29,24 +29,15 @@ fn signatures_name_the_kind_and_the_tool() {
 
 #[test]
 fn text_that_begins_like_a_file_format_is_text() {
-    for text in [
-        "GIF89a is a format\n",
-        "BMW\n",
-        "MZ\n",
-        "RIFF\n",
-        "PK is a name\n",
-        "ID3 tags\n",
-    ] {
+    for text in ["GIF89a is a format\n", "BMW\n", "MZ\n", "RIFF\n", "PK is a name\n", "ID3 tags\n"]
+    {
         assert_eq!(kind(text.as_bytes()), None, "{text:?}");
     }
 }
 
 #[test]
 fn zero_bytes_and_noise_are_binary() {
-    assert_eq!(
-        kind(b"text with\0 a zero byte in it\n"),
-        Some("binary data")
-    );
+    assert_eq!(kind(b"text with\0 a zero byte in it\n"), Some("binary data"));
     assert_eq!(kind(&[1, 2, 3, 4, 5, 6, b'a', b'b']), Some("binary data"));
     // Without zero bytes, as compressed data of a few bytes can be.
     let noise: Vec<u8> = (0..400_u32).map(|i| (i * 167 % 255 + 1) as u8).collect();
@@ -55,31 +46,16 @@ fn zero_bytes_and_noise_are_binary() {
 
 #[test]
 fn logs_with_separators_and_colours_are_text() {
-    assert_eq!(
-        kind(b"8=FIX.4.2\x019=178\x0135=D\x0149=BROKER\x0156=EXCHANGE\x01\n"),
-        None
-    );
-    assert_eq!(
-        kind(b"\x1B[1;32mok\x1B[0m 12 tests \x08\x08passed\x0C\n"),
-        None
-    );
+    assert_eq!(kind(b"8=FIX.4.2\x019=178\x0135=D\x0149=BROKER\x0156=EXCHANGE\x01\n"), None);
+    assert_eq!(kind(b"\x1B[1;32mok\x1B[0m 12 tests \x08\x08passed\x0C\n"), None);
 }
 
 #[test]
 fn wide_and_legacy_text_is_text() {
-    let wide: Vec<u8> = "a=1\r\nb=2\r\n"
-        .encode_utf16()
-        .flat_map(u16::to_le_bytes)
-        .collect();
-    assert_eq!(
-        Content::of(&wide, true),
-        Content::Text(TextFormat::new(UTF_16LE, false))
-    );
+    let wide: Vec<u8> = "a=1\r\nb=2\r\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    assert_eq!(Content::of(&wide, true), Content::Text(TextFormat::new(UTF_16LE, false)));
     let latin = b"d\xE9j\xE0 vu \xE0 la carte\n";
-    assert_eq!(
-        Content::of(latin, true),
-        Content::Text(TextFormat::new(WINDOWS_1252, false))
-    );
+    assert_eq!(Content::of(latin, true), Content::Text(TextFormat::new(WINDOWS_1252, false)));
 }
 
 proptest! {

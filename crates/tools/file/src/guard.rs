@@ -50,11 +50,7 @@ pub(crate) fn refuse_traps(path: &Path) -> Result<(), ToolError> {
 /// The path with every link in its folders followed, but not the last part:
 /// the links below `/proc` lead nowhere that can be told from their target.
 fn real_form(path: &Path) -> Option<PathBuf> {
-    Some(
-        fs::canonicalize(path.parent()?)
-            .ok()?
-            .join(path.file_name()?),
-    )
+    Some(fs::canonicalize(path.parent()?).ok()?.join(path.file_name()?))
 }
 
 fn is_trap(path: &Path) -> bool {

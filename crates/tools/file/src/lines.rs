@@ -119,10 +119,7 @@ impl LineIndex {
         let Some(feeds) = number.checked_sub(1).filter(|&n| n > 0) else {
             return Ok(self.start);
         };
-        let at = self
-            .before
-            .partition_point(|&before| before < feeds)
-            .saturating_sub(1);
+        let at = self.before.partition_point(|&before| before < feeds).saturating_sub(1);
         let mut base = self.start + at as u64 * self.chunk as u64;
         let mut left = feeds - self.before.get(at).copied().unwrap_or(0);
         let mut buffer = vec![0; self.chunk];
@@ -161,14 +158,7 @@ impl<'a, R: Read> LineReader<'a, R> {
 
     /// `window` is even.
     pub(crate) fn new(source: &'a mut R, newline: Newline, window: usize) -> Self {
-        Self {
-            source,
-            newline,
-            buffer: vec![0; window],
-            from: 0,
-            to: 0,
-            taken: 0,
-        }
+        Self { source, newline, buffer: vec![0; window], from: 0, to: 0, taken: 0 }
     }
 
     /// How many bytes the lines so far had.

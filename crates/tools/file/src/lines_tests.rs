@@ -17,10 +17,7 @@ fn read_all(bytes: &[u8], newline: Newline, at: u64, window: usize) -> Vec<(Vec<
     let mut lines = Vec::new();
     loop {
         let mut line = Vec::new();
-        match reader
-            .next_line(|piece| line.extend_from_slice(piece))
-            .expect("memory")
-        {
+        match reader.next_line(|piece| line.extend_from_slice(piece)).expect("memory") {
             Some(terminated) => lines.push((line, terminated)),
             None => break,
         }
@@ -42,11 +39,7 @@ fn a_final_line_feed_begins_no_line() {
         ("\r\n\r\nx", 3, false),
     ] {
         let index = index(text.as_bytes(), Newline::Byte, 4);
-        assert_eq!(
-            (index.total(), index.is_terminated()),
-            (total, terminated),
-            "{text:?}"
-        );
+        assert_eq!((index.total(), index.is_terminated()), (total, terminated), "{text:?}");
     }
 }
 

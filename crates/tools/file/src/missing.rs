@@ -60,39 +60,25 @@ pub(crate) fn explain(wanted: Wanted, path: &Path, at: &Workplace) -> ToolError 
     let only_folders = wanted == Wanted::Folder || !in_place;
     let found: Vec<Value> = similar(&folder, missing, only_folders)
         .into_iter()
-        .map(|near| {
-            if near.join(&below).exists() {
-                near.join(&below)
-            } else {
-                near
-            }
-        })
+        .map(|near| if near.join(&below).exists() { near.join(&below) } else { near })
         .map(|near| shorten(&near, at).into())
         .collect();
     let error = if in_place {
         ToolError::not_found(what)
     } else {
         let gap = missing.to_string_lossy();
-        ToolError::not_found(format!(
-            "{what} ({} exists, but has no '{gap}')",
-            folder.display()
-        ))
-        .with("existing_folder", folder.to_string_lossy())
+        ToolError::not_found(format!("{what} ({} exists, but has no '{gap}')", folder.display()))
+            .with("existing_folder", folder.to_string_lossy())
     };
     if found.is_empty() {
         return error.with_hint("Check the path; directory_list shows what a folder holds.");
     }
-    error
-        .with_hint("One of the similar names may be meant.")
-        .with(wanted.suggestions(), found)
+    error.with_hint("One of the similar names may be meant.").with(wanted.suggestions(), found)
 }
 
 /// The deepest part of the path that exists, and the rest.
 fn split(path: &Path) -> Option<(PathBuf, PathBuf)> {
-    let folder = path
-        .ancestors()
-        .skip(1)
-        .find(|part| fs::symlink_metadata(part).is_ok())?;
+    let folder = path.ancestors().skip(1).find(|part| fs::symlink_metadata(part).is_ok())?;
     let rest = path.strip_prefix(folder).ok()?;
     Some((folder.to_path_buf(), rest.to_path_buf()))
 }
@@ -112,10 +98,7 @@ fn similar(folder: &Path, missing: &OsStr, only_folders: bool) -> Vec<PathBuf> {
 
 /// Relative to the working folder where that is shorter.
 fn shorten(path: &Path, at: &Workplace) -> String {
-    path.strip_prefix(at.cwd())
-        .unwrap_or(path)
-        .to_string_lossy()
-        .into_owned()
+    path.strip_prefix(at.cwd()).unwrap_or(path).to_string_lossy().into_owned()
 }
 
 #[cfg(test)]

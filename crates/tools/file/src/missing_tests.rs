@@ -28,17 +28,8 @@ fn a_missing_folder_is_named_and_looked_through() {
     fs::write(root.path().join("sourc"), "").expect("file");
     let error = explained(Wanted::File, root.path(), "sorce/deep/a.rs");
     assert_eq!(error["similar_files"], json!(["source/deep/a.rs"]));
-    assert_eq!(
-        error["existing_folder"],
-        json!(root.path().to_string_lossy())
-    );
-    assert!(
-        error["error"]
-            .as_str()
-            .expect("text")
-            .ends_with("has no 'sorce')"),
-        "{error}"
-    );
+    assert_eq!(error["existing_folder"], json!(root.path().to_string_lossy()));
+    assert!(error["error"].as_str().expect("text").ends_with("has no 'sorce')"), "{error}");
     let error = explained(Wanted::Folder, root.path(), "sorce");
     assert_eq!(error["similar_folders"], json!(["source"]));
 }
@@ -48,13 +39,7 @@ fn a_file_in_the_middle_of_the_path_is_named() {
     let root = tempfile::tempdir().expect("folder");
     fs::write(root.path().join("a.txt"), "").expect("file");
     let error = explained(Wanted::File, root.path(), "a.txt/b/c");
-    assert!(
-        error["error"]
-            .as_str()
-            .expect("text")
-            .ends_with("a.txt is not a folder)"),
-        "{error}"
-    );
+    assert!(error["error"].as_str().expect("text").ends_with("a.txt is not a folder)"), "{error}");
 }
 
 #[cfg(unix)]
@@ -63,11 +48,5 @@ fn a_broken_link_is_told_from_nothing() {
     let root = tempfile::tempdir().expect("folder");
     std::os::unix::fs::symlink("gone", root.path().join("link")).expect("link");
     let error = explained(Wanted::File, root.path(), "link");
-    assert!(
-        error["error"]
-            .as_str()
-            .expect("text")
-            .contains("a link to gone"),
-        "{error}"
-    );
+    assert!(error["error"].as_str().expect("text").contains("a link to gone"), "{error}");
 }

@@ -32,11 +32,7 @@ impl Name {
     fn new(written: String) -> Self {
         let folded = written.to_lowercase();
         let chars = folded.chars().collect();
-        Self {
-            written,
-            folded,
-            chars,
-        }
+        Self { written, folded, chars }
     }
 
     /// Stem and extension; a leading dot begins no extension.
@@ -69,11 +65,7 @@ impl Name {
         } else if a.contains(b) && other.chars.len() > 2 {
             40
         } else if !extension.is_empty() && extension == other_extension {
-            if shares_letters(stem, other_stem) {
-                30
-            } else {
-                0
-            }
+            if shares_letters(stem, other_stem) { 30 } else { 0 }
         } else {
             0
         };
@@ -112,9 +104,8 @@ fn edits(a: &[char], b: &[char]) -> usize {
         let mut row = Vec::with_capacity(old.len());
         row.push(i + 1);
         for (j, &right) in b.iter().enumerate() {
-            let mut cost = (old[j] + usize::from(left != right))
-                .min(old[j + 1] + 1)
-                .min(row[j] + 1);
+            let mut cost =
+                (old[j] + usize::from(left != right)).min(old[j + 1] + 1).min(row[j] + 1);
             if i > 0 && j > 0 && left == b[j - 1] && a[i - 1] == right {
                 cost = cost.min(older[j - 1] + 1);
             }

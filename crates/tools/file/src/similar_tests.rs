@@ -8,13 +8,7 @@ fn best(wanted: &str, names: &[&str]) -> Vec<String> {
 
 #[test]
 fn nearer_names_come_first() {
-    let names = [
-        "README.md",
-        "readme.txt",
-        "READMEE.md",
-        "main.rs",
-        "old-readme.md.bak",
-    ];
+    let names = ["README.md", "readme.txt", "READMEE.md", "main.rs", "old-readme.md.bak"];
     assert_eq!(
         best("readme.md", &names),
         ["README.md", "readme.txt", "READMEE.md", "old-readme.md.bak"]
@@ -23,11 +17,9 @@ fn nearer_names_come_first() {
 
 #[test]
 fn slips_of_the_fingers_are_found() {
-    for (wanted, meant) in [
-        ("mian.rs", "main.rs"),
-        ("confg.yaml", "config.yaml"),
-        ("Cargo.tmol", "Cargo.toml"),
-    ] {
+    for (wanted, meant) in
+        [("mian.rs", "main.rs"), ("confg.yaml", "config.yaml"), ("Cargo.tmol", "Cargo.toml")]
+    {
         assert_eq!(best(wanted, &["zebra.png", meant, "q"]), [meant]);
     }
 }

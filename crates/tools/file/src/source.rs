@@ -45,25 +45,16 @@ impl Source {
         require_regular(path, &found)?;
         let file = File::open(path).map_err(|error| failure("open", path, &error))?;
         // Another file may have taken its place meanwhile.
-        let opened = file
-            .metadata()
-            .map_err(|error| failure("open", path, &error))?;
+        let opened = file.metadata().map_err(|error| failure("open", path, &error))?;
         require_regular(path, &opened)?;
         let len = opened.len();
         let limit = if len == 0 { PSEUDO + 1 } else { len };
-        let mut watched = Watched {
-            file,
-            position: 0,
-            len: limit,
-            cancel: cx.cancel.clone(),
-        };
+        let mut watched = Watched { file, position: 0, len: limit, cancel: cx.cancel.clone() };
         if len > SMALL {
             return Ok(Self::Disk(watched));
         }
         let mut bytes = Vec::with_capacity(len as usize);
-        watched
-            .read_to_end(&mut bytes)
-            .map_err(|error| Self::failed(path, cx, &error))?;
+        watched.read_to_end(&mut bytes).map_err(|error| Self::failed(path, cx, &error))?;
         if bytes.len() as u64 > PSEUDO {
             return Err(ToolError::limit(format!(
                 "{} has no size and does not end after {PSEUDO} bytes",
@@ -83,11 +74,7 @@ impl Source {
 
     /// The error of a call whose reading failed.
     pub(crate) fn failed(path: &Path, cx: &ToolContext, error: &io::Error) -> ToolError {
-        if cx.cancel.is_cancelled() {
-            ToolError::cancelled()
-        } else {
-            failure("read", path, error)
-        }
+        if cx.cancel.is_cancelled() { ToolError::cancelled() } else { failure("read", path, error) }
     }
 }
 
@@ -100,10 +87,8 @@ fn require_regular(path: &Path, metadata: &Metadata) -> Result<(), ToolError> {
             .with_hint("List it with directory_list."))
     } else {
         let kind = describe_special(metadata.file_type());
-        Err(
-            ToolError::invalid(format!("{path} is {kind}, not a regular file"))
-                .with_hint("Only regular files can be read; use the terminal for anything else."),
-        )
+        Err(ToolError::invalid(format!("{path} is {kind}, not a regular file"))
+            .with_hint("Only regular files can be read; use the terminal for anything else."))
     }
 }
 
@@ -114,10 +99,9 @@ pub(crate) fn failure(verb: &str, path: &Path, error: &io::Error) -> ToolError {
         io::ErrorKind::PermissionDenied => ToolError::io(what, error).with_hint(
             "The account that hermes runs under lacks the permission; ask the user to grant it.",
         ),
-        io::ErrorKind::InvalidFilename => ToolError::new(
-            ErrorKind::InvalidArguments,
-            format!("{what}: the name is too long"),
-        ),
+        io::ErrorKind::InvalidFilename => {
+            ToolError::new(ErrorKind::InvalidArguments, format!("{what}: the name is too long"))
+        }
         _ => ToolError::io(what, error),
     }
 }

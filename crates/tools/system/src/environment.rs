@@ -7,7 +7,6 @@ use std::env;
 use hermes_core::{ToolError, Variables};
 use serde::Serialize;
 
-
 /// What one variable may take: a kernel refuses a longer string.
 pub(crate) const MAX_VALUE: usize = 128 * 1024;
 /// What a session's changes may take together, so that programs still start.

@@ -118,7 +118,8 @@ impl Tool for Todo {
                 Plan::new(list.clone(), dropped)
             }),
         });
-        let plan = work.await.map_err(|e| ToolError::internal(format!("The list was lost: {e}")))?;
+        let plan =
+            work.await.map_err(|e| ToolError::internal(format!("The list was lost: {e}")))?;
         Ok(plan?)
     }
 }

@@ -85,7 +85,8 @@ async fn a_list_may_come_as_text() {
 async fn what_is_not_a_list_is_refused() {
     let cx = context();
     call(&cx, json!({"todos": [{"id": "a", "content": "keep"}]})).await.unwrap();
-    for todos in [json!("nope"), json!("{}"), json!(""), json!({"id": "a"}), json!(3), json!(true)] {
+    for todos in [json!("nope"), json!("{}"), json!(""), json!({"id": "a"}), json!(3), json!(true)]
+    {
         let error = call(&cx, json!({"todos": todos})).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidArguments);
         assert!(error.message().contains("a list of {id, content, status}"), "{error}");

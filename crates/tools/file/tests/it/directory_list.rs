@@ -7,13 +7,8 @@ use serde_json::{Value, json};
 use crate::harness::{Place, check_examples, tool};
 
 fn paths(result: &Value) -> Vec<&str> {
-    let entries = result["entries"]
-        .as_array()
-        .unwrap_or_else(|| panic!("{result}"));
-    entries
-        .iter()
-        .map(|entry| entry["path"].as_str().unwrap())
-        .collect()
+    let entries = result["entries"].as_array().unwrap_or_else(|| panic!("{result}"));
+    entries.iter().map(|entry| entry["path"].as_str().unwrap()).collect()
 }
 
 fn project() -> Place {
@@ -55,14 +50,7 @@ async fn deeper_levels_come_after_near_ones() {
     let result = project().call("directory_list", json!({"depth": 3})).await;
     assert_eq!(
         paths(&result),
-        [
-            "src",
-            "Cargo.toml",
-            "a.md",
-            "src/tools",
-            "src/lib.rs",
-            "src/tools/a.rs"
-        ]
+        ["src", "Cargo.toml", "a.md", "src/tools", "src/lib.rs", "src/tools/a.rs"]
     );
 }
 
@@ -75,15 +63,11 @@ async fn patterns_match_names_or_paths() {
         ("**/a.*", vec!["a.md", "src/tools/a.rs"]),
         ("t*", vec!["src/tools"]),
     ] {
-        let result = place
-            .call("directory_list", json!({"depth": 5, "pattern": pattern}))
-            .await;
+        let result = place.call("directory_list", json!({"depth": 5, "pattern": pattern})).await;
         assert_eq!(paths(&result), expected, "{pattern}");
         assert_eq!(result["total"], expected.len());
     }
-    let wrong = place
-        .call("directory_list", json!({"pattern": "a[", "depth": 2}))
-        .await;
+    let wrong = place.call("directory_list", json!({"pattern": "a[", "depth": 2})).await;
     assert_eq!(wrong["kind"], "invalid_arguments");
 }
 
@@ -96,18 +80,12 @@ async fn hidden_and_ignored_entries_show_when_asked() {
     place.write("build.log", "");
     let plain = place.call("directory_list", json!({})).await;
     assert_eq!(paths(&plain), ["src", "Cargo.toml", "a.md"]);
-    let hidden = place
-        .call("directory_list", json!({"hidden": true, "depth": 2}))
-        .await;
+    let hidden = place.call("directory_list", json!({"hidden": true, "depth": 2})).await;
     assert!(paths(&hidden).contains(&".env") && paths(&hidden).contains(&".git"));
     assert!(!paths(&hidden).contains(&".git/objects"));
-    let all = place
-        .call("directory_list", json!({"gitignore": false, "depth": 2}))
-        .await;
+    let all = place.call("directory_list", json!({"gitignore": false, "depth": 2})).await;
     assert!(paths(&all).contains(&"target/out") && paths(&all).contains(&"build.log"));
-    let inside = place
-        .call("directory_list", json!({"path": "target"}))
-        .await;
+    let inside = place.call("directory_list", json!({"path": "target"})).await;
     assert_eq!(paths(&inside), ["out"]);
 }
 
@@ -130,17 +108,8 @@ async fn a_cut_list_keeps_the_total() {
     }
     let result = place.call("directory_list", json!({"limit": 4})).await;
     assert_eq!(paths(&result), ["f00", "f01", "f02", "f03"]);
-    assert_eq!(
-        (&result["total"], &result["truncated"]),
-        (&json!(30), &json!(true))
-    );
-    assert!(
-        result["hint"]
-            .as_str()
-            .unwrap()
-            .starts_with("4 of 30 shown"),
-        "{result}"
-    );
+    assert_eq!((&result["total"], &result["truncated"]), (&json!(30), &json!(true)));
+    assert!(result["hint"].as_str().unwrap().starts_with("4 of 30 shown"), "{result}");
 }
 
 #[tokio::test]
@@ -149,19 +118,12 @@ async fn sizes_and_times_order_the_list() {
     for (name, size, age) in [("small", 1, 10), ("large", 300, 30), ("middle", 20, 20)] {
         let path = place.write(name, "x".repeat(size));
         let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000 - age);
-        fs::File::options()
-            .write(true)
-            .open(path)
-            .unwrap()
-            .set_modified(time)
-            .unwrap();
+        fs::File::options().write(true).open(path).unwrap().set_modified(time).unwrap();
     }
     let by_size = place.call("directory_list", json!({"sort": "size"})).await;
     assert_eq!(paths(&by_size), ["large", "middle", "small"]);
     assert!(by_size["entries"][0].get("modified").is_none());
-    let by_time = place
-        .call("directory_list", json!({"sort": "modified"}))
-        .await;
+    let by_time = place.call("directory_list", json!({"sort": "modified"})).await;
     assert_eq!(paths(&by_time), ["small", "middle", "large"]);
     assert_eq!(by_time["entries"][0]["modified"], "2023-11-14T22:13:10Z");
 }
@@ -176,17 +138,9 @@ async fn links_are_shown_and_not_followed() {
     let result = place.call("directory_list", json!({"depth": 10})).await;
     assert_eq!(result["total"], 8);
     let entries = result["entries"].as_array().unwrap();
-    let up = entries
-        .iter()
-        .find(|entry| entry["path"] == "src/up")
-        .unwrap();
-    assert_eq!(
-        up,
-        &json!({"path": "src/up", "type": "symlink", "target": ".."})
-    );
-    let through = place
-        .call("directory_list", json!({"path": "shortcut"}))
-        .await;
+    let up = entries.iter().find(|entry| entry["path"] == "src/up").unwrap();
+    assert_eq!(up, &json!({"path": "src/up", "type": "symlink", "target": ".."}));
+    let through = place.call("directory_list", json!({"path": "shortcut"})).await;
     assert_eq!(paths(&through), ["tools", "lib.rs", "up"]);
 }
 
@@ -198,9 +152,7 @@ async fn odd_names_and_special_files_are_listed() {
     let place = Place::new();
     fs::write(place.path().join(OsStr::from_bytes(b"caf\xE9.txt")), "x").unwrap();
     place.write("two\nlines", "");
-    let made = std::process::Command::new("mkfifo")
-        .arg(place.path().join("pipe"))
-        .status();
+    let made = std::process::Command::new("mkfifo").arg(place.path().join("pipe")).status();
     assert!(made.unwrap().success());
     let result = place.call("directory_list", json!({})).await;
     assert_eq!(
@@ -238,11 +190,7 @@ async fn a_closed_folder_below_does_not_spoil_the_list() {
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o755)).unwrap();
     assert!(paths(&result).contains(&"src/lib.rs"));
     // The superuser reads everything.
-    let expected = if may_read {
-        Value::Null
-    } else {
-        json!(["src/tools"])
-    };
+    let expected = if may_read { Value::Null } else { json!(["src/tools"]) };
     assert_eq!(result["unreadable"], expected);
 }
 

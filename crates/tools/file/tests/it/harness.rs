@@ -13,17 +13,12 @@ pub(crate) struct Place {
 }
 
 pub(crate) fn tool(name: &str) -> Arc<dyn DynTool> {
-    hermes_tools_file::tools()
-        .into_iter()
-        .find(|tool| tool.spec().name == name)
-        .unwrap()
+    hermes_tools_file::tools().into_iter().find(|tool| tool.spec().name == name).unwrap()
 }
 
 impl Place {
     pub(crate) fn new() -> Self {
-        Self {
-            folder: tempfile::tempdir().unwrap(),
-        }
+        Self { folder: tempfile::tempdir().unwrap() }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -47,10 +42,7 @@ impl Place {
     }
 
     pub(crate) fn effects(&self, name: &str, arguments: Value) -> Vec<Effect> {
-        tool(name)
-            .bind(&arguments)
-            .unwrap()
-            .effects(&Workplace::new(self.path(), None))
+        tool(name).bind(&arguments).unwrap().effects(&Workplace::new(self.path(), None))
     }
 }
 
@@ -73,9 +65,7 @@ pub(crate) async fn check_examples(name: &str) {
         for (path, content) in &example.given {
             place.write(path, content.as_bytes());
         }
-        let result = place
-            .call(name, serde_json::from_str(&example.arguments).unwrap())
-            .await;
+        let result = place.call(name, serde_json::from_str(&example.arguments).unwrap()).await;
         let expected = serde_json::from_str(example.gives.as_deref().unwrap()).unwrap();
         assert!(holds(&result, &expected), "{}: {result}", example.title);
     }

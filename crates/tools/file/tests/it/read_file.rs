@@ -50,10 +50,7 @@ async fn plain_text_has_no_remarks() {
     });
     assert_eq!(result, expected);
     let expected = vec![Effect::path(Scope::FILE_READ, &path)];
-    assert_eq!(
-        place.effects("read_file", json!({"path": "./x/../a.txt"})),
-        expected
-    );
+    assert_eq!(place.effects("read_file", json!({"path": "./x/../a.txt"})), expected);
 }
 
 #[tokio::test]
@@ -81,18 +78,9 @@ async fn offsets_count_from_either_end() {
 async fn an_offset_behind_the_end_names_the_last_line() {
     for offset in [4, 1_000_000, i64::MAX] {
         let result = read("a\nb\nc\n", json!({"offset": offset})).await;
-        assert_eq!(
-            (&result["content"], &result["total_lines"]),
-            (&json!(""), &json!(3))
-        );
+        assert_eq!((&result["content"], &result["total_lines"]), (&json!(""), &json!(3)));
         assert_eq!(result["truncated"], false);
-        assert!(
-            result["hint"]
-                .as_str()
-                .unwrap()
-                .starts_with("The last line is 3;"),
-            "{result}"
-        );
+        assert!(result["hint"].as_str().unwrap().starts_with("The last line is 3;"), "{result}");
     }
 }
 
@@ -100,10 +88,7 @@ async fn an_offset_behind_the_end_names_the_last_line() {
 async fn an_empty_file_is_said_to_be_empty() {
     for content in [&b""[..], b"\xEF\xBB\xBF"] {
         let result = read(content, json!({})).await;
-        assert_eq!(
-            (&result["content"], &result["total_lines"]),
-            (&json!(""), &json!(0))
-        );
+        assert_eq!((&result["content"], &result["total_lines"]), (&json!(""), &json!(0)));
         assert_eq!(result["note"], "The file is empty.");
         assert!(result.get("hint").is_none() && result.get("final_newline").is_none());
     }
@@ -113,10 +98,7 @@ async fn an_empty_file_is_said_to_be_empty() {
 async fn a_page_has_at_most_two_thousand_lines() {
     let text = "x\n".repeat(5000);
     let usual = read(&text, json!({})).await;
-    assert_eq!(
-        (&usual["next_offset"], &usual["truncated"]),
-        (&json!(501), &json!(true))
-    );
+    assert_eq!((&usual["next_offset"], &usual["truncated"]), (&json!(501), &json!(true)));
     assert_eq!(usual["hint"], "Lines 1-500 of 5000; go on with offset=501.");
     let most = read(&text, json!({"limit": 9999})).await;
     assert_eq!(most["next_offset"], 2001);
@@ -133,14 +115,7 @@ async fn a_page_is_bounded_by_characters_and_holds_whole_lines() {
     let shown = content.lines().count() as u64;
     assert_eq!(result["next_offset"].as_u64().unwrap(), shown + 1);
     assert!(shown > 90, "the budget is used: {shown}");
-    assert!(
-        result["hint"]
-            .as_str()
-            .unwrap()
-            .contains("100000 characters"),
-        "{}",
-        result["hint"]
-    );
+    assert!(result["hint"].as_str().unwrap().contains("100000 characters"), "{}", result["hint"]);
 }
 
 #[tokio::test]
@@ -175,33 +150,23 @@ async fn another_encoding_behind_the_sample_is_recognised_on_its_page() {
     let first = read(&content, json!({"limit": 1})).await;
     assert!(first.get("encoding").is_none());
     let last = read(&content, json!({"offset": -2})).await;
-    assert_eq!(
-        last["content"],
-        "10000|plain line of text\n10001|un café très cher"
-    );
+    assert_eq!(last["content"], "10000|plain line of text\n10001|un café très cher");
     assert_eq!(last["encoding"], "windows-1252");
     assert!(last.get("note").is_none(), "{last}");
 }
 
 #[tokio::test]
 async fn damaged_text_is_shown_and_said_to_be_damaged() {
-    let mut content = "größer schöner weißer Käse für Gäste\n"
-        .repeat(3)
-        .into_bytes();
+    let mut content = "größer schöner weißer Käse für Gäste\n".repeat(3).into_bytes();
     content.extend(b"bad \xFF byte\n");
     let result = read(&content, json!({"offset": 4})).await;
     assert_eq!(result["content"], "4|bad \u{FFFD} byte");
-    assert_eq!(
-        result["note"],
-        "Bytes that are not valid UTF-8 are shown as U+FFFD."
-    );
+    assert_eq!(result["note"], "Bytes that are not valid UTF-8 are shown as U+FFFD.");
 }
 
 #[tokio::test]
 async fn long_lines_are_cut_and_can_be_read_on() {
-    let long: String = (0..50_000_u32)
-        .map(|i| char::from(b'a' + (i % 26) as u8))
-        .collect();
+    let long: String = (0..50_000_u32).map(|i| char::from(b'a' + (i % 26) as u8)).collect();
     let text = format!("short\n{long}\nlast\n");
     let page = read(&text, json!({})).await;
     let lines: Vec<&str> = page["content"].as_str().unwrap().lines().collect();
@@ -209,24 +174,13 @@ async fn long_lines_are_cut_and_can_be_read_on() {
     assert_eq!(lines[1], format!("2|{}… [+48000 chars]", &long[..2000]));
     assert_eq!(page["truncated"], true);
     assert!(page.get("next_offset").is_none());
-    assert!(
-        page["hint"]
-            .as_str()
-            .unwrap()
-            .contains("offset=2, column=2001"),
-        "{}",
-        page["hint"]
-    );
+    assert!(page["hint"].as_str().unwrap().contains("offset=2, column=2001"), "{}", page["hint"]);
 
     let mut whole = long[..2000].to_owned();
     let mut column = Some(2001);
     while let Some(from) = column {
         let part = read(&text, json!({"offset": 2, "column": from})).await;
-        let shown = part["content"]
-            .as_str()
-            .unwrap()
-            .strip_prefix("2|")
-            .unwrap();
+        let shown = part["content"].as_str().unwrap().strip_prefix("2|").unwrap();
         whole.push_str(shown.split('…').next().unwrap());
         column = part["next_column"].as_u64();
         let next_line = if column.is_some() { 2 } else { 3 };
@@ -248,10 +202,7 @@ async fn many_long_lines_stay_within_the_budget() {
     assert!(result["content"].as_str().unwrap().chars().count() <= 100_000);
     assert_eq!(result["next_offset"], 50);
     assert!(
-        result["hint"]
-            .as_str()
-            .unwrap()
-            .contains("Line 1 and 48 more cut at 2000"),
+        result["hint"].as_str().unwrap().contains("Line 1 and 48 more cut at 2000"),
         "{}",
         result["hint"]
     );
@@ -275,10 +226,7 @@ async fn a_large_file_is_paged_near_its_end() {
     let size = std::fs::metadata(&path).unwrap().len();
     assert!(size > 30_000_000);
     let ask = |offset: i64, limit: u64| {
-        place.call(
-            "read_file",
-            json!({"path": "big.log", "offset": offset, "limit": limit}),
-        )
+        place.call("read_file", json!({"path": "big.log", "offset": offset, "limit": limit}))
     };
     for (offset, first) in [(299_990, 299_990), (-3, 299_998), (1, 1)] {
         let page = ask(offset, 2).await;
@@ -310,16 +258,12 @@ async fn folders_and_missing_files_are_explained() {
     let folder = place.call("read_file", json!({"path": "src"})).await;
     assert_eq!(folder["kind"], "invalid_arguments");
     assert!(folder["hint"].as_str().unwrap().contains("directory_list"));
-    let missing = place
-        .call("read_file", json!({"path": "src/Main.rs"}))
-        .await;
+    let missing = place.call("read_file", json!({"path": "src/Main.rs"})).await;
     assert_eq!(
         (&missing["kind"], &missing["similar_files"]),
         (&json!("not_found"), &json!(["src/main.rs"]))
     );
-    let below_file = place
-        .call("read_file", json!({"path": "src/main.rs/x"}))
-        .await;
+    let below_file = place.call("read_file", json!({"path": "src/main.rs/x"})).await;
     assert_eq!(below_file["kind"], "not_found");
     for path in ["a\0b", &"x".repeat(5000)] {
         let odd = place.call("read_file", json!({"path": path})).await;
@@ -333,10 +277,7 @@ async fn binary_files_are_refused_with_the_right_tool() {
     place.write("a.txt", b"\x89PNG\r\n\x1A\n\0\0\0\rIHDR");
     place.write("b.png", "really text\n");
     let image = place.call("read_file", json!({"path": "a.txt"})).await;
-    assert_eq!(
-        (&image["kind"], &image["binary"]),
-        (&json!("invalid_arguments"), &json!(true))
-    );
+    assert_eq!((&image["kind"], &image["binary"]), (&json!("invalid_arguments"), &json!(true)));
     assert!(image["hint"].as_str().unwrap().contains("vision_analyze"));
     let text = place.call("read_file", json!({"path": "b.png"})).await;
     assert_eq!(text["content"], "1|really text");
@@ -346,9 +287,7 @@ async fn binary_files_are_refused_with_the_right_tool() {
 #[tokio::test]
 async fn special_files_are_refused_without_waiting() {
     let place = Place::new();
-    let made = std::process::Command::new("mkfifo")
-        .arg(place.path().join("pipe"))
-        .status();
+    let made = std::process::Command::new("mkfifo").arg(place.path().join("pipe")).status();
     assert!(made.unwrap().success());
     std::os::unix::fs::symlink("pipe", place.path().join("link")).unwrap();
     let _socket = std::os::unix::net::UnixListener::bind(place.path().join("socket")).unwrap();
@@ -360,13 +299,8 @@ async fn special_files_are_refused_without_waiting() {
         ("/dev/null", "device"),
     ] {
         let answer = place.call("read_file", json!({"path": path}));
-        let error = tokio::time::timeout(Duration::from_secs(60), answer)
-            .await
-            .unwrap();
-        assert!(
-            error["error"].as_str().unwrap().contains(what),
-            "{path}: {error}"
-        );
+        let error = tokio::time::timeout(Duration::from_secs(60), answer).await.unwrap();
+        assert!(error["error"].as_str().unwrap().contains(what), "{path}: {error}");
     }
 }
 
@@ -374,20 +308,10 @@ async fn special_files_are_refused_without_waiting() {
 #[tokio::test]
 async fn kernel_files_are_read_unless_they_are_traps() {
     let place = Place::new();
-    let status = place
-        .call("read_file", json!({"path": "/proc/self/status"}))
-        .await;
-    assert!(
-        status["content"].as_str().unwrap().starts_with("1|Name:"),
-        "{status}"
-    );
+    let status = place.call("read_file", json!({"path": "/proc/self/status"})).await;
+    assert!(status["content"].as_str().unwrap().starts_with("1|Name:"), "{status}");
     assert!(status["total_lines"].as_u64().unwrap() > 10);
-    for path in [
-        "/proc/self/environ",
-        "/proc/self/mem",
-        "/proc/kmsg",
-        "/dev/stdin",
-    ] {
+    for path in ["/proc/self/environ", "/proc/self/mem", "/proc/kmsg", "/dev/stdin"] {
         let error = place.call("read_file", json!({"path": path})).await;
         assert_eq!(error["kind"], "denied", "{path}: {error}");
     }
@@ -403,11 +327,7 @@ async fn a_file_that_may_not_be_read_is_denied() {
     let may_read = File::open(&path).is_ok();
     let result = place.call("read_file", json!({"path": "secret"})).await;
     // The superuser reads everything.
-    let expected = if may_read {
-        ("content", "1|x")
-    } else {
-        ("kind", "denied")
-    };
+    let expected = if may_read { ("content", "1|x") } else { ("kind", "denied") };
     assert_eq!(result[expected.0], expected.1);
 }
 

@@ -6,7 +6,8 @@ use std::io::Read as _;
 use std::path::Path;
 
 use hermes_core::{
-    Effect, Example, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolSpec, Variables, Workplace,
+    Effect, Example, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolSpec, Variables,
+    Workplace,
 };
 use hermes_store::dotenv::Dotenv;
 use serde::{Deserialize, Serialize};
@@ -123,8 +124,11 @@ impl Tool for EnvManager {
             .keyword("export")
             .keyword("printenv")
             .example(
-                Example::new("Set a variable", r#"{"action":"set","name":"APP_MODE","value":"test"}"#)
-                    .gives(r#"{"name":"APP_MODE","value":"test","source":"session"}"#),
+                Example::new(
+                    "Set a variable",
+                    r#"{"action":"set","name":"APP_MODE","value":"test"}"#,
+                )
+                .gives(r#"{"name":"APP_MODE","value":"test","source":"session"}"#),
             )
             .example(
                 Example::new("Load a .env file", r#"{"action":"load","path":".env"}"#)
@@ -147,7 +151,10 @@ impl Tool for EnvManager {
             Action::List | Action::Diff => vec![Effect::any(Scope::ENV_READ)],
             Action::Set | Action::Unset => vec![on_name(Scope::ENV_WRITE)],
             Action::Load => {
-                let file = args.path.as_deref().map(|path| Effect::path(Scope::FILE_READ, at.resolve(path)));
+                let file = args
+                    .path
+                    .as_deref()
+                    .map(|path| Effect::path(Scope::FILE_READ, at.resolve(path)));
                 file.into_iter().chain([Effect::any(Scope::ENV_WRITE)]).collect()
             }
         }
@@ -187,9 +194,14 @@ fn get(name: String, cx: &ToolContext) -> Result<Answer, ToolError> {
     if let Some(entry) = seen.get(&name) {
         return Ok(variable(name, &entry.value, entry.source));
     }
-    let state = if changes.contains_key(&name) { "was unset in this session" } else { "is not set" };
-    let near: Vec<&str> =
-        seen.keys().filter(|other| environment::fits(&name, other)).take(5).map(String::as_str).collect();
+    let state =
+        if changes.contains_key(&name) { "was unset in this session" } else { "is not set" };
+    let near: Vec<&str> = seen
+        .keys()
+        .filter(|other| environment::fits(&name, other))
+        .take(5)
+        .map(String::as_str)
+        .collect();
     let error = ToolError::not_found(format!("{name} {state}"));
     Err(if near.is_empty() {
         error.with_hint("The action list shows what is set.")
@@ -223,7 +235,8 @@ fn list(filter: Option<&str>, cx: &ToolContext) -> Result<Answer, ToolError> {
 fn set(name: String, value: &str, cx: &ToolContext) -> Result<Answer, ToolError> {
     environment::check_writable(&name)?;
     environment::check_value(&name, value)?;
-    cx.session.update(DOCUMENT, |changes: &mut Variables| environment::set(changes, &name, value))??;
+    cx.session
+        .update(DOCUMENT, |changes: &mut Variables| environment::set(changes, &name, value))??;
     Ok(variable(name, value, Source::Session))
 }
 
@@ -247,8 +260,11 @@ fn load(path: &str, cx: &ToolContext) -> Result<Answer, ToolError> {
     let text = read(&resolved)?;
     let parsed = Dotenv::parse(text.as_bytes());
     if let Some(problem) = parsed.problems.first() {
-        return Err(ToolError::invalid(format!("{} cannot be loaded: {problem}", resolved.display()))
-            .with_hint("Nothing was loaded. Mend the line and load it again."));
+        return Err(ToolError::invalid(format!(
+            "{} cannot be loaded: {problem}",
+            resolved.display()
+        ))
+        .with_hint("Nothing was loaded. Mend the line and load it again."));
     }
     let mut skipped = BTreeMap::new();
     let mut wanted = BTreeMap::new();
@@ -274,7 +290,9 @@ fn load(path: &str, cx: &ToolContext) -> Result<Answer, ToolError> {
 }
 
 fn read(path: &Path) -> Result<String, ToolError> {
-    let failed = |error: &std::io::Error| ToolError::io(format_args!("Cannot read {}", path.display()), error);
+    let failed = |error: &std::io::Error| {
+        ToolError::io(format_args!("Cannot read {}", path.display()), error)
+    };
     // Opening a pipe would wait for somebody to write to it.
     let found = std::fs::metadata(path).map_err(|e| failed(&e))?;
     if !found.is_file() {
@@ -284,9 +302,13 @@ fn read(path: &Path) -> Result<String, ToolError> {
     let file = File::open(path).map_err(|e| failed(&e))?;
     file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(|e| failed(&e))?;
     if bytes.len() as u64 > MAX_FILE {
-        return Err(ToolError::limit(format!("{} is larger than {MAX_FILE} bytes", path.display())));
+        return Err(ToolError::limit(format!(
+            "{} is larger than {MAX_FILE} bytes",
+            path.display()
+        )));
     }
-    String::from_utf8(bytes).map_err(|_| ToolError::invalid(format!("{} is not UTF-8 text", path.display())))
+    String::from_utf8(bytes)
+        .map_err(|_| ToolError::invalid(format!("{} is not UTF-8 text", path.display())))
 }
 
 fn diff(cx: &ToolContext) -> Result<Answer, ToolError> {

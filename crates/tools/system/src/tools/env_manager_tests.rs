@@ -34,13 +34,17 @@ impl Place {
 #[tokio::test]
 async fn a_variable_is_set_read_and_unset() {
     let place = Place::new();
-    let set = place.call(json!({"action": "set", "name": "APP_MODE", "value": "test"})).await.unwrap();
+    let set =
+        place.call(json!({"action": "set", "name": "APP_MODE", "value": "test"})).await.unwrap();
     assert_eq!(set, json!({"name": "APP_MODE", "value": "test", "source": "session"}));
     assert_eq!(place.call(json!({"action": "get", "name": "APP_MODE"})).await.unwrap(), set);
     assert!(std::env::var_os("APP_MODE").is_none());
 
     let unset = json!({"action": "unset", "name": "APP_MODE"});
-    assert_eq!(place.call(unset.clone()).await.unwrap(), json!({"name": "APP_MODE", "was_set": true}));
+    assert_eq!(
+        place.call(unset.clone()).await.unwrap(),
+        json!({"name": "APP_MODE", "was_set": true})
+    );
     assert_eq!(place.call(unset).await.unwrap()["was_set"], false);
     let error = place.fails(json!({"action": "get", "name": "APP_MODE"})).await;
     assert_eq!(error.kind(), ErrorKind::NotFound);
@@ -67,7 +71,8 @@ async fn the_process_shows_through_until_the_session_changes_it() {
 async fn a_secret_is_kept_but_not_shown() {
     let place = Place::new();
     let value = "correct horse battery";
-    let set = place.call(json!({"action": "set", "name": "MY_API_KEY", "value": value})).await.unwrap();
+    let set =
+        place.call(json!({"action": "set", "name": "MY_API_KEY", "value": value})).await.unwrap();
     assert_eq!(set["masked"], true);
     let get = place.call(json!({"action": "get", "name": "MY_API_KEY"})).await.unwrap();
     assert_eq!(get["value"], "[masked, 21 characters]");
@@ -85,7 +90,10 @@ async fn a_secret_is_kept_but_not_shown() {
 #[tokio::test]
 async fn a_list_can_be_filtered_and_shortens_long_values() {
     let place = Place::new();
-    place.call(json!({"action": "set", "name": "ZZZ_ONE", "value": "é".repeat(300)})).await.unwrap();
+    place
+        .call(json!({"action": "set", "name": "ZZZ_ONE", "value": "é".repeat(300)}))
+        .await
+        .unwrap();
     place.call(json!({"action": "set", "name": "ZZZ_TWO", "value": "2"})).await.unwrap();
     let list = place.call(json!({"action": "list", "filter": "zzz_*"})).await.unwrap();
     assert_eq!(list["count"], 2);
@@ -99,8 +107,11 @@ async fn a_list_can_be_filtered_and_shortens_long_values() {
 #[tokio::test]
 async fn a_file_is_loaded_as_a_whole_or_not_at_all() {
     let place = Place::new();
-    fs::write(place.folder.path().join(".env"), "A=1\nLD_PRELOAD=/x.so\nHERMES_HOME=/tmp\nB_TOKEN='t'\nA=2\n")
-        .unwrap();
+    fs::write(
+        place.folder.path().join(".env"),
+        "A=1\nLD_PRELOAD=/x.so\nHERMES_HOME=/tmp\nB_TOKEN='t'\nA=2\n",
+    )
+    .unwrap();
     let loaded = place.call(json!({"action": "load", "path": ".env"})).await.unwrap();
     assert_eq!(loaded["loaded"], json!(["A", "B_TOKEN"]));
     let skipped: Vec<&String> = loaded["skipped"].as_object().unwrap().keys().collect();
@@ -173,5 +184,8 @@ fn effects_name_what_is_touched() {
     assert_eq!(effects(json!({"action": "diff"})), ["env:read *"]);
     assert_eq!(effects(json!({"action": "set", "name": "A", "value": "1"})), ["env:write A"]);
     assert_eq!(effects(json!({"action": "unset", "name": "A"})), ["env:write A"]);
-    assert_eq!(effects(json!({"action": "load", "path": "x/.env"})), ["file:read /work/x/.env", "env:write *"]);
+    assert_eq!(
+        effects(json!({"action": "load", "path": "x/.env"})),
+        ["file:read /work/x/.env", "env:write *"]
+    );
 }

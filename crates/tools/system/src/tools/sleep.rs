@@ -69,10 +69,15 @@ impl Tool for Sleep {
             .keyword("pause")
             .keyword("poll")
             .keyword("watch file")
-            .example(Example::new("Wait a moment", r#"{"seconds":0.05}"#).gives(r#"{"woke":"elapsed"}"#))
             .example(
-                Example::new("Wait for a file, but not for long", r#"{"until_file":"done","seconds":0.05}"#)
-                    .gives(r#"{"woke":"elapsed","reason":"missing"}"#),
+                Example::new("Wait a moment", r#"{"seconds":0.05}"#).gives(r#"{"woke":"elapsed"}"#),
+            )
+            .example(
+                Example::new(
+                    "Wait for a file, but not for long",
+                    r#"{"until_file":"done","seconds":0.05}"#,
+                )
+                .gives(r#"{"woke":"elapsed","reason":"missing"}"#),
             )
     }
 
@@ -125,7 +130,9 @@ impl End {
         let at = args.until.as_deref().map(moment::parse).transpose()?;
         let length = match (args.seconds, at) {
             (Some(_), Some(_)) => {
-                return Err(ToolError::invalid("'seconds' and 'until' exclude each other; give one"));
+                return Err(ToolError::invalid(
+                    "'seconds' and 'until' exclude each other; give one",
+                ));
             }
             (Some(seconds), None) => length(seconds)?,
             (None, Some(at)) => until(at),

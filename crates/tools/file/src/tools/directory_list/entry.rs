@@ -61,17 +61,9 @@ impl Found {
             Some(kind) if kind.is_file() => Kind::File,
             _ => Kind::Other,
         };
-        let size = metadata
-            .filter(|_| kind == Kind::File)
-            .map_or(0, Metadata::len);
+        let size = metadata.filter(|_| kind == Kind::File).map_or(0, Metadata::len);
         let modified = metadata.and_then(|metadata| metadata.modified().ok());
-        Self {
-            path: relative.to_path_buf(),
-            depth,
-            kind,
-            size,
-            modified,
-        }
+        Self { path: relative.to_path_buf(), depth, kind, size, modified }
     }
 
     /// Puts them in order: near ones before deep ones where names decide, so
@@ -88,9 +80,7 @@ impl Found {
             match by {
                 Sort::Name => by_name(),
                 Sort::Size => Reverse(a.size).cmp(&Reverse(b.size)).then_with(by_name),
-                Sort::Modified => Reverse(a.modified)
-                    .cmp(&Reverse(b.modified))
-                    .then_with(by_name),
+                Sort::Modified => Reverse(a.modified).cmp(&Reverse(b.modified)).then_with(by_name),
             }
         });
     }
@@ -98,25 +88,13 @@ impl Found {
     /// The entry for the answer; what is gone meanwhile has no size.
     pub(super) fn describe(&self, root: &Path, with_time: bool) -> Entry {
         let absolute = root.join(&self.path);
-        let size = || {
-            fs::symlink_metadata(&absolute)
-                .ok()
-                .map(|metadata| metadata.len())
-        };
+        let size = || fs::symlink_metadata(&absolute).ok().map(|metadata| metadata.len());
         let target = || fs::read_link(&absolute).ok();
         Entry {
             path: self.path.to_string_lossy().into_owned(),
             kind: self.kind,
-            size: if self.kind == Kind::File {
-                size()
-            } else {
-                None
-            },
-            modified: if with_time {
-                self.modified.and_then(to_text)
-            } else {
-                None
-            },
+            size: if self.kind == Kind::File { size() } else { None },
+            modified: if with_time { self.modified.and_then(to_text) } else { None },
             target: if self.kind == Kind::Symlink {
                 target().map(|target| target.to_string_lossy().into_owned())
             } else {

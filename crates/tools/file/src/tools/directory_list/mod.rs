@@ -31,7 +31,7 @@ pub(crate) struct DirectoryList;
 pub(crate) struct Args {
     /// Folder to list.
     #[serde(default = "here")]
-    #[schemars(length(min = 1))]
+    #[schemars(length(min = 1, max = 4096))]
     path: String,
     /// Levels to descend.
     #[serde(default = "one_level")]
@@ -157,11 +157,8 @@ fn list(args: &Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolError>
     Found::sort(&mut survey.found, args.sort);
     survey.found.truncate(shown);
     let with_time = args.sort == Sort::Modified;
-    let entries: Vec<Entry> = survey
-        .found
-        .iter()
-        .map(|found| found.describe(path, with_time))
-        .collect();
+    let entries: Vec<Entry> =
+        survey.found.iter().map(|found| found.describe(path, with_time)).collect();
     Ok(Output {
         hint: hint(args, path, &survey, total, truncated),
         path: path.to_string_lossy().into_owned(),
@@ -181,14 +178,10 @@ fn require_folder(path: &Path, cx: &ToolContext) -> Result<(), ToolError> {
     })?;
     if metadata.is_dir() {
         // The walk would report this like the trouble of any folder below.
-        return fs::read_dir(path)
-            .map(drop)
-            .map_err(|error| failure("list", path, &error));
+        return fs::read_dir(path).map(drop).map_err(|error| failure("list", path, &error));
     }
-    Err(
-        ToolError::invalid(format!("{} is a file, not a folder", path.display()))
-            .with_hint("Read it with read_file."),
-    )
+    Err(ToolError::invalid(format!("{} is a file, not a folder", path.display()))
+        .with_hint("Read it with read_file."))
 }
 
 fn hint(args: &Args, path: &Path, survey: &Survey, total: u64, truncated: bool) -> Option<String> {
@@ -228,18 +221,11 @@ impl Pattern {
         let matcher = built
             .map_err(|error| ToolError::invalid(format!("The pattern is not a glob: {error}")))?
             .compile_matcher();
-        Ok(Self {
-            matcher,
-            on_path: written.contains('/'),
-        })
+        Ok(Self { matcher, on_path: written.contains('/') })
     }
 
     fn matches(&self, relative: &Path) -> bool {
-        let subject = if self.on_path {
-            Some(relative.as_os_str())
-        } else {
-            relative.file_name()
-        };
+        let subject = if self.on_path { Some(relative.as_os_str()) } else { relative.file_name() };
         subject.is_some_and(|subject| self.matcher.is_match(subject))
     }
 }

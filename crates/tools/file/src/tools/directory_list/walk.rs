@@ -52,26 +52,13 @@ impl Survey {
         if entry.depth() == 0 || pattern.is_some_and(|pattern| !pattern.matches(relative)) {
             return;
         }
-        let metadata = if args.sort == Sort::Name {
-            None
-        } else {
-            entry.metadata().ok()
-        };
-        self.found.push(Found::new(
-            relative,
-            entry.depth(),
-            entry.file_type(),
-            metadata.as_ref(),
-        ));
+        let metadata = if args.sort == Sort::Name { None } else { entry.metadata().ok() };
+        self.found.push(Found::new(relative, entry.depth(), entry.file_type(), metadata.as_ref()));
     }
 
     fn skip(&mut self, error: &ignore::Error, root: &Path) {
         let Some(path) = path_of(error) else { return };
-        let path = path
-            .strip_prefix(root)
-            .unwrap_or(&path)
-            .to_string_lossy()
-            .into_owned();
+        let path = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned();
         if self.unreadable.len() < UNREADABLE && !self.unreadable.contains(&path) {
             self.unreadable.push(path);
         }
@@ -99,9 +86,7 @@ fn builder(args: &Args, root: &Path) -> WalkBuilder {
 }
 
 fn is_inside_git(path: &Path) -> bool {
-    path.parent()
-        .and_then(Path::file_name)
-        .is_some_and(|folder| folder == ".git")
+    path.parent().and_then(Path::file_name).is_some_and(|folder| folder == ".git")
 }
 
 /// The path that an error of the walk is about.

@@ -6,10 +6,7 @@ fn denied(path: &str) -> ignore::Error {
     let cause = ignore::Error::Io(io::Error::from(io::ErrorKind::PermissionDenied));
     ignore::Error::WithDepth {
         depth: 1,
-        err: Box::new(ignore::Error::WithPath {
-            path: path.into(),
-            err: Box::new(cause),
-        }),
+        err: Box::new(ignore::Error::WithPath { path: path.into(), err: Box::new(cause) }),
     }
 }
 

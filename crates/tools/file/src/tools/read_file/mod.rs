@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use hermes_core::{OutputBounds, 
-    Effect, Example, JsonSchema, ResultLimit, Scope, Tool, ToolContext, ToolError, ToolSpec,
-    Workplace,
+use hermes_core::{
+    Effect, Example, JsonSchema, OutputBounds, ResultLimit, Scope, Tool, ToolContext, ToolError,
+    ToolSpec, Workplace,
 };
 use serde::{Deserialize, Serialize};
 
@@ -28,7 +28,7 @@ pub(crate) struct ReadFile;
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
     /// File to read.
-    #[schemars(length(min = 1))]
+    #[schemars(length(min = 1, max = 4096))]
     path: String,
     /// First line, from 1; negative counts from the end (-20: the last 20 lines).
     #[serde(default = "first_line")]
@@ -167,11 +167,9 @@ fn text_format(path: &Path, sample: &[u8], is_whole: bool) -> Result<TextFormat,
     match Content::of(sample, is_whole) {
         Content::Text(format) => Ok(format),
         Content::Binary(kind) => {
-            Err(
-                ToolError::invalid(format!("{} is not text but {}", path.display(), kind.name))
-                    .with_hint(kind.advice)
-                    .with("binary", true),
-            )
+            Err(ToolError::invalid(format!("{} is not text but {}", path.display(), kind.name))
+                .with_hint(kind.advice)
+                .with("binary", true))
         }
     }
 }

@@ -99,18 +99,9 @@ impl Page {
         request: &Request,
     ) -> io::Result<u64> {
         let (clip, lines) = match request.column {
-            Some(column) => (
-                Clip {
-                    skip: column.saturating_sub(1),
-                    take: COLUMN_CHARS,
-                },
-                1,
-            ),
+            Some(column) => (Clip { skip: column.saturating_sub(1), take: COLUMN_CHARS }, 1),
             None => (
-                Clip {
-                    skip: 0,
-                    take: request.bounds.line_chars,
-                },
+                Clip { skip: 0, take: request.bounds.line_chars },
                 request.limit.clamp(1, request.bounds.read_lines.max(1)),
             ),
         };
@@ -132,11 +123,7 @@ impl Page {
             self.take(&line, &shown, request.column);
         }
         // The rest of a line comes before the line behind it.
-        let next = if self.next_column.is_some() {
-            self.first
-        } else {
-            self.end
-        };
+        let next = if self.next_column.is_some() { self.first } else { self.end };
         self.next_offset = (next <= self.total).then_some(next);
         Ok(reader.taken())
     }
@@ -192,8 +179,7 @@ impl Page {
             return Some("The file is empty.".to_owned());
         }
         let name = self.format.encoding().name();
-        self.damaged
-            .then(|| format!("Bytes that are not valid {name} are shown as U+FFFD."))
+        self.damaged.then(|| format!("Bytes that are not valid {name} are shown as U+FFFD."))
     }
 
     /// How to go on.
@@ -203,9 +189,7 @@ impl Page {
             return None;
         }
         if first > total {
-            return Some(format!(
-                "The last line is {total}; offset={first} is behind it."
-            ));
+            return Some(format!("The last line is {total}; offset={first} is behind it."));
         }
         if let Some(column) = request.column {
             return self.column_hint(column);
@@ -261,9 +245,7 @@ struct Shown {
 
 impl Shown {
     fn new(number: u64, line: &Line, clip: Clip) -> Self {
-        let left = line
-            .chars
-            .saturating_sub(clip.skip.saturating_add(clip.take));
+        let left = line.chars.saturating_sub(clip.skip.saturating_add(clip.take));
         let mut text = format!("{number}|{}", line.text);
         if left > 0 {
             let _ = write!(text, "… [+{left} chars]");

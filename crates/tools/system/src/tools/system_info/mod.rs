@@ -131,7 +131,8 @@ impl Tool for SystemInfo {
             .keyword("hostname")
             .keyword("top processes")
             .example(
-                Example::new("How much memory is free", r#"{"sections":["memory"]}"#).gives(r#"{"memory":{}}"#),
+                Example::new("How much memory is free", r#"{"sections":["memory"]}"#)
+                    .gives(r#"{"memory":{}}"#),
             )
             .example(
                 Example::new(
@@ -191,9 +192,7 @@ fn report(system: &mut System, wanted: Wanted) -> Result<Report, ToolError> {
         memory: wanted.memory.then(|| Memory::read(system)),
         disk: wanted.disk.then(sections::disks).transpose().map_err(unknown_machine)?,
         network: wanted.network.then(sections::interfaces).transpose().map_err(unknown_machine)?,
-        processes: wanted
-            .processes
-            .then(|| Processes::read(system, wanted.limit, wanted.sort_by)),
+        processes: wanted.processes.then(|| Processes::read(system, wanted.limit, wanted.sort_by)),
     })
 }
 

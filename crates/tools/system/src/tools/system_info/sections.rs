@@ -64,7 +64,9 @@ impl Cpu {
             physical_cores: System::physical_core_count().ok(),
             frequency_mhz: first.map(sysinfo::Cpu::frequency).filter(|&mhz| mhz > 0),
             usage_percent: tenths(f64::from(system.global_cpu_usage())),
-            load_average: System::load_average().ok().map(|load| [load.one, load.five, load.fifteen]),
+            load_average: System::load_average()
+                .ok()
+                .map(|load| [load.one, load.five, load.fifteen]),
         }
     }
 }
@@ -93,11 +95,12 @@ impl Memory {
     pub(super) fn read(system: &System) -> Self {
         let (total, used) = (system.total_memory(), system.used_memory());
         let limits = system.cgroup_limits();
-        let cgroup = limits.filter(|limits| (1..total).contains(&limits.total_memory)).map(|limits| {
-            let limit = limits.total_memory;
-            let used = limit.saturating_sub(limits.free_memory);
-            Cgroup { limit, used, used_percent: percent(used, limit) }
-        });
+        let cgroup =
+            limits.filter(|limits| (1..total).contains(&limits.total_memory)).map(|limits| {
+                let limit = limits.total_memory;
+                let used = limit.saturating_sub(limits.free_memory);
+                Cgroup { limit, used, used_percent: percent(used, limit) }
+            });
         Self {
             total,
             used,

@@ -58,7 +58,11 @@ async fn a_busy_process_is_seen_to_be_busy() {
         assert_eq!(top.len() as u64, report["processes"]["total"].as_u64().unwrap().min(100));
         let shares: Vec<f64> = top.iter().map(|row| row["cpu_percent"].as_f64().unwrap()).collect();
         assert!(shares.is_sorted_by(|a, b| a >= b), "{shares:?}");
-        own = top.iter().find(|row| row["pid"] == json!(std::process::id())).cloned().unwrap_or_default();
+        own = top
+            .iter()
+            .find(|row| row["pid"] == json!(std::process::id()))
+            .cloned()
+            .unwrap_or_default();
         if own["cpu_percent"].as_f64().is_some_and(|share| share > 0.0) {
             break;
         }
@@ -71,7 +75,8 @@ async fn a_busy_process_is_seen_to_be_busy() {
 
 #[tokio::test]
 async fn processes_can_be_sorted_by_memory() {
-    let report = call(json!({"sections": ["processes"], "sort_by": "memory", "limit": 3})).await.unwrap();
+    let report =
+        call(json!({"sections": ["processes"], "sort_by": "memory", "limit": 3})).await.unwrap();
     let top = report["processes"]["top"].as_array().unwrap();
     assert!(top.len() <= 3 && !top.is_empty());
     let sizes: Vec<u64> = top.iter().map(|row| row["memory"].as_u64().unwrap()).collect();
@@ -98,7 +103,9 @@ async fn a_cancelled_call_stops() {
 
 #[tokio::test]
 async fn an_unknown_section_is_refused() {
-    for arguments in [json!({"sections": ["gpu"]}), json!({"sort_by": "name"}), json!({"verbose": true})] {
+    for arguments in
+        [json!({"sections": ["gpu"]}), json!({"sort_by": "name"}), json!({"verbose": true})]
+    {
         assert_eq!(call(arguments).await.unwrap_err().kind(), ErrorKind::InvalidArguments);
     }
 }
