@@ -27,7 +27,7 @@ impl std::error::Error for SessionError {}
 impl From<SessionError> for ToolError {
     fn from(error: SessionError) -> Self {
         ToolError::unavailable(error.0)
-            .with_hint("The session's state cannot be kept; check that HERMES_HOME can be written.")
+            .with_hint("The session's state cannot be read or kept; check the file, and that HERMES_HOME can be written.")
     }
 }
 

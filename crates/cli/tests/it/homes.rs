@@ -114,7 +114,7 @@ fn calls_work_although_no_record_can_be_kept() {
 fn a_session_that_cannot_be_kept_is_an_error_not_a_loss() {
     let context = TestContext::new();
     std::fs::write(context.home().join("session-state"), "in the way").expect("a file");
-    let run = context.run(["call", "--session", "s", "todo", WRITE_TODO]).exits(1);
+    let run = context.run(["call", "--session", "s", "todo", WRITE_TODO]).exits(4);
     assert!(
         run.json()["error"].as_str().is_some_and(|e| e.contains("session-state")),
         "{}",
@@ -141,7 +141,7 @@ fn a_home_on_a_system_that_cannot_be_written_still_serves() {
         assert!(error.message.contains("cannot write /proc/self/task"), "{error:?}");
         assert!(error.hint.contains("HERMES_HOME"), "{error:?}");
     }
-    run_at(&context, home, &["call", "--session", "s", "todo", WRITE_TODO]).exits(1);
+    run_at(&context, home, &["call", "--session", "s", "todo", WRITE_TODO]).exits(4);
     run_at(&context, home, &["doctor"]).exits(1);
 }
 

@@ -7,6 +7,7 @@ mod context;
 mod crowd;
 mod deluge;
 mod doctor;
+mod documents;
 mod exec;
 mod homes;
 mod interrupt;

@@ -86,7 +86,7 @@ fn a_damaged_session_is_an_error_and_stays_as_it_is() {
     context.run(["call", "--session", "s", "todo", &add("a")]).succeeds();
     let file = context.home().join("session-state/s.json");
     std::fs::write(&file, "{half").expect("damage");
-    let run = context.run(["call", "--session", "s", "todo", &add("b")]).exits(1);
+    let run = context.run(["call", "--session", "s", "todo", &add("b")]).exits(4);
     assert!(run.json()["error"].as_str().expect("a text").contains("s.json"), "{}", run.stdout);
     assert_eq!(std::fs::read_to_string(&file).expect("the file"), "{half");
 }

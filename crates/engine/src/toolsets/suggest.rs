@@ -7,6 +7,8 @@ const LONGEST: usize = 64;
 const MOST: usize = 3;
 /// Least likeness worth showing.
 const CUTOFF: f64 = 0.6;
+/// How much less alike than the best a name may be and still be shown.
+const MARGIN: f64 = 0.21;
 /// A shorter part is found inside too many names to mean anything.
 const SHORTEST_PART: usize = 3;
 
@@ -29,6 +31,9 @@ where
         .collect();
     scored.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
     scored.dedup();
+    // Next to a good match a poor one only distracts.
+    let best = scored.first().map_or(0.0, |(score, _)| *score);
+    scored.retain(|(score, _)| best - score < MARGIN);
     scored.truncate(MOST);
     scored.into_iter().map(|(_, candidate)| candidate).collect()
 }

@@ -204,7 +204,7 @@ proptest! {
 
 #[test]
 fn deep_nesting_is_refused_everywhere() {
-    let deep = (0..5_000).fold(Value::Null, |inner, _| Value::Array(vec![inner]));
+    let deep = (0..1_000).fold(Value::Null, |inner, _| Value::Array(vec![inner]));
     let schema = Schema::new(json!({"items": {"$ref": "#"}}));
     assert!(schema.check(&deep).is_err());
     assert!(!coerce(&schema, deep.clone(), &[]).valid);
