@@ -1,6 +1,8 @@
 //! Stages 3 and 4: make the arguments fit the schema where only one reading
 //! is possible, and say exactly what is wrong where they do not.
 
+use std::fmt::Write as _;
+
 use hermes_core::ToolError;
 use hermes_schema::{Violation, coerce};
 use serde_json::{Value, json};
@@ -17,7 +19,11 @@ pub(crate) fn fit(
     let aliases: Vec<(&str, &str)> =
         entry.spec().parameter_aliases.iter().map(|(from, to)| (&**from, &**to)).collect();
     let coerced = coerce(schema, arguments, &aliases);
-    notes.extend(coerced.changes.iter().map(ToString::to_string));
+    notes.extend(coerced.changes.iter().map(|change| {
+        let mut note = String::with_capacity(64);
+        let _ = write!(note, "{change}");
+        note
+    }));
     if coerced.valid {
         return Ok(coerced.value);
     }

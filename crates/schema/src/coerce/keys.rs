@@ -54,6 +54,10 @@ pub(super) fn matches(
         return Vec::new();
     }
     let known = facets::known_properties(facets);
+    let declared: HashSet<&str> = known.iter().copied().collect();
+    if map.keys().all(|key| declared.contains(key.as_str())) {
+        return Vec::new();
+    }
     let closed = facets::is_closed(facets);
     let tolerant = at_top && !says("additionalProperties");
     // `None` marks a spelling that several properties, or several keys, share.
@@ -61,7 +65,6 @@ pub(super) fn matches(
     for name in &known {
         properties.entry(squash(name)).and_modify(|shared| *shared = None).or_insert(Some(name));
     }
-    let declared: HashSet<&str> = known.into_iter().collect();
     let mut strays: IndexMap<String, Option<&str>> = IndexMap::new();
     for key in map.keys().filter(|key| !declared.contains(key.as_str())) {
         strays.entry(squash(key)).and_modify(|shared| *shared = None).or_insert(Some(key));

@@ -78,11 +78,29 @@ pub struct Change {
 
 impl std::fmt::Display for Change {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let place = pointer::dotted(&self.path);
+        f.write_str(&pointer::dotted(&self.path))?;
+        f.write_str(": ")?;
+        write_brief(&self.from, f)?;
         match &self.to {
-            Some(to) => write!(f, "{place}: {} → {to} ({})", self.from, self.rule),
-            None => write!(f, "{place}: {} dropped ({})", self.from, self.rule),
+            Some(to) => {
+                f.write_str(" → ")?;
+                write_brief(to, f)?;
+            }
+            None => f.write_str(" dropped")?,
         }
+        write!(f, " ({})", self.rule)
+    }
+}
+
+/// A value as JSON. Plain strings, by far the most common, take the short way.
+fn write_brief(value: &Value, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+    match value {
+        Value::String(text) if !text.contains(|c: char| c.is_control() || "\"\\".contains(c)) => {
+            f.write_str("\"")?;
+            f.write_str(text)?;
+            f.write_str("\"")
+        }
+        other => write!(f, "{other}"),
     }
 }
 

@@ -29,6 +29,7 @@ pub(crate) struct Compiled {
     root: Validator,
     registry: OnceLock<Option<Registry<'static>>>,
     parts: Mutex<HashMap<usize, Option<Arc<Validator>>>>,
+    pointers: OnceLock<HashMap<usize, String>>,
 }
 
 impl fmt::Debug for Compiled {
@@ -38,10 +39,9 @@ impl fmt::Debug for Compiled {
 }
 
 /// A schema somewhere inside the document.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Node<'s> {
     pub(crate) schema: &'s Value,
-    pub(crate) pointer: String,
 }
 
 impl<'s> Node<'s> {
@@ -52,10 +52,7 @@ impl<'s> Node<'s> {
 
     /// The schema that a keyword holds.
     pub(crate) fn child(&self, keyword: &str) -> Option<Self> {
-        Some(Self {
-            schema: self.schema.get(keyword)?,
-            pointer: pointer::join(&self.pointer, keyword),
-        })
+        Some(Self { schema: self.schema.get(keyword)? })
     }
 
     /// The schemas that a keyword lists.
@@ -63,12 +60,7 @@ impl<'s> Node<'s> {
         let Some(Value::Array(members)) = self.schema.get(keyword) else {
             return Vec::new();
         };
-        let base = pointer::join(&self.pointer, keyword);
-        members
-            .iter()
-            .enumerate()
-            .map(|(index, schema)| Self { schema, pointer: format!("{base}/{index}") })
-            .collect()
+        members.iter().map(|schema| Self { schema }).collect()
     }
 
     /// Identity of the schema within its document.
@@ -94,6 +86,7 @@ impl Compiled {
             root,
             registry: OnceLock::new(),
             parts: Mutex::new(HashMap::new()),
+            pointers: OnceLock::new(),
         })
     }
 
@@ -106,13 +99,13 @@ impl Compiled {
     }
 
     pub(crate) fn root_node(&self) -> Node<'_> {
-        Node { schema: &self.document, pointer: String::new() }
+        Node { schema: &self.document }
     }
 
     /// Whether the value satisfies every one of the schemas.
     pub(crate) fn accepts(&self, value: &Value, nodes: &[Node<'_>]) -> bool {
         nodes.iter().all(|node| {
-            if node.pointer.is_empty() {
+            if std::ptr::eq(node.schema, &raw const *self.document) {
                 return self.root.is_valid(value);
             }
             // A part that does not compile by itself tells nothing; the whole has the last word.
@@ -126,9 +119,30 @@ impl Compiled {
         if let Some(known) = parts.get(&key) {
             return known.clone();
         }
-        let built = self.build_part(&node.pointer).map(Arc::new);
+        let built = self.pointers().get(&key).and_then(|at| self.build_part(at)).map(Arc::new);
         parts.insert(key, built.clone());
         built
+    }
+
+    /// Where every part of the document lies, by its address.
+    fn pointers(&self) -> &HashMap<usize, String> {
+        self.pointers.get_or_init(|| {
+            let mut found = HashMap::new();
+            let mut open = vec![(&*self.document, String::new())];
+            while let Some((value, pointer)) = open.pop() {
+                match value {
+                    Value::Object(map) => open.extend(
+                        map.iter().map(|(key, child)| (child, pointer::join(&pointer, key))),
+                    ),
+                    Value::Array(items) => open.extend(
+                        items.iter().enumerate().map(|(i, item)| (item, format!("{pointer}/{i}"))),
+                    ),
+                    _ => {}
+                }
+                found.insert(std::ptr::from_ref(value) as usize, pointer);
+            }
+            found
+        })
     }
 
     fn build_part(&self, pointer: &str) -> Option<Validator> {
@@ -158,17 +172,25 @@ impl Compiled {
     }
 
     fn spread<'s>(&'s self, nodes: &[Node<'s>], through: &[&str]) -> Vec<Node<'s>> {
+        let leads_on = |node: &Node<'_>| {
+            node.keywords().is_some_and(|k| {
+                k.contains_key("$ref") || through.iter().any(|keyword| k.contains_key(*keyword))
+            })
+        };
+        if nodes.len() < 2 && !nodes.iter().any(leads_on) {
+            return nodes.to_vec();
+        }
         let mut found: Vec<Node<'s>> = Vec::new();
         let mut seen: Vec<usize> = Vec::new();
-        let mut open: Vec<Node<'s>> = nodes.iter().rev().cloned().collect();
+        let mut open: Vec<Node<'s>> = nodes.iter().rev().copied().collect();
         while let Some(node) = open.pop() {
             if seen.contains(&node.address()) || seen.len() >= MAX_FACETS {
                 continue;
             }
             seen.push(node.address());
             if let Some(reference) = node.schema.get("$ref").and_then(Value::as_str) {
-                if let Some((schema, pointer)) = pointer::follow(&self.document, reference) {
-                    open.push(Node { schema, pointer });
+                if let Some((schema, _)) = pointer::follow(&self.document, reference) {
+                    open.push(Node { schema });
                 }
                 if self.reference_hides_siblings() {
                     continue;
