@@ -57,16 +57,15 @@ pub(crate) struct Footprint {
 
 impl Footprint {
     pub(crate) fn new(tool: &str, arguments: &Value, looks_only: bool) -> Self {
+        let mut named = DefaultHasher::new();
+        tool.hash(&mut named);
         let hash = |near: bool| {
-            let mut hasher = DefaultHasher::new();
-            tool.hash(&mut hasher);
+            let mut hasher = named.clone();
             digest(arguments, near, &mut hasher);
             hasher.finish()
         };
-        let mut hasher = DefaultHasher::new();
-        tool.hash(&mut hasher);
         let near = looks_only.then(|| hash(true));
-        Self { tool: hasher.finish(), exact: hash(false), near }
+        Self { tool: named.finish(), exact: hash(false), near }
     }
 }
 
@@ -89,10 +88,10 @@ fn digest(value: &Value, near: bool, hasher: &mut DefaultHasher) {
             items.iter().for_each(|item| digest(item, near, hasher));
         }
         Value::Object(fields) => {
-            let mut keys: Vec<&String> = fields.keys().collect();
-            keys.sort_unstable();
-            for key in keys {
-                if let Some(field) = fields.get(key).filter(|f| !(near && f.is_number())) {
+            let mut sorted: Vec<(&String, &Value)> = fields.iter().collect();
+            sorted.sort_unstable_by_key(|(key, _)| *key);
+            for (key, field) in sorted {
+                if !(near && field.is_number()) {
                     key.hash(hasher);
                     digest(field, near, hasher);
                 }

@@ -41,12 +41,16 @@ fn segments(pointer: &str) -> impl Iterator<Item = Cow<'_, str>> {
 
 /// A JSON pointer as people and models read it: `/a/0/b c` becomes `$.a[0]["b c"]`.
 pub fn dotted(pointer: &str) -> String {
-    let mut shown = String::from("$");
+    let mut shown = String::with_capacity(pointer.len() + 8);
+    shown.push('$');
     for part in segments(pointer) {
         if !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()) {
-            let _ = write!(shown, "[{part}]");
+            shown.push('[');
+            shown.push_str(&part);
+            shown.push(']');
         } else if is_plain(&part) {
-            let _ = write!(shown, ".{part}");
+            shown.push('.');
+            shown.push_str(&part);
         } else {
             let _ = write!(shown, "[{}]", Value::String(part.into_owned()));
         }
@@ -55,7 +59,8 @@ pub fn dotted(pointer: &str) -> String {
 }
 
 fn is_plain(key: &str) -> bool {
-    !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-')
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-' || c.is_alphanumeric();
+    !key.is_empty() && key.chars().all(plain)
 }
 
 /// The target of a reference into the same document (`#`, `#/a/b`), with its pointer.

@@ -88,14 +88,16 @@ impl std::fmt::Display for Change {
             }
             None => f.write_str(" dropped")?,
         }
-        write!(f, " ({})", self.rule)
+        f.write_str(" (")?;
+        f.write_str(self.rule)?;
+        f.write_str(")")
     }
 }
 
 /// A value as JSON. Plain strings, by far the most common, take the short way.
 fn write_brief(value: &Value, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
     match value {
-        Value::String(text) if !text.contains(|c: char| c.is_control() || "\"\\".contains(c)) => {
+        Value::String(text) if text.bytes().all(|b| b >= 0x20 && b != b'"' && b != b'\\') => {
             f.write_str("\"")?;
             f.write_str(text)?;
             f.write_str("\"")
