@@ -41,7 +41,8 @@ def run(command: str) -> str:
         if not chunk:
             break
         chunks.append(chunk)
-    os.waitpid(pid, 0)
+    if os.waitpid(pid, 0)[1] != 0:
+        sys.exit(f"error: `{command}` failed: {b''.join(chunks).decode()}")
     return b"".join(chunks).decode().replace("\r\n", "\n").rstrip("\n")
 
 
@@ -95,7 +96,9 @@ def main() -> None:
     lines: list[list[tuple[str, str, bool]]] = []
     for command in commands:
         lines.append([("$ ", PROMPT, True), (command, PLAIN, True)])
-        lines += [spans(line) for line in run(command).split("\n")]
+        # The reader's folder is not ours.
+        shown = run(command).replace(os.getcwd(), "~/hermes")
+        lines += [spans(line) for line in shown.split("\n")]
         lines.append([])
     with open(path, "w", encoding="utf-8") as file:
         file.write(draw(lines[:-1]))

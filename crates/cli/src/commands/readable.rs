@@ -42,7 +42,7 @@ pub(crate) fn layout(terminal: &Terminal, content: &str) -> String {
 }
 
 /// How much of each result of a batch is shown.
-const LINES: usize = 6;
+const LINES: usize = 4;
 
 /// The results of a batch: one heading each, what was mended, the beginning
 /// of the answer.
@@ -63,7 +63,7 @@ pub(crate) fn results(terminal: &Terminal, engine: &Engine, results: &[ToolResul
             let mended = format!("  mended {}", visible(change));
             lines.push(terminal.paint(Style::Yellow, &clip(&mended, terminal.width())));
         }
-        let body = layout(&Terminal::plain(), &result.content);
+        let body = summary(&result.content);
         let body: Vec<&str> = body.lines().filter(|line| !line.trim().is_empty()).collect();
         for line in body.iter().take(LINES) {
             lines.push(clip(&format!("  {line}"), terminal.width()));
@@ -74,6 +74,16 @@ pub(crate) fn results(terminal: &Terminal, engine: &Engine, results: &[ToolResul
         }
     }
     lines.join("\n")
+}
+
+/// The thing itself where a result has one, else all of it.
+fn summary(content: &str) -> String {
+    let value: Value = serde_json::from_str(content).unwrap_or_default();
+    let main = MAIN.iter().find_map(|key| value.get(*key)?.as_str()).filter(|text| !text.is_empty());
+    match main {
+        Some(text) => visible(text).into_owned(),
+        None => layout(&Terminal::plain(), content),
+    }
 }
 
 /// A value as indented text: scalars in a line, lists and objects below.

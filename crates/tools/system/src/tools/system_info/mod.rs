@@ -111,7 +111,7 @@ impl Tool for SystemInfo {
 
     fn spec() -> ToolSpec {
         ToolSpec::new("system_info", "system")
-            .emoji("🖥️")
+            .emoji("💻")
             .description(
                 "This machine: OS, CPU and load, memory, disks, network interfaces, top processes. \
                  Sizes are bytes; a process's CPU is percent of one core.",
