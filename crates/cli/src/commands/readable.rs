@@ -79,7 +79,8 @@ pub(crate) fn results(terminal: &Terminal, engine: &Engine, results: &[ToolResul
 /// The thing itself where a result has one, else all of it.
 fn summary(content: &str) -> String {
     let value: Value = serde_json::from_str(content).unwrap_or_default();
-    let main = MAIN.iter().find_map(|key| value.get(*key)?.as_str()).filter(|text| !text.is_empty());
+    let main =
+        MAIN.iter().find_map(|key| value.get(*key)?.as_str()).filter(|text| !text.is_empty());
     match main {
         Some(text) => visible(text).into_owned(),
         None => layout(&Terminal::plain(), content),
