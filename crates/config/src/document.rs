@@ -194,6 +194,10 @@ pub(crate) fn describe(value: &Value) -> String {
 /// The text of a file, `None` if it does not exist; size and encoding checked.
 pub(crate) fn read_text(path: &Path) -> Result<Option<String>, ConfigError> {
     let fail = |source| ConfigError::Read { path: path.to_owned(), source };
+    // Opening a pipe would wait for somebody to write to it.
+    if std::fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+        return Err(fail(std::io::Error::other("it is not a regular file")));
+    }
     let file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),

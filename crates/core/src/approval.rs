@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::{BoxFuture, Effect};
+use crate::{Annotations, BoxFuture, Effect, Workplace};
 
 /// What a ruling is about.
 #[derive(Debug, Clone, Copy)]
@@ -15,12 +15,22 @@ pub struct Proposal<'a> {
     pub arguments: &'a Value,
     /// What it would do.
     pub effects: &'a [Effect],
+    /// What the tool is like.
+    pub annotations: Annotations,
+    /// Where it would happen.
+    pub workplace: &'a Workplace,
+    /// The caller's id for the call.
+    pub call_id: &'a str,
     /// On whose behalf.
     pub session_id: &'a str,
+    /// For which task.
+    pub task_id: &'a str,
+    /// How deep inside other calls.
+    pub depth: u8,
 }
 
 /// A ruling. The strictest of several counts: deny over ask over allow.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     /// Go on.
     Allow,
@@ -41,15 +51,22 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// The stricter of the two.
+    /// The stricter of the two. Two that are equally strict count together,
+    /// so that nothing is approved of which the person was not told.
     #[must_use]
     pub fn and(self, other: Verdict) -> Verdict {
-        let rank = |v: &Verdict| match v {
-            Verdict::Allow => 0,
-            Verdict::Ask { .. } => 1,
-            Verdict::Deny { .. } => 2,
-        };
-        if rank(&other) > rank(&self) { other } else { self }
+        let join = |a: String, b: String| if a == b { a } else { format!("{a}; {b}") };
+        match (self, other) {
+            (Verdict::Deny { reason, rule }, _) | (_, Verdict::Deny { reason, rule }) => {
+                Verdict::Deny { reason, rule }
+            }
+            (Verdict::Ask { reason: a, rule: x }, Verdict::Ask { reason: b, rule: y }) => {
+                Verdict::Ask { reason: join(a, b), rule: join(x, y) }
+            }
+            (Verdict::Ask { reason, rule }, Verdict::Allow)
+            | (Verdict::Allow, Verdict::Ask { reason, rule }) => Verdict::Ask { reason, rule },
+            (Verdict::Allow, Verdict::Allow) => Verdict::Allow,
+        }
     }
 }
 

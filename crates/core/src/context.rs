@@ -43,8 +43,14 @@ impl Workplace {
             }
             _ => PathBuf::from(path),
         };
+        self.fold(&written)
+    }
+
+    /// The absolute form of a path: joined to the working folder, `.` and `..`
+    /// folded. Nothing is looked up.
+    pub fn fold(&self, path: &Path) -> PathBuf {
         let mut folded = PathBuf::new();
-        for part in self.cwd.join(written).components() {
+        for part in self.cwd.join(path).components() {
             match part {
                 Component::ParentDir => {
                     folded.pop();

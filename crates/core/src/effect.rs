@@ -75,7 +75,11 @@ impl Scope {
 
     /// The part before the colon.
     pub fn family(&self) -> &str {
-        self.0.split_once(':').map_or(&*self.0, |(family, _)| family)
+        match self.0.split_once(':') {
+            // One server has nothing to do with another.
+            Some(("mcp", _)) | None => &self.0,
+            Some((family, _)) => family,
+        }
     }
 
     /// The part after the colon.
@@ -201,9 +205,10 @@ impl Effect {
         }
         let exclusive =
             self.scope.access() == Access::Exclusive || other.scope.access() == Access::Exclusive;
-        exclusive
-            && self.scope.family() == other.scope.family()
-            && self.resource.overlaps(&other.resource)
+        // A path is the same path, whoever touches it.
+        let same_ground = self.scope.family() == other.scope.family()
+            || (self.resource.as_path().is_some() && other.resource.as_path().is_some());
+        exclusive && same_ground && self.resource.overlaps(&other.resource)
     }
 
     /// A shell command or a script may touch any file, process or peer.

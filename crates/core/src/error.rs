@@ -161,6 +161,8 @@ impl ToolError {
             Io::StorageFull | Io::QuotaExceeded | Io::FileTooLarge => ErrorKind::Limit,
             Io::TimedOut => ErrorKind::Timeout,
             Io::InvalidInput | Io::IsADirectory | Io::NotADirectory => ErrorKind::InvalidArguments,
+            // A symbolic link that leads back to itself (ELOOP on Linux).
+            _ if error.raw_os_error() == Some(40) => ErrorKind::InvalidArguments,
             _ => ErrorKind::Internal,
         };
         let failed = Self::new(kind, format!("{what}: {error}"));
@@ -206,12 +208,36 @@ impl ToolError {
         &self.report.details
     }
 
-    /// The same error with its texts passed through `change`; used to strip
-    /// what must not reach a model.
+    /// The same error with its texts passed through `change`, those in the
+    /// details as well (but for keys); used to strip what must not reach a
+    /// model. What is nested too deep becomes text.
     #[must_use]
     pub fn map_text(mut self, change: impl Fn(&str) -> String) -> Self {
+        fn visit(value: &mut Value, change: &dyn Fn(&str) -> String, levels: usize) {
+            match value {
+                Value::String(text) => *text = change(text),
+                Value::Array(_) | Value::Object(_) if levels == 0 => {
+                    *value = change(&value.to_string()).into();
+                }
+                Value::Array(items) => {
+                    items.iter_mut().for_each(|item| visit(item, change, levels - 1));
+                }
+                Value::Object(fields) => {
+                    fields.values_mut().for_each(|field| visit(field, change, levels - 1));
+                }
+                Value::Null | Value::Bool(_) | Value::Number(_) => {}
+            }
+        }
         self.report.message = change(&self.report.message);
         self.report.hint = self.report.hint.as_deref().map(&change);
+        self.report.details.values_mut().for_each(|value| visit(value, &change, 128));
+        self
+    }
+
+    /// The same error in other words.
+    #[must_use]
+    pub fn with_message(mut self, message: impl Into<String>) -> Self {
+        self.report.message = message.into();
         self
     }
 

@@ -31,6 +31,9 @@ pub trait Host: Send + Sync {
     /// The names of the session's tools, sorted.
     fn names(&self) -> Vec<String>;
 
-    /// Makes a call, through every stage.
+    /// Makes a call, through every stage. It ends with the call that makes it.
     fn call(&self, call: ToolCall) -> BoxFuture<'_, ToolResult>;
+
+    /// Makes several calls, side by side where they cannot meet.
+    fn dispatch(&self, calls: Vec<ToolCall>) -> BoxFuture<'_, Vec<ToolResult>>;
 }

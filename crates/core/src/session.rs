@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Serialize;
@@ -94,7 +95,9 @@ impl Session {
 
     /// A session that nobody else sees.
     pub fn in_memory() -> Self {
-        Self::new("default", Arc::new(MemorySessions::default()))
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let id = format!("memory-{}", NEXT.fetch_add(1, Ordering::Relaxed));
+        Self::new(id, Arc::new(MemorySessions::default()))
     }
 
     /// Its id.

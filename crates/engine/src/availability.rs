@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use hermes_core::Availability;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::entry::Entry;
 
@@ -17,6 +18,13 @@ pub const TTL: Duration = Duration::from_secs(30);
 /// How long a tool that worked a moment ago is given the benefit of the doubt:
 /// one slow probe must not take tools away from a session that is starting.
 pub const GRACE: Duration = Duration::from_secs(60);
+
+/// How long a spared failure counts: long enough that a batch does not wait
+/// for the same hung check over and over.
+const SPARED: Duration = Duration::from_secs(5);
+
+/// Answers beyond this many are pruned of those that nobody asks for any more.
+const REMEMBERED: usize = 4096;
 
 /// How long a check may take.
 pub const PATIENCE: Duration = Duration::from_secs(5);
@@ -97,6 +105,9 @@ impl Checks {
         let mut until = now + TTL;
         let mut states = Vec::with_capacity(entries.len());
         let mut answers = self.lock();
+        if answers.len() > REMEMBERED {
+            answers.retain(|_, a| now.saturating_duration_since(a.asked) < GRACE);
+        }
         for (entry, answer) in entries.iter().zip(known) {
             if let Some(answer) = answer.clone().filter(|_| fresh(&answer)) {
                 until = until.min(answer.asked + TTL);
@@ -107,8 +118,12 @@ impl Checks {
             let last_good = answer.and_then(|a| a.last_good);
             let spared = last_good.is_some_and(|at| now.saturating_duration_since(at) < GRACE);
             if !value.is_ready() && spared {
-                // Not kept, so that the next question probes again.
-                until = now;
+                // Kept only for a moment, so that it is soon probed again.
+                until = until.min(now + SPARED);
+                let asked = (now + SPARED).checked_sub(TTL).unwrap_or(now);
+                let kept =
+                    Answer { entry: entry.id(), value: Availability::Ready, asked, last_good };
+                answers.insert(entry.name().into(), kept);
                 states.push(Availability::Ready);
                 continue;
             }
@@ -137,7 +152,7 @@ impl Checks {
         }
         // A check that panics or hangs counts as "no", like any other failure.
         let tool = Arc::clone(entry.tool());
-        let check = tokio::spawn(async move { tool.check().await });
+        let check = AbortOnDropHandle::new(tokio::spawn(async move { tool.check().await }));
         match tokio::time::timeout(PATIENCE, check).await {
             Ok(Ok(state)) => state,
             Ok(Err(_)) => {

@@ -1,7 +1,7 @@
 //! Several calls at once: those whose effects cannot meet run side by side,
 //! the others one after the other, and the answers come in the calls' order.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -13,6 +13,9 @@ use crate::pipeline::{Flight, Prepared};
 
 /// How many calls run at the same time.
 const SIDE_BY_SIDE: usize = 32;
+
+/// As many links as a kernel follows before it calls them a loop.
+const MAX_LINKS: usize = 40;
 
 /// A result below this is not worth a file, however many there are.
 const WORTH_SPILLING: usize = 4_000;
@@ -35,24 +38,54 @@ pub(crate) async fn fly(flight: Arc<Flight>, mut calls: Vec<ToolCall>) -> Vec<To
             Err(refused) => answers.push(Some(refused)),
         }
     }
-    for group in plan(waiting, |(_, prepared)| &prepared.effects) {
-        let mut queue = group.into_iter();
-        let mut running = FuturesUnordered::new();
-        let start = |(at, prepared): (usize, Prepared)| {
-            let flight = Arc::clone(&flight);
-            async move { (at, flight.execute(prepared).await) }
-        };
-        running.extend(queue.by_ref().take(SIDE_BY_SIDE).map(start));
-        while let Some((at, result)) = running.next().await {
-            if let Some(slot) = answers.get_mut(at) {
-                *slot = Some(result);
+    let mut groups: VecDeque<_> = plan(waiting, footing).into();
+    while let Some(group) = groups.pop_front() {
+        fly_together(&flight, group, &mut answers).await;
+        // A call may have moved the session to another folder: what comes
+        // after it happens there, and is planned anew.
+        if !groups.is_empty() && flight.has_moved() {
+            let mut moved = Vec::new();
+            for (at, prepared) in groups.drain(..).flatten() {
+                match flight.redeclare(prepared).await {
+                    Ok(prepared) => moved.push((at, prepared)),
+                    Err(refused) => answer(&mut answers, at, refused),
+                }
             }
-            running.extend(queue.next().map(start));
+            groups = plan(moved, footing).into();
         }
     }
     let mut results: Vec<ToolResult> = answers.into_iter().flatten().collect();
     keep_within_budget(&flight, &mut results);
     results
+}
+
+/// Runs a group whose members cannot meet.
+async fn fly_together(
+    flight: &Arc<Flight>,
+    group: Vec<(usize, Prepared)>,
+    answers: &mut [Option<ToolResult>],
+) {
+    let mut queue = group.into_iter();
+    let mut running = FuturesUnordered::new();
+    let start = |(at, prepared): (usize, Prepared)| {
+        let flight = Arc::clone(flight);
+        async move { (at, flight.execute(prepared).await) }
+    };
+    running.extend(queue.by_ref().take(SIDE_BY_SIDE).map(start));
+    while let Some((at, result)) = running.next().await {
+        answer(answers, at, result);
+        running.extend(queue.next().map(start));
+    }
+}
+
+fn answer(answers: &mut [Option<ToolResult>], at: usize, result: ToolResult) {
+    if let Some(slot) = answers.get_mut(at) {
+        *slot = Some(result);
+    }
+}
+
+fn footing((_, prepared): &(usize, Prepared)) -> (&[Effect], bool) {
+    (&prepared.call.effects, prepared.is_barrier())
 }
 
 /// Makes one call: there is nothing to plan.
@@ -65,7 +98,7 @@ pub(crate) async fn fly_alone(flight: Arc<Flight>, call: ToolCall) -> ToolResult
 
 /// Puts the largest results into files until the rest fits.
 fn keep_within_budget(flight: &Flight, results: &mut [ToolResult]) {
-    let budget = flight.engine.limits.per_batch;
+    let budget = flight.engine.limits().per_batch;
     let mut total: usize = results.iter().map(|r| r.content.len()).sum();
     if total <= budget {
         return;
@@ -75,7 +108,7 @@ fn keep_within_budget(flight: &Flight, results: &mut [ToolResult]) {
         let result = &results[at];
         // What bounds itself can be read again in pages, so it goes last.
         let pinned = flight.snapshot.get(&result.name).is_some_and(|entry| {
-            flight.engine.limits.for_tool(entry.spec().result_limit).is_none()
+            flight.engine.limits().for_tool(entry.spec().result_limit).is_none()
         });
         (pinned, std::cmp::Reverse(result.content.len()))
     });
@@ -88,28 +121,32 @@ fn keep_within_budget(flight: &Flight, results: &mut [ToolResult]) {
         if before < WORTH_SPILLING || result.spilled.is_some() {
             continue;
         }
-        flight.spill(result);
+        flight.spill(result, WORTH_SPILLING);
         total = total.saturating_sub(before) + result.content.len();
     }
 }
 
-/// Cuts a batch into groups whose members cannot meet, in order.
-pub(crate) fn plan<T>(batch: Vec<T>, effects: impl Fn(&T) -> &[Effect]) -> Vec<Vec<T>> {
+/// Cuts a batch into groups whose members cannot meet, in order. `footing`
+/// gives an item's effects, and whether nothing may run beside it.
+pub(crate) fn plan<T>(batch: Vec<T>, footing: impl Fn(&T) -> (&[Effect], bool)) -> Vec<Vec<T>> {
     if batch.len() < 2 {
         return if batch.is_empty() { Vec::new() } else { vec![batch] };
     }
-    let mut paths = RealPaths::new(batch.iter().flat_map(&effects));
+    let mut paths = RealPaths::new(batch.iter().flat_map(|item| footing(item).0));
     let mut groups: Vec<Vec<T>> = Vec::new();
     let mut occupied = Occupied::default();
     for item in batch {
-        let own: Vec<Effect> = effects(&item).iter().map(|e| paths.resolve(e)).collect();
-        match groups.last_mut().filter(|_| !own.iter().any(|e| occupied.meets(e))) {
+        let (effects, alone) = footing(&item);
+        let own: Vec<Effect> = effects.iter().map(|e| paths.resolve(e)).collect();
+        let meets = alone || occupied.alone || own.iter().any(|e| occupied.meets(e));
+        match groups.last_mut().filter(|_| !meets) {
             Some(group) => group.push(item),
             None => {
                 occupied = Occupied::default();
                 groups.push(vec![item]);
             }
         }
+        occupied.alone = alone;
         own.iter().for_each(|effect| occupied.take(effect));
     }
     groups
@@ -140,23 +177,38 @@ impl RealPaths {
     }
 }
 
-/// The real path, as far as it exists.
+/// The real path, as far as it exists. A link that leads nowhere yet counts
+/// as the place that it leads to.
 fn real(path: &Path) -> PathBuf {
-    let mut missing = Vec::new();
-    let mut existing = path;
-    loop {
-        if let Ok(mut real) = existing.canonicalize() {
-            real.extend(missing.iter().rev());
-            return real;
-        }
-        match (existing.parent(), existing.file_name()) {
-            (Some(parent), Some(name)) => {
-                missing.push(name);
-                existing = parent;
+    let mut path = path.to_owned();
+    for _ in 0..MAX_LINKS {
+        let mut missing = Vec::new();
+        let mut existing = path.as_path();
+        let (base, link) = loop {
+            if let Ok(real) = existing.canonicalize() {
+                break (real, None);
             }
-            _ => return path.to_owned(),
+            if let (Ok(target), Some(parent)) = (existing.read_link(), existing.parent()) {
+                break (parent.to_owned(), Some(target));
+            }
+            match (existing.parent(), existing.file_name()) {
+                (Some(parent), Some(name)) => {
+                    missing.push(name.to_owned());
+                    existing = parent;
+                }
+                _ => return path,
+            }
+        };
+        let mut whole = base;
+        let followed = link.is_some();
+        whole.extend(link);
+        whole.extend(missing.iter().rev());
+        if !followed {
+            return whole;
         }
+        path = whole;
     }
+    path
 }
 
 /// What a group touches; answers "does this meet any of it?" without looking
@@ -164,14 +216,31 @@ fn real(path: &Path) -> PathBuf {
 #[derive(Default)]
 struct Occupied {
     families: HashMap<String, Grounds>,
+    // A path is the same path, whichever family touches it.
+    paths: Grounds,
     used: bool,
     everything: bool,
+    alone: bool,
 }
 
 #[derive(Default)]
 struct Grounds {
     shared: Ground,
     exclusive: Ground,
+}
+
+impl Grounds {
+    fn meets(&self, effect: &Effect) -> bool {
+        self.exclusive.meets(&effect.resource)
+            || (effect.scope.access() == Access::Exclusive && self.shared.meets(&effect.resource))
+    }
+
+    fn take(&mut self, effect: &Effect) {
+        match effect.scope.access() {
+            Access::Shared => self.shared.take(&effect.resource),
+            Access::Exclusive => self.exclusive.take(&effect.resource),
+        }
+    }
 }
 
 #[derive(Default)]
@@ -192,19 +261,17 @@ impl Occupied {
         if self.everything || (self.used && Self::reaches_anything(effect)) {
             return true;
         }
-        let Some(grounds) = self.families.get(effect.scope.family()) else { return false };
-        grounds.exclusive.meets(&effect.resource)
-            || (effect.scope.access() == Access::Exclusive
-                && grounds.shared.meets(&effect.resource))
+        let family = self.families.get(effect.scope.family());
+        family.is_some_and(|grounds| grounds.meets(effect))
+            || (effect.resource.as_path().is_some() && self.paths.meets(effect))
     }
 
     fn take(&mut self, effect: &Effect) {
         self.used = true;
         self.everything |= Self::reaches_anything(effect);
-        let grounds = self.families.entry(effect.scope.family().to_owned()).or_default();
-        match effect.scope.access() {
-            Access::Shared => grounds.shared.take(&effect.resource),
-            Access::Exclusive => grounds.exclusive.take(&effect.resource),
+        self.families.entry(effect.scope.family().to_owned()).or_default().take(effect);
+        if effect.resource.as_path().is_some() {
+            self.paths.take(effect);
         }
     }
 }

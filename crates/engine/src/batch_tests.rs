@@ -5,7 +5,7 @@ use super::*;
 
 fn plan_of(batch: &[Vec<Effect>]) -> Vec<Vec<usize>> {
     let numbered: Vec<(usize, Vec<Effect>)> = batch.iter().cloned().enumerate().collect();
-    plan(numbered, |(_, effects)| effects.as_slice())
+    plan(numbered, |(_, effects)| (effects.as_slice(), false))
         .into_iter()
         .map(|group| group.into_iter().map(|(at, _)| at).collect())
         .collect()
@@ -44,6 +44,33 @@ fn groups_are_as_large_as_they_can_be() {
     ] {
         assert_eq!(plan_of(&batch), groups, "{batch:?}");
     }
+}
+
+#[test]
+fn what_must_be_alone_is_alone() {
+    let batch = vec![(false, read("/a")), (true, vec![]), (false, read("/a")), (false, read("/b"))];
+    let groups = plan(batch, |(alone, effects)| (effects.as_slice(), *alone));
+    let sizes: Vec<usize> = groups.iter().map(Vec::len).collect();
+    assert_eq!(sizes, [1, 1, 2]);
+}
+
+#[test]
+fn a_path_is_one_path_for_every_family() {
+    let checkout = vec![Effect::path(Scope::GIT_WRITE, "/repo")];
+    assert_eq!(plan_of(&[checkout, write("/repo/a")]).len(), 2);
+    let server = |name: &str| vec![Effect::any(Scope::named(format!("mcp:{name}")))];
+    assert_eq!(plan_of(&[server("a"), server("b")]).len(), 1);
+    assert_eq!(plan_of(&[server("a"), server("a")]).len(), 2);
+}
+
+#[test]
+fn a_link_to_nowhere_is_the_place_it_leads_to() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().canonicalize().expect("real").join(name);
+    std::os::unix::fs::symlink("target", at("link")).expect("a link");
+    assert_eq!(real(&at("link")), at("target"));
+    std::os::unix::fs::symlink("loop", at("loop")).expect("a link");
+    real(&at("loop"));
 }
 
 fn any_effect() -> impl Strategy<Value = Effect> {

@@ -8,6 +8,7 @@ use std::time::Instant;
 use hermes_core::{Approver, CancellationToken, ProgressSink, Session, Workplace};
 
 use crate::definitions::ToolScope;
+use crate::registry::Snapshot;
 
 /// Whoever makes calls: a person, a model's turn, a script, another agent.
 #[derive(Clone)]
@@ -32,6 +33,8 @@ pub struct Caller {
     pub scope: Option<Arc<ToolScope>>,
     /// How deep inside other calls these calls are.
     pub(crate) depth: u8,
+    /// The registry that the outermost call saw.
+    pub(crate) snapshot: Option<Arc<Snapshot>>,
 }
 
 impl Caller {
@@ -48,6 +51,7 @@ impl Caller {
             approver: None,
             scope: None,
             depth: 0,
+            snapshot: None,
         }
     }
 

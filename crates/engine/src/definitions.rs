@@ -72,6 +72,14 @@ impl ToolScope {
         Self::new(snapshot.entries().into_iter().filter(own).collect(), &[])
     }
 
+    /// The part of it that bears these names: what a script may call.
+    #[must_use]
+    pub fn restrict(&self, allowed: impl Fn(&str) -> bool) -> Self {
+        let names = self.names.iter().filter(|name| allowed(name)).cloned().collect();
+        let entries = self.entries.iter().filter(|e| allowed(e.name())).cloned().collect();
+        Self { names, entries, index: OnceLock::new() }
+    }
+
     /// Whether the session may call this tool. The bridge is always there.
     pub fn contains(&self, name: &str) -> bool {
         self.names.contains(name) || RESERVED.contains(&name)
@@ -135,6 +143,11 @@ pub(crate) struct Sources<'a> {
 }
 
 impl Cache {
+    /// Forgets everything that was serialised.
+    pub(crate) fn forget(&self) {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).1.clear();
+    }
+
     pub(crate) async fn get(
         &self,
         sources: Sources<'_>,
@@ -160,7 +173,7 @@ impl Cache {
         let (definitions, until) = assemble(sources, selection, deferral).await?;
         let definitions = Arc::new(definitions);
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.1.retain(|old, _| old.generation == key.generation);
+        kept.1.retain(|old, _| old.generation >= key.generation);
         if kept.1.len() >= KEPT {
             let oldest = kept.1.iter().min_by_key(|(_, k)| k.used).map(|(k, _)| k.clone());
             oldest.and_then(|oldest| kept.1.remove(&oldest));

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
+use futures_util::future::join_all;
 use hermes_core::{Availability, DynTool, Policy, Ports, Proposal, ToolCall, ToolResult, Verdict};
 
 use crate::availability::{Checks, Lookup};
@@ -15,7 +16,6 @@ use crate::definitions::{Cache, Deferral, Definitions, Sources, ToolScope};
 use crate::entry::Entry;
 use crate::guard::{GuardSettings, LoopGuard};
 use crate::hooks::{Hook, Hooks};
-use crate::host::SessionHost;
 use crate::pipeline::Flight;
 use crate::record::Recorder;
 use crate::registry::{Owner, Registry, RegistryError, Snapshot};
@@ -52,27 +52,27 @@ impl Default for SearchLimits {
 }
 
 /// What an engine is made of.
-pub(crate) struct Inner {
-    pub(crate) registry: Registry,
-    pub(crate) policy: Arc<dyn Policy>,
-    pub(crate) hooks: Hooks,
-    pub(crate) guard: LoopGuard,
-    pub(crate) limits: Limits,
-    pub(crate) spill: Spill,
-    pub(crate) recorder: Option<Arc<dyn Recorder>>,
-    pub(crate) ports: Arc<Ports>,
-    pub(crate) default_timeout: Duration,
+struct Inner {
+    registry: Registry,
+    policy: Arc<dyn Policy>,
+    hooks: Hooks,
+    guard: LoopGuard,
+    limits: Limits,
+    spill: Spill,
+    recorder: Option<Arc<dyn Recorder>>,
+    ports: Arc<Ports>,
+    default_timeout: Duration,
     search_limits: SearchLimits,
     toolsets: ArcSwap<Toolsets>,
     toolsets_generation: AtomicU64,
-    pub(crate) checks: Checks,
+    checks: Checks,
     definitions: Cache,
     everything: ArcSwapOption<(u64, Arc<ToolScope>)>,
 }
 
 impl Inner {
     /// Every tool of the registry, as a scope.
-    pub(crate) fn everything(&self) -> Arc<ToolScope> {
+    fn everything(&self) -> Arc<ToolScope> {
         let snapshot = self.registry.snapshot();
         if let Some(kept) = self.everything.load_full().filter(|k| k.0 == snapshot.generation()) {
             return Arc::clone(&kept.1);
@@ -107,8 +107,15 @@ impl Engine {
     }
 
     fn board(&self, caller: &Caller) -> Arc<Flight> {
-        let host = Arc::new(SessionHost::new(self.clone(), caller));
-        Flight::board(&self.inner, caller, host)
+        self.retire_replaced();
+        Flight::board(self, caller)
+    }
+
+    /// Takes down, in the background, what a change of the registry replaced.
+    fn retire_replaced(&self) {
+        for entry in self.inner.registry.take_retired() {
+            tokio::spawn(async move { entry.retire().await });
+        }
     }
 
     /// The registry as it is now.
@@ -165,6 +172,7 @@ impl Engine {
     /// Forgets what the availability checks said.
     pub fn recheck(&self) {
         self.inner.checks.forget();
+        self.inner.definitions.forget();
     }
 
     /// Every tool, as a scope.
@@ -176,16 +184,54 @@ impl Engine {
         self.inner.search_limits
     }
 
-    /// A new turn begins: the loop guard forgets what the session did.
-    pub fn new_turn(&self, session_id: &str) {
-        self.inner.guard.reset(session_id);
+    pub(crate) fn policy(&self) -> &dyn Policy {
+        &*self.inner.policy
+    }
+
+    pub(crate) fn hooks(&self) -> &Hooks {
+        &self.inner.hooks
+    }
+
+    pub(crate) fn guard(&self) -> &LoopGuard {
+        &self.inner.guard
+    }
+
+    pub(crate) fn limits(&self) -> Limits {
+        self.inner.limits
+    }
+
+    pub(crate) fn spill(&self) -> &Spill {
+        &self.inner.spill
+    }
+
+    pub(crate) fn recorder(&self) -> Option<&Arc<dyn Recorder>> {
+        self.inner.recorder.as_ref()
+    }
+
+    pub(crate) fn ports(&self) -> &Arc<Ports> {
+        &self.inner.ports
+    }
+
+    pub(crate) fn default_timeout(&self) -> Duration {
+        self.inner.default_timeout
+    }
+
+    pub(crate) async fn state(&self, entry: &Arc<Entry>) -> Availability {
+        self.inner.checks.state(entry).await
+    }
+
+    /// A new turn begins: the loop guard forgets what the caller did. Whoever
+    /// drives a model calls this for each message of the user; a session of
+    /// single requests never does, since a loop goes on from one to the next.
+    pub fn new_turn(&self, caller: &Caller) {
+        self.inner.guard.reset((caller.session.id(), &caller.task_id));
     }
 
     /// Takes every tool down that was set up.
     pub async fn shutdown(&self) {
-        for entry in self.snapshot().entries() {
-            entry.retire().await;
-        }
+        let replaced = self.inner.registry.take_retired();
+        let all = self.snapshot().entries();
+        join_all(all.iter().chain(&replaced).map(|entry| entry.retire())).await;
     }
 }
 

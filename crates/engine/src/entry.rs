@@ -2,17 +2,30 @@
 //! that computed once, when first needed.
 
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use hermes_core::{DynTool, ToolError, ToolSpec};
 use hermes_schema::Schema;
 use serde_json::{Map, Value, json};
 use tokio::sync::OnceCell;
+use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use crate::registry::Owner;
+
+/// How long a tool that is to go waits for its calls in flight, and how long
+/// it may then take to clean up.
+pub(crate) const RETIRE_PATIENCE: Duration = Duration::from_secs(3);
+
+// What has happened to a tool so far, as bits of `Entry::life`. One atomic, so
+// that a set-up and a retirement that meet agree on which of them was first.
+const SET_UP: u8 = 1;
+const LEAVING: u8 = 2;
+const GONE: u8 = 4;
+const TAKEN_DOWN: u8 = 8;
 
 /// A tool in the registry.
 pub struct Entry {
@@ -22,6 +35,8 @@ pub struct Entry {
     schema: OnceLock<Schema>,
     definition: OnceLock<Arc<str>>,
     ready: OnceCell<()>,
+    retired: OnceCell<()>,
+    life: AtomicU8,
     // Counts the calls in flight, so that a removed tool is taken down only
     // when the last of them is through.
     flights: TaskTracker,
@@ -37,6 +52,8 @@ impl Entry {
             schema: OnceLock::new(),
             definition: OnceLock::new(),
             ready: OnceCell::new(),
+            retired: OnceCell::new(),
+            life: AtomicU8::new(0),
             flights: TaskTracker::new(),
         }
     }
@@ -111,9 +128,25 @@ impl Entry {
         json!({ "type": "function", "function": self.function_with(overrides) }).to_string()
     }
 
-    /// Sets the tool up, once.
+    /// Sets the tool up, once. Fails once the tool is gone.
     pub(crate) async fn ensure_ready(&self) -> Result<(), ToolError> {
-        self.ready.get_or_try_init(|| self.tool.setup()).await.copied()
+        if self.is(GONE) {
+            return Err(self.removed());
+        }
+        self.ready.get_or_try_init(|| self.set_up()).await.copied()
+    }
+
+    async fn set_up(&self) -> Result<(), ToolError> {
+        if self.is(LEAVING) {
+            return Err(self.removed());
+        }
+        self.tool.setup().await?;
+        if self.life.fetch_or(SET_UP, Ordering::SeqCst) & GONE != 0 {
+            // The retirement did not wait so long.
+            self.take_down().await;
+            return Err(self.removed());
+        }
+        Ok(())
     }
 
     /// Marks a call as being in flight until the token is dropped.
@@ -121,13 +154,44 @@ impl Entry {
         self.flights.token()
     }
 
-    /// Waits for the calls in flight, then takes the tool down.
+    /// Waits a while for the calls in flight, then takes the tool down, once:
+    /// whoever else asks only waits until that is done. A tool that panics or
+    /// hangs while it is taken down is left to itself.
     pub async fn retire(&self) {
+        self.retired.get_or_init(|| self.leave()).await;
+    }
+
+    async fn leave(&self) {
+        let deadline = Instant::now() + RETIRE_PATIENCE;
+        self.life.fetch_or(LEAVING, Ordering::SeqCst);
         self.flights.close();
-        self.flights.wait().await;
-        if self.ready.initialized() {
-            self.tool.teardown().await;
+        // Out of patience or not, the tool goes.
+        let _ = timeout_at(deadline, self.flights.wait()).await;
+        self.life.fetch_or(GONE, Ordering::SeqCst);
+        // A call may have come aboard a moment ago; from now on none gets far.
+        let _ = timeout_at(deadline, self.flights.wait()).await;
+        if self.is(SET_UP) {
+            self.take_down().await;
         }
+    }
+
+    /// Runs the tool's own clean-up, at most once, where neither its panic nor
+    /// its hanging, be it asleep or busy, reaches the caller.
+    async fn take_down(&self) {
+        if self.life.fetch_or(TAKEN_DOWN, Ordering::SeqCst) & TAKEN_DOWN != 0 {
+            return;
+        }
+        let tool = Arc::clone(&self.tool);
+        let task = tokio::spawn(async move { timeout(RETIRE_PATIENCE, tool.teardown()).await });
+        let _ = timeout(RETIRE_PATIENCE, task).await;
+    }
+
+    fn is(&self, stage: u8) -> bool {
+        self.life.load(Ordering::SeqCst) & stage != 0
+    }
+
+    fn removed(&self) -> ToolError {
+        ToolError::unavailable(format!("{} was removed", self.name()))
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Mutex, PoisonError};
 
-use hermes_core::{Status, Verdict};
+use hermes_core::{ErrorKind, Status, Verdict};
 use serde_json::Value;
 
 /// How much is remembered at most; past it, all is forgotten.
@@ -116,11 +116,20 @@ impl Memory {
     }
 }
 
+/// Who goes in circles: a session, and a task in it.
+pub(crate) type Walker<'a> = (&'a str, &'a str);
+
+fn key(walker: Walker<'_>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    walker.hash(&mut hasher);
+    hasher.finish()
+}
+
 /// What every session did lately.
 #[derive(Debug)]
 pub(crate) struct LoopGuard {
     settings: GuardSettings,
-    sessions: Mutex<HashMap<Box<str>, Memory>>,
+    sessions: Mutex<HashMap<u64, Memory>>,
 }
 
 impl LoopGuard {
@@ -132,16 +141,16 @@ impl LoopGuard {
         self.settings.warn.is_some() || self.settings.stop.is_some()
     }
 
-    /// Forgets what a session did: a new turn begins.
-    pub(crate) fn reset(&self, session: &str) {
-        self.lock().remove(session);
+    /// Forgets what somebody did: a new turn begins.
+    pub(crate) fn reset(&self, walker: Walker<'_>) {
+        self.lock().remove(&key(walker));
     }
 
     /// Whether the call may go on.
-    pub(crate) fn judge(&self, session: &str, print: &Footprint) -> Verdict {
+    pub(crate) fn judge(&self, walker: Walker<'_>, print: &Footprint) -> Verdict {
         let Some(stop) = self.settings.stop else { return Verdict::Allow };
         let sessions = self.lock();
-        let Some(memory) = sessions.get(session) else { return Verdict::Allow };
+        let Some(memory) = sessions.get(&key(walker)) else { return Verdict::Allow };
         let failures = memory.failures.get(&print.exact).copied().unwrap_or(0);
         let tool = memory.tool_failures.get(&print.tool).copied().unwrap_or(0);
         let same = memory.answers.get(&print.exact).map_or(0, |(_, count)| *count);
@@ -163,19 +172,23 @@ impl LoopGuard {
     /// Remembers how a call ended; gives a warning where one is due.
     pub(crate) fn note(
         &self,
-        session: &str,
+        walker: Walker<'_>,
         print: &Footprint,
         status: Status,
         content: &str,
     ) -> Option<String> {
+        // Whether it was allowed or wanted says nothing about the tool.
+        if let Status::Error(
+            ErrorKind::Denied | ErrorKind::ApprovalRequired | ErrorKind::Cancelled,
+        ) = status
+        {
+            return None;
+        }
         let mut sessions = self.lock();
         if sessions.len() > SESSIONS {
             sessions.clear();
         }
-        if !sessions.contains_key(session) {
-            sessions.insert(session.into(), Memory::default());
-        }
-        let memory = sessions.get_mut(session)?;
+        let memory = sessions.entry(key(walker)).or_default();
         memory.trim();
         if !status.is_success() {
             let exact = bump(&mut memory.failures, print.exact);
@@ -223,7 +236,7 @@ impl LoopGuard {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Box<str>, Memory>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<u64, Memory>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

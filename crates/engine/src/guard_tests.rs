@@ -28,29 +28,33 @@ fn a_success_forgives_failures_and_a_change_forgives_repetition() {
     let look = print(json!({ "a": 1 }));
     let act = Footprint::new("w", &json!({}), false);
     let failed = Status::Error(ErrorKind::Internal);
-    assert_eq!(guard.note("s", &look, failed, ""), None);
-    assert_eq!(guard.note("s", &look, Status::Success, "r"), None);
-    assert_eq!(guard.note("s", &look, failed, ""), None, "counting begins anew");
-    assert!(guard.note("s", &look, failed, "").is_some());
+    assert_eq!(guard.note(("s", "t"), &look, failed, ""), None);
+    assert_eq!(guard.note(("s", "t"), &look, Status::Success, "r"), None);
+    assert_eq!(guard.note(("s", "t"), &look, failed, ""), None, "counting begins anew");
+    assert!(guard.note(("s", "t"), &look, failed, "").is_some());
     let fresh = print(json!({ "b": 1 }));
-    assert_eq!(guard.note("s", &fresh, Status::Success, "same"), None);
-    guard.note("s", &act, Status::Success, "");
+    assert_eq!(guard.note(("s", "t"), &fresh, Status::Success, "same"), None);
+    guard.note(("s", "t"), &act, Status::Success, "");
     assert_eq!(
-        guard.note("s", &fresh, Status::Success, "same"),
+        guard.note(("s", "t"), &fresh, Status::Success, "same"),
         None,
         "something changed in between"
     );
-    assert!(guard.note("s", &fresh, Status::Success, "same").is_some());
-    assert_eq!(guard.note("s", &fresh, Status::Success, "other"), None, "a new answer is progress");
-    assert_eq!(guard.note("another", &fresh, Status::Success, "other"), None);
+    assert!(guard.note(("s", "t"), &fresh, Status::Success, "same").is_some());
+    assert_eq!(
+        guard.note(("s", "t"), &fresh, Status::Success, "other"),
+        None,
+        "a new answer is progress"
+    );
+    assert_eq!(guard.note(("another", "t"), &fresh, Status::Success, "other"), None);
 }
 
 #[test]
 fn memory_is_bounded() {
     let guard = LoopGuard::new(GuardSettings::default());
     for i in 0..5_000 {
-        guard.note(&format!("s{i}"), &print(json!(i)), Status::Success, "x");
-        guard.note("one", &print(json!({ "i": i.to_string() })), Status::Success, "x");
+        guard.note((&format!("s{i}"), "t"), &print(json!(i)), Status::Success, "x");
+        guard.note(("one", "t"), &print(json!({ "i": i.to_string() })), Status::Success, "x");
     }
     let sessions = guard.lock();
     assert!(sessions.len() <= SESSIONS + 1);

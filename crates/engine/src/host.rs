@@ -16,15 +16,22 @@ const MAX_DEPTH: u8 = 8;
 /// How much of a description a search shows.
 const DESCRIPTION_CHARS: usize = 400;
 
-/// One session's view of the engine.
+/// The engine as one call sees it: its calls are made on behalf of the same
+/// caller, stop when it stops, and see the same registry.
 pub(crate) struct SessionHost {
     engine: Engine,
     caller: Caller,
 }
 
 impl SessionHost {
-    pub(crate) fn new(engine: Engine, caller: &Caller) -> Self {
-        Self { engine, caller: caller.clone() }
+    /// `caller` is the caller of the inner calls.
+    pub(crate) fn new(engine: Engine, caller: Caller) -> Self {
+        Self { engine, caller }
+    }
+
+    fn too_deep(&self) -> Option<ToolError> {
+        (self.caller.depth > MAX_DEPTH)
+            .then(|| ToolError::limit(format!("Tools called one another {MAX_DEPTH} deep")))
     }
 
     fn scope(&self) -> Arc<ToolScope> {
@@ -70,13 +77,23 @@ impl Host for SessionHost {
 
     fn call(&self, call: ToolCall) -> BoxFuture<'_, ToolResult> {
         Box::pin(async move {
-            let mut caller = self.caller.clone();
-            caller.depth += 1;
-            if caller.depth > MAX_DEPTH {
-                let error = ToolError::limit(format!("Tools called one another {MAX_DEPTH} deep"));
-                return ToolResult::error(&call.id, &call.name, &error, Disposition::NotRun);
+            match self.too_deep() {
+                Some(error) => refusal(&call, &error),
+                None => self.engine.call(call, &self.caller).await,
             }
-            self.engine.call(call, &caller).await
         })
     }
+
+    fn dispatch(&self, calls: Vec<ToolCall>) -> BoxFuture<'_, Vec<ToolResult>> {
+        Box::pin(async move {
+            match self.too_deep() {
+                Some(error) => calls.iter().map(|call| refusal(call, &error)).collect(),
+                None => self.engine.dispatch(calls, &self.caller).await,
+            }
+        })
+    }
+}
+
+fn refusal(call: &ToolCall, error: &ToolError) -> ToolResult {
+    ToolResult::error(&call.id, &call.name, error, Disposition::NotRun)
 }

@@ -5,8 +5,10 @@ use hermes_core::similar;
 /// How alike two names must be for one to stand for the other.
 const CUTOFF: f64 = 0.7;
 
-/// How alike they must be for a tool that changes things.
-const SURE: f64 = 0.85;
+/// Namespaces that models put before a tool's name. Any other may be the name
+/// of a server, whose tool it would be.
+const NAMESPACES: [&str; 8] =
+    ["functions", "function", "tools", "tool", "default_api", "api", "multi_tool_use", "hermes"];
 
 /// How alike a name must be to be worth suggesting.
 const SUGGEST: f64 = 0.5;
@@ -50,12 +52,44 @@ pub fn read<'a>(
     }
     // Two names that are equally near leave two readings, so neither is taken.
     let ranked = similar::ranked(&normalise(cut), all, CUTOFF, 2);
-    let alike =
-        |name: &str, score: f64| Reading::Alike { name: name.to_owned(), sure: score >= SURE };
+    let alike = |name: &str| Reading::Alike {
+        name: name.to_owned(),
+        sure: is_typo(&normalise(cut), &normalise(name)),
+    };
     match ranked.as_slice() {
-        [(name, score)] => alike(name, *score),
-        [(name, best), (_, second), ..] if best - second > 0.01 => alike(name, *best),
+        [(name, _)] => alike(name),
+        [(name, best), (_, second), ..] if best - second > 0.01 => alike(name),
         _ => Reading::Unknown,
+    }
+}
+
+/// Whether one name is the other with one slip in one word: a letter too
+/// many, too few, or two in the wrong order. Another word makes another name,
+/// however long the rest that they share.
+fn is_typo(a: &str, b: &str) -> bool {
+    let (a, b): (Vec<&str>, Vec<&str>) = (a.split('_').collect(), b.split('_').collect());
+    let mut differing = a.iter().zip(&b).filter(|(x, y)| x != y);
+    match (a.len() == b.len(), differing.next(), differing.next()) {
+        (true, Some((x, y)), None) => is_slip(x, y) || is_slip(y, x),
+        _ => false,
+    }
+}
+
+/// Whether `long` is `short` with one letter more, or with two neighbours
+/// swapped.
+fn is_slip(long: &str, short: &str) -> bool {
+    let (long, short): (Vec<char>, Vec<char>) = (long.chars().collect(), short.chars().collect());
+    if short.len() < 4 {
+        return false;
+    }
+    let same = long.iter().zip(&short).take_while(|(x, y)| x == y).count();
+    let (rest, other) = (&long[same..], &short[same..]);
+    match long.len().checked_sub(short.len()) {
+        Some(1) => rest.get(1..) == Some(other),
+        Some(0) => {
+            rest.len() > 1 && rest[0] == other[1] && rest[1] == other[0] && rest[2..] == other[2..]
+        }
+        _ => false,
     }
 }
 
@@ -104,7 +138,9 @@ fn snake(name: &str) -> String {
 fn spellings(name: &str) -> Vec<String> {
     let mut out = vec![name.to_owned(), name.to_lowercase(), normalise(name), snake(name)];
     // Names such as `functions.read_file` carry a namespace.
-    if let Some((_, last)) = name.rsplit_once(['.', ':', '/']) {
+    if let Some((space, last)) = name.rsplit_once(['.', ':', '/'])
+        && NAMESPACES.contains(&space.to_lowercase().as_str())
+    {
         out.push(normalise(last));
         out.push(snake(last));
     }

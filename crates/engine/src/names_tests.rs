@@ -63,6 +63,27 @@ fn likeness_is_sure_only_if_hardly_anything_differs() {
         _ => None,
     };
     assert_eq!(sure("writ_file"), Some(true));
-    assert_eq!(sure("web_sea_ch"), Some(true));
+    assert_eq!(sure("web_serach"), Some(true));
+    assert_eq!(sure("web_serrch"), Some(false));
     assert_eq!(sure("read_fine_x"), Some(false));
+}
+
+#[test]
+fn another_word_is_another_name() {
+    for (written, near) in [
+        ("mcp__github__get_issue_comment", "mcp__github__delete_issue_comment"),
+        ("mcp__github__create_issue_comment", "mcp__github__delete_issue_comment"),
+        ("mcp__filesystem__read_file", "mcp__filesystem__write_file"),
+        ("ha_turn_on_light", "ha_turn_off_light"),
+    ] {
+        let reading = read(written, |n| n == near, [near].into_iter());
+        assert_eq!(reading, Reading::Alike { name: near.to_owned(), sure: false }, "{written}");
+    }
+}
+
+#[test]
+fn a_servers_name_is_not_cut_off() {
+    assert_eq!(repaired("notion.terminal"), None);
+    assert_eq!(repaired("mcp-notion:terminal"), None);
+    assert_eq!(repaired("tools.terminal").as_deref(), Some("terminal"));
 }

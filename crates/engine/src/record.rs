@@ -1,9 +1,9 @@
 //! What is kept of every call.
 
 use std::fs::{File, OpenOptions};
-use std::io::Write as _;
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use hermes_core::{Effect, Status};
@@ -84,6 +84,14 @@ pub struct AuditLog {
     file: Mutex<Option<File>>,
 }
 
+/// Whether a file ends within a line, because a disk was full or a process
+/// was killed.
+fn is_torn(file: &mut File) -> bool {
+    let mut last = [b'\n'];
+    let end = file.seek(SeekFrom::End(-1));
+    end.is_ok() && file.read_exact(&mut last).is_ok() && last != [b'\n']
+}
+
 impl AuditLog {
     /// A log in that file.
     pub fn new(path: impl Into<PathBuf>) -> Self {
@@ -100,7 +108,12 @@ impl AuditLog {
         if let Some(folder) = self.path.parent() {
             std::fs::create_dir_all(folder)?;
         }
-        OpenOptions::new().append(true).create(true).mode(0o600).open(&self.path)
+        let mut options = OpenOptions::new();
+        let mut file = options.append(true).read(true).create(true).mode(0o600).open(&self.path)?;
+        if is_torn(&mut file) {
+            file.write_all(b"\n")?;
+        }
+        Ok(file)
     }
 }
 
@@ -111,14 +124,17 @@ impl Recorder for AuditLog {
             return;
         }
         line.push(b'\n');
-        let Ok(mut file) = self.file.lock() else { return };
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         if file.is_none() {
             *file = self.open().ok();
         }
         // One write per line, so that lines of several processes do not mix.
         // A log that cannot be written must not stop the work.
-        if let Some(file) = file.as_mut() {
-            let _ = file.write_all(&line);
+        if let Some(open) = file.as_mut()
+            && open.write_all(&line).is_err()
+        {
+            // Opened anew by the next record, which then begins a new line.
+            *file = None;
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Which tools there are. Readers take an immutable snapshot; a change makes
 //! a new one and swaps it in, so a call that is running never sees it.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
 use hermes_core::DynTool;
@@ -15,26 +15,38 @@ use crate::toolsets::ToolIndex;
 /// appear by themselves when tools are deferred.
 pub const BRIDGE: &str = "bridge";
 
-/// Names that only the engine itself may register.
+/// Names that only the engine itself may register or remove.
 pub const RESERVED: [&str; 3] = ["tool_search", "tool_describe", "tool_call"];
 
 /// Who registered a tool. Only an owner can replace or remove its own tools,
 /// unless the operator has let it override others'.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Owner {
-    id: Arc<str>,
+    kind: Kind,
     may_override: bool,
+}
+
+// Not a mere string: a plug-in may call itself "engine" and still be none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Kind {
+    Engine,
+    Builtin,
+    Named(Arc<str>),
 }
 
 impl Owner {
     /// The tools that are compiled in.
     pub fn builtin() -> Self {
-        Self { id: "builtin".into(), may_override: false }
+        Self { kind: Kind::Builtin, may_override: false }
     }
 
     /// A plug-in, a server, a user's file.
     pub fn named(id: impl Into<Arc<str>>) -> Self {
-        Self { id: id.into(), may_override: false }
+        Self { kind: Kind::Named(id.into()), may_override: false }
+    }
+
+    pub(crate) fn engine() -> Self {
+        Self { kind: Kind::Engine, may_override: false }
     }
 
     /// The same owner, allowed by the operator to replace tools of others.
@@ -44,19 +56,28 @@ impl Owner {
         self
     }
 
-    /// Its id.
+    /// Its id, to be shown: owners of different kinds may share one.
     pub fn id(&self) -> &str {
-        &self.id
+        match &self.kind {
+            Kind::Engine => "engine",
+            Kind::Builtin => "builtin",
+            Kind::Named(id) => id,
+        }
     }
 
     fn is_engine(&self) -> bool {
-        &*self.id == "engine"
-    }
-
-    pub(crate) fn engine() -> Self {
-        Self { id: "engine".into(), may_override: false }
+        self.kind == Kind::Engine
     }
 }
+
+/// The same owner, whatever it is allowed to do today.
+impl PartialEq for Owner {
+    fn eq(&self, other: &Self) -> bool {
+        self.kind == other.kind
+    }
+}
+
+impl Eq for Owner {}
 
 /// Why a change to the registry was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -65,7 +86,7 @@ pub enum RegistryError {
     #[error("'{0}' cannot be a tool's name: use 1 to 64 letters, digits, '_' or '-'")]
     InvalidName(String),
     /// The engine's own.
-    #[error("'{0}' is reserved for the engine's own tools; choose another name")]
+    #[error("'{0}' is reserved for the engine's own tools")]
     Reserved(String),
     /// Somebody else's.
     #[error(
@@ -80,7 +101,18 @@ pub enum RegistryError {
         /// The toolset that wants it.
         wanted: String,
     },
-    /// Not there, or not this owner's.
+    /// An alias that already leads to a tool, or is one's own name.
+    #[error("'{alias}' cannot be an alias: it already names the tool '{tool}'")]
+    AliasTaken {
+        /// The alias.
+        alias: String,
+        /// The tool of that name or alias.
+        tool: String,
+    },
+    /// Two aliases of one tool are the same.
+    #[error("alias '{0}' is given twice")]
+    AliasTwice(String),
+    /// Not this owner's.
     #[error("'{name}' belongs to '{owner}' and can only be removed by it")]
     NotOwner {
         /// The name.
@@ -100,6 +132,13 @@ pub(crate) struct AliasTarget {
     pub(crate) preset: Option<Map<String, Value>>,
 }
 
+/// Where another name of a toolset leads, and who gave it.
+#[derive(Debug, Clone)]
+struct ToolsetAlias {
+    toolset: String,
+    owner: Owner,
+}
+
 /// The registry at one moment.
 #[derive(Debug, Clone, Default)]
 pub struct Snapshot {
@@ -107,7 +146,7 @@ pub struct Snapshot {
     tools: HashMap<Arc<str>, Arc<Entry>>,
     aliases: HashMap<Arc<str>, AliasTarget>,
     toolsets: BTreeMap<Arc<str>, BTreeSet<Arc<str>>>,
-    toolset_aliases: BTreeMap<String, String>,
+    toolset_aliases: BTreeMap<String, ToolsetAlias>,
 }
 
 impl Snapshot {
@@ -126,8 +165,10 @@ impl Snapshot {
         self.get(name).or_else(|| self.tools.get(&self.aliases.get(name)?.tool))
     }
 
+    /// Where an alias leads; none for a tool's own name, so that an alias's
+    /// fixed arguments never reach a call that did not use it.
     pub(crate) fn alias(&self, name: &str) -> Option<&AliasTarget> {
-        self.aliases.get(name)
+        self.aliases.get(name).filter(|_| !self.tools.contains_key(name))
     }
 
     /// Every tool, by name.
@@ -170,7 +211,7 @@ impl ToolIndex for Snapshot {
     }
 
     fn alias(&self, name: &str) -> Option<String> {
-        self.toolset_aliases.get(name).cloned()
+        self.toolset_aliases.get(name).map(|alias| alias.toolset.clone())
     }
 }
 
@@ -180,6 +221,7 @@ pub struct Registry {
     current: ArcSwap<Snapshot>,
     // Held while a change is made, so that two changes cannot lose each other.
     changing: Mutex<()>,
+    retired: Mutex<Vec<Arc<Entry>>>,
 }
 
 impl Registry {
@@ -196,13 +238,25 @@ impl Registry {
     /// Makes several changes that become visible together, or none at all.
     pub fn edit<T, E>(&self, change: impl FnOnce(&mut Edit) -> Result<T, E>) -> Result<T, E> {
         let _guard = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut edit = Edit { next: Snapshot::clone(&self.current.load()), changed: false };
+        let mut edit = Edit::of(&self.current.load());
         let answer = change(&mut edit)?;
         if edit.changed {
             edit.next.generation += 1;
             self.current.store(Arc::new(edit.next));
+            self.retired().append(&mut edit.retired);
         }
         Ok(answer)
+    }
+
+    /// The tools that were replaced or removed since this was last asked.
+    /// They are still set up: whoever takes them must [retire](Entry::retire)
+    /// them.
+    pub fn take_retired(&self) -> Vec<Arc<Entry>> {
+        std::mem::take(&mut self.retired())
+    }
+
+    fn retired(&self) -> MutexGuard<'_, Vec<Arc<Entry>>> {
+        self.retired.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds a tool.
@@ -225,81 +279,133 @@ impl Registry {
 pub struct Edit {
     next: Snapshot,
     changed: bool,
+    added: HashSet<Arc<str>>,
+    retired: Vec<Arc<Entry>>,
 }
 
 impl Edit {
-    /// Adds a tool, in place of an older one of the same owner or toolset.
+    fn of(current: &Snapshot) -> Self {
+        Self { next: current.clone(), changed: false, added: HashSet::new(), retired: Vec::new() }
+    }
+
+    /// Adds a tool, in place of an older one of the same owner, or of anybody
+    /// if the owner may override. A tool that was replaced is gone: removing
+    /// its replacement does not bring it back.
     pub fn register(&mut self, tool: Arc<dyn DynTool>, owner: &Owner) -> Result<(), RegistryError> {
         let entry = Arc::new(Entry::new(tool, owner.clone()));
         let name: Arc<str> = entry.name().into();
-        let mut aliases = Vec::new();
-        self.check_name(&name, &entry)?;
-        for alias in &entry.spec().aliases {
-            self.check_name(&alias.name, &entry)?;
-            let preset = alias.preset.as_deref().map(serde_json::from_str).transpose();
-            let preset = preset.map_err(|_| RegistryError::BadPreset(alias.name.to_string()))?;
-            aliases.push((Arc::from(&*alias.name), AliasTarget { tool: name.clone(), preset }));
-        }
-        self.remove(&name);
+        let toolset: Arc<str> = entry.toolset().into();
+        self.check_name(&entry)?;
+        let aliases = self.read_aliases(&entry, &name)?;
+        let replaced = self.detach(&name);
+        // The new tool's name was another's alias, which an override takes.
         self.next.aliases.remove(&name);
         self.next.aliases.extend(aliases);
-        self.next.toolsets.entry(entry.toolset().into()).or_default().insert(name.clone());
-        self.next.tools.insert(name, entry);
+        self.next.toolsets.entry(toolset).or_default().insert(name.clone());
+        self.next.tools.insert(name.clone(), entry);
+        if let Some(replaced) = replaced {
+            // Only now, so that refreshing a toolset's only tool does not
+            // cost the toolset its other names.
+            self.prune(replaced.toolset());
+        }
+        self.added.insert(name);
         self.changed = true;
         Ok(())
     }
 
-    /// Removes a tool; none if there is no such tool.
+    /// Removes a tool; none if there is no such tool. If it had replaced
+    /// another, that one does not come back.
     pub fn deregister(
         &mut self,
         name: &str,
         owner: &Owner,
     ) -> Result<Option<Arc<Entry>>, RegistryError> {
-        let Some(entry) = self.next.tools.get(name) else { return Ok(None) };
-        if entry.owner() != owner && !owner.may_override && entry.owner().id != owner.id {
+        check_reserved(name, owner)?;
+        let Some(entry) = self.next.get(name) else { return Ok(None) };
+        if entry.owner().is_engine() && !owner.is_engine() {
+            return Err(RegistryError::Reserved(name.to_owned()));
+        }
+        if entry.owner() != owner && !owner.may_override {
             return Err(RegistryError::NotOwner {
                 name: name.to_owned(),
-                owner: entry.owner().id.to_string(),
+                owner: entry.owner().id().to_owned(),
             });
         }
+        let removed = self.detach(name);
+        if let Some(entry) = &removed {
+            self.prune(entry.toolset());
+        }
         self.changed = true;
-        Ok(self.remove(name))
+        Ok(removed)
     }
 
     /// Another name for a toolset, such as a server's for its `mcp-` toolset.
-    pub fn alias_toolset(&mut self, alias: impl Into<String>, toolset: impl Into<String>) {
-        self.next.toolset_aliases.insert(alias.into(), toolset.into());
+    /// Without an override it can be neither a toolset's own name nor one
+    /// that somebody else has given.
+    pub fn alias_toolset(
+        &mut self,
+        alias: impl Into<String>,
+        toolset: impl Into<String>,
+        owner: &Owner,
+    ) -> Result<(), RegistryError> {
+        let (alias, toolset) = (alias.into(), toolset.into());
+        if !owner.is_engine() && (alias == BRIDGE || toolset == BRIDGE) {
+            return Err(RegistryError::Reserved(BRIDGE.to_owned()));
+        }
+        let existing = if self.next.toolsets.contains_key(alias.as_str()) {
+            Some(&alias)
+        } else {
+            let given = self.next.toolset_aliases.get(&alias);
+            given.filter(|given| given.owner != *owner).map(|given| &given.toolset)
+        };
+        if let Some(existing) = existing.filter(|_| !owner.may_override) {
+            return Err(RegistryError::Taken {
+                existing: existing.clone(),
+                name: alias,
+                wanted: toolset,
+            });
+        }
+        self.next.toolset_aliases.insert(alias, ToolsetAlias { toolset, owner: owner.clone() });
         self.changed = true;
+        Ok(())
     }
 
-    fn remove(&mut self, name: &str) -> Option<Arc<Entry>> {
+    /// Takes a tool and its aliases out, and remembers that it must be retired.
+    fn detach(&mut self, name: &str) -> Option<Arc<Entry>> {
         let entry = self.next.tools.remove(name)?;
         self.next.aliases.retain(|_, target| &*target.tool != name);
         if let Some(tools) = self.next.toolsets.get_mut(entry.toolset()) {
             tools.remove(name);
-            if tools.is_empty() {
-                // The last tool takes the toolset's other names with it.
-                self.next.toolsets.remove(entry.toolset());
-                self.next.toolset_aliases.retain(|_, target| target != entry.toolset());
-            }
         }
+        self.retired.push(Arc::clone(&entry));
         Some(entry)
     }
 
-    fn check_name(&self, name: &str, entry: &Entry) -> Result<(), RegistryError> {
-        if !is_callable(name) {
-            return Err(RegistryError::InvalidName(name.to_owned()));
+    /// A toolset's last tool takes the toolset and its other names along.
+    fn prune(&mut self, toolset: &str) {
+        if self.next.toolsets.get(toolset).is_some_and(BTreeSet::is_empty) {
+            self.next.toolsets.remove(toolset);
+            self.next.toolset_aliases.retain(|_, alias| alias.toolset != toolset);
         }
-        let owner = entry.owner();
-        if RESERVED.contains(&name) && !owner.is_engine() {
-            return Err(RegistryError::Reserved(name.to_owned()));
+    }
+
+    fn check_name(&self, entry: &Entry) -> Result<(), RegistryError> {
+        let (name, owner) = (entry.name(), entry.owner());
+        check_callable(name, owner)?;
+        if entry.toolset() == BRIDGE && !owner.is_engine() {
+            return Err(RegistryError::Reserved(BRIDGE.to_owned()));
         }
         let Some(existing) = self.next.find(name) else { return Ok(()) };
-        // An alias may be claimed again by its own tool, a name by its own toolset.
-        let own = existing.toolset() == entry.toolset()
-            && (existing.name() == name || existing.name() == entry.name());
-        let refresh = existing.toolset().starts_with("mcp-") && entry.toolset().starts_with("mcp-");
-        if own || refresh || owner.may_override {
+        if existing.owner().is_engine() && !owner.is_engine() {
+            return Err(RegistryError::Reserved(name.to_owned()));
+        }
+        // Whoever has the name may replace its tool and move it to another
+        // toolset; but two toolsets that want one name in the same change are
+        // a clash and no move.
+        let own = existing.name() == name
+            && existing.owner() == owner
+            && (existing.toolset() == entry.toolset() || !self.added.contains(name));
+        if own || owner.may_override {
             return Ok(());
         }
         Err(RegistryError::Taken {
@@ -308,6 +414,56 @@ impl Edit {
             wanted: entry.toolset().to_owned(),
         })
     }
+
+    fn read_aliases(
+        &self,
+        entry: &Entry,
+        name: &Arc<str>,
+    ) -> Result<HashMap<Arc<str>, AliasTarget>, RegistryError> {
+        let mut aliases = HashMap::new();
+        for alias in &entry.spec().aliases {
+            self.check_alias(&alias.name, entry)?;
+            let preset = alias.preset.as_deref().map(serde_json::from_str).transpose();
+            let preset = preset.map_err(|_| RegistryError::BadPreset(alias.name.to_string()))?;
+            let target = AliasTarget { tool: Arc::clone(name), preset };
+            if aliases.insert(Arc::from(&*alias.name), target).is_some() {
+                return Err(RegistryError::AliasTwice(alias.name.to_string()));
+            }
+        }
+        Ok(aliases)
+    }
+
+    /// No override helps here: who wants another tool's name must replace it.
+    fn check_alias(&self, alias: &str, entry: &Entry) -> Result<(), RegistryError> {
+        check_callable(alias, entry.owner())?;
+        let taken_by = if alias == entry.name() {
+            Some(alias)
+        } else {
+            // A tool that is registered again claims its aliases again.
+            let existing = self.next.find(alias).map(|existing| existing.name());
+            existing.filter(|&existing| existing == alias || existing != entry.name())
+        };
+        match taken_by {
+            None => Ok(()),
+            Some(tool) => {
+                Err(RegistryError::AliasTaken { alias: alias.to_owned(), tool: tool.to_owned() })
+            }
+        }
+    }
+}
+
+fn check_callable(name: &str, owner: &Owner) -> Result<(), RegistryError> {
+    if !is_callable(name) {
+        return Err(RegistryError::InvalidName(name.to_owned()));
+    }
+    check_reserved(name, owner)
+}
+
+fn check_reserved(name: &str, owner: &Owner) -> Result<(), RegistryError> {
+    if RESERVED.contains(&name) && !owner.is_engine() {
+        return Err(RegistryError::Reserved(name.to_owned()));
+    }
+    Ok(())
 }
 
 /// Whether every model accepts this as a tool's name.

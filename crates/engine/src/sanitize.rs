@@ -7,9 +7,16 @@ pub(crate) const ERROR_CHARS: usize = 2000;
 /// What marks the text as an error that a tool raised.
 pub(crate) const PREFIX: &str = "[TOOL_ERROR] ";
 
-/// Tags that frame conversations.
-const FRAMING: [&str; 14] = [
+/// Tags that frame conversations and calls, in the templates of any model.
+const FRAMING: [&str; 21] = [
     "tool_call",
+    "tool_calls",
+    "function_calls",
+    "function_results",
+    "invoke",
+    "parameter",
+    "start_of_turn",
+    "end_of_turn",
     "function_call",
     "tool_response",
     "tool_result",
@@ -25,20 +32,41 @@ const FRAMING: [&str; 14] = [
     "developer",
 ];
 
+/// Marks in brackets that frame conversations and calls. Exactly so: an index
+/// `[inst]` is code.
+const BRACKETED: [&str; 9] = [
+    "[INST]",
+    "[/INST]",
+    "[SYSTEM_PROMPT]",
+    "[/SYSTEM_PROMPT]",
+    "[AVAILABLE_TOOLS]",
+    "[/AVAILABLE_TOOLS]",
+    "[TOOL_CALLS]",
+    "[TOOL_RESULTS]",
+    "[/TOOL_RESULTS]",
+];
+
+/// What opens a mark.
+const MARKS: [char; 4] = ['<', '`', '[', ']'];
+
+/// The longest name of a special token.
+const TOKEN_CHARS: usize = 40;
+
 /// An unexpected error: framing stripped, shortened, marked.
 pub fn sanitize_error(text: &str) -> String {
     format!("{PREFIX}{}", shorten(&strip_framing(text)))
 }
 
-/// Removes role and call tags (with or without attributes), code-fence marks
-/// and CDATA marks, wherever they stand. What they enclose stays.
+/// Removes role and call tags (with or without attributes), special tokens of
+/// chat templates, code-fence marks, CDATA marks and invisible characters,
+/// wherever they stand. What they enclose stays.
 pub fn strip_framing(text: &str) -> String {
-    if !text.contains(['<', '`']) && !text.contains("]]>") {
-        return text.to_owned();
+    let mut once = text.replace(is_invisible, "");
+    if !once.contains(MARKS) {
+        return once;
     }
-    let mut once = strip_once(text);
     // Removing a tag can bring the halves of another together.
-    for _ in 0..8 {
+    for _ in 0..9 {
         let again = strip_once(&once);
         if again == once {
             return once;
@@ -46,66 +74,115 @@ pub fn strip_framing(text: &str) -> String {
         once = again;
     }
     // Still changing after that many rounds is an attack, not an error.
-    once.replace(['<', '`'], "")
+    once.replace(MARKS, "")
+}
+
+/// Characters without width and those that turn the direction: they hide
+/// from a reader what a name is.
+fn is_invisible(c: char) -> bool {
+    matches!(
+        c,
+        '\u{200b}'..='\u{200f}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{2064}'
+            | '\u{2066}'..='\u{2069}'
+            | '\u{feff}'
+    )
 }
 
 fn strip_once(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
+    let mut closings = Closings { text, next: text.find('>') };
     let mut rest = text;
-    while let Some(at) = rest.find(['<', '`', ']']) {
+    while let Some(at) = rest.find(MARKS) {
         let (before, mark) = rest.split_at(at);
         out.push_str(before);
-        rest = if let Some(after) =
-            mark.strip_prefix("<![CDATA[").or_else(|| mark.strip_prefix("]]>"))
-        {
-            after
-        } else if mark.starts_with("```") {
-            after_fence(mark)
-        } else if let Some(after) = after_tag(mark) {
-            after
-        } else {
+        let after = after_fixed(mark)
+            .or_else(|| after_fence(mark))
+            .or_else(|| after_token(mark))
+            .or_else(|| after_tag(mark, &mut closings));
+        rest = after.unwrap_or_else(|| {
             let mut chars = mark.chars();
             out.extend(chars.next());
             chars.as_str()
-        };
+        });
     }
     out.push_str(rest);
     out
 }
 
-/// What follows a fence mark and the name of its language.
-fn after_fence(mark: &str) -> &str {
-    let rest = mark.trim_start_matches('`');
-    for language in ["json", "xml", "html", "markdown"] {
-        let Some(after) = rest.strip_prefix(language) else { continue };
-        if after.starts_with(|c: char| c.is_whitespace()) || after.is_empty() {
-            return after.trim_start_matches([' ', '\t']);
-        }
+/// What follows a mark that has only one form.
+fn after_fixed(mark: &str) -> Option<&str> {
+    if let Some(after) = mark.strip_prefix("<![CDATA[").or_else(|| mark.strip_prefix("]]>")) {
+        return Some(after);
     }
-    rest
+    if mark.starts_with('[') {
+        return BRACKETED.iter().find_map(|known| mark.strip_prefix(known));
+    }
+    ["<<SYS>>", "<</SYS>>"].iter().find_map(|known| {
+        let (start, after) = mark.split_at_checked(known.len())?;
+        start.eq_ignore_ascii_case(known).then_some(after)
+    })
 }
 
-/// What follows a framing tag, if one stands here. Attributes may hold `>`
-/// in quotes.
-fn after_tag(mark: &str) -> Option<&str> {
-    let inner = mark.strip_prefix('<')?;
-    let inner = inner.trim_start_matches([' ', '\t']);
-    let inner = inner.strip_prefix('/').unwrap_or(inner);
-    let inner = inner.trim_start_matches([' ', '\t', '|']);
-    let name_end =
-        inner.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(inner.len());
-    let (name, after) = inner.split_at(name_end);
-    if !FRAMING.contains(&name.to_ascii_lowercase().as_str()) {
+/// What follows a fence mark and the name of its language.
+fn after_fence(mark: &str) -> Option<&str> {
+    let rest = mark.strip_prefix("```")?.trim_start_matches('`');
+    let after_language = ["json", "xml", "html", "markdown"]
+        .iter()
+        .filter_map(|language| rest.strip_prefix(language))
+        .find(|after| after.is_empty() || after.starts_with(char::is_whitespace));
+    Some(after_language.map_or(rest, |after| after.trim_start_matches([' ', '\t'])))
+}
+
+/// What follows a special token such as `<|im_start|>`, if one stands here.
+/// Some models write the bars wide and the underscores low.
+fn after_token(mark: &str) -> Option<&str> {
+    const BARS: [char; 2] = ['|', '｜'];
+    let inner = mark.strip_prefix('<')?.strip_prefix(BARS)?;
+    let in_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '▁';
+    let length = inner.chars().take(TOKEN_CHARS + 1).take_while(|&c| in_name(c)).count();
+    if !(1..=TOKEN_CHARS).contains(&length) {
         return None;
     }
-    if !after.starts_with(['>', '/', '|', ' ', '\t', '\n', '\r', '=']) {
+    inner.trim_start_matches(in_name).strip_prefix(BARS)?.strip_prefix('>')
+}
+
+/// What follows a framing tag, if one stands here.
+fn after_tag<'a>(mark: &'a str, closings: &mut Closings<'a>) -> Option<&'a str> {
+    let inner = mark.strip_prefix('<')?.trim_start();
+    let unslashed = inner.strip_prefix('/');
+    let inner = unslashed.unwrap_or(inner);
+    let inner = inner.trim_start_matches(|c: char| c.is_whitespace() || c == '|');
+    let (mut name, mut after) = split_name(inner);
+    if let Some(local) = after.strip_prefix(':').filter(|_| !name.is_empty()) {
+        (name, after) = split_name(local);
+    }
+    let is_framing = if name.eq_ignore_ascii_case("function") {
+        // `<function main at 0x7f>` is how some languages print a function.
+        unslashed.is_some() || after.trim_start().starts_with('=')
+    } else {
+        FRAMING.iter().any(|known| name.eq_ignore_ascii_case(known))
+    };
+    let ends = |c: char| c.is_whitespace() || matches!(c, '>' | '/' | '|' | '=');
+    if !is_framing || !after.starts_with(ends) {
         return None;
     }
+    after_attributes(after).or_else(|| closings.after(after))
+}
+
+fn split_name(text: &str) -> (&str, &str) {
+    let end = text.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(text.len());
+    text.split_at(end)
+}
+
+/// What follows the attributes of a tag, which may hold `>` in quotes. None
+/// if they are broken or very long.
+fn after_attributes(text: &str) -> Option<&str> {
     let mut quote = None;
-    // A tag that is never closed is not a tag; do not look for its end far away.
-    for (at, c) in after.char_indices().take(1000) {
+    for (at, c) in text.char_indices().take(1000) {
         match (quote, c) {
-            (None, '>') => return after.get(at + 1..),
+            (None, '>') => return text.get(at + 1..),
             (None, '<') => return None,
             (None, '"' | '\'') => quote = Some(c),
             (Some(open), c) if c == open => quote = None,
@@ -113,6 +190,25 @@ fn after_tag(mark: &str) -> Option<&str> {
         }
     }
     None
+}
+
+/// Where the next `>` is. It is looked for once for all the tags before it,
+/// so that many unclosed ones cost no more than the text is long.
+struct Closings<'a> {
+    text: &'a str,
+    next: Option<usize>,
+}
+
+impl<'a> Closings<'a> {
+    /// What follows the first `>` in `rest`, the end of the text from
+    /// somewhere on; each time from further on.
+    fn after(&mut self, rest: &'a str) -> Option<&'a str> {
+        let from = self.text.len().saturating_sub(rest.len());
+        if self.next? < from {
+            self.next = rest.find('>').map(|at| from + at);
+        }
+        self.text.get(self.next? + 1..)
+    }
 }
 
 /// At most [`ERROR_CHARS`] characters.

@@ -2,25 +2,33 @@
 //! the head and the tail stay.
 
 use std::fs;
-use std::io::Write as _;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, SystemTime};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{LazyLock, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
 
 use hermes_core::ResultLimit;
+use serde::Serialize as _;
+use serde_json::ser::{PrettyFormatter, Serializer};
 use serde_json::{Map, Value, json};
 
 /// How long a spilled file is kept.
 const LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// How much of each end stays in the result.
-const HEAD: usize = 1_000;
-const TAIL: usize = 1_000;
+/// How long the folder is left alone after it was swept.
+const SWEEP_PAUSE: Duration = Duration::from_secs(60 * 60);
 
-/// A text that makes up this share of a result is spilled as it is, lines and
-/// all; otherwise the whole JSON is.
-const DOMINANT: f64 = 0.7;
+/// What the names of our files begin with; nothing else is ever removed.
+const FILE_PREFIX: &str = "hermes-result-";
+
+/// How many characters of each end stay in a result, at most.
+const END: usize = 1_000;
+
+/// A text that makes up this percentage of a result is spilled as it is, lines
+/// and all; otherwise the whole JSON is. Above 50, so that only one text can.
+const DOMINANT: usize = 70;
 
 /// How many characters reach the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,7 +77,7 @@ pub(crate) fn exceeds(text: &str, limit: usize) -> bool {
 #[derive(Debug)]
 pub struct Spill {
     folder: PathBuf,
-    swept: AtomicBool,
+    swept: Mutex<Option<Instant>>,
 }
 
 /// A result that was too large.
@@ -82,68 +90,136 @@ pub(crate) struct Spilled {
 impl Spill {
     /// Results go below `folder`, which is made when first needed.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
-        Self { folder: folder.into(), swept: AtomicBool::new(false) }
+        // Without a slash at its end, after which a link would be followed.
+        let folder = folder.into().components().collect();
+        Self { folder, swept: Mutex::new(None) }
     }
 
-    /// Puts `content` into a file and returns what stands in its place.
-    pub(crate) fn spill(&self, call_id: &str, content: &str) -> Spilled {
-        let value: Value = serde_json::from_str(content).unwrap_or(Value::Null);
-        let chars = content.chars().count();
-        let dominant = longest_text(&value)
-            .filter(|(_, text)| text.len() as f64 >= content.len() as f64 * DOMINANT)
-            .map(|(pointer, text)| (pointer, text.to_owned()));
-        if let Some((pointer, text)) = dominant {
-            let saved = self.save(call_id, "txt", &text);
-            return Spilled {
-                content: excerpted(value, &pointer, &text, &saved),
-                path: saved.ok(),
-            };
+    /// Puts `content` into a file and returns what stands in its place, which
+    /// has no more than `limit` characters unless that is hardly any.
+    pub(crate) fn spill(&self, call_id: &str, content: &str, limit: usize) -> Spilled {
+        // Two ends, each of which escapes can make twice as long, fill half of it.
+        let end = (limit / 8).clamp(100, END);
+        let Ok(mut value) = serde_json::from_str::<Value>(content) else {
+            return self.spill_whole(call_id, "txt", content, content, end);
+        };
+        if let Some(pointer) = dominant_text(&value, share_of(content))
+            && let Some(text) = value.pointer_mut(&pointer).map(Value::take)
+        {
+            let spilled = self.spill_text(call_id, value, &pointer, &text, end);
+            if !exceeds(&spilled.content, limit) {
+                return spilled;
+            }
+            if let Some(path) = spilled.path {
+                let _ = fs::remove_file(path);
+            }
+            value = serde_json::from_str(content).unwrap_or_default();
         }
-        let pretty = serde_json::to_string_pretty(&value).unwrap_or_else(|_| content.to_owned());
-        let saved = self.save(call_id, "json", &pretty);
+        let lines = in_lines(&value, content.len()).unwrap_or_else(|_| content.to_owned());
+        self.spill_whole(call_id, "json", content, &lines, end)
+    }
+
+    /// Saves the one long text of a result; all else stays.
+    fn spill_text(
+        &self,
+        call_id: &str,
+        value: Value,
+        pointer: &str,
+        text: &Value,
+        end: usize,
+    ) -> Spilled {
+        let text = text.as_str().unwrap_or_default();
+        let saved = self.save(call_id, "txt", text);
+        Spilled { content: excerpted(value, pointer, text, end, &saved), path: saved.ok() }
+    }
+
+    /// Saves a whole result as `lines`; only its ends stay.
+    fn spill_whole(
+        &self,
+        call_id: &str,
+        extension: &str,
+        content: &str,
+        lines: &str,
+        end: usize,
+    ) -> Spilled {
+        let saved = self.save(call_id, extension, lines);
         let summary = json!({
             "truncated": true,
-            "head": head(content, HEAD),
-            "tail": tail(content, TAIL),
-            "spilled": describe(&saved, chars, None),
+            "head": head(content, end),
+            "tail": tail(content, end),
+            "spilled": describe(&saved, content.chars().count(), None),
         });
         Spilled { content: summary.to_string(), path: saved.ok() }
     }
 
-    fn save(&self, call_id: &str, extension: &str, text: &str) -> std::io::Result<PathBuf> {
+    fn save(&self, call_id: &str, extension: &str, text: &str) -> io::Result<PathBuf> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
-        if !self.swept.swap(true, Ordering::Relaxed) {
+        let owner = self.owner()?;
+        let path = self.folder.join(file_name(call_id, extension));
+        let mut file =
+            fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+        let written = file.metadata().and_then(|made| {
+            // What we make is ours, so it tells who we are.
+            if made.uid() != owner {
+                return Err(self.unsafe_folder("belongs to another user"));
+            }
+            file.write_all(text.as_bytes())
+        });
+        if let Err(error) = written {
+            // Half a result must not be taken for the whole.
+            let _ = fs::remove_file(&path);
+            return Err(error);
+        }
+        if self.is_sweep_due(Instant::now()) {
             self.sweep();
         }
-        // Ids repeat across sessions and within damaged batches; files never do.
-        for attempt in 0..1000u32 {
-            let path = self.folder.join(format!("{}-{attempt}.{extension}", file_stem(call_id)));
-            let file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
-            let mut file = match file {
-                Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => continue,
-                other => other?,
-            };
-            return match file.write_all(text.as_bytes()) {
-                Ok(()) => Ok(path),
-                Err(error) => {
-                    // Half a result must not be taken for the whole.
-                    let _ = fs::remove_file(&path);
-                    Err(error)
-                }
-            };
-        }
-        Err(std::io::Error::other("too many results of the same name"))
+        Ok(path)
     }
 
-    /// Removes what has outlived its use.
+    /// The owner of the folder, unless others can put something in its place
+    /// or into it.
+    fn owner(&self) -> io::Result<u32> {
+        let folder = fs::symlink_metadata(&self.folder)?;
+        if !folder.is_dir() {
+            return Err(self.unsafe_folder("is not a folder but a link or a file"));
+        }
+        if folder.mode() & 0o022 != 0 {
+            return Err(self.unsafe_folder("can be written by other users"));
+        }
+        Ok(folder.uid())
+    }
+
+    fn unsafe_folder(&self, why: &str) -> io::Error {
+        let text = format!("{} {why}", self.folder.display());
+        io::Error::new(io::ErrorKind::PermissionDenied, text)
+    }
+
+    /// Whether the last sweep is long ago; if so, this counts as one.
+    fn is_sweep_due(&self, now: Instant) -> bool {
+        let mut swept = self.swept.lock().unwrap_or_else(PoisonError::into_inner);
+        let due = swept.is_none_or(|at| now.saturating_duration_since(at) >= SWEEP_PAUSE);
+        if due {
+            *swept = Some(now);
+        }
+        due
+    }
+
+    /// Removes those of our files that have outlived their use.
     pub fn sweep(&self) {
+        if self.owner().is_err() {
+            return;
+        }
         let Ok(entries) = fs::read_dir(&self.folder) else { return };
         let now = SystemTime::now();
         for entry in entries.flatten() {
-            let old = entry
-                .metadata()
-                .and_then(|m| m.modified())
-                .is_ok_and(|at| now.duration_since(at).is_ok_and(|age| age > LIFETIME));
+            if !entry.file_name().as_encoded_bytes().starts_with(FILE_PREFIX.as_bytes()) {
+                continue;
+            }
+            let old = fs::symlink_metadata(entry.path())
+                .and_then(|found| Ok((found.is_file(), found.modified()?)))
+                .is_ok_and(|(is_file, at)| {
+                    is_file && now.duration_since(at).is_ok_and(|age| age > LIFETIME)
+                });
             if old {
                 let _ = fs::remove_file(entry.path());
             }
@@ -156,7 +232,7 @@ impl Spill {
     }
 }
 
-fn describe(saved: &std::io::Result<PathBuf>, chars: usize, field: Option<&str>) -> Value {
+fn describe(saved: &io::Result<PathBuf>, chars: usize, field: Option<&str>) -> Value {
     let mut note = Map::new();
     note.insert("chars".into(), chars.into());
     if let Some(field) = field {
@@ -177,17 +253,18 @@ fn describe(saved: &std::io::Result<PathBuf>, chars: usize, field: Option<&str>)
     Value::Object(note)
 }
 
-/// The result with its longest text cut down to its ends.
+/// The result with the ends of `text` where `text` was.
 fn excerpted(
     mut value: Value,
     pointer: &str,
     text: &str,
-    saved: &std::io::Result<PathBuf>,
+    end: usize,
+    saved: &io::Result<PathBuf>,
 ) -> String {
     let chars = text.chars().count();
-    let left_out = chars.saturating_sub(HEAD + TAIL);
-    let short =
-        format!("{}\n… [{left_out} characters left out] …\n{}", head(text, HEAD), tail(text, TAIL));
+    let (head, tail) = (head(text, end), tail(text, end));
+    let left_out = chars.saturating_sub(head.chars().count() + tail.chars().count());
+    let short = format!("{head}\n… [{left_out} characters left out] …\n{tail}");
     if let Some(slot) = value.pointer_mut(pointer) {
         *slot = short.into();
     }
@@ -202,27 +279,56 @@ fn excerpted(
     }
 }
 
-/// The longest string in a value, and the pointer to it.
-fn longest_text(value: &Value) -> Option<(String, &str)> {
-    let mut best: Option<(String, &str)> = None;
-    let mut open = vec![(String::new(), value)];
-    while let Some((pointer, value)) = open.pop() {
-        match value {
-            Value::String(text) if best.as_ref().is_none_or(|(_, b)| text.len() > b.len()) => {
-                best = Some((pointer, text));
-            }
-            Value::Array(items) => {
-                open.extend(
-                    items.iter().enumerate().map(|(i, item)| (format!("{pointer}/{i}"), item)),
-                );
-            }
-            Value::Object(fields) => open.extend(fields.iter().map(|(key, field)| {
-                (format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1")), field)
-            })),
-            _ => {}
-        }
+/// How long a text must be to dominate `content`.
+fn share_of(content: &str) -> usize {
+    content.len().saturating_mul(DOMINANT).div_ceil(100)
+}
+
+/// The pointer to the string of at least `floor` bytes. A parsed value is
+/// nested no deeper than the parser allows, so this may recurse.
+fn dominant_text(value: &Value, floor: usize) -> Option<String> {
+    match value {
+        Value::String(text) => (text.len() >= floor).then(String::new),
+        Value::Array(items) => items
+            .iter()
+            .enumerate()
+            .find_map(|(at, item)| Some(format!("/{at}{}", dominant_text(item, floor)?))),
+        Value::Object(fields) => fields.iter().find_map(|(key, field)| {
+            let below = dominant_text(field, floor)?;
+            Some(format!("/{}{below}", key.replace('~', "~0").replace('/', "~1")))
+        }),
+        _ => None,
     }
-    best
+}
+
+/// JSON in lines, so that it can be paged: indented, unless that would make
+/// a multiple of the `size` it came in.
+fn in_lines(value: &Value, size: usize) -> io::Result<String> {
+    let print = |indent: &[u8], left: usize| {
+        let mut room = Room { bytes: Vec::new(), left };
+        let format = PrettyFormatter::with_indent(indent);
+        value.serialize(&mut Serializer::with_formatter(&mut room, format))?;
+        String::from_utf8(room.bytes).map_err(io::Error::other)
+    };
+    print(b"  ", size.saturating_mul(8)).or_else(|_| print(b"", usize::MAX))
+}
+
+/// A buffer that takes so many bytes and no more.
+struct Room {
+    bytes: Vec<u8>,
+    left: usize,
+}
+
+impl Write for Room {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.left = self.left.checked_sub(bytes.len()).ok_or(io::ErrorKind::FileTooLarge)?;
+        self.bytes.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// The first `chars` characters, cut back to a line's end if one is near.
@@ -245,21 +351,24 @@ fn tail(text: &str, chars: usize) -> &str {
     }
 }
 
-/// An id as a file's name.
-fn file_stem(id: &str) -> String {
-    use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+/// A name that no other file has: ids repeat across sessions and within
+/// damaged batches, process ids across restarts and containers.
+fn file_name(id: &str, extension: &str) -> String {
+    static NEXT: LazyLock<AtomicU64> = LazyLock::new(|| {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        AtomicU64::new(u64::try_from(now.as_micros()).unwrap_or_default())
+    });
     let safe: String = id
         .chars()
-        .take(80)
+        .take(60)
         .map(|c| if c.is_ascii_alphanumeric() || "_.-".contains(c) { c } else { '_' })
         .collect();
-    let safe = safe.trim_matches(['.', '_', '-']);
-    if safe == id {
-        return safe.to_owned();
-    }
-    let mut hasher = DefaultHasher::new();
-    id.hash(&mut hasher);
-    format!("{safe}_{:012x}", hasher.finish() & 0xffff_ffff_ffff)
+    let safe = match safe.trim_matches(['.', '_', '-']) {
+        "" => "call",
+        some => some,
+    };
+    let count = NEXT.fetch_add(1, Ordering::Relaxed);
+    format!("{FILE_PREFIX}{safe}-{}-{count:x}.{extension}", std::process::id())
 }
 
 #[cfg(test)]

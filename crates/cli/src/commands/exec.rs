@@ -80,6 +80,13 @@ fn feed(
         let mut bounded = input.by_ref().take(Framer::MAX_BYTES as u64 + 1);
         match bounded.read_until(b'\n', &mut line) {
             Ok(0) => break,
+            // What follows is still the same line, and no request of its own.
+            Ok(_) if line.len() > Framer::MAX_BYTES && !line.ends_with(b"\n") => {
+                if let Err(error) = input.skip_until(b'\n') {
+                    let _ = frames.blocking_send(Err(error));
+                    return;
+                }
+            }
             Ok(_) => {}
             Err(error) => {
                 let _ = frames.blocking_send(Err(error));

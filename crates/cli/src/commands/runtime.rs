@@ -38,10 +38,16 @@ where
     let done = runtime.block_on(async move {
         // Before the work, so that no interrupt finds nobody.
         let mut interrupts = signal(SignalKind::interrupt()).map_err(|e| cannot_start(&e))?;
+        let mut terminations = signal(SignalKind::terminate()).map_err(|e| cannot_start(&e))?;
         // On a worker, starting a tool's task does not have to wake another thread.
         let work = tokio::spawn(work);
         tokio::spawn(async move {
-            while interrupts.recv().await.is_some() {
+            while tokio::select! {
+                more = interrupts.recv() => more,
+                more = terminations.recv() => more,
+            }
+            .is_some()
+            {
                 if cancel.is_cancelled() {
                     #[expect(
                         clippy::disallowed_methods,

@@ -1,24 +1,29 @@
-//! Stage 9: what leaves is safe to read and not too much.
+//! Stage 9: what leaves is safe to read and not too much. Hooks have had
+//! their say by then, so what they put in is bounded like anything else.
 
-use hermes_core::{ErrorKind, Status, ToolError, ToolResult};
 use std::time::Duration;
 
-use super::{Flight, Landed};
-use crate::entry::Entry;
+use hermes_core::{ErrorKind, ResultLimit, Status, ToolError, ToolResult};
+use serde_json::Value;
+
+use super::{Flight, Known, Landed};
+use crate::guard::Footprint;
 use crate::sanitize::{sanitize_error, shorten, strip_framing};
 use crate::spill::exceeds;
 
 impl Flight {
-    pub(super) fn bound(&self, call_id: &str, entry: &Entry, landed: Landed) -> ToolResult {
+    /// The whole answer, as it came out of the tool.
+    pub(super) fn answer(&self, call: &Known, landed: Landed) -> ToolResult {
         let (content, attachments) = match landed.outcome {
             Ok(outcome) => outcome,
             Err(error) => {
-                return ToolResult::error(call_id, entry.name(), &clean(error), landed.disposition);
+                let error = clean(error);
+                return ToolResult::error(&call.id, call.entry.name(), &error, landed.disposition);
             }
         };
-        let mut result = ToolResult {
-            tool_call_id: call_id.to_owned(),
-            name: entry.name().to_owned(),
+        ToolResult {
+            tool_call_id: call.id.clone(),
+            name: call.entry.name().to_owned(),
             content,
             status: Status::Success,
             disposition: landed.disposition,
@@ -26,17 +31,33 @@ impl Flight {
             attachments,
             spilled: None,
             duration: Duration::ZERO,
-        };
-        let limit = self.engine.limits.for_tool(entry.spec().result_limit);
-        if limit.is_some_and(|limit| exceeds(&result.content, limit)) {
-            self.spill(&mut result);
         }
-        result
+    }
+
+    pub(super) fn bound(
+        &self,
+        limit: ResultLimit,
+        footprint: Option<&Footprint>,
+        result: &mut ToolResult,
+    ) {
+        let guard = self.engine.guard();
+        let warning = footprint
+            .and_then(|print| guard.note(self.walker(), print, result.status, &result.content));
+        // An error has no business being large, whoever raised it.
+        let limit = if result.is_success() { limit } else { ResultLimit::Default };
+        if let Some(limit) = self.engine.limits().for_tool(limit)
+            && exceeds(&result.content, limit)
+        {
+            self.spill(result, limit);
+        }
+        if let Some(warning) = warning {
+            annotate(&mut result.content, "_warning", &warning);
+        }
     }
 
     /// Puts a result into a file, but for its ends.
-    pub(crate) fn spill(&self, result: &mut ToolResult) {
-        let spilled = self.engine.spill.spill(&result.tool_call_id, &result.content);
+    pub(crate) fn spill(&self, result: &mut ToolResult, limit: usize) {
+        let spilled = self.engine.spill().spill(&result.tool_call_id, &result.content, limit);
         result.content = spilled.content;
         result.spilled = spilled.path;
     }
@@ -45,8 +66,20 @@ impl Flight {
 /// An error whose text can be shown to a model.
 pub(super) fn clean(error: ToolError) -> ToolError {
     if error.kind() == ErrorKind::Internal {
-        error.map_text(sanitize_error)
-    } else {
-        error.map_text(|text| shorten(&strip_framing(text)))
+        let message = sanitize_error(error.message());
+        let cleaned = error.map_text(|text| shorten(&strip_framing(text)));
+        return cleaned.with_message(message);
     }
+    error.map_text(|text| shorten(&strip_framing(text)))
+}
+
+/// Adds a field to a JSON object that is still text.
+fn annotate(content: &mut String, key: &str, text: &str) {
+    if !content.starts_with('{') || !content.ends_with('}') {
+        return;
+    }
+    content.pop();
+    let comma = if content.trim_end().ends_with('{') { "" } else { "," };
+    let (key, text) = (Value::from(key), Value::from(text));
+    content.push_str(&format!("{comma}{key}:{text}}}"));
 }

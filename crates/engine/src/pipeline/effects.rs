@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use hermes_core::{BoundCall, Effect, ToolError, Workplace};
+use hermes_core::{BoundCall, Effect, Resource, ToolError, Workplace};
 use serde_json::Value;
 
 use crate::entry::Entry;
@@ -14,10 +14,15 @@ pub(crate) fn declare(
     arguments: &Value,
     workplace: &Workplace,
 ) -> Result<(Box<dyn BoundCall>, Vec<Effect>), ToolError> {
-    // A tool's code runs here for the first time, so its panics are met here too.
     catch_unwind(AssertUnwindSafe(|| {
         let bound = Arc::clone(entry.tool()).bind(arguments)?;
-        let effects = bound.effects(workplace);
+        let mut effects = bound.effects(workplace);
+        for effect in &mut effects {
+            // Rules and plans compare paths, so there is one way to write one.
+            if let Resource::Path(path) = &mut effect.resource {
+                *path = workplace.fold(path);
+            }
+        }
         Ok((bound, effects))
     }))
     .unwrap_or_else(|panic| Err(super::run::crashed(entry.name(), &*panic)))

@@ -1,9 +1,9 @@
 //! Stage 6: everyone who has a say in the call is heard; the strictest counts.
 
-use hermes_core::{Effect, Proposal, Verdict};
+use hermes_core::{Proposal, Verdict};
 use serde_json::Value;
 
-use super::Flight;
+use super::{Flight, Known};
 use crate::entry::Entry;
 use crate::guard::Footprint;
 use crate::hooks::{CallView, PreCall};
@@ -19,7 +19,7 @@ impl Flight {
     ) -> (Option<Value>, Verdict) {
         let mut rewritten: Option<Value> = None;
         let mut verdict = Verdict::Allow;
-        for hook in &self.engine.hooks.0 {
+        for hook in &self.engine.hooks().0 {
             let arguments = rewritten.as_ref().unwrap_or(arguments);
             let view = self.view(call_id, entry.name(), arguments);
             let rule = || format!("hook:{}", hook.name());
@@ -27,7 +27,7 @@ impl Flight {
                 PreCall::Continue => {}
                 PreCall::Rewrite(new) => rewritten = Some(new),
                 PreCall::Ask(reason) => {
-                    verdict = verdict.and(Verdict::Ask { reason, rule: rule() })
+                    verdict = verdict.and(Verdict::Ask { reason, rule: rule() });
                 }
                 PreCall::Block(reason) => {
                     verdict = verdict.and(Verdict::Deny { reason, rule: rule() });
@@ -38,32 +38,34 @@ impl Flight {
         (rewritten, verdict)
     }
 
-    pub(super) fn inspect(
-        &self,
-        entry: &Entry,
-        arguments: &Value,
-        effects: &[Effect],
-        footprint: Option<&Footprint>,
-        hooks: Verdict,
-    ) -> Verdict {
-        let session_id = self.caller.session.id();
+    pub(super) fn inspect(&self, call: &Known, hooks: Verdict) -> Verdict {
         let proposal = Proposal {
-            tool: entry.name(),
-            toolset: entry.toolset(),
-            arguments,
-            effects,
-            session_id,
+            tool: call.entry.name(),
+            toolset: call.entry.toolset(),
+            arguments: &call.arguments,
+            effects: &call.effects,
+            annotations: call.entry.spec().annotations,
+            workplace: &self.workplace.load(),
+            call_id: &call.id,
+            session_id: self.caller.session.id(),
+            task_id: &self.caller.task_id,
+            depth: self.caller.depth,
         };
-        let mut verdict = self.engine.policy.judge(&proposal).and(hooks);
-        if let Some(footprint) = footprint {
-            verdict = verdict.and(self.engine.guard.judge(session_id, footprint));
+        let mut verdict = self.engine.policy().judge(&proposal).and(hooks);
+        if let Some(footprint) = &call.footprint {
+            verdict = verdict.and(self.engine.guard().judge(self.walker(), footprint));
         }
         verdict
     }
 
     pub(super) fn footprint(&self, entry: &Entry, arguments: &Value) -> Option<Footprint> {
         let looks_only = entry.spec().annotations.read_only;
-        self.engine.guard.is_on().then(|| Footprint::new(entry.name(), arguments, looks_only))
+        self.engine.guard().is_on().then(|| Footprint::new(entry.name(), arguments, looks_only))
+    }
+
+    /// Whose steps the loop guard watches.
+    pub(super) fn walker(&self) -> (&str, &str) {
+        (self.caller.session.id(), &self.caller.task_id)
     }
 
     pub(super) fn view<'a>(

@@ -10,8 +10,8 @@
 //!  6 inspect    policy, loop guard, hooks            inspect.rs
 //!  7 approve    somebody is asked                    approve.rs
 //!  8 run        deadline, cancellation, panics       run.rs
-//!  9 bound      framing stripped, oversize spilled   bound.rs
-//! 10 record     audit, usage                         record.rs
+//!  9 bound      hooks, loop guard, oversize spilled  bound.rs
+//! 10 record     audit                                record.rs
 //! ```
 //!
 //! Stages 1 to 5 look at nothing but the call, so a whole batch can be
@@ -26,39 +26,60 @@ mod record;
 mod resolve;
 mod run;
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Instant;
 
+use arc_swap::ArcSwap;
+use futures_util::FutureExt as _;
 use hermes_core::{
-    Availability, BoundCall, Disposition, Effect, Host, ToolCall, ToolError, ToolResult, Verdict,
-    Workplace,
+    Availability, BoundCall, Disposition, Effect, ErrorKind, ToolCall, ToolError, ToolResult,
+    Verdict, Workplace,
 };
 use serde_json::Value;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use crate::caller::Caller;
-use crate::engine::Inner;
+use crate::engine::Engine;
 use crate::entry::Entry;
+use crate::guard::Footprint;
 use crate::registry::Snapshot;
 
 /// A batch under way: what every call of it shares.
 pub(crate) struct Flight {
-    pub(crate) engine: Arc<Inner>,
+    pub(crate) engine: Engine,
     pub(crate) snapshot: Arc<Snapshot>,
     pub(crate) caller: Caller,
-    pub(crate) workplace: Arc<Workplace>,
-    pub(crate) host: Arc<dyn Host>,
+    /// Changes when a call of the batch changes the session's working folder.
+    pub(crate) workplace: ArcSwap<Workplace>,
+}
+
+/// A call whose tool, arguments and effects are known.
+pub(crate) struct Known {
+    pub(crate) id: String,
+    pub(crate) entry: Arc<Entry>,
+    pub(crate) arguments: Value,
+    pub(crate) effects: Vec<Effect>,
+    pub(crate) coerced: Vec<String>,
+    pub(crate) footprint: Option<Footprint>,
+    pub(crate) started: Instant,
+    /// Keeps the tool from being taken down before the call is through.
+    _in_flight: TaskTrackerToken,
 }
 
 /// A call that is ready to run once its turn comes.
 pub(crate) struct Prepared {
-    pub(crate) call_id: String,
-    pub(crate) entry: Arc<Entry>,
-    pub(crate) arguments: Value,
+    pub(crate) call: Known,
     pub(crate) bound: Box<dyn BoundCall>,
-    pub(crate) effects: Vec<Effect>,
-    pub(crate) coerced: Vec<String>,
     pub(crate) hook_verdict: Verdict,
-    pub(crate) started: Instant,
+}
+
+impl Prepared {
+    /// Whether nothing may run beside it: a call that changes something, but
+    /// cannot say what.
+    pub(crate) fn is_barrier(&self) -> bool {
+        self.call.effects.is_empty() && !self.call.entry.spec().annotations.read_only
+    }
 }
 
 /// How a call ended, before it is bounded and recorded.
@@ -75,40 +96,61 @@ impl Landed {
 
 impl Flight {
     /// Stage 1: what this batch sees stays as it is, whatever changes meanwhile.
-    pub(crate) fn board(engine: &Arc<Inner>, caller: &Caller, host: Arc<dyn Host>) -> Arc<Self> {
+    pub(crate) fn board(engine: &Engine, caller: &Caller) -> Arc<Self> {
+        let snapshot = caller.snapshot.clone().unwrap_or_else(|| engine.snapshot());
         Arc::new(Self {
-            engine: Arc::clone(engine),
-            snapshot: engine.registry.snapshot(),
+            engine: engine.clone(),
+            snapshot,
             caller: caller.clone(),
-            workplace: Arc::new(caller.workplace()),
-            host,
+            workplace: ArcSwap::from_pointee(caller.workplace()),
         })
     }
 
-    /// Stages 2 to 5. A call that cannot be made is answered at once.
+    /// Looks where the session is now; whether that is another place.
+    pub(crate) fn has_moved(&self) -> bool {
+        let now = self.caller.workplace();
+        let moved = **self.workplace.load() != now;
+        if moved {
+            self.workplace.store(Arc::new(now));
+        }
+        moved
+    }
+
+    /// Stages 2 to 5. A call that cannot be made is answered at once, and so
+    /// is one on which outsiders' code panics.
     pub(crate) async fn prepare(&self, call: ToolCall) -> Result<Prepared, ToolResult> {
         let started = Instant::now();
-        let call_id = call.id.clone();
-        let written = call.name.clone();
-        let resolved = match resolve::resolve(&self.snapshot, self.caller.scope.as_deref(), call) {
-            Ok(resolved) => resolved,
-            Err(error) => return Err(self.refuse(&call_id, &written, &error, started)),
+        let (call_id, written) = (call.id.clone(), call.name.clone());
+        let work = AssertUnwindSafe(self.prepare_named(call, started)).catch_unwind();
+        let (name, error) = match self.in_time(work).await {
+            Ok(Ok(Ok(prepared))) => return Ok(prepared),
+            Ok(Ok(Err(refused))) => refused,
+            Ok(Err(panic)) => (written.clone(), run::crashed(&written, &*panic)),
+            Err(stopped) => (written, stopped),
         };
-        let entry = Arc::clone(&resolved.entry);
-        match self.prepare_resolved(call_id.clone(), resolved, started).await {
-            Ok(prepared) => Ok(prepared),
-            Err(error) => Err(self.refuse(&call_id, entry.name(), &error, started)),
-        }
+        Err(self.refuse(&call_id, &name, error, started).await)
+    }
+
+    async fn prepare_named(
+        &self,
+        call: ToolCall,
+        started: Instant,
+    ) -> Result<Prepared, (String, ToolError)> {
+        let (id, written) = (call.id.clone(), call.name.clone());
+        let resolved = resolve::resolve(&self.snapshot, self.caller.scope.as_deref(), call)
+            .map_err(|error| (written, error))?;
+        let name = resolved.entry.name().to_owned();
+        self.prepare_resolved(id, resolved, started).await.map_err(|error| (name, error))
     }
 
     async fn prepare_resolved(
         &self,
-        call_id: String,
+        id: String,
         resolved: resolve::Resolved,
         started: Instant,
     ) -> Result<Prepared, ToolError> {
         let resolve::Resolved { entry, arguments, mut notes, guessed } = resolved;
-        if let Availability::Missing { reason, fix } = self.engine.checks.state(&entry).await {
+        if let Availability::Missing { reason, fix } = self.engine.state(&entry).await {
             let message = format!("{} cannot be used here: {reason}", entry.name());
             return Err(ToolError::unavailable(message).with_hint(fix));
         }
@@ -116,69 +158,103 @@ impl Flight {
         if guessed {
             arguments::refuse_guess(&entry)?;
         }
-        let (rewritten, hook_verdict) = self.ask_hooks(&call_id, &entry, &arguments).await;
+        let (rewritten, hook_verdict) = self.ask_hooks(&id, &entry, &arguments).await;
         if let Some(rewritten) = rewritten {
             arguments = arguments::fit(&entry, rewritten, &mut notes)?;
         }
-        let (bound, effects) = effects::declare(&entry, &arguments, &self.workplace)?;
-        Ok(Prepared {
-            call_id,
-            entry,
-            arguments,
-            bound,
-            effects,
-            coerced: notes,
-            hook_verdict,
-            started,
-        })
+        let (bound, effects) = effects::declare(&entry, &arguments, &self.workplace.load())?;
+        let footprint = self.footprint(&entry, &arguments);
+        let _in_flight = entry.board();
+        let coerced = notes;
+        let call = Known { id, entry, arguments, effects, coerced, footprint, started, _in_flight };
+        Ok(Prepared { call, bound, hook_verdict })
+    }
+
+    /// Declares a call's effects anew, because the working folder has changed
+    /// since they were declared.
+    pub(crate) async fn redeclare(&self, prepared: Prepared) -> Result<Prepared, ToolResult> {
+        let Prepared { mut call, hook_verdict, .. } = prepared;
+        match effects::declare(&call.entry, &call.arguments, &self.workplace.load()) {
+            Ok((bound, effects)) => {
+                call.effects = effects;
+                Ok(Prepared { call, bound, hook_verdict })
+            }
+            Err(error) => Err(self.refuse(&call.id, call.entry.name(), error, call.started).await),
+        }
     }
 
     /// Stages 6 to 10.
     pub(crate) async fn execute(self: Arc<Self>, prepared: Prepared) -> ToolResult {
-        let Prepared { call_id, entry, arguments, bound, effects, coerced, hook_verdict, started } =
-            prepared;
-        let footprint = self.footprint(&entry, &arguments);
-        let landed = match self
-            .clear(&call_id, &entry, &arguments, &effects, footprint.as_ref(), hook_verdict)
-            .await
-        {
-            Ok(()) => self.run(&call_id, &entry, bound).await,
+        let (id, name) = (prepared.call.id.clone(), prepared.call.entry.name().to_owned());
+        AssertUnwindSafe(self.execute_prepared(prepared)).catch_unwind().await.unwrap_or_else(
+            |panic| {
+                let error = bound::clean(run::crashed(&name, &*panic));
+                ToolResult::error(&id, &name, &error, Disposition::Unknown)
+            },
+        )
+    }
+
+    async fn execute_prepared(&self, prepared: Prepared) -> ToolResult {
+        let Prepared { call, bound, hook_verdict } = prepared;
+        let landed = match self.clear(&call, hook_verdict).await {
+            Ok(()) => self.run(&call, bound).await,
             Err(error) => Landed::refused(error),
         };
-        let mut result = self.bound(&call_id, &entry, landed);
-        result.coerced = coerced;
-        result.duration = started.elapsed();
-        self.finish(&entry, &arguments, &effects, footprint.as_ref(), result).await
+        let mut result = self.answer(&call, landed);
+        result.duration = call.started.elapsed();
+        self.show_hooks(&call.arguments, &mut result).await;
+        self.bound(call.entry.spec().result_limit, call.footprint.as_ref(), &mut result);
+        result.coerced = call.coerced;
+        self.record(&result, &call.effects);
+        result
     }
 
     /// Stages 6 and 7: may it go on?
-    async fn clear(
-        &self,
-        call_id: &str,
-        entry: &Entry,
-        arguments: &Value,
-        effects: &[Effect],
-        footprint: Option<&crate::guard::Footprint>,
-        hook_verdict: Verdict,
-    ) -> Result<(), ToolError> {
+    async fn clear(&self, call: &Known, hook_verdict: Verdict) -> Result<(), ToolError> {
+        if self.caller.deadline.is_some_and(|at| at <= Instant::now()) {
+            return Err(self.too_late());
+        }
         if self.caller.cancel.is_cancelled() {
             return Err(ToolError::cancelled());
         }
-        let verdict = self.inspect(entry, arguments, effects, footprint, hook_verdict);
-        self.approve(verdict, call_id, entry, arguments, effects).await
+        let verdict = self.inspect(call, hook_verdict);
+        self.approve(verdict, call).await
+    }
+
+    /// Waits for work that is not the tool's own, within the batch's time.
+    async fn in_time<T>(&self, work: impl Future<Output = T>) -> Result<T, ToolError> {
+        let work = self.caller.cancel.run_until_cancelled(work);
+        let done = match self.caller.deadline {
+            None => work.await,
+            Some(at) => {
+                tokio::time::timeout_at(at.into(), work).await.map_err(|_| self.too_late())?
+            }
+        };
+        done.ok_or_else(ToolError::cancelled)
+    }
+
+    fn too_late(&self) -> ToolError {
+        ToolError::new(ErrorKind::Timeout, "The time of the batch was up before this call began")
     }
 
     /// The answer to a call that never got as far as running.
-    pub(crate) fn refuse(
+    async fn refuse(
         &self,
         call_id: &str,
         name: &str,
-        error: &ToolError,
+        error: ToolError,
         started: Instant,
     ) -> ToolResult {
-        let error = bound::clean(error.clone());
-        let mut result = ToolResult::error(call_id, name, &error, Disposition::NotRun);
+        // The same wrong call gives the same error, so that tells a loop too.
+        let message = Value::from(error.message());
+        let footprint = self.engine.guard().is_on().then(|| Footprint::new(name, &message, false));
+        let mut result =
+            ToolResult::error(call_id, name, &bound::clean(error), Disposition::NotRun);
         result.duration = started.elapsed();
+        let shown = AssertUnwindSafe(self.show_hooks(&Value::Null, &mut result)).catch_unwind();
+        // A hook that panics over a refusal changes nothing about it.
+        let _ = shown.await;
+        self.bound(hermes_core::ResultLimit::Default, footprint.as_ref(), &mut result);
         self.record(&result, &[]);
         result
     }

@@ -1,45 +1,22 @@
-//! Stage 10: hooks see the result, the loop guard remembers it, the recorder
-//! keeps it.
+//! Stage 10: the recorder keeps what happened; before that, hooks see it.
 
 use hermes_core::{Effect, ToolResult};
 use serde_json::Value;
 
 use super::Flight;
-use crate::entry::Entry;
-use crate::guard::Footprint;
 use crate::hooks::ResultView;
 use crate::record::{Record, now_ms, status_name};
 
 impl Flight {
-    pub(super) async fn finish(
-        &self,
-        entry: &Entry,
-        arguments: &Value,
-        effects: &[Effect],
-        footprint: Option<&Footprint>,
-        mut result: ToolResult,
-    ) -> ToolResult {
-        if !self.engine.hooks.is_empty() {
-            self.show_hooks(entry, arguments, &mut result).await;
+    /// Shows every result to the hooks, whatever came of the call, and lets
+    /// them replace it.
+    pub(super) async fn show_hooks(&self, arguments: &Value, result: &mut ToolResult) {
+        let hooks = &self.engine.hooks().0;
+        for hook in hooks {
+            hook.post_tool_call(self.result_view(arguments, result)).await;
         }
-        let session = self.caller.session.id();
-        let warning = footprint.and_then(|print| {
-            self.engine.guard.note(session, print, result.status, &result.content)
-        });
-        if let Some(warning) = warning {
-            annotate(&mut result.content, "_warning", &warning);
-        }
-        self.record(&result, effects);
-        result
-    }
-
-    async fn show_hooks(&self, entry: &Entry, arguments: &Value, result: &mut ToolResult) {
-        for hook in &self.engine.hooks.0 {
-            hook.post_tool_call(self.result_view(entry, arguments, result)).await;
-        }
-        for hook in &self.engine.hooks.0 {
-            let replaced =
-                hook.transform_tool_result(self.result_view(entry, arguments, result)).await;
+        for hook in hooks {
+            let replaced = hook.transform_tool_result(self.result_view(arguments, result)).await;
             // A text that is no JSON would break everyone who reads results.
             let json =
                 replaced.filter(|t| serde_json::from_str::<serde::de::IgnoredAny>(t).is_ok());
@@ -50,14 +27,9 @@ impl Flight {
         }
     }
 
-    fn result_view<'a>(
-        &'a self,
-        entry: &'a Entry,
-        arguments: &'a Value,
-        result: &'a ToolResult,
-    ) -> ResultView<'a> {
+    fn result_view<'a>(&'a self, arguments: &'a Value, result: &'a ToolResult) -> ResultView<'a> {
         ResultView {
-            call: self.view(&result.tool_call_id, entry.name(), arguments),
+            call: self.view(&result.tool_call_id, &result.name, arguments),
             content: &result.content,
             status: result.status,
             duration: result.duration,
@@ -65,7 +37,7 @@ impl Flight {
     }
 
     pub(super) fn record(&self, result: &ToolResult, effects: &[Effect]) {
-        let Some(recorder) = &self.engine.recorder else { return };
+        let Some(recorder) = self.engine.recorder() else { return };
         recorder.record(&Record {
             time_ms: now_ms(),
             session: self.caller.session.id(),
@@ -79,15 +51,4 @@ impl Flight {
             coerced: result.coerced.len(),
         });
     }
-}
-
-/// Adds a field to a JSON object that is still text.
-fn annotate(content: &mut String, key: &str, text: &str) {
-    if !content.starts_with('{') || !content.ends_with('}') {
-        return;
-    }
-    content.pop();
-    let comma = if content.trim_end().ends_with('{') { "" } else { "," };
-    let (key, text) = (Value::from(key), Value::from(text));
-    content.push_str(&format!("{comma}{key}:{text}}}"));
 }

@@ -10,6 +10,7 @@ use crate::definitions::ToolScope;
 use crate::entry::Entry;
 use crate::names::{self, Reading};
 use crate::registry::{RESERVED, Snapshot};
+use crate::toolsets::TOOLSETS;
 
 /// A call whose tool is known.
 pub(crate) struct Resolved {
@@ -62,6 +63,10 @@ fn find(
     let in_scope = |name: &str| scope.is_none_or(|scope| scope.contains(name));
     let known = |name: &str| snapshot.find(name).is_some_and(|e| in_scope(e.name()));
     let all = || snapshot.callable_names().filter(|name| known(name));
+    if snapshot.find(written).is_some() && !known(written) {
+        // It is no misspelling, so nothing else was meant.
+        return Err(unknown(snapshot, written, all()));
+    }
     let name = match canonical(written, known) {
         Some(name) => name,
         None => match names::read(written, known, all()) {
@@ -108,6 +113,10 @@ fn unknown<'a>(
     if snapshot.find(written).is_some() {
         return ToolError::not_found(format!("'{shown}' is not among the tools of this session"))
             .with_hint("Use one of the session's tools, or enable its toolset.");
+    }
+    if TOOLSETS.iter().any(|toolset| toolset.tools.contains(&written)) {
+        return ToolError::unavailable(format!("'{shown}' is not part of this build of hermes"))
+            .with_hint("Use another tool; `hermes tools list` shows what there is.");
     }
     let near = names::suggest(written, all);
     let hint = match near.first() {

@@ -5,49 +5,40 @@ use std::any::Any;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hermes_core::{BoundCall, Disposition, ErrorKind, ToolContext, ToolError, ToolOutput};
+use hermes_core::{
+    BoundCall, CancellationToken, Disposition, ErrorKind, ToolContext, ToolError, ToolOutput,
+};
 use tokio::task::JoinError;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{Flight, Landed};
-use crate::entry::Entry;
+use super::{Flight, Known, Landed};
+use crate::host::SessionHost;
 
 /// How long a tool that was told to stop may take to do so.
 const GRACE: Duration = Duration::from_secs(2);
 
-type Ended = Result<Result<ToolOutput, ToolError>, JoinError>;
+/// The longest time that a tool may ask for.
+const LONGEST: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+/// The outer error is a tool that could not be set up, and so never ran.
+type Ended = Result<Result<Result<ToolOutput, ToolError>, ToolError>, JoinError>;
 
 impl Flight {
-    pub(super) async fn run(
-        &self,
-        call_id: &str,
-        entry: &Arc<Entry>,
-        bound: Box<dyn BoundCall>,
-    ) -> Landed {
+    pub(super) async fn run(&self, call: &Known, bound: Box<dyn BoundCall>) -> Landed {
+        let entry = &call.entry;
         let started = Instant::now();
-        let mut deadline = started + entry.spec().timeout.unwrap_or(self.engine.default_timeout);
+        let patience = entry.spec().timeout.unwrap_or(self.engine.default_timeout());
+        let mut deadline = started + patience.min(LONGEST);
         if let Some(batch) = self.caller.deadline {
             deadline = deadline.min(batch);
         }
         let cancel = self.caller.cancel.child_token();
         let _stop_if_dropped = cancel.clone().drop_guard();
-        let cx = ToolContext {
-            call_id: call_id.into(),
-            tool: entry.name().into(),
-            task_id: Arc::clone(&self.caller.task_id),
-            session: self.caller.session.clone(),
-            workplace: Arc::clone(&self.workplace),
-            cancel: cancel.clone(),
-            deadline: Some(deadline),
-            ports: Arc::clone(&self.engine.ports),
-            progress: self.caller.progress.clone(),
-            host: Some(Arc::clone(&self.host)),
-        };
-        let boarded = Arc::clone(entry);
+        let cx = self.context(call, &cancel, deadline);
+        let tool = Arc::clone(entry);
         let mut task = AbortOnDropHandle::new(tokio::spawn(async move {
-            let _in_flight = boarded.board();
-            boarded.ensure_ready().await?;
-            bound.run(cx).await
+            tool.ensure_ready().await?;
+            Ok(bound.run(cx).await)
         }));
 
         let stopped = tokio::select! {
@@ -63,28 +54,49 @@ impl Flight {
         // A tool that stops in time may have something to say, such as the
         // output so far; its own word that it was cancelled adds nothing.
         match tokio::time::timeout(GRACE, &mut task).await {
-            Ok(Ok(Ok(output))) => land(entry.name(), Ok(Ok(output))),
-            Ok(Ok(Err(error))) if error.kind() != ErrorKind::Cancelled => {
+            Ok(Ok(Ok(Ok(output)))) => land(entry.name(), Ok(Ok(Ok(output)))),
+            Ok(Ok(Ok(Err(error)))) if error.kind() != ErrorKind::Cancelled => {
                 Landed { outcome: Err(error), disposition: Disposition::Unknown }
             }
             _ => Landed { outcome: Err(stopped), disposition: Disposition::Unknown },
         }
     }
+
+    /// What the tool is handed. Calls that it makes in turn stop when it must
+    /// stop, and see the registry that it was found in.
+    fn context(&self, call: &Known, cancel: &CancellationToken, deadline: Instant) -> ToolContext {
+        let mut inner = self.caller.clone();
+        inner.cancel = cancel.clone();
+        inner.deadline = Some(deadline);
+        inner.depth += 1;
+        inner.snapshot = Some(Arc::clone(&self.snapshot));
+        ToolContext {
+            call_id: call.id.as_str().into(),
+            tool: call.entry.name().into(),
+            task_id: Arc::clone(&self.caller.task_id),
+            session: self.caller.session.clone(),
+            workplace: self.workplace.load_full(),
+            cancel: cancel.clone(),
+            deadline: Some(deadline),
+            ports: Arc::clone(self.engine.ports()),
+            progress: self.caller.progress.clone(),
+            host: Some(Arc::new(SessionHost::new(self.engine.clone(), inner))),
+        }
+    }
 }
 
 fn land(tool: &str, ended: Ended) -> Landed {
+    let cut_off = |error| Landed { outcome: Err(error), disposition: Disposition::Unknown };
     let outcome = match ended {
-        Ok(Ok(output)) => output.into_checked(),
+        Ok(Ok(Ok(output))) => output.into_checked(),
         // The tool noticed by itself that it was to stop.
-        Ok(Err(error)) if error.kind() == ErrorKind::Cancelled => {
-            return Landed { outcome: Err(error), disposition: Disposition::Unknown };
+        Ok(Ok(Err(error))) if matches!(error.kind(), ErrorKind::Cancelled | ErrorKind::Timeout) => {
+            return cut_off(error);
         }
-        Ok(Err(error)) => Err(error),
-        Err(join) if join.is_panic() => {
-            let error = crashed(tool, &*join.into_panic());
-            return Landed { outcome: Err(error), disposition: Disposition::Unknown };
-        }
-        Err(_) => Err(ToolError::cancelled()),
+        Ok(Ok(Err(error))) => Err(error),
+        Ok(Err(error)) => return Landed::refused(error),
+        Err(join) if join.is_panic() => return cut_off(crashed(tool, &*join.into_panic())),
+        Err(_) => return cut_off(ToolError::cancelled()),
     };
     Landed { outcome, disposition: Disposition::Complete }
 }

@@ -264,7 +264,7 @@ async fn hooks_block_rewrite_watch_and_replace() {
     assert_eq!(json(&swapped.content), json!({ "swapped": true }));
     let spoiled = engine.call(call("spoil"), &caller).await;
     assert_eq!(json(&spoiled.content)["path"], "spoil", "a result stays JSON");
-    assert_eq!(diary.lines().len(), 5, "every judged call is shown: {:?}", diary.lines());
+    assert_eq!(diary.lines().len(), 6, "every call is shown: {:?}", diary.lines());
 }
 
 #[tokio::test]
@@ -336,7 +336,7 @@ async fn going_in_circles_is_noticed() {
         let result = engine.call(ToolCall::new("1", "echo", json!({ "q": query })), &caller).await;
         assert_eq!(json(&result.content).get("_warning").is_some(), warns, "{query}");
     }
-    engine.new_turn(caller.session.id());
+    engine.new_turn(&caller);
     let fresh = engine.call(ToolCall::new("1", "echo", json!({ "q": "a b" })), &caller).await;
     assert!(json(&fresh.content).get("_warning").is_none());
 }
@@ -440,4 +440,95 @@ async fn effects_that_panic_are_answered_for() {
     let result = engine.call(ToolCall::new("1", "bad", json!({})), &caller).await;
     assert_eq!(result.status, Status::Error(ErrorKind::Internal));
     assert!(engine.call(ToolCall::new("2", "fine", json!({})), &caller).await.is_success());
+}
+
+struct Panicky(bool);
+impl Hook for Panicky {
+    fn name(&self) -> &str {
+        "panicky"
+    }
+    fn pre_tool_call<'a>(&'a self, _: CallView<'a>) -> BoxFuture<'a, PreCall> {
+        assert!(!self.0, "before");
+        Box::pin(async { PreCall::Continue })
+    }
+    fn post_tool_call<'a>(&'a self, _: ResultView<'a>) -> BoxFuture<'a, ()> {
+        panic!("after")
+    }
+}
+
+#[tokio::test]
+async fn outsiders_who_panic_do_not_take_the_batch_with_them() {
+    for before in [true, false] {
+        let tools = vec![probe::echo().tool()];
+        let hook = Arc::new(Panicky(before));
+        let (engine, caller, _dir) = built(Engine::builder().tools(tools).hook(hook));
+        let calls = (0..3).map(|i| ToolCall::new(i.to_string(), "echo", json!({}))).collect();
+        let results = engine.dispatch(calls, &caller).await;
+        assert_eq!(results.len(), 3);
+        assert!(results.iter().all(|r| r.status == Status::Error(ErrorKind::Internal)));
+    }
+}
+
+#[tokio::test]
+async fn nothing_begins_after_the_batchs_time() {
+    let diary = Diary::default();
+    let (engine, mut caller, _dir) = engine(probe::pair(&diary).map(Probe::tool).to_vec());
+    caller.deadline = Some(Instant::now());
+    let calls = ["a", "a"].map(|path| ToolCall::new("1", "change", json!({ "path": path })));
+    let results = engine.dispatch(calls.to_vec(), &caller).await;
+    assert!(results.iter().all(|r| r.status == Status::Error(ErrorKind::Timeout)));
+    assert!(results.iter().all(|r| r.disposition == Disposition::NotRun));
+    assert!(diary.lines().is_empty());
+}
+
+#[tokio::test]
+async fn a_large_error_is_bounded_like_anything_else() {
+    let shouts = Probe::new("shouts").act(|_, _| async {
+        Err(hermes_core::ToolError::conflict("no").with("list", vec!["x".repeat(1_000); 500]))
+    });
+    let (engine, caller, _dir) = built(
+        Engine::builder()
+            .tools(vec![shouts.tool()])
+            .limits(Limits { per_result: 8_000, per_batch: 16_000 }),
+    );
+    let result = engine.call(ToolCall::new("1", "shouts", json!({})), &caller).await;
+    assert!(!result.is_success());
+    assert!(result.content.len() < 8_000 && result.spilled.is_some(), "{}", result.content.len());
+}
+
+#[tokio::test]
+async fn what_follows_a_change_of_folder_happens_there() {
+    let moves = Probe::new("moves")
+        .touch(|_, at| vec![Effect::path(Scope::FILE_WRITE, at.cwd())])
+        .act(|args, cx| async move {
+            let to = cx.workplace.resolve(args["to"].as_str().unwrap());
+            cx.session.update("cwd", |cwd: &mut Option<std::path::PathBuf>| *cwd = Some(to))?;
+            ToolOutput::json(&json!({}))
+        });
+    let tells = Probe::new("tells")
+        .touch(|_, at| vec![Effect::path(Scope::FILE_READ, at.resolve("x"))])
+        .act(|_, cx| async move { ToolOutput::json(&json!({ "at": cx.workplace.cwd() })) });
+    let (engine, caller, dir) = engine(vec![moves.tool(), tells.tool()]);
+    std::fs::create_dir(dir.path().join("sub")).unwrap();
+    let calls = vec![
+        ToolCall::new("1", "moves", json!({ "to": "sub" })),
+        ToolCall::new("2", "tells", json!({})),
+    ];
+    let results = engine.dispatch(calls, &caller).await;
+    assert_eq!(json(&results[1].content)["at"], json!(dir.path().join("sub")));
+}
+
+#[tokio::test]
+async fn calls_that_a_tool_makes_end_with_it() {
+    let outer = Probe::new("outer").with_spec(|s| s.timeout(Duration::from_millis(30))).act(
+        |_, cx| async move {
+            let host = cx.host.clone().unwrap();
+            let inner = host.dispatch(vec![ToolCall::new("inner", "hangs", json!({}))]).await;
+            Ok(ToolOutput::unchecked(inner[0].content.clone()))
+        },
+    );
+    let (engine, caller, _dir) = engine(vec![outer.tool(), probe::hangs().tool()]);
+    let result = engine.call(ToolCall::new("1", "outer", json!({})), &caller).await;
+    let kind = json(&result.content)["kind"].as_str().unwrap().to_owned();
+    assert!(["timeout", "cancelled"].contains(&kind.as_str()), "{}", result.content);
 }

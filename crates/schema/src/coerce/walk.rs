@@ -14,6 +14,11 @@ use crate::validate::{Compiled, Node, facets};
 /// Nested visits: a level of the value may take two, one for a union and one for its branch.
 const MAX_VISITS: usize = 2 * MAX_DEPTH;
 
+/// How much may be tried for a value of a certain weight. A plain walk spends the weight once a
+/// level; without a bound, unions in recursive schemas would be tried for ever.
+const BUDGET_PER_WEIGHT: usize = 32;
+const BUDGET_BASE: usize = 2_000;
+
 /// Coerces the value in place.
 pub(super) fn walk(compiled: &Compiled, value: &mut Value, survey: Survey, log: &mut Log) {
     let mut walk = Walk {
@@ -22,7 +27,7 @@ pub(super) fn walk(compiled: &Compiled, value: &mut Value, survey: Survey, log: 
         path: String::new(),
         respell: survey.integral_float,
         depth: 0,
-        budget: survey.weight.saturating_mul(MAX_VISITS).saturating_add(10_000),
+        budget: survey.weight.saturating_mul(BUDGET_PER_WEIGHT).saturating_add(BUDGET_BASE),
     };
     walk.visit(value, &[compiled.root_node()]);
     *log = walk.log;

@@ -21,7 +21,9 @@ pub(crate) fn run(app: &App, format: ExportFormat, choice: &Choice, names: &[Str
     let mut tools = Vec::with_capacity(entries.len());
     let mut losses = Vec::new();
     for entry in &entries {
-        let translated = translate(entry.schema().raw(), dialect(format));
+        let shown = entry.function();
+        let parameters = shown.get("parameters").unwrap_or_else(|| entry.schema().raw());
+        let translated = translate(parameters, dialect(format));
         for loss in &translated.losses {
             losses.push(json!({ "tool": entry.name(), "path": loss.path, "keyword": loss.keyword, "action": loss.action }));
             if !app.json {
