@@ -1,5 +1,9 @@
 //! Cuts a stream of lines into requests, each as soon as it is complete.
 
+use std::collections::VecDeque;
+
+use crate::call::ARGUMENTS;
+use crate::node::{self, Fields};
 use crate::scan::{SCAN_DEPTH, Scanner, Step};
 use crate::{Dialect, ProtocolError, Request, blocks, parse, syntax};
 
@@ -57,7 +61,14 @@ enum Mode {
 /// After a line that makes a document impossible the next one starts afresh.
 /// Only a document cut off right where a line may end cannot be told from one
 /// that goes on: it is reported when the next line does not fit, or at the
-/// end. Likewise prose at the beginning of a stream, where a model's reply is
+/// end. The requests that it took in meanwhile get their own frames then:
+/// lines, not indented, each a whole request. There are none if its first
+/// line ends in an opening bracket, as those of pretty-printed documents do:
+/// what follows is more likely a part of it, and no part of a broken document
+/// may run. A line cut off before the arguments of a call is reported with
+/// the next line already, if that is a request that is not indented.
+///
+/// Likewise prose at the beginning of a stream, where a model's reply is
 /// still possible, waits for the next request or the end.
 #[derive(Debug)]
 pub struct Framer {
@@ -79,6 +90,8 @@ pub struct Framer {
     recovering: bool,
     /// How often `buffer` was searched in vain, and how long it was then.
     searched: (u32, usize),
+    /// What the end of the stream gave and nobody has taken yet.
+    last: VecDeque<Frame>,
 }
 
 impl Framer {
@@ -106,6 +119,7 @@ impl Framer {
             seen_any: false,
             recovering: false,
             searched: (0, 0),
+            last: VecDeque::new(),
         }
     }
 
@@ -132,28 +146,48 @@ impl Framer {
         self.offset += line.len() + usize::from(!line.ends_with(b"\n"));
         self.seen_any = true;
         self.recovering = !matches!(self.mode, Mode::Idle);
-        self.reset();
         let error = ProtocolError::NotUtf8 { offset: bad, line: self.line };
-        vec![Frame::Error { line: self.line, error }]
+        let own = Frame::Error { line: self.line, error: error.clone() };
+        let mut frames = Vec::new();
+        match std::mem::replace(&mut self.mode, Mode::Idle) {
+            Mode::Json(scanner) if line.starts_with(b"{") || line.starts_with(b"[") => {
+                self.give_up(unfinished(self.begin, &scanner), &mut frames);
+                frames.push(own);
+            }
+            Mode::Json(_) => self.give_up(Frame::Error { line: self.begin, error }, &mut frames),
+            Mode::Idle | Mode::Text => {
+                self.reset();
+                frames.push(own);
+            }
+        }
+        frames
     }
 
-    /// Takes the end of the stream: what is left, if anything. A stream
-    /// without anything in it is an error.
+    /// Takes the end of the stream: the next frame of what is left. There may
+    /// be several, so it is called until it gives none. A stream without
+    /// anything in it is an error.
     pub fn finish(&mut self) -> Option<Frame> {
         let line = self.begin;
-        let frame = match std::mem::replace(&mut self.mode, Mode::Idle) {
-            Mode::Idle if self.seen_any => None,
-            Mode::Idle => Some(Frame::Error { line: 1, error: ProtocolError::Empty }),
-            Mode::Json(scanner) => Some(unfinished(line, &scanner)),
-            Mode::Text if self.tagged => {
-                Some(Frame::Request { line, text: std::mem::take(&mut self.buffer) })
+        match std::mem::replace(&mut self.mode, Mode::Idle) {
+            Mode::Idle if self.seen_any => {}
+            Mode::Idle => {
+                self.last.push_back(Frame::Error { line: 1, error: ProtocolError::Empty });
             }
-            Mode::Text if self.seen_blocks => None,
-            Mode::Text => self.refuse_prose(),
-        };
+            Mode::Json(scanner) => {
+                let mut frames = Vec::new();
+                self.give_up(unfinished(line, &scanner), &mut frames);
+                self.last.extend(frames);
+            }
+            Mode::Text if self.tagged => {
+                let text = std::mem::take(&mut self.buffer);
+                self.last.push_back(Frame::Request { line, text });
+            }
+            Mode::Text if self.seen_blocks => {}
+            Mode::Text => self.last.extend(self.refuse_prose()),
+        }
         self.reset();
         self.seen_any = true;
-        frame
+        self.last.pop_front()
     }
 
     fn take(&mut self, line: &str, frames: &mut Vec<Frame>) {
@@ -161,13 +195,26 @@ impl Framer {
             let begin = if self.buffer.is_empty() { self.line } else { self.begin };
             self.recovering = !matches!(self.mode, Mode::Idle);
             self.seen_any = true;
-            self.reset();
             let error = ProtocolError::TooLarge { line: begin, limit: self.limit };
-            frames.push(Frame::Error { line: begin, error });
+            let error = Frame::Error { line: begin, error };
+            if matches!(self.mode, Mode::Json(_)) {
+                let may_follow = !is_opener(&self.buffer) && line.len() <= self.limit;
+                self.give_up(error, frames);
+                if may_follow && self.is_request(line) {
+                    self.begin(line, frames);
+                }
+            } else {
+                self.reset();
+                frames.push(error);
+            }
             return;
         }
         match std::mem::replace(&mut self.mode, Mode::Idle) {
             Mode::Idle => self.begin(line, frames),
+            Mode::Json(scanner) if self.is_next_request(line) => {
+                self.give_up(unfinished(self.begin, &scanner), frames);
+                self.begin(line, frames);
+            }
             Mode::Json(scanner) => self.go_on_with_json(scanner, line, frames),
             Mode::Text => self.go_on_with_text(line, frames),
         }
@@ -217,24 +264,70 @@ impl Framer {
             Step::TooDeep(at) => {
                 let (_, column) = syntax::position(line, at);
                 let error = ProtocolError::TooDeep { limit: SCAN_DEPTH, line: self.line, column };
-                frames.push(Frame::Error { line: self.begin, error });
+                self.append(line);
+                self.give_up(Frame::Error { line: self.begin, error }, frames);
                 self.recovering = !first;
-                self.reset();
             }
             Step::Broken if !first && line.starts_with(['{', '[']) => {
-                frames.push(unfinished(self.begin, &scanner));
-                self.reset();
+                self.give_up(unfinished(self.begin, &scanner), frames);
                 self.begin(line, frames);
             }
             Step::Broken => {
                 self.append(line);
-                let begin = self.begin;
-                let text = self.take_buffer();
-                let error = syntax::check(&text).err().unwrap_or_else(|| unlike_a_request(&text));
-                frames.push(Frame::Error { line: begin, error: error.starting_at(begin) });
+                let line = self.begin;
+                let error = syntax::check(&self.buffer)
+                    .err()
+                    .unwrap_or_else(|| unlike_a_request(&self.buffer))
+                    .starting_at(line);
+                self.give_up(Frame::Error { line, error }, frames);
                 self.recovering = !first;
             }
         }
+    }
+
+    /// Reports the document in `buffer`, then the requests that it took in.
+    /// Every line is looked at by itself and only here, so that nothing is
+    /// read a third time.
+    fn give_up(&mut self, error: Frame, frames: &mut Vec<Frame>) {
+        frames.push(error);
+        let begin = self.begin;
+        let text = self.take_buffer();
+        if is_opener(&text) {
+            return;
+        }
+        for (down, line) in text.split('\n').enumerate().skip(1) {
+            if self.is_request(line) {
+                self.seen_json = true;
+                frames.push(Frame::Request { line: begin + down, text: line.to_owned() });
+            }
+        }
+    }
+
+    /// Whether a line that a broken document took in is a request of its own.
+    /// An empty list would be one too, but is more likely a value.
+    fn is_request(&self, line: &str) -> bool {
+        is_document(line)
+            && match parse(line, self.wanted) {
+                Ok(request) => line.starts_with('{') || !request.calls.is_empty(),
+                Err(error) => matches!(error, ProtocolError::WrongDialect { .. }),
+            }
+    }
+
+    /// Whether the second line of a document is rather the next request. A
+    /// call may stand in a list or in a member such as `function`, and a name
+    /// is a common argument; but hardly anyone passes a whole call as the
+    /// arguments of another and then breaks the line without indenting.
+    fn is_next_request(&self, line: &str) -> bool {
+        const WRAPPERS: [&str; 3] = ["function", "tool_calls", "choices"];
+        let is_whole = |fields: Fields<'_>| {
+            fields.first(&ARGUMENTS).or_else(|| fields.first(&WRAPPERS)).is_some()
+        };
+        self.line == self.begin + 1
+            && self.wanted != Some(Dialect::HermesText)
+            && line.starts_with('{')
+            && awaits_arguments(&self.buffer)
+            && node::fields(line).is_ok_and(is_whole)
+            && self.is_request(line)
     }
 
     fn go_on_with_text(&mut self, line: &str, frames: &mut Vec<Frame>) {
@@ -326,6 +419,27 @@ fn unfinished(line: usize, scanner: &Scanner) -> Frame {
 
 fn unlike_a_request(text: &str) -> ProtocolError {
     parse(text, None).err().unwrap_or(ProtocolError::Empty)
+}
+
+/// Whether a line is a whole document, not indented.
+fn is_document(line: &str) -> bool {
+    line.starts_with(['{', '['])
+        && matches!(Scanner::new().feed(line.as_bytes()), Step::Complete(end)
+            if line.get(end..).is_some_and(|rest| rest.trim().is_empty()))
+}
+
+/// Whether a text begins like a pretty-printed document: its first line ends
+/// in an opening bracket.
+fn is_opener(text: &str) -> bool {
+    let first = text.split('\n').next().unwrap_or_default();
+    first.trim_end().ends_with(['{', '['])
+}
+
+/// Whether a document stops right before the arguments of a call.
+fn awaits_arguments(text: &str) -> bool {
+    let key = text.trim_end().strip_suffix(':').map(str::trim_end);
+    let Some(key) = key.and_then(|key| key.strip_suffix('"')) else { return false };
+    key.rsplit('"').next().is_some_and(|name| ARGUMENTS.contains(&name))
 }
 
 /// Whether a line can only be the middle or the end of a document.

@@ -7,7 +7,7 @@ fn frames(wanted: Option<Dialect>, text: &str) -> Vec<String> {
     let mut framer = Framer::new(wanted);
     let mut frames: Vec<_> =
         text.split_inclusive('\n').flat_map(|line| framer.push_line(line)).collect();
-    frames.extend(framer.finish());
+    frames.extend(std::iter::from_fn(|| framer.finish()));
     frames.iter().map(brief).collect()
 }
 
@@ -194,4 +194,114 @@ fn a_text_that_never_settles_costs_linear_time() {
 fn text_in_a_json_session_is_told_its_dialect() {
     let text = "<tool_call>{\"name\":\"a\"}</tool_call>\n[]\n";
     assert_eq!(frames(Some(Dialect::Envelope), text), ["1!WrongDialect", "2:[]"]);
+}
+
+const CALL: &str = r#"{"name":"todo","arguments":{}}"#;
+
+#[test]
+fn a_request_that_was_cut_off_swallows_no_other() {
+    let cut = r#"{"name":"todo","arguments":"#;
+    let second = format!("2:{CALL}");
+    let third = format!("3:{CALL}");
+    assert_eq!(frames(None, &format!("{cut}\n{CALL}\n")), ["1!Unfinished", &second]);
+    assert_eq!(
+        frames(None, &format!("{cut}\n{CALL}\n{CALL}\n")),
+        ["1!Unfinished", &second, &third]
+    );
+    for cut in [
+        r#"{"tool_calls":[{"name":"a"},"#,
+        r#"{"tool_calls":[{"id":"1","function":"#,
+        r#"{"name":"#,
+        r#"[{"name":"a"}, "#,
+    ] {
+        assert_eq!(frames(None, &format!("{cut}\n{CALL}\n")), ["1!Unfinished", &second], "{cut}");
+        assert_eq!(
+            frames(None, &format!("{cut}\n{CALL}\n{CALL}\n")),
+            ["1!Unfinished", &second, &third],
+            "{cut}"
+        );
+        assert_eq!(
+            frames(None, &format!("{cut}\n\n{CALL}\noops\n")),
+            ["1!Syntax", &third],
+            "{cut}"
+        );
+    }
+}
+
+#[test]
+fn a_request_after_one_that_was_cut_off_is_answered_at_once() {
+    let mut framer = Framer::new(None);
+    assert_eq!(framer.push_line(r#"{"name":"todo","arguments": "#), []);
+    let found: Vec<_> = framer.push_line(CALL).iter().map(brief).collect();
+    assert_eq!(found, ["1!Unfinished".to_owned(), format!("2:{CALL}")]);
+    assert_eq!(framer.push_line(CALL).len(), 1);
+    assert_eq!(framer.finish(), None);
+}
+
+#[test]
+fn a_pretty_printed_document_that_was_cut_off_runs_none_of_its_calls() {
+    for opener in ["[", "{\"tool_calls\": [", "{\"role\":\"assistant\",\"tool_calls\":[ "] {
+        assert_eq!(frames(None, &format!("{opener}\n{CALL}\n")), ["1!Unfinished"], "{opener}");
+        let text = format!("{opener}\n{CALL},\n{CALL}\n");
+        assert_eq!(frames(None, &text), ["1!Unfinished"], "{opener}");
+    }
+    let text = format!("{{\"tool_calls\":[{CALL},\n  {CALL}\n");
+    assert_eq!(frames(None, &text), ["1!Unfinished"]);
+}
+
+#[test]
+fn values_that_look_like_requests_stay_in_their_document() {
+    for text in [
+        format!("{{\"tool_calls\":[{CALL},\n{CALL}\n]}}"),
+        format!("[{CALL},\n{CALL},\n{CALL}\n]"),
+        format!("{{\"id\":\"1\",\"function\":\n{CALL}\n}}"),
+        "{\"name\":\"skill_view\",\"arguments\":\n{\"name\":\"todo\"}\n}".to_owned(),
+        format!("{{\"name\":\"delegate\",\"arguments\":\n  {CALL}\n}}"),
+    ] {
+        assert_eq!(frames(None, &text), [format!("1:{}", text.replace('\n', "⏎"))]);
+    }
+}
+
+#[test]
+fn leftovers_that_are_no_requests_are_part_of_the_broken_document() {
+    let text = "{\"a\":1,\"b\":[2,\n[],\n[]\n,{\"x\":1},\n{\"x\":1}\n";
+    assert_eq!(frames(None, text), ["1!Unfinished"]);
+}
+
+#[test]
+fn the_size_limit_swallows_no_request() {
+    let mut framer = Framer::with_limit(None, 64);
+    assert_eq!(framer.push_line("[1,"), []);
+    assert_eq!(framer.push_line(CALL), []);
+    let found: Vec<_> = framer.push_line(&format!("{CALL} ")).iter().map(brief).collect();
+    assert_eq!(found, ["1!TooLarge".to_owned(), format!("2:{CALL}"), format!("3:{CALL} ")]);
+    assert_eq!(framer.push_line("[1,"), []);
+    assert_eq!(framer.push_line("                                 2,"), []);
+    let found: Vec<_> = framer.push_line(CALL).iter().map(brief).collect();
+    assert_eq!(found, ["4!TooLarge".to_owned(), format!("6:{CALL}")]);
+}
+
+#[test]
+fn bytes_that_are_not_text_swallow_no_request() {
+    let mut framer = Framer::new(None);
+    framer.push_line("[1,");
+    framer.push_line(CALL);
+    let found: Vec<_> = framer.push_bytes(b"{\"\xff\"}\n").iter().map(brief).collect();
+    assert_eq!(found, ["1!Unfinished".to_owned(), format!("2:{CALL}"), "3!NotUtf8".to_owned()]);
+    framer.push_line("{");
+    let found: Vec<_> = framer.push_bytes(b"  \"\xff\"\n").iter().map(brief).collect();
+    assert_eq!(found, ["4!NotUtf8"]);
+}
+
+/// Were a line looked at with each new one, this would not end.
+#[test]
+fn a_document_that_never_ends_costs_linear_time() {
+    const LINES: usize = 100_000;
+    let mut framer = Framer::new(None);
+    assert_eq!(framer.push_line("[1,"), []);
+    for _ in 0..LINES {
+        assert_eq!(framer.push_line(CALL), []);
+        assert_eq!(framer.push_line(","), []);
+    }
+    assert_eq!(std::iter::from_fn(|| framer.finish()).count(), LINES + 1);
 }

@@ -99,8 +99,10 @@ fn feed(
             }
         }
     }
-    if let Some(frame) = framer.finish() {
-        let _ = frames.blocking_send(Ok(frame));
+    while let Some(frame) = framer.finish() {
+        if frames.blocking_send(Ok(frame)).is_err() {
+            return;
+        }
     }
 }
 

@@ -10,7 +10,7 @@ fn feed(wanted: Option<Dialect>, text: &str) -> Vec<Frame> {
     let mut framer = Framer::new(wanted);
     let mut frames: Vec<_> =
         text.split_inclusive('\n').flat_map(|line| framer.push_bytes(line.as_bytes())).collect();
-    frames.extend(framer.finish());
+    frames.extend(std::iter::from_fn(|| framer.finish()));
     frames
 }
 

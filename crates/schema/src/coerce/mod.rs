@@ -124,7 +124,9 @@ pub fn coerce(schema: &Schema, args: Value, aliases: &[(&str, &str)]) -> Coerced
         coerced.valid = compiled.root().is_valid(&coerced.value);
         if !coerced.valid || survey.integral_float {
             walk::walk(compiled, &mut coerced.value, survey, &mut log);
-            coerced.valid = compiled.root().is_valid(&coerced.value);
+            // Text that was parsed may have made it deeper than can be judged.
+            coerced.valid =
+                !Survey::of(&coerced.value).too_deep && compiled.root().is_valid(&coerced.value);
         }
     }
     coerced.changes = log.listed;

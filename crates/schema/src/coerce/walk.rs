@@ -26,6 +26,7 @@ pub(super) fn walk(compiled: &Compiled, value: &mut Value, survey: Survey, log: 
         log: std::mem::take(log),
         path: String::new(),
         respell: survey.integral_float,
+        inside_valid: false,
         depth: 0,
         budget: survey.weight.saturating_mul(BUDGET_PER_WEIGHT).saturating_add(BUDGET_BASE),
     };
@@ -39,6 +40,9 @@ struct Walk<'s> {
     path: String,
     /// There are floats without a fraction, so that valid parts need a look, too.
     respell: bool,
+    /// The walk is inside a valid value, where nothing needs mending whatever a keyword of another
+    /// draft may say.
+    inside_valid: bool,
     depth: usize,
     /// Work left, in units of value weight. A plain walk visits every level of a value once and
     /// stays far below; unions nested in recursive schemas could go on for ever.
@@ -55,12 +59,18 @@ impl<'s> Walk<'s> {
         if valid && !self.respell {
             return;
         }
+        if !valid && self.inside_valid {
+            return;
+        }
         self.depth += 1;
+        let outside = self.inside_valid;
         if valid {
+            self.inside_valid = true;
             self.respell(value, nodes);
         } else {
             self.mend(value, nodes);
         }
+        self.inside_valid = outside;
         self.depth -= 1;
     }
 

@@ -1,14 +1,12 @@
 //! The lenient reading of what a caller wants done to a list of tasks: an item
 //! that is badly written becomes a visible item, not a failed call.
 
-use std::borrow::Cow;
 use std::fmt;
 
-use hermes_core::JsonSchema;
-use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
+use crate::notes::{Notes, brief};
 use crate::tasks::{Status, Task};
 
 /// The most characters in an item, the marker among them.
@@ -27,31 +25,6 @@ pub(crate) enum Wish {
     Read,
     /// These were, perhaps as text.
     Write(Vec<Patch>),
-}
-
-/// Shows the shape to aim at without `type` or `enum`. The items are read
-/// leniently here, and what is no list must reach us as it is: made to fit a
-/// stricter schema, a stray word would become a list and replace the tasks.
-impl JsonSchema for Wish {
-    fn schema_name() -> Cow<'static, str> {
-        "Items".into()
-    }
-
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "items": {
-                "properties": {
-                    "id": { "description": "Unique string" },
-                    "content": { "description": "What to do" },
-                    "status": { "description": "pending, in_progress, completed or cancelled" }
-                }
-            }
-        })
-    }
 }
 
 impl<'de> Deserialize<'de> for Wish {
@@ -74,9 +47,10 @@ impl<'de> Visitor<'de> for WishVisitor {
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Wish, E> {
-        serde_json::from_str(text).map(Wish::Write).map_err(|_| {
+        let patches = serde_json::from_str(text).map_err(|_| {
             E::custom("todos is text that holds no list; expected a list of {id, content, status}")
-        })
+        })?;
+        write(patches)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Wish, A::Error> {
@@ -84,8 +58,17 @@ impl<'de> Visitor<'de> for WishVisitor {
         while let Some(patch) = seq.next_element()? {
             patches.push(patch);
         }
-        Ok(Wish::Write(patches))
+        write(patches)
     }
+}
+
+/// A list without a single object says nothing about tasks; written, it would
+/// only wipe out those that are there.
+fn write<E: Error>(patches: Vec<Patch>) -> Result<Wish, E> {
+    if !patches.is_empty() && patches.iter().all(|patch| patch.is_stray) {
+        return Err(E::custom("todos must be a list of objects: {id, content, status}"));
+    }
+    Ok(Wish::Write(patches))
 }
 
 /// What a caller says about one task: any part of it may be missing.
@@ -95,16 +78,43 @@ pub(crate) struct Patch {
     pub(crate) id: Option<String>,
     content: Option<String>,
     status: Option<Status>,
+    /// A status that has no meaning, as the caller wrote it.
+    unknown_status: Option<String>,
+    /// It was no object.
+    is_stray: bool,
 }
 
 impl Patch {
     fn invalid() -> Self {
-        Self { content: Some(NOT_AN_ITEM.to_owned()), ..Self::default() }
+        Self { content: Some(NOT_AN_ITEM.to_owned()), is_stray: true, ..Self::default() }
+    }
+
+    fn set_status(&mut self, name: Option<String>) {
+        self.status = name.as_deref().and_then(Status::from_name);
+        self.unknown_status = name.filter(|_| self.status.is_none());
     }
 
     /// The id by which the task is found.
     pub(crate) fn key(&self) -> &str {
         self.id.as_deref().unwrap_or(NO_ID)
+    }
+
+    /// Notes what is odd about it: the `number`th item, which is a task of its
+    /// own if `is_new`, and otherwise changes one.
+    pub(crate) fn remark(&self, number: usize, is_new: bool, notes: &mut Notes) {
+        if self.is_stray {
+            return notes.add(|| format!("Item {number} is no object."));
+        }
+        if self.id.is_none() {
+            notes.add(|| format!("Item {number} has no id and got '{NO_ID}'."));
+        }
+        if is_new && self.content.is_none() {
+            notes.add(|| format!("Item {number} has no content."));
+        }
+        if let Some(name) = &self.unknown_status {
+            let became = if is_new { "set to pending" } else { "left as it was" };
+            notes.add(|| format!("Item {number}: unknown status '{}', {became}.", brief(name)));
+        }
     }
 
     /// The task that it describes, with what is missing filled in.
@@ -148,10 +158,7 @@ impl<'de> Visitor<'de> for PatchVisitor {
             match key.as_str() {
                 "id" => patch.id = map.next_value::<Word>()?.0,
                 "content" => patch.content = map.next_value::<Word>()?.0.map(shorten),
-                "status" => {
-                    patch.status =
-                        map.next_value::<Word>()?.0.and_then(|name| Status::from_name(&name));
-                }
+                "status" => patch.set_status(map.next_value::<Word>()?.0),
                 _ => {
                     map.next_value::<IgnoredAny>()?;
                 }

@@ -67,10 +67,19 @@ fn depth_is_no_danger() {
     // Dropping so deep a value would recurse.
     std::mem::forget(item);
     let text = format!("{}{}", "[".repeat(50_000), "]".repeat(50_000));
-    let Wish::Write(patches) = Wish::deserialize(&Value::from(text)).unwrap() else {
-        panic!("a list must be written");
-    };
-    assert_eq!(patches, [Patch::invalid()]);
+    let error = Wish::deserialize(&Value::from(text)).unwrap_err();
+    assert!(error.to_string().contains("a list of objects"), "{error}");
+}
+
+#[test]
+fn a_list_needs_one_object() {
+    for list in [json!(["nope"]), json!([1, null, [{"id": "a"}]]), json!("[1, 2]")] {
+        let error = Wish::deserialize(&list).unwrap_err();
+        assert!(error.to_string().contains("a list of objects"), "{list}: {error}");
+    }
+    for list in [json!([]), json!([1, {}]), json!("[]")] {
+        assert!(Wish::deserialize(&list).is_ok(), "{list}");
+    }
 }
 
 proptest! {

@@ -1,9 +1,10 @@
 //! A list of tasks, and what can be done to it.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::notes::{Notes, brief};
 use crate::patch::Patch;
 
 /// The most items in a list.
@@ -25,13 +26,15 @@ pub(crate) enum Status {
 }
 
 impl Status {
-    /// The status of that name, in any case.
+    /// The status of that name or of a word that means the same. Case, blanks,
+    /// hyphens and underscores do not matter.
     pub(crate) fn from_name(name: &str) -> Option<Self> {
-        match name.trim().to_ascii_lowercase().as_str() {
-            "pending" => Some(Self::Pending),
-            "in_progress" => Some(Self::InProgress),
-            "completed" => Some(Self::Completed),
-            "cancelled" => Some(Self::Cancelled),
+        let letters = name.chars().filter(|c| !c.is_whitespace() && !matches!(c, '-' | '_'));
+        match letters.collect::<String>().to_ascii_lowercase().as_str() {
+            "pending" | "todo" | "open" | "new" | "notstarted" => Some(Self::Pending),
+            "inprogress" | "doing" | "started" | "active" | "wip" => Some(Self::InProgress),
+            "completed" | "complete" | "done" | "finished" | "closed" => Some(Self::Completed),
+            "cancelled" | "canceled" | "dropped" | "skipped" => Some(Self::Cancelled),
             _ => None,
         }
     }
@@ -48,23 +51,38 @@ pub(crate) struct Task {
     pub(crate) status: Status,
 }
 
+/// What there is to say about a change, beside the list.
+#[derive(Debug, Default)]
+pub(crate) struct Outcome {
+    /// How many items were over the limit.
+    pub(crate) dropped: usize,
+    /// What had to be changed to make sense of it.
+    pub(crate) notes: Vec<String>,
+}
+
 /// Makes the list what the caller says. Of items with the same id the last
-/// one counts, where it stands; items without an id are all kept. Returns how
-/// many were over the limit.
-pub(crate) fn replace(list: &mut Vec<Task>, patches: Vec<Patch>) -> usize {
+/// one counts, where it stands; items without an id are all kept.
+pub(crate) fn replace(list: &mut Vec<Task>, patches: Vec<Patch>) -> Outcome {
+    let mut notes = Notes::default();
     list.clear();
-    list.extend(last_of_each(patches).into_iter().map(Patch::into_task));
-    cap(list)
+    for (number, patch) in last_of_each(patches, &mut notes) {
+        patch.remark(number, true, &mut notes);
+        list.push(patch.into_task());
+    }
+    Outcome { dropped: cap(list), notes: notes.into_sentences() }
 }
 
 /// Changes the items that the caller names, in the parts that are given, and
-/// appends those that are new. Returns how many were over the limit.
-pub(crate) fn merge(list: &mut Vec<Task>, patches: Vec<Patch>) -> usize {
+/// appends those that are new.
+pub(crate) fn merge(list: &mut Vec<Task>, patches: Vec<Patch>) -> Outcome {
+    let mut notes = Notes::default();
     collapse(list);
     let mut places: HashMap<String, usize> =
         list.iter().enumerate().map(|(place, task)| (task.id.clone(), place)).collect();
-    for patch in last_of_each(patches) {
-        match places.get(patch.key()).and_then(|&place| list.get_mut(place)) {
+    for (number, patch) in last_of_each(patches, &mut notes) {
+        let known = places.get(patch.key()).and_then(|&place| list.get_mut(place));
+        patch.remark(number, known.is_none(), &mut notes);
+        match known {
             Some(task) => patch.apply(task),
             None => {
                 places.insert(patch.key().to_owned(), list.len());
@@ -72,18 +90,24 @@ pub(crate) fn merge(list: &mut Vec<Task>, patches: Vec<Patch>) -> usize {
             }
         }
     }
-    cap(list)
+    Outcome { dropped: cap(list), notes: notes.into_sentences() }
 }
 
-fn last_of_each(patches: Vec<Patch>) -> Vec<Patch> {
-    let mut later = HashSet::new();
-    let mut kept: Vec<Patch> = Vec::new();
-    for patch in patches.into_iter().rev() {
-        if patch.id.as_ref().is_none_or(|id| later.insert(id.clone())) {
-            kept.push(patch);
+/// The items that count, with their numbers in the request, from 1.
+fn last_of_each(patches: Vec<Patch>, notes: &mut Notes) -> Vec<(usize, Patch)> {
+    let last: HashMap<String, usize> = (1..)
+        .zip(&patches)
+        .filter_map(|(number, patch)| Some((patch.id.clone()?, number)))
+        .collect();
+    let mut kept = Vec::with_capacity(patches.len());
+    for (number, patch) in (1..).zip(patches) {
+        match patch.id.as_ref().and_then(|id| Some((id, *last.get(id)?))) {
+            Some((id, later)) if later != number => notes.add(|| {
+                format!("Item {number} dropped: item {later} has the same id '{}'.", brief(id))
+            }),
+            _ => kept.push((number, patch)),
         }
     }
-    kept.reverse();
     kept
 }
 

@@ -1,5 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
+use std::collections::HashSet;
+
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -84,6 +86,53 @@ fn a_status_is_read_in_any_case_and_unknown_is_pending() {
 }
 
 #[test]
+fn words_that_mean_a_status_are_read_as_it() {
+    for (words, status) in [
+        ("pending todo open new not-started NOT_STARTED To-Do", Status::Pending),
+        ("in-progress InProgress doing started active WIP", Status::InProgress),
+        ("Done complete finished closed", Status::Completed),
+        ("canceled dropped skipped CANCELLED", Status::Cancelled),
+    ] {
+        for word in words.split(' ') {
+            assert_eq!(Status::from_name(word), Some(status), "{word}");
+        }
+    }
+    assert_eq!(Status::from_name("in progress"), Some(Status::InProgress));
+    assert_eq!(Status::from_name("Not started"), Some(Status::Pending));
+    for word in ["", "-", "halfway", "undone", "7"] {
+        assert_eq!(Status::from_name(word), None, "{word}");
+    }
+}
+
+#[test]
+fn what_was_changed_is_noted() {
+    let mut list = Vec::new();
+    let outcome = replace(
+        &mut list,
+        patches(json!([
+            {"id": "a", "content": "first", "status": "done"},
+            {"id": "a", "content": "again", "status": "halfway"},
+            {"id": "b"},
+            {"content": "c"},
+            "x"
+        ])),
+    );
+    assert_eq!(
+        outcome.notes,
+        [
+            "Item 1 dropped: item 2 has the same id 'a'.",
+            "Item 2: unknown status 'halfway', set to pending.",
+            "Item 3 has no content.",
+            "Item 4 has no id and got '?'.",
+            "Item 5 is no object.",
+        ]
+    );
+    let changed = patches(json!([{"id": "a", "status": "odd"}, {"id": "b", "status": "done"}]));
+    let outcome = merge(&mut list, changed);
+    assert_eq!(outcome.notes, ["Item 1: unknown status 'odd', left as it was."]);
+}
+
+#[test]
 fn a_merge_leaves_what_it_does_not_understand() {
     let mut list = written(json!([{"id": "a", "content": "keep", "status": "completed"}]));
     merge(&mut list, patches(json!([{"id": "a", "content": "  ", "status": "halfway"}])));
@@ -103,13 +152,11 @@ fn items_without_an_id_are_all_kept_when_written() {
 fn a_list_holds_no_more_than_its_limit() {
     let items: Vec<Value> = (0..300).map(|n| json!({"id": n, "content": "x"})).collect();
     let mut list = Vec::new();
-    assert_eq!(replace(&mut list, patches(json!(items))), 44);
+    assert_eq!(replace(&mut list, patches(json!(items))).dropped, 44);
     assert_eq!(list.len(), MAX_TASKS);
     assert_eq!(list.last().unwrap().id, "255");
-    assert_eq!(
-        merge(&mut list, patches(json!([{"id": 0, "status": "completed"}, {"id": "new"}]))),
-        1
-    );
+    let late = patches(json!([{"id": 0, "status": "completed"}, {"id": "new"}]));
+    assert_eq!(merge(&mut list, late).dropped, 1);
     assert_eq!(list.first().unwrap().status, Status::Completed);
     assert_eq!(list.len(), MAX_TASKS);
 }

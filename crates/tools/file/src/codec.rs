@@ -126,7 +126,7 @@ pub fn detect(sample: &[u8], complete: bool) -> TextFormat {
     if let Some((encoding, _)) = Encoding::for_bom(sample) {
         return TextFormat::new(encoding, true);
     }
-    if let Some(encoding) = wide_without_bom(sample) {
+    if let Some(encoding) = wide_without_bom(sample, complete) {
         return TextFormat::new(encoding, false);
     }
     let escapes = memchr::memmem::find(sample, b"\x1B$").is_some();
@@ -164,33 +164,36 @@ fn is_damaged_utf8(sample: &[u8]) -> bool {
     good > bad.saturating_mul(4)
 }
 
-/// UTF-16 without a mark, if the zero bytes of mostly Latin text give it away
-/// and what it decodes to holds no control characters.
-fn wide_without_bom(sample: &[u8]) -> Option<&'static Encoding> {
-    let units = sample.len() / 2;
-    if units < 2 {
+/// The fewest bytes that can pass for UTF-16 without a mark: in less, a zero
+/// byte or two make the pattern by chance.
+const WIDE: usize = 16;
+
+/// UTF-16 without a mark, if the zero bytes of Latin text give it away (most of
+/// one half, hardly any of the other) and what it decodes to is all printable.
+fn wide_without_bom(sample: &[u8], complete: bool) -> Option<&'static Encoding> {
+    if sample.len() < WIDE || complete && !sample.len().is_multiple_of(2) {
         return None;
     }
-    let (mut low_zeros, mut high_zeros) = (0, 0);
+    let units = sample.len() / 2;
+    let (mut first_zeros, mut last_zeros) = (0, 0);
     for pair in sample.chunks_exact(2) {
-        low_zeros += usize::from(pair.first() == Some(&0));
-        high_zeros += usize::from(pair.last() == Some(&0));
+        first_zeros += usize::from(pair.first() == Some(&0));
+        last_zeros += usize::from(pair.last() == Some(&0));
     }
-    let (encoding, many, few) = if high_zeros > low_zeros {
-        (UTF_16LE, high_zeros, low_zeros)
+    let (encoding, many, few) = if last_zeros > first_zeros {
+        (UTF_16LE, last_zeros, first_zeros)
     } else {
-        (UTF_16BE, low_zeros, high_zeros)
+        (UTF_16BE, first_zeros, last_zeros)
     };
-    if many * 4 < units || few * 50 > units {
+    if many * 10 < units * 7 || few * 50 > units {
         return None;
     }
     let body = sample.get(..units * 2)?;
     let text = encoding.decode_without_bom_handling(body).0;
-    // A sample may be cut between the halves of a pair: one bad end is no sign.
-    let text = text.strip_suffix('\u{FFFD}').unwrap_or(&text);
-    let odd =
-        |c: char| c == '\u{FFFD}' || c.is_control() && !matches!(c, '\t' | '\n' | '\r' | '\x0C');
-    (!text.contains(odd)).then_some(encoding)
+    // A sample may be cut between the halves of a pair: then one bad end is no sign.
+    let cut = if complete { None } else { text.strip_suffix('\u{FFFD}') };
+    let odd = |c: char| c == '\u{FFFD}' || c.is_control() && !matches!(c, '\t' | '\n' | '\r');
+    (!cut.unwrap_or(&text).contains(odd)).then_some(encoding)
 }
 
 #[cfg(test)]

@@ -49,7 +49,28 @@ fn utf16_is_known_without_a_mark() {
         assert_eq!(detect(&bytes[..31], false), TextFormat::new(encoding, false));
     }
     let numbers: Vec<u8> = (1..200_u16).flat_map(u16::to_le_bytes).collect();
-    assert!(wide_without_bom(&numbers).is_none(), "small integers are no text");
+    assert!(wide_without_bom(&numbers, true).is_none(), "small integers are no text");
+}
+
+#[test]
+fn a_few_zero_bytes_are_no_utf16() {
+    let wide = |text: &str| encoded(UTF_16LE, false, text);
+    assert_eq!(wide_without_bom(&wide("12345678"), true), Some(UTF_16LE));
+    let mut odd = wide("a line of text\n");
+    odd.push(b'x');
+    for bytes in [
+        b"a\0b\nc\n".to_vec(),
+        wide("1234567"),
+        odd,
+        wide("a line\x0C of text\n"),
+        wide("name\0value\0more\0"),
+        b"key\0value, key\0value\n".to_vec(),
+        [wide("a line of text\n"), vec![0x00, 0xD8]].concat(),
+    ] {
+        assert_eq!(wide_without_bom(&bytes, true), None, "{bytes:?}");
+    }
+    let cut = [wide("a line of text\n"), vec![0x3D, 0xD8]].concat();
+    assert_eq!(wide_without_bom(&cut, false), Some(UTF_16LE), "cut inside a pair");
 }
 
 #[test]

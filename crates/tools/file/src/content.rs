@@ -19,14 +19,17 @@ pub(crate) struct Kind {
 /// How much of a file is looked at for signs of binary data.
 const HEAD: usize = 8 * 1024;
 
-const IMAGE: &str = "Look at it with vision_analyze.";
-const ARCHIVE: &str = "List or unpack it with file_compress.";
-const SOUND: &str = "Work on it with a program in the terminal, such as ffmpeg.";
-const PROGRAM: &str = "Examine it in the terminal, for example with `file` or `strings`.";
-const PDF: &str = "Extract its text in the terminal, for example with `pdftotext FILE -`.";
-const DATABASE: &str = "Query it with database_query or the sqlite3 program.";
+// A tool of another family may be missing: it is named as one that may help.
+const IMAGE: &str = "Look at it with vision_analyze, if that is available.";
+const ARCHIVE: &str = "Unpack it first, with file_compress if that is available.";
+const SOUND: &str = "It takes a program for sound and pictures, such as ffmpeg.";
+const PROGRAM: &str = "Programs such as `file` and `strings` tell more about it.";
+const PDF: &str =
+    "Extract its text with pdf_extract, if that is available, or a program such as pdftotext.";
+const DATABASE: &str =
+    "Query it with database_query, if that is available, or a program such as sqlite3.";
 const RECODE: &str = "Convert it first, for example with `iconv -f UTF-32 -t UTF-8`.";
-const UNKNOWN: &str = "Examine it in the terminal, for example with `file` or `xxd`.";
+const UNKNOWN: &str = "Programs such as `file` and `xxd` tell more about it.";
 
 /// What a kind of file begins with, its name, and what to do with it.
 type Signature = (&'static [u8], &'static str, &'static str);

@@ -38,6 +38,7 @@ fn text_that_begins_like_a_file_format_is_text() {
 #[test]
 fn zero_bytes_and_noise_are_binary() {
     assert_eq!(kind(b"text with\0 a zero byte in it\n"), Some("binary data"));
+    assert_eq!(kind(b"a\0b\nc\n"), Some("binary data"));
     assert_eq!(kind(&[1, 2, 3, 4, 5, 6, b'a', b'b']), Some("binary data"));
     // Without zero bytes, as compressed data of a few bytes can be.
     let noise: Vec<u8> = (0..400_u32).map(|i| (i * 167 % 255 + 1) as u8).collect();

@@ -37,7 +37,7 @@ pub(crate) fn refuse_traps(path: &Path) -> Result<(), ToolError> {
                 "{} is a device or a process's inner file, which is never read",
                 path.display()
             ))
-            .with_hint("Ask the system instead, for example with a command in the terminal."));
+            .with_hint("Such files are not for reading; look for the information elsewhere."));
         }
         let (Ok(target), Some(folder)) = (fs::read_link(&hop), hop.parent()) else {
             break;

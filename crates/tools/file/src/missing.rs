@@ -3,6 +3,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use hermes_core::{ToolError, Workplace};
@@ -14,6 +15,12 @@ use crate::similar::nearest;
 const SUGGESTED: usize = 5;
 /// How many entries of a folder are compared.
 const COMPARED: usize = 1000;
+/// As many links as the kernel follows.
+const HOPS: usize = 40;
+/// Linux's number for a path with too many links.
+const ELOOP: i32 = 40;
+
+const BROKEN: &str = "Mend the link, or name another path.";
 
 /// What was looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,15 +48,16 @@ impl Wanted {
 /// Why there is nothing at `path`.
 pub(crate) fn explain(wanted: Wanted, path: &Path, at: &Workplace) -> ToolError {
     let what = format!("{} not found: {}", wanted.name(), path.display());
-    if let Ok(target) = fs::read_link(path) {
-        return ToolError::not_found(format!(
-            "{what} (a link to {}, which does not exist)",
-            target.display()
-        ));
+    if let Some(way) = broken_link(path) {
+        return ToolError::not_found(format!("{what} (a link {way})")).with_hint(BROKEN);
     }
     let Some((folder, rest)) = split(path) else {
         return ToolError::not_found(what);
     };
+    if let Some(way) = broken_link(&folder) {
+        let what = format!("{what} ({} is a link {way})", folder.display());
+        return ToolError::not_found(what).with_hint(BROKEN);
+    }
     if !folder.is_dir() {
         return ToolError::not_found(format!("{what} ({} is not a folder)", folder.display()));
     }
@@ -74,6 +82,42 @@ pub(crate) fn explain(wanted: Wanted, path: &Path, at: &Workplace) -> ToolError 
         return error.with_hint("Check the path; directory_list shows what a folder holds.");
     }
     error.with_hint("One of the similar names may be meant.").with(wanted.suggestions(), found)
+}
+
+/// Where the link at `path` leads, if it leads nowhere.
+fn broken_link(path: &Path) -> Option<String> {
+    if path.exists() {
+        return None;
+    }
+    let first = fs::read_link(path).ok()?;
+    let mut end = path.parent()?.join(&first);
+    let mut hops = 0;
+    while let (Ok(target), Some(folder)) = (fs::read_link(&end), end.parent()) {
+        end = folder.join(target);
+        hops += 1;
+        if hops > HOPS {
+            return Some(format!("to {}, which leads nowhere", first.display()));
+        }
+    }
+    let first = first.display();
+    Some(match hops {
+        0 => format!("to {first}, which does not exist"),
+        _ => format!("to {first}, in the end to {}, which does not exist", end.display()),
+    })
+}
+
+/// Whether the system gave up following links.
+pub(crate) fn is_loop(error: &io::Error) -> bool {
+    cfg!(target_os = "linux") && error.raw_os_error() == Some(ELOOP)
+}
+
+/// The answer to a path whose links go round.
+pub(crate) fn explain_loop(path: &Path) -> ToolError {
+    let parts: Vec<&Path> = path.ancestors().collect();
+    let goes_round = |part: &&Path| fs::metadata(part).is_err_and(|error| is_loop(&error));
+    let link = parts.into_iter().rev().find(goes_round).unwrap_or(path);
+    ToolError::invalid(format!("{} is a link that leads back to itself", link.display()))
+        .with_hint(BROKEN)
 }
 
 /// The deepest part of the path that exists, and the rest.

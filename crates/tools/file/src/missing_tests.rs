@@ -48,5 +48,17 @@ fn a_broken_link_is_told_from_nothing() {
     let root = tempfile::tempdir().expect("folder");
     std::os::unix::fs::symlink("gone", root.path().join("link")).expect("link");
     let error = explained(Wanted::File, root.path(), "link");
-    assert!(error["error"].as_str().expect("text").contains("a link to gone"), "{error}");
+    let text = error["error"].as_str().expect("text");
+    assert!(text.ends_with("(a link to gone, which does not exist)"), "{error}");
+    assert!(error["hint"].as_str().expect("text").starts_with("Mend the link"), "{error}");
+
+    std::os::unix::fs::symlink("link", root.path().join("chain")).expect("link");
+    let error = explained(Wanted::File, root.path(), "chain");
+    let end = root.path().join("gone");
+    let way = format!("(a link to link, in the end to {}, which does not exist)", end.display());
+    assert!(error["error"].as_str().expect("text").ends_with(&way), "{error}");
+
+    let error = explained(Wanted::File, root.path(), "link/below");
+    let text = error["error"].as_str().expect("text");
+    assert!(text.ends_with("link is a link to gone, which does not exist)"), "{error}");
 }

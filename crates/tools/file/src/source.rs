@@ -7,7 +7,7 @@ use std::path::Path;
 use hermes_core::{CancellationToken, ErrorKind, ToolContext, ToolError};
 
 use crate::guard::{describe_special, refuse_traps};
-use crate::missing::{Wanted, explain};
+use crate::missing::{Wanted, explain, explain_loop, is_loop};
 
 /// Files up to this size are read at once, so that what is shown is of one moment.
 const SMALL: u64 = 1024 * 1024;
@@ -88,12 +88,15 @@ fn require_regular(path: &Path, metadata: &Metadata) -> Result<(), ToolError> {
     } else {
         let kind = describe_special(metadata.file_type());
         Err(ToolError::invalid(format!("{path} is {kind}, not a regular file"))
-            .with_hint("Only regular files can be read; use the terminal for anything else."))
+            .with_hint("Only regular files can be read."))
     }
 }
 
 /// An operating-system error in words that say what to do.
 pub(crate) fn failure(verb: &str, path: &Path, error: &io::Error) -> ToolError {
+    if is_loop(error) {
+        return explain_loop(path);
+    }
     let what = format!("Cannot {verb} {}", path.display());
     match error.kind() {
         io::ErrorKind::PermissionDenied => ToolError::io(what, error).with_hint(

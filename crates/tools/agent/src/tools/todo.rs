@@ -1,12 +1,14 @@
 //! The session's task list.
 
 use hermes_core::{
-    Effect, Example, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolSpec, Workplace,
+    Effect, Example, JsonSchema, SchemaOverride, Scope, Tool, ToolContext, ToolError, ToolSpec,
+    Workplace,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::patch::Wish;
-use crate::tasks::{self, Status, Task};
+use crate::shape;
+use crate::tasks::{self, Outcome, Status, Task};
 
 /// The session document that holds the list.
 const DOCUMENT: &str = "todo";
@@ -17,11 +19,11 @@ pub(crate) struct Todo;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
-    /// List of all items by priority, or with merge of those that change. Leave out to read.
     #[serde(default)]
+    #[schemars(description = shape::TODOS)]
     todos: Wish,
-    /// Update items by id and append new ones, instead of replacing the list.
     #[serde(default)]
+    #[schemars(description = shape::MERGE)]
     merge: bool,
 }
 
@@ -32,6 +34,9 @@ pub(crate) struct Plan {
     /// How many items were over the limit and are not in the list.
     #[serde(skip_serializing_if = "Option::is_none")]
     dropped: Option<usize>,
+    /// What of the request was changed to make sense of it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
 }
 
 #[derive(Debug, Default, Serialize)]
@@ -44,7 +49,7 @@ struct Summary {
 }
 
 impl Plan {
-    fn new(todos: Vec<Task>, dropped: usize) -> Self {
+    fn new(todos: Vec<Task>, Outcome { dropped, notes }: Outcome) -> Self {
         let mut summary = Summary { total: todos.len(), ..Summary::default() };
         for task in &todos {
             match task.status {
@@ -54,7 +59,7 @@ impl Plan {
                 Status::Cancelled => summary.cancelled += 1,
             }
         }
-        Self { todos, summary, dropped: (dropped > 0).then_some(dropped) }
+        Self { todos, summary, dropped: (dropped > 0).then_some(dropped), notes }
     }
 }
 
@@ -89,11 +94,15 @@ impl Tool for Todo {
             .example(
                 Example::new(
                     "Add one item to whatever is there",
-                    r#"{"merge":true,"todos":[{"id":"docs","content":"Update the manual"}]}"#,
+                    r#"{"merge":true,"todos":[{"id":"docs","content":"Update the manual","status":"pending"}]}"#,
                 )
                 .gives(r#"{"todos":[{"id":"docs","content":"Update the manual","status":"pending"}]}"#),
             )
             .example(Example::new("Read the list", "{}").gives(r#"{"todos":[],"summary":{"total":0}}"#))
+    }
+
+    fn overrides(&self) -> Option<SchemaOverride> {
+        Some(SchemaOverride::from_iter([("parameters".to_owned(), shape::strict())]))
     }
 
     fn effects(&self, args: &Args, _at: &Workplace) -> Vec<Effect> {
@@ -108,14 +117,14 @@ impl Tool for Todo {
         let session = cx.session.clone();
         // Another process may hold the session's lock.
         let work = tokio::task::spawn_blocking(move || match args.todos {
-            Wish::Read => session.read(DOCUMENT).map(|list| Plan::new(list, 0)),
+            Wish::Read => session.read(DOCUMENT).map(|list| Plan::new(list, Outcome::default())),
             Wish::Write(patches) => session.update(DOCUMENT, |list: &mut Vec<Task>| {
-                let dropped = if args.merge {
+                let outcome = if args.merge {
                     tasks::merge(list, patches)
                 } else {
                     tasks::replace(list, patches)
                 };
-                Plan::new(list.clone(), dropped)
+                Plan::new(list.clone(), outcome)
             }),
         });
         let plan =

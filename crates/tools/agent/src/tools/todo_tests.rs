@@ -45,6 +45,8 @@ async fn a_list_is_written_merged_and_read() {
     assert_eq!(merged["todos"][0], json!({"id": "1", "content": "b", "status": "completed"}));
     assert_eq!(merged["todos"][2], json!({"id": "9", "content": "new", "status": "pending"}));
     assert_eq!(merged["summary"]["total"], 3);
+    assert_eq!(first["notes"].as_array().unwrap().len(), 4);
+    assert!(merged.get("notes").is_none(), "{merged}");
 
     assert_eq!(call(&cx, json!({})).await.unwrap(), merged);
     assert_eq!(call(&cx, json!({"merge": true})).await.unwrap(), merged);
@@ -92,6 +94,9 @@ async fn what_is_not_a_list_is_refused() {
         assert!(error.message().contains("a list of {id, content, status}"), "{error}");
     }
     assert_eq!(call(&cx, json!({})).await.unwrap()["summary"]["total"], 1);
+    let error = call(&cx, json!({"todos": ["nope"]})).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArguments);
+    assert_eq!(call(&cx, json!({})).await.unwrap()["todos"][0]["content"], "keep");
     let error = call(&context(), json!({"todo": []})).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidArguments);
 }
@@ -127,4 +132,28 @@ fn the_schema_shows_the_shape_and_admits_the_rest() {
     }
     assert!(todos["items"].get("type").is_none() && todos["items"].get("required").is_none());
     assert!(schema.get("required").is_none());
+}
+
+#[test]
+fn models_are_shown_a_strict_schema() {
+    let tool = erase(Todo);
+    let shown = tool.overrides().unwrap();
+    let parameters = &shown["parameters"];
+    let items = &parameters["properties"]["todos"]["items"];
+    assert_eq!(parameters["properties"]["todos"]["type"], "array");
+    assert_eq!(items["required"], json!(["id", "content", "status"]));
+    for status in items["properties"]["status"]["enum"].as_array().unwrap() {
+        let name = status.as_str().unwrap();
+        assert_eq!(serde_json::to_value(Status::from_name(name)).unwrap(), name);
+    }
+    let lenient = tool.parameters();
+    let names = |schema: &Value| {
+        let properties = schema["properties"].as_object().unwrap();
+        properties.keys().cloned().collect::<Vec<_>>()
+    };
+    assert_eq!(names(parameters), names(&lenient));
+    for name in names(&lenient) {
+        let text = |schema: &Value| schema["properties"][&name]["description"].clone();
+        assert_eq!(text(parameters), text(&lenient));
+    }
 }

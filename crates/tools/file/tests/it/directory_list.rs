@@ -178,6 +178,28 @@ async fn files_and_missing_folders_are_explained() {
     );
 }
 
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn special_files_and_broken_links_are_explained() {
+    use std::os::unix::fs::symlink;
+    let place = Place::new();
+    let _socket = std::os::unix::net::UnixListener::bind(place.path().join("socket")).unwrap();
+    symlink("round", place.path().join("round")).unwrap();
+    symlink("gone", place.path().join("dangling")).unwrap();
+    for (path, kind, says) in [
+        ("socket", "invalid_arguments", "is a socket, not a folder"),
+        ("/dev/null", "invalid_arguments", "is a device, not a folder"),
+        ("round", "invalid_arguments", "round is a link that leads back to itself"),
+        ("round/below", "invalid_arguments", "round is a link that leads back to itself"),
+        ("dangling", "not_found", "a link to gone"),
+    ] {
+        let error = place.call("directory_list", json!({"path": path})).await;
+        assert_eq!(error["kind"], kind, "{error}");
+        assert!(error["error"].as_str().unwrap().contains(says), "{error}");
+        assert!(!error["hint"].as_str().unwrap().contains("read_file"), "{error}");
+    }
+}
+
 #[cfg(unix)]
 #[tokio::test]
 async fn a_closed_folder_below_does_not_spoil_the_list() {

@@ -283,6 +283,32 @@ async fn binary_files_are_refused_with_the_right_tool() {
     assert_eq!(text["content"], "1|really text");
 }
 
+#[tokio::test]
+async fn a_zero_byte_in_a_tiny_file_makes_it_binary() {
+    let error = read(b"a\0b\nc\n", json!({})).await;
+    assert_eq!((&error["kind"], &error["binary"]), (&json!("invalid_arguments"), &json!(true)));
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn links_that_lead_nowhere_are_explained() {
+    use std::os::unix::fs::symlink;
+    let place = Place::new();
+    symlink("pong", place.path().join("ping")).unwrap();
+    symlink("ping", place.path().join("pong")).unwrap();
+    symlink("gone", place.path().join("dangling")).unwrap();
+    for (path, kind, says) in [
+        ("ping", "invalid_arguments", "ping is a link that leads back to itself"),
+        ("pong/below.txt", "invalid_arguments", "pong is a link that leads back to itself"),
+        ("dangling", "not_found", "a link to gone, which does not exist"),
+        ("dangling/below.txt", "not_found", "dangling is a link to gone"),
+    ] {
+        let error = place.call("read_file", json!({"path": path})).await;
+        assert_eq!(error["kind"], kind, "{error}");
+        assert!(error["error"].as_str().unwrap().contains(says), "{error}");
+    }
+}
+
 #[cfg(unix)]
 #[tokio::test]
 async fn special_files_are_refused_without_waiting() {

@@ -11,6 +11,7 @@ use hermes_core::{
 use serde::{Deserialize, Serialize};
 
 use crate::blocking::off_thread;
+use crate::guard::describe_special;
 use crate::missing::{Wanted, explain};
 use crate::source::failure;
 
@@ -180,8 +181,14 @@ fn require_folder(path: &Path, cx: &ToolContext) -> Result<(), ToolError> {
         // The walk would report this like the trouble of any folder below.
         return fs::read_dir(path).map(drop).map_err(|error| failure("list", path, &error));
     }
-    Err(ToolError::invalid(format!("{} is a file, not a folder", path.display()))
-        .with_hint("Read it with read_file."))
+    let path = path.display();
+    if metadata.is_file() {
+        return Err(ToolError::invalid(format!("{path} is a file, not a folder"))
+            .with_hint("Read it with read_file."));
+    }
+    let kind = describe_special(metadata.file_type());
+    Err(ToolError::invalid(format!("{path} is {kind}, not a folder"))
+        .with_hint("Only folders can be listed."))
 }
 
 fn hint(args: &Args, path: &Path, survey: &Survey, total: u64, truncated: bool) -> Option<String> {

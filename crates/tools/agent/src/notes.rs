@@ -1,0 +1,44 @@
+//! Short sentences on what of a request was changed to make sense of it.
+
+/// The most sentences; the rest is counted.
+const MAX_NOTES: usize = 10;
+/// The most characters of a caller's word in a sentence.
+const MAX_WORD: usize = 40;
+
+/// What there is to say, in the order in which it came up.
+#[derive(Debug, Default)]
+pub(crate) struct Notes {
+    said: Vec<String>,
+    unsaid: usize,
+}
+
+impl Notes {
+    /// Adds a sentence, which is only made if there is room for it.
+    pub(crate) fn add(&mut self, sentence: impl FnOnce() -> String) {
+        if self.said.len() < MAX_NOTES {
+            self.said.push(sentence());
+        } else {
+            self.unsaid += 1;
+        }
+    }
+
+    /// All sentences, and a last one for those that found no room.
+    pub(crate) fn into_sentences(mut self) -> Vec<String> {
+        if self.unsaid > 0 {
+            self.said.push(format!("And {} more of this kind.", self.unsaid));
+        }
+        self.said
+    }
+}
+
+/// The beginning of a long word.
+pub(crate) fn brief(word: &str) -> String {
+    match word.char_indices().nth(MAX_WORD) {
+        Some((end, _)) => format!("{}…", word.get(..end).unwrap_or_default()),
+        None => word.to_owned(),
+    }
+}
+
+#[cfg(test)]
+#[path = "notes_tests.rs"]
+mod tests;

@@ -1,0 +1,69 @@
+//! The shape of a list of tasks: the strict one that models aim at, and the
+//! lenient one that calls are held to.
+
+use std::borrow::Cow;
+
+use hermes_core::JsonSchema;
+use schemars::{Schema, SchemaGenerator, json_schema};
+use serde_json::{Value, json};
+
+use crate::patch::Wish;
+
+pub(crate) const TODOS: &str =
+    "List of all items by priority, or with merge of those that change. Leave out to read.";
+pub(crate) const MERGE: &str =
+    "Update items by id and append new ones, instead of replacing the list.";
+const ID: &str = "Unique";
+const CONTENT: &str = "What to do";
+
+/// The parameters as models are shown them.
+pub(crate) fn strict() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "todos": {
+                "type": "array",
+                "description": TODOS,
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "id": { "type": "string", "description": ID },
+                        "content": { "type": "string", "description": CONTENT },
+                        "status": {
+                            "type": "string",
+                            "enum": ["pending", "in_progress", "completed", "cancelled"]
+                        }
+                    },
+                    "required": ["id", "content", "status"]
+                }
+            },
+            "merge": { "type": "boolean", "description": MERGE }
+        },
+        "additionalProperties": false
+    })
+}
+
+/// Without `type` or `enum`: the items are read leniently here, and what is no
+/// list must reach us as it is. Made to fit a stricter schema, a stray word or
+/// a single item would become a list and replace the tasks.
+impl JsonSchema for Wish {
+    fn schema_name() -> Cow<'static, str> {
+        "Items".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "items": {
+                "properties": {
+                    "id": { "description": ID },
+                    "content": { "description": CONTENT },
+                    "status": { "description": "pending, in_progress, completed or cancelled" }
+                }
+            }
+        })
+    }
+}
