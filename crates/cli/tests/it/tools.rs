@@ -119,7 +119,7 @@ fn one_tool_is_shown_to_people() {
     📋 todo  toolset todo
     The session's task list, for work of three or more steps. Returns the whole list. Keep exactly one item in_progress; mark items completed as soon as they are done.
     also: todo_write, todo_read
-    costs 151 tokens
+    costs 178 tokens
 
     Parameters
       todos (list of object)  List of all items by priority, or with merge of those that change. Leave out to read.
@@ -129,7 +129,7 @@ fn one_tool_is_shown_to_people() {
       Start a list
         hermes call todo '{"todos":[{"id":"1","content":"Reproduce the bug","status":"in_progress"},{"id":"2","content":"Fix it","status":"pending"}]}'
       Add one item to whatever is there
-        hermes call todo '{"merge":true,"todos":[{"id":"docs","content":"Update the manual"}]}'
+        hermes call todo '{"merge":true,"todos":[{"id":"docs","content":"Update the manual","status":"pending"}]}'
       Read the list
         hermes call todo '{}'
     --- stderr
