@@ -11,11 +11,12 @@ for tool in cargo cc python3; do
 done
 command -v script >/dev/null || skip "terminal tests need 'script' (Debian: bsdutils)"
 
+# nextest does not run the examples in the documentation.
+cargo test --workspace --locked --doc --quiet
+
 if cargo nextest --version >/dev/null 2>&1; then
   cargo nextest run --workspace --locked "$@"
 else
   skip "cargo-nextest is not installed (cargo install cargo-nextest --locked); using cargo test"
   cargo test --workspace --locked --lib --bins --tests
 fi
-# nextest does not run the examples in the documentation.
-cargo test --workspace --locked --doc --quiet
