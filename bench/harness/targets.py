@@ -60,19 +60,6 @@ def _many_over_few_tools(results: Results) -> float | None:
     return ratio(_ours("pipeline.10000_tools", "p50_us")(results), few)
 
 
-def _of_every_call(
-    name: str, choose: Callable[[Iterable[float]], float]
-) -> Callable[[Results], float | None]:
-    """The worst of the call shapes, and nothing when one of them is missing."""
-
-    def worst(results: Results) -> float | None:
-        values = [_ours(metric, name)(results) for metric in _CALLS]
-        known = [value for value in values if value is not None]
-        return choose(known) if len(known) == len(values) else None
-
-    return worst
-
-
 def _schema_tokens(results: Results) -> float | None:
     return _number(results, "schemas", "hermes", "tokens")
 
@@ -92,15 +79,22 @@ TARGETS: tuple[Target, ...] = (
     Target("`hermes tools list`, wall p50", 25, "ms", _start_up("tools_list", "wall_p50_ms")),
     Target("`hermes tools list`, peak memory", 12, "MB", _start_up("tools_list", "peak_mb")),
     Target("definitions of all tools, warm, p50", 5, "µs", _ours("definitions.warm", "p50_us")),
-    Target(
-        "pipeline overhead of one call, p50, worst shape", 10, "µs", _of_every_call("p50_us", max)
-    ),
-    Target(
-        "calls on one core, worst shape",
-        100_000,
-        "/s",
-        _of_every_call("rate_per_s", min),
-        at_least=True,
+    *(
+        target
+        for shape, metric in (
+            ("valid arguments", "pipeline.native_args"),
+            ("every argument a string to be coerced", "pipeline.string_args"),
+        )
+        for target in (
+            Target(f"pipeline overhead of one call, {shape}, p50", 10, "µs", _ours(metric, "p50_us")),
+            Target(
+                f"calls on one core, {shape}",
+                100_000,
+                "/s",
+                _ours(metric, "rate_per_s"),
+                at_least=True,
+            ),
+        )
     ),
     # "As with 100": a tenth is what two equal medians differ by on a shared machine.
     Target("one call, 10,000 tools over 100, p50", 1.1, "×", _many_over_few_tools),

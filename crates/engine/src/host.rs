@@ -1,14 +1,18 @@
 //! The engine as a running tool sees it.
 
 use std::sync::Arc;
+use std::time::Instant;
 
-use hermes_core::{BoxFuture, Disposition, Found, Host, ToolCall, ToolError, ToolResult};
+use hermes_core::{
+    BoxFuture, CancellationToken, Disposition, Found, Host, ToolCall, ToolError, ToolResult,
+};
 use serde_json::Value;
 
 use crate::caller::Caller;
 use crate::definitions::ToolScope;
 use crate::engine::{Engine, SearchLimits};
 use crate::names;
+use crate::pipeline::Flight;
 
 /// How deep tools may call tools.
 const MAX_DEPTH: u8 = 8;
@@ -19,29 +23,37 @@ const DESCRIPTION_CHARS: usize = 400;
 /// The engine as one call sees it: its calls are made on behalf of the same
 /// caller, stop when it stops, and see the same registry.
 pub(crate) struct SessionHost {
-    engine: Engine,
-    caller: Caller,
+    pub(crate) flight: Arc<Flight>,
+    pub(crate) cancel: CancellationToken,
+    pub(crate) deadline: Instant,
 }
 
 impl SessionHost {
-    /// `caller` is the caller of the inner calls.
-    pub(crate) fn new(engine: Engine, caller: Caller) -> Self {
-        Self { engine, caller }
+    fn engine(&self) -> &Engine {
+        &self.flight.engine
     }
 
-    fn too_deep(&self) -> Option<ToolError> {
-        (self.caller.depth > MAX_DEPTH)
-            .then(|| ToolError::limit(format!("Tools called one another {MAX_DEPTH} deep")))
+    /// The caller of the inner calls.
+    fn caller(&self) -> Result<Caller, ToolError> {
+        let mut caller = self.flight.caller.clone();
+        caller.cancel = self.cancel.clone();
+        caller.deadline = Some(self.deadline);
+        caller.snapshot = Some(Arc::clone(&self.flight.snapshot));
+        caller.depth += 1;
+        if caller.depth > MAX_DEPTH {
+            return Err(ToolError::limit(format!("Tools called one another {MAX_DEPTH} deep")));
+        }
+        Ok(caller)
     }
 
     fn scope(&self) -> Arc<ToolScope> {
-        self.caller.scope.clone().unwrap_or_else(|| self.engine.everything())
+        self.flight.caller.scope.clone().unwrap_or_else(|| self.engine().everything())
     }
 }
 
 impl Host for SessionHost {
     fn search(&self, query: &str, limit: Option<usize>) -> (Vec<Found>, usize) {
-        let SearchLimits { default, most } = self.engine.search_limits();
+        let SearchLimits { default, most } = self.engine().search_limits();
         let limit = limit.unwrap_or(default).min(most);
         let scope = self.scope();
         let index = scope.index();
@@ -62,7 +74,7 @@ impl Host for SessionHost {
     }
 
     fn describe(&self, name: &str) -> Option<Value> {
-        let snapshot = self.engine.snapshot();
+        let snapshot = self.engine().snapshot();
         let entry = snapshot.find(name)?;
         self.scope().contains(entry.name()).then(|| entry.function())
     }
@@ -77,18 +89,18 @@ impl Host for SessionHost {
 
     fn call(&self, call: ToolCall) -> BoxFuture<'_, ToolResult> {
         Box::pin(async move {
-            match self.too_deep() {
-                Some(error) => refusal(&call, &error),
-                None => self.engine.call(call, &self.caller).await,
+            match self.caller() {
+                Err(error) => refusal(&call, &error),
+                Ok(caller) => self.engine().call(call, &caller).await,
             }
         })
     }
 
     fn dispatch(&self, calls: Vec<ToolCall>) -> BoxFuture<'_, Vec<ToolResult>> {
         Box::pin(async move {
-            match self.too_deep() {
-                Some(error) => calls.iter().map(|call| refusal(call, &error)).collect(),
-                None => self.engine.dispatch(calls, &self.caller).await,
+            match self.caller() {
+                Err(error) => calls.iter().map(|call| refusal(call, &error)).collect(),
+                Ok(caller) => self.engine().dispatch(calls, &caller).await,
             }
         })
     }

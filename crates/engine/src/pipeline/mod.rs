@@ -124,23 +124,28 @@ impl Flight {
         let work = AssertUnwindSafe(self.prepare_named(call, started)).catch_unwind();
         let (name, error) = match self.in_time(work).await {
             Ok(Ok(Ok(prepared))) => return Ok(prepared),
-            Ok(Ok(Err(refused))) => refused,
-            Ok(Err(panic)) => (written.clone(), run::crashed(&written, &*panic)),
+            Ok(Ok(Err((name, error)))) => (name.unwrap_or(written), error),
+            Ok(Err(panic)) => {
+                let error = run::crashed(&written, &*panic);
+                (written, error)
+            }
             Err(stopped) => (written, stopped),
         };
         Err(self.refuse(&call_id, &name, error, started).await)
     }
 
+    /// The error comes with the tool's name, where there is a tool.
     async fn prepare_named(
         &self,
-        call: ToolCall,
+        mut call: ToolCall,
         started: Instant,
-    ) -> Result<Prepared, (String, ToolError)> {
-        let (id, written) = (call.id.clone(), call.name.clone());
+    ) -> Result<Prepared, (Option<String>, ToolError)> {
+        let id = std::mem::take(&mut call.id);
         let resolved = resolve::resolve(&self.snapshot, self.caller.scope.as_deref(), call)
-            .map_err(|error| (written, error))?;
-        let name = resolved.entry.name().to_owned();
-        self.prepare_resolved(id, resolved, started).await.map_err(|error| (name, error))
+            .map_err(|error| (None, error))?;
+        let entry = Arc::clone(&resolved.entry);
+        let prepared = self.prepare_resolved(id, resolved, started).await;
+        prepared.map_err(|error| (Some(entry.name().to_owned()), error))
     }
 
     async fn prepare_resolved(
@@ -194,7 +199,7 @@ impl Flight {
         )
     }
 
-    async fn execute_prepared(&self, prepared: Prepared) -> ToolResult {
+    async fn execute_prepared(self: Arc<Self>, prepared: Prepared) -> ToolResult {
         let Prepared { call, bound, hook_verdict } = prepared;
         let landed = match self.clear(&call, hook_verdict).await {
             Ok(()) => self.run(&call, bound).await,

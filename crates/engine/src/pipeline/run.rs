@@ -24,7 +24,7 @@ const LONGEST: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 type Ended = Result<Result<Result<ToolOutput, ToolError>, ToolError>, JoinError>;
 
 impl Flight {
-    pub(super) async fn run(&self, call: &Known, bound: Box<dyn BoundCall>) -> Landed {
+    pub(super) async fn run(self: &Arc<Self>, call: &Known, bound: Box<dyn BoundCall>) -> Landed {
         let entry = &call.entry;
         let started = Instant::now();
         let patience = entry.spec().timeout.unwrap_or(self.engine.default_timeout());
@@ -64,12 +64,14 @@ impl Flight {
 
     /// What the tool is handed. Calls that it makes in turn stop when it must
     /// stop, and see the registry that it was found in.
-    fn context(&self, call: &Known, cancel: &CancellationToken, deadline: Instant) -> ToolContext {
-        let mut inner = self.caller.clone();
-        inner.cancel = cancel.clone();
-        inner.deadline = Some(deadline);
-        inner.depth += 1;
-        inner.snapshot = Some(Arc::clone(&self.snapshot));
+    fn context(
+        self: &Arc<Self>,
+        call: &Known,
+        cancel: &CancellationToken,
+        deadline: Instant,
+    ) -> ToolContext {
+        let flight = Arc::clone(self);
+        let host = SessionHost { flight, cancel: cancel.clone(), deadline };
         ToolContext {
             call_id: call.id.as_str().into(),
             tool: call.entry.name().into(),
@@ -80,7 +82,7 @@ impl Flight {
             deadline: Some(deadline),
             ports: Arc::clone(self.engine.ports()),
             progress: self.caller.progress.clone(),
-            host: Some(Arc::new(SessionHost::new(self.engine.clone(), inner))),
+            host: Some(Arc::new(host)),
         }
     }
 }
