@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from harness.cases import TOOLSET
 from harness.stats import ratio
 
 Results = Mapping[str, object]
-_CALLS = ("pipeline.no_args", "pipeline.native_args", "pipeline.string_args")
 
 
 @dataclass(frozen=True)
