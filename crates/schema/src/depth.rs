@@ -17,6 +17,8 @@ pub(crate) struct Survey {
     pub(crate) integral_float: bool,
     /// Rough amount of work in the value: its nodes, and its text in units of 32 bytes.
     pub(crate) weight: usize,
+    /// Levels of arrays and objects.
+    pub(crate) depth: usize,
 }
 
 impl Survey {
@@ -28,6 +30,7 @@ impl Survey {
 
     fn look(&mut self, value: &Value, depth: usize) {
         self.weight += 1;
+        self.depth = self.depth.max(depth);
         match value {
             Value::Number(number) => {
                 self.integral_float |= number.is_f64() && number.as_f64().is_some_and(is_integral);

@@ -20,6 +20,9 @@ const DOCUMENT: &str = "urn:hermes:schema";
 /// Steps after which a pattern with look-around or back-references gives up on a text.
 const BACKTRACK_LIMIT: usize = 100_000;
 
+/// How many ways to read a value are gone through to explain what is wrong with it.
+const MAX_READINGS: usize = 10_000;
+
 /// How many schemas may apply to one position before the walk stops looking for more.
 const MAX_FACETS: usize = 256;
 
@@ -30,6 +33,7 @@ pub(crate) struct Compiled {
     registry: OnceLock<Option<Registry<'static>>>,
     parts: Mutex<HashMap<usize, Option<Arc<Validator>>>>,
     pointers: OnceLock<HashMap<usize, String>>,
+    union_width: OnceLock<usize>,
 }
 
 impl fmt::Debug for Compiled {
@@ -87,6 +91,7 @@ impl Compiled {
             registry: OnceLock::new(),
             parts: Mutex::new(HashMap::new()),
             pointers: OnceLock::new(),
+            union_width: OnceLock::new(),
         })
     }
 
@@ -122,6 +127,14 @@ impl Compiled {
         let built = self.pointers().get(&key).and_then(|at| self.build_part(at)).map(Arc::new);
         parts.insert(key, built.clone());
         built
+    }
+
+    /// Whether explaining what is wrong with a value of that many levels would mean going through
+    /// too many ways to read it: a union inside a recursive schema multiplies them level by level.
+    pub(crate) fn has_too_many_readings(&self, levels: usize) -> bool {
+        let width = *self.union_width.get_or_init(|| union_width(&self.document));
+        let levels = u32::try_from(levels).unwrap_or(u32::MAX);
+        width > 1 && width.checked_pow(levels).is_none_or(|ways| ways > MAX_READINGS)
     }
 
     /// Where every part of the document lies, by its address.
@@ -208,6 +221,29 @@ impl Compiled {
     fn reference_hides_siblings(&self) -> bool {
         matches!(self.draft, Draft::Draft4 | Draft::Draft6 | Draft::Draft7)
     }
+}
+
+/// The width of the widest union of a schema that refers to itself or to other parts; 0 without
+/// references, since such a schema has no more levels than are written down.
+fn union_width(document: &Value) -> usize {
+    let mut widest = 0;
+    let mut refers = false;
+    let mut open = vec![document];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::Object(map) => {
+                refers |= map.keys().any(|key| key.ends_with("Ref") || key == "$ref");
+                for keyword in ["anyOf", "oneOf"] {
+                    let width = map.get(keyword).and_then(Value::as_array).map_or(0, Vec::len);
+                    widest = widest.max(width);
+                }
+                open.extend(map.values());
+            }
+            Value::Array(items) => open.extend(items),
+            _ => {}
+        }
+    }
+    if refers { widest } else { 0 }
 }
 
 /// Answers every request for another document with a refusal.

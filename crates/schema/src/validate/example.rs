@@ -27,6 +27,7 @@ const ITEM_LEVELS: usize = 3;
 
 /// Items generated for one array at most.
 const MAX_ITEMS: usize = 1_000;
+const MAX_UNIQUE_ITEMS: usize = 50;
 
 pub(super) fn make(compiled: &Compiled, args: &Value) -> Value {
     let mut maker = Maker { compiled, steps: MAX_STEPS, settled: Vec::new() };
@@ -215,7 +216,9 @@ impl<'s> Maker<'s> {
         // One item shows the form; further down it would only make the example long.
         let wanted =
             given.map_or(usize::from(level <= ITEM_LEVELS), |items| items.len().min(SHOWN_ITEMS));
-        let count = wanted.max(least).min(most).min(MAX_ITEMS);
+        // Every further item must differ from all before it, so not many are made.
+        let bound = if unique { MAX_UNIQUE_ITEMS } else { MAX_ITEMS };
+        let count = wanted.max(least).min(most).min(bound);
         let mut items: Vec<Value> = Vec::with_capacity(count);
         for index in 0..count {
             let mut nodes = facets::item_nodes(facets, index);

@@ -97,6 +97,9 @@ impl Schema {
         if compiled.root().is_valid(args) {
             return Ok(());
         }
+        if compiled.has_too_many_readings(survey.depth) {
+            return Err(vec![Violation::of_alternatives(args)]);
+        }
         let mut violations = Vec::new();
         if survey.weight > FULL_REPORT_WEIGHT {
             if let Err(error) = compiled.root().validate(args) {

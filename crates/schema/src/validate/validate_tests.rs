@@ -295,3 +295,19 @@ fn unsatisfiable_schemas_end() {
         let _ = Schema::new(schema).example(&json!({"a": {}}));
     }
 }
+
+#[test]
+fn nested_unions_are_refused_without_going_through_every_reading() {
+    let schema = Schema::new(json!({
+        "type": "object",
+        "properties": {"a": {"anyOf": [{"$ref": "#"}, {"$ref": "#"}]}},
+        "additionalProperties": false,
+    }));
+    let deep = (0..60).fold(json!({"z": 1}), |inner, _| json!({"a": inner}));
+    let violations = schema.check(&deep).unwrap_err();
+    assert_eq!(violations.len(), 1);
+    assert!(violations[0].expected.contains("alternatives"), "{violations:?}");
+    assert!(schema.example(&deep).is_object());
+    let shallow = json!({"a": {"z": 1}});
+    assert!(schema.check(&shallow).unwrap_err()[0].message != violations[0].message);
+}

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::Serialize;
+use serde_json::Value;
 
 use super::SchemaError;
 use crate::depth::MAX_DEPTH;
@@ -34,6 +35,17 @@ impl Violation {
             expected: "a usable schema".to_owned(),
             received: "a broken schema".to_owned(),
             message: format!("the tool cannot be called, its own definition is broken: {error}"),
+        }
+    }
+
+    pub(super) fn of_alternatives(args: &Value) -> Self {
+        Self {
+            path: String::new(),
+            expected: "one of the alternatives of the schema".to_owned(),
+            received: crate::excerpt::excerpt_value(args, crate::excerpt::SHORT),
+            message: "the arguments fit none of the schema's alternatives, which nest too deep to \
+                      say where; send a simpler value"
+                .to_owned(),
         }
     }
 
