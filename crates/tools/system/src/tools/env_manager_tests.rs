@@ -174,7 +174,7 @@ async fn a_name_that_is_not_set_brings_up_those_that_are() {
 
 #[test]
 fn effects_name_what_is_touched() {
-    let at = Workplace::new("/work", None);
+    let at = Workplace::new("/srv", None);
     let effects = |arguments: Value| -> Vec<String> {
         let effects = erase(EnvManager).bind(&arguments).unwrap().effects(&at);
         effects.iter().map(ToString::to_string).collect()
@@ -186,6 +186,6 @@ fn effects_name_what_is_touched() {
     assert_eq!(effects(json!({"action": "unset", "name": "A"})), ["env:write A"]);
     assert_eq!(
         effects(json!({"action": "load", "path": "x/.env"})),
-        ["file:read /work/x/.env", "env:write *"]
+        ["file:read /srv/x/.env", "env:write *"]
     );
 }

@@ -145,10 +145,10 @@ async fn a_wait_beyond_the_deadline_is_refused_at_once() {
 
 #[test]
 fn only_the_watched_file_is_an_effect() {
-    let at = Workplace::new("/work", None);
+    let at = Workplace::new("/srv", None);
     let effects = |arguments: Value| erase(Sleep).bind(&arguments).unwrap().effects(&at);
     assert_eq!(effects(json!({"seconds": 1})), []);
-    let file = Effect::path(Scope::FILE_READ, "/work/flag");
+    let file = Effect::path(Scope::FILE_READ, "/srv/flag");
     assert_eq!(effects(json!({"until_file": "./a/../flag"})), [file]);
 }
 
