@@ -256,7 +256,7 @@ impl Toolsets {
                             pending.push(next);
                         }
                     }
-                    // Its server is not connected: no tools for now.
+                    // Its server is not connected, so it adds no tools until it is.
                     None if include.starts_with(SERVER_PREFIX) => {}
                     None => return Err(self.unknown_include(&toolset.name, include, index)),
                 }
