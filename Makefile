@@ -4,7 +4,7 @@ CARGO ?= cargo
 export HERMES_HOME ?= $(CURDIR)/target/hermes-home
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint docs generated bench picture clean
+.PHONY: help run test laws lint docs generated bench picture clean
 
 help: ## List the commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -14,6 +14,9 @@ run: ## A batch of real tool calls through the whole pipeline
 
 test: ## Run every test, with whatever they need
 	scripts/test.sh
+
+laws: ## Property tests with many fresh cases
+	PROPTEST_CASES=$${CASES:-5000} $(CARGO) nextest run --workspace --locked
 
 lint: ## Formatting, clippy, rustdoc
 	scripts/lint.sh

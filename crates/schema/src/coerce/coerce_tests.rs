@@ -426,3 +426,12 @@ fn recursive_unions_end() {
     assert!(!coerced.valid);
     assert_eq!(coerced.value["a"]["a"]["n"], json!(2.0));
 }
+
+#[test]
+fn floats_in_parsed_text_become_integers_at_once() {
+    let schema = Schema::new(json!({"type": "object", "properties": {
+        "list": {"type": "array", "items": {"type": ["integer", "null"]}},
+    }}));
+    let coerced = coerce(&schema, json!({"list": "[1.0]"}), &[]);
+    assert_eq!(coerced.value.to_string(), json!({"list": [1]}).to_string());
+}

@@ -258,7 +258,11 @@ impl<'s> Walk<'s> {
             self.log.push(&self.path, original, Some(&candidate), rule);
         }
         if let Some(schemas) = inside {
+            // Text that was parsed may bring floats of its own.
+            let respell = self.respell;
+            self.respell |= Survey::of(&candidate).integral_float;
             self.visit(&mut candidate, schemas);
+            self.respell = respell;
         }
         let log = std::mem::replace(&mut self.log, outer);
         (log.len() > 0 && self.compiled.accepts(&candidate, nodes)).then_some((candidate, log))
