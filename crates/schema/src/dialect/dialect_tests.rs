@@ -130,6 +130,38 @@ fn openai_collapses_null_and_type_lists() {
 }
 
 #[test]
+fn openai_keeps_null_beside_what_nullable_does_not_reach() {
+    let nothing = json!({"type": "null"});
+    for other in [
+        json!({"allOf": [{"type": "integer"}], "description": "one"}),
+        json!({"oneOf": [{"type": "integer", "nullable": true}, {"type": "string"}]}),
+        json!({"not": {"type": "null"}}),
+        json!({"if": {"type": "null"}, "then": {"type": "string"}}),
+        json!({"const": "a"}),
+    ] {
+        let union = json!({"anyOf": [other, nothing], "description": "maybe"});
+        assert_lossless(Dialect::OpenAi, union.clone(), union.clone());
+        assert!(Schema::new(union).is_valid(&json!(null)), "{other}");
+    }
+    for beside in [
+        json!({"type": "string", "anyOf": [{"minLength": 2}, nothing]}),
+        json!({"minLength": 2, "anyOf": [{"type": "string", "minLength": 1}, nothing]}),
+    ] {
+        assert_lossless(Dialect::OpenAi, beside.clone(), beside);
+    }
+    assert_lossless(
+        Dialect::OpenAi,
+        json!({"type": ["string", "null"], "enum": ["a"]}),
+        json!({"type": "string", "enum": ["a"]}),
+    );
+    assert_lossless(
+        Dialect::OpenAi,
+        json!({"type": ["string", "null"], "enum": ["a", null]}),
+        json!({"type": "string", "enum": ["a"], "nullable": true}),
+    );
+}
+
+#[test]
 fn data_and_property_names_are_never_taken_for_schemas() {
     let schema = json!({
         "type": "object",

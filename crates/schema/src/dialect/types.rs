@@ -4,6 +4,10 @@ use serde_json::{Map, Value, json};
 
 use crate::positions::{self, ANNOTATIONS};
 
+/// Keywords that refuse `null` whatever `nullable` beside them says, or would take a `null` branch
+/// for a second one that fits.
+const BINDING: [&str; 5] = ["allOf", "oneOf", "not", "if", "const"];
+
 /// Keywords that only speak about one type.
 fn speaks_of(keyword: &str, kind: &str) -> bool {
     match keyword {
@@ -64,7 +68,9 @@ pub(super) fn split(mut schema: Map<String, Value>) -> Map<String, Value> {
             schema.insert("anyOf".to_owned(), Value::Array(branches));
         }
     }
-    if nullable {
+    // A list of values without `null` refuses it, whatever the types say.
+    let listed = schema.get("enum").and_then(Value::as_array);
+    if nullable && listed.is_none_or(|values| values.contains(&Value::Null)) {
         set_nullable(&mut schema);
     }
     schema
@@ -90,6 +96,9 @@ pub(super) fn set_nullable(schema: &mut Map<String, Value>) {
 
 /// Takes the `null` branch out of a union. A union of one remaining branch becomes that branch,
 /// with the description and the like of the union.
+///
+/// With `only_single` set, a union stays as it is where its form cannot be changed and its meaning
+/// kept.
 pub(super) fn collapse_null_union(
     mut schema: Map<String, Value>,
     only_single: bool,
@@ -98,7 +107,10 @@ pub(super) fn collapse_null_union(
         let Some(Value::Array(branches)) = schema.get(keyword) else { continue };
         let (nulls, mut rest): (Vec<Value>, Vec<Value>) =
             branches.iter().cloned().partition(positions::is_null_schema);
-        if nulls.is_empty() || rest.is_empty() || (only_single && rest.len() > 1) {
+        if nulls.is_empty() || rest.is_empty() {
+            continue;
+        }
+        if only_single && !is_plain_option(&schema, keyword, &rest) {
             continue;
         }
         if rest.len() > 1 {
@@ -112,6 +124,19 @@ pub(super) fn collapse_null_union(
         set_nullable(&mut schema);
     }
     schema
+}
+
+/// Whether a union of `null` and the rest says the same as that rest with `nullable`.
+fn is_plain_option(union: &Map<String, Value>, keyword: &str, rest: &[Value]) -> bool {
+    let [Value::Object(only)] = rest else { return false };
+    // What stands beside the union holds for `null` as well, and would be lost where both speak.
+    let stands_alone = union.keys().map(String::as_str).all(|beside| {
+        beside == keyword
+            || ANNOTATIONS.contains(&beside)
+            || matches!(beside, "nullable" | "$defs" | "definitions")
+            || beside.starts_with("x-")
+    });
+    stands_alone && !BINDING.iter().any(|keyword| only.contains_key(*keyword))
 }
 
 /// A single alternative in place of the union around it, whose annotations prevail.

@@ -141,6 +141,8 @@ fn schema() -> impl Strategy<Value = Value> {
         Just(json!({"type": "string", "pattern": "^[a-z]+$"})),
         Just(json!({"type": "string", "format": "uri", "default": "u"})),
         Just(json!({"enum": ["fast", "slow", "Auto"]})),
+        Just(json!({"type": ["string", "null"], "enum": ["fast", "slow"]})),
+        Just(json!({"const": "fast"})),
         Just(json!({"type": "integer", "enum": [1, 2, 3]})),
         Just(json!({"oneOf": [
             {"type": "string", "const": "fast", "description": "quick"}, {"type": "string", "const": "slow"},

@@ -181,6 +181,23 @@ proptest! {
     }
 
     #[test]
+    fn lossless_translations_agree_on_null(schema in document()) {
+        for dialect in [Dialect::Draft07, Dialect::OpenAi, Dialect::Anthropic] {
+            let translated = translate(&schema, dialect);
+            if !translated.losses.is_empty() {
+                continue;
+            }
+            let (before, after) = (Schema::new(schema.clone()), Schema::new(translated.schema));
+            let sample = before.example(&json!({}));
+            for name in schema["properties"].as_object().into_iter().flat_map(|map| map.keys()) {
+                let mut args = sample.clone();
+                args[name] = Value::Null;
+                prop_assert_eq!(before.is_valid(&args), after.is_valid(&args), "{}: {} for {}", dialect, args, after.raw());
+            }
+        }
+    }
+
+    #[test]
     fn tidying_keeps_the_meaning((schema, args) in near_miss()) {
         let tidied = tidy(schema.clone());
         prop_assert_eq!(&tidy(tidied.clone()), &tidied);
