@@ -7,16 +7,18 @@ use std::time::{Duration, Instant};
 
 use hermes::core::{DynTool, ErrorKind, OutputBounds, Ports, Session};
 use hermes::engine::toolsets::{CustomToolsets, Selection, ToolsetError, Toolsets};
+use hermes::AuditRecorder;
 use hermes::engine::{
-    AuditLog, Caller, Counts, DeferMode, Deferral, Engine, GuardSettings, Limits, SearchLimits,
+    Caller, Counts, DeferMode, Deferral, Engine, GuardSettings, Limits, SearchLimits,
     Snapshot,
 };
 use hermes_config::{Config, ConfigError, Env, Home, RawConfig, Settings, ToolSearchMode, save};
 use hermes_store::FileSessions;
 
 use crate::args::{CallOptions, Choice, Global};
-use crate::commands::runtime;
+use crate::commands::{audit, runtime};
 use crate::failure::Failure;
+use crate::guarding::Keeper;
 use crate::progress::ProgressLine;
 use crate::terminal::Terminal;
 
@@ -32,6 +34,8 @@ pub(crate) struct Ready {
     pub(crate) home: Home,
     pub(crate) config: Config,
     pub(crate) engine: Engine,
+    pub(crate) secrets: Arc<Keeper>,
+    records: Arc<AuditRecorder>,
 }
 
 /// Every tool that is compiled in.
@@ -82,8 +86,10 @@ impl App {
     pub(crate) fn prepare(&self) -> Result<Ready, Failure> {
         let home = self.home()?;
         let config = self.config(&home)?;
-        let engine = engine(&home, &config.settings)?;
-        Ok(Ready { home, config, engine })
+        let secrets = Arc::new(Keeper::new(&home));
+        let records = Arc::new(AuditRecorder::new(hermes::audit::Log::open(audit::folder(&home))));
+        let engine = engine(&home, &config.settings, &secrets, &records)?;
+        Ok(Ready { home, config, engine, secrets, records })
     }
 
     /// Who makes the calls of this command. Without `toolsets` every tool may
@@ -94,7 +100,9 @@ impl App {
         options: &CallOptions,
         toolsets: &[String],
     ) -> Result<Caller, Failure> {
-        let mut caller = Caller::new(options.folder()?);
+        let mut caller = Caller::new(folder(options.cwd.as_deref())?);
+        ready.engine.set_policy(self.permissions(ready, &options.profile, &caller.cwd)?);
+        caller.dry_run = options.dry_run;
         caller.home = std::env::home_dir().filter(|h| h.is_absolute());
         caller.deadline = options.deadline();
         if let Some(id) = options.session_id()? {
@@ -115,25 +123,6 @@ impl App {
 }
 
 impl CallOptions {
-    fn folder(&self) -> Result<PathBuf, Failure> {
-        let Some(dir) = &self.cwd else {
-            return std::env::current_dir().map_err(|e| {
-                Failure::usage(format!("The current folder cannot be used: {e}"))
-                    .hint("Go to a folder that exists, or give --cwd DIR.")
-            });
-        };
-        let cannot = |why: &str| {
-            Failure::usage(format!("--cwd {}: {why}", dir.display()))
-                .hint("Name a folder that exists.")
-        };
-        let folder = std::path::absolute(dir).map_err(|e| cannot(&e.to_string()))?;
-        match std::fs::metadata(&folder) {
-            Ok(found) if found.is_dir() => Ok(folder),
-            Ok(_) => Err(cannot("it is not a folder")),
-            Err(error) => Err(cannot(&error.to_string())),
-        }
-    }
-
     /// When the time of a request is up that begins now.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.timeout.map(|seconds| Instant::now() + Duration::from_secs_f64(seconds))
@@ -152,7 +141,31 @@ impl CallOptions {
     }
 }
 
-fn engine(home: &Home, settings: &Settings) -> Result<Engine, Failure> {
+/// The folder that a command works in.
+pub(crate) fn folder(named: Option<&Path>) -> Result<PathBuf, Failure> {
+    let Some(dir) = named else {
+        return std::env::current_dir().map_err(|e| {
+            Failure::usage(format!("The current folder cannot be used: {e}"))
+                .hint("Go to a folder that exists, or give --cwd DIR.")
+        });
+    };
+    let cannot = |why: &str| {
+        Failure::usage(format!("--cwd {}: {why}", dir.display())).hint("Name a folder that exists.")
+    };
+    let folder = std::path::absolute(dir).map_err(|e| cannot(&e.to_string()))?;
+    match std::fs::metadata(&folder) {
+        Ok(found) if found.is_dir() => Ok(folder),
+        Ok(_) => Err(cannot("it is not a folder")),
+        Err(error) => Err(cannot(&error.to_string())),
+    }
+}
+
+fn engine(
+    home: &Home,
+    settings: &Settings,
+    secrets: &Arc<Keeper>,
+    records: &Arc<AuditRecorder>,
+) -> Result<Engine, Failure> {
     let defect = |e: &dyn std::fmt::Display| Failure::failed(ErrorKind::Internal, e.to_string());
     let variables = variables(home);
     let engine = Engine::builder()
@@ -162,7 +175,9 @@ fn engine(home: &Home, settings: &Settings) -> Result<Engine, Failure> {
         .search_limits(search_limits(settings))
         .spill_to(home.cache_dir().join("results"))
         .ports(Ports::new().with(Arc::new(bounds(settings))))
-        .recorder(Arc::new(AuditLog::new(home.logs_dir().join("calls.jsonl"))))
+        .secrets(Arc::clone(secrets) as Arc<dyn hermes::engine::Secrets>)
+        .approval_timeout(Duration::from_secs(settings.approvals.timeout))
+        .recorder(Arc::clone(records) as Arc<dyn hermes::engine::Recorder>)
         .variables(Arc::new(move |name| {
             std::env::var(name).ok().or_else(|| variables.get(name).cloned())
         }))
@@ -236,7 +251,18 @@ fn read_toolsets(path: &Path, text: &str, snapshot: &Snapshot) -> Result<Toolset
         })
 }
 
+/// How long the program waits at its end for records to reach the disk.
+const SETTLING: Duration = Duration::from_secs(3);
+
 impl Ready {
+    /// Waits for the records of the calls, and tells if they cannot be kept.
+    pub(crate) fn settle(&self, app: &App) {
+        let flushed = self.records.flush(SETTLING).err().map(|error| error.to_string());
+        if let Some(problem) = flushed.or_else(|| self.records.problem()) {
+            app.terminal.warn(&format!("The audit log is not complete: {problem}"));
+        }
+    }
+
     /// Changes the user's own toolsets, alone among all processes that do the
     /// same: what another one has written meanwhile stays.
     pub(crate) fn change_toolsets<T>(

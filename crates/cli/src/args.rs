@@ -41,6 +41,15 @@ pub(crate) enum Command {
     /// Look at the settings, and change them
     #[command(subcommand)]
     Config(Config),
+    /// Look at what is allowed, check calls against it, answer held-back calls
+    #[command(subcommand)]
+    Permissions(crate::commands::permissions::Permissions),
+    /// Keep values that tools may use and nobody sees
+    #[command(subcommand)]
+    Secrets(crate::commands::secrets::Secrets),
+    /// Look at the record of every call
+    #[command(subcommand)]
+    Audit(crate::commands::audit::Audit),
     /// Tell what works here and what is missing
     Doctor,
     /// Print a completion script for a shell
@@ -62,6 +71,22 @@ pub(crate) struct CallOptions {
     /// Give up on a request after this many seconds
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) timeout: Option<f64>,
+    /// Go through every stage but the run, and tell what would happen
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) profile: ProfileOptions,
+}
+
+/// Which permissions hold.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct ProfileOptions {
+    /// Use this permission profile
+    #[arg(long, value_name = "NAME")]
+    pub(crate) profile: Option<String>,
+    /// Read permission profiles from this file instead of HERMES_HOME/hermes_permissions.yaml
+    #[arg(long, value_name = "FILE")]
+    pub(crate) permissions: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

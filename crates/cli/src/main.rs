@@ -4,7 +4,9 @@ mod app;
 mod args;
 mod commands;
 mod failure;
+mod guarding;
 mod progress;
+mod prompt;
 mod table;
 mod terminal;
 mod tokens;
@@ -45,6 +47,9 @@ fn run(app: &App, command: Command) -> Outcome {
         Command::Tools(args) => commands::tools::run(app, args),
         Command::Toolsets(args) => commands::toolsets::run(app, args),
         Command::Config(args) => commands::config::run(app, args),
+        Command::Permissions(args) => commands::permissions::run(app, args),
+        Command::Secrets(args) => commands::secrets::run(app, args),
+        Command::Audit(args) => commands::audit::run(app, args),
         Command::Doctor => commands::doctor::run(app),
         Command::Completions { shell } => {
             let mut script = Vec::new();

@@ -77,6 +77,11 @@ impl Terminal {
         }
     }
 
+    /// A word that begins a message and stands out.
+    pub(crate) fn mark(&self, word: &str) -> String {
+        self.paint_message(Style::Yellow, &format!("{word}:"))
+    }
+
     /// How many columns there are for a table.
     pub(crate) fn width(&self) -> usize {
         if !self.stdout_is_person {
@@ -151,5 +156,28 @@ fn quiet_end(result: io::Result<()>) -> io::Result<()> {
         #[expect(clippy::disallowed_methods, reason = "there is nobody left to answer")]
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
         other => other,
+    }
+}
+
+/// While it lives, what is typed is not shown.
+pub(crate) struct Hidden(Option<rustix::termios::Termios>);
+
+impl Hidden {
+    pub(crate) fn begin() -> Self {
+        use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
+        let Ok(before) = tcgetattr(io::stdin()) else { return Self(None) };
+        let mut silent = before.clone();
+        silent.local_modes.remove(LocalModes::ECHO);
+        let _ = tcsetattr(io::stdin(), OptionalActions::Flush, &silent);
+        Self(Some(before))
+    }
+}
+
+impl Drop for Hidden {
+    fn drop(&mut self) {
+        if let Some(before) = &self.0 {
+            let when = rustix::termios::OptionalActions::Flush;
+            let _ = rustix::termios::tcsetattr(io::stdin(), when, before);
+        }
     }
 }

@@ -63,6 +63,21 @@ impl Home {
         self.root.join("hermes_permissions.yaml")
     }
 
+    /// `approvals.json`: what was answered with "always".
+    pub fn saved_rules_file(&self) -> PathBuf {
+        self.root.join("approvals.json")
+    }
+
+    /// `approvals/`: questions that nobody was there to answer.
+    pub fn tickets_dir(&self) -> PathBuf {
+        self.root.join("approvals")
+    }
+
+    /// `secrets.json`: the user's secrets.
+    pub fn secrets_file(&self) -> PathBuf {
+        self.root.join("secrets.json")
+    }
+
     /// `logs/`.
     pub fn logs_dir(&self) -> PathBuf {
         self.root.join("logs")

@@ -132,12 +132,17 @@ keys! {
         "The model's context window in tokens, by which budgets are scaled; unset means that the model is asked."
     PROFILE: Option<String> = "permissions.profile", Kind::Text, Preset::Unset, or HERMES_PERMISSION_PROFILE;
         "The permission profile; unset means `default`."
+    PERMISSION_MODE: Option<String> = "permissions.mode", Kind::Text, Preset::Unset;
+        "`enforce`, or `audit` to refuse nothing but hard blocks and record what would have been refused; unset means enforce."
+    APPROVAL_MODE: Option<String> = "approvals.mode", Kind::Text, Preset::Unset;
+        "Who answers what must be asked: `manual` for you, `smart` for a model first, `off` to let it through; unset means manual."
+    APPROVAL_TIMEOUT: u64 = "approvals.timeout", Kind::Count { min: 1, max: 86_400 }, Preset::Count(60);
+        "How many seconds a question waits for an answer. Silence is no."
 }
 
 /// Sections of a shared configuration that other programs read. They are no slips of known names.
 pub(crate) const OTHER_SECTIONS: &[&str] = &[
     "_config_version",
-    "approvals",
     "auxiliary",
     "browser",
     "checkpoints",

@@ -23,6 +23,8 @@ pub struct Settings {
     pub model: Model,
     /// `permissions`.
     pub permissions: Permissions,
+    /// `approvals`.
+    pub approvals: Approvals,
 }
 
 /// `agent`.
@@ -104,6 +106,17 @@ pub struct Model {
 pub struct Permissions {
     /// The profile, if one was chosen.
     pub profile: Option<String>,
+    /// Whether it is enforced, if that was said.
+    pub mode: Option<String>,
+}
+
+/// `approvals`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Approvals {
+    /// Who answers questions, if that was said.
+    pub mode: Option<String>,
+    /// How many seconds a question waits.
+    pub timeout: u64,
 }
 
 /// Something that answers for every key of the table.
@@ -143,7 +156,14 @@ impl Settings {
                 },
             },
             model: Model { context_length: from.read(keys::CONTEXT_LENGTH) },
-            permissions: Permissions { profile: from.read(keys::PROFILE) },
+            permissions: Permissions {
+                profile: from.read(keys::PROFILE),
+                mode: from.read(keys::PERMISSION_MODE),
+            },
+            approvals: Approvals {
+                mode: from.read(keys::APPROVAL_MODE),
+                timeout: from.read(keys::APPROVAL_TIMEOUT),
+            },
         }
     }
 }

@@ -1,8 +1,10 @@
 //! Permission: the question, the ruling, and the person who is asked.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
-use crate::{Annotations, BoxFuture, Effect, Workplace};
+use crate::{Annotations, BoxFuture, Confinement, Effect, Grants, Session, Workplace};
 
 /// What a ruling is about.
 #[derive(Debug, Clone, Copy)]
@@ -22,7 +24,7 @@ pub struct Proposal<'a> {
     /// The caller's id for the call.
     pub call_id: &'a str,
     /// On whose behalf.
-    pub session_id: &'a str,
+    pub session: &'a Session,
     /// For which task.
     pub task_id: &'a str,
     /// How deep inside other calls.
@@ -70,10 +72,65 @@ impl Verdict {
     }
 }
 
-/// Whoever rules on proposals.
+/// Everything that a policy has to say about a call.
+#[derive(Debug, Clone)]
+pub struct Ruling {
+    /// Whether it may go on.
+    pub verdict: Verdict,
+    /// What it may touch if it goes on.
+    pub grants: Grants,
+    /// What its child processes are held to.
+    pub confinement: Option<Arc<Confinement>>,
+    /// The rules that would be kept if somebody said "always", in words.
+    pub offers: Vec<String>,
+    /// What the verdict would have been, where the policy only watches.
+    pub watched: Option<Verdict>,
+}
+
+impl Ruling {
+    /// A ruling that lets the call touch what it declared and nothing else.
+    pub fn plain(verdict: Verdict, effects: &[Effect]) -> Self {
+        Self {
+            verdict,
+            grants: Grants::of(effects),
+            confinement: None,
+            offers: Vec::new(),
+            watched: None,
+        }
+    }
+}
+
+/// For how long an answer holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lasting {
+    /// This call only.
+    Once,
+    /// Until the session ends.
+    Session,
+    /// For good.
+    Always,
+}
+
+/// Whoever rules on proposals, and remembers what people answered.
 pub trait Policy: Send + Sync {
     /// The ruling on this proposal.
-    fn judge(&self, proposal: &Proposal<'_>) -> Verdict;
+    fn judge(&self, proposal: &Proposal<'_>) -> Ruling;
+
+    /// Takes back a permission that somebody gave for exactly this call while
+    /// nobody could be asked. It is used up by that.
+    fn redeem(&self, _proposal: &Proposal<'_>) -> bool {
+        false
+    }
+
+    /// A ticket with which somebody can permit exactly this call later.
+    fn ticket(&self, _proposal: &Proposal<'_>, _reason: &str) -> Option<String> {
+        None
+    }
+
+    /// Keeps an answer for calls to come.
+    fn remember(&self, _proposal: &Proposal<'_>, _lasting: Lasting) -> Result<(), String> {
+        Ok(())
+    }
 }
 
 /// A question to a person.
@@ -83,7 +140,7 @@ pub struct ApprovalRequest {
     pub call_id: String,
     /// The tool that it calls.
     pub tool: String,
-    /// With these arguments.
+    /// With these arguments, secrets masked.
     pub arguments: Value,
     /// What it would do.
     pub effects: Vec<Effect>,
@@ -91,19 +148,29 @@ pub struct ApprovalRequest {
     pub reason: String,
     /// The rule that says so.
     pub rule: String,
+    /// The rules that "always" would add, in words; nothing can be kept if
+    /// there are none.
+    pub offers: Vec<String>,
 }
 
 /// The answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
     /// Go on.
-    Approved,
+    Approved(Lasting),
     /// No, perhaps with a word for the model.
     Refused(Option<String>),
+    /// There was nobody to ask after all.
+    Nobody,
 }
 
 /// The channel to somebody who can be asked.
 pub trait Approver: Send + Sync {
     /// Asks, and waits for the answer.
     fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, Decision>;
+
+    /// Who answers, for the record: `user`, `smart`, …
+    fn name(&self) -> &'static str {
+        "user"
+    }
 }

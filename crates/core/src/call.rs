@@ -99,6 +99,8 @@ pub struct ToolResult {
     pub attachments: Vec<Attachment>,
     /// Where the whole answer lies, if only a preview is in `content`.
     pub spilled: Option<std::path::PathBuf>,
+    /// Whether it was brought in from outside and is labelled so.
+    pub untrusted: bool,
     /// How long it took, all stages together.
     pub duration: Duration,
 }
@@ -120,6 +122,7 @@ impl ToolResult {
             coerced: Vec::new(),
             attachments: Vec::new(),
             spilled: None,
+            untrusted: false,
             duration: Duration::ZERO,
         }
     }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
-use crate::{Host, Ports, Session, ToolError};
+use crate::{Confinement, Grants, Host, Ports, Resource, Scope, Session, ToolError};
 
 /// Where a call happens: what relative paths are relative to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,6 +95,10 @@ pub struct ToolContext {
     pub cancel: CancellationToken,
     /// When its time is up.
     pub deadline: Option<Instant>,
+    /// What it declared and was allowed to touch. Ports hold it to that.
+    pub grants: Arc<Grants>,
+    /// What its child processes must be held to.
+    pub confinement: Option<Arc<Confinement>>,
     /// What else it may reach.
     pub ports: Arc<Ports>,
     /// Who wants to see progress.
@@ -115,10 +119,18 @@ impl ToolContext {
             workplace: Arc::new(Workplace::new(cwd, None)),
             cancel: CancellationToken::new(),
             deadline: None,
+            grants: Arc::new(Grants::everything()),
+            confinement: None,
             ports: Arc::new(Ports::new()),
             progress: None,
             host: None,
         }
+    }
+
+    /// An error unless the call declared this and was allowed to; for what has
+    /// no port of its own.
+    pub fn permit(&self, scope: &Scope, resource: &Resource) -> Result<(), ToolError> {
+        self.grants.check(scope, resource)
     }
 
     /// Shows progress to whoever wants to see it.

@@ -9,29 +9,37 @@ mod approval;
 mod availability;
 mod bounds;
 mod call;
+mod confinement;
 mod context;
 mod effect;
 mod error;
+mod grants;
 mod host;
 mod output;
 mod ports;
 mod session;
 pub mod similar;
 mod spec;
+mod taint;
 mod tool;
 
-pub use approval::{ApprovalRequest, Approver, Decision, Policy, Proposal, Verdict};
+pub use approval::{
+    ApprovalRequest, Approver, Decision, Lasting, Policy, Proposal, Ruling, Verdict,
+};
 pub use availability::Availability;
 pub use bounds::OutputBounds;
 pub use call::{Arguments, Disposition, Status, ToolCall, ToolResult};
+pub use confinement::{ChildLimits, Confinement};
 pub use context::{Progress, ProgressSink, ToolContext, Workplace};
 pub use effect::{Access, Effect, Resource, Scope};
 pub use error::{ErrorKind, ToolError};
+pub use grants::{Grant, Grants};
 pub use host::{Found, Host};
 pub use output::{Attachment, ToolOutput, tool_error, tool_result};
 pub use ports::Ports;
 pub use session::{MemorySessions, Session, SessionError, SessionStore, Variables};
 pub use spec::{Alias, Annotations, Example, ResultLimit, ToolSpec};
+pub use taint::Taint;
 pub use tool::{BoundCall, BoxFuture, DynTool, SchemaOverride, Tool, erase};
 
 // What a tool author needs besides, so that one dependency is enough.

@@ -11,15 +11,25 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::ToolError;
+use crate::{Grants, Scope, ToolError, taint};
 
 /// A session document could not be read or written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SessionError(pub String);
+pub enum SessionError {
+    /// The store could not do it.
+    Failed(String),
+    /// The call did not declare that it would touch this document.
+    Undeclared(String),
+}
 
 impl fmt::Display for SessionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        match self {
+            Self::Failed(message) => f.write_str(message),
+            Self::Undeclared(key) => {
+                write!(f, "The call reaches for the session's {key}, which it did not declare")
+            }
+        }
     }
 }
 
@@ -27,8 +37,14 @@ impl std::error::Error for SessionError {}
 
 impl From<SessionError> for ToolError {
     fn from(error: SessionError) -> Self {
-        ToolError::unavailable(error.0)
-            .with_hint("The session's state cannot be read or kept; check the file, and that HERMES_HOME can be written.")
+        match error {
+            SessionError::Failed(message) => ToolError::unavailable(message).with_hint(
+                "The session's state cannot be read or kept; check the file, and that HERMES_HOME can be written.",
+            ),
+            SessionError::Undeclared(_) => ToolError::denied(error.to_string())
+                .with("rule", "undeclared-effect")
+                .with_hint("This is a defect of the tool; report it to its author."),
+        }
     }
 }
 
@@ -85,12 +101,43 @@ pub type Variables = BTreeMap<String, Option<String>>;
 pub struct Session {
     id: Arc<str>,
     store: Arc<dyn SessionStore>,
+    /// What the holder may touch; none for the engine itself.
+    grants: Option<Arc<Grants>>,
 }
 
 impl Session {
     /// The session of that id in `store`.
     pub fn new(id: impl Into<Arc<str>>, store: Arc<dyn SessionStore>) -> Self {
-        Self { id: id.into(), store }
+        Self { id: id.into(), store, grants: None }
+    }
+
+    /// The same session, for a call that may touch only what it was granted.
+    #[must_use]
+    pub fn guarded(&self, grants: Arc<Grants>) -> Self {
+        Self { grants: Some(grants), ..self.clone() }
+    }
+
+    /// The same session without bounds, for the documents of the engine.
+    pub(crate) fn unguarded(&self) -> Self {
+        Self { grants: None, ..self.clone() }
+    }
+
+    /// An error unless the holder declared that it would touch this document.
+    fn permit(&self, key: &str, access: Touch) -> Result<(), SessionError> {
+        let Some(list) = self.grants.as_ref().and_then(|grants| grants.list()) else {
+            return Ok(());
+        };
+        let scopes = match (owner(key), access) {
+            (Owned::Freely, _) | (Owned::ToBeRead, Touch::Read) => return Ok(()),
+            (Owned::By(read, write), Touch::Read) => vec![read, write],
+            (Owned::By(_, write), Touch::Write) => vec![write],
+            (Owned::ToBeRead, Touch::Write) => vec![Scope::TERMINAL_EXECUTE, Scope::CODE_EXECUTE],
+            (Owned::Privately, _) => Vec::new(),
+        };
+        if list.iter().any(|grant| scopes.contains(&grant.effect.scope)) {
+            return Ok(());
+        }
+        Err(SessionError::Undeclared(key.to_owned()))
     }
 
     /// A session that nobody else sees.
@@ -107,6 +154,7 @@ impl Session {
 
     /// The document of that key, or the type's default.
     pub fn read<T: DeserializeOwned + Default>(&self, key: &str) -> Result<T, SessionError> {
+        self.permit(key, Touch::Read)?;
         decode(key, self.store.read(&self.id, key)?)
     }
 
@@ -119,6 +167,7 @@ impl Session {
     where
         T: DeserializeOwned + Serialize + Default,
     {
+        self.permit(key, Touch::Write)?;
         let mut change = Some(change);
         let mut answer = None;
         self.store.update(&self.id, key, &mut |old| {
@@ -127,10 +176,10 @@ impl Session {
                 answer = Some(change(&mut document));
             }
             serde_json::to_value(&document).map_err(|e| {
-                SessionError(format!("Session document '{key}' cannot be written: {e}"))
+                SessionError::Failed(format!("Session document '{key}' cannot be written: {e}"))
             })
         })?;
-        answer.ok_or_else(|| SessionError(format!("Session document '{key}' was not changed")))
+        answer.ok_or_else(|| SessionError::Failed(format!("Session document '{key}' was not changed")))
     }
 
     /// The session's working folder, if it has chosen one.
@@ -144,12 +193,40 @@ impl Session {
     }
 }
 
+#[derive(Clone, Copy)]
+enum Touch {
+    Read,
+    Write,
+}
+
+/// Who may touch a document.
+enum Owned {
+    /// A tool's own notes.
+    Freely,
+    /// Calls with one of these effects: reading, writing.
+    By(Scope, Scope),
+    /// Everyone may read it; commands write it.
+    ToBeRead,
+    /// The engine alone.
+    Privately,
+}
+
+fn owner(key: &str) -> Owned {
+    match key {
+        "env" => Owned::By(Scope::ENV_READ, Scope::ENV_WRITE),
+        "todo" => Owned::By(Scope::PLAN_READ, Scope::PLAN_WRITE),
+        "cwd" => Owned::ToBeRead,
+        taint::DOCUMENT | "approvals" => Owned::Privately,
+        _ => Owned::Freely,
+    }
+}
+
 fn decode<T: DeserializeOwned + Default>(key: &str, value: Value) -> Result<T, SessionError> {
     if value.is_null() {
         return Ok(T::default());
     }
     serde_json::from_value(value)
-        .map_err(|e| SessionError(format!("Session document '{key}' is damaged: {e}")))
+        .map_err(|e| SessionError::Failed(format!("Session document '{key}' is damaged: {e}")))
 }
 
 impl fmt::Debug for Session {

@@ -31,6 +31,15 @@ pub struct Caller {
     pub approver: Option<Arc<dyn Approver>>,
     /// What may be called; none means every tool.
     pub scope: Option<Arc<ToolScope>>,
+    /// Go through every stage but the run, and tell what would happen.
+    pub dry_run: bool,
+    /// Whether text from strangers is wrapped in a label that a model can see;
+    /// without it, it is only marked.
+    pub labels: bool,
+    /// Who makes the calls, for the record: `cli`, `exec`, `mcp`, `agent`, …
+    pub who: Arc<str>,
+    /// The call inside which these are made.
+    pub(crate) parent: Option<Arc<str>>,
     /// How deep inside other calls these calls are.
     pub(crate) depth: u8,
     /// The registry that the outermost call saw.
@@ -50,6 +59,10 @@ impl Caller {
             progress: None,
             approver: None,
             scope: None,
+            dry_run: false,
+            labels: true,
+            who: "library".into(),
+            parent: None,
             depth: 0,
             snapshot: None,
         }

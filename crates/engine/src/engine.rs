@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use futures_util::future::join_all;
-use hermes_core::{Availability, DynTool, Policy, Ports, Proposal, ToolCall, ToolResult, Verdict};
+use hermes_core::{
+    Availability, DynTool, Policy, Ports, Proposal, Ruling, ToolCall, ToolResult, Verdict,
+};
 
 use crate::availability::{Checks, Lookup};
 use crate::caller::Caller;
@@ -18,6 +20,7 @@ use crate::guard::{GuardSettings, LoopGuard};
 use crate::hooks::{Hook, Hooks};
 use crate::pipeline::Flight;
 use crate::record::Recorder;
+use crate::secrecy::{NoSecrets, Secrets};
 use crate::registry::{Owner, Registry, RegistryError, Snapshot};
 use crate::spill::{Limits, Spill};
 use crate::toolsets::{Selection, ToolsetError, Toolsets};
@@ -26,13 +29,16 @@ use crate::{batch, bridge};
 /// How long a tool may take that does not say so itself.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(300);
 
+/// How long somebody may take to answer a question.
+pub const DEFAULT_APPROVAL_TIMEOUT: Duration = Duration::from_secs(60);
+
 /// The policy of an engine that was given none: everything is allowed.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct AllowAll;
 
 impl Policy for AllowAll {
-    fn judge(&self, _: &Proposal<'_>) -> Verdict {
-        Verdict::Allow
+    fn judge(&self, proposal: &Proposal<'_>) -> Ruling {
+        Ruling::plain(Verdict::Allow, proposal.effects)
     }
 }
 
@@ -54,7 +60,9 @@ impl Default for SearchLimits {
 /// What an engine is made of.
 struct Inner {
     registry: Registry,
-    policy: Arc<dyn Policy>,
+    policy: ArcSwap<Arc<dyn Policy>>,
+    secrets: Arc<dyn Secrets>,
+    approval_timeout: Duration,
     hooks: Hooks,
     guard: LoopGuard,
     limits: Limits,
@@ -83,6 +91,21 @@ impl Inner {
     }
 }
 
+/// A call that was prepared, but not judged.
+#[derive(Debug, Clone)]
+pub struct Preview {
+    /// The tool.
+    pub entry: Arc<Entry>,
+    /// Its arguments, as they would be used.
+    pub arguments: serde_json::Value,
+    /// What it would do.
+    pub effects: Vec<hermes_core::Effect>,
+    /// What was changed in the arguments.
+    pub coerced: Vec<String>,
+    /// Where it would happen.
+    pub workplace: Arc<hermes_core::Workplace>,
+}
+
 /// Runs tool calls. Cheap to clone; clones are the same engine.
 #[derive(Clone)]
 pub struct Engine {
@@ -104,6 +127,22 @@ impl Engine {
     /// answer for each, in the order of the calls.
     pub async fn dispatch(&self, calls: Vec<ToolCall>, caller: &Caller) -> Vec<ToolResult> {
         batch::fly(self.board(caller), calls).await
+    }
+
+    /// What a call would do, as far as that is known before it is judged.
+    /// A call that cannot be made is answered.
+    pub async fn preview(&self, call: ToolCall, caller: &Caller) -> Result<Preview, ToolResult> {
+        let flight = self.board(caller);
+        let prepared = flight.prepare(call).await?;
+        let workplace = flight.workplace.load_full();
+        let call = prepared.call;
+        Ok(Preview {
+            entry: call.entry,
+            arguments: call.arguments,
+            effects: call.effects,
+            coerced: call.coerced,
+            workplace,
+        })
     }
 
     fn board(&self, caller: &Caller) -> Arc<Flight> {
@@ -184,8 +223,21 @@ impl Engine {
         self.inner.search_limits
     }
 
-    pub(crate) fn policy(&self) -> &dyn Policy {
-        &*self.inner.policy
+    pub(crate) fn policy(&self) -> Arc<dyn Policy> {
+        Arc::clone(&self.inner.policy.load())
+    }
+
+    /// Replaces the policy. Calls that were already judged are not judged again.
+    pub fn set_policy(&self, policy: Arc<dyn Policy>) {
+        self.inner.policy.store(Arc::new(policy));
+    }
+
+    pub(crate) fn secrets(&self) -> &dyn Secrets {
+        &*self.inner.secrets
+    }
+
+    pub(crate) fn approval_timeout(&self) -> Duration {
+        self.inner.approval_timeout
     }
 
     pub(crate) fn hooks(&self) -> &Hooks {
@@ -246,6 +298,8 @@ impl fmt::Debug for Engine {
 pub struct EngineBuilder {
     tools: Vec<(Owner, Vec<Arc<dyn DynTool>>)>,
     policy: Arc<dyn Policy>,
+    secrets: Arc<dyn Secrets>,
+    approval_timeout: Duration,
     hooks: Hooks,
     guard: GuardSettings,
     limits: Limits,
@@ -263,6 +317,8 @@ impl Default for EngineBuilder {
         Self {
             tools: Vec::new(),
             policy: Arc::new(AllowAll),
+            secrets: Arc::new(NoSecrets::default()),
+            approval_timeout: DEFAULT_APPROVAL_TIMEOUT,
             hooks: Hooks::default(),
             guard: GuardSettings::default(),
             limits: Limits::default(),
@@ -295,6 +351,20 @@ impl EngineBuilder {
     #[must_use]
     pub fn policy(mut self, policy: Arc<dyn Policy>) -> Self {
         self.policy = policy;
+        self
+    }
+
+    /// Who keeps the secrets.
+    #[must_use]
+    pub fn secrets(mut self, secrets: Arc<dyn Secrets>) -> Self {
+        self.secrets = secrets;
+        self
+    }
+
+    /// How long somebody may take to answer a question.
+    #[must_use]
+    pub fn approval_timeout(mut self, timeout: Duration) -> Self {
+        self.approval_timeout = timeout;
         self
     }
 
@@ -384,7 +454,9 @@ impl EngineBuilder {
         })?;
         let inner = Inner {
             registry,
-            policy: self.policy,
+            policy: ArcSwap::from_pointee(self.policy),
+            secrets: self.secrets,
+            approval_timeout: self.approval_timeout,
             hooks: self.hooks,
             guard: LoopGuard::new(self.guard),
             limits: self.limits,

@@ -24,6 +24,7 @@ const DESCRIPTION_CHARS: usize = 400;
 /// caller, stop when it stops, and see the same registry.
 pub(crate) struct SessionHost {
     pub(crate) flight: Arc<Flight>,
+    pub(crate) call_id: Arc<str>,
     pub(crate) cancel: CancellationToken,
     pub(crate) deadline: Instant,
 }
@@ -39,6 +40,7 @@ impl SessionHost {
         caller.cancel = self.cancel.clone();
         caller.deadline = Some(self.deadline);
         caller.snapshot = Some(Arc::clone(&self.flight.snapshot));
+        caller.parent = Some(Arc::clone(&self.call_id));
         caller.depth += 1;
         if caller.depth > MAX_DEPTH {
             return Err(ToolError::limit(format!("Tools called one another {MAX_DEPTH} deep")));

@@ -1,9 +1,5 @@
 //! What is kept of every call.
 
-use std::fs::{File, OpenOptions};
-use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
-use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use hermes_core::{Effect, Status};
@@ -13,19 +9,46 @@ use serde::Serialize;
 /// they may hold secrets.
 #[derive(Debug, Clone, Serialize)]
 pub struct Record<'a> {
-    /// Milliseconds since the epoch.
+    /// Milliseconds since the epoch; the log has its own way of telling time.
+    #[serde(skip)]
     pub time_ms: u64,
+    /// Who made the call.
+    pub who: &'a str,
     /// The session.
     pub session: &'a str,
     /// The task.
     pub task: &'a str,
     /// The caller's id for the call.
     pub call: &'a str,
+    /// The call inside which it was made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent: Option<&'a str>,
     /// The canonical name of the tool, or the caller's where there is none.
     pub tool: &'a str,
     /// What it did, or would have done.
     #[serde(serialize_with = "shortened")]
     pub effects: &'a [Effect],
+    /// `allow`, `ask` or `deny`; nothing if it never came to that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<&'a str>,
+    /// The rule that decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<&'a str>,
+    /// How a question was answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approval: Option<&'a str>,
+    /// What the verdict would have been, where the policy only watches.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub would: Option<&'a str>,
+    /// And by which rule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub would_rule: Option<&'a str>,
+    /// Whether it was only rehearsed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub dry_run: bool,
+    /// Whether its answer came from strangers.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub untrusted: bool,
     /// `success`, or the kind of error.
     pub status: &'static str,
     /// How long all stages took.
@@ -74,67 +97,4 @@ pub(crate) fn now_ms() -> u64 {
 pub trait Recorder: Send + Sync {
     /// Called once for every call, when its answer is known.
     fn record(&self, record: &Record<'_>);
-}
-
-/// Records as JSON lines in a file that is only ever appended to.
-#[derive(Debug)]
-pub struct AuditLog {
-    path: PathBuf,
-    // Opened by the first record: looking at tools must not make files.
-    file: Mutex<Option<File>>,
-}
-
-/// Whether a file ends within a line, because a disk was full or a process
-/// was killed.
-fn is_torn(file: &mut File) -> bool {
-    let mut last = [b'\n'];
-    let end = file.seek(SeekFrom::End(-1));
-    end.is_ok() && file.read_exact(&mut last).is_ok() && last != [b'\n']
-}
-
-impl AuditLog {
-    /// A log in that file.
-    pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), file: Mutex::new(None) }
-    }
-
-    /// Its file.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    fn open(&self) -> std::io::Result<File> {
-        use std::os::unix::fs::OpenOptionsExt as _;
-        if let Some(folder) = self.path.parent() {
-            std::fs::create_dir_all(folder)?;
-        }
-        let mut options = OpenOptions::new();
-        let mut file = options.append(true).read(true).create(true).mode(0o600).open(&self.path)?;
-        if is_torn(&mut file) {
-            file.write_all(b"\n")?;
-        }
-        Ok(file)
-    }
-}
-
-impl Recorder for AuditLog {
-    fn record(&self, record: &Record<'_>) {
-        let mut line = Vec::with_capacity(320);
-        if serde_json::to_writer(&mut line, record).is_err() {
-            return;
-        }
-        line.push(b'\n');
-        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        if file.is_none() {
-            *file = self.open().ok();
-        }
-        // One write per line, so that lines of several processes do not mix.
-        // A log that cannot be written must not stop the work.
-        if let Some(open) = file.as_mut()
-            && open.write_all(&line).is_err()
-        {
-            // Opened anew by the next record, which then begins a new line.
-            *file = None;
-        }
-    }
 }

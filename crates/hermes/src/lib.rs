@@ -14,7 +14,14 @@
 //! # });
 //! ```
 
+mod recording;
+
+pub use hermes_audit as audit;
 pub use hermes_core as core;
 pub use hermes_engine as engine;
+pub use hermes_policy as policy;
 pub use hermes_protocol as protocol;
+pub use hermes_sandbox as sandbox;
 pub use hermes_schema as schema;
+pub use hermes_secrets as secrets;
+pub use recording::AuditRecorder;

@@ -18,6 +18,7 @@ fn success(id: &str, content: &str) -> ToolResult {
         coerced: Vec::new(),
         attachments: Vec::new(),
         spilled: None,
+        untrusted: false,
         duration: Duration::from_millis(3),
     }
 }

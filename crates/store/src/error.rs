@@ -72,7 +72,7 @@ impl From<StoreError> for SessionError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Change(inner) => inner,
-            other => SessionError(other.to_string()),
+            other => SessionError::Failed(other.to_string()),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use hermes_core::{DynTool, ToolCall};
+use hermes_core::{DynTool, ErrorKind, Grants, ToolCall, ToolContext};
 use hermes_engine::{Caller, Engine, is_callable};
 use serde_json::Value;
 
@@ -71,6 +71,54 @@ pub async fn runs_its_examples(tool: &Arc<dyn DynTool>) {
             );
         }
     }
+}
+
+/// Runs the tool's examples with every effect withheld: a call that declares
+/// effects must find all its doors closed, and must do nothing. Panics if one
+/// gets through.
+pub async fn needs_what_it_declares(tool: &Arc<dyn DynTool>) {
+    let spec = tool.spec();
+    for example in &spec.examples {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        for (path, content) in &example.given {
+            put(&folder.path().join(&**path), content);
+        }
+        let before = listing(folder.path());
+        let arguments: Value = serde_json::from_str(&example.arguments).expect("JSON arguments");
+        let bound = Arc::clone(tool).bind(&arguments).expect("arguments of an example");
+        let mut cx = ToolContext::bare(folder.path());
+        if bound.effects(&cx.workplace).is_empty() {
+            continue;
+        }
+        let grants = Arc::new(Grants::of(&[]));
+        cx.session = cx.session.guarded(Arc::clone(&grants));
+        cx.grants = grants;
+        let title = &example.title;
+        match bound.run(cx).await {
+            Err(error) => assert_eq!(error.kind(), ErrorKind::Denied, "{}: {error:?}", spec.name),
+            Ok(_) => panic!("{}: '{title}' did what it was not granted", spec.name),
+        }
+        assert_eq!(listing(folder.path()), before, "{}: '{title}' left traces", spec.name);
+    }
+}
+
+/// Every file below a folder, with its content.
+fn listing(folder: &Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
+    let mut found = Vec::new();
+    let mut open = vec![folder.to_owned()];
+    while let Some(folder) = open.pop() {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                open.push(path);
+            } else {
+                let content = std::fs::read(&path).unwrap_or_default();
+                found.push((path, content));
+            }
+        }
+    }
+    found.sort();
+    found
 }
 
 fn put(path: &Path, content: &str) {

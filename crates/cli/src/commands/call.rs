@@ -15,7 +15,12 @@ use crate::values::{self, Parameters};
 
 pub(crate) fn run(app: &App, args: &Call) -> Outcome {
     let ready = app.ready()?;
-    let caller = app.caller(&ready, &args.options, &[])?;
+    let mut caller = app.caller(&ready, &args.options, &[])?;
+    caller.who = "cli".into();
+    // Programs want the answer as it is; it says itself that it came from outside.
+    caller.labels = false;
+    let arguments_from_stdin = args.arguments.iter().any(|argument| argument == "-");
+    caller.approver = app.approver(arguments_from_stdin);
     let entry = meant(&ready.engine.snapshot(), &args.tool);
     let arguments = match values::read(&args.arguments, &parameters(entry.as_deref()))? {
         Value::String(text) => Arguments::Text(text),
@@ -29,12 +34,13 @@ pub(crate) fn run(app: &App, args: &Call) -> Outcome {
         engine.shutdown().await;
         result
     })?;
+    ready.settle(app);
     show(app, &result)
 }
 
 /// The tool whose schema the arguments are read by: the one that the pipeline
 /// will find, so that a repaired name changes nothing else.
-fn meant(snapshot: &Snapshot, written: &str) -> Option<Arc<Entry>> {
+pub(crate) fn meant(snapshot: &Snapshot, written: &str) -> Option<Arc<Entry>> {
     let known = |name: &str| snapshot.find(name).is_some();
     match names::read(written, known, snapshot.callable_names()) {
         Reading::Exact => snapshot.find(written).cloned(),
@@ -43,7 +49,7 @@ fn meant(snapshot: &Snapshot, written: &str) -> Option<Arc<Entry>> {
     }
 }
 
-fn parameters(entry: Option<&Entry>) -> Parameters<'_> {
+pub(crate) fn parameters(entry: Option<&Entry>) -> Parameters<'_> {
     let Some(entry) = entry else {
         return Parameters { schema: &Value::Null, aliases: Vec::new() };
     };

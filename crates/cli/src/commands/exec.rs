@@ -21,9 +21,12 @@ pub(crate) fn run(app: &App, args: &Exec) -> Outcome {
     let dialect = args.dialect.as_deref().map(str::parse::<Dialect>).transpose();
     let dialect = dialect.map_err(|e| Failure::usage(e.to_string()).hint(e.hint()))?;
     let ready = app.ready()?;
-    let caller = app.caller(&ready, &args.options, &args.toolsets)?;
+    let mut caller = app.caller(&ready, &args.options, &args.toolsets)?;
+    let from_stdin = args.file.as_deref().is_none_or(|f| f == Path::new("-"));
+    caller.who = "exec".into();
+    caller.approver = app.approver(from_stdin);
     let input = open(args.file.as_deref())?;
-    if args.file.as_deref().is_none_or(|f| f == Path::new("-")) && io::stdin().is_terminal() {
+    if from_stdin && io::stdin().is_terminal() {
         app.terminal.note("Reading tool calls from the keyboard; Ctrl-D ends.");
     }
     let (frames, received) = mpsc::channel(1);
@@ -40,7 +43,9 @@ pub(crate) fn run(app: &App, args: &Exec) -> Outcome {
         dialect,
         for_people: app.terminal.stdout_is_person && !app.json,
     };
-    runtime::with_tools(&cancel, session.serve(received))?
+    let outcome = runtime::with_tools(&cancel, session.serve(received))?;
+    ready.settle(app);
+    outcome
 }
 
 fn open(file: Option<&Path>) -> Result<Box<dyn Read + Send>, Failure> {

@@ -1,10 +1,13 @@
 //! The commands, one module each.
 
+pub(crate) mod audit;
 pub(crate) mod call;
 pub(crate) mod config;
 pub(crate) mod doctor;
 pub(crate) mod exec;
+pub(crate) mod permissions;
 mod readable;
 pub(crate) mod runtime;
+pub(crate) mod secrets;
 pub(crate) mod tools;
 pub(crate) mod toolsets;

@@ -1,39 +1,129 @@
 //! Stage 7: what must be asked is asked; with nobody to ask it is not done.
 
-use hermes_core::{ApprovalRequest, Decision, ErrorKind, ToolError, Verdict};
+use hermes_core::{
+    ApprovalRequest, Decision, Effect, ErrorKind, Lasting, Ruling, ToolError, Verdict,
+};
 use serde_json::Value;
 
-use super::{Flight, Known};
+use super::{Flight, Judged, Known};
 
 impl Flight {
-    pub(super) async fn approve(&self, verdict: Verdict, call: &Known) -> Result<(), ToolError> {
-        let (reason, rule) = match verdict {
+    /// An error unless the call may run.
+    pub(super) async fn approve(
+        &self,
+        ruling: &Ruling,
+        call: &Known,
+        judged: &mut Judged,
+    ) -> Result<(), ToolError> {
+        let (reason, rule) = match &ruling.verdict {
             Verdict::Allow => return Ok(()),
             Verdict::Deny { reason, rule } => {
-                return Err(ToolError::denied(reason).with("rule", rule));
+                return Err(self.explained(ToolError::denied(reason.clone()), rule, call));
             }
             Verdict::Ask { reason, rule } => (reason, rule),
         };
-        let Some(approver) = &self.caller.approver else {
-            let effects: Vec<Value> = call.effects.iter().map(|e| e.to_string().into()).collect();
-            return Err(ToolError::new(ErrorKind::ApprovalRequired, reason)
-                .with("rule", rule)
-                .with("effects", effects));
-        };
+        if self.caller.dry_run {
+            let error = ToolError::new(ErrorKind::ApprovalRequired, reason.clone());
+            return Err(self.explained(error, rule, call));
+        }
+        if self.engine.policy().redeem(&self.proposal(call, &self.workplace.load())) {
+            judged.approval = Some("token".to_owned());
+            return Ok(());
+        }
+        match self.ask(ruling, reason, rule, call, judged).await? {
+            Decision::Approved(lasting) => self.keep(lasting, call, judged),
+            Decision::Refused(word) => {
+                judged.approval = Some("refused".to_owned());
+                let message = word.unwrap_or_else(|| "The user refused this call".to_owned());
+                Err(ToolError::denied(message).with("rule", rule.as_str()))
+            }
+            Decision::Nobody => {
+                judged.approval = Some("nobody".to_owned());
+                Err(self.deferred(reason, rule, call))
+            }
+        }
+    }
+
+    async fn ask(
+        &self,
+        ruling: &Ruling,
+        reason: &str,
+        rule: &str,
+        call: &Known,
+        judged: &mut Judged,
+    ) -> Result<Decision, ToolError> {
+        let Some(approver) = &self.caller.approver else { return Ok(Decision::Nobody) };
         let request = ApprovalRequest {
             call_id: call.id.clone(),
             tool: call.entry.name().to_owned(),
-            arguments: call.arguments.clone(),
-            effects: call.effects.clone(),
-            reason,
-            rule: rule.clone(),
+            arguments: self.masked(&call.arguments),
+            effects: call.effects.iter().map(|effect| self.masked_effect(effect)).collect(),
+            reason: self.redactor().redact(reason).into_owned(),
+            rule: rule.to_owned(),
+            offers: ruling.offers.clone(),
         };
-        match self.in_time(approver.ask(request)).await? {
-            Decision::Approved => Ok(()),
-            Decision::Refused(word) => {
-                let message = word.unwrap_or_else(|| "The user refused this call".to_owned());
-                Err(ToolError::denied(message).with("rule", rule))
-            }
+        let patience = self.engine.approval_timeout();
+        let answer = tokio::time::timeout(patience, self.in_time(approver.ask(request))).await;
+        let decision = answer.unwrap_or_else(|_| {
+            Ok(Decision::Refused(Some(format!(
+                "Nobody answered within {} s, and silence is not consent",
+                patience.as_secs()
+            ))))
+        })?;
+        judged.asked = Some(approver.name());
+        Ok(decision)
+    }
+
+    /// Notes the answer, and keeps it if it was meant to last.
+    fn keep(
+        &self,
+        lasting: Lasting,
+        call: &Known,
+        judged: &mut Judged,
+    ) -> Result<(), ToolError> {
+        let name = match lasting {
+            Lasting::Once => "once",
+            Lasting::Session => "session",
+            Lasting::Always => "always",
+        };
+        judged.approval = Some(match judged.asked {
+            Some("user") | None => name.to_owned(),
+            Some(who) => format!("{name} by {who}"),
+        });
+        if lasting != Lasting::Once {
+            let workplace = self.workplace.load_full();
+            let proposal = self.proposal(call, &workplace);
+            self.engine.policy().remember(&proposal, lasting).map_err(|problem| {
+                ToolError::unavailable(format!("The answer could not be kept: {problem}"))
+                    .with_hint("Answer for this once, or mend what keeps it from being saved.")
+            })?;
         }
+        Ok(())
+    }
+
+    /// The error for a question that nobody was there to answer.
+    fn deferred(&self, reason: &str, rule: &str, call: &Known) -> ToolError {
+        let error = ToolError::new(ErrorKind::ApprovalRequired, reason);
+        let error = self.explained(error, rule, call);
+        let ticket = {
+            let workplace = self.workplace.load_full();
+            let proposal = self.proposal(call, &workplace);
+            self.engine.policy().ticket(&proposal, reason)
+        };
+        match ticket {
+            Some(token) => {
+                let hint = format!(
+                    "Ask the user to run `hermes permissions approve {token}`, then make the same call again."
+                );
+                error.with("token", token).with_hint(hint)
+            }
+            None => error.with_hint("Ask the user to allow it in the permission profile."),
+        }
+    }
+
+    fn explained(&self, error: ToolError, rule: &str, call: &Known) -> ToolError {
+        let shown = |effect: &Effect| Value::from(self.masked_effect(effect).to_string());
+        let effects: Vec<Value> = call.effects.iter().take(20).map(shown).collect();
+        error.with("rule", rule).with("effects", effects)
     }
 }

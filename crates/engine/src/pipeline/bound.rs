@@ -30,6 +30,7 @@ impl Flight {
             coerced: Vec::new(),
             attachments,
             spilled: None,
+            untrusted: false,
             duration: Duration::ZERO,
         }
     }

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use hermes_core::{BoundCall, Effect, Resource, ToolError, Workplace};
+use hermes_core::{BoundCall, Effect, Resource, Scope, ToolError, Workplace};
 use serde_json::Value;
 
 use crate::entry::Entry;
@@ -22,6 +22,10 @@ pub(crate) fn declare(
             if let Resource::Path(path) = &mut effect.resource {
                 *path = workplace.fold(path);
             }
+        }
+        // A placeholder in the arguments uses the secret, whatever the tool says.
+        for name in hermes_secrets::reference::contains(arguments) {
+            effects.push(Effect::name(Scope::SECRET_USE, name));
         }
         Ok((bound, effects))
     }))

@@ -1,6 +1,6 @@
 //! Stage 6: everyone who has a say in the call is heard; the strictest counts.
 
-use hermes_core::{Proposal, Verdict};
+use hermes_core::{Proposal, Ruling, Verdict, Workplace};
 use serde_json::Value;
 
 use super::{Flight, Known};
@@ -38,24 +38,30 @@ impl Flight {
         (rewritten, verdict)
     }
 
-    pub(super) fn inspect(&self, call: &Known, hooks: Verdict) -> Verdict {
-        let proposal = Proposal {
+    pub(super) fn inspect(&self, call: &Known, hooks: Verdict) -> Ruling {
+        let mut ruling = self.engine.policy().judge(&self.proposal(call, &self.workplace.load()));
+        ruling.verdict = ruling.verdict.and(hooks);
+        if let Some(footprint) = &call.footprint {
+            let looping = self.engine.guard().judge(self.walker(), footprint);
+            ruling.verdict = ruling.verdict.and(looping);
+        }
+        ruling
+    }
+
+    /// What the policy is asked about.
+    pub(super) fn proposal<'a>(&'a self, call: &'a Known, at: &'a Workplace) -> Proposal<'a> {
+        Proposal {
             tool: call.entry.name(),
             toolset: call.entry.toolset(),
             arguments: &call.arguments,
             effects: &call.effects,
             annotations: call.entry.spec().annotations,
-            workplace: &self.workplace.load(),
+            workplace: at,
             call_id: &call.id,
-            session_id: self.caller.session.id(),
+            session: &self.caller.session,
             task_id: &self.caller.task_id,
             depth: self.caller.depth,
-        };
-        let mut verdict = self.engine.policy().judge(&proposal).and(hooks);
-        if let Some(footprint) = &call.footprint {
-            verdict = verdict.and(self.engine.guard().judge(self.walker(), footprint));
         }
-        verdict
     }
 
     pub(super) fn footprint(&self, entry: &Entry, arguments: &Value) -> Option<Footprint> {

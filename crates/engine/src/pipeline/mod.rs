@@ -10,7 +10,8 @@
 //!  6 inspect    policy, loop guard, hooks            inspect.rs
 //!  7 approve    somebody is asked                    approve.rs
 //!  8 run        deadline, cancellation, panics       run.rs
-//!  9 bound      hooks, loop guard, oversize spilled  bound.rs
+//!  9 bound      secrets out, strangers' text
+//!               labelled, oversize spilled          bound.rs
 //! 10 record     audit                                record.rs
 //! ```
 //!
@@ -25,6 +26,7 @@ mod inspect;
 mod record;
 mod resolve;
 mod run;
+mod screen;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -33,8 +35,8 @@ use std::time::Instant;
 use arc_swap::ArcSwap;
 use futures_util::FutureExt as _;
 use hermes_core::{
-    Availability, BoundCall, Disposition, Effect, ErrorKind, ToolCall, ToolError, ToolResult,
-    Verdict, Workplace,
+    Availability, BoundCall, Confinement, Disposition, Effect, ErrorKind, Grants, ToolCall,
+    ToolError, ToolResult, Verdict, Workplace,
 };
 use serde_json::Value;
 use tokio_util::task::task_tracker::TaskTrackerToken;
@@ -80,6 +82,25 @@ impl Prepared {
     pub(crate) fn is_barrier(&self) -> bool {
         self.call.effects.is_empty() && !self.call.entry.spec().annotations.read_only
     }
+}
+
+/// What came of stages 6 and 7, for the stages after them.
+#[derive(Default)]
+pub(crate) struct Judged {
+    /// `allow`, `ask` or `deny`; nothing if it never came to that.
+    pub(crate) verdict: Option<&'static str>,
+    /// The rule that decided.
+    pub(crate) rule: Option<String>,
+    /// What the policy would have said if it did not only watch.
+    pub(crate) watched: Option<Verdict>,
+    /// How it was answered.
+    pub(crate) approval: Option<String>,
+    /// Who was asked.
+    pub(crate) asked: Option<&'static str>,
+    /// What the call may touch.
+    pub(crate) grants: Arc<Grants>,
+    /// What its child processes are held to.
+    pub(crate) confinement: Option<Arc<Confinement>>,
 }
 
 /// How a call ended, before it is bounded and recorded.
@@ -201,29 +222,53 @@ impl Flight {
 
     async fn execute_prepared(self: Arc<Self>, prepared: Prepared) -> ToolResult {
         let Prepared { call, bound, hook_verdict } = prepared;
-        let landed = match self.clear(&call, hook_verdict).await {
-            Ok(()) => self.run(&call, bound).await,
+        let mut judged = Judged::default();
+        let landed = match self.clear(&call, hook_verdict, &mut judged).await {
+            Ok(()) if self.caller.dry_run => self.rehearse(&call, &judged),
+            Ok(()) => self.run(&call, bound, &judged).await,
+            Err(error) if self.caller.dry_run => Landed::refused(error.with("dry_run", true)),
             Err(error) => Landed::refused(error),
         };
+        let ran = landed.disposition != Disposition::NotRun;
         let mut result = self.answer(&call, landed);
         result.duration = call.started.elapsed();
+        self.redact(&mut result);
         self.show_hooks(&call.arguments, &mut result).await;
+        if ran {
+            self.mark_untrusted(&call, &mut result);
+        }
         self.bound(call.entry.spec().result_limit, call.footprint.as_ref(), &mut result);
         result.coerced = call.coerced;
-        self.record(&result, &call.effects);
+        self.record(&result, &call.effects, &judged);
         result
     }
 
     /// Stages 6 and 7: may it go on?
-    async fn clear(&self, call: &Known, hook_verdict: Verdict) -> Result<(), ToolError> {
+    async fn clear(
+        &self,
+        call: &Known,
+        hook_verdict: Verdict,
+        judged: &mut Judged,
+    ) -> Result<(), ToolError> {
         if self.caller.deadline.is_some_and(|at| at <= Instant::now()) {
             return Err(self.too_late());
         }
         if self.caller.cancel.is_cancelled() {
             return Err(ToolError::cancelled());
         }
-        let verdict = self.inspect(call, hook_verdict);
-        self.approve(verdict, call).await
+        let mut ruling = self.inspect(call, hook_verdict);
+        let (verdict, rule) = match &ruling.verdict {
+            Verdict::Allow => ("allow", None),
+            Verdict::Ask { rule, .. } => ("ask", Some(rule.clone())),
+            Verdict::Deny { rule, .. } => ("deny", Some(rule.clone())),
+        };
+        judged.verdict = Some(verdict);
+        judged.rule = rule;
+        judged.watched = ruling.watched.take();
+        self.approve(&ruling, call, judged).await?;
+        judged.grants = Arc::new(ruling.grants);
+        judged.confinement = ruling.confinement;
+        Ok(())
     }
 
     /// Waits for work that is not the tool's own, within the batch's time.
@@ -256,11 +301,12 @@ impl Flight {
         let mut result =
             ToolResult::error(call_id, name, &bound::clean(error), Disposition::NotRun);
         result.duration = started.elapsed();
+        self.redact(&mut result);
         let shown = AssertUnwindSafe(self.show_hooks(&Value::Null, &mut result)).catch_unwind();
         // A hook that panics over a refusal changes nothing about it.
         let _ = shown.await;
         self.bound(hermes_core::ResultLimit::Default, footprint.as_ref(), &mut result);
-        self.record(&result, &[]);
+        self.record(&result, &[], &Judged::default());
         result
     }
 }

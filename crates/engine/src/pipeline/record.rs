@@ -1,9 +1,9 @@
 //! Stage 10: the recorder keeps what happened; before that, hooks see it.
 
-use hermes_core::{Effect, ToolResult};
+use hermes_core::{Effect, ToolResult, Verdict};
 use serde_json::Value;
 
-use super::Flight;
+use super::{Flight, Judged};
 use crate::hooks::ResultView;
 use crate::record::{Record, now_ms, status_name};
 
@@ -22,6 +22,7 @@ impl Flight {
                 replaced.filter(|t| serde_json::from_str::<serde::de::IgnoredAny>(t).is_ok());
             if let Some(content) = json {
                 result.content = content;
+                self.redact(result);
                 break;
             }
         }
@@ -36,15 +37,32 @@ impl Flight {
         }
     }
 
-    pub(super) fn record(&self, result: &ToolResult, effects: &[Effect]) {
+    pub(super) fn record(&self, result: &ToolResult, effects: &[Effect], judged: &Judged) {
         let Some(recorder) = self.engine.recorder() else { return };
+        let effects: Vec<Effect> =
+            effects.iter().map(|effect| self.masked_effect(effect)).collect();
+        let name = self.redactor().redact(&result.name).into_owned();
+        let (would, would_rule) = match &judged.watched {
+            Some(Verdict::Ask { rule, .. }) => (Some("ask"), Some(rule.as_str())),
+            Some(Verdict::Deny { rule, .. }) => (Some("deny"), Some(rule.as_str())),
+            Some(Verdict::Allow) | None => (None, None),
+        };
         recorder.record(&Record {
             time_ms: now_ms(),
+            who: &self.caller.who,
             session: self.caller.session.id(),
             task: &self.caller.task_id,
             call: &result.tool_call_id,
-            tool: &result.name,
-            effects,
+            parent: self.caller.parent.as_deref(),
+            tool: &name,
+            effects: &effects,
+            verdict: judged.verdict,
+            rule: judged.rule.as_deref(),
+            approval: judged.approval.as_deref(),
+            would,
+            would_rule,
+            dry_run: self.caller.dry_run,
+            untrusted: result.untrusted,
             status: status_name(result.status),
             duration_us: u64::try_from(result.duration.as_micros()).unwrap_or(u64::MAX),
             chars: result.content.len(),

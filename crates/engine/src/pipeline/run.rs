@@ -8,10 +8,12 @@ use std::time::{Duration, Instant};
 use hermes_core::{
     BoundCall, CancellationToken, Disposition, ErrorKind, ToolContext, ToolError, ToolOutput,
 };
+use hermes_secrets::reference;
+use serde_json::json;
 use tokio::task::JoinError;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{Flight, Known, Landed};
+use super::{Flight, Judged, Known, Landed};
 use crate::host::SessionHost;
 
 /// How long a tool that was told to stop may take to do so.
@@ -24,7 +26,16 @@ const LONGEST: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 type Ended = Result<Result<Result<ToolOutput, ToolError>, ToolError>, JoinError>;
 
 impl Flight {
-    pub(super) async fn run(self: &Arc<Self>, call: &Known, bound: Box<dyn BoundCall>) -> Landed {
+    pub(super) async fn run(
+        self: &Arc<Self>,
+        call: &Known,
+        bound: Box<dyn BoundCall>,
+        judged: &Judged,
+    ) -> Landed {
+        let bound = match self.reveal(call, bound) {
+            Ok(bound) => bound,
+            Err(error) => return Landed::refused(error),
+        };
         let entry = &call.entry;
         let started = Instant::now();
         let patience = entry.spec().timeout.unwrap_or(self.engine.default_timeout());
@@ -34,7 +45,7 @@ impl Flight {
         }
         let cancel = self.caller.cancel.child_token();
         let _stop_if_dropped = cancel.clone().drop_guard();
-        let cx = self.context(call, &cancel, deadline);
+        let cx = self.context(call, judged, &cancel, deadline);
         let tool = Arc::clone(entry);
         let mut task = AbortOnDropHandle::new(tokio::spawn(async move {
             tool.ensure_ready().await?;
@@ -62,24 +73,69 @@ impl Flight {
         }
     }
 
+    /// The call with its secrets in place: not before somebody has allowed it.
+    fn reveal(
+        &self,
+        call: &Known,
+        bound: Box<dyn BoundCall>,
+    ) -> Result<Box<dyn BoundCall>, ToolError> {
+        if reference::contains(&call.arguments).is_empty() {
+            return Ok(bound);
+        }
+        let mut arguments = call.arguments.clone();
+        let lookup = |name: &str| self.engine.secrets().lookup(name);
+        reference::resolve(&mut arguments, &lookup).map_err(|missing| {
+            ToolError::unavailable(missing.to_string())
+                .with_hint("The user can set it with `hermes secrets set NAME`.")
+        })?;
+        Arc::clone(call.entry.tool()).bind(&arguments)
+    }
+
+    /// What would happen, for a call that is only rehearsed.
+    pub(super) fn rehearse(&self, call: &Known, judged: &Judged) -> Landed {
+        let effects: Vec<_> = call.effects.iter().map(|e| self.masked_effect(e)).collect();
+        let told = json!({
+            "dry_run": true,
+            "would": "run",
+            "tool": call.entry.name(),
+            "arguments": self.masked(&call.arguments),
+            "coerced": call.coerced,
+            "effects": effects,
+            "verdict": judged.verdict,
+        });
+        Landed {
+            outcome: Ok((told.to_string(), Vec::new())),
+            disposition: Disposition::NotRun,
+        }
+    }
+
     /// What the tool is handed. Calls that it makes in turn stop when it must
     /// stop, and see the registry that it was found in.
     fn context(
         self: &Arc<Self>,
         call: &Known,
+        judged: &Judged,
         cancel: &CancellationToken,
         deadline: Instant,
     ) -> ToolContext {
         let flight = Arc::clone(self);
-        let host = SessionHost { flight, cancel: cancel.clone(), deadline };
+        let call_id: Arc<str> = call.id.as_str().into();
+        let host = SessionHost {
+            flight,
+            call_id: Arc::clone(&call_id),
+            cancel: cancel.clone(),
+            deadline,
+        };
         ToolContext {
-            call_id: call.id.as_str().into(),
+            call_id,
             tool: call.entry.name().into(),
             task_id: Arc::clone(&self.caller.task_id),
-            session: self.caller.session.clone(),
+            session: self.caller.session.guarded(Arc::clone(&judged.grants)),
             workplace: self.workplace.load_full(),
             cancel: cancel.clone(),
             deadline: Some(deadline),
+            grants: Arc::clone(&judged.grants),
+            confinement: judged.confinement.clone(),
             ports: Arc::clone(self.engine.ports()),
             progress: self.caller.progress.clone(),
             host: Some(Arc::new(host)),

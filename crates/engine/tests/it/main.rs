@@ -2,9 +2,11 @@
 #![allow(clippy::unwrap_used)]
 
 mod batches;
+mod bounds;
 mod definitions;
 mod pipeline;
 mod registry;
+mod screening;
 
 use std::sync::Arc;
 

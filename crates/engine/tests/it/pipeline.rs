@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use hermes_core::{
-    ApprovalRequest, Approver, BoxFuture, Decision, Disposition, Effect, ErrorKind, Policy,
-    Proposal, ResultLimit, Scope, Status, ToolCall, ToolOutput, ToolSpec, Verdict,
+    ApprovalRequest, Approver, BoxFuture, Decision, Disposition, Effect, ErrorKind, Lasting, Policy,
+    Proposal, ResultLimit, Ruling, Scope, Status, ToolCall, ToolOutput, ToolSpec, Verdict,
 };
 use hermes_engine::{CallView, Engine, Hook, Limits, PreCall, Record, Recorder, ResultView};
 use hermes_testkit::probe::{self, Diary, Probe};
@@ -148,8 +148,8 @@ async fn cancelling_stops_what_runs_and_what_waits() {
 
 struct Rule(fn(&Proposal<'_>) -> Verdict);
 impl Policy for Rule {
-    fn judge(&self, proposal: &Proposal<'_>) -> Verdict {
-        (self.0)(proposal)
+    fn judge(&self, proposal: &Proposal<'_>) -> Ruling {
+        Ruling::plain((self.0)(proposal), proposal.effects)
     }
 }
 
@@ -197,7 +197,7 @@ async fn what_must_be_asked_is_asked_or_not_done() {
     let refused = engine.call(call(), &caller).await;
     assert_eq!(json(&refused.content)["error"], "not today");
     assert!(diary.lines().is_empty());
-    caller.approver = Some(Arc::new(Answers(Decision::Approved)));
+    caller.approver = Some(Arc::new(Answers(Decision::Approved(Lasting::Once))));
     assert!(engine.call(call(), &caller).await.is_success());
     assert_eq!(diary.lines().len(), 2);
 }
@@ -499,7 +499,7 @@ async fn a_large_error_is_bounded_like_anything_else() {
 #[tokio::test]
 async fn what_follows_a_change_of_folder_happens_there() {
     let moves = Probe::new("moves")
-        .touch(|_, at| vec![Effect::path(Scope::FILE_WRITE, at.cwd())])
+        .touch(|_, _| vec![Effect::any(Scope::TERMINAL_EXECUTE)])
         .act(|args, cx| async move {
             let to = cx.workplace.resolve(args["to"].as_str().unwrap());
             cx.session.update("cwd", |cwd: &mut Option<std::path::PathBuf>| *cwd = Some(to))?;

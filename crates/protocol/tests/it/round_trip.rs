@@ -94,6 +94,7 @@ fn result(call: &ToolCall, content: &Value, succeeded: bool) -> ToolResult {
         coerced: Vec::new(),
         attachments: Vec::new(),
         spilled: None,
+        untrusted: false,
         duration: Duration::from_millis(1),
     }
 }

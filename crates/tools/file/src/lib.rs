@@ -4,7 +4,6 @@ mod blocking;
 mod clip;
 pub mod codec;
 mod content;
-mod guard;
 mod lines;
 mod missing;
 mod similar;

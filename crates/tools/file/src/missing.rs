@@ -1,12 +1,12 @@
 //! The answer to a path that leads nowhere: what of it exists, and what may
-//! have been meant.
+//! have been meant. Only names are looked at, and only around a path that the
+//! call may read.
 
 use std::ffi::OsStr;
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
-use hermes_core::{ToolError, Workplace};
+use hermes_core::{ErrorKind, ToolContext, ToolError, Workplace};
+use hermes_files::{Entry, Files, Kind, real_path};
 use serde_json::Value;
 
 use crate::similar::nearest;
@@ -15,10 +15,6 @@ use crate::similar::nearest;
 const SUGGESTED: usize = 5;
 /// How many entries of a folder are compared.
 const COMPARED: usize = 1000;
-/// As many links as the kernel follows.
-const HOPS: usize = 40;
-/// Linux's number for a path with too many links.
-const ELOOP: i32 = 40;
 
 const BROKEN: &str = "Mend the link, or name another path.";
 
@@ -46,19 +42,23 @@ impl Wanted {
 }
 
 /// Why there is nothing at `path`.
-pub(crate) fn explain(wanted: Wanted, path: &Path, at: &Workplace) -> ToolError {
+pub(crate) fn explain_missing(wanted: Wanted, path: &Path, cx: &ToolContext) -> ToolError {
     let what = format!("{} not found: {}", wanted.name(), path.display());
-    if let Some(way) = broken_link(path) {
-        return ToolError::not_found(format!("{what} (a link {way})")).with_hint(BROKEN);
-    }
-    let Some((folder, rest)) = split(path) else {
+    let Ok(files) = Files::new(cx).names_around(path) else {
         return ToolError::not_found(what);
     };
-    if let Some(way) = broken_link(&folder) {
+    if let Some(way) = broken_link(&files, path) {
+        return ToolError::not_found(format!("{what} (a link {way})")).with_hint(BROKEN);
+    }
+    let Some((folder, rest)) = split(&files, path) else {
+        return ToolError::not_found(what)
+            .with_hint("Check the path; directory_list shows what a folder holds.");
+    };
+    if let Some(way) = broken_link(&files, folder) {
         let what = format!("{what} ({} is a link {way})", folder.display());
         return ToolError::not_found(what).with_hint(BROKEN);
     }
-    if !folder.is_dir() {
+    if !is_folder(&files, folder) {
         return ToolError::not_found(format!("{what} ({} is not a folder)", folder.display()));
     }
     let mut parts = rest.iter();
@@ -66,10 +66,10 @@ pub(crate) fn explain(wanted: Wanted, path: &Path, at: &Workplace) -> ToolError 
     let below: PathBuf = parts.collect();
     let in_place = below.as_os_str().is_empty();
     let only_folders = wanted == Wanted::Folder || !in_place;
-    let found: Vec<Value> = similar(&folder, missing, only_folders)
+    let found: Vec<Value> = similar(&files, folder, missing, only_folders)
         .into_iter()
-        .map(|near| if near.join(&below).exists() { near.join(&below) } else { near })
-        .map(|near| shorten(&near, at).into())
+        .map(|near| if exists(&files, &near.join(&below)) { near.join(&below) } else { near })
+        .map(|near| shorten(&near, &cx.workplace).into())
         .collect();
     let error = if in_place {
         ToolError::not_found(what)
@@ -84,58 +84,64 @@ pub(crate) fn explain(wanted: Wanted, path: &Path, at: &Workplace) -> ToolError 
     error.with_hint("One of the similar names may be meant.").with(wanted.suggestions(), found)
 }
 
+fn exists(files: &Files<'_>, path: &Path) -> bool {
+    files.exists(path).unwrap_or(false)
+}
+
+fn is_folder(files: &Files<'_>, path: &Path) -> bool {
+    files.metadata(path).is_ok_and(|found| found.kind == Kind::Folder)
+}
+
 /// Where the link at `path` leads, if it leads nowhere.
-fn broken_link(path: &Path) -> Option<String> {
-    if path.exists() {
+fn broken_link(files: &Files<'_>, path: &Path) -> Option<String> {
+    if exists(files, path) {
         return None;
     }
-    let first = fs::read_link(path).ok()?;
-    let mut end = path.parent()?.join(&first);
-    let mut hops = 0;
-    while let (Ok(target), Some(folder)) = (fs::read_link(&end), end.parent()) {
-        end = folder.join(target);
-        hops += 1;
-        if hops > HOPS {
-            return Some(format!("to {}, which leads nowhere", first.display()));
-        }
-    }
-    let first = first.display();
-    Some(match hops {
-        0 => format!("to {first}, which does not exist"),
-        _ => format!("to {first}, in the end to {}, which does not exist", end.display()),
+    let first = files.read_link(path).ok().flatten()?;
+    let shown = first.display();
+    let Ok(end) = real_path(path) else {
+        return Some(format!("to {shown}, which leads nowhere"));
+    };
+    let direct = path.parent().is_some_and(|folder| folder.join(&first) == end);
+    Some(if direct {
+        format!("to {shown}, which does not exist")
+    } else {
+        format!("to {shown}, in the end to {}, which does not exist", end.display())
     })
 }
 
-/// Whether the system gave up following links.
-pub(crate) fn is_loop(error: &io::Error) -> bool {
-    cfg!(target_os = "linux") && error.raw_os_error() == Some(ELOOP)
+/// The deepest part of the path that exists, as far as one may look, and the
+/// rest.
+fn split<'a>(files: &Files<'_>, path: &'a Path) -> Option<(&'a Path, &'a Path)> {
+    let parts: Vec<&Path> = path.ancestors().skip(1).collect();
+    let mut deepest = None;
+    for part in parts.into_iter().rev() {
+        // A link that leads nowhere is there all the same.
+        match files.read_link(part) {
+            Ok(_) => deepest = Some(part),
+            Err(error) if error.kind() == ErrorKind::Denied => {}
+            Err(_) => break,
+        }
+    }
+    let folder = deepest?;
+    Some((folder, path.strip_prefix(folder).ok()?))
 }
 
-/// The answer to a path whose links go round.
-pub(crate) fn explain_loop(path: &Path) -> ToolError {
-    let parts: Vec<&Path> = path.ancestors().collect();
-    let goes_round = |part: &&Path| fs::metadata(part).is_err_and(|error| is_loop(&error));
-    let link = parts.into_iter().rev().find(goes_round).unwrap_or(path);
-    ToolError::invalid(format!("{} is a link that leads back to itself", link.display()))
-        .with_hint(BROKEN)
-}
-
-/// The deepest part of the path that exists, and the rest.
-fn split(path: &Path) -> Option<(PathBuf, PathBuf)> {
-    let folder = path.ancestors().skip(1).find(|part| fs::symlink_metadata(part).is_ok())?;
-    let rest = path.strip_prefix(folder).ok()?;
-    Some((folder.to_path_buf(), rest.to_path_buf()))
-}
-
-fn similar(folder: &Path, missing: &OsStr, only_folders: bool) -> Vec<PathBuf> {
-    let Ok(entries) = fs::read_dir(folder) else {
+fn similar(files: &Files<'_>, folder: &Path, missing: &OsStr, only_folders: bool) -> Vec<PathBuf> {
+    let Ok(entries) = files.folder(folder).map(|opened| opened.entries()) else {
         return Vec::new();
     };
+    let fits = |entry: &Entry| match entry.kind {
+        Kind::Link if only_folders => is_folder(files, &folder.join(&entry.name)),
+        kind => !only_folders || kind == Kind::Folder,
+    };
     let names = entries
+        .into_iter()
+        .flatten()
         .take(COMPARED)
         .flatten()
-        .filter(|entry| !only_folders || entry.path().is_dir())
-        .filter_map(|entry| entry.file_name().into_string().ok());
+        .filter(fits)
+        .filter_map(|entry| entry.name.into_string().ok());
     let names = nearest(&missing.to_string_lossy(), names, SUGGESTED);
     names.into_iter().map(|name| folder.join(name)).collect()
 }

@@ -1,12 +1,31 @@
 use std::fs;
 
+use std::sync::Arc;
+
+use hermes_core::{Effect, Grants, Scope};
 use serde_json::json;
 
 use super::*;
 
 fn explained(wanted: Wanted, root: &Path, path: &str) -> Value {
-    let at = Workplace::new(root, None);
-    explain(wanted, &at.resolve(path), &at).to_value()
+    let cx = ToolContext::bare(root);
+    explain_missing(wanted, &cx.workplace.resolve(path), &cx).to_value()
+}
+
+#[test]
+fn only_around_what_may_be_read_is_looked() {
+    let root = tempfile::tempdir().expect("folder");
+    fs::create_dir(root.path().join("src")).expect("folder");
+    fs::write(root.path().join("src/main.rs"), "").expect("file");
+    let mut cx = ToolContext::bare(root.path());
+    for (granted, suggests) in [("src/mian.rs", true), ("src", true), ("other", false)] {
+        let granted = cx.workplace.resolve(granted);
+        cx.grants = Arc::new(Grants::of(&[Effect::path(Scope::FILE_READ, granted)]));
+        let path = root.path().join("src/mian.rs");
+        let error = explain_missing(Wanted::File, &path, &cx).to_value();
+        assert_eq!(error["kind"], "not_found");
+        assert_eq!(error.get("similar_files").is_some(), suggests, "{error}");
+    }
 }
 
 #[test]

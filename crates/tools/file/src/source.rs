@@ -1,13 +1,13 @@
 //! An opened regular file: small ones in memory, large ones read as needed.
 
-use std::fs::{self, File, Metadata};
+use std::fs::File;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use hermes_core::{CancellationToken, ErrorKind, ToolContext, ToolError};
+use hermes_files::{Files, Kind, explain};
 
-use crate::guard::{describe_special, refuse_traps};
-use crate::missing::{Wanted, explain, explain_loop, is_loop};
+use crate::missing::{Wanted, explain_missing};
 
 /// Files up to this size are read at once, so that what is shown is of one moment.
 const SMALL: u64 = 1024 * 1024;
@@ -33,20 +33,11 @@ pub(crate) struct Watched {
 
 impl Source {
     /// Opens the file at `path`, which is absolute. Whatever could hang or
-    /// never end is refused first.
+    /// never end is refused unopened.
     pub(crate) fn open(path: &Path, cx: &ToolContext) -> Result<Self, ToolError> {
-        refuse_traps(path)?;
-        let found = fs::metadata(path).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
-                explain(Wanted::File, path, &cx.workplace)
-            }
-            _ => failure("open", path, &error),
-        })?;
-        require_regular(path, &found)?;
-        let file = File::open(path).map_err(|error| failure("open", path, &error))?;
-        // Another file may have taken its place meanwhile.
-        let opened = file.metadata().map_err(|error| failure("open", path, &error))?;
-        require_regular(path, &opened)?;
+        let files = Files::new(cx);
+        let file = files.open(path).map_err(|error| refused(&files, path, cx, error))?;
+        let opened = file.metadata().map_err(|error| explain("open", path, &error))?;
         let len = opened.len();
         let limit = if len == 0 { PSEUDO + 1 } else { len };
         let mut watched = Watched { file, position: 0, len: limit, cancel: cx.cancel.clone() };
@@ -74,38 +65,21 @@ impl Source {
 
     /// The error of a call whose reading failed.
     pub(crate) fn failed(path: &Path, cx: &ToolContext, error: &io::Error) -> ToolError {
-        if cx.cancel.is_cancelled() { ToolError::cancelled() } else { failure("read", path, error) }
+        if cx.cancel.is_cancelled() { ToolError::cancelled() } else { explain("read", path, error) }
     }
 }
 
-fn require_regular(path: &Path, metadata: &Metadata) -> Result<(), ToolError> {
-    let path = path.display();
-    if metadata.is_file() {
-        Ok(())
-    } else if metadata.is_dir() {
-        Err(ToolError::invalid(format!("{path} is a folder"))
-            .with_hint("List it with directory_list."))
-    } else {
-        let kind = describe_special(metadata.file_type());
-        Err(ToolError::invalid(format!("{path} is {kind}, not a regular file"))
-            .with_hint("Only regular files can be read."))
-    }
-}
-
-/// An operating-system error in words that say what to do.
-pub(crate) fn failure(verb: &str, path: &Path, error: &io::Error) -> ToolError {
-    if is_loop(error) {
-        return explain_loop(path);
-    }
-    let what = format!("Cannot {verb} {}", path.display());
+/// Why a file was not opened, with what to do instead.
+fn refused(files: &Files<'_>, path: &Path, cx: &ToolContext, error: ToolError) -> ToolError {
     match error.kind() {
-        io::ErrorKind::PermissionDenied => ToolError::io(what, error).with_hint(
-            "The account that hermes runs under lacks the permission; ask the user to grant it.",
-        ),
-        io::ErrorKind::InvalidFilename => {
-            ToolError::new(ErrorKind::InvalidArguments, format!("{what}: the name is too long"))
-        }
-        _ => ToolError::io(what, error),
+        ErrorKind::NotFound => explain_missing(Wanted::File, path, cx),
+        ErrorKind::InvalidArguments => match files.metadata(path).map(|found| found.kind) {
+            Ok(Kind::Folder) => ToolError::invalid(format!("{} is a folder", path.display()))
+                .with_hint("List it with directory_list."),
+            Ok(_) => error.with_hint("Only regular files can be read."),
+            Err(_) => error,
+        },
+        _ => error,
     }
 }
 

@@ -15,3 +15,10 @@ async fn every_example_works() {
         contract::runs_its_examples(&tool).await;
     }
 }
+
+#[tokio::test]
+async fn ports_refuse_what_was_not_declared() {
+    for tool in hermes_tools_agent::tools() {
+        contract::needs_what_it_declares(&tool).await;
+    }
+}

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hermes_core::{DynTool, Effect, ToolContext, Workplace};
+use hermes_core::{DynTool, Effect, Grants, ToolContext, Workplace};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -34,8 +34,15 @@ impl Place {
 
     /// The result, or the error as JSON.
     pub(crate) async fn call(&self, name: &str, arguments: Value) -> Value {
+        self.call_within(Grants::everything(), name, arguments).await
+    }
+
+    /// The same, within bounds.
+    pub(crate) async fn call_within(&self, grants: Grants, name: &str, arguments: Value) -> Value {
         let call = tool(name).bind(&arguments).unwrap();
-        match call.run(ToolContext::bare(self.path())).await {
+        let mut cx = ToolContext::bare(self.path());
+        cx.grants = Arc::new(grants);
+        match call.run(cx).await {
             Ok(output) => serde_json::from_str(output.content()).unwrap(),
             Err(error) => error.to_value(),
         }

@@ -3,5 +3,6 @@
 
 mod contract;
 mod directory_list;
+mod grants;
 mod harness;
 mod read_file;

@@ -1,7 +1,6 @@
 //! The session's environment: what programs started in it will see.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
@@ -9,6 +8,7 @@ use hermes_core::{
     Effect, Example, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolSpec, Variables,
     Workplace,
 };
+use hermes_files::Files;
 use hermes_store::dotenv::Dotenv;
 use serde::{Deserialize, Serialize};
 
@@ -257,7 +257,7 @@ fn unset(name: String, cx: &ToolContext) -> Result<Answer, ToolError> {
 
 fn load(path: &str, cx: &ToolContext) -> Result<Answer, ToolError> {
     let resolved = cx.workplace.resolve(path);
-    let text = read(&resolved)?;
+    let text = read(&resolved, cx)?;
     let parsed = Dotenv::parse(text.as_bytes());
     if let Some(problem) = parsed.problems.first() {
         return Err(ToolError::invalid(format!(
@@ -289,18 +289,12 @@ fn load(path: &str, cx: &ToolContext) -> Result<Answer, ToolError> {
     Ok(Answer::Loaded { path: resolved.display().to_string(), loaded, skipped })
 }
 
-fn read(path: &Path) -> Result<String, ToolError> {
-    let failed = |error: &std::io::Error| {
-        ToolError::io(format_args!("Cannot read {}", path.display()), error)
-    };
-    // Opening a pipe would wait for somebody to write to it.
-    let found = std::fs::metadata(path).map_err(|e| failed(&e))?;
-    if !found.is_file() {
-        return Err(ToolError::invalid(format!("{} is not a regular file", path.display())));
-    }
+fn read(path: &Path, cx: &ToolContext) -> Result<String, ToolError> {
+    let file = Files::new(cx).open(path)?;
     let mut bytes = Vec::new();
-    let file = File::open(path).map_err(|e| failed(&e))?;
-    file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(|e| failed(&e))?;
+    file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(|error| {
+        ToolError::io(format_args!("Cannot read {}", path.display()), &error)
+    })?;
     if bytes.len() as u64 > MAX_FILE {
         return Err(ToolError::limit(format!(
             "{} is larger than {MAX_FILE} bytes",

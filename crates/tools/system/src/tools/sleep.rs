@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
-use std::{fs, io};
 
 use hermes_core::{
-    Effect, Example, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolSpec, Workplace,
+    Effect, ErrorKind, Example, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolSpec, Workplace,
 };
+use hermes_files::Files;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -238,11 +238,16 @@ impl Watch {
 }
 
 async fn stamp(path: &Path, cx: &ToolContext) -> Result<Option<Stamp>, ToolError> {
-    let owned = path.to_owned();
-    match blocking(cx, move || fs::metadata(owned)).await? {
-        Ok(found) => Ok(Some(Stamp { modified: found.modified().ok(), bytes: found.len() })),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(ToolError::io(format_args!("Cannot watch {}", path.display()), &error)),
+    let (owned, own) = (path.to_owned(), cx.clone());
+    let found = blocking(cx, move || {
+        let files = Files::new(&own);
+        if files.exists(&owned)? { files.metadata(&owned).map(Some) } else { Ok(None) }
+    });
+    match found.await? {
+        Ok(found) => Ok(found.map(|f| Stamp { modified: f.modified, bytes: f.len })),
+        // It went away between the two looks.
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
     }
 }
 

@@ -1,5 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
+use std::fs;
+
 use std::sync::{Arc, Mutex};
 
 use hermes_core::{ErrorKind, Progress, ProgressSink, erase};

@@ -1,10 +1,10 @@
 //! One entry of a folder: as it is found, and as it is told.
 
 use std::cmp::Reverse;
-use std::fs::{self, FileType, Metadata};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::SystemTime;
 
+use hermes_files::{Facts, Folder};
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -48,22 +48,22 @@ pub(super) struct Entry {
 }
 
 impl Found {
-    /// `metadata` is needed only where the order depends on it.
+    /// `facts` are needed only where the order depends on them.
     pub(super) fn new(
-        relative: &Path,
+        path: PathBuf,
         depth: usize,
-        file_type: Option<FileType>,
-        metadata: Option<&Metadata>,
+        kind: hermes_files::Kind,
+        facts: Option<Facts>,
     ) -> Self {
-        let kind = match file_type {
-            Some(kind) if kind.is_symlink() => Kind::Symlink,
-            Some(kind) if kind.is_dir() => Kind::Dir,
-            Some(kind) if kind.is_file() => Kind::File,
+        let kind = match kind {
+            hermes_files::Kind::Link => Kind::Symlink,
+            hermes_files::Kind::Folder => Kind::Dir,
+            hermes_files::Kind::File => Kind::File,
             _ => Kind::Other,
         };
-        let size = metadata.filter(|_| kind == Kind::File).map_or(0, Metadata::len);
-        let modified = metadata.and_then(|metadata| metadata.modified().ok());
-        Self { path: relative.to_path_buf(), depth, kind, size, modified }
+        let size = facts.filter(|_| kind == Kind::File).map_or(0, |facts| facts.len);
+        let modified = facts.and_then(|facts| facts.modified);
+        Self { path, depth, kind, size, modified }
     }
 
     /// Puts them in order: near ones before deep ones where names decide, so
@@ -86,10 +86,9 @@ impl Found {
     }
 
     /// The entry for the answer; what is gone meanwhile has no size.
-    pub(super) fn describe(&self, root: &Path, with_time: bool) -> Entry {
-        let absolute = root.join(&self.path);
-        let size = || fs::symlink_metadata(&absolute).ok().map(|metadata| metadata.len());
-        let target = || fs::read_link(&absolute).ok();
+    pub(super) fn describe(&self, root: &Folder, with_time: bool) -> Entry {
+        let size = || root.facts(&self.path).ok().map(|facts| facts.len);
+        let target = || root.read_link(&self.path).ok().flatten();
         Entry {
             path: self.path.to_string_lossy().into_owned(),
             kind: self.kind,

@@ -1,24 +1,24 @@
 //! `directory_list`: what a folder holds, a few levels deep.
 
-use std::fs;
-use std::io;
 use std::path::Path;
 
 use globset::{GlobBuilder, GlobMatcher};
 use hermes_core::{
-    Effect, Example, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolSpec, Workplace,
+    Effect, ErrorKind, Example, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolSpec,
+    Workplace,
 };
+use hermes_files::{Files, Folder, Kind, explain};
 use serde::{Deserialize, Serialize};
 
 use crate::blocking::off_thread;
-use crate::guard::describe_special;
-use crate::missing::{Wanted, explain};
-use crate::source::failure;
+use crate::missing::{Wanted, explain_missing};
 
 mod entry;
+mod rules;
 mod walk;
 
 use entry::{Entry, Found};
+use rules::Rules;
 use walk::Survey;
 
 /// Entries in an answer at most.
@@ -150,8 +150,11 @@ impl Tool for DirectoryList {
 
 fn list(args: &Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolError> {
     let pattern = args.pattern.as_deref().map(Pattern::new).transpose()?;
-    require_folder(path, cx)?;
-    let mut survey = Survey::take(args, path, pattern.as_ref(), cx)?;
+    let files = Files::new(cx);
+    let root = files.folder(path).map_err(|error| refused(&files, path, cx, error))?;
+    let walked = root.try_clone().map_err(|error| explain("list", path, &error))?;
+    let rules = if args.gitignore { Some(Rules::above(&files, path)?) } else { None };
+    let mut survey = Survey::take(args, walked, rules, pattern.as_ref(), cx)?;
     let total = survey.found.len() as u64;
     let shown = usize::try_from(args.limit.clamp(1, ENTRIES)).unwrap_or(usize::MAX);
     let truncated = survey.is_partial || survey.found.len() > shown;
@@ -159,9 +162,9 @@ fn list(args: &Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolError>
     survey.found.truncate(shown);
     let with_time = args.sort == Sort::Modified;
     let entries: Vec<Entry> =
-        survey.found.iter().map(|found| found.describe(path, with_time)).collect();
+        survey.found.iter().map(|found| found.describe(&root, with_time)).collect();
     Ok(Output {
-        hint: hint(args, path, &survey, total, truncated),
+        hint: hint(args, &root, &survey, total, truncated),
         path: path.to_string_lossy().into_owned(),
         entries,
         total,
@@ -170,28 +173,20 @@ fn list(args: &Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolError>
     })
 }
 
-fn require_folder(path: &Path, cx: &ToolContext) -> Result<(), ToolError> {
-    let metadata = fs::metadata(path).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
-            explain(Wanted::Folder, path, &cx.workplace)
-        }
-        _ => failure("list", path, &error),
-    })?;
-    if metadata.is_dir() {
-        // The walk would report this like the trouble of any folder below.
-        return fs::read_dir(path).map(drop).map_err(|error| failure("list", path, &error));
+/// Why a folder was not opened, with what to do instead.
+fn refused(files: &Files<'_>, path: &Path, cx: &ToolContext, error: ToolError) -> ToolError {
+    match error.kind() {
+        ErrorKind::NotFound => explain_missing(Wanted::Folder, path, cx),
+        ErrorKind::InvalidArguments => match files.metadata(path).map(|found| found.kind) {
+            Ok(Kind::File) => error.with_hint("Read it with read_file."),
+            Ok(_) => error.with_hint("Only folders can be listed."),
+            Err(_) => error,
+        },
+        _ => error,
     }
-    let path = path.display();
-    if metadata.is_file() {
-        return Err(ToolError::invalid(format!("{path} is a file, not a folder"))
-            .with_hint("Read it with read_file."));
-    }
-    let kind = describe_special(metadata.file_type());
-    Err(ToolError::invalid(format!("{path} is {kind}, not a folder"))
-        .with_hint("Only folders can be listed."))
 }
 
-fn hint(args: &Args, path: &Path, survey: &Survey, total: u64, truncated: bool) -> Option<String> {
+fn hint(args: &Args, root: &Folder, survey: &Survey, total: u64, truncated: bool) -> Option<String> {
     if survey.is_partial {
         return Some(format!(
             "The walk stopped after {total} matches, there are more; list a folder below, or use \
@@ -206,7 +201,7 @@ fn hint(args: &Args, path: &Path, survey: &Survey, total: u64, truncated: bool) 
         ));
     }
     let is_filtered = !args.hidden || args.gitignore || args.pattern.is_some();
-    let holds_any = || fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some());
+    let holds_any = || root.entries().is_ok_and(|mut entries| entries.next().is_some());
     (total == 0 && is_filtered && holds_any()).then(|| {
         "The folder is not empty, but nothing in it matches; hidden=true shows dot files, \
          gitignore=false what git ignores."

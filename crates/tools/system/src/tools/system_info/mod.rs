@@ -3,7 +3,7 @@
 mod sections;
 
 use hermes_core::{
-    Effect, Example, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolSpec, Workplace,
+    Effect, Example, JsonSchema, Resource, Scope, Tool, ToolContext, ToolError, ToolSpec, Workplace,
 };
 use serde::{Deserialize, Serialize};
 use sysinfo::System;
@@ -148,6 +148,7 @@ impl Tool for SystemInfo {
     }
 
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Report, ToolError> {
+        cx.permit(&Scope::SYSTEM_READ, &Resource::Any)?;
         let wanted = Wanted::of(&args);
         let mut system = blocking(cx, move || {
             let mut system = System::new().map_err(unknown_machine)?;

@@ -1,5 +1,3 @@
-#![allow(clippy::unwrap_used)]
-
 use proptest::prelude::*;
 
 use super::*;
@@ -10,11 +8,15 @@ fn names_that_tell() {
         "OPENAI_API_KEY",
         "GITHUB_TOKEN",
         "AWS_SECRET_ACCESS_KEY",
+        "AWS_ACCESS_KEY_ID",
         "DB_PASSWORD",
         "PGPASSWORD",
         "NPM_AUTH",
         "APIKEY",
         "apiKey",
+        "api-key",
+        "APIkey",
+        "accessTokenValue",
         "MyPassword",
         "SESSION_COOKIE",
         "SSH_PRIVATE_KEY",
@@ -25,6 +27,11 @@ fn names_that_tell() {
         "AUTHTOKEN",
         "SIGNING_KEYS",
         "SECRETKEY_BASE",
+        "SLACK_WEBHOOK_URL",
+        "BEARER",
+        "TOKEN2",
+        "DB_CONNECTION_STRING",
+        "oauth.token",
     ] {
         assert!(is_secret(name, "x"), "{name}");
     }
@@ -46,6 +53,13 @@ fn names_that_do_not() {
         "TOKENIZERS_PARALLELISM",
         "EDITOR",
         "PASSENGER_APP_ENV",
+        "XDG_RUNTIME_DIR",
+        "XDG_SESSION_TYPE",
+        "MONKEY",
+        "MONKEY_PATCH",
+        "COMPASS_HEADING",
+        "GIT_ASKPASS",
+        "GOPRIVATE",
         "",
     ] {
         assert!(!is_secret(name, "x"), "{name}");
@@ -87,6 +101,13 @@ fn values_that_do_not() {
 }
 
 #[test]
+fn words_are_parted_at_joints_and_humps() {
+    assert_eq!(split_words("my_apiKey-v2.x"), ["MY", "API", "KEY", "V2", "X"]);
+    assert_eq!(split_words("__A__"), ["A"]);
+    assert!(split_words("").is_empty());
+}
+
+#[test]
 fn what_is_masked_shows_only_its_length() {
     let masked = shown("API_KEY", "héllo");
     assert_eq!(masked, Shown { text: "[masked, 5 characters]".into(), masked: true });
@@ -103,5 +124,15 @@ proptest! {
     #[test]
     fn any_pair_can_be_judged(name in ".{0,30}", value in ".{0,80}") {
         let _ = is_secret(&name, &value);
+    }
+
+    #[test]
+    fn a_telling_word_tells_in_any_company(
+        before in "[A-Z]{1,8}",
+        word in "KEY|TOKEN|PASSWORD|SECRET|DSN|WEBHOOK|BEARER|AUTH|CREDENTIALS",
+        after in "ID|URL|VALUE|[0-9]",
+    ) {
+        let name = format!("{before}_{word}_{after}");
+        prop_assert!(is_secret_name(&name), "{}", name);
     }
 }

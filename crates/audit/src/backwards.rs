@@ -1,0 +1,69 @@
+//! The lines of a file from the last to the first.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+
+use crate::files::MAX_LINE;
+
+const CHUNK: u64 = 64 << 10;
+
+/// Reads a file from its end.
+#[derive(Debug)]
+pub(crate) struct Backwards {
+    file: File,
+    /// Everything before this is still to be read.
+    at: u64,
+    buffer: Vec<u8>,
+    done: bool,
+}
+
+impl Backwards {
+    pub(crate) fn new(file: File, len: u64) -> Self {
+        Self { file, at: len, buffer: Vec::new(), done: false }
+    }
+
+    /// What stands after the last line break that was not yet passed. The
+    /// first answer is thus the line that is not ended; it is mostly empty.
+    pub(crate) fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
+        if self.done {
+            return Ok(None);
+        }
+        let mut unseen = self.buffer.len();
+        loop {
+            let seen = self.buffer.get(..unseen).unwrap_or_default();
+            if let Some(found) = seen.iter().rposition(|b| *b == b'\n') {
+                let line = self.buffer.split_off(found + 1);
+                self.buffer.pop();
+                return Ok(Some(line));
+            }
+            if self.at == 0 {
+                self.done = true;
+                return Ok(Some(std::mem::take(&mut self.buffer)));
+            }
+            if self.buffer.len() > MAX_LINE {
+                self.done = true;
+                return Err(io::Error::new(io::ErrorKind::InvalidData, "a line is too long"));
+            }
+            unseen = self.fill()?;
+        }
+    }
+
+    /// Puts more before the buffer; how much. It doubles, so that a long line
+    /// is not moved once per chunk.
+    fn fill(&mut self) -> io::Result<usize> {
+        let size = self.at.min(CHUNK.max(self.buffer.len() as u64));
+        let from = self.at - size;
+        let size = usize::try_from(size).map_err(io::Error::other)?;
+        let mut chunk = vec![0; size];
+        self.file.read_exact_at(&mut chunk, from)?;
+        chunk.append(&mut self.buffer);
+        self.buffer = chunk;
+        self.at = from;
+        Ok(size)
+    }
+}
+
+#[cfg(test)]
+#[path = "backwards_tests.rs"]
+mod tests;

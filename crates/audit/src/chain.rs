@@ -1,0 +1,155 @@
+//! The form of a line, and the hash that ties it to the line before.
+//!
+//! A line is `{"seq":…,"time":"…",` the entry's own fields
+//! `,"prev":"…","hash":"…"}`. The hash covers every byte before `,"hash"`.
+//! Of its 256 bits 128 are kept: whoever has no key can only guess, and whoever
+//! has it needs no collision. That saves 64 bytes a line.
+
+use std::fmt;
+
+use jiff::Timestamp;
+
+/// The letters of a hash.
+const LETTERS: usize = 32;
+
+/// `,"prev":"…","hash":"…"}`
+const END: usize = 9 + LETTERS + 10 + LETTERS + 2;
+
+/// A hash as it is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Digest([u8; LETTERS]);
+
+impl Digest {
+    /// What the first line names as the hash of the line before.
+    pub(crate) const GENESIS: Self = Self([b'0'; LETTERS]);
+
+    pub(crate) fn read(text: &[u8]) -> Option<Self> {
+        let letters: [u8; LETTERS] = text.try_into().ok()?;
+        letters.iter().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')).then_some(Self(letters))
+    }
+
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&String::from_utf8_lossy(&self.0))
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// What the hashes are made with.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Key([u8; 32]);
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Key(…)")
+    }
+}
+
+impl Key {
+    pub(crate) fn new(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
+        bytes.try_into().ok().map(Self)
+    }
+
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    pub(crate) fn digest(&self, bytes: &[u8]) -> Digest {
+        let hex = blake3::keyed_hash(&self.0, bytes).to_hex();
+        let letters = hex.as_bytes().first_chunk().copied();
+        Digest(letters.unwrap_or(Digest::GENESIS.0))
+    }
+}
+
+/// Adds a line to `out`. `fields` is the inside of the entry's object.
+pub(crate) fn compose(
+    out: &mut Vec<u8>,
+    key: &Key,
+    seq: u64,
+    time: Timestamp,
+    fields: &[u8],
+    prev: Digest,
+) -> Digest {
+    use std::io::Write as _;
+    let start = out.len();
+    // Writing to memory does not fail.
+    let _ = write!(out, "{{\"seq\":{seq},\"time\":\"{time:.3}\"");
+    if !fields.is_empty() {
+        out.push(b',');
+        out.extend_from_slice(fields);
+    }
+    out.extend_from_slice(b",\"prev\":\"");
+    out.extend_from_slice(prev.as_bytes());
+    out.push(b'"');
+    let hash = key.digest(out.get(start..).unwrap_or_default());
+    out.extend_from_slice(b",\"hash\":\"");
+    out.extend_from_slice(hash.as_bytes());
+    out.extend_from_slice(b"\"}\n");
+    hash
+}
+
+/// A line that has the form of one of ours; it may still have been changed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Line<'a> {
+    pub(crate) seq: u64,
+    pub(crate) time: &'a str,
+    /// The inside of the entry's object.
+    pub(crate) fields: &'a [u8],
+    pub(crate) prev: Digest,
+    pub(crate) hash: Digest,
+    signed: &'a [u8],
+}
+
+impl<'a> Line<'a> {
+    /// Reads a line without its line break.
+    pub(crate) fn read(line: &'a [u8]) -> Option<Self> {
+        let (start, end) = line.split_at_checked(line.len().checked_sub(END)?)?;
+        let (prev, rest) = end.strip_prefix(b",\"prev\":\"")?.split_at_checked(LETTERS)?;
+        let (hash, rest) = rest.strip_prefix(b"\",\"hash\":\"")?.split_at_checked(LETTERS)?;
+        if rest != b"\"}" {
+            return None;
+        }
+        let after = start.strip_prefix(b"{\"seq\":")?;
+        let digits = after.iter().position(|b| !b.is_ascii_digit())?;
+        let (seq, after) = after.split_at_checked(digits)?;
+        let after = after.strip_prefix(b",\"time\":\"")?;
+        let quote = after.iter().take(40).position(|b| *b == b'"')?;
+        let (time, after) = after.split_at_checked(quote)?;
+        Some(Self {
+            seq: std::str::from_utf8(seq).ok()?.parse().ok()?,
+            time: std::str::from_utf8(time).ok()?,
+            fields: after.get(1..)?.strip_prefix(b",").unwrap_or_default(),
+            prev: Digest::read(prev)?,
+            hash: Digest::read(hash)?,
+            signed: line.get(..line.len().checked_sub(LETTERS + 11)?)?,
+        })
+    }
+
+    /// The hash that the line should have.
+    pub(crate) fn expected(&self, key: &Key) -> Digest {
+        key.digest(self.signed)
+    }
+
+    /// Whether it is as it was written.
+    pub(crate) fn is_intact(&self, key: &Key) -> bool {
+        self.expected(key) == self.hash
+    }
+}
+
+#[cfg(test)]
+#[path = "chain_tests.rs"]
+mod tests;

@@ -1,0 +1,77 @@
+//! What an entry looks like inside its line.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value};
+
+/// An entry that is longer loses its long fields.
+const MAX_ENTRY: usize = 4 << 20;
+
+/// A field that is no longer than this stays.
+const SHORT_FIELD: usize = 4096;
+
+/// As much as such fields may take together.
+const SHORT_FIELDS: usize = 1 << 20;
+
+/// The log's own fields.
+const RESERVED: [&str; 4] = ["seq", "time", "prev", "hash"];
+
+/// The inside of an entry's object, on one line, without the log's own fields.
+pub(crate) fn fields(text: &[u8]) -> Cow<'_, [u8]> {
+    if text.len() <= MAX_ENTRY && is_plain(text) {
+        return Cow::Borrowed(inside(text));
+    }
+    Cow::Owned(inside(&rewrite(text)).to_vec())
+}
+
+fn inside(object: &[u8]) -> &[u8] {
+    object.get(1..object.len().saturating_sub(1)).unwrap_or_default().trim_ascii()
+}
+
+/// Whether an entry can be taken as it is. What might be in the way is looked
+/// for anywhere; to be wrong costs only time.
+fn is_plain(text: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(text) else { return false };
+    text.starts_with('{')
+        && text.ends_with('}')
+        && !text.contains(['\n', '\r'])
+        && !text.contains("\\u")
+        && !text.contains("\"seq\"")
+        && !text.contains("\"time\"")
+        && !text.contains("\"prev\"")
+        && !text.contains("\"hash\"")
+}
+
+fn rewrite(text: &[u8]) -> Vec<u8> {
+    let map = match serde_json::from_slice(text) {
+        Ok(Value::Object(map)) => map,
+        Ok(other) => Map::from_iter([("value".to_owned(), other)]),
+        Err(error) => Map::from_iter([
+            ("event".to_owned(), Value::from("unreadable")),
+            ("why".to_owned(), Value::from(error.to_string())),
+        ]),
+    };
+    let long = text.len() > MAX_ENTRY;
+    let mut kept = Map::new();
+    let mut room = SHORT_FIELDS;
+    for (name, value) in map {
+        if long {
+            let size = name.len() + value.to_string().len();
+            if size > SHORT_FIELD.min(room) {
+                continue;
+            }
+            room -= size;
+        }
+        let name = if RESERVED.contains(&name.as_str()) { format!("_{name}") } else { name };
+        kept.insert(name, value);
+    }
+    if long {
+        kept.insert("event".to_owned(), Value::from("shortened"));
+        kept.insert("bytes".to_owned(), Value::from(text.len()));
+    }
+    Value::Object(kept).to_string().into_bytes()
+}
+
+#[cfg(test)]
+#[path = "entry_tests.rs"]
+mod tests;

@@ -1,0 +1,96 @@
+//! The names of the files, and which of them are there.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::error::LogError;
+
+pub(crate) const CURRENT: &str = "audit.jsonl";
+pub(crate) const HEAD: &str = "audit.head";
+pub(crate) const KEY: &str = "audit.key";
+pub(crate) const LOCK: &str = "audit.lock";
+
+/// Longer lines are neither written nor read.
+pub(crate) const MAX_LINE: usize = 8 << 20;
+
+/// An older file and the number of its first line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Older {
+    pub(crate) first: u64,
+    pub(crate) path: PathBuf,
+}
+
+/// The path of an older file.
+pub(crate) fn older_path(folder: &Path, first: u64) -> PathBuf {
+    folder.join(format!("audit-{first:020}.jsonl"))
+}
+
+fn first_of(name: &str) -> Option<u64> {
+    let digits = name.strip_prefix("audit-")?.strip_suffix(".jsonl")?;
+    let plain = digits.len() == 20 && digits.bytes().all(|b| b.is_ascii_digit());
+    if plain { digits.parse().ok() } else { None }
+}
+
+/// The older files, oldest first.
+pub(crate) fn older(folder: &Path) -> Result<Vec<Older>, LogError> {
+    let cannot = |e| LogError::io("read", folder)(e);
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(cannot(error)),
+    };
+    let mut found = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(cannot)?;
+        if let Some(first) = entry.file_name().to_str().and_then(first_of) {
+            found.push(Older { first, path: entry.path() });
+        }
+    }
+    found.sort_by_key(|older| older.first);
+    Ok(found)
+}
+
+/// Opens a file that need not be there.
+pub(crate) fn open_if_there(path: &Path) -> Result<Option<File>, LogError> {
+    // A pipe in the file's place would make us wait for ever.
+    let plain = |found: fs::Metadata| {
+        if found.is_file() { File::open(path) } else { Err(io::ErrorKind::InvalidInput.into()) }
+    };
+    match fs::metadata(path).and_then(plain) {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(LogError::io("open", path)(error)),
+    }
+}
+
+/// The content of a small file that need not be there.
+pub(crate) fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, LogError> {
+    use io::Read as _;
+    let Some(file) = open_if_there(path)? else { return Ok(None) };
+    let mut bytes = Vec::new();
+    file.take(1 << 16).read_to_end(&mut bytes).map_err(LogError::io("read", path))?;
+    Ok(Some(bytes))
+}
+
+/// What tells one file from another, whatever its name.
+pub(crate) type Identity = (u64, u64);
+
+pub(crate) fn identity(metadata: &fs::Metadata) -> Identity {
+    (metadata.dev(), metadata.ino())
+}
+
+/// Which file has that name now.
+pub(crate) fn identity_at(path: &Path) -> Result<Option<Identity>, LogError> {
+    match fs::metadata(path) {
+        Ok(metadata) => Ok(Some(identity(&metadata))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(LogError::io("read", path)(error)),
+    }
+}
+
+/// The name of a file, for messages.
+pub(crate) fn name(path: &Path) -> String {
+    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+}

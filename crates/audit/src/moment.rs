@@ -1,0 +1,51 @@
+//! Points in time as people write them.
+
+use jiff::civil::{Date, DateTime};
+use jiff::{SignedDuration, Timestamp, Zoned};
+
+/// A text that names no point in time, such as `10m`, `2026-01-31` or
+/// `2026-01-31T12:00:00Z` do.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no point in time")]
+pub struct MomentError(String);
+
+/// A point in time: so long ago (`90s`, `10m`, `2h`, `3d`, `1w`), a date, or
+/// a date and time, here unless a zone is given.
+pub fn moment(text: &str) -> Result<Timestamp, MomentError> {
+    moment_at(text, &Zoned::now())
+}
+
+fn moment_at(text: &str, now: &Zoned) -> Result<Timestamp, MomentError> {
+    let text = text.trim();
+    let wrong = || MomentError(text.to_owned());
+    if let Some(ago) = duration(text) {
+        return now.timestamp().checked_sub(ago).map_err(|_| wrong());
+    }
+    if let Ok(moment) = text.parse::<Timestamp>() {
+        return Ok(moment);
+    }
+    let local = match text.parse::<DateTime>() {
+        Ok(local) => local,
+        Err(_) => text.parse::<Date>().map_err(|_| wrong())?.at(0, 0, 0, 0),
+    };
+    let zoned = local.to_zoned(now.time_zone().clone()).map_err(|_| wrong())?;
+    Ok(zoned.timestamp())
+}
+
+fn duration(text: &str) -> Option<SignedDuration> {
+    let digits = text.find(|c: char| !c.is_ascii_digit())?;
+    let (number, unit) = text.split_at_checked(digits)?;
+    let seconds = match unit {
+        "s" => 1,
+        "m" | "min" => 60,
+        "h" => 3600,
+        "d" => 86_400,
+        "w" => 604_800,
+        _ => return None,
+    };
+    Some(SignedDuration::from_secs(number.parse::<i64>().ok()?.checked_mul(seconds)?))
+}
+
+#[cfg(test)]
+#[path = "moment_tests.rs"]
+mod tests;

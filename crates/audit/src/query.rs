@@ -1,0 +1,185 @@
+//! Looking for entries, from the newest back.
+
+use std::path::Path;
+
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+use crate::backwards::Backwards;
+use crate::chain::Line;
+use crate::error::LogError;
+use crate::files;
+
+/// One entry of the log.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// Its number.
+    pub seq: u64,
+    /// When it was made.
+    pub time: Timestamp,
+    /// Its own fields.
+    pub fields: Map<String, Value>,
+    /// The whole line.
+    pub line: String,
+}
+
+impl Entry {
+    /// Reads a line. Lines that are no entries are left to [`crate::verify`];
+    /// an entry nested too deep to be read is there, without its fields.
+    pub(crate) fn read(line: &[u8]) -> Option<Self> {
+        let parsed = Line::read(line)?;
+        let text = [b"{", parsed.fields, b"}"].concat();
+        Some(Self {
+            seq: parsed.seq,
+            time: parsed.time.parse().ok()?,
+            fields: serde_json::from_slice(&text)
+                .unwrap_or_else(|_| Map::from_iter([("event".to_owned(), "unreadable".into())])),
+            line: std::str::from_utf8(line).ok()?.to_owned(),
+        })
+    }
+
+    /// A field that is a text.
+    pub fn text(&self, field: &str) -> Option<&str> {
+        self.fields.get(field)?.as_str()
+    }
+
+    /// Scope and resource of every effect.
+    pub fn effects(&self) -> impl Iterator<Item = (&str, &str)> {
+        let effects = self.fields.get("effects").and_then(Value::as_array);
+        effects.into_iter().flatten().map(|effect| {
+            let part = |name: &str| effect.get(name).and_then(Value::as_str).unwrap_or_default();
+            (part("scope"), part("resource"))
+        })
+    }
+}
+
+/// Which entries are wanted: those for which everything that is given is true.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Query {
+    /// Not older than this.
+    pub since: Option<Timestamp>,
+    /// Older than this.
+    pub until: Option<Timestamp>,
+    /// Calls of this tool.
+    pub tool: Option<String>,
+    /// Calls of this session.
+    pub session: Option<String>,
+    /// The call of this id.
+    pub call: Option<String>,
+    /// Calls that ended so.
+    pub status: Option<String>,
+    /// Calls that were judged so.
+    pub verdict: Option<String>,
+    /// Calls with an effect of this scope.
+    pub scope: Option<String>,
+    /// Calls with an effect on a resource that has this in it, of that scope
+    /// if one is given.
+    pub resource: Option<String>,
+    /// Entries with this anywhere in them, in capitals or not.
+    pub text: Option<String>,
+}
+
+impl Query {
+    /// Whether that entry is wanted.
+    pub fn matches(&self, entry: &Entry) -> bool {
+        self.is_in_time(entry.time)
+            && self.exact().all(|(field, wanted)| entry.text(field) == Some(wanted))
+            && self.matches_effect(entry)
+            && self.text.as_deref().is_none_or(|text| contains(entry, &text.to_lowercase()))
+    }
+
+    fn is_in_time(&self, time: Timestamp) -> bool {
+        self.since.is_none_or(|since| time >= since) && self.until.is_none_or(|until| time < until)
+    }
+
+    fn exact(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        [
+            ("tool", &self.tool),
+            ("session", &self.session),
+            ("call", &self.call),
+            ("status", &self.status),
+            ("verdict", &self.verdict),
+        ]
+        .into_iter()
+        .filter_map(|(field, wanted)| Some((field, wanted.as_deref()?)))
+    }
+
+    fn matches_effect(&self, entry: &Entry) -> bool {
+        if self.scope.is_none() && self.resource.is_none() {
+            return true;
+        }
+        entry.effects().any(|(scope, resource)| {
+            self.scope.as_deref().is_none_or(|wanted| scope == wanted)
+                && self.resource.as_deref().is_none_or(|wanted| resource.contains(wanted))
+        })
+    }
+
+    /// Whether a line is worth a closer look. Most are not, and to read them
+    /// as JSON would take ten times as long.
+    fn may_match(&self, line: &[u8]) -> bool {
+        let Some(parsed) = Line::read(line) else { return false };
+        if self.since.is_some() || self.until.is_some() {
+            let time = parsed.time.parse();
+            if !time.is_ok_and(|time| self.is_in_time(time)) {
+                return false;
+            }
+        }
+        let Ok(text) = std::str::from_utf8(parsed.fields) else { return false };
+        // Letters of this kind are written as they are.
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':');
+        self.exact().all(|(_, wanted)| !wanted.chars().all(plain) || text.contains(wanted))
+    }
+}
+
+/// Whether `needle` is in the entry as it is written, or in one of its texts.
+fn contains(entry: &Entry, needle: &str) -> bool {
+    if entry.line.to_lowercase().contains(needle) {
+        return true;
+    }
+    let mut open: Vec<&Value> = entry.fields.values().collect();
+    while let Some(value) = open.pop() {
+        match value {
+            Value::String(text) if text.to_lowercase().contains(needle) => return true,
+            Value::Array(values) => open.extend(values),
+            Value::Object(fields) => open.extend(fields.values()),
+            _ => {}
+        }
+    }
+    false
+}
+
+/// The newest entries that are wanted, at most `limit`, the newest first.
+/// A folder without a log has none.
+pub fn query(folder: &Path, query: &Query, limit: usize) -> Result<Vec<Entry>, LogError> {
+    let mut found: Vec<Entry> = Vec::new();
+    let current = folder.join(files::CURRENT);
+    let mut open = files::open_if_there(&current)?;
+    // Listed after the file that grows was opened: one that is put aside in
+    // between is then seen twice, not never.
+    let mut older = files::older(folder)?;
+    let mut path = current;
+    loop {
+        if let Some(file) = open {
+            let len = file.metadata().map_err(LogError::io("read", &path))?.len();
+            let mut lines = Backwards::new(file, len);
+            while found.len() < limit {
+                let Ok(Some(line)) = lines.next() else { break };
+                let old = found.last().map_or(u64::MAX, |entry| entry.seq);
+                if query.may_match(&line)
+                    && let Some(entry) = Entry::read(&line)
+                    && entry.seq < old
+                    && query.matches(&entry)
+                {
+                    found.push(entry);
+                }
+            }
+        }
+        let Some(next) = older.pop().filter(|_| found.len() < limit) else { return Ok(found) };
+        path = next.path;
+        open = files::open_if_there(&path)?;
+    }
+}
+
+#[cfg(test)]
+#[path = "query_tests.rs"]
+mod tests;

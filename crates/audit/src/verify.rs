@@ -1,0 +1,297 @@
+//! Whether the log is as it was written.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use serde::{Serialize, Serializer};
+
+use crate::chain::{Digest, Key};
+use crate::error::LogError;
+use crate::files::{self, Older};
+use crate::head::{Begin, Found, Head};
+use crate::walk::{Walk, missing};
+
+/// How long to wait for a moment in which nobody writes.
+const LOCK_WAIT: Duration = Duration::from_secs(2);
+
+/// More than anybody reads.
+const MAX_FAULTS: usize = 1000;
+
+/// What [`verify`] has found.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// How many lines have the form of an entry.
+    pub entries: u64,
+    /// How many files there are.
+    pub files: usize,
+    /// When the oldest entry was made.
+    #[serde(serialize_with = "written")]
+    pub first: Option<Timestamp>,
+    /// When the newest one was made.
+    #[serde(serialize_with = "written")]
+    pub last: Option<Timestamp>,
+    /// What somebody has done to the log, or the disk.
+    pub faults: Vec<Fault>,
+    /// How many faults there are beyond those.
+    pub more_faults: u64,
+    /// What is out of the ordinary, but accounted for.
+    pub notes: Vec<Fault>,
+}
+
+/// A time as the log has it.
+fn written<S: Serializer>(time: &Option<Timestamp>, serializer: S) -> Result<S::Ok, S::Error> {
+    time.map(|time| format!("{time:.3}")).serialize(serializer)
+}
+
+/// A place in the log, and what is wrong there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Fault {
+    /// The name of the file.
+    pub file: String,
+    /// The line, from 1; 0 when the file as a whole is meant.
+    pub line: u64,
+    /// The last line of which the same is true.
+    pub last_line: u64,
+    /// What is wrong.
+    pub what: String,
+}
+
+impl Fault {
+    pub(crate) fn new(file: impl Into<String>, line: u64, what: impl Into<String>) -> Self {
+        Self { file: file.into(), line, last_line: line, what: what.into() }
+    }
+
+    fn goes_on_in(&self, next: &Self) -> bool {
+        let follows = next.line > 0 && self.last_line + 1 == next.line;
+        follows && self.what == next.what && self.file == next.file
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.file)?;
+        match (self.line, self.last_line) {
+            (0, _) => {}
+            (first, last) if first == last => write!(f, ", line {first}")?,
+            (first, last) => write!(f, ", lines {first} to {last}")?,
+        }
+        write!(f, ": {}", self.what)
+    }
+}
+
+impl Report {
+    /// Whether nothing is wrong.
+    pub fn is_clean(&self) -> bool {
+        self.faults.is_empty()
+    }
+
+    /// Adds a fault. The same one in a row of lines is one.
+    pub(crate) fn fault(&mut self, fault: Fault) {
+        let count = self.faults.len();
+        match self.faults.last_mut() {
+            Some(last) if last.goes_on_in(&fault) => last.last_line = fault.last_line,
+            _ if count < MAX_FAULTS => self.faults.push(fault),
+            _ => self.more_faults += 1,
+        }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plural =
+            |n: u64, one: &str, many: &str| format!("{n} {}", if n == 1 { one } else { many });
+        write!(
+            f,
+            "{} in {}",
+            plural(self.entries, "entry", "entries"),
+            plural(self.files as u64, "file", "files")
+        )?;
+        if let (Some(first), Some(last)) = (self.first, self.last) {
+            write!(f, ", from {first:.3} to {last:.3}")?;
+        }
+        match self.faults.len() {
+            0 => write!(f, "; the chain is whole")?,
+            n => write!(f, "; {}", plural(n as u64, "fault", "faults"))?,
+        }
+        for fault in &self.faults {
+            write!(f, "\nfault: {fault}")?;
+        }
+        if self.more_faults > 0 {
+            write!(f, "\nand {} more", plural(self.more_faults, "fault", "faults"))?;
+        }
+        for note in &self.notes {
+            write!(f, "\nnote: {note}")?;
+        }
+        Ok(())
+    }
+}
+
+/// The log at one moment.
+struct Picture {
+    key: Option<Key>,
+    head: Found,
+    /// Oldest first, each with its length.
+    files: Vec<(PathBuf, File, u64)>,
+}
+
+/// Checks every line, the chain from line to line and file to file, and that
+/// it reaches as far as the head says. Others may go on writing meanwhile.
+pub fn verify(folder: &Path) -> Report {
+    let mut report = Report::default();
+    match picture(folder) {
+        Ok(picture) => {
+            report.files = picture.files.len();
+            examine(picture, &mut report);
+        }
+        Err(error) => report.fault(unreadable(&error)),
+    }
+    report
+}
+
+fn unreadable(error: &LogError) -> Fault {
+    let file = match error {
+        LogError::Io { path, .. } => files::name(path),
+        _ => String::new(),
+    };
+    Fault::new(file, 0, error.to_string())
+}
+
+/// Opens everything while nobody writes. A process that was stopped with the
+/// lock in its hands is not waited for: nothing changes then either.
+fn picture(folder: &Path) -> Result<Picture, LogError> {
+    let lock = files::open_if_there(&folder.join(files::LOCK))?;
+    let until = Instant::now() + LOCK_WAIT;
+    let held = lock.as_ref().is_some_and(|lock| {
+        loop {
+            match lock.try_lock_shared() {
+                Ok(()) => return true,
+                Err(_) if Instant::now() >= until => return false,
+                Err(_) => std::thread::sleep(Duration::from_millis(2)),
+            }
+        }
+    });
+    let mut tries = if held { 1 } else { 5 };
+    loop {
+        let older = files::older(folder)?;
+        let picture = open_all(folder, &older)?;
+        tries -= 1;
+        // Without the lock, files may be put aside and the head be written
+        // meanwhile.
+        let steady = files::older(folder)? == older && matches!(picture.head, Found::Good(_));
+        if tries == 0 || steady {
+            // Closing its file lets go of the lock.
+            return Ok(picture);
+        }
+    }
+}
+
+fn open_all(folder: &Path, older: &[Older]) -> Result<Picture, LogError> {
+    let key = files::read_if_there(&folder.join(files::KEY))?.and_then(|bytes| Key::read(&bytes));
+    // Before the log, which may be ahead of it but never behind.
+    let head = Head::read(folder, key.as_ref())?;
+    let paths = older.iter().map(|older| older.path.clone());
+    let mut opened = Vec::new();
+    for path in paths.chain([folder.join(files::CURRENT)]) {
+        if let Some(file) = files::open_if_there(&path)? {
+            let len = file.metadata().map_err(LogError::io("read", &path))?.len();
+            opened.push((path, file, len));
+        }
+    }
+    Ok(Picture { key, head, files: opened })
+}
+
+fn examine(picture: Picture, report: &mut Report) {
+    let empty = picture.files.is_empty();
+    let head = judge_head(&picture, report);
+    let begin = head.as_ref().map_or(Begin::FIRST, |head| head.begin);
+    let mut walk = Walk::new(picture.key, begin.seq, head.as_ref().map(|head| head.seq));
+    for (path, file, len) in picture.files {
+        let name = files::name(&path);
+        let mut reader = BufReader::with_capacity(1 << 18, file.take(len));
+        let mut line = Vec::new();
+        for number in 1.. {
+            line.clear();
+            let limit = files::MAX_LINE as u64;
+            match reader.by_ref().take(limit).read_until(b'\n', &mut line) {
+                Ok(0) => break,
+                Ok(_) => walk.line(&name, number, &line, report),
+                Err(error) => {
+                    report.fault(unreadable(&LogError::io("read", &path)(error)));
+                    break;
+                }
+            }
+        }
+    }
+    walk.end(report);
+    if let Some((place, first)) = walk.first.take() {
+        judge_begin(place, first, begin, report);
+    }
+    if let Some(head) = head {
+        judge_end(&head, &walk, empty, report);
+    }
+}
+
+/// The head, if its word can be taken.
+fn judge_head(picture: &Picture, report: &mut Report) -> Option<Head> {
+    let fault = |what: &str| Fault::new(files::HEAD, 0, what);
+    let begun = !picture.files.is_empty();
+    if picture.key.is_none() {
+        let used = match &picture.head {
+            Found::Good(head) | Found::Foreign(head) => head.seq > 0,
+            Found::Unreadable => true,
+            Found::Missing => false,
+        };
+        if begun || used {
+            let what = "the key is missing, so no line can be checked against it";
+            report.fault(Fault::new(files::KEY, 0, what));
+        }
+    }
+    match &picture.head {
+        Found::Good(head) => return Some(head.clone()),
+        Found::Foreign(head) if picture.key.is_none() => return Some(head.clone()),
+        Found::Foreign(_) => report.fault(fault("it was changed, or written with another key")),
+        Found::Unreadable => report.fault(fault("it cannot be read")),
+        Found::Missing if begun || picture.key.is_some() => {
+            report.fault(fault("it is missing, so a log that was cut cannot be told"));
+        }
+        Found::Missing => {}
+    }
+    None
+}
+
+/// The chain must not begin later than the head allows. It may begin earlier
+/// where a crash has kept old files from being removed.
+fn judge_begin(
+    (file, line): (String, u64),
+    (seq, prev): (u64, Digest),
+    allowed: Begin,
+    report: &mut Report,
+) {
+    if seq > allowed.seq {
+        let what = missing(allowed.seq, seq - 1);
+        report.faults.insert(0, Fault::new(file, line, what));
+    } else if (seq == allowed.seq && prev != allowed.prev) || (seq <= 1 && prev != Digest::GENESIS)
+    {
+        report.faults.insert(0, Fault::new(file, line, "it does not begin the chain of this log"));
+    }
+}
+
+fn judge_end(head: &Head, walk: &Walk, empty: bool, report: &mut Report) {
+    let (file, line) = walk.place.clone();
+    if empty && head.seq > 0 {
+        let what = format!("it is missing; its last entry was {}", head.seq);
+        report.fault(Fault::new(files::CURRENT, 0, what));
+    } else if walk.seq < head.seq {
+        let file = if file.is_empty() { files::CURRENT.to_owned() } else { file };
+        let what =
+            format!("the log ends at entry {}, but entry {} was written", walk.seq, head.seq);
+        report.fault(Fault::new(file, line, what));
+    } else if head.seq > 0 && walk.at_head != Some(head.hash) {
+        let what = format!("entry {} is not the one that was written last", head.seq);
+        report.fault(Fault::new(files::HEAD, 0, what));
+    }
+}

@@ -1,0 +1,88 @@
+//! A folder with a log in it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use hermes_audit::{Log, Options, Query, Report, query, verify};
+use serde_json::json;
+use tempfile::TempDir;
+
+/// Long enough for the slowest machine.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(crate) struct Folder {
+    keep: TempDir,
+}
+
+impl Folder {
+    pub(crate) fn new() -> Self {
+        Self { keep: TempDir::new().unwrap() }
+    }
+
+    /// With so many entries.
+    pub(crate) fn with_entries(count: usize) -> Self {
+        let folder = Self::new();
+        folder.add(count, &Options::default());
+        folder
+    }
+
+    pub(crate) fn add(&self, count: usize, options: &Options) {
+        let log = Log::open_with(self.path().to_owned(), options.clone());
+        for number in 0..count {
+            log.append(json!({ "tool": "read_file", "number": number, "session": "s" }));
+        }
+        log.flush(PATIENCE).unwrap();
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.keep.path()
+    }
+
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.path().join(name)
+    }
+
+    pub(crate) fn log_file(&self) -> PathBuf {
+        self.file("audit.jsonl")
+    }
+
+    pub(crate) fn lines(&self) -> Vec<String> {
+        fs::read_to_string(self.log_file()).unwrap().lines().map(str::to_owned).collect()
+    }
+
+    pub(crate) fn write_lines(&self, lines: &[String]) {
+        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        fs::write(self.log_file(), text).unwrap();
+    }
+
+    /// The files that were put aside, oldest first.
+    pub(crate) fn older(&self) -> Vec<PathBuf> {
+        let mut found: Vec<PathBuf> = fs::read_dir(self.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with("audit-"))
+            .collect();
+        found.sort();
+        found
+    }
+
+    pub(crate) fn report(&self) -> Report {
+        verify(self.path())
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        query(self.path(), &Query::default(), usize::MAX).unwrap().len()
+    }
+}
+
+/// File, line and words of every fault.
+pub(crate) fn faults(report: &Report) -> Vec<(&str, u64, &str)> {
+    report.faults.iter().map(|f| (f.file.as_str(), f.line, f.what.as_str())).collect()
+}
+
+#[track_caller]
+pub(crate) fn assert_clean(report: &Report, entries: u64) {
+    assert!(report.is_clean(), "{report}");
+    assert_eq!(report.entries, entries, "{report}");
+}

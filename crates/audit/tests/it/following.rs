@@ -1,0 +1,57 @@
+//! Reading along while others write.
+
+use std::time::Duration;
+
+use hermes_audit::{Follow, Log, Options, follow};
+use serde_json::json;
+
+use crate::folder::{Folder, PATIENCE};
+
+fn read(follow: &mut Follow, count: usize) -> Vec<u64> {
+    let mut found = Vec::new();
+    while found.len() < count {
+        let entries = follow.next(PATIENCE).unwrap();
+        assert!(!entries.is_empty(), "only {found:?}");
+        found.extend(entries.iter().map(|entry| entry.seq));
+    }
+    found
+}
+
+#[test]
+fn it_begins_where_the_log_ends() {
+    let folder = Folder::with_entries(3);
+    let mut follow = follow(folder.path(), None).unwrap();
+    assert!(follow.next(Duration::ZERO).unwrap().is_empty());
+    folder.add(2, &Options::default());
+    assert_eq!(read(&mut follow, 2), [4, 5]);
+    assert!(follow.next(Duration::ZERO).unwrap().is_empty());
+}
+
+#[test]
+fn it_waits_for_a_log_that_is_not_there_yet() {
+    let folder = Folder::new();
+    let mut follow = follow(&folder.file("later"), None).unwrap();
+    assert!(follow.next(Duration::ZERO).unwrap().is_empty());
+    let log = Log::open(folder.file("later"));
+    log.append(json!({}));
+    assert_eq!(read(&mut follow, 1), [1]);
+}
+
+#[test]
+fn it_goes_from_file_to_file_without_loss() {
+    let folder = Folder::new();
+    let options = Options { rotate_bytes: 1500, keep_files: 10_000, ..Options::default() };
+    folder.add(10, &options);
+    let mut new = follow(folder.path(), None).unwrap();
+    let mut old = follow(folder.path(), Some(4)).unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for _ in 0..30 {
+                folder.add(10, &options);
+            }
+        });
+        assert!(read(&mut new, 300).into_iter().eq(11..=310));
+    });
+    assert!(folder.older().len() > 20);
+    assert!(read(&mut old, 306).into_iter().eq(5..=310));
+}

@@ -1,0 +1,238 @@
+//! `hermes permissions check` and `explain`: a call judged, not made.
+
+use std::sync::Arc;
+
+use hermes::core::{
+    Annotations, Arguments, Confinement, Effect, Proposal, Resource, Scope, ToolCall, Workplace,
+};
+use hermes::engine::Caller;
+use hermes::policy::{Answer, Examination, Finding, Permissions};
+use serde_json::{Value, json};
+
+use super::Check;
+use crate::app::{App, Ready, folder};
+use crate::commands::{call, runtime};
+use crate::failure::{Exit, Failure, Outcome};
+use crate::table::Table;
+use crate::terminal::Style;
+use crate::values;
+
+/// What is to be judged.
+struct Case {
+    tool: String,
+    toolset: String,
+    arguments: Value,
+    effects: Vec<Effect>,
+    annotations: Annotations,
+    workplace: Arc<Workplace>,
+}
+
+pub(crate) fn run(app: &App, args: &Check, everything: bool) -> Outcome {
+    let ready = app.ready()?;
+    let mut caller = Caller::new(folder(args.cwd.as_deref())?);
+    caller.home = std::env::home_dir().filter(|h| h.is_absolute());
+    let permissions = app.permissions(&ready, &args.options, &caller.cwd)?;
+    let case = case(&ready, args, &caller)?;
+    let (exam, confinement) = permissions.consider(&Proposal {
+        tool: &case.tool,
+        toolset: &case.toolset,
+        arguments: &case.arguments,
+        effects: &case.effects,
+        annotations: case.annotations,
+        workplace: &case.workplace,
+        call_id: "check",
+        session: &caller.session,
+        task_id: &caller.task_id,
+        depth: 0,
+    });
+    let report = Report { permissions: &permissions, exam: &exam, case: &case, confinement };
+    if app.json {
+        app.terminal.line(&report.json(everything).to_string())?;
+    } else {
+        app.terminal.line(&report.text(app, everything))?;
+    }
+    match exam.answer() {
+        Answer::Allow => Ok(Exit::Ok),
+        _ => Ok(Exit::Kind(hermes::core::ErrorKind::Denied)),
+    }
+}
+
+fn case(ready: &Ready, args: &Check, caller: &Caller) -> Result<Case, Failure> {
+    let at = Workplace::new(caller.cwd.clone(), caller.home.clone());
+    if let Some(tool) = &args.tool {
+        return called(ready, tool, &args.arguments, caller);
+    }
+    let mut effects = Vec::new();
+    if let Some(command) = &args.command {
+        let resource = Resource::Command(command.clone());
+        effects.push(Effect { scope: Scope::TERMINAL_EXECUTE, resource });
+    }
+    for text in &args.effects {
+        let (scope, resource) = match text.split_once('=') {
+            Some((scope, resource)) => (scope, Some(resource)),
+            None => (text.as_str(), None),
+        };
+        if !scope.contains(':') {
+            return Err(Failure::usage(format!("--effect {text}: '{scope}' is no scope"))
+                .hint("For example: --effect file:write=/etc/hosts"));
+        }
+        effects.push(Permissions::effect(scope, resource, &at));
+    }
+    Ok(Case {
+        tool: "terminal".to_owned(),
+        toolset: "terminal".to_owned(),
+        arguments: args.command.as_ref().map_or(Value::Null, |c| json!({ "command": c })),
+        effects,
+        annotations: Annotations::default(),
+        workplace: Arc::new(at),
+    })
+}
+
+fn called(
+    ready: &Ready,
+    tool: &str,
+    written: &[String],
+    caller: &Caller,
+) -> Result<Case, Failure> {
+    let entry = call::meant(&ready.engine.snapshot(), tool);
+    let arguments = match values::read(written, &call::parameters(entry.as_deref()))? {
+        Value::String(text) => Arguments::Text(text),
+        value => Arguments::Json(value),
+    };
+    let call = ToolCall { id: "check".into(), name: tool.to_owned(), arguments };
+    let preview = runtime::brief(ready.engine.preview(call, caller))?;
+    let preview = preview.map_err(|result| {
+        let error: Value = serde_json::from_str(&result.content).unwrap_or_default();
+        let field = |name: &str| error.get(name).and_then(Value::as_str).unwrap_or_default();
+        let kind = match result.status {
+            hermes::core::Status::Error(kind) => kind,
+            hermes::core::Status::Success => hermes::core::ErrorKind::Internal,
+        };
+        Failure::failed(kind, field("error")).hint(field("hint"))
+    })?;
+    Ok(Case {
+        tool: preview.entry.name().to_owned(),
+        toolset: preview.entry.toolset().to_owned(),
+        annotations: preview.entry.spec().annotations,
+        arguments: preview.arguments,
+        effects: preview.effects,
+        workplace: preview.workplace,
+    })
+}
+
+struct Report<'a> {
+    permissions: &'a Permissions,
+    exam: &'a Examination,
+    case: &'a Case,
+    confinement: Option<Confinement>,
+}
+
+impl Report<'_> {
+    fn json(&self, everything: bool) -> Value {
+        let (reason, rule) = match self.permissions.verdict(self.exam) {
+            hermes::core::Verdict::Allow => (String::new(), String::new()),
+            hermes::core::Verdict::Ask { reason, rule }
+            | hermes::core::Verdict::Deny { reason, rule } => (reason, rule),
+        };
+        let decisive = self.exam.decisive().filter(|f| f.answer != Answer::Allow);
+        let place = decisive.and_then(|f| f.origin.as_ref()).and_then(|o| o.place.as_ref());
+        let mut effects: Vec<&Effect> = Vec::new();
+        for effect in self.case.effects.iter().chain(&self.exam.command_effects) {
+            if !effects.contains(&effect) {
+                effects.push(effect);
+            }
+        }
+        let mut report = json!({
+            "schema_version": 1,
+            "verdict": self.exam.answer().name(),
+            "reason": reason,
+            "rule": rule,
+            "file": place.map(|place| place.file.display().to_string()),
+            "line": place.map(|place| place.line),
+            "leaf": decisive.and_then(|finding| finding.leaf.as_deref()),
+            "hard": decisive.is_some_and(|finding| finding.hard),
+            "profile": self.permissions.profile().name,
+            "tool": self.case.tool,
+            "effects": effects,
+        });
+        if let Some(confinement) = &self.confinement {
+            report["sandbox"] = json!({
+                "write": confinement.write,
+                "read_only": confinement.read_only,
+                "network": confinement.network,
+            });
+        }
+        if everything {
+            let findings: Vec<Value> = self.exam.findings.iter().map(finding_json).collect();
+            report["findings"] = findings.into();
+            report["confinement"] = json!(self.confinement);
+        }
+        report
+    }
+
+    fn text(&self, app: &App, everything: bool) -> String {
+        let terminal = &app.terminal;
+        let answer = self.exam.answer();
+        let paint = |answer: Answer| terminal.paint(style(answer), answer.name());
+        let mut lines = vec![format!(
+            "{}  (profile {})",
+            paint(answer),
+            self.permissions.profile().name
+        )];
+        let worth_a_line = |finding: &&Finding| everything || finding.answer != Answer::Allow;
+        let mut table = Table::default();
+        for finding in self.exam.findings.iter().filter(worth_a_line) {
+            let what = match &finding.leaf {
+                Some(leaf) if finding.effect.scope == Scope::TERMINAL_EXECUTE => leaf.clone(),
+                _ => finding.effect.to_string(),
+            };
+            let origin = finding.origin.as_ref();
+            let place = origin.and_then(|o| o.place.as_ref());
+            let place = place.map(|p| format!(" at {}:{}", p.file.display(), p.line));
+            let rule = origin.map(|o| format!("[{}{}] ", o.rule, place.unwrap_or_default()));
+            table.row([
+                (format!("  {}", finding.answer.name()), Some(style(finding.answer))),
+                (short(&what), None),
+                (format!("{}{}", rule.unwrap_or_default(), finding.reason), Some(Style::Dim)),
+            ]);
+        }
+        let table = table.render(terminal);
+        if !table.is_empty() {
+            lines.push(table);
+        }
+        if let (true, Some(confinement)) = (everything, &self.confinement) {
+            let network = if confinement.network { "on" } else { "off" };
+            let trees: Vec<String> =
+                confinement.write.iter().map(|path| path.display().to_string()).collect();
+            lines.push(format!("sandbox: network {network}, writes to {}", trees.join(", ")));
+        }
+        lines.join("\n")
+    }
+}
+
+fn short(text: &str) -> String {
+    crate::table::clip(text, 60)
+}
+
+fn style(answer: Answer) -> Style {
+    match answer {
+        Answer::Allow => Style::Green,
+        Answer::Ask => Style::Yellow,
+        Answer::Deny => Style::Red,
+    }
+}
+
+fn finding_json(finding: &Finding) -> Value {
+    let origin = finding.origin.as_ref();
+    let place = origin.and_then(|o| o.place.as_ref());
+    json!({
+        "verdict": finding.answer.name(),
+        "effect": finding.effect,
+        "leaf": finding.leaf,
+        "reason": finding.reason,
+        "rule": origin.map(|o| o.rule.as_str()),
+        "file": place.map(|place| place.file.display().to_string()),
+        "line": place.map(|place| place.line),
+        "hard": finding.hard,
+    })
+}

@@ -1,0 +1,179 @@
+//! `hermes permissions profiles` and `show`.
+
+use hermes::policy::{Answer, Level, Profile, Restriction, Rule};
+use serde_json::{Value, json};
+
+use crate::app::{App, folder};
+use crate::args::ProfileOptions;
+use crate::failure::{Exit, Outcome};
+use crate::table::Table;
+use crate::terminal::Style;
+
+pub(crate) fn list(app: &App, options: &ProfileOptions) -> Outcome {
+    let home = app.home()?;
+    let config = app.config(&home)?;
+    let sources = app.sources(&home, options, &folder(None)?)?;
+    let chosen = app.profile_name(&config, options);
+    let profiles = sources.profiles();
+    if app.json {
+        let profiles: Vec<Value> = profiles
+            .iter()
+            .map(|p| {
+                json!({
+                    "name": p.name,
+                    "description": p.description,
+                    "file": p.file.as_ref().map(|file| file.display().to_string()),
+                    "builtin": p.file.is_none(),
+                    "chosen": p.name == chosen,
+                })
+            })
+            .collect();
+        let all = json!({ "schema_version": 1, "profiles": profiles });
+        app.terminal.line(&all.to_string())?;
+        return Ok(Exit::Ok);
+    }
+    let mut table = Table::default();
+    for profile in profiles {
+        let mark = if profile.name == chosen { "*" } else { " " };
+        let from = profile.file.map_or("built in".to_owned(), |file| file.display().to_string());
+        table.row([
+            (format!("{mark} {}", profile.name), Some(Style::Bold)),
+            (from, Some(Style::Dim)),
+            (profile.description.unwrap_or_default(), None),
+        ]);
+    }
+    app.terminal.line(&table.render(&app.terminal))?;
+    Ok(Exit::Ok)
+}
+
+pub(crate) fn show(app: &App, name: Option<String>, options: ProfileOptions) -> Outcome {
+    let ready = app.ready()?;
+    let options = ProfileOptions { profile: name.or(options.profile), ..options };
+    let permissions = app.permissions(&ready, &options, &folder(None)?)?;
+    if app.json {
+        let layers: Vec<Value> = permissions.layers().map(profile_json).collect();
+        let saved = permissions.saved().list();
+        let all = json!({
+            "schema_version": 1,
+            "name": permissions.profile().name,
+            "description": permissions.profile().description,
+            "levels": layers,
+            "saved_rules": saved.iter().map(|rule| rule.unit.to_string()).collect::<Vec<_>>(),
+        });
+        app.terminal.line(&all.to_string())?;
+        return Ok(Exit::Ok);
+    }
+    for profile in permissions.layers() {
+        app.terminal.line(&profile_text(app, profile))?;
+    }
+    let always = "always: private keys, credential stores, start-up files and hermes's own state \
+                  are protected; hard blocks are denied (docs/permissions.md)";
+    app.terminal.line(&app.terminal.paint(Style::Dim, always))?;
+    Ok(Exit::Ok)
+}
+
+fn profile_text(app: &App, profile: &Profile) -> String {
+    let title = app.terminal.paint(Style::Bold, &profile.level.name);
+    let mut lines = vec![match &profile.description {
+        Some(description) => format!("{title}: {description}"),
+        None => title,
+    }];
+    lines.extend(level_lines(&profile.level, "  "));
+    for tool in &profile.tools {
+        lines.push(format!("  tool {}", tool.tool));
+        lines.extend(level_lines(&tool.level, "    "));
+        for parameter in &tool.parameters {
+            lines.push(format!("    parameter {} is restricted", parameter.name));
+        }
+        if tool.ask.is_some() {
+            lines.push("    every call needs an approval".to_owned());
+        }
+    }
+    if let Some(after) = &profile.after_untrusted {
+        lines.push("  after untrusted content".to_owned());
+        lines.extend(level_lines(&after.level, "    "));
+        if let Some(answer) = after.new_hosts {
+            lines.push(format!("    new hosts: {}", answer.name()));
+        }
+    }
+    let held = if profile.sandbox.enabled { "on" } else { "off" };
+    lines.push(format!("  sandbox {held}"));
+    lines.join("\n")
+}
+
+fn level_lines(level: &Level, indent: &str) -> Vec<String> {
+    let list = |rules: &[Rule]| rules.iter().map(written).collect::<Vec<_>>().join(", ");
+    let mut lines = Vec::new();
+    if let Some(allow) = &level.allow {
+        lines.push(format!("{indent}allow    {}", list(allow)));
+    }
+    if !level.ask.is_empty() {
+        lines.push(format!("{indent}ask      {}", list(&level.ask)));
+    }
+    if !level.deny.is_empty() {
+        lines.push(format!("{indent}deny     {}", list(&level.deny)));
+    }
+    for restriction in &level.restrictions {
+        lines.push(format!("{indent}{}", restriction_text(restriction)));
+    }
+    lines
+}
+
+fn restriction_text(restriction: &Restriction) -> String {
+    let mut parts = Vec::new();
+    if let Some(allowed) = &restriction.allowed {
+        let paths: Vec<String> = allowed.paths.iter().map(ToString::to_string).collect();
+        let rest = match restriction.elsewhere {
+            Answer::Ask => "ask elsewhere",
+            _ => "deny elsewhere",
+        };
+        if paths.is_empty() {
+            parts.push(format!("only some resources, {rest}"));
+        } else {
+            parts.push(format!("only {}, {rest}", paths.join(", ")));
+        }
+    }
+    let denied: Vec<String> = restriction.denied.paths.iter().map(ToString::to_string).collect();
+    if !denied.is_empty() {
+        parts.push(format!("never {}", denied.join(", ")));
+    }
+    if !restriction.denied.commands.is_empty() {
+        parts.push(format!("{} commands never", restriction.denied.commands.len()));
+    }
+    if let Some(answer) = restriction.private_hosts {
+        parts.push(format!("private hosts: {}", answer.name()));
+    }
+    format!("{}: {}", restriction.scope.as_str(), parts.join("; "))
+}
+
+/// A rule without the name of its level.
+fn written(rule: &Rule) -> String {
+    let text = rule.to_string();
+    let text = text.split_once(": ").map_or(text.as_str(), |(_, rest)| rest);
+    text.split_once(' ').map_or(text, |(_, rest)| rest).to_owned()
+}
+
+fn profile_json(profile: &Profile) -> Value {
+    let rules = |rules: &[Rule]| -> Vec<Value> {
+        let rule = |rule: &Rule| {
+            let place = rule.origin.place.as_ref();
+            json!({
+                "rule": written(rule),
+                "file": place.map(|place| place.file.display().to_string()),
+                "line": place.map(|place| place.line),
+            })
+        };
+        rules.iter().map(rule).collect()
+    };
+    let level = &profile.level;
+    json!({
+        "name": level.name,
+        "description": profile.description,
+        "allow": level.allow.as_deref().map(rules),
+        "deny": rules(&level.deny),
+        "approval_required": rules(&level.ask),
+        "restrictions": level.restrictions.iter().map(restriction_text).collect::<Vec<_>>(),
+        "tools": profile.tools.iter().map(|tool| tool.tool.to_string()).collect::<Vec<_>>(),
+        "sandbox": { "enabled": profile.sandbox.enabled, "bubblewrap": profile.sandbox.bubblewrap },
+    })
+}

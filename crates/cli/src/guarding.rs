@@ -1,0 +1,203 @@
+//! How permission, approval and secrecy are put together for this program.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use hermes::core::{Approver, Confinement};
+use hermes::engine::Secrets;
+use hermes::policy::{
+    ApprovalMode, Mode, Permissions, Places, PolicyError, SavedRules, Settings, Sources, Tickets,
+};
+use hermes::sandbox::Support;
+use hermes::secrets::{Redactor, Secret, Vault, is_secret};
+use hermes_config::{Config, Home, vars};
+
+use crate::app::{App, Ready};
+use crate::args::ProfileOptions;
+use crate::failure::Failure;
+use crate::prompt::Prompt;
+
+/// The profile of somebody who has chosen none.
+const DEFAULT_PROFILE: &str = "default";
+
+impl From<PolicyError> for Failure {
+    fn from(error: PolicyError) -> Self {
+        let failure = Failure::usage(error.to_string());
+        match error.hint {
+            Some(hint) => failure.hint(hint),
+            None => failure.hint("Mend the file or move it away; until then nothing runs that it might restrict."),
+        }
+    }
+}
+
+impl App {
+    /// What the names in permission patterns stand for.
+    pub(crate) fn places(&self, home: &Home, workspace: &Path) -> Places {
+        let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let workspace = real(workspace);
+        let mut temp = vec![real(&std::env::temp_dir())];
+        for folder in ["/tmp", "/var/tmp"].map(Path::new).into_iter().filter(|f| f.is_dir()) {
+            if !temp.contains(&real(folder)) {
+                temp.push(real(folder));
+            }
+        }
+        Places {
+            // Whoever starts at the root of the file system has no workspace.
+            workspace: (workspace != Path::new("/")).then_some(workspace),
+            home: std::env::home_dir().filter(|h| h.is_absolute()).map(|h| real(&h)),
+            hermes: real(home.root()),
+            temp,
+        }
+    }
+
+    /// The files that say what is permitted.
+    pub(crate) fn sources(
+        &self,
+        home: &Home,
+        options: &ProfileOptions,
+        workspace: &Path,
+    ) -> Result<Sources, Failure> {
+        let own = match &options.permissions {
+            Some(file) if !file.exists() => {
+                return Err(Failure::usage(format!("--permissions {}: there is no such file", file.display()))
+                    .hint("Name a YAML file with permission profiles."));
+            }
+            Some(file) => file.clone(),
+            None => home.permissions_file(),
+        };
+        let project = workspace.join(".hermes/hermes_permissions.yaml");
+        Ok(Sources::load(&own, Some(&project), self.places(home, workspace))?)
+    }
+
+    /// The name of the chosen profile.
+    pub(crate) fn profile_name(&self, config: &Config, options: &ProfileOptions) -> String {
+        let chosen = options.profile.clone();
+        let chosen = chosen.or_else(|| config.settings.permissions.profile.clone());
+        chosen.unwrap_or_else(|| DEFAULT_PROFILE.to_owned())
+    }
+
+    /// The permissions of this command's calls.
+    pub(crate) fn permissions(
+        &self,
+        ready: &Ready,
+        options: &ProfileOptions,
+        workspace: &Path,
+    ) -> Result<Arc<Permissions>, Failure> {
+        let sources = self.sources(&ready.home, options, workspace)?;
+        let name = self.profile_name(&ready.config, options);
+        let keeper = Arc::clone(&ready.secrets);
+        let settings = Settings {
+            mode: mode(&ready.config)?,
+            approvals: self.approval_mode(&ready.config)?,
+            sandbox: Some(Arc::new(can_hold)),
+            redact: Some(Arc::new(move |text| keeper.redactor().redact(text).into_owned())),
+        };
+        let saved = SavedRules::load(ready.home.saved_rules_file())
+            .map_err(|problem| Failure::usage(problem).hint("Mend the file or move it away."))?;
+        let tickets = Tickets::new(ready.home.tickets_dir());
+        Ok(Arc::new(sources.permissions(&name, settings, saved, tickets)?))
+    }
+
+    /// `HERMES_YOLO` counts as it was when the program started.
+    fn approval_mode(&self, config: &Config) -> Result<ApprovalMode, Failure> {
+        let yolo = self.env.text(&vars::HERMES_YOLO);
+        if yolo.is_some_and(|value| matches!(value.as_str(), "1" | "true" | "yes" | "on")) {
+            return Ok(ApprovalMode::Off);
+        }
+        match config.settings.approvals.mode.as_deref() {
+            None | Some("manual" | "true") => Ok(ApprovalMode::Manual),
+            Some("smart") => Ok(ApprovalMode::Smart),
+            Some("off" | "false") => Ok(ApprovalMode::Off),
+            Some(other) => Err(Failure::usage(format!("approvals.mode in config.yaml: '{other}'"))
+                .hint("It is one of manual, smart and off.")),
+        }
+    }
+
+    /// Who can be asked here: a person at the terminal, if there is one.
+    pub(crate) fn approver(&self, stdin_is_taken: bool) -> Option<Arc<dyn Approver>> {
+        use std::io::IsTerminal as _;
+        let is_there =
+            std::io::stdin().is_terminal() && self.terminal.stderr_is_person && !stdin_is_taken;
+        is_there.then(|| Arc::new(Prompt::new(self.terminal)) as Arc<dyn Approver>)
+    }
+}
+
+/// Whether this system has the mechanisms that a confinement needs. Whoever
+/// starts the process prepares the sandbox, and fails if it cannot.
+fn can_hold(confinement: &Confinement) -> Result<(), String> {
+    static SUPPORT: OnceLock<Support> = OnceLock::new();
+    let support = SUPPORT.get_or_init(hermes::sandbox::support);
+    if confinement.bubblewrap && support.bubblewrap.is_none() {
+        return Err("bubblewrap is not installed".to_owned());
+    }
+    if support.landlock.is_none() {
+        return Err("this kernel has no Landlock, or it is switched off".to_owned());
+    }
+    if !support.seccomp {
+        return Err("this kernel cannot filter system calls".to_owned());
+    }
+    let carves = !confinement.read_only.is_empty() || !confinement.hidden.is_empty();
+    match &support.user_namespaces_error {
+        Some(why) if carves => Err(why.clone()),
+        _ => Ok(()),
+    }
+}
+
+fn mode(config: &Config) -> Result<Mode, Failure> {
+    match config.settings.permissions.mode.as_deref() {
+        None | Some("enforce") => Ok(Mode::Enforce),
+        Some("audit") => Ok(Mode::Audit),
+        Some(other) => Err(Failure::usage(format!("permissions.mode in config.yaml: '{other}'"))
+            .hint("It is enforce or audit.")),
+    }
+}
+
+/// The secrets of this user: variables that look secret, the home's `.env`
+/// file, and the vault.
+pub(crate) struct Keeper {
+    env_file: PathBuf,
+    vault: Vault,
+    redactor: OnceLock<Arc<Redactor>>,
+}
+
+impl Keeper {
+    pub(crate) fn new(home: &Home) -> Self {
+        Self {
+            env_file: home.env_file(),
+            vault: Vault::new(home.secrets_file()),
+            redactor: OnceLock::new(),
+        }
+    }
+
+    fn known(&self) -> Vec<(String, String)> {
+        let dotenv = hermes_store::dotenv::Dotenv::load(&self.env_file).vars;
+        let mut known: Vec<(String, String)> =
+            std::env::vars_os()
+                .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+                .chain(dotenv)
+                .filter(|(name, value)| is_secret(name, value))
+                .collect();
+        let kept = self.vault.secrets().unwrap_or_default();
+        known.extend(kept.into_iter().map(|(name, secret)| (name, secret.expose().to_owned())));
+        known
+    }
+}
+
+impl Secrets for Keeper {
+    fn redactor(&self) -> Arc<Redactor> {
+        let built = self.redactor.get_or_init(|| {
+            Arc::new(Redactor::new(self.known()).unwrap_or_default())
+        });
+        Arc::clone(built)
+    }
+
+    fn lookup(&self, name: &str) -> Option<Secret> {
+        if let Ok(Some(secret)) = self.vault.get(name) {
+            return Some(secret);
+        }
+        let from_file = || {
+            hermes_store::dotenv::Dotenv::load(&self.env_file).vars.get(name).cloned()
+        };
+        std::env::var(name).ok().or_else(from_file).map(Secret::new)
+    }
+}

@@ -1,0 +1,97 @@
+//! A person at the terminal, asked about a call.
+
+use std::io::{self, BufRead as _, Write as _};
+
+use hermes::core::{ApprovalRequest, Approver, BoxFuture, Decision, Lasting};
+use tokio::sync::{Mutex, oneshot};
+
+use crate::terminal::{Terminal, visible};
+
+/// How many effects a question shows.
+const SHOWN: usize = 8;
+
+/// Asks on standard error, and reads the answer from the keyboard.
+pub(crate) struct Prompt {
+    terminal: Terminal,
+    /// One question at a time.
+    turn: Mutex<()>,
+}
+
+impl Prompt {
+    pub(crate) fn new(terminal: Terminal) -> Self {
+        Self { terminal, turn: Mutex::new(()) }
+    }
+}
+
+impl Approver for Prompt {
+    fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, Decision> {
+        Box::pin(async move {
+            let _turn = self.turn.lock().await;
+            let question = question(&self.terminal, &request);
+            let can_keep = !request.offers.is_empty();
+            let (send, answer) = oneshot::channel();
+            // A thread of its own: a question that is given up must not keep
+            // the program from ending.
+            std::thread::spawn(move || {
+                let _ = send.send(converse(&question, can_keep));
+            });
+            answer.await.unwrap_or(Decision::Nobody)
+        })
+    }
+}
+
+/// What the person sees.
+fn question(terminal: &Terminal, request: &ApprovalRequest) -> String {
+    let mark = terminal.mark("asks");
+    let mut text = format!("\n{mark} {} wants to go on\n", request.tool);
+    let mut add = |label: &str, line: &str| {
+        text.push_str(&format!("  {label:<8}{}\n", visible(line)));
+    };
+    add("why", &request.reason);
+    add("rule", &request.rule);
+    for (index, effect) in request.effects.iter().take(SHOWN).enumerate() {
+        add(if index == 0 { "does" } else { "" }, &effect.to_string());
+    }
+    if request.effects.len() > SHOWN {
+        add("", &format!("and {} more", request.effects.len() - SHOWN));
+    }
+    for (index, offer) in request.offers.iter().enumerate() {
+        add(if index == 0 { "always" } else { "" }, &format!("would allow {offer}"));
+    }
+    text
+}
+
+fn converse(question: &str, can_keep: bool) -> Decision {
+    let choices = if can_keep {
+        "[o]nce, for this [s]ession, [a]lways, or [d]eny? "
+    } else {
+        "[o]nce or [d]eny? "
+    };
+    let mut input = io::stdin().lock();
+    let _ = write!(io::stderr(), "{question}");
+    for _ in 0..3 {
+        let _ = write!(io::stderr(), "{choices}");
+        let _ = io::stderr().flush();
+        let mut line = String::new();
+        match input.read_line(&mut line) {
+            Ok(0) | Err(_) => return Decision::Refused(None),
+            Ok(_) => {}
+        }
+        match line.trim().to_lowercase().as_str() {
+            "o" | "once" | "y" | "yes" => return Decision::Approved(Lasting::Once),
+            "s" | "session" if can_keep => return Decision::Approved(Lasting::Session),
+            "a" | "always" if can_keep => return Decision::Approved(Lasting::Always),
+            "d" | "deny" | "n" | "no" | "" => return Decision::Refused(None),
+            other => match other.split_once(' ') {
+                // `d use git rm instead`: the model is told.
+                Some(("d" | "deny" | "n" | "no", word)) => {
+                    return Decision::Refused(Some(format!("The user refused: {}", word.trim())));
+                }
+                _ => {
+                    let _ = writeln!(io::stderr(), "Please answer with one of the letters.");
+                }
+            },
+        }
+    }
+    Decision::Refused(None)
+}

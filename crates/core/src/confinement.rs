@@ -1,0 +1,45 @@
+//! The bounds of a child process, as plain data: made by the policy from the
+//! same rules that judge the call, enforced by the operating system.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+/// What a child process may reach. Paths are absolute and real.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+pub struct Confinement {
+    /// Trees that may be read and run from.
+    pub read: Vec<PathBuf>,
+    /// Trees that may be written, too.
+    pub write: Vec<PathBuf>,
+    /// Below the writable trees: may be read, not written, whether or not it
+    /// exists yet.
+    pub read_only: Vec<PathBuf>,
+    /// Neither read nor written, wherever it is.
+    pub hidden: Vec<PathBuf>,
+    /// Whether it may speak to the network.
+    pub network: bool,
+    /// How much it may use.
+    pub limits: ChildLimits,
+    /// Use bubblewrap if it is there.
+    pub bubblewrap: bool,
+}
+
+/// How much a child process may use; none means as much as the parent may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+pub struct ChildLimits {
+    /// Processes and threads at a time.
+    pub processes: Option<u64>,
+    /// Bytes of address space of each process.
+    pub memory: Option<u64>,
+    /// Bytes of the largest file that it may write.
+    pub file_size: Option<u64>,
+    /// Open files of each process.
+    pub open_files: Option<u64>,
+}
+
+impl Default for ChildLimits {
+    fn default() -> Self {
+        Self { processes: Some(4096), memory: None, file_size: None, open_files: None }
+    }
+}

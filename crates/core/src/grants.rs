@@ -1,0 +1,108 @@
+//! What a call was allowed to touch. Ports hold a call to it: whatever the
+//! tool did not declare, or the policy did not allow, is refused at the door.
+
+use std::path::{Component, Path, PathBuf};
+
+use crate::{Effect, Resource, Scope, ToolError};
+
+/// One effect that was declared and allowed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Grant {
+    /// The effect, as the tool declared it.
+    pub effect: Effect,
+    /// For a path: where it really is, every link followed. The policy judged
+    /// that place, so that place, and no other, may be opened.
+    pub real: Option<PathBuf>,
+}
+
+/// Everything that a call may touch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Grants {
+    /// None stands for no bounds at all.
+    list: Option<Vec<Grant>>,
+}
+
+impl Grants {
+    /// No bounds: for programs that run a tool by hand.
+    pub const UNBOUNDED: Self = Self { list: None };
+
+    /// No bounds: for programs that run a tool by hand.
+    pub fn everything() -> Self {
+        Self::UNBOUNDED
+    }
+
+    /// Exactly these.
+    pub fn new(list: Vec<Grant>) -> Self {
+        Self { list: Some(list) }
+    }
+
+    /// These effects, their paths not yet looked up.
+    pub fn of(effects: &[Effect]) -> Self {
+        Self::new(effects.iter().map(|e| Grant { effect: e.clone(), real: None }).collect())
+    }
+
+    /// The grants one by one; none if there are no bounds.
+    pub fn list(&self) -> Option<&[Grant]> {
+        self.list.as_deref()
+    }
+
+    /// An error unless this was declared and allowed.
+    pub fn check(&self, scope: &Scope, resource: &Resource) -> Result<(), ToolError> {
+        let Some(list) = &self.list else { return Ok(()) };
+        let covered = list.iter().any(|grant| {
+            grant.effect.scope == *scope && covers(&grant.effect.resource, resource)
+        });
+        if covered { Ok(()) } else { Err(undeclared(scope, resource)) }
+    }
+
+    /// Where a path really is that the call wants to touch. A path below a
+    /// granted folder is looked for below that folder's real place. None means
+    /// that nobody has looked yet.
+    pub fn real(&self, scope: &Scope, path: &Path) -> Result<Option<PathBuf>, ToolError> {
+        let Some(list) = &self.list else { return Ok(None) };
+        let found = list.iter().filter(|grant| grant.effect.scope == *scope).find_map(|grant| {
+            let granted = grant.effect.resource.as_path();
+            match (granted, &grant.real) {
+                (None, _) => matches!(grant.effect.resource, Resource::Any).then_some(None),
+                (Some(granted), real) => {
+                    let below = below(path, granted)?;
+                    let joined = |real: &PathBuf| {
+                        if below.as_os_str().is_empty() { real.clone() } else { real.join(below) }
+                    };
+                    Some(real.as_ref().map(joined))
+                }
+            }
+        });
+        found.ok_or_else(|| undeclared(scope, &Resource::Path(path.to_path_buf())))
+    }
+}
+
+impl Default for Grants {
+    fn default() -> Self {
+        Self::everything()
+    }
+}
+
+fn covers(granted: &Resource, wanted: &Resource) -> bool {
+    match (granted, wanted) {
+        (Resource::Any, _) => true,
+        (Resource::Path(granted), Resource::Path(wanted)) => below(wanted, granted).is_some(),
+        (granted, wanted) => granted == wanted,
+    }
+}
+
+/// What of a path is below another. One that climbs is below nothing.
+fn below<'p>(path: &'p Path, folder: &Path) -> Option<&'p Path> {
+    let climbs = path.components().any(|part| part == Component::ParentDir);
+    if climbs { None } else { path.strip_prefix(folder).ok() }
+}
+
+fn undeclared(scope: &Scope, resource: &Resource) -> ToolError {
+    ToolError::denied(format!("The call reaches for {scope} {resource}, which it did not declare"))
+        .with("rule", "undeclared-effect")
+        .with_hint("This is a defect of the tool; report it to its author.")
+}
+
+#[cfg(test)]
+#[path = "grants_tests.rs"]
+mod tests;

@@ -1,0 +1,67 @@
+//! What a session has read from strangers. Policies may be stricter once
+//! somebody else's text has had a chance to steer the model.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Session, SessionError};
+
+/// The session's document.
+pub(crate) const DOCUMENT: &str = "taint";
+
+/// How many sources and findings are kept.
+const KEPT: usize = 50;
+
+/// Where a session's untrusted content came from, and whom it has spoken to.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Taint {
+    /// The tools that brought it in, oldest first.
+    #[serde(default)]
+    pub sources: Vec<String>,
+    /// What the scan of it found.
+    #[serde(default)]
+    pub findings: Vec<String>,
+    /// `scope host` of every call to a host that was allowed.
+    #[serde(default)]
+    pub hosts: Vec<String>,
+}
+
+impl Taint {
+    /// That of a session.
+    pub fn of(session: &Session) -> Result<Self, SessionError> {
+        session.unguarded().read(DOCUMENT)
+    }
+
+    /// Whether anything untrusted was read.
+    pub fn is_tainted(&self) -> bool {
+        !self.sources.is_empty()
+    }
+
+    /// Notes that a tool brought in text from outside.
+    pub fn note(session: &Session, source: &str, findings: &[String]) -> Result<(), SessionError> {
+        session.unguarded().update(DOCUMENT, |taint: &mut Self| {
+            add(&mut taint.sources, source);
+            for finding in findings {
+                add(&mut taint.findings, finding);
+            }
+        })
+    }
+
+    /// Notes that a call to a host was allowed.
+    pub fn note_host(session: &Session, scope: &str, host: &str) -> Result<(), SessionError> {
+        let entry = format!("{scope} {host}");
+        if Self::of(session)?.hosts.contains(&entry) {
+            return Ok(());
+        }
+        session.unguarded().update(DOCUMENT, |taint: &mut Self| {
+            if !taint.hosts.contains(&entry) {
+                taint.hosts.push(entry);
+            }
+        })
+    }
+}
+
+fn add(list: &mut Vec<String>, text: &str) {
+    if list.len() < KEPT && !list.iter().any(|known| known == text) {
+        list.push(text.to_owned());
+    }
+}

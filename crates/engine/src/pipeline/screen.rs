@@ -1,0 +1,80 @@
+//! Stage 9, first half: what must not leave is taken out, and what came from
+//! strangers is marked as theirs.
+
+use std::sync::Arc;
+
+use hermes_core::{Effect, Resource, Taint, ToolResult};
+use hermes_secrets::Redactor;
+use hermes_threats::{Level, label, scan};
+use serde_json::{Value, json};
+
+use super::{Flight, Known};
+
+/// Shorter text than this says nothing.
+const WORTH_A_LABEL: usize = 32;
+
+impl Flight {
+    pub(super) fn redactor(&self) -> Arc<Redactor> {
+        self.engine.secrets().redactor()
+    }
+
+    /// Takes secrets out of a result, whoever put them there.
+    pub(super) fn redact(&self, result: &mut ToolResult) {
+        self.redactor().redact_json(&mut result.content);
+    }
+
+    /// Arguments as they may be shown to people.
+    pub(super) fn masked(&self, arguments: &Value) -> Value {
+        let mut text = arguments.to_string();
+        self.redactor().redact_json(&mut text);
+        serde_json::from_str(&text).unwrap_or(Value::Null)
+    }
+
+    /// An effect as it may be shown and kept.
+    pub(super) fn masked_effect(&self, effect: &Effect) -> Effect {
+        let mut effect = effect.clone();
+        if let Resource::Command(text) | Resource::Host(text) | Resource::Name(text) =
+            &mut effect.resource
+        {
+            *text = self.redactor().redact(text).into_owned();
+        }
+        effect
+    }
+
+    /// Labels what a tool brought in from outside, and remembers that it did.
+    pub(super) fn mark_untrusted(&self, call: &Known, result: &mut ToolResult) {
+        self.note_hosts(call);
+        let outside = call.entry.spec().annotations.open_world;
+        if !outside || result.content.len() < WORTH_A_LABEL {
+            return;
+        }
+        let source = call.entry.name();
+        let found = scan(&result.content, Level::Context);
+        let findings: Vec<String> = found.iter().map(|finding| finding.id.to_owned()).collect();
+        // A session that cannot be written is reported by the tools that need it.
+        let _ = Taint::note(&self.caller.session, source, &findings);
+        if !result.is_success() {
+            return;
+        }
+        let mut labelled = json!({ "untrusted": true, "source": source });
+        if !found.is_empty() {
+            labelled["findings"] = json!(found);
+        }
+        if self.caller.labels {
+            labelled["content"] = label(source, &result.content).text.into();
+        } else {
+            labelled["content"] = serde_json::from_str(&result.content).unwrap_or_default();
+        }
+        result.content = labelled.to_string();
+        result.untrusted = true;
+    }
+
+    /// Hosts that calls were allowed to speak to are no longer new.
+    fn note_hosts(&self, call: &Known) {
+        for effect in &call.effects {
+            if let Resource::Host(host) = &effect.resource {
+                let _ = Taint::note_host(&self.caller.session, effect.scope.as_str(), host);
+            }
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! What the engine knows of secrets: how to find them in text, and what a
+//! placeholder stands for.
+
+use std::sync::Arc;
+
+use hermes_secrets::{Redactor, Secret};
+
+/// Whoever keeps the secrets.
+pub trait Secrets: Send + Sync {
+    /// Takes known secrets out of any text.
+    fn redactor(&self) -> Arc<Redactor>;
+
+    /// What `secret://NAME` stands for.
+    fn lookup(&self, name: &str) -> Option<Secret>;
+}
+
+/// No secrets of one's own; the usual shapes of tokens are masked all the same.
+#[derive(Debug, Default)]
+pub(crate) struct NoSecrets {
+    redactor: Arc<Redactor>,
+}
+
+impl Secrets for NoSecrets {
+    fn redactor(&self) -> Arc<Redactor> {
+        Arc::clone(&self.redactor)
+    }
+
+    fn lookup(&self, _name: &str) -> Option<Secret> {
+        None
+    }
+}

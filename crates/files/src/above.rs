@@ -1,0 +1,74 @@
+//! What git leaves alone by order of the folders above.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use hermes_core::{Scope, ToolError};
+
+use crate::files::Files;
+use crate::folder::Folder;
+use crate::open::open_folder;
+use crate::place::Last;
+
+/// An ignore file that is longer than this is no ignore file.
+const LONGEST: u64 = 1024 * 1024;
+
+/// The ignore files of one folder; what is missing has no rules.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct IgnoreRules {
+    /// The folder, by its real path.
+    pub folder: PathBuf,
+    /// The text of `.gitignore`.
+    pub gitignore: String,
+    /// The text of `.ignore`.
+    pub ignore: String,
+    /// The text of `.git/info/exclude`.
+    pub exclude: String,
+    /// Whether it is the top of a repository.
+    pub is_repository: bool,
+}
+
+impl IgnoreRules {
+    /// Those of an open folder, which is at `place`.
+    pub fn of(folder: &Folder, place: &Path) -> Self {
+        let text = |name: &str| folder.open(Path::new(name)).map(read).unwrap_or_default();
+        let is_repository = folder.facts(Path::new(".git")).is_ok();
+        Self {
+            folder: place.to_path_buf(),
+            gitignore: text(".gitignore"),
+            ignore: text(".ignore"),
+            exclude: if is_repository { text(".git/info/exclude") } else { String::new() },
+            is_repository,
+        }
+    }
+}
+
+impl Files<'_> {
+    /// The ignore files of the folders above a folder, the nearest first, up
+    /// to the top of its repository.
+    ///
+    /// They need no grant of their own: they decide what is shown of the
+    /// granted folder and are not shown themselves. Nothing else above it can
+    /// be read this way.
+    pub fn ignore_rules_above(&self, path: &Path) -> Result<Vec<IgnoreRules>, ToolError> {
+        let place = self.place("list", &Scope::FILE_READ, path, Last::Follow)?;
+        let mut rules = Vec::new();
+        for above in place.ancestors().skip(1) {
+            let Ok(folder) = open_folder(above, self.walk()) else { continue };
+            rules.push(IgnoreRules::of(&folder, above));
+            if rules.last().is_some_and(|rules| rules.is_repository) {
+                break;
+            }
+        }
+        Ok(rules)
+    }
+}
+
+fn read(file: File) -> String {
+    let mut bytes = Vec::new();
+    match file.take(LONGEST + 1).read_to_end(&mut bytes) {
+        Ok(_) if bytes.len() as u64 <= LONGEST => String::from_utf8_lossy(&bytes).into_owned(),
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,173 @@
+//! What a file is, apart from its name.
+
+use std::error::Error;
+use std::fmt;
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use rustix::fs::{FileType, Stat};
+
+/// The kind of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// A regular file.
+    File,
+    /// A folder.
+    Folder,
+    /// A symbolic link.
+    Link,
+    /// A named pipe.
+    Pipe,
+    /// A socket.
+    Socket,
+    /// A character or block device.
+    Device,
+    /// Something else.
+    Other,
+}
+
+impl Kind {
+    /// The kind in words, with its article.
+    pub fn describe(self) -> &'static str {
+        match self {
+            Self::File => "a file",
+            Self::Folder => "a folder",
+            Self::Link => "a symbolic link",
+            Self::Pipe => "a named pipe",
+            Self::Socket => "a socket",
+            Self::Device => "a device",
+            Self::Other => "a special file",
+        }
+    }
+}
+
+impl From<FileType> for Kind {
+    fn from(kind: FileType) -> Self {
+        match kind {
+            FileType::RegularFile => Self::File,
+            FileType::Directory => Self::Folder,
+            FileType::Symlink => Self::Link,
+            FileType::Fifo => Self::Pipe,
+            FileType::Socket => Self::Socket,
+            FileType::CharacterDevice | FileType::BlockDevice => Self::Device,
+            FileType::Unknown => Self::Other,
+        }
+    }
+}
+
+/// What the system knows of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Facts {
+    /// What it is.
+    pub kind: Kind,
+    /// Bytes of content; kernel files say 0.
+    pub len: u64,
+    /// When the content last changed.
+    pub modified: Option<SystemTime>,
+    /// The permission bits.
+    pub mode: u32,
+    /// Its owner and its group.
+    pub owner: (u32, u32),
+    /// Which file it is.
+    pub identity: Identity,
+}
+
+/// Which file it is, whatever it is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Identity {
+    /// The file system.
+    pub dev: u64,
+    /// The file in it.
+    pub ino: u64,
+    /// How many names the file has.
+    pub links: u64,
+}
+
+impl Identity {
+    /// Whether both are one and the same file.
+    pub fn is_same(&self, other: &Self) -> bool {
+        (self.dev, self.ino) == (other.dev, other.ino)
+    }
+}
+
+/// The identity of what `path` leads to.
+pub fn identity(path: &Path) -> io::Result<Identity> {
+    let found = fs::metadata(path)?;
+    Ok(Identity { dev: found.dev(), ino: found.ino(), links: found.nlink() })
+}
+
+/// Whether two paths lead to one and the same file.
+pub fn same_file(a: &Path, b: &Path) -> io::Result<bool> {
+    Ok(identity(a)?.is_same(&identity(b)?))
+}
+
+impl Facts {
+    pub(crate) fn of(stat: &Stat) -> Self {
+        // Widened first, since the fields differ from one machine to another.
+        let links = u64::try_from(i128::from(stat.st_nlink)).unwrap_or(u64::MAX);
+        let seconds = i128::from(stat.st_mtime);
+        Self {
+            kind: FileType::from_raw_mode(stat.st_mode).into(),
+            len: u64::try_from(i128::from(stat.st_size)).unwrap_or(0),
+            modified: moment(seconds, i128::from(stat.st_mtime_nsec)),
+            mode: stat.st_mode & 0o7777,
+            owner: (stat.st_uid, stat.st_gid),
+            identity: Identity { dev: stat.st_dev, ino: stat.st_ino, links },
+        }
+    }
+
+    /// An error unless it is of that kind. A link is told apart: it was not
+    /// there when the place was looked up.
+    pub(crate) fn require(&self, wanted: Kind) -> io::Result<()> {
+        let error = match self.kind {
+            found if found == wanted => return Ok(()),
+            Kind::Link => return Err(rustix::io::Errno::LOOP.into()),
+            Kind::Folder => io::ErrorKind::IsADirectory,
+            Kind::File => io::ErrorKind::NotADirectory,
+            _ => io::ErrorKind::InvalidInput,
+        };
+        Err(io::Error::new(error, WrongKind { found: self.kind, wanted }))
+    }
+}
+
+fn moment(seconds: i128, nanoseconds: i128) -> Option<SystemTime> {
+    let nanoseconds = Duration::from_nanos(u64::try_from(nanoseconds).ok()?);
+    let whole = Duration::from_secs(u64::try_from(seconds.unsigned_abs()).ok()?);
+    let at = if seconds < 0 {
+        SystemTime::UNIX_EPOCH.checked_sub(whole)
+    } else {
+        SystemTime::UNIX_EPOCH.checked_add(whole)
+    };
+    at?.checked_add(nanoseconds)
+}
+
+/// Something is there, but not of the kind that was wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WrongKind {
+    /// What is there.
+    pub found: Kind,
+    /// What was wanted.
+    pub wanted: Kind,
+}
+
+impl WrongKind {
+    /// The one that `error` carries.
+    pub fn of(error: &io::Error) -> Option<Self> {
+        error.get_ref()?.downcast_ref::<Self>().copied()
+    }
+}
+
+impl fmt::Display for WrongKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let wanted = match self.wanted {
+            Kind::File => "a regular file",
+            other => other.describe(),
+        };
+        write!(f, "it is {}, not {wanted}", self.found.describe())
+    }
+}
+
+impl Error for WrongKind {}

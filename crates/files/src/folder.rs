@@ -1,0 +1,115 @@
+//! An open folder, and what is in it and below it. It stays this folder,
+//! whatever happens to the path that led to it; links are never followed.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, Dir, FileType, OFlags};
+
+use crate::facts::{Facts, Kind};
+use crate::open::{Spot, Walk};
+
+/// An open folder. Paths below it are relative and made of plain names.
+#[derive(Debug)]
+pub struct Folder {
+    handle: OwnedFd,
+    walk: Walk,
+}
+
+/// One entry of a folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Its name.
+    pub name: OsString,
+    /// What it is; a link is a link.
+    pub kind: Kind,
+}
+
+/// The entries of a folder, in no particular order; `.` and `..` are left out.
+#[derive(Debug)]
+pub struct Entries {
+    listing: Dir,
+}
+
+impl Folder {
+    pub(crate) fn new(handle: OwnedFd, walk: Walk) -> Self {
+        Self { handle, walk }
+    }
+
+    pub(crate) fn handle(&self) -> &OwnedFd {
+        &self.handle
+    }
+
+    /// A second handle of the same folder.
+    pub fn try_clone(&self) -> io::Result<Self> {
+        Ok(Self { handle: self.handle.try_clone()?, walk: self.walk })
+    }
+
+    /// What is in it.
+    pub fn entries(&self) -> io::Result<Entries> {
+        Ok(Entries { listing: Dir::read_from(&self.handle)? })
+    }
+
+    /// What is at a path below.
+    pub fn facts(&self, relative: &Path) -> io::Result<Facts> {
+        self.spot(relative)?.facts()
+    }
+
+    /// Where the link at a path below leads, as it is written; none if it is
+    /// no link.
+    pub fn read_link(&self, relative: &Path) -> io::Result<Option<PathBuf>> {
+        self.spot(relative)?.read_link()
+    }
+
+    /// Opens a folder below.
+    pub fn folder(&self, relative: &Path) -> io::Result<Folder> {
+        self.spot(relative)?.folder(self.walk)
+    }
+
+    /// Opens a regular file below for reading.
+    pub fn open(&self, relative: &Path) -> io::Result<File> {
+        self.spot(relative)?.open(OFlags::RDONLY)
+    }
+
+    fn spot(&self, relative: &Path) -> io::Result<Spot> {
+        Spot::below(&self.handle, relative, self.walk)
+    }
+}
+
+impl Iterator for Entries {
+    type Item = io::Result<Entry>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let entry = match self.listing.read()? {
+                Ok(entry) => entry,
+                Err(error) => return Some(Err(error.into())),
+            };
+            let name = entry.file_name().to_bytes();
+            if matches!(name, b"." | b"..") {
+                continue;
+            }
+            let name = OsStr::from_bytes(name).to_owned();
+            let kind = match entry.file_type() {
+                // Not every file system tells at once.
+                FileType::Unknown => match self.look(&name) {
+                    Ok(kind) => kind,
+                    Err(error) => return Some(Err(error)),
+                },
+                told => told.into(),
+            };
+            return Some(Ok(Entry { name, kind }));
+        }
+    }
+}
+
+impl Entries {
+    fn look(&self, name: &OsStr) -> io::Result<Kind> {
+        let stat = rustix::fs::statat(self.listing.fd()?, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        Ok(Facts::of(&stat).kind)
+    }
+}

@@ -1,0 +1,28 @@
+//! The user's files, opened by what they are and not by what they are called.
+//!
+//! A rule judges where a path really leads ([`real_path`]). [`Files`] then
+//! opens exactly that place and refuses every symbolic link on the way, so
+//! that nothing that happens between the two can lead a call elsewhere.
+
+mod above;
+mod facts;
+mod files;
+mod folder;
+mod open;
+mod place;
+mod real;
+mod remove;
+mod temporary;
+mod traps;
+mod words;
+mod write;
+
+pub use above::IgnoreRules;
+pub use facts::{Facts, Identity, Kind, WrongKind, identity, same_file};
+pub use files::Files;
+pub use folder::{Entries, Entry, Folder};
+pub use open::{Walk, open_file, open_folder};
+pub use real::{real_entry, real_path};
+pub use traps::refuse_traps;
+pub use words::{explain, is_loop};
+pub use write::{Existing, Mode, Permissions};

@@ -1,0 +1,148 @@
+//! Where a path really leads: what a rule about paths has to judge.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{CWD, Mode, OFlags, PROC_SUPER_MAGIC, ResolveFlags};
+use rustix::io::Errno;
+
+/// As many links as the kernel follows.
+const HOPS: usize = 40;
+
+/// Where an absolute path leads: every link followed, also the last one, even
+/// if nothing is there; `..` means the folder above whatever came before it.
+/// What does not exist is added as written, so the answer is the place that
+/// would be created. It holds neither links nor `.` nor `..`.
+///
+/// The links of the kernel (`/proc/self/root`, `/proc/self/fd/3`) are followed
+/// to the path that they show, if that is the same place; a pipe, a deleted
+/// file or the folder of another file system view has no path and is an error.
+pub fn real_path(path: &Path) -> io::Result<PathBuf> {
+    trace(path, &mut |_| {})
+}
+
+/// Where an absolute path itself is: its folder followed as [`real_path`]
+/// does, its own name kept. That is what a removal takes away.
+pub fn real_entry(path: &Path) -> io::Result<PathBuf> {
+    match (path.parent(), path.file_name()) {
+        (Some(folder), Some(name)) => Ok(real_path(folder)?.join(name)),
+        _ => real_path(path),
+    }
+}
+
+/// [`real_path`] that shows each link that it meets, by the link's own place.
+pub(crate) fn trace(path: &Path, met: &mut dyn FnMut(&Path)) -> io::Result<PathBuf> {
+    if !path.is_absolute() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "the path is not absolute"));
+    }
+    match without_links(path) {
+        Some(real) => Ok(real),
+        None => follow(path, met),
+    }
+}
+
+/// The answer for a path without links, of which at most the last part is
+/// missing: nearly all of them. One or two calls into the kernel.
+fn without_links(path: &Path) -> Option<PathBuf> {
+    let look = |path: &Path, flags: OFlags| {
+        let flags = flags | OFlags::PATH | OFlags::CLOEXEC;
+        rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
+    };
+    match look(path, OFlags::empty()) {
+        Ok(_) => Some(fold(path)),
+        Err(Errno::NOENT) if path.components().all(|part| part != Component::ParentDir) => {
+            look(path.parent()?, OFlags::DIRECTORY).ok()?;
+            Some(fold(path))
+        }
+        Err(_) => None,
+    }
+}
+
+/// The path without `.` and `..`; right where no part is a link.
+fn fold(path: &Path) -> PathBuf {
+    let mut folded = PathBuf::with_capacity(path.as_os_str().len());
+    for part in path.components() {
+        match part {
+            Component::ParentDir => {
+                folded.pop();
+            }
+            other => folded.push(other),
+        }
+    }
+    folded
+}
+
+fn follow(path: &Path, met: &mut dyn FnMut(&Path)) -> io::Result<PathBuf> {
+    let mut place = PathBuf::from("/");
+    let mut ahead = Vec::new();
+    add_parts(&mut ahead, path);
+    let mut hops = 0;
+    while let Some(part) = ahead.pop() {
+        if part == OsStr::new("..") {
+            place.pop();
+            continue;
+        }
+        place.push(&part);
+        let Some(target) = link_at(&place)? else { continue };
+        hops += 1;
+        if hops > HOPS {
+            return Err(Errno::LOOP.into());
+        }
+        met(&place);
+        require_place(&place, &target)?;
+        place.pop();
+        if target.is_absolute() {
+            place = PathBuf::from("/");
+        }
+        add_parts(&mut ahead, &target);
+    }
+    Ok(place)
+}
+
+/// Puts the parts of a path on the stack, the first on top.
+fn add_parts(ahead: &mut Vec<OsString>, path: &Path) {
+    let parts = path.components().rev().filter_map(|part| match part {
+        Component::Normal(name) => Some(name.to_owned()),
+        Component::ParentDir => Some("..".into()),
+        _ => None,
+    });
+    ahead.extend(parts);
+}
+
+/// The target of the link at `place`; none if there is no link.
+fn link_at(place: &Path) -> io::Result<Option<PathBuf>> {
+    match rustix::fs::readlinkat(CWD, place, Vec::new()) {
+        Ok(target) => Ok(Some(OsString::from_vec(target.into_bytes()).into())),
+        // There is something else, or nothing, or a file on the way.
+        Err(Errno::INVAL | Errno::NOENT | Errno::NOTDIR) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// An error if the link is one of the kernel's own and what it shows is not
+/// the path of what it leads to.
+fn require_place(link: &Path, target: &Path) -> io::Result<()> {
+    let folder = link.parent().unwrap_or(link);
+    if rustix::fs::statfs(folder)?.f_type != PROC_SUPER_MAGIC {
+        return Ok(());
+    }
+    let is_place = if target.is_relative() {
+        // `pipe:[7]` is no path; `self` and `self/net` are.
+        !target.as_os_str().as_bytes().contains(&b':')
+    } else {
+        match (fs::metadata(link), fs::metadata(target)) {
+            (Ok(led), Ok(shown)) => (led.dev(), led.ino()) == (shown.dev(), shown.ino()),
+            (Err(led), Err(_)) => led.kind() == io::ErrorKind::NotFound,
+            _ => false,
+        }
+    };
+    if is_place {
+        return Ok(());
+    }
+    let what = format!("it leads to {}, which is no place among the files", target.display());
+    Err(io::Error::new(io::ErrorKind::InvalidInput, what))
+}

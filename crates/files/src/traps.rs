@@ -1,0 +1,98 @@
+//! Files that are traps: reading them hangs, never ends, or gives away the
+//! secrets of a process. Refused before they are opened.
+
+use std::error::Error;
+use std::ffi::OsStr;
+use std::fmt;
+use std::io;
+use std::os::fd::AsFd;
+use std::path::Path;
+
+use hermes_core::ToolError;
+use rustix::fs::PROC_SUPER_MAGIC;
+
+use crate::real::trace;
+
+/// Files of any process or of the kernel below `/proc`.
+const PROC_TRAPS: &[&str] = &[
+    "auxv",
+    "cmdline",
+    "environ",
+    "kcore",
+    "kmsg",
+    "kpagecount",
+    "kpageflags",
+    "maps",
+    "mem",
+    "numa_maps",
+    "pagemap",
+    "smaps",
+    "smaps_rollup",
+    "sysrq-trigger",
+];
+
+/// Refuses `path` if it, or anything on its way, is a trap.
+pub fn refuse_traps(path: &Path) -> Result<(), ToolError> {
+    // Links too: those below `/proc` cannot be told from what they lead to.
+    let mut is_caught = is_trap(path);
+    let end = trace(path, &mut |link| is_caught |= is_trap(link));
+    if is_caught || end.is_ok_and(|end| is_trap(&end)) {
+        return Err(refusal(path));
+    }
+    Ok(())
+}
+
+pub(crate) fn refusal(path: &Path) -> ToolError {
+    ToolError::denied(format!(
+        "{} is a device or a process's inner file, which is never read",
+        path.display()
+    ))
+    .with_hint("Such files are not for reading; look for the information elsewhere.")
+}
+
+/// An error if `name` in an open folder is a trap, wherever that file system
+/// is mounted.
+pub(crate) fn refuse_trap_in(folder: impl AsFd, name: &OsStr) -> io::Result<()> {
+    let is_suspect = name.to_str().is_some_and(|name| PROC_TRAPS.contains(&name));
+    if is_suspect && rustix::fs::fstatfs(folder)?.f_type == PROC_SUPER_MAGIC {
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, Trapped));
+    }
+    Ok(())
+}
+
+/// What was to be opened is a trap.
+#[derive(Debug)]
+pub(crate) struct Trapped;
+
+impl Trapped {
+    pub(crate) fn is_in(error: &io::Error) -> bool {
+        error.get_ref().is_some_and(|inner| inner.is::<Self>())
+    }
+}
+
+impl fmt::Display for Trapped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("it is a process's inner file, which is never read")
+    }
+}
+
+impl Error for Trapped {}
+
+/// Whether a place is a trap by its name.
+pub(crate) fn is_trap(path: &Path) -> bool {
+    let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    let folder = path.parent().and_then(Path::file_name);
+    let is_stream = matches!(name, "0" | "1" | "2") && folder == Some(OsStr::new("fd"));
+    if path.starts_with("/proc") {
+        return is_stream || PROC_TRAPS.contains(&name);
+    }
+    if path.starts_with("/sys") {
+        return name.starts_with("trace_pipe");
+    }
+    let is_named_stream = matches!(name, "stdin" | "stdout" | "stderr");
+    path.starts_with("/dev") && (is_stream || is_named_stream && folder == Some(OsStr::new("dev")))
+}
+
+#[cfg(test)]
+#[path = "traps_tests.rs"]
+mod tests;

@@ -1,0 +1,33 @@
+//! The audit log as the engine's recorder.
+
+use std::time::Duration;
+
+use hermes_audit::Log;
+use hermes_engine::{Record, Recorder};
+
+/// Keeps every record in an audit log.
+#[derive(Debug)]
+pub struct AuditRecorder(Log);
+
+impl AuditRecorder {
+    /// Records go to that log.
+    pub fn new(log: Log) -> Self {
+        Self(log)
+    }
+
+    /// Waits until everything recorded so far is on disk.
+    pub fn flush(&self, patience: Duration) -> Result<(), hermes_audit::LogError> {
+        self.0.flush(patience)
+    }
+
+    /// Why records cannot be kept, if so.
+    pub fn problem(&self) -> Option<String> {
+        self.0.problem()
+    }
+}
+
+impl Recorder for AuditRecorder {
+    fn record(&self, record: &Record<'_>) {
+        self.0.append(record);
+    }
+}

@@ -1,0 +1,115 @@
+//! Rules that somebody saved by answering "always".
+
+use std::path::{Path, PathBuf};
+use std::sync::{PoisonError, RwLock};
+
+use hermes_config::{ConfigError, save};
+use serde::{Deserialize, Serialize};
+
+use super::unit::Unit;
+
+/// A rule that was saved.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SavedRule {
+    /// The profile in which it holds.
+    pub profile: String,
+    /// What it allows.
+    #[serde(flatten)]
+    pub unit: Unit,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Stored {
+    version: u32,
+    rules: Vec<SavedRule>,
+}
+
+/// The saved rules, in their file.
+#[derive(Debug)]
+pub struct SavedRules {
+    path: PathBuf,
+    rules: RwLock<Vec<SavedRule>>,
+}
+
+impl SavedRules {
+    /// Reads the file; one that is not there holds no rules.
+    pub fn load(path: impl Into<PathBuf>) -> Result<Self, String> {
+        let path = path.into();
+        let rules = match std::fs::read_to_string(&path) {
+            Ok(text) => parse(&path, &text)?,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+            Err(error) => return Err(format!("{} cannot be read: {error}", path.display())),
+        };
+        Ok(Self { path, rules: RwLock::new(rules) })
+    }
+
+    /// All of them.
+    pub fn list(&self) -> Vec<SavedRule> {
+        self.rules.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether one of them covers this in that profile.
+    pub fn cover(&self, profile: &str, unit: &Unit) -> bool {
+        let rules = self.rules.read().unwrap_or_else(PoisonError::into_inner);
+        rules.iter().any(|rule| rule.profile == profile && rule.unit.covers(unit))
+    }
+
+    /// Saves more.
+    pub fn add(&self, profile: &str, units: Vec<Unit>) -> Result<(), String> {
+        self.change(|rules| {
+            for unit in units {
+                let known = rules.iter().any(|r| r.profile == profile && r.unit.covers(&unit));
+                if !known {
+                    rules.push(SavedRule { profile: profile.to_owned(), unit });
+                }
+            }
+        })
+    }
+
+    /// Takes one away by its place in the list; whether it was there.
+    pub fn remove(&self, index: usize) -> Result<bool, String> {
+        let mut removed = false;
+        self.change(|rules| {
+            if index < rules.len() {
+                rules.remove(index);
+                removed = true;
+            }
+        })?;
+        Ok(removed)
+    }
+
+    /// Changes the file, alone among all processes that do the same.
+    fn change(&self, change: impl FnOnce(&mut Vec<SavedRule>)) -> Result<(), String> {
+        let mut problem = None;
+        let mut after = Vec::new();
+        save::update(&self.path, |text| -> Result<String, ConfigError> {
+            match parse(&self.path, text) {
+                Ok(mut rules) => {
+                    change(&mut rules);
+                    after.clone_from(&rules);
+                    let stored = Stored { version: 1, rules };
+                    Ok(serde_json::to_string_pretty(&stored).unwrap_or_default() + "\n")
+                }
+                Err(damage) => {
+                    problem = Some(damage);
+                    Ok(text.to_owned())
+                }
+            }
+        })
+        .map_err(|error| error.to_string())?;
+        if let Some(problem) = problem {
+            return Err(problem);
+        }
+        *self.rules.write().unwrap_or_else(PoisonError::into_inner) = after;
+        Ok(())
+    }
+}
+
+fn parse(path: &Path, text: &str) -> Result<Vec<SavedRule>, String> {
+    if text.trim().is_empty() {
+        return Ok(Vec::new());
+    }
+    let stored: Stored = serde_json::from_str(text)
+        .map_err(|error| format!("{} is damaged: {error}", path.display()))?;
+    Ok(stored.rules)
+}

@@ -1,0 +1,183 @@
+//! What one approval is about: never a whole category, always this program
+//! and subcommand, this tree, this host, or this very text.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use hermes_core::{Effect, Proposal, Resource, Scope};
+use hermes_shell::Leaf;
+use serde::{Deserialize, Serialize};
+
+use super::tickets::fingerprint;
+
+/// Categories in which the same program can do anything: only the very same
+/// text is the same thing.
+const ONLY_EXACT: &[&str] = &[
+    "remote-to-shell",
+    "decoded-to-shell",
+    "dynamic-program",
+    "dynamic-code",
+    "interpreter-code",
+    "unparsable",
+    "too-long",
+    "too-complex",
+    "obfuscation",
+    "reverse-shell",
+    "secret-exfiltration",
+    "env-override",
+    "privilege",
+    "program-flag",
+    "shadowing",
+];
+
+/// The thing that somebody agrees to.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Unit {
+    /// The scope.
+    pub scope: String,
+    /// The dangerous category.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub category: Option<String>,
+    /// Program and subcommand.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// The trees that it touches.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub trees: Vec<PathBuf>,
+    /// The host, table, secret, … that it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resource: Option<String>,
+    /// The tool, if it is about a tool's call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    /// The hash of the whole text, where nothing less will do. The text itself
+    /// may hold secrets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exact: Option<String>,
+}
+
+impl Unit {
+    /// An effect of a tool.
+    pub fn of_effect(effect: &Effect, real: Option<&Path>) -> Self {
+        let mut unit = Self { scope: effect.scope.to_string(), ..Self::default() };
+        unit.put_resource(effect, real);
+        unit
+    }
+
+    /// An effect of a simple command.
+    pub fn of_effect_in(effect: &Effect, real: Option<&Path>, leaf: &Leaf, command: &str) -> Self {
+        let mut unit = Self::of_effect(effect, real);
+        match &effect.resource {
+            Resource::Any => unit.exact = Some(hash(command)),
+            Resource::Path(_) => {}
+            _ => unit.command = Some(leaf.prefix().join(" ")),
+        }
+        unit
+    }
+
+    /// A dangerous command.
+    pub fn of_leaf(scope: &Scope, category: Option<&str>, leaf: Option<&Leaf>, command: &str) -> Self {
+        let mut unit = Self {
+            scope: scope.to_string(),
+            category: category.map(str::to_owned),
+            ..Self::default()
+        };
+        let only_exact = category.is_some_and(|category| ONLY_EXACT.contains(&category));
+        match leaf {
+            Some(leaf) if !only_exact && leaf.words.iter().all(|word| word.known) => {
+                unit.command = Some(leaf.prefix().join(" "));
+                unit.trees = leaf
+                    .effects
+                    .iter()
+                    .filter(|e| [Scope::FILE_WRITE, Scope::FILE_DELETE].contains(&e.scope))
+                    .filter_map(|e| e.resource.as_path())
+                    .map(|path| hermes_files::real_path(path).unwrap_or_else(|_| path.to_owned()))
+                    .collect();
+            }
+            _ => unit.exact = Some(hash(command)),
+        }
+        unit
+    }
+
+    /// A call of a tool as it is.
+    pub fn of_call(proposal: &Proposal<'_>) -> Self {
+        Self {
+            scope: "tool:call".to_owned(),
+            tool: Some(proposal.tool.to_owned()),
+            exact: Some(fingerprint("", proposal)),
+            ..Self::default()
+        }
+    }
+
+    fn put_resource(&mut self, effect: &Effect, real: Option<&Path>) {
+        match &effect.resource {
+            Resource::Path(path) => self.trees = vec![real.unwrap_or(path).to_path_buf()],
+            Resource::Command(text) => self.exact = Some(hash(text)),
+            Resource::Host(text) | Resource::Name(text) => self.resource = Some(text.clone()),
+            Resource::Any => {}
+        }
+    }
+
+    /// The same, widened to what a rule that lasts should cover: the folder of
+    /// a file, unless that is a folder of everything.
+    #[must_use]
+    pub fn widened(mut self) -> Self {
+        if self.category.is_none() && self.command.is_none() {
+            for tree in &mut self.trees {
+                if let Some(folder) = tree.parent()
+                    && !tree.is_dir()
+                    && folder.components().count() > 3
+                {
+                    *tree = folder.to_path_buf();
+                }
+            }
+        }
+        self
+    }
+
+    /// Whether an agreement to this covers the other.
+    pub fn covers(&self, other: &Unit) -> bool {
+        self.scope == other.scope
+            && self.category == other.category
+            && self.command == other.command
+            && self.resource == other.resource
+            && self.tool == other.tool
+            && self.exact == other.exact
+            && self.trees.is_empty() == other.trees.is_empty()
+            && other.trees.iter().all(|tree| self.trees.iter().any(|mine| tree.starts_with(mine)))
+    }
+}
+
+impl fmt::Display for Unit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.scope)?;
+        if let Some(command) = &self.command {
+            write!(f, " `{command}`")?;
+        }
+        if let Some(category) = &self.category {
+            write!(f, " ({category})")?;
+        }
+        if let Some(tool) = &self.tool {
+            write!(f, " {tool}")?;
+        }
+        if let Some(resource) = &self.resource {
+            write!(f, " {resource}")?;
+        }
+        for (index, tree) in self.trees.iter().enumerate() {
+            write!(f, "{} {}", if index == 0 { " below" } else { "," }, tree.display())?;
+        }
+        if self.exact.is_some() {
+            f.write_str(", with exactly this text")?;
+        }
+        Ok(())
+    }
+}
+
+fn hash(text: &str) -> String {
+    blake3::hash(text.trim().as_bytes()).to_hex().chars().take(32).collect()
+}
+
+#[cfg(test)]
+#[path = "unit_tests.rs"]
+mod tests;

@@ -1,0 +1,494 @@
+//! `hermes_permissions.yaml`: from text to profiles.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use hermes_config::Document;
+use hermes_shell::CommandPattern;
+
+use crate::error::PolicyError;
+use crate::level::{Answer, Level, Origin, Restriction, Rule, Selectors};
+use crate::pattern::{NamePattern, PathPattern, Places, ScopePattern, Spelling};
+use crate::profile::{AfterUntrusted, ParameterRule, Profile, SandboxSettings, ToolLevel};
+use crate::reader::Node;
+
+const TOP: &[&str] = &["profiles", "global"];
+const PROFILE: &[&str] = &[
+    "description",
+    "extends",
+    "allow",
+    "deny",
+    "approval_required",
+    "restrictions",
+    "tools",
+    "after_untrusted",
+    "sensitive_paths",
+    "sandbox",
+];
+const TOOL: &[&str] = &["allow", "deny", "approval_required", "restrictions", "parameters"];
+const RULE: &[&str] = &["scope", "paths", "commands", "hosts", "names", "reason", "examples"];
+const RESTRICTION: &[&str] = &[
+    "allowed_paths",
+    "denied_paths",
+    "approval_paths",
+    "allowed_commands",
+    "denied_commands",
+    "approval_commands",
+    "allowed_hosts",
+    "denied_hosts",
+    "approval_hosts",
+    "allowed_names",
+    "denied_names",
+    "approval_names",
+    "elsewhere",
+    "private_hosts",
+    "dangerous",
+    "examples",
+];
+const PARAMETER: &[&str] = &["allowed", "denied", "approval", "min", "max"];
+const UNTRUSTED: &[&str] = &["allow", "deny", "approval_required", "restrictions", "new_hosts"];
+const SANDBOX: &[&str] =
+    &["enabled", "bubblewrap", "missing", "processes", "memory", "file_size", "open_files"];
+const EXAMPLES: &[&str] = &["allow", "deny", "ask"];
+
+/// How deep profiles may extend one another.
+const MAX_EXTENDS: usize = 16;
+
+/// A call that a rule's author expects to be judged in a certain way.
+#[derive(Debug, Clone)]
+pub struct Expectation {
+    /// The profile that must judge it so; none for the rules of all profiles.
+    pub profile: Option<String>,
+    /// The scope.
+    pub scope: ScopePattern,
+    /// The command, path, host or name.
+    pub resource: String,
+    /// The expected answer.
+    pub answer: Answer,
+    /// Where it was written.
+    pub place: Option<hermes_config::Place>,
+}
+
+/// Everything that one file says.
+#[derive(Debug, Clone, Default)]
+pub struct File {
+    /// The profiles, in their order.
+    pub profiles: Vec<Profile>,
+    /// What holds for all profiles.
+    pub global: Option<Profile>,
+    /// What the rules' authors expect.
+    pub expectations: Vec<Expectation>,
+    extends: BTreeMap<String, (String, Option<hermes_config::Place>)>,
+}
+
+impl File {
+    /// The profiles that are built in.
+    pub fn builtin(places: &Places) -> Result<Self, PolicyError> {
+        let document = Document::parse("built-in profiles", include_str!("builtin.yaml"))?;
+        Reader { places, file: Self::default(), builtin: true }.read(&document)
+    }
+
+    /// Reads a file. One that is not there says nothing.
+    pub fn load(path: &Path, places: &Places) -> Result<Self, PolicyError> {
+        Reader { places, file: Self::default(), builtin: false }.read(&Document::load(path)?)
+    }
+
+    /// Reads a text.
+    pub fn parse(name: &str, text: &str, places: &Places) -> Result<Self, PolicyError> {
+        Reader { places, file: Self::default(), builtin: false }.read(&Document::parse(name, text)?)
+    }
+
+    /// The profile of that name, with what it extends under it.
+    pub fn resolve(&self, name: &str, base: Option<&File>) -> Result<Option<Profile>, PolicyError> {
+        self.resolve_at(name, base, 0)
+    }
+
+    fn resolve_at(
+        &self,
+        name: &str,
+        base: Option<&File>,
+        depth: usize,
+    ) -> Result<Option<Profile>, PolicyError> {
+        let Some(own) = self.profiles.iter().find(|profile| profile.name == name) else {
+            return base.map_or(Ok(None), |base| base.resolve_at(name, None, depth + 1));
+        };
+        let Some((parent, place)) = self.extends.get(name) else {
+            return Ok(Some(own.clone()));
+        };
+        if depth >= MAX_EXTENDS {
+            return Err(PolicyError::new("These profiles extend one another in a circle")
+                .at(place.clone()));
+        }
+        // A profile may extend the built-in one of its own name.
+        let below = if parent == name {
+            base.map_or(Ok(None), |base| base.resolve_at(parent, None, depth + 1))?
+        } else {
+            self.resolve_at(parent, base, depth + 1)?
+        };
+        let below = below.ok_or_else(|| {
+            PolicyError::new(format!("There is no profile '{parent}' to extend")).at(place.clone())
+        })?;
+        Ok(Some(own.clone().on_top_of(below)))
+    }
+}
+
+struct Reader<'a> {
+    places: &'a Places,
+    file: File,
+    builtin: bool,
+}
+
+impl Reader<'_> {
+    fn read(mut self, document: &Document) -> Result<File, PolicyError> {
+        for (key, node) in Node::root(document, self.builtin).entries()? {
+            match key.as_str() {
+                "profiles" => {
+                    for (name, node) in node.entries()? {
+                        let profile = self.profile(&name, &node, Some(&name))?;
+                        self.file.profiles.push(profile);
+                    }
+                }
+                "global" => self.file.global = Some(self.profile("global rules", &node, None)?),
+                _ => return Err(node.unknown(TOP)),
+            }
+        }
+        Ok(self.file)
+    }
+
+    fn profile(
+        &mut self,
+        name: &str,
+        node: &Node<'_>,
+        own: Option<&str>,
+    ) -> Result<Profile, PolicyError> {
+        let title = own.map_or_else(|| name.to_owned(), |name| format!("profile {name}"));
+        let level = Level { name: title, place: node.place(), ..Level::default() };
+        let mut profile = Profile { name: name.to_owned(), level, ..Profile::default() };
+        for (key, node) in node.entries()? {
+            match key.as_str() {
+                "description" => profile.description = Some(node.text()?.to_owned()),
+                "extends" if own.is_some() => {
+                    let parent = node.text()?.to_owned();
+                    self.file.extends.insert(name.to_owned(), (parent, node.place()));
+                }
+                "tools" => {
+                    for (tool, node) in node.entries()? {
+                        let level = self.tool(&tool, &node, own)?;
+                        profile.tools.push(level);
+                    }
+                }
+                "after_untrusted" => {
+                    profile.after_untrusted = Some(self.after_untrusted(&node, own)?);
+                }
+                "sensitive_paths" => {
+                    profile.sensitive_paths = self.paths(&node, Spelling::Exact)?;
+                }
+                "sandbox" => profile.sandbox = sandbox(&node)?,
+                _ if self.part(&mut profile.level, &key, &node, own)? => {}
+                _ => return Err(node.unknown(PROFILE)),
+            }
+        }
+        Ok(profile)
+    }
+
+    /// The keys that every level has; whether this was one of them.
+    fn part(
+        &mut self,
+        level: &mut Level,
+        key: &str,
+        node: &Node<'_>,
+        own: Option<&str>,
+    ) -> Result<bool, PolicyError> {
+        match key {
+            "allow" => level.allow = Some(self.rules(level, "allow", node, own)?),
+            "deny" => level.deny = self.rules(level, "deny", node, own)?,
+            "approval_required" => level.ask = self.rules(level, "approval_required", node, own)?,
+            "restrictions" => {
+                for (scope, node) in node.entries()? {
+                    let restriction = self.restriction(level, &scope, &node, own)?;
+                    level.restrictions.push(restriction);
+                }
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn tool(
+        &mut self,
+        tool: &str,
+        node: &Node<'_>,
+        own: Option<&str>,
+    ) -> Result<ToolLevel, PolicyError> {
+        let name = own.map_or_else(|| format!("tool {tool}"), |own| format!("profile {own}, tool {tool}"));
+        let level = Level { name: name.clone(), place: node.place(), ..Level::default() };
+        let pattern = NamePattern::parse(tool).map_err(|problem| node.wrong(problem))?;
+        let mut tool = ToolLevel { tool: pattern, level, ask: None, parameters: Vec::new() };
+        for (key, node) in node.entries()? {
+            match key.as_str() {
+                "approval_required" if node.flag().is_ok() => {
+                    if node.flag()? {
+                        let rule = format!("{name}: approval_required");
+                        tool.ask = Some(Arc::new(Origin { rule, place: node.place() }));
+                    }
+                }
+                "parameters" => {
+                    for (parameter, node) in node.entries()? {
+                        tool.parameters.push(parameter_rule(&name, &parameter, &node)?);
+                    }
+                }
+                _ if self.part(&mut tool.level, &key, &node, own)? => {}
+                _ => return Err(node.unknown(TOOL)),
+            }
+        }
+        Ok(tool)
+    }
+
+    fn after_untrusted(
+        &mut self,
+        node: &Node<'_>,
+        own: Option<&str>,
+    ) -> Result<AfterUntrusted, PolicyError> {
+        let name = format!("{}, after untrusted content", own.unwrap_or("global rules"));
+        let origin = Origin { rule: format!("{name}: new_hosts"), place: node.place() };
+        let level = Level { name, place: node.place(), ..Level::default() };
+        let mut after = AfterUntrusted { level, new_hosts: None, origin: Arc::new(origin) };
+        for (key, node) in node.entries()? {
+            match key.as_str() {
+                "new_hosts" => after.new_hosts = Some(node.answer()?),
+                _ if self.part(&mut after.level, &key, &node, own)? => {}
+                _ => return Err(node.unknown(UNTRUSTED)),
+            }
+        }
+        Ok(after)
+    }
+
+    fn rules(
+        &mut self,
+        level: &Level,
+        list: &str,
+        node: &Node<'_>,
+        own: Option<&str>,
+    ) -> Result<Vec<Rule>, PolicyError> {
+        node.items()?.iter().map(|item| self.rule(level, list, item, own)).collect()
+    }
+
+    fn rule(
+        &mut self,
+        level: &Level,
+        list: &str,
+        node: &Node<'_>,
+        own: Option<&str>,
+    ) -> Result<Rule, PolicyError> {
+        let parse = |node: &Node<'_>| {
+            ScopePattern::parse(node.text()?).map_err(|problem| node.wrong(problem))
+        };
+        let named = |scope: &ScopePattern, what: &str| {
+            let rule = format!("{}: {list} {}{what}", level.name, scope.as_str());
+            Arc::new(Origin { rule, place: node.place() })
+        };
+        if !node.is_map() {
+            let scope = parse(node)?;
+            let origin = named(&scope, "");
+            return Ok(Rule { scope, selectors: None, reason: None, origin });
+        }
+        let mut scope = None;
+        let (mut selectors, mut reason, mut examples) = (Selectors::default(), None, None);
+        let mut what = String::new();
+        let spelling = if list == "allow" { Spelling::Exact } else { Spelling::Loose };
+        for (key, node) in node.entries()? {
+            match key.as_str() {
+                "scope" => scope = Some(parse(&node)?),
+                "paths" => selectors.paths = self.paths(&node, spelling)?,
+                "commands" => selectors.commands = commands(&node)?,
+                "hosts" => selectors.hosts = names(&node)?,
+                "names" => selectors.names = names(&node)?,
+                "reason" => reason = Some(node.text()?.to_owned()),
+                "examples" => examples = Some(node.clone()),
+                _ => return Err(node.unknown(RULE)),
+            }
+            if matches!(key.as_str(), "paths" | "commands" | "hosts" | "names") {
+                let first = node.items()?.first().and_then(|item| item.loose_text().ok());
+                what = format!(" {}", first.unwrap_or_default());
+            }
+        }
+        let scope = scope.ok_or_else(|| {
+            node.wrong("a rule needs a scope").hint("For example: {scope: file:write, paths: [docs/**]}")
+        })?;
+        if let Some(examples) = examples {
+            self.expect(&scope, &examples, own)?;
+        }
+        let origin = named(&scope, &what);
+        let selectors = (!selectors.is_empty()).then_some(selectors);
+        Ok(Rule { scope, selectors, reason, origin })
+    }
+
+    fn restriction(
+        &mut self,
+        level: &Level,
+        scope: &str,
+        node: &Node<'_>,
+        own: Option<&str>,
+    ) -> Result<Restriction, PolicyError> {
+        let pattern = ScopePattern::parse(scope).map_err(|problem| {
+            PolicyError::new(problem).at(node.place())
+        })?;
+        let rule = format!("{}: restrictions of {scope}", level.name);
+        let mut restriction = Restriction {
+            scope: pattern,
+            allowed: None,
+            denied: Selectors::default(),
+            asked: Selectors::default(),
+            elsewhere: Answer::Deny,
+            private_hosts: None,
+            dangerous: None,
+            origin: Arc::new(Origin { rule, place: node.place() }),
+        };
+        for (key, node) in node.entries()? {
+            match key.as_str() {
+                "elsewhere" => restriction.elsewhere = node.answer()?,
+                "private_hosts" => restriction.private_hosts = Some(node.answer()?),
+                "dangerous" => restriction.dangerous = Some(node.answer()?),
+                "examples" => self.expect(&restriction.scope, &node, own)?,
+                _ => self.restriction_list(&mut restriction, &key, &node)?,
+            }
+        }
+        Ok(restriction)
+    }
+
+    fn restriction_list(
+        &self,
+        restriction: &mut Restriction,
+        key: &str,
+        node: &Node<'_>,
+    ) -> Result<(), PolicyError> {
+        let (list, spelling) = match key.split_once('_') {
+            Some(("allowed", _)) => {
+                (restriction.allowed.get_or_insert_default(), Spelling::Exact)
+            }
+            Some(("denied", _)) => (&mut restriction.denied, Spelling::Loose),
+            Some(("approval", _)) => (&mut restriction.asked, Spelling::Loose),
+            _ => return Err(node.unknown(RESTRICTION)),
+        };
+        match key.split_once('_').map(|(_, kind)| kind) {
+            Some("paths") => list.paths = self.paths(node, spelling)?,
+            Some("commands") => list.commands = commands(node)?,
+            Some("hosts") => list.hosts = names(node)?,
+            Some("names") => list.names = names(node)?,
+            _ => return Err(node.unknown(RESTRICTION)),
+        }
+        Ok(())
+    }
+
+    fn expect(
+        &mut self,
+        scope: &ScopePattern,
+        node: &Node<'_>,
+        own: Option<&str>,
+    ) -> Result<(), PolicyError> {
+        for (key, node) in node.entries()? {
+            if !EXAMPLES.contains(&key.as_str()) {
+                return Err(node.unknown(EXAMPLES));
+            }
+            let answer = node.answer_named(&key)?;
+            for item in node.items()? {
+                self.file.expectations.push(Expectation {
+                    profile: own.map(str::to_owned),
+                    scope: scope.clone(),
+                    resource: item.loose_text()?,
+                    answer,
+                    place: item.place(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn paths(&self, node: &Node<'_>, spelling: Spelling) -> Result<Vec<PathPattern>, PolicyError> {
+        let parse = |item: &Node<'_>| {
+            PathPattern::parse(item.text()?, self.places, spelling)
+                .map_err(|problem| item.wrong(problem))
+        };
+        node.items()?.iter().map(parse).collect()
+    }
+}
+
+impl Node<'_> {
+    fn answer_named(&self, name: &str) -> Result<Answer, PolicyError> {
+        match name {
+            "allow" => Ok(Answer::Allow),
+            "ask" => Ok(Answer::Ask),
+            "deny" => Ok(Answer::Deny),
+            _ => Err(self.unknown(EXAMPLES)),
+        }
+    }
+}
+
+fn commands(node: &Node<'_>) -> Result<Vec<CommandPattern>, PolicyError> {
+    let parse = |item: &Node<'_>| {
+        CommandPattern::parse(&item.loose_text()?).map_err(|problem| item.wrong(problem))
+    };
+    node.items()?.iter().map(parse).collect()
+}
+
+fn names(node: &Node<'_>) -> Result<Vec<NamePattern>, PolicyError> {
+    let parse = |item: &Node<'_>| {
+        NamePattern::parse(&item.loose_text()?).map_err(|problem| item.wrong(problem))
+    };
+    node.items()?.iter().map(parse).collect()
+}
+
+fn parameter_rule(
+    tool: &str,
+    parameter: &str,
+    node: &Node<'_>,
+) -> Result<ParameterRule, PolicyError> {
+    let origin = Origin { rule: format!("{tool}, parameter {parameter}"), place: node.place() };
+    let mut rule = ParameterRule {
+        name: parameter.to_owned(),
+        allowed: Vec::new(),
+        denied: Vec::new(),
+        asked: Vec::new(),
+        min: None,
+        max: None,
+        origin: Arc::new(origin),
+    };
+    for (key, node) in node.entries()? {
+        match key.as_str() {
+            "allowed" => rule.allowed = names(&node)?,
+            "denied" => rule.denied = names(&node)?,
+            "approval" => rule.asked = names(&node)?,
+            "min" => rule.min = Some(node.number()?),
+            "max" => rule.max = Some(node.number()?),
+            _ => return Err(node.unknown(PARAMETER)),
+        }
+    }
+    Ok(rule)
+}
+
+fn sandbox(node: &Node<'_>) -> Result<SandboxSettings, PolicyError> {
+    let mut settings = SandboxSettings::default();
+    for (key, node) in node.entries()? {
+        match key.as_str() {
+            "enabled" => settings.enabled = node.flag()?,
+            "bubblewrap" => settings.bubblewrap = node.flag()?,
+            "missing" => settings.missing = node.answer()?,
+            "processes" => settings.limits.processes = Some(node.count()?),
+            "memory" => settings.limits.memory = Some(node.size()?),
+            "file_size" => settings.limits.file_size = Some(node.size()?),
+            "open_files" => settings.limits.open_files = Some(node.count()?),
+            _ => return Err(node.unknown(SANDBOX)),
+        }
+    }
+    if settings.missing == Answer::Allow {
+        return Err(node
+            .wrong("sandbox.missing cannot be allow: nothing runs bare in silence")
+            .hint("Use refuse or ask, or switch the sandbox off with enabled: false."));
+    }
+    Ok(settings)
+}
+
+#[cfg(test)]
+#[path = "document_tests.rs"]
+mod tests;

@@ -1,0 +1,50 @@
+//! What is wrong with a permission file, and what to do about it.
+
+use std::fmt;
+
+use hermes_config::{ConfigError, Place};
+
+/// A permission file that cannot be used. Nothing that it might have
+/// restricted may run until it is mended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PolicyError {
+    /// What is wrong.
+    pub message: String,
+    /// Where.
+    pub place: Option<Place>,
+    /// What to do.
+    pub hint: Option<String>,
+}
+
+impl PolicyError {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), place: None, hint: None }
+    }
+
+    pub(crate) fn at(mut self, place: Option<Place>) -> Self {
+        self.place = self.place.or(place);
+        self
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+impl fmt::Display for PolicyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(place) = &self.place {
+            write!(f, "{place}: ")?;
+        }
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for PolicyError {}
+
+impl From<ConfigError> for PolicyError {
+    fn from(error: ConfigError) -> Self {
+        Self::new(error.to_string())
+    }
+}

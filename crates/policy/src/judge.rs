@@ -1,0 +1,350 @@
+//! The ruling on one call: every effect is heard at every level, a command
+//! is taken apart first, and the strictest answer counts.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use hermes_core::{Effect, Grant, Proposal, Resource, Scope, Taint};
+use hermes_shell::{Analysis, Leaf};
+
+use crate::approvals::Unit;
+use crate::hosts::{Reach, reach};
+use crate::level::{Answer, Opinion, Origin, Subject, strictest};
+use crate::pattern::fold;
+use crate::permissions::Permissions;
+
+/// One thing that was judged, and what came of it.
+#[derive(Debug, Clone)]
+pub struct Finding {
+    /// The effect that was judged.
+    pub effect: Effect,
+    /// The simple command that has it, as it was written.
+    pub leaf: Option<String>,
+    /// The answer.
+    pub answer: Answer,
+    /// Why.
+    pub reason: String,
+    /// By which rule; nothing for what is simply allowed.
+    pub origin: Option<Arc<Origin>>,
+    /// Whether nothing may override it.
+    pub hard: bool,
+    /// What an approval would be about.
+    pub unit: Option<Unit>,
+}
+
+/// Everything that was found out about a call.
+#[derive(Debug, Clone, Default)]
+pub struct Examination {
+    /// One entry for each effect and each dangerous command.
+    pub findings: Vec<Finding>,
+    /// What the call may touch if it goes on.
+    pub grants: Vec<Grant>,
+    /// Effects of the commands in it.
+    pub command_effects: Vec<Effect>,
+    /// Whether it starts child processes.
+    pub spawns: bool,
+}
+
+impl Examination {
+    /// The finding that decides: the strictest, the first of equals.
+    pub fn decisive(&self) -> Option<&Finding> {
+        let strictest = self.findings.iter().map(|finding| finding.answer).max()?;
+        self.findings.iter().find(|finding| finding.answer == strictest)
+    }
+
+    /// The strictest answer.
+    pub fn answer(&self) -> Answer {
+        self.decisive().map_or(Answer::Allow, |finding| finding.answer)
+    }
+}
+
+impl Permissions {
+    /// Finds out everything about a call.
+    pub fn examine(&self, proposal: &Proposal<'_>) -> Examination {
+        let mut exam = Examination::default();
+        let taint = self.taint(proposal);
+        for effect in proposal.effects {
+            let real = self.real(effect);
+            // A command is judged by its parts, each for itself.
+            let in_parts = match (&effect.resource, effect.scope == Scope::TERMINAL_EXECUTE) {
+                (Resource::Command(command), true) => {
+                    self.examine_command(proposal, command, &taint, &mut exam)
+                }
+                (_, true) => {
+                    exam.findings.push(unknown_command(effect));
+                    false
+                }
+                _ => false,
+            };
+            if !in_parts {
+                self.examine_effect(proposal, effect, real.as_ref(), None, &taint, &mut exam);
+            }
+            exam.grants.push(Grant { effect: effect.clone(), real: real.and_then(Result::ok) });
+            let runs = [Scope::TERMINAL_EXECUTE, Scope::CODE_EXECUTE].contains(&effect.scope);
+            exam.spawns |= runs;
+        }
+        self.examine_tool(proposal, &mut exam);
+        exam
+    }
+
+    fn taint(&self, proposal: &Proposal<'_>) -> Option<Taint> {
+        if !self.layers().any(|profile| profile.after_untrusted.is_some()) {
+            return None;
+        }
+        // A session that cannot be read may have seen anything.
+        let unknown = || Taint { sources: vec!["unknown".to_owned()], ..Taint::default() };
+        let taint = Taint::of(proposal.session).unwrap_or_else(|_| unknown());
+        taint.is_tainted().then_some(taint)
+    }
+
+    /// Where the path of an effect really is.
+    fn real(&self, effect: &Effect) -> Option<Result<PathBuf, String>> {
+        let Resource::Path(path) = &effect.resource else { return None };
+        // A link is deleted, not what it leads to.
+        let real = if effect.scope == Scope::FILE_DELETE {
+            hermes_files::real_entry(path)
+        } else {
+            hermes_files::real_path(path)
+        };
+        Some(real.map_err(|error| error.to_string()))
+    }
+
+    /// Judges every part of a command; whether it has any.
+    fn examine_command(
+        &self,
+        proposal: &Proposal<'_>,
+        command: &str,
+        taint: &Option<Taint>,
+        exam: &mut Examination,
+    ) -> bool {
+        let analysis: Analysis = hermes_shell::analyze(command, proposal.workplace);
+        let whole = Effect { scope: Scope::TERMINAL_EXECUTE, resource: Resource::Command(command.to_owned()) };
+        for found in &analysis.findings {
+            exam.findings.push(self.danger(found, &whole, None, command));
+        }
+        for leaf in &analysis.leaves {
+            for found in &leaf.findings {
+                let effect = Effect {
+                    scope: Scope::TERMINAL_EXECUTE,
+                    resource: Resource::Command(leaf.text.clone()),
+                };
+                exam.findings.push(self.danger(found, &effect, Some(leaf), command));
+            }
+            for effect in &leaf.effects {
+                let real = self.real(effect);
+                let context = (leaf, command);
+                self.examine_effect(proposal, effect, real.as_ref(), Some(context), taint, exam);
+                exam.command_effects.push(effect.clone());
+            }
+        }
+        !analysis.leaves.is_empty()
+    }
+
+    /// What a dangerous command comes to. A hard block stays one.
+    fn danger(
+        &self,
+        found: &hermes_shell::Finding,
+        effect: &Effect,
+        leaf: Option<&Leaf>,
+        command: &str,
+    ) -> Finding {
+        let hard = found.level == hermes_shell::Level::Block;
+        let answer = if hard { Answer::Deny } else { self.dangerous(&effect.scope) };
+        let kind = if hard { "hard block" } else { "dangerous command" };
+        let origin = Origin { rule: format!("{kind}: {}", found.category), place: None };
+        let unit = Unit::of_leaf(&Scope::TERMINAL_EXECUTE, Some(found.category), leaf, command);
+        Finding {
+            effect: effect.clone(),
+            leaf: leaf.map(|leaf| leaf.text.clone()),
+            answer,
+            reason: found.reason.clone(),
+            origin: Some(Arc::new(origin)),
+            hard,
+            unit: Some(unit),
+        }
+    }
+
+    /// What becomes of dangerous commands here.
+    fn dangerous(&self, scope: &Scope) -> Answer {
+        let said = self.layers().flat_map(|profile| &profile.level.restrictions);
+        let said = said.filter(|r| r.scope.matches(scope)).filter_map(|r| r.dangerous);
+        said.max().unwrap_or(Answer::Ask)
+    }
+
+    fn examine_effect(
+        &self,
+        proposal: &Proposal<'_>,
+        effect: &Effect,
+        real: Option<&Result<PathBuf, String>>,
+        leaf: Option<(&Leaf, &str)>,
+        taint: &Option<Taint>,
+        exam: &mut Examination,
+    ) {
+        let (real, trouble) = match real {
+            Some(Ok(real)) => (Some(real.as_path()), None),
+            Some(Err(trouble)) => (None, Some(trouble)),
+            None => (None, None),
+        };
+        let folded = real.map(fold);
+        let written = effect.resource.as_path().map(fold);
+        let subject = Subject {
+            effect,
+            real,
+            folded: folded.as_deref().zip(written.as_deref()),
+            leaf: leaf.map(|(leaf, _)| leaf),
+            command: leaf.map(|(_, command)| command),
+        };
+        let mut opinion = self.floor(&subject, trouble);
+        for profile in self.layers() {
+            opinion = strictest(opinion, profile.level.judge(&subject));
+            for tool in profile.tools.iter().filter(|tool| tool.tool.matches(proposal.tool)) {
+                opinion = strictest(opinion, tool.level.judge(&subject));
+            }
+            if let (Some(after), Some(taint)) = (&profile.after_untrusted, taint) {
+                opinion = strictest(opinion, after.level.judge(&subject));
+                opinion = strictest(opinion, new_host(after, effect, taint));
+            }
+        }
+        let (answer, reason, origin) = match opinion {
+            Some(Opinion { answer, reason, origin }) => (answer, reason, Some(origin)),
+            None => (Answer::Allow, String::new(), None),
+        };
+        let unit = match leaf {
+            Some((leaf, command)) => Unit::of_effect_in(effect, real, leaf, command),
+            None => Unit::of_effect(effect, real),
+        };
+        exam.findings.push(Finding {
+            effect: effect.clone(),
+            leaf: leaf.map(|(leaf, _)| leaf.text.clone()),
+            answer,
+            reason,
+            origin,
+            hard: false,
+            unit: Some(unit),
+        });
+    }
+
+    /// What holds whatever the profile says.
+    fn floor(&self, subject: &Subject<'_>, trouble: Option<&String>) -> Option<Opinion> {
+        let effect = subject.effect;
+        let refuse = |answer, reason: String, rule: &str| {
+            let origin = Arc::new(Origin { rule: rule.to_owned(), place: None });
+            Some(Opinion { answer, reason, origin })
+        };
+        match &effect.resource {
+            Resource::Host(host) if reach(host) == Reach::Metadata => refuse(
+                Answer::Deny,
+                format!("{host} hands out the machine's own credentials"),
+                "protected host",
+            ),
+            Resource::Path(path) if effect.scope.family() == "file" => {
+                if let Some(trouble) = trouble {
+                    let reason = format!("{} cannot be looked up: {trouble}", path.display());
+                    return refuse(Answer::Deny, reason, "unresolvable path");
+                }
+                let real = subject.real?;
+                self.protected(&effect.scope, real, subject.folded)
+                    .and_then(|why| refuse(Answer::Deny, why, "protected path"))
+            }
+            _ => None,
+        }
+    }
+
+    /// Why a place is protected, if it is and no profile lays it open.
+    fn protected(
+        &self,
+        scope: &Scope,
+        real: &Path,
+        folded: Option<(&Path, &Path)>,
+    ) -> Option<String> {
+        let laid_open = self
+            .layers()
+            .next()
+            .is_some_and(|profile| profile.sensitive_paths.iter().any(|p| p.matches(real)));
+        if laid_open {
+            return None;
+        }
+        let (folded, written) = folded?;
+        let reads = *scope == Scope::FILE_READ;
+        let refuses = |path: &Path| {
+            if reads {
+                self.sensitive().refuses_read(path)
+            } else {
+                self.sensitive().refuses_write(path)
+            }
+        };
+        let why = refuses(folded).or_else(|| refuses(written));
+        let why = why.or_else(|| self.linked_secret(real).then_some("another name of a secret"));
+        why.map(|why| format!("{} is {why}", real.display()))
+    }
+
+    /// Whether a file with several names is one of the secrets under another.
+    fn linked_secret(&self, real: &Path) -> bool {
+        let is_file = std::fs::symlink_metadata(real).is_ok_and(|found| found.is_file());
+        let identity = if is_file { hermes_files::identity(real).ok() } else { None };
+        identity.is_some_and(|identity| identity.links > 1 && self.is_secret_file(&identity))
+    }
+
+    /// What is said of the tool and its arguments, beside their effects.
+    fn examine_tool(&self, proposal: &Proposal<'_>, exam: &mut Examination) {
+        for profile in self.layers() {
+            for tool in profile.tools.iter().filter(|tool| tool.tool.matches(proposal.tool)) {
+                let effect = Effect::name(Scope::named("tool:call"), proposal.tool);
+                let mut add = |answer, reason: String, origin: &Arc<Origin>| {
+                    exam.findings.push(Finding {
+                        effect: effect.clone(),
+                        leaf: None,
+                        answer,
+                        reason,
+                        origin: Some(Arc::clone(origin)),
+                        hard: false,
+                        unit: Some(Unit::of_call(proposal)),
+                    });
+                };
+                if let Some(origin) = &tool.ask {
+                    let reason = format!("Every call of {} needs an approval", proposal.tool);
+                    add(Answer::Ask, reason, origin);
+                }
+                for rule in &tool.parameters {
+                    if let Some((answer, reason)) = rule.judge(proposal.arguments) {
+                        add(answer, reason, &rule.origin);
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn new_host(
+    after: &crate::profile::AfterUntrusted,
+    effect: &Effect,
+    taint: &Taint,
+) -> Option<Opinion> {
+    let answer = after.new_hosts?;
+    let Resource::Host(host) = &effect.resource else { return None };
+    let known = format!("{} {host}", effect.scope);
+    if answer == Answer::Allow || taint.hosts.contains(&known) {
+        return None;
+    }
+    let source = taint.sources.first().map_or("a tool", String::as_str);
+    Some(Opinion {
+        answer,
+        reason: format!(
+            "{host} is new to this session, which has read untrusted content from {source}"
+        ),
+        origin: Arc::clone(&after.origin),
+    })
+}
+
+fn unknown_command(effect: &Effect) -> Finding {
+    let origin = Origin { rule: "dangerous command: unknown".to_owned(), place: None };
+    Finding {
+        effect: effect.clone(),
+        leaf: None,
+        answer: Answer::Ask,
+        reason: "The command is only known when it runs".to_owned(),
+        origin: Some(Arc::new(origin)),
+        hard: false,
+        unit: None,
+    }
+}

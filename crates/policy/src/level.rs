@@ -1,0 +1,293 @@
+//! One level of permission: what it allows, denies, asks about and restricts.
+//! Levels are put on top of one another, and each can only narrow the rest.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use hermes_config::Place;
+use hermes_core::{Effect, Resource};
+use hermes_shell::{CommandPattern, Leaf};
+
+use crate::hosts::{Reach, reach};
+use crate::pattern::{NamePattern, PathPattern, ScopePattern};
+
+/// The three answers, from mild to strict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Answer {
+    /// Go on.
+    Allow,
+    /// Somebody must agree.
+    Ask,
+    /// No.
+    Deny,
+}
+
+impl Answer {
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Ask => "ask",
+            Self::Deny => "deny",
+        }
+    }
+}
+
+/// Where a rule was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Origin {
+    /// The rule as a person would quote it.
+    pub rule: String,
+    /// Its file and line; nothing for rules that are built in.
+    pub place: Option<Place>,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.rule)
+    }
+}
+
+/// What one level says of one effect.
+#[derive(Debug, Clone)]
+pub struct Opinion {
+    /// The answer.
+    pub answer: Answer,
+    /// Why, in a sentence.
+    pub reason: String,
+    /// By which rule.
+    pub origin: Arc<Origin>,
+}
+
+/// An effect with everything that rules may look at.
+#[derive(Debug, Clone, Copy)]
+pub struct Subject<'a> {
+    /// The effect.
+    pub effect: &'a Effect,
+    /// For a path: where it really is.
+    pub real: Option<&'a Path>,
+    /// The same, folded for loose comparison, and as it was written.
+    pub folded: Option<(&'a Path, &'a Path)>,
+    /// For what a shell command does: the simple command that does it.
+    pub leaf: Option<&'a Leaf>,
+    /// The whole command that the leaf is part of.
+    pub command: Option<&'a str>,
+}
+
+/// One entry of `allow`, `deny` or `approval_required`.
+#[derive(Debug, Clone)]
+pub struct Rule {
+    /// The scopes that it is about.
+    pub scope: ScopePattern,
+    /// If given, only these resources.
+    pub selectors: Option<Selectors>,
+    /// The author's own reason.
+    pub reason: Option<String>,
+    /// Where it was written.
+    pub origin: Arc<Origin>,
+}
+
+/// Resources by pattern.
+#[derive(Debug, Clone, Default)]
+pub struct Selectors {
+    /// Paths.
+    pub paths: Vec<PathPattern>,
+    /// Commands.
+    pub commands: Vec<CommandPattern>,
+    /// Hosts.
+    pub hosts: Vec<NamePattern>,
+    /// Names of anything else.
+    pub names: Vec<NamePattern>,
+}
+
+impl Selectors {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.paths.is_empty()
+            && self.commands.is_empty()
+            && self.hosts.is_empty()
+            && self.names.is_empty()
+    }
+
+    /// Whether the subject is one of them. `loose` compares paths in every
+    /// spelling, and is for what is refused.
+    pub fn matches(&self, subject: &Subject<'_>, loose: bool) -> bool {
+        if let Some(leaf) = subject.leaf
+            && self.commands.iter().any(|pattern| {
+                pattern.matches(leaf) || subject.command.is_some_and(|c| pattern.matches_text(c))
+            })
+        {
+            return true;
+        }
+        match &subject.effect.resource {
+            Resource::Path(written) => self.paths.iter().any(|pattern| {
+                let exactly = subject.real.is_some_and(|real| pattern.matches(real));
+                let folded = subject.folded.is_some_and(|(real, written)| {
+                    pattern.matches(real) || pattern.matches(written)
+                });
+                exactly || (loose && (folded || pattern.matches(written)))
+            }),
+            Resource::Host(host) => self.hosts.iter().any(|pattern| {
+                pattern.matches(host)
+                    || host.split_once(':').is_some_and(|(name, _)| pattern.matches(name))
+            }),
+            Resource::Name(name) => {
+                self.names.iter().chain(&self.hosts).any(|pattern| pattern.matches(name))
+            }
+            Resource::Command(_) => false,
+            // What is not known may be any of them.
+            Resource::Any => loose && !self.is_empty() && self.commands.is_empty(),
+        }
+    }
+}
+
+impl Rule {
+    fn matches(&self, subject: &Subject<'_>, loose: bool) -> bool {
+        self.scope.matches(&subject.effect.scope)
+            && self.selectors.as_ref().is_none_or(|s| s.matches(subject, loose))
+    }
+}
+
+/// What is said of one scope beyond yes and no.
+#[derive(Debug, Clone)]
+pub struct Restriction {
+    /// The scopes that it is about.
+    pub scope: ScopePattern,
+    /// If given, only these.
+    pub allowed: Option<Selectors>,
+    /// Never these.
+    pub denied: Selectors,
+    /// These only if somebody agrees.
+    pub asked: Selectors,
+    /// What becomes of the rest if only some are allowed.
+    pub elsewhere: Answer,
+    /// What becomes of hosts of this machine and this network; none for no opinion.
+    pub private_hosts: Option<Answer>,
+    /// What becomes of commands in the dangerous categories; none for asking.
+    pub dangerous: Option<Answer>,
+    /// Where it was written.
+    pub origin: Arc<Origin>,
+}
+
+/// One level.
+#[derive(Debug, Clone, Default)]
+pub struct Level {
+    /// Who speaks, for messages: `profile default`, `global rules`, …
+    pub name: String,
+    /// Where it begins.
+    pub place: Option<Place>,
+    /// What may be done at all; nothing said means no opinion.
+    pub allow: Option<Vec<Rule>>,
+    /// What may not.
+    pub deny: Vec<Rule>,
+    /// What needs an agreement.
+    pub ask: Vec<Rule>,
+    /// What is said of single scopes.
+    pub restrictions: Vec<Restriction>,
+}
+
+impl Level {
+    /// What the level says of an effect. No opinion is nothing.
+    pub fn judge(&self, subject: &Subject<'_>) -> Option<Opinion> {
+        if let Some(rule) = self.deny.iter().find(|rule| rule.matches(subject, true)) {
+            return Some(self.opinion(Answer::Deny, subject, rule));
+        }
+        let asked = self.ask.iter().find(|rule| rule.matches(subject, true));
+        if asked.is_none()
+            && let Some(allow) = &self.allow
+            && !allow.iter().any(|rule| rule.matches(subject, false))
+        {
+            return Some(self.unlisted(subject));
+        }
+        let asked = asked.map(|rule| self.opinion(Answer::Ask, subject, rule));
+        let restricted = self
+            .restrictions
+            .iter()
+            .filter(|restriction| restriction.scope.matches(&subject.effect.scope))
+            .filter_map(|restriction| self.restrict(restriction, subject))
+            .max_by_key(|opinion| opinion.answer);
+        strictest(asked, restricted)
+    }
+
+    fn unlisted(&self, subject: &Subject<'_>) -> Opinion {
+        let scope = &subject.effect.scope;
+        Opinion {
+            answer: Answer::Deny,
+            reason: format!("{} does not allow {scope}", self.name),
+            origin: Arc::new(Origin {
+                rule: format!("{}: {scope} is not in allow", self.name),
+                place: self.place.clone(),
+            }),
+        }
+    }
+
+    fn opinion(&self, answer: Answer, subject: &Subject<'_>, rule: &Rule) -> Opinion {
+        let scope = &subject.effect.scope;
+        let reason = rule.reason.clone().unwrap_or_else(|| match answer {
+            Answer::Deny => format!("Permission {scope} is denied in {}", self.name),
+            _ => format!("{scope} needs an approval in {}", self.name),
+        });
+        Opinion { answer, reason, origin: Arc::clone(&rule.origin) }
+    }
+
+    fn restrict(&self, restriction: &Restriction, subject: &Subject<'_>) -> Option<Opinion> {
+        let effect = subject.effect;
+        let opinion = |answer: Answer, reason: String| {
+            Some(Opinion { answer, reason, origin: Arc::clone(&restriction.origin) })
+        };
+        if restriction.denied.matches(subject, true) {
+            return opinion(Answer::Deny, format!("{effect} is denied in {}", self.name));
+        }
+        if restriction.asked.matches(subject, true) {
+            return opinion(Answer::Ask, format!("{effect} needs an approval in {}", self.name));
+        }
+        if let (Resource::Host(host), Some(answer)) = (&effect.resource, restriction.private_hosts)
+            && matches!(reach(host), Reach::Loopback | Reach::Private)
+            && answer != Answer::Allow
+            && !restriction.allowed.as_ref().is_some_and(|a| a.matches(subject, false))
+        {
+            return opinion(answer, format!("{host} is a host of this machine or network"));
+        }
+        let allowed = restriction.allowed.as_ref()?;
+        if allowed.concerns(subject) && !allowed.matches(subject, false) {
+            let what = match &effect.resource {
+                Resource::Path(path) => format!("Path {}", path.display()),
+                Resource::Any => "A target that is only known when it runs".to_owned(),
+                other => other.to_string(),
+            };
+            let verb = effect.scope.verb();
+            return opinion(
+                restriction.elsewhere,
+                format!("{what} is outside the allowed {verb} scope of {}", self.name),
+            );
+        }
+        None
+    }
+}
+
+impl Selectors {
+    /// Whether these selectors have anything to say about such a resource.
+    fn concerns(&self, subject: &Subject<'_>) -> bool {
+        if !self.commands.is_empty() && subject.leaf.is_some() {
+            return matches!(subject.effect.resource, Resource::Command(_))
+                || subject.effect.scope == hermes_core::Scope::TERMINAL_EXECUTE;
+        }
+        match &subject.effect.resource {
+            Resource::Path(_) => !self.paths.is_empty(),
+            Resource::Host(_) => !self.hosts.is_empty(),
+            Resource::Name(_) => !self.names.is_empty() || !self.hosts.is_empty(),
+            Resource::Command(_) => !self.commands.is_empty(),
+            Resource::Any => true,
+        }
+    }
+}
+
+/// The stricter of two opinions; the first of equals.
+pub(crate) fn strictest(a: Option<Opinion>, b: Option<Opinion>) -> Option<Opinion> {
+    match (a, b) {
+        (Some(a), Some(b)) if b.answer > a.answer => Some(b),
+        (Some(a), _) => Some(a),
+        (None, b) => b,
+    }
+}

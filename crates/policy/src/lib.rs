@@ -1,0 +1,43 @@
+//! Who may do what: profiles in `hermes_permissions.yaml`, rules for paths,
+//! hosts and commands, and the answers that people gave.
+//!
+//! ```text
+//! File (yaml) ─ Profile ─ Level ─ Rule, Restriction      what is written
+//! Permissions ─ examine ─ Examination ─ Finding          what it means for a call
+//!      └─ Ruling: verdict, grants, confinement           what the engine is told
+//! ```
+//!
+//! The strictest finding counts: deny over ask over allow. Levels (the
+//! profile, the rules for all profiles, the project's own file, a tool's, a
+//! parameter's) are heard one by one, so that each can only narrow the others.
+
+mod approvals;
+mod confine;
+mod document;
+mod error;
+mod hosts;
+mod judge;
+mod level;
+mod pattern;
+mod permissions;
+mod profile;
+mod reader;
+mod sensitive;
+mod sources;
+mod suggest;
+
+pub use approvals::{
+    ReviewOpinion, Reviewer, SavedRule, SavedRules, SmartApprover, Ticket, TicketError, Tickets,
+    Unit,
+};
+pub use document::{Expectation, File};
+pub use error::PolicyError;
+pub use hosts::{Reach, reach};
+pub use judge::{Examination, Finding};
+pub use level::{Answer, Level, Origin, Restriction, Rule};
+pub use pattern::Places;
+pub use permissions::{ApprovalMode, Mode, Permissions, SandboxCheck, Settings};
+pub use profile::{Profile, SandboxSettings};
+pub use sensitive::Sensitive;
+pub use sources::{Named, Sources};
+pub use suggest::{Observed, suggest};

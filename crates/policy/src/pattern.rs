@@ -1,0 +1,273 @@
+//! The patterns that rules are written with: scopes, paths, hosts, names.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use globset::{GlobBuilder, GlobMatcher};
+use hermes_core::Scope;
+use unicode_normalization::UnicodeNormalization as _;
+
+/// `*`, `file:*` or `file:read`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScopePattern(String);
+
+impl ScopePattern {
+    /// Reads a pattern; the error says what is wrong with it.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let word = |part: &str| {
+            !part.is_empty()
+                && part.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c))
+        };
+        let is_pattern = match text.split_once(':') {
+            _ if text == "*" => true,
+            Some((family, verb)) => word(family) && (verb == "*" || word(verb)),
+            None => false,
+        };
+        if !is_pattern {
+            return Err(format!("'{text}' is not a scope such as file:read, file:* or *"));
+        }
+        let pattern = Self(text.to_owned());
+        if pattern.is_known() {
+            return Ok(pattern);
+        }
+        let all = Scope::ALL.iter().map(Scope::as_str);
+        let near = hermes_core::similar::nearest(text, all, 0.6);
+        Err(match near {
+            Some(near) => format!("There is no scope '{text}'; did you mean '{near}'?"),
+            None => format!("There is no scope '{text}'; `hermes permissions show` lists them"),
+        })
+    }
+
+    /// Whether any tool could have such an effect.
+    fn is_known(&self) -> bool {
+        self.0.starts_with("mcp:") || Scope::ALL.iter().any(|scope| self.matches(scope))
+    }
+
+    /// Whether the scope is meant.
+    pub fn matches(&self, scope: &Scope) -> bool {
+        match self.0.strip_suffix('*') {
+            Some(prefix) => scope.as_str().starts_with(prefix),
+            None => scope.as_str() == self.0,
+        }
+    }
+
+    /// The pattern as it was written.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// What the names in path patterns stand for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Places {
+    /// The tree that the user works in, by its real path; none if that is the
+    /// whole file system.
+    pub workspace: Option<PathBuf>,
+    /// The user's home folder.
+    pub home: Option<PathBuf>,
+    /// Our own home folder.
+    pub hermes: PathBuf,
+    /// Folders for temporary files.
+    pub temp: Vec<PathBuf>,
+}
+
+/// A glob over real paths.
+#[derive(Debug, Clone)]
+pub struct PathPattern {
+    written: String,
+    matchers: Vec<GlobMatcher>,
+    /// The folders whose whole trees it covers, if it is that simple.
+    trees: Vec<PathBuf>,
+}
+
+/// How a pattern treats spelling.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spelling {
+    /// As it is: for what is allowed.
+    Exact,
+    /// Other cases and other forms of the same letters as well: for what is
+    /// denied.
+    Loose,
+}
+
+impl PathPattern {
+    /// Reads a pattern. `${workspace}`, `${home}`, `${hermes}`, `${tmp}` and
+    /// `~` stand for folders; a relative pattern is below the workspace.
+    pub fn parse(text: &str, places: &Places, spelling: Spelling) -> Result<Self, String> {
+        let mut matchers = Vec::new();
+        let mut trees = Vec::new();
+        for base in expand(text, places)? {
+            for form in forms(&base) {
+                trees.extend(tree(&form));
+                matchers.extend(compile(&form, spelling)?);
+            }
+        }
+        Ok(Self { written: text.to_owned(), matchers, trees })
+    }
+
+    /// Whether the path is meant. For [`Spelling::Loose`], hand it the folded path.
+    pub fn matches(&self, path: &Path) -> bool {
+        self.matchers.iter().any(|matcher| matcher.is_match(path))
+    }
+
+    /// The folders whose whole trees it covers.
+    pub fn trees(&self) -> &[PathBuf] {
+        &self.trees
+    }
+}
+
+impl fmt::Display for PathPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.written)
+    }
+}
+
+/// The absolute patterns that a written one stands for.
+fn expand(text: &str, places: &Places) -> Result<Vec<String>, String> {
+    let absent = |what: &str| format!("'{text}' needs {what}, which is not known here");
+    let join = |base: &Path, rest: &str| {
+        let base = globset::escape(&base.to_string_lossy());
+        if rest.is_empty() { base } else { format!("{}/{rest}", base.trim_end_matches('/')) }
+    };
+    if text.is_empty() {
+        return Err("An empty path matches nothing".to_owned());
+    }
+    if let Some(rest) = text.strip_prefix("${") {
+        let (name, rest) = rest
+            .split_once('}')
+            .ok_or_else(|| format!("'{text}' has no closing brace"))?;
+        let rest = rest.trim_start_matches('/');
+        return match name {
+            // No workspace is a workspace in which nothing is.
+            "workspace" => Ok(places.workspace.iter().map(|base| join(base, rest)).collect()),
+            "home" => {
+                let home = places.home.as_ref().ok_or_else(|| absent("a home folder"))?;
+                Ok(vec![join(home, rest)])
+            }
+            "hermes" => Ok(vec![join(&places.hermes, rest)]),
+            "tmp" => Ok(places.temp.iter().map(|base| join(base, rest)).collect()),
+            other => Err(format!(
+                "'{text}': there is no ${{{other}}}, only ${{workspace}}, ${{home}}, ${{hermes}} and ${{tmp}}"
+            )),
+        };
+    }
+    if let Some(rest) = text.strip_prefix('~') {
+        if !rest.is_empty() && !rest.starts_with('/') {
+            return Err(format!("'{text}': only the user's own ~ is known"));
+        }
+        // Without a home there is nothing that the pattern could mean.
+        let rest = rest.trim_start_matches('/');
+        return Ok(places.home.iter().map(|home| join(home, rest)).collect());
+    }
+    if text.starts_with('/') || text.starts_with("**/") {
+        return Ok(vec![text.to_owned()]);
+    }
+    let rest = text.strip_prefix("./").unwrap_or(text);
+    Ok(places.workspace.iter().map(|base| join(base, rest)).collect())
+}
+
+/// The pattern as written, and with the links in its fixed part followed.
+fn forms(pattern: &str) -> Vec<String> {
+    let mut forms = vec![pattern.to_owned()];
+    let fixed_end = pattern.find(['*', '?', '[', '{', '\\']).unwrap_or(pattern.len());
+    let fixed = match pattern.get(..fixed_end) {
+        Some(fixed) if fixed_end == pattern.len() => fixed,
+        Some(fixed) => fixed.rsplit_once('/').map_or("", |(folder, _)| folder),
+        None => "",
+    };
+    if fixed.starts_with('/')
+        && let Ok(real) = hermes_files::real_path(Path::new(fixed))
+        && real != Path::new(fixed)
+        && let Some(rest) = pattern.get(fixed.len()..)
+    {
+        forms.push(format!("{}{rest}", globset::escape(&real.to_string_lossy())));
+    }
+    forms
+}
+
+fn tree(pattern: &str) -> Option<PathBuf> {
+    let base = pattern.strip_suffix("/**").unwrap_or(pattern);
+    let is_plain = !base.contains(['*', '?', '[', '{', '\\']);
+    (is_plain && base.starts_with('/')).then(|| PathBuf::from(base))
+}
+
+fn compile(pattern: &str, spelling: Spelling) -> Result<Vec<GlobMatcher>, String> {
+    let build = |text: &str| {
+        GlobBuilder::new(text)
+            .literal_separator(true)
+            .case_insensitive(spelling == Spelling::Loose)
+            .build()
+            .map(|glob| glob.compile_matcher())
+            .map_err(|error| format!("'{text}' is not a path pattern: {}", error.kind()))
+    };
+    let loose = if spelling == Spelling::Loose { fold_text(pattern) } else { pattern.to_owned() };
+    let mut matchers = vec![build(&loose)?];
+    // A tree includes its own root.
+    if let Some(root) = loose.strip_suffix("/**") {
+        matchers.push(build(root)?);
+    }
+    Ok(matchers)
+}
+
+/// A path as [`Spelling::Loose`] compares it: one form for every letter, no
+/// capitals, no dots or blanks at the end of a name.
+pub(crate) fn fold(path: &Path) -> PathBuf {
+    let text = path.to_string_lossy();
+    let is_plain = text.bytes().all(|b| b.is_ascii() && !b.is_ascii_uppercase())
+        && !text.split('/').any(|part| part.ends_with(['.', ' ']));
+    if is_plain {
+        return path.to_path_buf();
+    }
+    let folded = fold_text(&text);
+    let parts = folded.split('/').map(|part| {
+        let trimmed = part.trim_end_matches(['.', ' ']);
+        if trimmed.is_empty() { part } else { trimmed }
+    });
+    PathBuf::from(parts.collect::<Vec<_>>().join("/"))
+}
+
+fn fold_text(text: &str) -> String {
+    if text.is_ascii() {
+        return text.to_ascii_lowercase();
+    }
+    let visible = text.nfkc().filter(|c| !is_invisible(*c));
+    visible.flat_map(char::to_lowercase).collect()
+}
+
+fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+}
+
+/// A glob over names: of tables, hosts, secrets, parameter values.
+#[derive(Debug, Clone)]
+pub struct NamePattern {
+    written: String,
+    matcher: GlobMatcher,
+}
+
+impl NamePattern {
+    /// Reads a pattern.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let matcher = GlobBuilder::new(text)
+            .case_insensitive(true)
+            .build()
+            .map_err(|error| format!("'{text}' is not a pattern: {}", error.kind()))?
+            .compile_matcher();
+        Ok(Self { written: text.to_owned(), matcher })
+    }
+
+    /// Whether the name is meant.
+    pub fn matches(&self, name: &str) -> bool {
+        self.matcher.is_match(name)
+    }
+}
+
+impl fmt::Display for NamePattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.written)
+    }
+}
+
+#[cfg(test)]
+#[path = "pattern_tests.rs"]
+mod tests;

@@ -1,0 +1,374 @@
+//! The permissions of a running program: a profile, what narrows it, and the
+//! answers that people gave.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use hermes_core::{Confinement, Grants, Lasting, Policy, Proposal, Ruling, Session, Verdict};
+use hermes_files::Identity;
+
+use crate::approvals::{SavedRules, Ticket, Tickets, Unit};
+use crate::judge::{Examination, Finding};
+use crate::level::Answer;
+use crate::pattern::Places;
+use crate::profile::{Profile, SandboxSettings};
+use crate::sensitive::Sensitive;
+
+/// Whether the rules are enforced or only watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mode {
+    /// They are.
+    #[default]
+    Enforce,
+    /// Nothing is refused but hard blocks; what would have been is recorded.
+    Audit,
+}
+
+/// What becomes of questions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ApprovalMode {
+    /// A person answers them.
+    #[default]
+    Manual,
+    /// A model may approve them, a person answers the rest.
+    Smart,
+    /// They count as answered with yes.
+    Off,
+}
+
+/// Whether the system can hold child processes to this; the error says what
+/// it lacks.
+pub type SandboxCheck = Arc<dyn Fn(&Confinement) -> Result<(), String> + Send + Sync>;
+
+/// Takes secrets out of a text before it is kept.
+type Redact = Arc<dyn Fn(&str) -> String + Send + Sync>;
+
+/// How permissions are applied.
+#[derive(Clone, Default)]
+pub struct Settings {
+    /// Whether the rules are enforced.
+    pub mode: Mode,
+    /// What becomes of questions.
+    pub approvals: ApprovalMode,
+    /// Whether child processes can be held.
+    pub sandbox: Option<SandboxCheck>,
+    /// Takes secrets out of what is kept.
+    pub redact: Option<Redact>,
+}
+
+impl fmt::Debug for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Settings")
+            .field("mode", &self.mode)
+            .field("approvals", &self.approvals)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The session's document of answers.
+const DOCUMENT: &str = "approvals";
+
+/// How many reasons a question names.
+const REASONS: usize = 5;
+
+/// The policy of a program.
+pub struct Permissions {
+    profile: Profile,
+    narrowing: Vec<Profile>,
+    places: Places,
+    sensitive: Sensitive,
+    settings: Settings,
+    saved: SavedRules,
+    tickets: Tickets,
+    session: Mutex<HashMap<String, Vec<Unit>>>,
+    secret_files: OnceLock<Vec<(u64, u64)>>,
+}
+
+impl Permissions {
+    /// A profile and what narrows it.
+    pub fn new(
+        profile: Profile,
+        narrowing: Vec<Profile>,
+        places: Places,
+        settings: Settings,
+        saved: SavedRules,
+        tickets: Tickets,
+    ) -> Self {
+        let sensitive = Sensitive::new(&places);
+        Self {
+            profile,
+            narrowing,
+            places,
+            sensitive,
+            settings,
+            saved,
+            tickets,
+            session: Mutex::default(),
+            secret_files: OnceLock::new(),
+        }
+    }
+
+    /// The profile's name.
+    pub fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
+    /// The profile, then everything that narrows it.
+    pub fn layers(&self) -> impl Iterator<Item = &Profile> {
+        std::iter::once(&self.profile).chain(&self.narrowing)
+    }
+
+    /// What the names in patterns stand for.
+    pub fn places(&self) -> &Places {
+        &self.places
+    }
+
+    /// The places that are protected in every profile.
+    pub fn sensitive(&self) -> &Sensitive {
+        &self.sensitive
+    }
+
+    /// How child processes are held. Who narrows can switch it on, not off.
+    pub fn sandbox(&self) -> SandboxSettings {
+        let mut settings = self.profile.sandbox;
+        for other in self.narrowing.iter().map(|profile| profile.sandbox) {
+            if other != SandboxSettings::default() {
+                settings.enabled |= other.enabled;
+                settings.missing = settings.missing.max(other.missing);
+                settings.bubblewrap |= other.bubblewrap;
+            }
+        }
+        settings
+    }
+
+    /// The answers that were kept for good.
+    pub fn saved(&self) -> &SavedRules {
+        &self.saved
+    }
+
+    /// The questions that nobody was there to answer.
+    pub fn tickets(&self) -> &Tickets {
+        &self.tickets
+    }
+
+    /// Whether the file is one of the secrets under another name.
+    pub(crate) fn is_secret_file(&self, identity: &Identity) -> bool {
+        let known = self.secret_files.get_or_init(|| secret_files(&self.sensitive));
+        known.contains(&(identity.dev, identity.ino))
+    }
+
+    /// A call with everything found out about it and every answer that was
+    /// kept taken into account.
+    pub fn consider(&self, proposal: &Proposal<'_>) -> (Examination, Option<Confinement>) {
+        let mut exam = self.examine(proposal);
+        let confinement = self.confine(&exam);
+        if let (Some(confinement), Some(check)) = (&confinement, &self.settings.sandbox)
+            && let Err(lacking) = check(confinement)
+        {
+            exam.findings.push(unheld(&exam, &lacking, self.sandbox().missing));
+        }
+        for finding in &mut exam.findings {
+            if finding.answer == Answer::Ask && self.was_answered(finding, proposal.session) {
+                finding.answer = Answer::Allow;
+            }
+        }
+        (exam, confinement)
+    }
+
+    fn was_answered(&self, finding: &Finding, session: &Session) -> bool {
+        let Some(unit) = &finding.unit else { return false };
+        self.saved.cover(&self.profile.name, unit)
+            || self.in_session(session, |units| units.iter().any(|kept| kept.covers(unit)))
+    }
+
+    fn in_session<T>(&self, session: &Session, look: impl FnOnce(&[Unit]) -> T) -> T {
+        let mut sessions = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        let units = sessions.entry(session.id().to_owned()).or_insert_with(|| {
+            // What cannot be read was not answered.
+            session.read::<Vec<Unit>>(DOCUMENT).unwrap_or_default()
+        });
+        look(units)
+    }
+
+    /// The verdict that the findings come to.
+    pub fn verdict(&self, exam: &Examination) -> Verdict {
+        let Some(decisive) = exam.decisive() else { return Verdict::Allow };
+        match decisive.answer {
+            Answer::Allow => Verdict::Allow,
+            Answer::Deny => {
+                Verdict::Deny { reason: reason(decisive), rule: rule(decisive) }
+            }
+            Answer::Ask => {
+                let asked = || exam.findings.iter().filter(|f| f.answer == Answer::Ask);
+                Verdict::Ask {
+                    reason: join(asked().map(reason)),
+                    rule: join(asked().map(rule)),
+                }
+            }
+        }
+    }
+
+    /// What would be kept if somebody said "always".
+    fn units(&self, exam: &Examination) -> Vec<Unit> {
+        let asked = exam.findings.iter().filter(|finding| finding.answer == Answer::Ask);
+        let mut units: Vec<Unit> = Vec::new();
+        for unit in asked.filter_map(|finding| finding.unit.clone()) {
+            let unit = unit.widened();
+            if !units.iter().any(|known| known.covers(&unit)) {
+                units.push(unit);
+            }
+        }
+        units
+    }
+
+    fn redacted(&self, text: &str) -> String {
+        self.settings.redact.as_ref().map_or_else(|| text.to_owned(), |redact| redact(text))
+    }
+}
+
+impl Policy for Permissions {
+    fn judge(&self, proposal: &Proposal<'_>) -> Ruling {
+        let (exam, confinement) = self.consider(proposal);
+        let verdict = self.verdict(&exam);
+        let hard = exam.findings.iter().any(|finding| finding.hard);
+        let offers = self.units(&exam).iter().map(|unit| self.redacted(&unit.to_string())).collect();
+        let (verdict, watched) = match (self.settings.mode, self.settings.approvals, verdict) {
+            (_, _, Verdict::Allow) => (Verdict::Allow, None),
+            (Mode::Audit, _, verdict) if !hard => (Verdict::Allow, Some(verdict)),
+            (_, ApprovalMode::Off, Verdict::Ask { reason, rule }) => {
+                (Verdict::Allow, Some(Verdict::Ask { reason, rule }))
+            }
+            (_, _, verdict) => (verdict, None),
+        };
+        Ruling {
+            verdict,
+            grants: Grants::new(exam.grants),
+            confinement: confinement.map(Arc::new),
+            offers,
+            watched,
+        }
+    }
+
+    fn redeem(&self, proposal: &Proposal<'_>) -> bool {
+        self.tickets.redeem(&crate::approvals::call_token(&self.profile.name, proposal))
+    }
+
+    fn ticket(&self, proposal: &Proposal<'_>, reason: &str) -> Option<String> {
+        let effects = proposal.effects.iter().take(20);
+        self.tickets.issue(Ticket {
+            token: crate::approvals::call_token(&self.profile.name, proposal),
+            tool: proposal.tool.to_owned(),
+            effects: effects.map(|effect| self.redacted(&effect.to_string())).collect(),
+            reason: self.redacted(reason),
+            profile: self.profile.name.clone(),
+            folder: proposal.workplace.cwd().display().to_string(),
+            asked_ms: crate::approvals::now_ms(),
+            granted_ms: None,
+        })
+    }
+
+    fn remember(&self, proposal: &Proposal<'_>, lasting: Lasting) -> Result<(), String> {
+        let (exam, _) = self.consider(proposal);
+        let units = self.units(&exam);
+        match lasting {
+            Lasting::Once => Ok(()),
+            Lasting::Always => self.saved.add(&self.profile.name, units),
+            Lasting::Session => {
+                self.in_session(proposal.session, |_| ());
+                let mut sessions = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+                let kept = sessions.entry(proposal.session.id().to_owned()).or_default();
+                kept.extend(units);
+                let all = kept.clone();
+                proposal
+                    .session
+                    .update(DOCUMENT, |document: &mut Vec<Unit>| *document = all)
+                    .map_err(|error| error.to_string())
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Permissions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Permissions")
+            .field("profile", &self.profile.name)
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The finding for a call whose child processes cannot be held.
+fn unheld(exam: &Examination, lacking: &str, answer: Answer) -> Finding {
+    let runs = |finding: &&Finding| finding.effect.scope.verb() == "execute";
+    let effect = exam.findings.iter().find(runs).map(|finding| finding.effect.clone());
+    Finding {
+        effect: effect.unwrap_or_else(|| {
+            hermes_core::Effect::any(hermes_core::Scope::TERMINAL_EXECUTE)
+        }),
+        leaf: None,
+        answer,
+        reason: format!("Its processes cannot be confined here: {lacking}"),
+        origin: Some(Arc::new(crate::level::Origin {
+            rule: "sandbox: missing".to_owned(),
+            place: None,
+        })),
+        hard: false,
+        unit: None,
+    }
+}
+
+fn reason(finding: &Finding) -> String {
+    match &finding.leaf {
+        Some(leaf) if !finding.reason.contains(leaf.as_str()) => {
+            format!("{}: {}", shortened(leaf), finding.reason)
+        }
+        _ => finding.reason.clone(),
+    }
+}
+
+fn shortened(leaf: &str) -> String {
+    const CHARS: usize = 80;
+    match leaf.char_indices().nth(CHARS) {
+        Some((end, _)) => format!("{}…", leaf.get(..end).unwrap_or(leaf)),
+        None => leaf.to_owned(),
+    }
+}
+
+/// The rule with its file and line.
+fn rule(finding: &Finding) -> String {
+    let Some(origin) = &finding.origin else { return String::new() };
+    match &origin.place {
+        Some(place) => format!("{} ({}:{})", origin.rule, place.file.display(), place.line),
+        None => origin.rule.clone(),
+    }
+}
+
+fn join(texts: impl Iterator<Item = String>) -> String {
+    let mut seen: Vec<String> = Vec::new();
+    for text in texts {
+        if !text.is_empty() && !seen.contains(&text) {
+            seen.push(text);
+        }
+    }
+    let more = seen.len().saturating_sub(REASONS);
+    seen.truncate(REASONS);
+    let joined = seen.join("; ");
+    if more > 0 { format!("{joined}; and {more} more") } else { joined }
+}
+
+/// Device and inode of the secrets that are there.
+fn secret_files(sensitive: &Sensitive) -> Vec<(u64, u64)> {
+    const MOST: usize = 2000;
+    let mut found = Vec::new();
+    for path in sensitive.named() {
+        let entries = std::fs::read_dir(path).into_iter().flatten().flatten().map(|e| e.path());
+        for file in entries.chain([path.clone()]).take(MOST) {
+            let is_file = std::fs::metadata(&file).is_ok_and(|found| found.is_file());
+            if let (true, Ok(identity)) = (is_file, hermes_files::identity(&file)) {
+                found.push((identity.dev, identity.ino));
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,209 @@
+//! A profile: a level with what belongs to it.
+
+use std::fmt;
+
+use hermes_core::ChildLimits;
+use serde_json::Value;
+
+use crate::level::{Answer, Level, Origin, Restriction, Rule};
+use crate::pattern::NamePattern;
+
+/// A profile, or the rules that hold for all of them.
+#[derive(Debug, Clone, Default)]
+pub struct Profile {
+    /// Its name.
+    pub name: String,
+    /// What it is for.
+    pub description: Option<String>,
+    /// What holds for every tool.
+    pub level: Level,
+    /// What holds for some tools besides.
+    pub tools: Vec<ToolLevel>,
+    /// What holds besides, once text from strangers was read.
+    pub after_untrusted: Option<AfterUntrusted>,
+    /// Sensitive paths that it lays open on purpose.
+    pub sensitive_paths: Vec<crate::pattern::PathPattern>,
+    /// How child processes are held.
+    pub sandbox: SandboxSettings,
+}
+
+/// What holds for one tool.
+#[derive(Debug, Clone)]
+pub struct ToolLevel {
+    /// The tools.
+    pub tool: NamePattern,
+    /// What holds for all their calls.
+    pub level: Level,
+    /// Whether each call needs an approval.
+    pub ask: Option<std::sync::Arc<Origin>>,
+    /// What holds for single arguments.
+    pub parameters: Vec<ParameterRule>,
+}
+
+/// What one argument may be.
+#[derive(Debug, Clone)]
+pub struct ParameterRule {
+    /// The argument's name.
+    pub name: String,
+    /// If given, only these values.
+    pub allowed: Vec<NamePattern>,
+    /// Never these.
+    pub denied: Vec<NamePattern>,
+    /// These only if somebody agrees.
+    pub asked: Vec<NamePattern>,
+    /// The least number.
+    pub min: Option<f64>,
+    /// The greatest number.
+    pub max: Option<f64>,
+    /// Where it was written.
+    pub origin: std::sync::Arc<Origin>,
+}
+
+impl ParameterRule {
+    /// What it says of these arguments.
+    pub fn judge(&self, arguments: &Value) -> Option<(Answer, String)> {
+        let value = arguments.get(&self.name)?;
+        let texts: Vec<String> = match value {
+            Value::Array(items) => items.iter().map(as_text).collect(),
+            other => vec![as_text(other)],
+        };
+        let any = |patterns: &[NamePattern]| {
+            texts.iter().find(|text| patterns.iter().any(|p| p.matches(text)))
+        };
+        if let Some(text) = any(&self.denied) {
+            return Some((Answer::Deny, format!("{} may not be '{text}'", self.name)));
+        }
+        let outside =
+            texts.iter().find(|text| !self.allowed.iter().any(|pattern| pattern.matches(text)));
+        if let (false, Some(text)) = (self.allowed.is_empty(), outside) {
+            let reason = format!("{} may only be {}", self.name, list(&self.allowed));
+            return Some((Answer::Deny, format!("{reason}, not '{text}'")));
+        }
+        for number in texts.iter().filter_map(|text| text.parse::<f64>().ok()) {
+            if self.min.is_some_and(|min| number < min) || self.max.is_some_and(|max| number > max)
+            {
+                return Some((Answer::Deny, format!("{} may not be {number}", self.name)));
+            }
+        }
+        any(&self.asked).map(|text| {
+            (Answer::Ask, format!("{} '{text}' needs an approval", self.name))
+        })
+    }
+}
+
+fn as_text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+fn list(patterns: &[NamePattern]) -> String {
+    patterns.iter().map(|p| format!("'{p}'")).collect::<Vec<_>>().join(", ")
+}
+
+/// What is stricter once text from strangers was read.
+#[derive(Debug, Clone)]
+pub struct AfterUntrusted {
+    /// The level that then counts, too.
+    pub level: Level,
+    /// What becomes of hosts that the session has not spoken to so far.
+    pub new_hosts: Option<Answer>,
+    /// Where that was written.
+    pub origin: std::sync::Arc<Origin>,
+}
+
+/// How child processes are held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SandboxSettings {
+    /// Whether they are held at all.
+    pub enabled: bool,
+    /// Whether bubblewrap does it.
+    pub bubblewrap: bool,
+    /// What becomes of a call that cannot be held as the profile demands.
+    pub missing: Answer,
+    /// How much they may use.
+    pub limits: ChildLimits,
+}
+
+impl Default for SandboxSettings {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            bubblewrap: false,
+            missing: Answer::Deny,
+            limits: ChildLimits::default(),
+        }
+    }
+}
+
+impl Profile {
+    /// Puts another profile under this one: its lists come first.
+    pub(crate) fn on_top_of(mut self, base: Profile) -> Profile {
+        let under = base.level;
+        let level = &mut self.level;
+        level.allow = match (under.allow, level.allow.take()) {
+            (Some(mut base), Some(own)) => {
+                base.extend(own);
+                Some(base)
+            }
+            (base, own) => own.or(base),
+        };
+        level.deny = joined(under.deny, std::mem::take(&mut level.deny));
+        level.ask = joined(under.ask, std::mem::take(&mut level.ask));
+        let own = std::mem::take(&mut level.restrictions);
+        level.restrictions = merge_restrictions(under.restrictions, own);
+        self.tools = joined(base.tools, self.tools);
+        self.sensitive_paths = joined(base.sensitive_paths, self.sensitive_paths);
+        self.after_untrusted = self.after_untrusted.or(base.after_untrusted);
+        if self.sandbox == SandboxSettings::default() {
+            self.sandbox = base.sandbox;
+        }
+        self
+    }
+}
+
+fn joined<T>(mut base: Vec<T>, own: Vec<T>) -> Vec<T> {
+    base.extend(own);
+    base
+}
+
+/// A scope that both restrict has both lists; what is said once counts as said.
+fn merge_restrictions(base: Vec<Restriction>, own: Vec<Restriction>) -> Vec<Restriction> {
+    let mut merged = base;
+    for mut restriction in own {
+        let same = merged.iter().position(|r| r.scope == restriction.scope);
+        let Some(index) = same else {
+            merged.push(restriction);
+            continue;
+        };
+        let below = merged.remove(index);
+        restriction.allowed = match (below.allowed, restriction.allowed.take()) {
+            (Some(base), Some(own)) => Some(base.and(own)),
+            (base, own) => own.or(base),
+        };
+        restriction.denied = below.denied.and(restriction.denied);
+        restriction.asked = below.asked.and(restriction.asked);
+        restriction.elsewhere = restriction.elsewhere.min(below.elsewhere);
+        restriction.private_hosts = restriction.private_hosts.or(below.private_hosts);
+        restriction.dangerous = restriction.dangerous.or(below.dangerous);
+        merged.insert(index, restriction);
+    }
+    merged
+}
+
+impl crate::level::Selectors {
+    fn and(mut self, other: Self) -> Self {
+        self.paths.extend(other.paths);
+        self.commands.extend(other.commands);
+        self.hosts.extend(other.hosts);
+        self.names.extend(other.names);
+        self
+    }
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.origin.rule)
+    }
+}

@@ -1,0 +1,144 @@
+//! Walking through a permission file with the place of everything at hand.
+
+use hermes_config::{Document, KeyPath, Place};
+use serde_json::{Map, Value};
+
+use crate::error::PolicyError;
+use crate::level::Answer;
+
+/// A value of the file, and how to get there.
+#[derive(Clone)]
+pub(crate) struct Node<'d> {
+    document: &'d Document,
+    path: Vec<String>,
+    value: &'d Value,
+    /// Whether it is part of hermes and has no place that a person could look at.
+    builtin: bool,
+}
+
+impl<'d> Node<'d> {
+    pub(crate) fn root(document: &'d Document, builtin: bool) -> Self {
+        Self { document, path: Vec::new(), value: document.value(), builtin }
+    }
+
+    fn child(&self, name: impl Into<String>, value: &'d Value) -> Self {
+        let mut path = self.path.clone();
+        path.push(name.into());
+        Self { path, value, ..self.clone() }
+    }
+
+    pub(crate) fn place(&self) -> Option<Place> {
+        if self.builtin {
+            return None;
+        }
+        self.document.place(&KeyPath::of(self.path.iter().cloned())?)
+    }
+
+    pub(crate) fn is_map(&self) -> bool {
+        self.value.is_object()
+    }
+
+    pub(crate) fn wrong(&self, message: impl Into<String>) -> PolicyError {
+        let name = self.path.last().filter(|name| name.parse::<usize>().is_err());
+        let message = message.into();
+        let message = match name {
+            Some(name) => format!("{name}: {message}"),
+            None => message,
+        };
+        PolicyError::new(message).at(self.place())
+    }
+
+    /// The entries of a mapping; nothing at all counts as an empty one.
+    pub(crate) fn entries(&self) -> Result<Vec<(String, Node<'d>)>, PolicyError> {
+        match self.value {
+            Value::Object(map) => Ok(self.children(map)),
+            Value::Null => Ok(Vec::new()),
+            _ => Err(self.wrong("this must be a mapping of keys to values")),
+        }
+    }
+
+    fn children(&self, map: &'d Map<String, Value>) -> Vec<(String, Node<'d>)> {
+        map.iter().map(|(key, value)| (key.clone(), self.child(key.clone(), value))).collect()
+    }
+
+    /// The error for a key that means nothing here.
+    pub(crate) fn unknown(&self, known: &[&str]) -> PolicyError {
+        let key = self.path.last().map_or("", String::as_str);
+        let near = hermes_core::similar::nearest(key, known.iter().copied(), 0.6);
+        let hint = match near {
+            Some(near) => format!("Did you mean '{near}'?"),
+            None => format!("Known here: {}.", known.join(", ")),
+        };
+        PolicyError::new(format!("Unknown key '{key}'")).at(self.place()).hint(hint)
+    }
+
+    /// The items of a list; a single value counts as a list of one.
+    pub(crate) fn items(&self) -> Result<Vec<Node<'d>>, PolicyError> {
+        match self.value {
+            Value::Array(items) => Ok(items
+                .iter()
+                .enumerate()
+                .map(|(index, item)| self.child(index.to_string(), item))
+                .collect()),
+            Value::Null => Ok(Vec::new()),
+            Value::Object(_) => Err(self.wrong("this must be a list")),
+            _ => Ok(vec![self.clone()]),
+        }
+    }
+
+    pub(crate) fn text(&self) -> Result<&'d str, PolicyError> {
+        match self.value {
+            Value::String(text) => Ok(text),
+            _ => Err(self.wrong(format!("this must be text, not {}", self.value))),
+        }
+    }
+
+    /// Text, whatever YAML took it for.
+    pub(crate) fn loose_text(&self) -> Result<String, PolicyError> {
+        match self.value {
+            Value::String(text) => Ok(text.clone()),
+            Value::Number(_) | Value::Bool(_) => Ok(self.value.to_string()),
+            _ => Err(self.wrong("this must be text")),
+        }
+    }
+
+    pub(crate) fn flag(&self) -> Result<bool, PolicyError> {
+        self.value.as_bool().ok_or_else(|| self.wrong("this must be true or false"))
+    }
+
+    pub(crate) fn number(&self) -> Result<f64, PolicyError> {
+        self.value.as_f64().ok_or_else(|| self.wrong("this must be a number"))
+    }
+
+    pub(crate) fn count(&self) -> Result<u64, PolicyError> {
+        self.value.as_u64().ok_or_else(|| self.wrong("this must be a whole number"))
+    }
+
+    /// A number of bytes, such as 512M or 2G.
+    pub(crate) fn size(&self) -> Result<u64, PolicyError> {
+        if let Some(bytes) = self.value.as_u64() {
+            return Ok(bytes);
+        }
+        let wrong = || self.wrong("this must be a size such as 512M or 2G");
+        let text = self.value.as_str().ok_or_else(wrong)?.trim();
+        let (digits, unit) = text.split_at(text.trim_end_matches(|c: char| !c.is_ascii_digit()).len());
+        let factor: u64 = match unit.trim().to_ascii_uppercase().trim_end_matches(['B', 'I']) {
+            "" => 1,
+            "K" => 1 << 10,
+            "M" => 1 << 20,
+            "G" => 1 << 30,
+            "T" => 1 << 40,
+            _ => return Err(wrong()),
+        };
+        digits.parse::<u64>().ok().and_then(|n| n.checked_mul(factor)).ok_or_else(wrong)
+    }
+
+    pub(crate) fn answer(&self) -> Result<Answer, PolicyError> {
+        match self.value.as_str() {
+            Some("allow") => Ok(Answer::Allow),
+            Some("ask") => Ok(Answer::Ask),
+            Some("deny" | "refuse") => Ok(Answer::Deny),
+            _ => Err(self.wrong("this must be allow, ask or deny")),
+        }
+    }
+}

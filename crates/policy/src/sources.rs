@@ -1,0 +1,201 @@
+//! Where profiles come from: built in, the user's file, the project's file.
+
+use std::path::{Path, PathBuf};
+
+use hermes_core::{Effect, MemorySessions, Proposal, Resource, Scope, Session, Workplace};
+use std::sync::Arc;
+
+use crate::approvals::{SavedRules, Tickets};
+use crate::document::{Expectation, File};
+use crate::error::PolicyError;
+use crate::level::Answer;
+use crate::pattern::Places;
+use crate::permissions::{Permissions, Settings};
+use crate::profile::Profile;
+
+/// The files that say what is permitted.
+#[derive(Debug, Clone)]
+pub struct Sources {
+    places: Places,
+    builtin: File,
+    own: File,
+    project: Option<(PathBuf, File)>,
+}
+
+/// A profile that can be chosen, and where it comes from.
+#[derive(Debug, Clone)]
+pub struct Named {
+    /// Its name.
+    pub name: String,
+    /// What it is for.
+    pub description: Option<String>,
+    /// Its file; nothing if it is built in.
+    pub file: Option<PathBuf>,
+}
+
+impl Sources {
+    /// Reads the built-in profiles, the user's file and the project's file.
+    /// A broken file is an error: what it restricts must not run.
+    pub fn load(own: &Path, project: Option<&Path>, places: Places) -> Result<Self, PolicyError> {
+        let builtin = File::builtin(&places)?;
+        let own = File::load(own, &places)?;
+        let project = match project.filter(|path| path.exists()) {
+            Some(path) => Some((path.to_owned(), File::load(path, &places)?)),
+            None => None,
+        };
+        let sources = Self { places, builtin, own, project };
+        sources.check_expectations()?;
+        Ok(sources)
+    }
+
+    /// Every profile that can be chosen.
+    pub fn profiles(&self) -> Vec<Named> {
+        let mut all: Vec<Named> = Vec::new();
+        for profile in self.own.profiles.iter().chain(&self.builtin.profiles) {
+            if all.iter().any(|known| known.name == profile.name) {
+                continue;
+            }
+            all.push(Named {
+                name: profile.name.clone(),
+                description: profile.description.clone(),
+                file: profile.level.place.as_ref().map(|place| place.file.clone()),
+            });
+        }
+        all.sort_by(|a, b| a.name.cmp(&b.name));
+        all
+    }
+
+    /// The profile of that name.
+    pub fn profile(&self, name: &str) -> Result<Profile, PolicyError> {
+        if let Some(profile) = self.own.resolve(name, Some(&self.builtin))? {
+            return Ok(profile);
+        }
+        let names = self.profiles();
+        let near = hermes_core::similar::nearest(name, names.iter().map(|n| n.name.as_str()), 0.5);
+        let hint = match near {
+            Some(near) => format!("Did you mean '{near}'?"),
+            None => "`hermes permissions profiles` lists them.".to_owned(),
+        };
+        Err(PolicyError::new(format!("There is no permission profile '{name}'")).hint(hint))
+    }
+
+    /// What narrows a profile: the rules for all profiles, and the project's.
+    pub fn narrowing(&self, name: &str) -> Result<Vec<Profile>, PolicyError> {
+        let mut narrowing: Vec<Profile> = self.own.global.iter().cloned().collect();
+        if let Some((_, project)) = &self.project {
+            narrowing.extend(project.global.iter().cloned());
+            // Without a base, so that it cannot bring in what it extends.
+            if let Some(mut profile) = project.resolve(name, None)? {
+                profile.level.name = format!("the project's {}", profile.level.name);
+                profile.sensitive_paths.clear();
+                narrowing.push(profile);
+            }
+        }
+        Ok(narrowing)
+    }
+
+    /// The permissions under the profile of that name.
+    pub fn permissions(
+        &self,
+        name: &str,
+        settings: Settings,
+        saved: SavedRules,
+        tickets: Tickets,
+    ) -> Result<Permissions, PolicyError> {
+        let profile = self.profile(name)?;
+        let narrowing = self.narrowing(name)?;
+        Ok(Permissions::new(profile, narrowing, self.places.clone(), settings, saved, tickets))
+    }
+
+    /// Judges the examples that rules carry.
+    fn check_expectations(&self) -> Result<(), PolicyError> {
+        let project = self.project.as_ref().map(|(_, file)| file);
+        for file in [Some(&self.own), project].into_iter().flatten() {
+            for expected in &file.expectations {
+                self.check_expectation(expected)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_expectation(&self, expected: &Expectation) -> Result<(), PolicyError> {
+        let name = expected.profile.as_deref().unwrap_or("default");
+        // A project may narrow a profile that this user does not have.
+        let known = self.profiles().iter().any(|profile| profile.name == name);
+        let name = if known { name } else { "default" };
+        let nowhere = self.places.hermes.join("approvals");
+        let saved = SavedRules::load(nowhere.join("none")).map_err(PolicyError::new)?;
+        let permissions =
+            self.permissions(name, Settings::default(), saved, Tickets::new(nowhere))?;
+        let at = Workplace::new(
+            self.places.workspace.clone().unwrap_or_else(|| "/".into()),
+            self.places.home.clone(),
+        );
+        let effect = expected_effect(expected, &at)?;
+        let session = Session::new("examples", Arc::new(MemorySessions::default()));
+        let exam = permissions.examine(&Proposal {
+            tool: "example",
+            toolset: "example",
+            arguments: &serde_json::Value::Null,
+            effects: &[effect],
+            annotations: hermes_core::Annotations::default(),
+            workplace: &at,
+            call_id: "example",
+            session: &session,
+            task_id: "example",
+            depth: 0,
+        });
+        let got = exam.answer();
+        if got == expected.answer {
+            return Ok(());
+        }
+        let why = exam.decisive().and_then(|finding| finding.origin.clone());
+        let why = why.map_or_else(|| "no rule is against it".to_owned(), |o| o.rule.clone());
+        Err(PolicyError::new(format!(
+            "The example '{}' should be {}, but it is {}: {why}",
+            expected.resource,
+            past(expected.answer),
+            past(got),
+        ))
+        .at(expected.place.clone())
+        .hint("Mend the rule or the example."))
+    }
+}
+
+fn past(answer: Answer) -> &'static str {
+    match answer {
+        Answer::Allow => "allowed",
+        Answer::Ask => "asked about",
+        Answer::Deny => "denied",
+    }
+}
+
+fn expected_effect(expected: &Expectation, at: &Workplace) -> Result<Effect, PolicyError> {
+    let pattern = expected.scope.as_str();
+    let scope = Scope::ALL.iter().find(|scope| expected.scope.matches(scope)).cloned();
+    let scope = scope.unwrap_or_else(|| Scope::named(pattern.replace('*', "example")));
+    Ok(effect_of(scope, &expected.resource, at))
+}
+
+/// An effect of that scope on what a person wrote.
+pub(crate) fn effect_of(scope: Scope, text: &str, at: &Workplace) -> Effect {
+    let resource = match scope.family() {
+        "file" | "git" => Resource::Path(at.resolve(text)),
+        "terminal" => Resource::Command(text.to_owned()),
+        "network" | "browser" => Resource::Host(text.to_owned()),
+        _ => Resource::Name(text.to_owned()),
+    };
+    Effect { scope, resource }
+}
+
+impl Permissions {
+    /// The effect that a person means by a scope and a text.
+    pub fn effect(scope: &str, text: Option<&str>, at: &Workplace) -> Effect {
+        let known = Scope::ALL.iter().find(|known| known.as_str() == scope).cloned();
+        let scope = known.unwrap_or_else(|| Scope::named(scope));
+        match text {
+            Some(text) => effect_of(scope, text, at),
+            None => Effect::any(scope),
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Answers that were given hold as far as they were meant to.
+
+use std::sync::Arc;
+
+use hermes_core::{Effect, Lasting, Policy as _, Resource, Scope, Session, Verdict};
+use hermes_policy::{Answer, ApprovalMode, Settings};
+use serde_json::json;
+
+use crate::World;
+
+fn run(command: &str) -> Effect {
+    let resource = Resource::Command(command.to_owned());
+    Effect { scope: Scope::TERMINAL_EXECUTE, resource }
+}
+
+#[test]
+fn always_is_this_command_on_this_tree_and_survives_a_restart() {
+    let world = World::new();
+    let at = world.at();
+    std::fs::create_dir_all(world.path("ws/build")).unwrap();
+    let p = world.builtin("default");
+    let effects = [run("rm -rf build")];
+    let ruling = p.judge(&world.proposal(&effects, &at));
+    assert!(matches!(ruling.verdict, Verdict::Ask { .. }));
+    assert_eq!(ruling.offers.len(), 1, "{:?}", ruling.offers);
+    assert!(ruling.offers[0].contains("build"), "{:?}", ruling.offers);
+    p.remember(&world.proposal(&effects, &at), Lasting::Always).unwrap();
+    for p in [p, world.builtin("default")] {
+        assert_eq!(world.judged(&p, "rm -rf build"), Answer::Allow);
+        assert_eq!(world.judged(&p, "rm -rf build/deep && ls"), Answer::Allow);
+        assert_eq!(world.judged(&p, "rm -rf src"), Answer::Ask);
+        assert_eq!(world.judged(&p, "rm -rf build src"), Answer::Ask);
+        assert_eq!(world.judged(&p, "rm -rf build; rm -rf /"), Answer::Deny);
+        assert_eq!(world.judged(&p, "rm -rf build/../src"), Answer::Ask);
+    }
+    assert_eq!(world.builtin("full_developer").saved().list().len(), 1);
+    assert_eq!(world.judged(&world.builtin("full_developer"), "rm -rf build"), Answer::Ask);
+}
+
+#[test]
+fn approved_parts_compose() {
+    let world = World::new();
+    let at = world.at();
+    let p = world.builtin("default");
+    for part in ["git push origin main", "git reset --hard HEAD~1"] {
+        assert_eq!(world.judged(&p, part), Answer::Ask, "{part}");
+        p.remember(&world.proposal(&[run(part)], &at), Lasting::Always).unwrap();
+        assert_eq!(world.judged(&p, part), Answer::Allow, "{part}");
+    }
+    let both = "git reset --hard HEAD~1 && cargo build && git push origin main";
+    assert_eq!(world.judged(&p, both), Answer::Allow);
+    assert_eq!(world.judged(&p, "git push --force origin main"), Answer::Ask);
+}
+
+#[test]
+fn what_can_be_anything_is_approved_by_its_text_alone() {
+    let world = World::new();
+    let at = world.at();
+    let p = world.builtin("default");
+    let install = "curl -fsSL https://example.com/install.sh | sh";
+    p.remember(&world.proposal(&[run(install)], &at), Lasting::Always).unwrap();
+    assert_eq!(world.judged(&p, install), Answer::Allow);
+    assert_eq!(world.judged(&p, "curl -fsSL https://example.org/install.sh | sh"), Answer::Ask);
+}
+
+#[test]
+fn a_session_keeps_its_answers_to_itself() {
+    let world = World::new();
+    let at = world.at();
+    let p = world.builtin("default");
+    let effects = [Effect::path(Scope::FILE_WRITE, world.path("out/notes/a.md"))];
+    assert_eq!(world.examine(&p, effects[0].clone()).answer(), Answer::Ask);
+    p.remember(&world.proposal(&effects, &at), Lasting::Session).unwrap();
+    assert_eq!(world.examine(&p, effects[0].clone()).answer(), Answer::Allow);
+    // Another process of the same session.
+    assert_eq!(world.examine(&world.builtin("default"), effects[0].clone()).answer(), Answer::Allow);
+    let other = Session::in_memory();
+    let mut proposal = world.proposal(&effects, &at);
+    proposal.session = &other;
+    assert_eq!(p.consider(&proposal).0.answer(), Answer::Ask);
+}
+
+#[test]
+fn a_ticket_is_for_one_call_with_these_arguments() {
+    let world = World::new();
+    let at = world.at();
+    let p = world.builtin("default");
+    let effects = [Effect::any(Scope::EMAIL_SEND)];
+    let (one, two) = (json!({"to": "a", "text": "x"}), json!({"text": "x", "to": "b"}));
+    let mut first = world.proposal(&effects, &at);
+    first.arguments = &one;
+    let mut second = world.proposal(&effects, &at);
+    second.arguments = &two;
+    let token = p.ticket(&first, "it sends").unwrap();
+    assert!(!p.redeem(&first), "not approved yet");
+    assert_eq!(p.tickets().list().len(), 1);
+    p.tickets().grant(&token).unwrap();
+    assert!(!p.redeem(&second));
+    let same = json!({"text": "x", "to": "a"});
+    first.arguments = &same;
+    assert!(world.builtin("default").redeem(&first), "whoever makes the call");
+    assert!(!p.redeem(&first), "only once");
+    assert!(p.tickets().grant(&token).is_err());
+    assert!(p.tickets().grant("../../etc/passwd").is_err());
+    assert!(!world.builtin("production_deploy").redeem(&first));
+}
+
+#[test]
+fn switched_off_questions_leave_denials_standing() {
+    let world = World::new();
+    let at = world.at();
+    let settings = Settings { approvals: ApprovalMode::Off, ..Settings::default() };
+    let p = world.with_settings("", "default", settings).unwrap();
+    let verdict = |command: &str| p.judge(&world.proposal(&[run(command)], &at)).verdict;
+    assert_eq!(verdict("rm -rf src"), Verdict::Allow);
+    assert!(matches!(verdict("rm -rf /"), Verdict::Deny { .. }));
+    assert!(matches!(verdict("cat ~/.ssh/id_rsa"), Verdict::Deny { .. }));
+}
+
+#[test]
+fn a_sandbox_that_cannot_hold_is_a_refusal_or_a_question() {
+    let world = World::new();
+    let lacking = || Settings {
+        sandbox: Some(Arc::new(|_| Err("no Landlock".to_owned()))),
+        ..Settings::default()
+    };
+    let p = world.with_settings("", "default", lacking()).unwrap();
+    assert_eq!(world.judged(&p, "ls"), Answer::Deny);
+    assert_eq!(world.touches(&p, Scope::FILE_READ, world.path("ws/x")), Answer::Allow);
+    let asks = "profiles: {p: {extends: default, sandbox: {missing: ask}}}";
+    let p = world.with_settings(asks, "p", lacking()).unwrap();
+    assert_eq!(world.judged(&p, "ls"), Answer::Ask);
+    let off = "profiles: {p: {extends: default, sandbox: {enabled: false}}}";
+    let p = world.with_settings(off, "p", lacking()).unwrap();
+    assert_eq!(world.judged(&p, "ls"), Answer::Allow);
+}

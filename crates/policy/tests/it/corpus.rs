@@ -1,0 +1,76 @@
+//! Commands with the verdict that the default profile owes them.
+
+use hermes_policy::Answer;
+
+use crate::World;
+
+const COMMANDS: &str = include_str!("../corpus/commands.tsv");
+
+struct Case {
+    verdict: &'static str,
+    class: &'static str,
+    command: String,
+}
+
+fn cases(world: &World) -> Vec<Case> {
+    let read = |line: &'static str| {
+        let mut fields = line.splitn(3, '\t');
+        let (verdict, class, text) = (fields.next()?, fields.next()?, fields.next()?);
+        let command = unescape(text)
+            .replace("/workspace", &world.path("ws").to_string_lossy())
+            .replace("/home/dev", &world.path("home").to_string_lossy());
+        Some(Case { verdict, class, command })
+    };
+    COMMANDS.split('\n').filter(|line| !line.starts_with('#')).filter_map(read).collect()
+}
+
+fn unescape(text: &str) -> String {
+    let mut out = String::new();
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match (c, if c == '\\' { chars.next() } else { None }) {
+            ('\\', Some('n')) => out.push('\n'),
+            ('\\', Some('t')) => out.push('\t'),
+            ('\\', Some(other)) => out.push(other),
+            (c, _) => out.push(c),
+        }
+    }
+    out
+}
+
+#[test]
+fn nothing_dangerous_runs_and_next_to_nothing_harmless_is_asked_about() {
+    let world = World::new();
+    world.put("ws/.env", "KEY=1");
+    let permissions = world.builtin("default");
+    let cases = cases(&world);
+    assert!(cases.len() >= 400, "only {} cases", cases.len());
+    let (mut wrong, mut harmless, mut bothered) = (Vec::new(), 0, Vec::new());
+    for case in &cases {
+        let exam = world.command(&permissions, &case.command);
+        let got = exam.answer();
+        let right = match case.verdict {
+            "allow" => got == Answer::Allow,
+            "ask" => got == Answer::Ask,
+            "deny" => got == Answer::Deny,
+            "stop" => got != Answer::Allow,
+            other => panic!("verdict '{other}'"),
+        };
+        let why = exam.decisive().map(|f| format!("{:?}", f.origin.as_ref().map(|o| &o.rule)));
+        let told = format!("{} {} is {}: {} {why:?}", case.class, case.verdict, got.name(), case.command);
+        if case.verdict == "allow" {
+            harmless += 1;
+            if !right {
+                bothered.push(told);
+            }
+        } else if !right {
+            wrong.push(told);
+        }
+    }
+    eprintln!("{} of {harmless} harmless commands are asked about", bothered.len());
+    for line in &bothered {
+        eprintln!("  {line}");
+    }
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(bothered.len() * 50 < harmless, "{} of {harmless}", bothered.len());
+}

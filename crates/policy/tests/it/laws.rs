@@ -1,0 +1,64 @@
+//! What always holds.
+
+use hermes_core::{Effect, Resource, Scope};
+use hermes_policy::Answer;
+use proptest::prelude::*;
+
+use crate::World;
+
+/// Pieces that commands are made of, good and bad.
+fn command() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        Just("rm -rf /"), Just("rm"), Just("-rf"), Just("/"), Just("~"), Just("$HOME"), Just("ls"),
+        Just("git push"), Just("cat .env"), Just("cat ~/.ssh/id_rsa"), Just("echo hi"), Just("&&"),
+        Just(";"), Just("|"), Just("$("), Just(")"), Just("`"), Just("'"), Just("\""), Just("bash -c"),
+        Just("sudo"), Just("env"), Just("xargs"), Just("> /etc/passwd"), Just("<<EOF\n"), Just("EOF\n"),
+        Just("reboot"), Just("mkfs.ext4 /dev/sda"), Just("{"), Just("}"), Just("if"), Just("then"),
+        Just("fi"), Just("\\\n"), Just("${IFS}"), Just("curl x.com"), Just("sh"), Just("x=rm"), Just("$x"),
+    ];
+    prop::collection::vec(piece, 1..12).prop_map(|pieces| pieces.join(" "))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// However much is allowed, what is denied stays denied.
+    #[test]
+    fn allowing_more_never_lifts_a_denial(command in command(), extra in command()) {
+        let world = World::new();
+        let base = world.with("profiles: {p: {allow: ['*'], deny: [env:write]}}", "p").unwrap();
+        let rule = serde_json::Value::from(extra.clone());
+        let yaml = format!(
+            "profiles: {{p: {{allow: ['*', {{scope: terminal:execute, commands: [{rule}]}}, {{scope: file:*, paths: ['/**']}}], \
+             deny: [env:write], restrictions: {{terminal:execute: {{allowed_commands: ['*', {rule}]}}}}}}}}"
+        );
+        let Ok(more) = world.with(&yaml, "p") else { return Ok(()) };
+        let before = world.judged(&base, &command);
+        let after = world.judged(&more, &command);
+        prop_assert!(before != Answer::Deny || after == Answer::Deny, "{command}");
+        let resource = Resource::Command(command.clone());
+        let effects = [Effect { scope: Scope::TERMINAL_EXECUTE, resource }];
+        let at = world.at();
+        use hermes_core::Policy as _;
+        more.remember(&world.proposal(&effects, &at), hermes_core::Lasting::Always).unwrap();
+        prop_assert!(before != Answer::Deny || world.judged(&more, &command) == Answer::Deny);
+    }
+
+    /// A part that is denied is denied in company.
+    #[test]
+    fn company_does_not_help(command in command()) {
+        let world = World::new();
+        let p = world.builtin("default");
+        for bad in ["rm -rf /", "cat ~/.ssh/id_rsa", "reboot"] {
+            let together = format!("{bad}\n{command}");
+            prop_assert_ne!(world.judged(&p, &together), Answer::Allow, "{}", together);
+        }
+    }
+
+    #[test]
+    fn any_text_is_judged(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        let world = World::new();
+        let p = world.builtin("default");
+        world.command(&p, &String::from_utf8_lossy(&bytes));
+    }
+}

@@ -1,0 +1,122 @@
+//! Permissions, from the file to the ruling.
+#![allow(clippy::unwrap_used)]
+
+mod answers;
+mod corpus;
+mod files;
+mod laws;
+mod paths;
+mod profiles;
+mod untrusted;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use hermes_core::{
+    Annotations, Effect, MemorySessions, Proposal, Resource, Scope, Session, Workplace,
+};
+use hermes_policy::{
+    Answer, Examination, Permissions, Places, PolicyError, SavedRules, Settings, Sources, Tickets,
+};
+use serde_json::Value;
+
+/// A workspace and a home of their own, apart from the temporary folder.
+struct World {
+    root: tempfile::TempDir,
+    session: Session,
+}
+
+impl World {
+    fn new() -> Self {
+        let root = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        for folder in ["ws/src", "home/.ssh", "hermes", "out"] {
+            std::fs::create_dir_all(root.path().join(folder)).unwrap();
+        }
+        let session = Session::new("test", Arc::new(MemorySessions::default()));
+        Self { root, session }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.root.path().canonicalize().unwrap().join(name)
+    }
+
+    fn put(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    fn places(&self) -> Places {
+        Places {
+            workspace: Some(self.path("ws")),
+            home: Some(self.path("home")),
+            hermes: self.path("hermes"),
+            temp: vec![PathBuf::from("/tmp")],
+        }
+    }
+
+    fn at(&self) -> Workplace {
+        Workplace::new(self.path("ws"), Some(self.path("home")))
+    }
+
+    /// The permissions under a profile of the user's file.
+    fn with(&self, yaml: &str, profile: &str) -> Result<Permissions, PolicyError> {
+        self.with_settings(yaml, profile, Settings::default())
+    }
+
+    fn with_settings(
+        &self,
+        yaml: &str,
+        profile: &str,
+        settings: Settings,
+    ) -> Result<Permissions, PolicyError> {
+        let own = self.put("hermes/hermes_permissions.yaml", yaml);
+        let project = self.path("ws/.hermes/hermes_permissions.yaml");
+        let sources = Sources::load(&own, Some(&project), self.places())?;
+        let saved = SavedRules::load(self.path("hermes/approvals.json")).unwrap();
+        let tickets = Tickets::new(self.path("hermes/approvals"));
+        sources.permissions(profile, settings, saved, tickets)
+    }
+
+    fn builtin(&self, profile: &str) -> Permissions {
+        self.with("", profile).unwrap()
+    }
+
+    fn proposal<'a>(&'a self, effects: &'a [Effect], at: &'a Workplace) -> Proposal<'a> {
+        Proposal {
+            tool: "probe",
+            toolset: "probe",
+            arguments: &Value::Null,
+            effects,
+            annotations: Annotations::default(),
+            workplace: at,
+            call_id: "1",
+            session: &self.session,
+            task_id: "t",
+            depth: 0,
+        }
+    }
+
+    fn examine(&self, permissions: &Permissions, effect: Effect) -> Examination {
+        permissions.consider(&self.proposal(&[effect], &self.at())).0
+    }
+
+    fn command(&self, permissions: &Permissions, command: &str) -> Examination {
+        let resource = Resource::Command(command.to_owned());
+        self.examine(permissions, Effect { scope: Scope::TERMINAL_EXECUTE, resource })
+    }
+
+    fn judged(&self, permissions: &Permissions, command: &str) -> Answer {
+        self.command(permissions, command).answer()
+    }
+
+    fn touches(&self, permissions: &Permissions, scope: Scope, path: impl AsRef<Path>) -> Answer {
+        self.examine(permissions, Effect::path(scope, path.as_ref())).answer()
+    }
+
+    fn reaches(&self, permissions: &Permissions, scope: Scope, host: &str) -> Answer {
+        let effect = Effect { scope, resource: Resource::Host(host.to_owned()) };
+        self.examine(permissions, effect).answer()
+    }
+}

@@ -1,0 +1,124 @@
+//! Paths are judged by where they lead.
+
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
+
+use hermes_core::{Effect, Policy as _, Scope};
+use hermes_policy::Answer;
+
+use crate::World;
+
+#[test]
+fn every_way_out_of_the_workspace_is_seen() {
+    let world = World::new();
+    let p = world.builtin("default");
+    world.put("out/file", "x");
+    symlink(world.path("out"), world.path("ws/dir")).unwrap();
+    symlink(world.path("out/file"), world.path("ws/file")).unwrap();
+    symlink(world.path("out/new"), world.path("ws/dangling")).unwrap();
+    symlink("dir", world.path("ws/chain")).unwrap();
+    symlink("/", world.path("ws/root")).unwrap();
+    let out = world.path("out");
+    let proc = PathBuf::from(format!("/proc/self/root{}", out.display()));
+    for way in [
+        world.path("ws/dir/x"),
+        world.path("ws/file"),
+        world.path("ws/dangling"),
+        world.path("ws/chain/x"),
+        world.path("ws/root").join(out.strip_prefix("/").unwrap()).join("x"),
+        world.path("ws/../out/x"),
+        world.path("ws/dir/../out/x"),
+    ] {
+        assert_eq!(world.touches(&p, Scope::FILE_WRITE, &way), Answer::Ask, "{}", way.display());
+    }
+    assert_eq!(world.touches(&p, Scope::FILE_WRITE, proc.join("x")), Answer::Deny);
+    // And every way in is fine.
+    symlink(world.path("ws/src"), world.path("out/back")).unwrap();
+    assert_eq!(world.touches(&p, Scope::FILE_WRITE, world.path("out/back/x")), Answer::Allow);
+}
+
+#[test]
+fn secrets_are_kept_under_every_name() {
+    let world = World::new();
+    let p = world.builtin("default");
+    let key = world.put("home/.ssh/id_ed25519", "key");
+    world.put("ws/.env", "A=1");
+    symlink(&key, world.path("ws/link")).unwrap();
+    symlink(world.path("home"), world.path("ws/me")).unwrap();
+    std::fs::hard_link(&key, world.path("ws/hard")).unwrap();
+    let names = [
+        "home/.ssh/id_ed25519", "home/.ssh/config", "ws/link", "ws/hard", "ws/me/.ssh/known_hosts",
+        "ws/.env", "ws/.ENV", "ws/.env.production", "ws/.env.", "ws/sub/.envrc", "home/.aws/credentials",
+        "home/.AWS/credentials", "home/.netrc", "home/.config/gh/hosts.yml", "hermes/secrets.json",
+        "hermes/.env", "hermes/logs/audit/audit.key", "home/\u{ff0e}ssh/id_rsa", "home/.s\u{200b}sh/id_rsa",
+    ];
+    for name in names {
+        assert_eq!(world.touches(&p, Scope::FILE_READ, world.path(name)), Answer::Deny, "{name}");
+        assert_eq!(world.touches(&p, Scope::FILE_WRITE, world.path(name)), Answer::Deny, "{name}");
+    }
+    for name in ["ws/.env.example", "ws/env", "ws/id_rsa.pub", "home/notes/ssh.md"] {
+        assert_eq!(world.touches(&p, Scope::FILE_READ, world.path(name)), Answer::Allow, "{name}");
+    }
+    for path in ["/etc/shadow", "/proc/self/environ", "/proc/1/mem", "/dev/sda", "/dev/mem"] {
+        assert_eq!(world.touches(&p, Scope::FILE_READ, path), Answer::Deny, "{path}");
+    }
+    for path in ["/dev/null", "/dev/urandom", "/proc/cpuinfo", "/etc/hostname"] {
+        assert_eq!(world.touches(&p, Scope::FILE_READ, path), Answer::Allow, "{path}");
+    }
+}
+
+#[test]
+fn what_would_run_later_is_not_written() {
+    let world = World::new();
+    let p = world.with("profiles: {all: {allow: ['*']}}", "all").unwrap();
+    for name in [
+        "ws/.git/hooks/pre-commit", "ws/sub/.git/hooks/x", "ws/.git/config", "ws/.hermes/x",
+        "home/.bashrc", "home/.zshrc", "home/.config/systemd/user/x.service", "hermes/config.yaml",
+        "hermes/hermes_permissions.yaml", "hermes/approvals.json", "hermes/logs/audit.jsonl",
+    ] {
+        assert_eq!(world.touches(&p, Scope::FILE_WRITE, world.path(name)), Answer::Deny, "{name}");
+        assert_eq!(world.touches(&p, Scope::FILE_DELETE, world.path(name)), Answer::Deny, "{name}");
+    }
+    for name in ["ws/.gitignore", "ws/.git/index", "hermes/skills/a/SKILL.md", "hermes/cache/x"] {
+        assert_eq!(world.touches(&p, Scope::FILE_WRITE, world.path(name)), Answer::Allow, "{name}");
+    }
+}
+
+#[test]
+fn a_profile_can_lay_a_sensitive_place_open_by_name() {
+    let world = World::new();
+    let yaml = "profiles: {p: {allow: ['*'], sensitive_paths: [~/.ssh/config]}}";
+    let p = world.with(yaml, "p").unwrap();
+    assert_eq!(world.touches(&p, Scope::FILE_READ, world.path("home/.ssh/config")), Answer::Allow);
+    assert_eq!(world.touches(&p, Scope::FILE_READ, world.path("home/.ssh/id_rsa")), Answer::Deny);
+}
+
+#[test]
+fn a_grant_is_for_the_place_that_was_judged() {
+    let world = World::new();
+    let p = world.builtin("default");
+    symlink(world.path("ws/src"), world.path("ws/alias")).unwrap();
+    let effects = [Effect::path(Scope::FILE_WRITE, world.path("ws/alias/x"))];
+    let at = world.at();
+    let ruling = p.judge(&world.proposal(&effects, &at));
+    let grant = &ruling.grants.list().unwrap()[0];
+    assert_eq!(grant.real, Some(world.path("ws/src/x")));
+    // Deleting a link is about the link.
+    let effects = [Effect::path(Scope::FILE_DELETE, world.path("ws/alias"))];
+    let ruling = p.judge(&world.proposal(&effects, &at));
+    assert_eq!(ruling.grants.list().unwrap()[0].real, Some(world.path("ws/alias")));
+}
+
+#[test]
+fn the_same_rule_holds_for_a_command() {
+    let world = World::new();
+    let p = world.builtin("default");
+    world.put("home/.ssh/id_rsa", "key");
+    symlink(world.path("out"), world.path("ws/dir")).unwrap();
+    for command in ["cat ~/.ssh/id_rsa", "cp ~/.aws/credentials .", "grep -r x $HOME/.ssh", "head .env"] {
+        assert_eq!(world.judged(&p, command), Answer::Deny, "{command}");
+    }
+    assert_eq!(world.judged(&p, "echo x > dir/y"), Answer::Ask);
+    assert_eq!(world.judged(&p, "echo x > src/y"), Answer::Allow);
+    assert_eq!(world.judged(&p, "tee ~/.bashrc < src/y"), Answer::Deny);
+}

@@ -1,0 +1,226 @@
+//! What is written, and what it means.
+
+use hermes_core::Scope;
+use hermes_policy::{Answer, Mode, Settings};
+
+use crate::World;
+
+const SEED: &str = r#"
+profiles:
+  readonly_research:
+    allow:
+      - network:search
+      - network:fetch
+      - file:read
+    deny:
+      - file:write
+      - file:delete
+      - terminal:execute
+
+  full_developer:
+    allow: ["*"]
+    deny:
+      - env:write
+    restrictions:
+      file:write:
+        allowed_paths: [/workspace/**, /tmp/**]
+        denied_paths: [/workspace/.env, /workspace/secrets/**]
+      terminal:execute:
+        denied_commands: ["rm -rf /", ":(){ :|:& };:"]
+
+  production_deploy:
+    allow: [git:read, docker:run, network:fetch]
+    deny: [terminal:execute, file:delete]
+    approval_required: [docker:run, database:write]
+"#;
+
+fn any(world: &World, permissions: &hermes_policy::Permissions, scope: Scope) -> Answer {
+    world.examine(permissions, hermes_core::Effect::any(scope)).answer()
+}
+
+#[test]
+fn the_well_known_file_works_as_it_is() {
+    let world = World::new();
+    let p = world.with(SEED, "readonly_research").unwrap();
+    assert_eq!(world.touches(&p, Scope::FILE_READ, "/srv/x"), Answer::Allow);
+    assert_eq!(world.touches(&p, Scope::FILE_WRITE, world.path("ws/x")), Answer::Deny);
+    assert_eq!(world.judged(&p, "ls"), Answer::Deny);
+    assert_eq!(any(&world, &p, Scope::EMAIL_SEND), Answer::Deny);
+    let p = world.with(SEED, "full_developer").unwrap();
+    assert_eq!(world.touches(&p, Scope::FILE_WRITE, "/workspace/a/b"), Answer::Allow);
+    assert_eq!(world.touches(&p, Scope::FILE_WRITE, "/workspace/secrets/x"), Answer::Deny);
+    assert_eq!(world.touches(&p, Scope::FILE_WRITE, "/workspace/../etc/passwd"), Answer::Deny);
+    assert_eq!(world.touches(&p, Scope::FILE_WRITE, "/srv/x"), Answer::Deny);
+    assert_eq!(any(&world, &p, Scope::ENV_WRITE), Answer::Deny);
+    assert_eq!(any(&world, &p, Scope::EMAIL_SEND), Answer::Allow);
+    assert_eq!(world.judged(&p, "rm  -fr   /"), Answer::Deny);
+    let p = world.with(SEED, "production_deploy").unwrap();
+    assert_eq!(any(&world, &p, Scope::DOCKER_RUN), Answer::Ask);
+    assert_eq!(any(&world, &p, Scope::DATABASE_WRITE), Answer::Ask);
+    assert_eq!(any(&world, &p, Scope::GIT_READ), Answer::Allow);
+    assert_eq!(any(&world, &p, Scope::GIT_WRITE), Answer::Deny);
+    assert_eq!(world.reaches(&p, Scope::NETWORK_FETCH, "example.com"), Answer::Allow);
+}
+
+#[test]
+fn the_default_profile_is_for_people_who_configured_nothing() {
+    let world = World::new();
+    let p = world.builtin("default");
+    assert_eq!(world.touches(&p, Scope::FILE_READ, "/etc/hostname"), Answer::Allow);
+    assert_eq!(world.touches(&p, Scope::FILE_READ, "/etc/shadow"), Answer::Deny);
+    assert_eq!(world.touches(&p, Scope::FILE_WRITE, world.path("ws/a")), Answer::Allow);
+    assert_eq!(world.touches(&p, Scope::FILE_WRITE, "/tmp/a"), Answer::Allow);
+    assert_eq!(world.touches(&p, Scope::FILE_WRITE, world.path("out/a")), Answer::Ask);
+    assert_eq!(world.touches(&p, Scope::FILE_WRITE, "/etc/hosts"), Answer::Deny);
+    assert_eq!(world.touches(&p, Scope::FILE_DELETE, world.path("home/notes")), Answer::Ask);
+    assert_eq!(world.reaches(&p, Scope::NETWORK_FETCH, "example.com"), Answer::Allow);
+    assert_eq!(world.reaches(&p, Scope::NETWORK_FETCH, "10.0.0.7"), Answer::Deny);
+    assert_eq!(world.reaches(&p, Scope::NETWORK_FETCH, "169.254.169.254"), Answer::Deny);
+    assert_eq!(world.reaches(&p, Scope::NETWORK_SEND, "example.com"), Answer::Ask);
+    for scope in [Scope::DOCKER_RUN, Scope::DATABASE_WRITE, Scope::CLOUD_WRITE, Scope::EMAIL_SEND] {
+        assert_eq!(any(&world, &p, scope), Answer::Ask);
+    }
+    for scope in [Scope::MEMORY_WRITE, Scope::SCHEDULE_WRITE, Scope::AGENT_DELEGATE] {
+        assert_eq!(any(&world, &p, scope), Answer::Allow);
+    }
+}
+
+#[test]
+fn a_slip_is_an_error_with_its_line_and_a_way_out() {
+    let world = World::new();
+    let cases = [
+        ("profiles:\n  a:\n    alow: [file:read]\n", 3, "'allow'"),
+        ("profiles:\n  a:\n    allow: [file:reed]\n", 3, "file:read"),
+        ("profiles:\n  a:\n    restrictions:\n      file:write:\n        allowed_path: [x]\n", 5, "'allowed_paths'"),
+        ("profile:\n  a: {}\n", 1, "'profiles'"),
+        ("profiles:\n  a:\n    allow: {file: read}\n", 3, "list"),
+        ("profiles:\n  a:\n    sandbox: {missing: allow}\n", 3, "refuse or ask"),
+        ("profiles:\n  a:\n    deny:\n      - {scope: file:write, path: [x]}\n", 4, "'paths'"),
+        ("profiles:\n  a:\n    tools:\n      terminal:\n        parametres: {}\n", 5, "'parameters'"),
+    ];
+    for (yaml, line, hint) in cases {
+        let error = world.with(yaml, "default").unwrap_err();
+        let place = error.place.clone().unwrap_or_else(|| panic!("no place: {error}"));
+        assert_eq!(place.line, line, "{error}");
+        let told = format!("{error} {}", error.hint.clone().unwrap_or_default());
+        assert!(told.contains(hint), "{told}");
+    }
+    // Not YAML at all.
+    assert!(world.with("profiles: [\n", "default").is_err());
+    let error = world.with(SEED, "full_develper").unwrap_err();
+    assert_eq!(error.hint.as_deref(), Some("Did you mean 'full_developer'?"));
+}
+
+#[test]
+fn lower_levels_only_narrow() {
+    let world = World::new();
+    let project = "
+global:
+  allow: ['*']
+  deny: [network:fetch]
+profiles:
+  default:
+    allow: ['*']
+    restrictions:
+      file:write: {allowed_paths: ['${workspace}/src/**', '/srv/**']}
+    sensitive_paths: ['~/.ssh/**']
+";
+    world.put("ws/.hermes/hermes_permissions.yaml", project);
+    let yaml = "
+global:
+  deny: [docker:read]
+  tools:
+    probe:
+      parameters:
+        mode: {allowed: [fast, safe], denied: [raw]}
+        count: {max: 10}
+";
+    let p = world.with(yaml, "default").unwrap();
+    assert_eq!(world.touches(&p, Scope::FILE_WRITE, world.path("ws/src/a")), Answer::Allow);
+    assert_eq!(world.touches(&p, Scope::FILE_WRITE, world.path("ws/a")), Answer::Deny);
+    assert_eq!(world.touches(&p, Scope::FILE_WRITE, "/srv/a"), Answer::Ask);
+    assert_eq!(world.touches(&p, Scope::FILE_READ, world.path("home/.ssh/id_rsa")), Answer::Deny);
+    assert_eq!(world.reaches(&p, Scope::NETWORK_FETCH, "example.com"), Answer::Deny);
+    assert_eq!(any(&world, &p, Scope::DOCKER_READ), Answer::Deny);
+    assert_eq!(any(&world, &p, Scope::EMAIL_SEND), Answer::Ask);
+    for (arguments, answer) in [
+        (serde_json::json!({"mode": "fast", "count": 3}), Answer::Allow),
+        (serde_json::json!({"mode": "raw"}), Answer::Deny),
+        (serde_json::json!({"mode": "other"}), Answer::Deny),
+        (serde_json::json!({"count": 11}), Answer::Deny),
+    ] {
+        let at = world.at();
+        let mut proposal = world.proposal(&[], &at);
+        proposal.arguments = &arguments;
+        assert_eq!(p.consider(&proposal).0.answer(), answer, "{arguments}");
+    }
+}
+
+#[test]
+fn profiles_extend_one_another() {
+    let world = World::new();
+    let yaml = "
+profiles:
+  mine:
+    extends: default
+    allow: [docker:run]
+    restrictions:
+      file:write: {allowed_paths: [~/notes/**]}
+  default:
+    extends: default
+    deny: [network:search]
+  round:
+    extends: about
+  about:
+    extends: round
+";
+    let p = world.with(yaml, "mine").unwrap();
+    assert_eq!(world.touches(&p, Scope::FILE_WRITE, world.path("home/notes/a")), Answer::Allow);
+    assert_eq!(world.touches(&p, Scope::FILE_WRITE, world.path("ws/a")), Answer::Allow);
+    assert_eq!(world.touches(&p, Scope::FILE_WRITE, world.path("home/a")), Answer::Ask);
+    assert_eq!(any(&world, &p, Scope::NETWORK_SEARCH), Answer::Deny);
+    assert_eq!(any(&world, &p, Scope::DOCKER_RUN), Answer::Ask);
+    assert!(world.with(yaml, "round").unwrap_err().message.contains("circle"));
+}
+
+#[test]
+fn rules_name_programs_and_subcommands() {
+    let world = World::new();
+    let yaml = "
+profiles:
+  p:
+    allow: [file:*, git:*, network:*, {scope: terminal:execute, commands: ['git *', 'npm run *', ls]}]
+    restrictions:
+      terminal:execute:
+        denied_commands: ['git push', 'npm run deploy']
+        approval_commands: ['git rebase']
+        examples:
+          allow: ['git status', 'npm run test']
+          deny: ['git push -f', 'git -C x push', 'ls && git push', 'make']
+          ask: ['git rebase main']
+";
+    let p = world.with(yaml, "p").unwrap();
+    assert_eq!(world.judged(&p, "git status && ls -la"), Answer::Allow);
+    assert_eq!(world.judged(&p, "git status; cat x"), Answer::Deny);
+    let broken = yaml.replace("'git status', ", "'git status', 'git push', ");
+    let error = world.with(&broken, "p").unwrap_err();
+    assert!(error.message.contains("'git push' should be allowed, but it is denied"), "{error}");
+    assert_eq!(error.place.unwrap().line, 10);
+}
+
+#[test]
+fn watching_refuses_only_hard_blocks_and_tells_what_would_have_been() {
+    use hermes_core::{Policy as _, Verdict};
+    let world = World::new();
+    let settings = Settings { mode: Mode::Audit, ..Settings::default() };
+    let p = world.with_settings("", "readonly_research", settings).unwrap();
+    let at = world.at();
+    let effect = hermes_core::Effect::path(Scope::FILE_WRITE, world.path("ws/x"));
+    let ruling = p.judge(&world.proposal(std::slice::from_ref(&effect), &at));
+    assert_eq!(ruling.verdict, Verdict::Allow);
+    assert!(matches!(ruling.watched, Some(Verdict::Deny { .. })));
+    let command = hermes_core::Resource::Command("rm -rf /".into());
+    let effect = hermes_core::Effect { scope: Scope::TERMINAL_EXECUTE, resource: command };
+    let ruling = p.judge(&world.proposal(&[effect], &at));
+    assert!(matches!(ruling.verdict, Verdict::Deny { .. }));
+}

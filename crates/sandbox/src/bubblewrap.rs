@@ -1,0 +1,190 @@
+//! The same confinement by way of bubblewrap, which makes the namespaces
+//! itself: files and processes outside are not refused but absent.
+
+use std::collections::BTreeMap;
+use std::ffi::{CString, OsStr, OsString};
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use hermes_core::Confinement;
+use rustix::fs::{MemfdFlags, memfd_create};
+
+use crate::covers::Covers;
+use crate::filter::{self, Shape};
+use crate::launch::{Launch, c_string};
+use crate::raw::child::{self, Limit};
+use crate::raw::image::{Gate, Image, Wrap, install_image};
+use crate::raw::namespace::Mount;
+use crate::sandbox::{limits, process_limit_gap};
+use crate::support::find_bubblewrap;
+use crate::{Held, SandboxError};
+
+/// Bubblewrap with the arguments of one confinement.
+#[derive(Debug)]
+pub(crate) struct Bubblewrap {
+    program: PathBuf,
+    arguments: Vec<OsString>,
+    limits: Vec<Limit>,
+    filter: Arc<OwnedFd>,
+    /// Held for as long as the arguments name the paths.
+    _covers: Covers,
+}
+
+impl Bubblewrap {
+    /// Fails if bubblewrap is not installed: it was asked for by name.
+    pub(crate) fn prepare(confinement: &Confinement) -> Result<(Self, Held), SandboxError> {
+        let program = find_bubblewrap().ok_or_else(|| SandboxError::Unsupported {
+            what: "bubblewrap",
+            why: "there is no `bwrap` on the search path".to_owned(),
+            hint: "install the package `bubblewrap`, or switch it off in the settings",
+        })?;
+        let covers = Covers::plan(confinement, true)?;
+        let filter =
+            store(&filter::build(Shape { network: confinement.network, guard_truncate: false }))?;
+        let mut arguments = namespaces(confinement);
+        arguments.extend(trees(confinement)?);
+        arguments.extend(cover(&covers.mounts()?));
+        // The root is one more place to write to, if a private one.
+        if !confinement.write.iter().any(|tree| tree == Path::new("/")) {
+            arguments.extend(["--remount-ro", "/"].map(Into::into));
+        }
+        arguments.extend(["--seccomp".into(), filter.as_raw_fd().to_string().into()]);
+        let mut gaps = covers.gaps.clone();
+        gaps.extend(process_limit_gap(&confinement.limits));
+        let own = covers.placeholders.iter().filter_map(|it| it.own_path());
+        let held = Held {
+            landlock: None,
+            seccomp: true,
+            mount_namespace: true,
+            bubblewrap: Some(program.clone()),
+            rlimits: true,
+            placeholders: own.map(Path::to_owned).collect(),
+            gaps,
+        };
+        let limits = limits(&confinement.limits);
+        let filter = Arc::new(filter);
+        Ok((Self { program, arguments, limits, filter, _covers: covers }, held))
+    }
+
+    /// Has the child of `command` run bubblewrap, and that the program.
+    pub(crate) fn apply(&self, command: &mut Command) -> io::Result<()> {
+        match self.gate(&Launch::of(command)?) {
+            Ok((gate, image)) => install_image(command, gate, image),
+            Err(error) => {
+                let code = error.raw_os_error().unwrap_or(libc::EINVAL);
+                child::install_hook(command, move || Err(io::Error::from_raw_os_error(code)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Bubblewrap as the program, and what a child does before. A missing
+    /// program is an error of the spawn, as it is without bubblewrap.
+    pub(crate) fn gate(&self, launch: &Launch) -> io::Result<(Gate, Image)> {
+        if !launch.is_there() {
+            return Err(io::Error::from_raw_os_error(libc::ENOENT));
+        }
+        let program = c_string(self.program.as_os_str())?;
+        let mut arguments = vec![program.clone()];
+        let directory = [OsStr::new("--chdir"), launch.directory.as_os_str(), OsStr::new("--")];
+        let all = self.arguments.iter().map(OsString::as_os_str).chain(directory);
+        let all = all.chain([launch.program.as_os_str()]);
+        for argument in all.chain(launch.arguments.iter().map(OsString::as_os_str)) {
+            arguments.push(c_string(argument)?);
+        }
+        let gate = Gate::Bubblewrap(Wrap::new(self.limits.clone(), Arc::clone(&self.filter))?);
+        Ok((gate, Image::new(vec![program], arguments, launch.variables()?)))
+    }
+}
+
+fn namespaces(confinement: &Confinement) -> Vec<OsString> {
+    let mut arguments: Vec<OsString> = [
+        "--unshare-user",
+        "--unshare-ipc",
+        "--unshare-pid",
+        "--unshare-uts",
+        "--unshare-cgroup-try",
+    ]
+    .map(Into::into)
+    .to_vec();
+    if !confinement.network {
+        arguments.push("--unshare-net".into());
+    }
+    arguments.extend(["--cap-drop", "ALL"].map(Into::into));
+    arguments
+}
+
+/// The allowed trees, outer ones first, in a root that is otherwise empty but
+/// for its symbolic links (`/bin` is one on most systems).
+fn trees(confinement: &Confinement) -> io::Result<Vec<OsString>> {
+    let mut binds: BTreeMap<&Path, &str> = BTreeMap::new();
+    for path in &confinement.write {
+        binds.insert(path, "--bind-try");
+    }
+    for path in &confinement.read {
+        // What may be written may be read.
+        if !confinement.write.iter().any(|tree| path.starts_with(tree)) {
+            binds.insert(path, "--ro-bind-try");
+        }
+    }
+    let mut arguments = Vec::new();
+    for (path, option) in &binds {
+        arguments.extend([OsString::from(option), path.into(), path.into()]);
+    }
+    if !binds.contains_key(Path::new("/")) {
+        for entry in fs::read_dir("/")? {
+            let path = entry?.path();
+            if binds.keys().any(|tree| tree.starts_with(&path)) {
+                continue;
+            }
+            if let Ok(target) = fs::read_link(&path) {
+                arguments.extend(["--symlink".into(), target.into(), path.into()]);
+            }
+        }
+    }
+    arguments.extend(["--dev", "/dev", "--proc", "/proc"].map(Into::into));
+    Ok(arguments)
+}
+
+fn cover(mounts: &[Mount]) -> Vec<OsString> {
+    let mut arguments: Vec<OsString> = Vec::new();
+    for mount in mounts {
+        let name = |path: &CString| OsString::from_vec(path.as_bytes().to_vec());
+        match mount {
+            Mount::Pin(path) => arguments.extend(["--bind".into(), name(path), name(path)]),
+            Mount::ReadOnly(path) => {
+                arguments.extend(["--ro-bind".into(), name(path), name(path)]);
+            }
+            Mount::HideFolder(path) => arguments.extend([
+                "--perms".into(),
+                "0000".into(),
+                "--tmpfs".into(),
+                name(path),
+                "--remount-ro".into(),
+                name(path),
+            ]),
+            Mount::HideFile(path) => {
+                arguments.extend(["--ro-bind".into(), "/dev/null".into(), name(path)]);
+            }
+        }
+    }
+    arguments
+}
+
+/// The filter as a file that bubblewrap reads.
+fn store(filter: &[libc::sock_filter]) -> io::Result<OwnedFd> {
+    let mut bytes = Vec::with_capacity(filter.len() * 8);
+    for it in filter {
+        bytes.extend(it.code.to_ne_bytes());
+        bytes.extend([it.jt, it.jf]);
+        bytes.extend(it.k.to_ne_bytes());
+    }
+    let mut file = File::from(memfd_create("filter", MemfdFlags::CLOEXEC)?);
+    file.write_all(&bytes)?;
+    Ok(file.into())
+}

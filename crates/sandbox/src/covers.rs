@@ -1,0 +1,248 @@
+//! Which paths the mount namespace must cover, and with what. Landlock only
+//! allows, tree by tree; what is taken out of an allowed tree is covered here.
+
+use std::collections::BTreeMap;
+use std::ffi::CString;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+
+use hermes_core::Confinement;
+
+use crate::SandboxError;
+use crate::placeholder::{Kind, Placeholder};
+use crate::raw::namespace::Mount;
+
+/// How a path is covered. A later kind wins over an earlier one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Cover {
+    /// Cannot be renamed. A folder on the way to a covered path, once renamed,
+    /// would make room for a new one without the cover.
+    Pin,
+    /// Can be read, not written.
+    ReadOnly,
+    /// Can be neither read nor written.
+    Hide,
+}
+
+/// The covers of a confinement.
+#[derive(Debug, Default)]
+pub(crate) struct Covers {
+    covers: BTreeMap<PathBuf, Cover>,
+    /// What stands for protected paths that are not there yet.
+    pub(crate) placeholders: Vec<Placeholder>,
+    /// What cannot be covered.
+    pub(crate) gaps: Vec<String>,
+}
+
+/// How far a hidden folder is searched for sockets.
+const SOCKET_LEVELS: usize = 2;
+const SOCKET_ENTRIES: usize = 4096;
+
+impl Covers {
+    /// Finds what must be covered, and puts placeholders where there is
+    /// nothing to cover yet. `sockets` tells whether hidden sockets outside of
+    /// the allowed trees need a cover because Landlock lets children connect.
+    pub(crate) fn plan(confinement: &Confinement, sockets: bool) -> Result<Self, SandboxError> {
+        let mut found = Self::default();
+        let write: Vec<PathBuf> = real_paths(&confinement.write);
+        let mut allowed: Vec<PathBuf> = real_paths(&confinement.read);
+        allowed.extend(write.iter().cloned());
+
+        for path in &confinement.hidden {
+            found.hide(path, &write, &allowed, sockets);
+        }
+        for path in &confinement.read_only {
+            found.protect(path, &write)?;
+        }
+        found.simplify();
+        Ok(found)
+    }
+
+    /// Whether nothing needs a namespace.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.covers.is_empty()
+    }
+
+    /// The covered paths.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.covers.keys().map(PathBuf::as_path)
+    }
+
+    /// The mounts, outer ones first.
+    pub(crate) fn mounts(&self) -> Result<Vec<Mount>, SandboxError> {
+        self.covers
+            .iter()
+            .map(|(path, cover)| {
+                let failed = |source| SandboxError::Path { path: path.clone(), source };
+                let name = CString::new(path.as_os_str().as_bytes())
+                    .map_err(|error| failed(error.into()))?;
+                Ok(match cover {
+                    Cover::Pin => Mount::Pin(name),
+                    Cover::ReadOnly => Mount::ReadOnly(name),
+                    Cover::Hide if fs::metadata(path).map_err(failed)?.is_dir() => {
+                        Mount::HideFolder(name)
+                    }
+                    Cover::Hide => Mount::HideFile(name),
+                })
+            })
+            .collect()
+    }
+
+    fn hide(&mut self, path: &Path, write: &[PathBuf], allowed: &[PathBuf], sockets: bool) {
+        match fs::canonicalize(path) {
+            Ok(real) => {
+                // A hidden tree with an allowed one inside hides that as well.
+                let reachable =
+                    allowed.iter().any(|tree| real.starts_with(tree) || tree.starts_with(&real));
+                if reachable || (sockets && holds_socket(&real)) {
+                    self.cover(&real, Cover::Hide, write);
+                }
+            }
+            // It is looked for again before every spawn.
+            Err(_) if write.iter().any(|tree| path.starts_with(tree)) => {
+                self.gaps.push(format!("{} is not there yet, and may be made", path.display()));
+            }
+            Err(_) => {}
+        }
+    }
+
+    fn protect(&mut self, path: &Path, write: &[PathBuf]) -> Result<(), SandboxError> {
+        let failed = |source| SandboxError::Path { path: path.to_owned(), source };
+        let written = |path: &Path| write.iter().any(|tree| path.starts_with(tree));
+        if let Ok(real) = fs::canonicalize(path) {
+            if real != path && written(path) {
+                self.gaps.push(format!(
+                    "{} is reached through a symbolic link, which may be replaced",
+                    path.display()
+                ));
+            }
+            if written(&real) {
+                if let Some(held) = Placeholder::hold(&real) {
+                    self.placeholders.push(held);
+                }
+                self.cover(&real, Cover::ReadOnly, write);
+            }
+            return Ok(());
+        }
+        if let Some(above) = Placeholder::hold_above(path) {
+            self.cover(above.path(), Cover::ReadOnly, write);
+            self.placeholders.push(above);
+            return Ok(());
+        }
+        let Some((parent, missing)) = first_missing(path) else {
+            return Ok(());
+        };
+        let place = parent.join(&missing);
+        if !written(&place) {
+            return Ok(());
+        }
+        let kind = if path.ends_with(&missing) { Kind::guess(&missing) } else { Kind::Folder };
+        match Placeholder::put(&place, kind) {
+            Ok(placeholder) => {
+                self.placeholders.push(placeholder);
+                self.cover(&place, Cover::ReadOnly, write);
+                Ok(())
+            }
+            // What this process may not make, its children may not either.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem
+                ) =>
+            {
+                Ok(())
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+                self.gaps.push(format!(
+                    "{} cannot be made now, as {} is no folder, but that may be replaced",
+                    path.display(),
+                    parent.display()
+                ));
+                Ok(())
+            }
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    /// Covers `path`, and pins the folders on the way to it that a child could
+    /// otherwise rename.
+    fn cover(&mut self, path: &Path, cover: Cover, write: &[PathBuf]) {
+        let outermost = write
+            .iter()
+            .filter(|tree| path.starts_with(tree))
+            .min_by_key(|tree| tree.components().count());
+        if let Some(outermost) = outermost {
+            for folder in path.ancestors().skip(1).take_while(|folder| folder != outermost) {
+                self.covers.entry(folder.to_owned()).or_insert(Cover::Pin);
+            }
+        }
+        let entry = self.covers.entry(path.to_owned()).or_insert(cover);
+        *entry = (*entry).max(cover);
+    }
+
+    /// Drops what an outer cover makes needless.
+    fn simplify(&mut self) {
+        let all = self.covers.clone();
+        self.covers.retain(|path, cover| {
+            !path.ancestors().skip(1).any(|folder| match all.get(folder) {
+                Some(Cover::Hide) => true,
+                Some(Cover::ReadOnly) => *cover != Cover::Hide,
+                Some(Cover::Pin) | None => false,
+            })
+        });
+    }
+}
+
+fn real_paths(paths: &[PathBuf]) -> Vec<PathBuf> {
+    paths.iter().filter_map(|path| fs::canonicalize(path).ok()).collect()
+}
+
+/// The nearest folder that is there, and the first name below it that is not.
+fn first_missing(path: &Path) -> Option<(PathBuf, PathBuf)> {
+    let mut below = path;
+    for parent in path.ancestors().skip(1) {
+        if let Ok(real) = fs::canonicalize(parent) {
+            return Some((real, PathBuf::from(below.file_name()?)));
+        }
+        below = parent;
+    }
+    None
+}
+
+/// Whether it is a socket, or a folder with one in it.
+fn holds_socket(path: &Path) -> bool {
+    let mut left = SOCKET_ENTRIES;
+    let mut folders = vec![(path.to_owned(), 0)];
+    while let Some((path, level)) = folders.pop() {
+        let Ok(kind) = fs::symlink_metadata(&path).map(|it| it.file_type()) else { continue };
+        if kind.is_socket() {
+            return true;
+        }
+        if !kind.is_dir() || level > SOCKET_LEVELS {
+            continue;
+        }
+        let Ok(entries) = fs::read_dir(&path) else { continue };
+        for entry in entries.flatten() {
+            // What is too large to search is covered.
+            if left == 0 {
+                return true;
+            }
+            left -= 1;
+            let Ok(kind) = entry.file_type() else { continue };
+            if kind.is_socket() {
+                return true;
+            }
+            if kind.is_dir() {
+                folders.push((entry.path(), level + 1));
+            }
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+#[path = "covers_tests.rs"]
+mod tests;

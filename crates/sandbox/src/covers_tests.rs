@@ -1,0 +1,106 @@
+use hermes_core::ChildLimits;
+
+use super::*;
+
+fn confinement(read: &[&Path], write: &[&Path]) -> Confinement {
+    let own = |paths: &[&Path]| paths.iter().map(|path| path.to_path_buf()).collect();
+    Confinement {
+        read: own(read),
+        write: own(write),
+        read_only: Vec::new(),
+        hidden: Vec::new(),
+        network: false,
+        limits: ChildLimits::default(),
+        bubblewrap: false,
+    }
+}
+
+fn folder() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let real = folder.path().canonicalize().unwrap();
+    (folder, real)
+}
+
+#[test]
+fn nothing_inside_allowed_trees_needs_no_cover() {
+    let (_keep, root) = folder();
+    let (inside, outside) = (root.join("inside"), root.join("outside"));
+    fs::create_dir_all(&inside).unwrap();
+    fs::create_dir_all(&outside).unwrap();
+    let mut wanted = confinement(&[&inside], &[&inside]);
+    wanted.hidden = vec![outside.clone()];
+    wanted.read_only = vec![outside];
+    assert!(Covers::plan(&wanted, true).unwrap().is_empty());
+}
+
+#[test]
+fn folders_on_the_way_are_pinned_and_outer_covers_win() {
+    let (_keep, root) = folder();
+    fs::create_dir_all(root.join("a/b/c/d")).unwrap();
+    fs::write(root.join("a/b/c/secret"), "x").unwrap();
+    let mut wanted = confinement(&[], &[&root, &root.join("a/b")]);
+    wanted.read_only = vec![root.join("a/b/c"), root.join("a/b/c/d")];
+    wanted.hidden = vec![root.join("a/b/c/secret")];
+    let covers = Covers::plan(&wanted, true).unwrap();
+    let found: Vec<_> = covers.covers.into_iter().collect();
+    assert_eq!(
+        found,
+        [
+            (root.join("a"), Cover::Pin),
+            (root.join("a/b"), Cover::Pin),
+            (root.join("a/b/c"), Cover::ReadOnly),
+            (root.join("a/b/c/secret"), Cover::Hide),
+        ]
+    );
+}
+
+#[test]
+fn what_is_missing_gets_a_placeholder_that_goes_with_the_last_user() {
+    let (_keep, root) = folder();
+    let mut wanted = confinement(&[], &[&root]);
+    wanted.read_only = vec![root.join(".git/hooks"), root.join(".tool.json")];
+    let first = Covers::plan(&wanted, true).unwrap();
+    assert!(root.join(".git").is_dir());
+    assert!(root.join(".tool.json").is_file());
+    let second = Covers::plan(&wanted, true).unwrap();
+    drop(first);
+    assert!(root.join(".git").is_dir());
+    drop(second);
+    assert!(!root.join(".git").exists());
+    assert!(!root.join(".tool.json").exists());
+}
+
+#[test]
+fn a_placeholder_that_was_filled_stays() {
+    let (_keep, root) = folder();
+    let mut wanted = confinement(&[], &[&root]);
+    wanted.read_only = vec![root.join("hooks")];
+    let covers = Covers::plan(&wanted, true).unwrap();
+    fs::write(root.join("hooks/own"), "x").unwrap();
+    drop(covers);
+    assert!(root.join("hooks/own").exists());
+}
+
+#[test]
+fn a_hidden_socket_is_covered_wherever_it_is() {
+    let (_keep, root) = folder();
+    let folder = root.join("run/user");
+    fs::create_dir_all(&folder).unwrap();
+    let _listener = std::os::unix::net::UnixListener::bind(folder.join("agent")).unwrap();
+    let mut wanted = confinement(&[], &[]);
+    wanted.hidden = vec![root.join("run")];
+    assert!(!Covers::plan(&wanted, true).unwrap().is_empty());
+    assert!(Covers::plan(&wanted, false).unwrap().is_empty());
+}
+
+#[test]
+fn a_protected_link_is_followed_and_told_about() {
+    let (_keep, root) = folder();
+    fs::create_dir(root.join("real")).unwrap();
+    std::os::unix::fs::symlink("real", root.join("link")).unwrap();
+    let mut wanted = confinement(&[], &[&root]);
+    wanted.read_only = vec![root.join("link")];
+    let covers = Covers::plan(&wanted, true).unwrap();
+    assert_eq!(covers.paths().collect::<Vec<_>>(), [root.join("real")]);
+    assert_eq!(covers.gaps.len(), 1);
+}

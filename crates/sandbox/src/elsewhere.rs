@@ -1,0 +1,60 @@
+//! Systems without a sandbox: nothing can be prepared, so nothing runs.
+
+use std::io;
+use std::path::Path;
+use std::process::{Child, Command};
+
+use hermes_core::Confinement;
+
+use crate::{Held, Probe, SandboxError, Support};
+
+/// What this system can hold: nothing.
+pub fn support() -> Support {
+    Support {
+        landlock: None,
+        seccomp: false,
+        user_namespaces: false,
+        user_namespaces_error: None,
+        bubblewrap: None,
+    }
+}
+
+/// A prepared sandbox. There is none on this system.
+#[derive(Debug)]
+pub struct Sandbox {
+    held: Held,
+}
+
+impl Sandbox {
+    /// Always fails: the mechanisms are those of Linux.
+    pub fn prepare(_confinement: &Confinement) -> Result<Self, SandboxError> {
+        Err(SandboxError::Unsupported {
+            what: "Linux",
+            why: format!("this is {}", std::env::consts::OS),
+            hint: "run it on Linux, or allow unconfined children",
+        })
+    }
+
+    /// Which mechanisms hold.
+    pub fn held(&self) -> &Held {
+        &self.held
+    }
+
+    /// Never reached, as there is no sandbox to call it on.
+    pub fn spawn(&self, _command: &mut Command) -> io::Result<Child> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Never reached, as there is no sandbox to call it on.
+    pub fn apply(&self, _command: &mut Command) {}
+}
+
+/// The error as it is.
+pub fn explain(error: io::Error) -> io::Error {
+    error
+}
+
+/// Nothing to try without a sandbox.
+pub fn probe(_confinement: &Confinement, _scratch: &Path) -> Vec<Probe> {
+    Vec::new()
+}

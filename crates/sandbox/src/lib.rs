@@ -1,0 +1,52 @@
+//! Child processes held to a confinement by the operating system.
+//!
+//! A [`Sandbox`] is prepared once from a [`hermes_core::Confinement`] and then
+//! spawns any number of children under it: Landlock for files, TCP, signals and
+//! abstract sockets; seccomp for system calls; resource limits; no new
+//! privileges. Where a path inside an allowed tree is protected or hidden,
+//! which Landlock cannot say, a user and mount namespace covers it as well.
+//! Everything is made ready in the parent. Between fork and exec there are
+//! only system calls.
+
+mod error;
+mod held;
+
+#[cfg(target_os = "linux")]
+mod bpf;
+#[cfg(target_os = "linux")]
+mod bubblewrap;
+#[cfg(target_os = "linux")]
+mod covers;
+#[cfg(target_os = "linux")]
+mod filter;
+#[cfg(target_os = "linux")]
+mod launch;
+#[cfg(target_os = "linux")]
+mod placeholder;
+#[cfg(target_os = "linux")]
+mod probe;
+#[cfg(target_os = "linux")]
+#[allow(unsafe_code)]
+mod raw;
+#[cfg(target_os = "linux")]
+mod rules;
+#[cfg(target_os = "linux")]
+mod sandbox;
+#[cfg(target_os = "linux")]
+mod support;
+
+#[cfg(not(target_os = "linux"))]
+#[path = "elsewhere.rs"]
+mod sandbox;
+
+pub use error::SandboxError;
+pub use held::{Held, Outcome, Probe, Support};
+#[cfg(target_os = "linux")]
+pub use launch::{Group, Launch, Launched};
+#[cfg(target_os = "linux")]
+pub use probe::probe;
+pub use sandbox::{Sandbox, explain};
+#[cfg(not(target_os = "linux"))]
+pub use sandbox::{probe, support};
+#[cfg(target_os = "linux")]
+pub use support::support;

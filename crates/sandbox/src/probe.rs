@@ -1,0 +1,194 @@
+//! Tries in real children what a confinement forbids and what it permits.
+
+use std::ffi::CString;
+use std::fs;
+use std::io;
+use std::net::TcpListener;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use hermes_core::Confinement;
+
+use crate::raw::attempt::Attempt;
+use crate::raw::child;
+use crate::{Outcome, Probe, Sandbox, explain};
+
+/// How a child tells what came of an attempt: as the error of its spawn, above
+/// the numbers of the system and of the steps.
+const TOLD: i32 = 0x4000_0000;
+
+/// Where a file is tried that no tree should reach. Every user may write to
+/// some of them.
+const OUTSIDE: &[&str] = &["/var/tmp", "/tmp", "/dev/shm", "/"];
+
+/// Files of others that programs like to look for.
+const FOREIGN: &[&str] = &["/etc/shadow", "/root/.bash_history", "/etc/sudoers"];
+
+/// Runs a child for each thing to try. `scratch` is a folder within a writable
+/// tree, for the files that are tried there.
+pub fn probe(confinement: &Confinement, scratch: &Path) -> Vec<Probe> {
+    let sandbox = match Sandbox::prepare(confinement) {
+        Ok(sandbox) => sandbox,
+        Err(error) => {
+            return vec![Probe {
+                what: "prepare the sandbox".to_owned(),
+                wanted: Outcome::Permitted,
+                got: Outcome::Blocked,
+                detail: error.to_string(),
+            }];
+        }
+    };
+    let mut probes = files(&sandbox, confinement, scratch);
+    if !sandbox.is_bubblewrap() {
+        probes.extend(network(&sandbox, confinement));
+        probes.extend(processes(&sandbox, scratch));
+    }
+    probes
+}
+
+fn files(sandbox: &Sandbox, confinement: &Confinement, scratch: &Path) -> Vec<Probe> {
+    let name = format!(".hermes-probe-{}", std::process::id());
+    let within = |trees: &[PathBuf], path: &Path| trees.iter().any(|tree| path.starts_with(tree));
+    let mut probes = Vec::new();
+    let try_path =
+        |what: String, wanted, make: fn(CString) -> Attempt, path: &Path| match CString::new(
+            path.as_os_str().as_bytes(),
+        ) {
+            Ok(text) => run(sandbox, what, wanted, make(text)),
+            Err(error) => untried(what, wanted, &error),
+        };
+
+    let inside = scratch.join(&name);
+    let text = format!("make a file in {}", scratch.display());
+    probes.push(try_path(text, Outcome::Permitted, Attempt::Create, &inside));
+    fs::remove_file(&inside).ok();
+    for folder in OUTSIDE.iter().map(Path::new) {
+        if within(&confinement.write, folder) {
+            continue;
+        }
+        let path = folder.join(&name);
+        let text = format!("make a file in {}", folder.display());
+        let mut tried = try_path(text, Outcome::Blocked, Attempt::Create, &path);
+        if tried.got == Outcome::Permitted && !path.exists() {
+            tried.got = Outcome::Blocked;
+            tried.detail = "made in a private place only".to_owned();
+        }
+        probes.push(tried);
+        fs::remove_file(&path).ok();
+    }
+    for path in FOREIGN.iter().map(Path::new).filter(|path| path.exists()) {
+        if !within(&confinement.read, path) && !within(&confinement.write, path) {
+            let text = format!("read {}", path.display());
+            probes.push(try_path(text, Outcome::Blocked, Attempt::Read, path));
+        }
+    }
+    for path in confinement.hidden.iter().filter(|path| path.exists()) {
+        // An empty folder and a covered one look alike.
+        if fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none()) {
+            continue;
+        }
+        let text = format!("read the hidden {}", path.display());
+        probes.push(try_path(text, Outcome::Blocked, Attempt::Read, path));
+    }
+    for path in &confinement.read_only {
+        let (make, path): (fn(CString) -> Attempt, PathBuf) = match fs::metadata(path) {
+            Ok(about) if about.is_dir() => (Attempt::Create, path.join(&name)),
+            Ok(_) => (Attempt::Write, path.clone()),
+            Err(_) => (Attempt::Create, path.clone()),
+        };
+        let text = format!("write the protected {}", path.display());
+        probes.push(try_path(text, Outcome::Blocked, make, &path));
+        if path.ends_with(&name) {
+            fs::remove_file(&path).ok();
+        }
+    }
+    probes
+}
+
+fn network(sandbox: &Sandbox, confinement: &Confinement) -> Vec<Probe> {
+    let wanted = if confinement.network { Outcome::Permitted } else { Outcome::Blocked };
+    let what = "connect to a TCP port of this machine".to_owned();
+    let listener = TcpListener::bind(("127.0.0.1", 0));
+    let port = listener.as_ref().ok().and_then(|it| it.local_addr().ok()).map(|it| it.port());
+    let connect = match port {
+        Some(port) => run(sandbox, what, wanted, Attempt::Connect(port)),
+        None => untried(what, wanted, &"no port to listen on"),
+    };
+    vec![connect, run(sandbox, "open a UDP socket".to_owned(), wanted, Attempt::Datagram)]
+}
+
+fn processes(sandbox: &Sandbox, scratch: &Path) -> Vec<Probe> {
+    let parent = i32::try_from(std::process::id()).unwrap_or(i32::MAX);
+    let mut attempts = vec![
+        ("signal the parent", Attempt::Signal(parent)),
+        ("trace the parent", Attempt::Trace(parent)),
+        ("make a user namespace", Attempt::Unshare),
+        ("set up an io_uring", Attempt::Ring),
+    ];
+    if let Ok(memory) = CString::new(format!("/proc/{parent}/environ")) {
+        attempts.push(("read the environment of the parent", Attempt::Read(memory)));
+    }
+    if let Ok(path) = CString::new(scratch.as_os_str().as_bytes()) {
+        attempts.push(("mount a file system", Attempt::Mount(path)));
+    }
+    attempts
+        .into_iter()
+        .map(|(what, attempt)| run(sandbox, what.to_owned(), Outcome::Blocked, attempt))
+        .collect()
+}
+
+fn untried(what: String, wanted: Outcome, why: &impl ToString) -> Probe {
+    Probe { what, wanted, got: Outcome::Untried, detail: why.to_string() }
+}
+
+fn run(sandbox: &Sandbox, what: String, wanted: Outcome, attempt: Attempt) -> Probe {
+    let result =
+        if sandbox.is_bubblewrap() { by_shell(sandbox, &attempt) } else { bare(sandbox, attempt) };
+    match result {
+        Ok(0) => Probe { what, wanted, got: Outcome::Permitted, detail: "done".to_owned() },
+        Ok(errno) => {
+            let detail = io::Error::from_raw_os_error(errno).to_string();
+            Probe { what, wanted, got: Outcome::Blocked, detail }
+        }
+        Err(error) => untried(what, wanted, &error),
+    }
+}
+
+/// The attempt happens after the sandbox was entered and in place of running a
+/// program, so it needs no program that the confinement would have to allow.
+fn bare(sandbox: &Sandbox, attempt: Attempt) -> io::Result<i32> {
+    let mut command = Command::new("/");
+    sandbox.apply(&mut command);
+    child::install_hook(&mut command, move || {
+        Err(io::Error::from_raw_os_error(TOLD | attempt.run()))
+    });
+    match command.spawn() {
+        Ok(mut child) => {
+            child.wait()?;
+            Err(io::Error::other("the child ran on"))
+        }
+        Err(error) => match error.raw_os_error() {
+            Some(code) if code & TOLD != 0 => Ok(code & !TOLD),
+            _ => Err(explain(error)),
+        },
+    }
+}
+
+/// Bubblewrap runs programs only.
+fn by_shell(sandbox: &Sandbox, attempt: &Attempt) -> io::Result<i32> {
+    let (script, path) = match attempt {
+        Attempt::Read(path) => {
+            ("if [ -d \"$0\" ]; then ls -A \"$0\" | grep -q .; else : < \"$0\"; fi", path)
+        }
+        Attempt::Write(path) => (": >> \"$0\"", path),
+        Attempt::Create(path) => ("set -C; : > \"$0\"", path),
+        _ => return Err(io::ErrorKind::Unsupported.into()),
+    };
+    let mut command = Command::new("/bin/sh");
+    command.current_dir("/");
+    command.arg("-c").arg(script).arg(std::ffi::OsStr::from_bytes(path.as_bytes()));
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let status = sandbox.spawn(&mut command)?.wait()?;
+    Ok(if status.success() { 0 } else { libc::EACCES })
+}

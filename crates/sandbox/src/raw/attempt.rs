@@ -1,0 +1,114 @@
+//! Forbidden and permitted things that a probe tries with bare system calls, in
+//! a child that is in the sandbox and has not run a program yet.
+
+use std::ffi::{CStr, CString, c_long};
+
+use crate::raw::child::errno;
+
+/// Something that a probe tries, in a child that is in the sandbox.
+#[derive(Debug)]
+pub(crate) enum Attempt {
+    /// Opens a file or folder and reads from it.
+    Read(CString),
+    /// Opens a file for writing, without changing it.
+    Write(CString),
+    /// Makes a new file.
+    Create(CString),
+    /// Connects to a TCP port of this machine.
+    Connect(u16),
+    /// Opens a datagram socket.
+    Datagram,
+    /// Asks whether it could signal this process.
+    Signal(i32),
+    /// Traces this process.
+    Trace(i32),
+    /// Makes a namespace.
+    Unshare,
+    /// Mounts over this folder.
+    Mount(CString),
+    /// Sets up a ring for asynchronous calls.
+    Ring,
+}
+
+impl Attempt {
+    /// Zero, or the error number. Only system calls.
+    pub(crate) fn run(&self) -> i32 {
+        // SAFETY: paths end with zeros, structures are live and of the size
+        // that is told.
+        let result = unsafe {
+            match self {
+                Self::Read(path) => return read_some(path),
+                Self::Write(path) => {
+                    libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_NONBLOCK | libc::O_CLOEXEC)
+                        as c_long
+                }
+                Self::Create(path) => {
+                    let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
+                    libc::open(path.as_ptr(), flags, 0o600) as c_long
+                }
+                Self::Connect(port) => return connect(*port),
+                Self::Datagram => {
+                    libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) as c_long
+                }
+                Self::Signal(process) => libc::kill(*process, 0) as c_long,
+                Self::Trace(process) => {
+                    libc::syscall(libc::SYS_ptrace, libc::PTRACE_SEIZE as c_long, *process, 0, 0)
+                }
+                Self::Unshare => libc::unshare(libc::CLONE_NEWUSER) as c_long,
+                Self::Mount(path) => {
+                    let none = c"none".as_ptr();
+                    let kind = c"tmpfs".as_ptr();
+                    libc::mount(none, path.as_ptr(), kind, 0, std::ptr::null()) as c_long
+                }
+                Self::Ring => {
+                    let mut parameters = [0_u8; 256];
+                    libc::syscall(libc::SYS_io_uring_setup, 1 as c_long, parameters.as_mut_ptr())
+                }
+            }
+        };
+        if result < 0 { errno() } else { 0 }
+    }
+}
+
+/// A covered folder may be opened by an administrator, but holds nothing.
+fn read_some(path: &CStr) -> i32 {
+    let mut bytes = [0_u8; 1024];
+    // SAFETY: the path ends with a zero, the kernel writes within the buffer.
+    unsafe {
+        let file = libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_NONBLOCK | libc::O_CLOEXEC);
+        if file < 0 {
+            return errno();
+        }
+        let read = libc::read(file, bytes.as_mut_ptr().cast(), bytes.len());
+        if read >= 0 {
+            return 0;
+        }
+        let failed = errno();
+        if failed != libc::EISDIR {
+            return failed;
+        }
+        // The two names that every folder has take 24 bytes each.
+        const EMPTY: c_long = 48;
+        match libc::syscall(libc::SYS_getdents64, file, bytes.as_mut_ptr(), bytes.len()) {
+            size if size > EMPTY => 0,
+            size if size >= 0 => libc::ENOENT,
+            _ => errno(),
+        }
+    }
+}
+
+fn connect(port: u16) -> i32 {
+    // SAFETY: the address is a live structure of the size that is told.
+    unsafe {
+        let socket = libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0);
+        if socket < 0 {
+            return errno();
+        }
+        let mut address: libc::sockaddr_in = std::mem::zeroed();
+        address.sin_family = libc::AF_INET as libc::sa_family_t;
+        address.sin_port = port.to_be();
+        address.sin_addr.s_addr = libc::INADDR_LOOPBACK.to_be();
+        let size = size_of::<libc::sockaddr_in>() as libc::socklen_t;
+        if libc::connect(socket, (&raw const address).cast(), size) < 0 { errno() } else { 0 }
+    }
+}

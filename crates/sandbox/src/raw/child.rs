@@ -1,0 +1,324 @@
+//! What a child does between fork and exec: system calls on what the parent
+//! has prepared, no allocation, no lock.
+
+use std::ffi::{c_int, c_long, c_void};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+use crate::raw::namespace::Namespaces;
+
+/// The steps, as they are named in errors. The number travels to the parent in
+/// the upper half of the error code.
+macro_rules! steps {
+    ($( $name:ident = $number:literal, $text:literal; )+) => {
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(crate) enum Step { $( $name = $number, )+ }
+        impl Step {
+            pub(crate) fn name(number: i32) -> Option<&'static str> {
+                match number { $( $number => Some($text), )+ _ => None }
+            }
+        }
+    };
+}
+
+steps! {
+    Twice = 1, "the command already has a sandbox; make a new command for each spawn";
+    Refresh = 2, "the paths changed and the sandbox could not be prepared again";
+    Directory = 3, "cannot keep the working directory";
+    Files = 4, "cannot close inherited files";
+    Limits = 5, "cannot set the resource limits";
+    UserNamespace = 6, "cannot join the user namespace";
+    MountNamespace = 7, "cannot join the mount namespace";
+    Capabilities = 8, "cannot drop capabilities";
+    Privileges = 9, "cannot forbid new privileges";
+    Landlock = 10, "cannot enforce the Landlock rules";
+    Seccomp = 11, "cannot load the seccomp filter";
+    Bubblewrap = 12, "cannot run bubblewrap";
+    Streams = 13, "cannot set up the standard streams";
+    Group = 14, "cannot make a group or session of processes";
+}
+
+/// Above every error number of Linux.
+const STEP_SHIFT: u32 = 16;
+
+impl Step {
+    /// The error that carries this step, made without an allocation.
+    pub(crate) fn error(self, errno: i32) -> io::Error {
+        io::Error::from_raw_os_error(((self as i32) << STEP_SHIFT) | errno)
+    }
+
+    /// The error that carries this step and the last error of this thread.
+    pub(super) fn failed(self) -> io::Error {
+        self.error(errno())
+    }
+}
+
+/// The step and the error number of an error made by [`Step::error`].
+pub(crate) fn decode(error: &io::Error) -> Option<(&'static str, i32)> {
+    let code = error.raw_os_error()?;
+    let step = Step::name(code >> STEP_SHIFT)?;
+    Some((step, code & ((1 << STEP_SHIFT) - 1)))
+}
+
+/// One resource and its bound.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limit {
+    pub(crate) resource: u32,
+    pub(crate) most: u64,
+}
+
+/// All that a child needs in order to enter the sandbox.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) limits: Vec<Limit>,
+    pub(crate) namespaces: Option<Namespaces>,
+    /// The capabilities that stay, if the child has them.
+    pub(crate) capabilities: u64,
+    pub(crate) ruleset: OwnedFd,
+    pub(crate) filter: Vec<libc::sock_filter>,
+}
+
+/// Has the child of `command` enter the sandbox.
+pub(crate) fn install(command: &mut Command, entry: Arc<Entry>) {
+    // SAFETY: `enter` makes system calls only; what it reads was built before.
+    unsafe {
+        command.pre_exec(move || {
+            enter_once()?;
+            enter(&entry)
+        })
+    };
+}
+
+/// Has the child of `command` run `hook` after what was installed before.
+/// The hook must keep to system calls.
+pub(crate) fn install_hook(
+    command: &mut Command,
+    hook: impl FnMut() -> io::Result<()> + Send + Sync + 'static,
+) {
+    // SAFETY: the only callers are the probes, whose hooks make system calls
+    // on memory that was built before, and the refusal of a command.
+    unsafe { command.pre_exec(hook) };
+}
+
+/// The process that entered last. A child has its own copy.
+static ENTERED: AtomicI32 = AtomicI32::new(0);
+
+/// A command that is prepared twice would enter one sandbox from within another.
+pub(super) fn enter_once() -> io::Result<()> {
+    // SAFETY: takes no argument and cannot fail.
+    let own = unsafe { libc::getpid() };
+    if ENTERED.swap(own, Ordering::Relaxed) == own {
+        return Err(Step::Twice.error(libc::EBUSY));
+    }
+    Ok(())
+}
+
+/// Enters the sandbox. There is no way back.
+pub(super) fn enter(entry: &Entry) -> io::Result<()> {
+    close_inherited()?;
+    set_limits(&entry.limits)?;
+    if let Some(namespaces) = &entry.namespaces {
+        join(namespaces)?;
+    }
+    drop_capabilities(entry.capabilities)?;
+    forbid_new_privileges()?;
+    // SAFETY: both arguments are plain numbers; the descriptor is open.
+    let restricted = unsafe {
+        libc::syscall(libc::SYS_landlock_restrict_self, entry.ruleset.as_raw_fd(), 0 as c_long)
+    };
+    if restricted != 0 {
+        return Err(Step::Landlock.failed());
+    }
+    load_filter(&entry.filter)
+}
+
+/// A folder left open by the parent would lead around the mount namespace.
+/// The descriptors close at exec, as the one that reports errors is among them.
+pub(super) fn close_inherited() -> io::Result<()> {
+    let first = libc::STDERR_FILENO + 1;
+    // SAFETY: plain numbers.
+    let done = unsafe {
+        libc::syscall(
+            libc::SYS_close_range,
+            first as c_long,
+            u32::MAX as c_long,
+            libc::CLOSE_RANGE_CLOEXEC as c_long,
+        )
+    };
+    if done == 0 { Ok(()) } else { Err(Step::Files.failed()) }
+}
+
+pub(super) fn set_limits(limits: &[Limit]) -> io::Result<()> {
+    for limit in limits {
+        let mut now = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        // SAFETY: both pointers are to live structures of the right type.
+        let done = unsafe {
+            if libc::prlimit(0, limit.resource as _, std::ptr::null(), &mut now) != 0 {
+                return Err(Step::Limits.failed());
+            }
+            // Never above what the parent itself is held to.
+            let most = limit.most.min(now.rlim_max);
+            let wanted = libc::rlimit { rlim_cur: most.min(now.rlim_cur), rlim_max: most };
+            libc::prlimit(0, limit.resource as _, &wanted, std::ptr::null_mut())
+        };
+        if done != 0 {
+            return Err(Step::Limits.failed());
+        }
+    }
+    Ok(())
+}
+
+/// Joining a mount namespace moves the working directory to its root, so it is
+/// looked up again by name, this time through the covers.
+fn join(namespaces: &Namespaces) -> io::Result<()> {
+    let mut directory = [0_u8; libc::PATH_MAX as usize];
+    // SAFETY: the kernel writes at most as many bytes as it is told, and ends
+    // them with a zero.
+    let length =
+        unsafe { libc::syscall(libc::SYS_getcwd, directory.as_mut_ptr(), directory.len()) };
+    if length < 0 {
+        return Err(Step::Directory.failed());
+    }
+    // A folder that is out of reach has a name that is not absolute.
+    if directory[0] != b'/' {
+        return Err(Step::Directory.error(libc::ENOENT));
+    }
+    // SAFETY: the descriptors are open, the path ends with a zero.
+    unsafe {
+        if libc::setns(namespaces.user.as_raw_fd(), libc::CLONE_NEWUSER) != 0 {
+            return Err(Step::UserNamespace.failed());
+        }
+        if libc::setns(namespaces.mount.as_raw_fd(), libc::CLONE_NEWNS) != 0 {
+            return Err(Step::MountNamespace.failed());
+        }
+        if libc::chdir(directory.as_ptr().cast()) != 0 {
+            return Err(Step::Directory.failed());
+        }
+    }
+    Ok(())
+}
+
+#[repr(C)]
+struct CapabilityHeader {
+    version: u32,
+    process: c_int,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct CapabilitySets {
+    effective: u32,
+    permitted: u32,
+    inheritable: u32,
+}
+
+const CAPABILITY_VERSION_3: u32 = 0x2008_0522;
+const SET_PCAP: u64 = 1 << 8;
+/// No capabilities by being root, and no way to change that.
+const ROOT_IS_NOBODY: c_long = 0b11;
+
+fn drop_capabilities(keep: u64) -> io::Result<()> {
+    let mut header = CapabilityHeader { version: CAPABILITY_VERSION_3, process: 0 };
+    let mut sets = [CapabilitySets::default(); 2];
+    // SAFETY: version 3 has two sets of three words; both pointers are live.
+    if unsafe { libc::syscall(libc::SYS_capget, &mut header, sets.as_mut_ptr()) } != 0 {
+        return Err(Step::Capabilities.failed());
+    }
+    let have = u64::from(sets[0].permitted) | u64::from(sets[1].permitted) << 32;
+    let effective = u64::from(sets[0].effective) | u64::from(sets[1].effective) << 32;
+    if have == 0 {
+        return Ok(());
+    }
+    // SAFETY: plain numbers.
+    unsafe {
+        libc::prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+        // From here on the user id of root gives nothing at exec. Without the
+        // right to say so, there is still the ban on new privileges.
+        if effective & SET_PCAP != 0 && libc::prctl(libc::PR_SET_SECUREBITS, ROOT_IS_NOBODY) != 0 {
+            return Err(Step::Capabilities.failed());
+        }
+    }
+    let stays = have & keep;
+    for (half, set) in sets.iter_mut().enumerate() {
+        let stays = (stays >> (32 * half)) as u32;
+        *set = CapabilitySets { effective: stays, permitted: stays, inheritable: stays };
+    }
+    // SAFETY: as above.
+    if unsafe { libc::syscall(libc::SYS_capset, &mut header, sets.as_ptr()) } != 0 {
+        return Err(Step::Capabilities.failed());
+    }
+    for capability in (0..64).filter(|capability| stays & (1_u64 << capability) != 0) {
+        // What stays must be ambient in order to live through exec.
+        // SAFETY: plain numbers.
+        let raised = unsafe {
+            libc::prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_RAISE, capability, 0, 0)
+        };
+        if raised != 0 {
+            return Err(Step::Capabilities.failed());
+        }
+    }
+    Ok(())
+}
+
+fn forbid_new_privileges() -> io::Result<()> {
+    // SAFETY: plain numbers.
+    if unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) } != 0 {
+        return Err(Step::Privileges.failed());
+    }
+    Ok(())
+}
+
+fn load_filter(filter: &[libc::sock_filter]) -> io::Result<()> {
+    // The kernel only reads the program, whatever the pointer's type says.
+    let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_ptr().cast_mut() };
+    // SAFETY: the program and its instructions live until the call is over.
+    let loaded = unsafe {
+        libc::syscall(
+            libc::SYS_seccomp,
+            libc::SECCOMP_SET_MODE_FILTER as c_long,
+            0 as c_long,
+            &program,
+        )
+    };
+    if loaded == 0 { Ok(()) } else { Err(Step::Seccomp.failed()) }
+}
+
+/// The version of Landlock's interface.
+pub(crate) fn landlock_version() -> io::Result<u32> {
+    const VERSION: c_long = 1;
+    // SAFETY: with this flag the kernel reads no structure.
+    let version = unsafe {
+        libc::syscall(
+            libc::SYS_landlock_create_ruleset,
+            std::ptr::null::<c_void>(),
+            0 as c_long,
+            VERSION,
+        )
+    };
+    u32::try_from(version).map_err(|_| io::Error::last_os_error())
+}
+
+/// Whether the kernel filters system calls.
+pub(crate) fn has_seccomp() -> bool {
+    let action = libc::SECCOMP_RET_ERRNO;
+    // SAFETY: the kernel reads one word.
+    let known = unsafe {
+        libc::syscall(
+            libc::SYS_seccomp,
+            libc::SECCOMP_GET_ACTION_AVAIL as c_long,
+            0 as c_long,
+            &action,
+        )
+    };
+    known == 0
+}
+
+/// The number of the last error of this thread.
+pub(crate) fn errno() -> i32 {
+    // SAFETY: the location belongs to this thread and is always there.
+    unsafe { *libc::__errno_location() }
+}

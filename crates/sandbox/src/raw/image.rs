@@ -1,0 +1,129 @@
+//! A program in the form that exec takes, and the gate before it.
+
+use std::ffi::{CString, c_char};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::sync::Arc;
+
+use super::child::{Entry, Limit, Step, close_inherited, enter, enter_once, errno, set_limits};
+
+/// A program with its arguments and environment.
+#[derive(Debug)]
+pub(crate) struct Image {
+    /// Where it may be, in the order of the search.
+    programs: Vec<CString>,
+    arguments: Strings,
+    environment: Strings,
+}
+
+/// Texts, and the null-ended list of pointers to them.
+#[derive(Debug)]
+struct Strings {
+    _texts: Vec<CString>,
+    pointers: Vec<*const c_char>,
+}
+
+// SAFETY: the pointers lead to the heap memory of the texts beside them, which
+// nobody changes.
+unsafe impl Send for Strings {}
+// SAFETY: as above.
+unsafe impl Sync for Strings {}
+
+impl Strings {
+    fn new(texts: Vec<CString>) -> Self {
+        let pointers = texts.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect();
+        Self { _texts: texts, pointers }
+    }
+}
+
+impl Image {
+    pub(crate) fn new(
+        programs: Vec<CString>,
+        arguments: Vec<CString>,
+        environment: Vec<CString>,
+    ) -> Self {
+        let (arguments, environment) = (Strings::new(arguments), Strings::new(environment));
+        Self { programs, arguments, environment }
+    }
+
+    /// Becomes the program, or tells the error number.
+    pub(super) fn exec(&self) -> i32 {
+        let mut error = libc::ENOENT;
+        for program in &self.programs {
+            // SAFETY: the path ends with a zero, the lists with null.
+            unsafe {
+                libc::execve(
+                    program.as_ptr(),
+                    self.arguments.pointers.as_ptr(),
+                    self.environment.pointers.as_ptr(),
+                )
+            };
+            match errno() {
+                libc::ENOENT | libc::ENOTDIR => {}
+                // There may be another one further on, that can be run.
+                libc::EACCES => error = libc::EACCES,
+                other => return other,
+            }
+        }
+        error
+    }
+}
+
+/// What a child passes before it runs its program.
+#[derive(Debug)]
+pub(crate) enum Gate {
+    /// It enters the sandbox by itself.
+    Own(Arc<Entry>),
+    /// It runs bubblewrap, which does.
+    Bubblewrap(Wrap),
+}
+
+/// What bubblewrap does not do by itself.
+#[derive(Debug)]
+pub(crate) struct Wrap {
+    limits: Vec<Limit>,
+    filter: Arc<OwnedFd>,
+    filter_path: CString,
+}
+
+impl Wrap {
+    /// The filter is handed over under its own number.
+    pub(crate) fn new(limits: Vec<Limit>, filter: Arc<OwnedFd>) -> io::Result<Self> {
+        let filter_path = CString::new(format!("/proc/self/fd/{}", filter.as_raw_fd()))?;
+        Ok(Self { limits, filter, filter_path })
+    }
+}
+
+impl Gate {
+    pub(super) fn pass(&self) -> io::Result<()> {
+        let wrap = match self {
+            Self::Own(entry) => return enter(entry),
+            Self::Bubblewrap(wrap) => wrap,
+        };
+        close_inherited()?;
+        set_limits(&wrap.limits)?;
+        // SAFETY: the path ends with a zero, the descriptor is open.
+        unsafe {
+            // A second opening has a position of its own; the copy stays open.
+            let again = libc::open(wrap.filter_path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
+            if again < 0 || libc::dup2(again, wrap.filter.as_raw_fd()) < 0 {
+                return Err(Step::Bubblewrap.failed());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Has the child of `command` run `image` in place of its own program.
+pub(crate) fn install_image(command: &mut Command, gate: Gate, image: Image) {
+    // SAFETY: only system calls, on memory that was built before.
+    unsafe {
+        command.pre_exec(move || {
+            enter_once()?;
+            gate.pass()?;
+            Err(Step::Bubblewrap.error(image.exec()))
+        })
+    };
+}

@@ -1,0 +1,8 @@
+//! Everything that needs `unsafe`: what runs between fork and exec, and the
+//! processes that are made without the standard library.
+
+pub(crate) mod attempt;
+pub(crate) mod child;
+pub(crate) mod image;
+pub(crate) mod namespace;
+pub(crate) mod vfork;

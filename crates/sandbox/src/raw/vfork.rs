@@ -1,0 +1,157 @@
+//! A spawn that copies nothing of the parent. The child borrows the parent's
+//! memory, on a stack of its own, until it runs its program; meanwhile the
+//! thread that spawns it stands still.
+
+use std::ffi::{CStr, c_int, c_void};
+use std::io;
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+
+use super::child::{Step, errno};
+use super::image::{Gate, Image};
+use crate::Group;
+
+/// All that the child needs.
+#[derive(Debug)]
+pub(crate) struct Start<'a> {
+    pub(crate) gate: &'a Gate,
+    pub(crate) image: &'a Image,
+    pub(crate) directory: &'a CStr,
+    pub(crate) streams: [RawFd; 3],
+    pub(crate) group: Group,
+}
+
+/// What parent and child share.
+struct Shared<'a> {
+    start: &'a Start<'a>,
+    mask: libc::sigset_t,
+    /// The code of the error that kept the child from running; zero if none.
+    failed: i32,
+}
+
+/// Enough for the name of a folder and a few calls, with room to spare.
+const STACK_SIZE: usize = 128 << 10;
+
+/// The process and a descriptor for it.
+pub(crate) fn spawn(start: &Start<'_>) -> io::Result<(i32, OwnedFd)> {
+    // Of the size to which every architecture here aligns its stack.
+    let mut stack: Vec<u128> = Vec::with_capacity(STACK_SIZE / size_of::<u128>());
+    let mut process_file: c_int = -1;
+    // SAFETY: the stack, the shared structure and the descriptor outlive the
+    // call, as it returns only when the child has left this memory. With all
+    // signals blocked no handler of the parent runs in the child.
+    let (process, failed) = unsafe {
+        let mut shared = Shared { start, mask: std::mem::zeroed(), failed: 0 };
+        let mut all: libc::sigset_t = std::mem::zeroed();
+        libc::sigfillset(&mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut shared.mask);
+        let top = stack.as_mut_ptr().add(stack.capacity());
+        let process = libc::clone(
+            child,
+            top.cast(),
+            libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_PIDFD | libc::SIGCHLD,
+            (&raw mut shared).cast(),
+            &raw mut process_file,
+        );
+        let cause = errno();
+        libc::pthread_sigmask(libc::SIG_SETMASK, &shared.mask, std::ptr::null_mut());
+        if process < 0 {
+            return Err(io::Error::from_raw_os_error(cause));
+        }
+        (process, (&raw const shared.failed).read_volatile())
+    };
+    // SAFETY: the kernel has just made the descriptor, and nobody else has it.
+    let process_file = unsafe { OwnedFd::from_raw_fd(process_file) };
+    if failed != 0 {
+        // SAFETY: the child is this process's own and ends by itself.
+        unsafe {
+            while libc::waitpid(process, std::ptr::null_mut(), 0) < 0 && errno() == libc::EINTR {}
+        }
+        return Err(io::Error::from_raw_os_error(failed));
+    }
+    Ok((process, process_file))
+}
+
+extern "C" fn child(argument: *mut c_void) -> c_int {
+    // SAFETY: the parent has passed this structure, and waits.
+    unsafe {
+        let shared = argument.cast::<Shared<'_>>();
+        let error = match prepare((*shared).start) {
+            Ok(()) => {
+                libc::pthread_sigmask(libc::SIG_SETMASK, &(*shared).mask, std::ptr::null_mut());
+                (*shared).start.image.exec()
+            }
+            Err(error) => error.raw_os_error().unwrap_or(libc::EINVAL),
+        };
+        (&raw mut (*shared).failed).write_volatile(error);
+        libc::_exit(127)
+    }
+}
+
+fn prepare(start: &Start<'_>) -> io::Result<()> {
+    reset_signals();
+    set_streams(start.streams)?;
+    // SAFETY: plain numbers, and a path that ends with a zero.
+    unsafe {
+        let grouped = match start.group {
+            Group::Same => 0,
+            Group::New => libc::setpgid(0, 0),
+            Group::Session | Group::Terminal => libc::setsid(),
+        };
+        let terminal = start.group == Group::Terminal;
+        if grouped < 0 || (terminal && libc::ioctl(0, libc::TIOCSCTTY, 0) < 0) {
+            return Err(Step::Group.failed());
+        }
+        if libc::chdir(start.directory.as_ptr()) < 0 {
+            return Err(io::Error::from_raw_os_error(errno()));
+        }
+    }
+    start.gate.pass()
+}
+
+/// What the parent handles would be handled in the parent's memory. A broken
+/// pipe ends the program, as programs expect.
+fn reset_signals() {
+    const LAST: c_int = 64;
+    for signal in 1..=LAST {
+        // SAFETY: the structures are live; numbers that do not exist fail.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            if libc::sigaction(signal, std::ptr::null(), &mut action) != 0 {
+                continue;
+            }
+            let ignored = action.sa_sigaction == libc::SIG_IGN;
+            if action.sa_sigaction == libc::SIG_DFL || (ignored && signal != libc::SIGPIPE) {
+                continue;
+            }
+            action = std::mem::zeroed();
+            action.sa_sigaction = libc::SIG_DFL;
+            libc::sigaction(signal, &action, std::ptr::null_mut());
+        }
+    }
+}
+
+fn set_streams(mut streams: [RawFd; 3]) -> io::Result<()> {
+    // SAFETY: plain numbers of descriptors.
+    unsafe {
+        // Out of the way first, so that none is overwritten before its turn.
+        for (number, stream) in (0..).zip(&mut streams) {
+            if *stream < 3 && *stream != number {
+                *stream = libc::fcntl(*stream, libc::F_DUPFD_CLOEXEC, 3);
+            }
+            if *stream < 0 {
+                return Err(Step::Streams.failed());
+            }
+        }
+        for (number, stream) in (0..).zip(streams) {
+            let done = if stream == number {
+                libc::fcntl(stream, libc::F_SETFD, 0)
+            } else {
+                libc::dup2(stream, number)
+            };
+            if done < 0 {
+                return Err(Step::Streams.failed());
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,67 @@
+//! The Landlock ruleset of a confinement.
+
+use std::fmt::Display;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use hermes_core::Confinement;
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, Ruleset, RulesetAttr,
+    RulesetCreatedAttr, Scope, path_beneath_rules,
+};
+
+use crate::SandboxError;
+
+/// Devices that programs take for granted and that carry no state of others.
+const DEVICES: &[&str] = &[
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/random",
+    "/dev/urandom",
+    "/dev/tty",
+    "/dev/ptmx",
+    "/dev/pts",
+];
+
+/// Read by the C library, by language runtimes and by `ps`. What belongs to
+/// processes outside of the sandbox stays closed, as Landlock keeps its
+/// children from inspecting them.
+const PROCESS_TREE: &str = "/proc";
+
+/// Hands the rules to the kernel, for any number of children.
+pub(crate) fn build(confinement: &Confinement, abi: u32) -> Result<OwnedFd, SandboxError> {
+    let abi = ABI::from(i32::try_from(abi).unwrap_or(i32::MAX));
+    let everything = AccessFs::from_all(abi);
+    let read = AccessFs::from_read(abi);
+    // Device files are made by administrators, not by what runs in here.
+    let write = everything & !(AccessFs::MakeChar | AccessFs::MakeBlock);
+    let device = read & !BitFlags::from(AccessFs::Execute)
+        | everything & (AccessFs::WriteFile | AccessFs::Truncate | AccessFs::IoctlDev);
+
+    let mut ruleset = Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(everything)
+        .map_err(refused)?;
+    let tcp = AccessNet::from_all(abi);
+    if !confinement.network && !tcp.is_empty() {
+        ruleset = ruleset.handle_access(tcp).map_err(refused)?;
+    }
+    let scopes = Scope::from_all(abi);
+    if !scopes.is_empty() {
+        ruleset = ruleset.scope(scopes).map_err(refused)?;
+    }
+    let created = ruleset
+        .create()
+        .map_err(refused)?
+        .add_rules(path_beneath_rules(&confinement.read, read))
+        .and_then(|it| it.add_rules(path_beneath_rules(&confinement.write, write)))
+        .and_then(|it| it.add_rules(path_beneath_rules(DEVICES, device)))
+        .and_then(|it| it.add_rules(path_beneath_rules([Path::new(PROCESS_TREE)], read)))
+        .map_err(refused)?;
+    Option::<OwnedFd>::from(created).ok_or_else(|| refused("the kernel gave no ruleset"))
+}
+
+fn refused(why: impl Display) -> SandboxError {
+    SandboxError::Rules { what: "Landlock", why: why.to_string() }
+}

@@ -1,0 +1,252 @@
+//! A prepared sandbox, and the children that are spawned in it.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::sync::{Arc, Mutex};
+use std::time::SystemTime;
+
+use hermes_core::{ChildLimits, Confinement};
+
+use crate::bubblewrap::Bubblewrap;
+use crate::covers::Covers;
+use crate::filter::{self, Shape};
+use crate::launch::Launch;
+use crate::placeholder::Placeholder;
+use crate::raw::child::{self, Entry, Limit, Step};
+use crate::raw::image::{Gate, Image};
+use crate::raw::namespace;
+use crate::support::{require_landlock, require_seccomp, unsupported};
+use crate::{Held, SandboxError, rules};
+
+/// Landlock knows truncation from this version on.
+const TRUNCATE_ABI: u32 = 3;
+/// Landlock keeps signals and abstract sockets inside from this version on.
+const SCOPE_ABI: u32 = 6;
+/// Landlock decides about sockets in the file system from this version on.
+const SOCKET_ABI: u32 = 9;
+
+/// What stays of an administrator's rights: files of others, as far as
+/// Landlock allows the path.
+const FILE_CAPABILITIES: u64 = {
+    const CHOWN: u64 = 1 << 0;
+    const DAC_OVERRIDE: u64 = 1 << 1;
+    const FOWNER: u64 = 1 << 3;
+    const FSETID: u64 = 1 << 4;
+    CHOWN | DAC_OVERRIDE | FOWNER | FSETID
+};
+
+/// A confinement, ready for any number of children.
+///
+/// Keep it for as long as its children run: with it go the placeholders that
+/// keep protected paths from being made.
+#[derive(Debug)]
+pub struct Sandbox {
+    held: Held,
+    mechanism: Mechanism,
+}
+
+#[derive(Debug)]
+enum Mechanism {
+    Own(Box<Own>),
+    Bubblewrap(Bubblewrap),
+}
+
+/// The sandbox made of the kernel's parts.
+#[derive(Debug)]
+struct Own {
+    confinement: Confinement,
+    abi: u32,
+    state: Mutex<State>,
+}
+
+/// What was prepared, and the files that it was prepared for.
+#[derive(Debug)]
+struct State {
+    entry: Arc<Entry>,
+    seen: Vec<(PathBuf, Option<Identity>)>,
+    placeholders: Vec<Placeholder>,
+}
+
+/// The birth is part of it, as numbers of files are given out again.
+type Identity = (u64, u64, Option<SystemTime>);
+
+impl Sandbox {
+    /// Prepares all that can be prepared without a child. Fails if the system
+    /// cannot hold the files and the network of the confinement; never
+    /// prepares less in silence. What else does not hold is in
+    /// [`Held::gaps`].
+    pub fn prepare(confinement: &Confinement) -> Result<Self, SandboxError> {
+        require_seccomp()?;
+        if confinement.bubblewrap {
+            let (bubblewrap, held) = Bubblewrap::prepare(confinement)?;
+            return Ok(Self { held, mechanism: Mechanism::Bubblewrap(bubblewrap) });
+        }
+        let abi = require_landlock()?;
+        let (state, mut gaps) = State::prepare(confinement, abi)?;
+        if abi < SCOPE_ABI {
+            gaps.push(format!(
+                "signals to and abstract sockets of other processes (Landlock ABI {SCOPE_ABI} \
+                 is needed, this is {abi})"
+            ));
+        }
+        gaps.extend(process_limit_gap(&confinement.limits));
+        let held = Held {
+            landlock: Some(abi),
+            seccomp: true,
+            mount_namespace: state.entry.namespaces.is_some(),
+            bubblewrap: None,
+            rlimits: true,
+            placeholders: state.own_placeholders(),
+            gaps,
+        };
+        let own = Own { confinement: confinement.clone(), abi, state: Mutex::new(state) };
+        Ok(Self { held, mechanism: Mechanism::Own(Box::new(own)) })
+    }
+
+    /// Which mechanisms hold.
+    pub fn held(&self) -> &Held {
+        &self.held
+    }
+
+    /// Spawns a child in the sandbox, with everything else as the command
+    /// says. A command is good for one spawn. A step that fails in the child
+    /// is named in the error, and the program does not run.
+    pub fn spawn(&self, command: &mut Command) -> io::Result<Child> {
+        self.apply(command);
+        command.spawn().map_err(explain)
+    }
+
+    /// Has the child of `command` enter the sandbox, for callers that spawn
+    /// themselves. Set the arguments and the environment before. If the
+    /// sandbox cannot be entered, the spawn fails; [`explain`] tells why.
+    pub fn apply(&self, command: &mut Command) {
+        let applied = match &self.mechanism {
+            Mechanism::Own(own) => own.entry().map(|entry| child::install(command, entry)),
+            Mechanism::Bubblewrap(bubblewrap) => bubblewrap.apply(command).map_err(Into::into),
+        };
+        if let Err(error) = applied {
+            let errno = match error {
+                SandboxError::Path { source, .. } | SandboxError::Io(source) => {
+                    source.raw_os_error().unwrap_or(libc::EINVAL)
+                }
+                _ => libc::EPERM,
+            };
+            child::install_hook(command, move || Err(Step::Refresh.error(errno)));
+        }
+    }
+
+    /// What a launched child passes, and what it becomes.
+    pub(crate) fn gate(&self, launch: &Launch) -> io::Result<(Gate, Image)> {
+        match &self.mechanism {
+            Mechanism::Own(own) => {
+                let entry = own.entry().map_err(io::Error::other)?;
+                Ok((Gate::Own(entry), launch.image()?))
+            }
+            Mechanism::Bubblewrap(bubblewrap) => bubblewrap.gate(launch),
+        }
+    }
+
+    /// Whether children are run by bubblewrap.
+    pub(crate) fn is_bubblewrap(&self) -> bool {
+        matches!(self.mechanism, Mechanism::Bubblewrap(_))
+    }
+}
+
+impl Own {
+    /// What a child needs now. A file that was replaced since (editors and git
+    /// do so with every save) has lost its cover, so all is prepared anew.
+    fn entry(&self) -> Result<Arc<Entry>, SandboxError> {
+        let mut state = self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if state.seen.iter().any(|(path, before)| identity(path) != *before) {
+            let (fresh, _) = State::prepare(&self.confinement, self.abi)?;
+            *state = fresh;
+        }
+        Ok(Arc::clone(&state.entry))
+    }
+}
+
+impl State {
+    fn prepare(confinement: &Confinement, abi: u32) -> Result<(Self, Vec<String>), SandboxError> {
+        let mut covers = Covers::plan(confinement, abi < SOCKET_ABI)?;
+        let mut seen: Vec<PathBuf> = covers.paths().map(Path::to_owned).collect();
+        let named =
+            [&confinement.read, &confinement.write, &confinement.read_only, &confinement.hidden];
+        seen.extend(named.into_iter().flatten().cloned());
+        seen.sort();
+        seen.dedup();
+        // Before the rules are made, so that a change in between is noticed.
+        let seen = seen.into_iter().map(|path| (identity(&path), path));
+        let seen = seen.map(|(identity, path)| (path, identity)).collect();
+        let namespaces = if covers.is_empty() {
+            None
+        } else {
+            Some(namespace::build(&covers.mounts()?).map_err(unsupported)?)
+        };
+        let shape = Shape { network: confinement.network, guard_truncate: abi < TRUNCATE_ABI };
+        let root = rustix::process::geteuid().is_root();
+        let entry = Entry {
+            limits: limits(&confinement.limits),
+            namespaces,
+            capabilities: if root { FILE_CAPABILITIES } else { 0 },
+            ruleset: rules::build(confinement, abi)?,
+            filter: filter::build(shape),
+        };
+        let placeholders = std::mem::take(&mut covers.placeholders);
+        Ok((Self { entry: Arc::new(entry), seen, placeholders }, covers.gaps))
+    }
+
+    fn own_placeholders(&self) -> Vec<PathBuf> {
+        self.placeholders.iter().filter_map(|it| it.own_path().map(Path::to_owned)).collect()
+    }
+}
+
+/// The limits of the confinement; a core file would be one more copy of what
+/// the child has read.
+// The type of the number depends on the C library.
+#[allow(clippy::unnecessary_cast)]
+pub(crate) fn limits(limits: &ChildLimits) -> Vec<Limit> {
+    let wanted = [
+        (libc::RLIMIT_NPROC, limits.processes),
+        (libc::RLIMIT_AS, limits.memory),
+        (libc::RLIMIT_FSIZE, limits.file_size),
+        (libc::RLIMIT_NOFILE, limits.open_files),
+        (libc::RLIMIT_CORE, Some(0)),
+    ];
+    wanted
+        .into_iter()
+        .filter_map(|(resource, most)| Some(Limit { resource: resource as u32, most: most? }))
+        .collect()
+}
+
+/// The kernel never counts the processes of the machine's administrator, in
+/// no user namespace either.
+pub(crate) fn process_limit_gap(limits: &ChildLimits) -> Option<String> {
+    let most = limits.processes?;
+    if !rustix::process::getuid().is_root() {
+        return None;
+    }
+    let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    let mut fields = map.split_whitespace().skip(1);
+    (fields.next() == Some("0")).then(|| {
+        format!("at most {most} processes (the kernel does not count those of root; run as another user)")
+    })
+}
+
+fn identity(path: &Path) -> Option<Identity> {
+    fs::metadata(path).ok().map(|about| (about.dev(), about.ino(), about.created().ok()))
+}
+
+/// The error of a spawn in words: which step of entering the sandbox failed.
+/// Other errors stay as they are.
+pub fn explain(error: io::Error) -> io::Error {
+    match child::decode(&error) {
+        Some((step, errno)) => {
+            let cause = io::Error::from_raw_os_error(errno);
+            io::Error::new(cause.kind(), format!("sandbox: {step}: {cause}"))
+        }
+        None => error,
+    }
+}

@@ -1,0 +1,74 @@
+//! Values that are too ordinary to be taken out of every text: the words,
+//! numbers and paths that people also write for other reasons.
+
+/// What is shorter stands in too many texts by chance.
+const SHORTEST: usize = 6;
+
+/// A number must be this long to be more than a date or an amount.
+const SHORTEST_NUMBER: usize = 9;
+
+#[rustfmt::skip]
+const WORDS: &[&str] = &[
+    "abcdef", "access", "account", "address", "admin123", "administrator", "api-key", "api_key",
+    "apikey", "authorization", "basic auth", "bearer", "changeit", "changeme", "config", "console",
+    "debugging", "default", "develop", "development", "disable", "disabled", "docker", "enable",
+    "enabled", "example", "foobar", "gateway", "github", "google", "internal", "letmein",
+    "localhost", "manager", "master", "minioadmin", "network", "nobody", "normal", "notset",
+    "optional", "password", "passwd", "placeholder", "postgres", "postgresql", "private",
+    "process", "prod-eu", "prod-us", "production", "public", "qwerty", "rabbitmq", "redacted",
+    "required", "secret", "service", "session", "staging", "standard", "string", "system",
+    "testing", "undefined", "unknown", "username", "verbose", "warning", "welcome",
+];
+
+/// Where absolute paths begin.
+#[rustfmt::skip]
+const ROOTS: &[&str] = &[
+    "Applications", "Library", "System", "Users", "Volumes", "bin", "boot", "data", "dev", "etc",
+    "home", "lib", "lib64", "media", "mnt", "nix", "opt", "private", "proc", "root", "run", "sbin",
+    "srv", "sys", "tmp", "usr", "var", "work", "workspace",
+];
+
+/// Whether a value cannot be told from ordinary text.
+pub(crate) fn is_commonplace(value: &str) -> bool {
+    let length = value.chars().count();
+    length < SHORTEST
+        || (length < SHORTEST_NUMBER && value.chars().all(is_numeric))
+        || is_one_letter(value)
+        || WORDS.iter().any(|word| word.eq_ignore_ascii_case(value))
+        || is_path(value)
+        || is_bare_address(value)
+}
+
+fn is_numeric(c: char) -> bool {
+    c.is_ascii_digit() || matches!(c, '.' | ',' | '-' | '+' | '_' | ':' | ' ')
+}
+
+/// `******`, `xxxxxxxx`.
+fn is_one_letter(value: &str) -> bool {
+    value.chars().next().is_some_and(|first| value.chars().all(|c| c == first))
+}
+
+fn is_path(value: &str) -> bool {
+    if value.contains(char::is_whitespace) {
+        return false;
+    }
+    if ["~/", "./", "../"].iter().any(|start| value.starts_with(start)) {
+        return true;
+    }
+    value.strip_prefix('/').is_some_and(|rest| {
+        let first = rest.split('/').next().unwrap_or_default();
+        rest.contains('/') && ROOTS.contains(&first)
+    })
+}
+
+/// `https://api.example.com`, with nothing behind it.
+fn is_bare_address(value: &str) -> bool {
+    let Some((scheme, rest)) = value.split_once("://") else { return false };
+    let rest = rest.strip_suffix('/').unwrap_or(rest);
+    let in_host = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | ':');
+    scheme.chars().all(|c| c.is_ascii_alphanumeric()) && rest.chars().all(in_host)
+}
+
+#[cfg(test)]
+#[path = "commonplace_tests.rs"]
+mod tests;

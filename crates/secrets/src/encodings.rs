@@ -1,0 +1,155 @@
+//! The forms in which a value turns up in a text: as it is, escaped, percent
+//! encoded, in hex, and in base64 wherever it begins in what was encoded.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+
+/// What is looked for.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Needle {
+    /// The text.
+    pub(crate) text: String,
+    /// Whether the letter before it may hold some bits of the value.
+    pub(crate) before: bool,
+    /// Whether the letter after it may.
+    pub(crate) after: bool,
+}
+
+impl Needle {
+    fn plain(text: String) -> Self {
+        Self { text, before: false, after: false }
+    }
+
+    /// The range in `text`, if the needle really begins at `start`.
+    pub(crate) fn range_at(&self, text: &str, start: usize) -> Option<(usize, usize)> {
+        let bytes = text.as_bytes();
+        if !bytes.get(start..)?.starts_with(self.text.as_bytes()) {
+            return None;
+        }
+        let is_letter = |at: usize| {
+            bytes.get(at).is_some_and(|b| b.is_ascii_alphanumeric() || b"+/-_".contains(b))
+        };
+        let mut from = start;
+        if self.before && start > 0 && is_letter(start - 1) {
+            from = start - 1;
+        }
+        let mut to = start + self.text.len();
+        if self.after && is_letter(to) {
+            to += 1;
+            // Only what ends unevenly is padded.
+            to += bytes.iter().skip(to).take(2).take_while(|byte| **byte == b'=').count();
+        }
+        Some((from, to))
+    }
+}
+
+/// Every form of a value.
+pub(crate) fn every_form(value: &str) -> BTreeSet<Needle> {
+    let mut forms = written_forms(value);
+    let bytes = value.as_bytes();
+    forms.insert(Needle::plain(hex(bytes, false)));
+    forms.insert(Needle::plain(hex(bytes, true)));
+    for offset in 0..3 {
+        let mut shifted = vec![0; offset];
+        shifted.extend_from_slice(bytes);
+        for encoded in [STANDARD_NO_PAD.encode(&shifted), URL_SAFE_NO_PAD.encode(&shifted)] {
+            forms.extend(inner_part(&encoded, offset, bytes.len()));
+        }
+    }
+    forms
+}
+
+/// The forms in which the letters of a value stay readable.
+pub(crate) fn written_forms(value: &str) -> BTreeSet<Needle> {
+    let mut forms = BTreeSet::from([Needle::plain(value.to_owned())]);
+    for style in 0..16_u8 {
+        let escaped = escape(value, style);
+        // A document within a document is escaped twice, and written down
+        // once more.
+        let twice = escape(&escaped, 0);
+        forms.insert(Needle::plain(escape(&twice, 0)));
+        forms.insert(Needle::plain(twice));
+        forms.insert(Needle::plain(escaped));
+    }
+    for kept in KEPT {
+        for plus in [false, true] {
+            for upper in [false, true] {
+                forms.insert(Needle::plain(percent(value, kept, plus, upper)));
+            }
+        }
+    }
+    forms
+}
+
+/// The letters of `encoded` that only the value decides: without those that
+/// share bits with what stands before or after it.
+fn inner_part(encoded: &str, offset: usize, length: usize) -> Option<Needle> {
+    let (from, to) = (offset * 8, (offset + length) * 8);
+    let text = encoded.get(from.div_ceil(6)..to / 6)?.to_owned();
+    Some(Needle { text, before: from % 6 != 0, after: to % 6 != 0 })
+}
+
+fn hex(bytes: &[u8], upper: bool) -> String {
+    let mut text = String::with_capacity(bytes.len() * 2);
+    for byte in bytes {
+        // Writing to a string cannot fail.
+        let _ = if upper { write!(text, "{byte:02X}") } else { write!(text, "{byte:02x}") };
+    }
+    text
+}
+
+/// Escaped as in a JSON string. The bits of `style` are habits of writers:
+/// everything but ASCII, slashes, the signs of HTML, and capital digits.
+fn escape(value: &str, style: u8) -> String {
+    let [ascii, slash, html, upper] = [1, 2, 4, 8].map(|bit| style & bit != 0);
+    let mut text = String::with_capacity(value.len() + 8);
+    for c in value.chars() {
+        match c {
+            '"' => text.push_str("\\\""),
+            '\\' => text.push_str("\\\\"),
+            '\n' => text.push_str("\\n"),
+            '\r' => text.push_str("\\r"),
+            '\t' => text.push_str("\\t"),
+            '\u{8}' => text.push_str("\\b"),
+            '\u{c}' => text.push_str("\\f"),
+            '/' if slash => text.push_str("\\/"),
+            '<' | '>' | '&' if html => push_units(&mut text, c, upper),
+            _ if c < ' ' || (ascii && !c.is_ascii()) => push_units(&mut text, c, upper),
+            _ => text.push(c),
+        }
+    }
+    text
+}
+
+fn push_units(text: &mut String, c: char, upper: bool) {
+    for unit in c.encode_utf16(&mut [0; 2]) {
+        let _ = if upper { write!(text, "\\u{unit:04X}") } else { write!(text, "\\u{unit:04x}") };
+    }
+}
+
+/// The signs that one encoder or another leaves as they are.
+const KEPT: &[&str] = &["-_.~", "-_.~/", "-_.~!*'()", "*-._", "-_.~!*'();/?:@&=+$,#"];
+
+fn percent(value: &str, kept: &str, plus: bool, upper: bool) -> String {
+    let mut text = String::with_capacity(value.len() + 8);
+    for byte in value.bytes() {
+        let sign = char::from(byte);
+        if byte.is_ascii_alphanumeric() || (byte.is_ascii() && kept.contains(sign)) {
+            text.push(sign);
+        } else if byte == b' ' && plus {
+            text.push('+');
+        } else if upper {
+            let _ = write!(text, "%{byte:02X}");
+        } else {
+            let _ = write!(text, "%{byte:02x}");
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+#[path = "encodings_tests.rs"]
+mod tests;

@@ -1,0 +1,102 @@
+//! What a child process gets to see of our environment: what is known to be
+//! needed, and never a secret.
+
+use crate::names::{is_secret, is_secret_value, split_words};
+
+/// Passed on under exactly these names.
+#[rustfmt::skip]
+const ALLOWED: &[&str] = &[
+    // Who and where.
+    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "PWD", "OLDPWD", "SHLVL", "HOSTNAME",
+    "TMPDIR", "TMP", "TEMP", "TZ", "MANPATH", "INFOPATH",
+    // Language and terminal.
+    "LANG", "LANGUAGE", "TERM", "COLORTERM", "TERMINFO", "TERMINFO_DIRS", "COLUMNS", "LINES",
+    "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE",
+    "EDITOR", "VISUAL", "PAGER", "LESS", "GIT_PAGER", "GIT_EDITOR", "GIT_TERMINAL_PROMPT",
+    "CI", "DEBIAN_FRONTEND", "SOURCE_DATE_EPOCH",
+    // The way to the network, unless a password is in it.
+    "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY",
+    "http_proxy", "https_proxy", "all_proxy", "no_proxy",
+    "SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE",
+    "NODE_EXTRA_CA_CERTS", "GIT_SSL_CAINFO",
+    // Toolchains.
+    "CARGO_HOME", "CARGO_TARGET_DIR", "CARGO_INCREMENTAL", "CARGO_NET_OFFLINE",
+    "CARGO_TERM_COLOR", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN", "RUSTFLAGS", "RUSTDOCFLAGS",
+    "RUSTC_WRAPPER", "RUST_BACKTRACE", "RUST_LOG", "RUST_TEST_THREADS",
+    "GOPATH", "GOROOT", "GOBIN", "GOFLAGS", "GOCACHE", "GOMODCACHE", "GOPROXY", "GOPRIVATE",
+    "GONOSUMDB", "GOSUMDB", "GOTOOLCHAIN", "GOOS", "GOARCH", "CGO_ENABLED",
+    "JAVA_HOME", "JDK_HOME", "JAVA_OPTS", "MAVEN_OPTS", "GRADLE_OPTS", "GRADLE_USER_HOME",
+    "NODE_PATH", "NODE_ENV", "NODE_OPTIONS", "NVM_DIR", "NVM_BIN", "PNPM_HOME", "BUN_INSTALL",
+    "DENO_DIR", "VOLTA_HOME",
+    "PYTHONPATH", "PYTHONHOME", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE",
+    "PYTHONIOENCODING", "PYTHONUTF8", "PYTHONHASHSEED", "VIRTUAL_ENV", "PYENV_ROOT",
+    "PYENV_VERSION", "PIP_CACHE_DIR", "UV_CACHE_DIR",
+    "GEM_HOME", "GEM_PATH", "RBENV_ROOT", "RUBYLIB", "RUBYOPT", "PERL5LIB",
+    "PKG_CONFIG_PATH", "LD_LIBRARY_PATH", "LIBRARY_PATH", "CPATH", "DYLD_LIBRARY_PATH",
+    "CC", "CXX", "CPP", "LD", "AR", "CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS",
+    "MAKEFLAGS", "MAKELEVEL", "OMP_NUM_THREADS", "CUDA_HOME", "CUDA_VISIBLE_DEVICES",
+];
+
+/// Passed on under any name that begins so; each ends at the end of a word.
+const FAMILIES: &[&str] =
+    &["LC_", "XDG_", "CONDA_", "CMAKE_", "CARGO_BUILD_", "CARGO_PROFILE_", "PKG_CONFIG_"];
+
+/// A name that ends in one of these words, after another word, names a place.
+const PLACES: &[&str] = &["HOME", "ROOT", "DIR", "PREFIX"];
+
+/// The variables that a child process may have, in the order given.
+///
+/// A variable must be known to be harmless, and neither its name nor its
+/// value may look secret. `extra` are names that the user passes through
+/// besides: `NAME` exactly, even if it looks secret, or `FAMILY_*`, of which
+/// what looks secret is held back.
+pub fn child_env(
+    vars: impl Iterator<Item = (String, String)>,
+    extra: &[String],
+) -> Vec<(String, String)> {
+    vars.filter(|(name, value)| may_pass(name, value, extra)).collect()
+}
+
+fn may_pass(name: &str, value: &str, extra: &[String]) -> bool {
+    if extra.iter().any(|wanted| wanted == name) {
+        return true;
+    }
+    // The list was gone through by eye, so the name cannot speak against it.
+    if ALLOWED.contains(&name) {
+        return !is_secret_value(value);
+    }
+    let known = FAMILIES.iter().any(|family| name.starts_with(family))
+        || extra.iter().any(|wanted| in_family(wanted, name))
+        || is_harmless(name, value);
+    known && !is_secret(name, value)
+}
+
+/// Whether `wanted` is `FAMILY_*` and the name belongs to it.
+fn in_family(wanted: &str, name: &str) -> bool {
+    wanted
+        .strip_suffix('*')
+        .filter(|family| family.len() > 1 && family.ends_with('_'))
+        .is_some_and(|family| name.starts_with(family))
+}
+
+/// `SOMETHING_HOME=/a/place` and `SOMETHING_VERSION=1.2.3`.
+fn is_harmless(name: &str, value: &str) -> bool {
+    let plain = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+    if !name.chars().all(plain) {
+        return false;
+    }
+    let words = split_words(name);
+    let [_, .., last] = words.as_slice() else { return false };
+    if PLACES.contains(&last.as_str()) {
+        return value.starts_with('/');
+    }
+    let in_version = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '+');
+    last == "VERSION"
+        && value.len() <= 24
+        && value.starts_with(|c: char| c.is_ascii_digit() || c == 'v')
+        && value.chars().all(in_version)
+}
+
+#[cfg(test)]
+#[path = "environment_tests.rs"]
+mod tests;

@@ -1,0 +1,169 @@
+//! Redaction inside a JSON text. Each string is read, cleaned and written
+//! again, so that neither an escape nor the structure is cut.
+
+use crate::Redactor;
+use crate::patterns::{credential, secret_header};
+
+/// A number or a word shorter than this cannot be a secret.
+const SHORTEST_TOKEN: usize = 6;
+
+/// The text without secrets; none if it has none.
+pub(crate) fn redact(text: &str, redactor: &Redactor) -> Option<String> {
+    let mut clean = String::with_capacity(text.len());
+    let mut changed = false;
+    // The header that the last string names, in case it is a key.
+    let mut header = None;
+    let mut rest = text;
+    while let Some(open) = rest.find('"') {
+        let (structure, string) = rest.split_at(open);
+        changed |= redact_structure(structure, redactor, &mut clean);
+        let Some(length) = string_length(string) else {
+            rest = string;
+            break;
+        };
+        let (literal, after) = string.split_at(length);
+        let raw = literal.get(1..length - 1).unwrap_or_default();
+        let unescaped = raw.contains('\\').then(|| unescape(raw));
+        let content = unescaped.as_deref().unwrap_or(raw);
+        let is_value = structure.trim() == ":";
+        let replaced = redact_string(content, header.filter(|_| is_value), redactor);
+        match replaced {
+            Some(replaced) => {
+                push_literal(&mut clean, &replaced);
+                changed = true;
+            }
+            None => clean.push_str(literal),
+        }
+        header = secret_header(content);
+        rest = after;
+    }
+    changed |= redact_structure(rest, redactor, &mut clean);
+    changed.then_some(clean)
+}
+
+/// The content of a string without secrets; none if it has none.
+fn redact_string(content: &str, header: Option<&str>, redactor: &Redactor) -> Option<String> {
+    let redacted = redactor.redact(content);
+    if let Some(header) = header
+        && let (Some((start, end, kind)), _) = credential(&redacted, header)
+    {
+        let before = redacted.get(..start).unwrap_or_default();
+        let after = redacted.get(end..).unwrap_or_default();
+        return Some(format!("{before}{}{after}", redactor.label_of(kind)));
+    }
+    matches!(redacted, std::borrow::Cow::Owned(_)).then(|| redacted.into_owned())
+}
+
+/// What stands between strings: punctuation, numbers, words. Whether
+/// something was taken out of it.
+fn redact_structure(structure: &str, redactor: &Redactor, clean: &mut String) -> bool {
+    if structure.len() < SHORTEST_TOKEN || !redactor.is_dirty(structure) {
+        clean.push_str(structure);
+        return false;
+    }
+    if !structure.split(is_punctuation).all(is_bare_token) {
+        // It is no JSON, so there is nothing to keep whole.
+        clean.push_str(&redactor.redact(structure));
+        return true;
+    }
+    let mut changed = false;
+    for piece in structure.split_inclusive(is_punctuation) {
+        let token = piece.trim_end_matches(is_punctuation);
+        let after = piece.get(token.len()..).unwrap_or_default();
+        if redactor.is_dirty(token) {
+            push_literal(clean, &redactor.redact(token));
+            changed = true;
+        } else {
+            clean.push_str(token);
+        }
+        clean.push_str(after);
+    }
+    changed
+}
+
+fn is_punctuation(c: char) -> bool {
+    c.is_ascii_whitespace() || matches!(c, ',' | ':' | '[' | ']' | '{' | '}')
+}
+
+fn is_bare_token(token: &str) -> bool {
+    let in_number = |b: u8| b.is_ascii_digit() || matches!(b, b'-' | b'+' | b'.' | b'e' | b'E');
+    matches!(token, "true" | "false" | "null") || token.bytes().all(in_number)
+}
+
+/// The bytes of the string literal that the text begins with, quotes
+/// included; none if it does not end.
+fn string_length(text: &str) -> Option<usize> {
+    let mut escaped = false;
+    for (at, byte) in text.bytes().enumerate().skip(1) {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = true,
+            b'"' => return Some(at + 1),
+            _ => {}
+        }
+    }
+    None
+}
+
+fn push_literal(text: &mut String, content: &str) {
+    match serde_json::to_string(content) {
+        Ok(literal) => text.push_str(&literal),
+        // A string can always be written; were it otherwise, nothing may show.
+        Err(_) => text.push_str("\"\""),
+    }
+}
+
+/// Reads escapes. Half a surrogate pair becomes the replacement character,
+/// and what is no escape stays.
+fn unescape(raw: &str) -> String {
+    let mut text = String::with_capacity(raw.len());
+    let mut rest = raw;
+    while let Some(at) = rest.find('\\') {
+        let (before, escape) = rest.split_at(at);
+        text.push_str(before);
+        let (c, length) = read_escape(escape);
+        match c {
+            Some(c) => text.push(c),
+            None => text.push_str(escape.get(..length).unwrap_or(escape)),
+        }
+        rest = escape.get(length..).unwrap_or_default();
+    }
+    text.push_str(rest);
+    text
+}
+
+/// What the escape at the start of the text stands for, and its length.
+fn read_escape(text: &str) -> (Option<char>, usize) {
+    let plain = |c| (Some(c), 2);
+    match text.as_bytes().get(1) {
+        Some(b'n') => plain('\n'),
+        Some(b'r') => plain('\r'),
+        Some(b't') => plain('\t'),
+        Some(b'b') => plain('\u{8}'),
+        Some(b'f') => plain('\u{c}'),
+        Some(b'"') => plain('"'),
+        Some(b'\\') => plain('\\'),
+        Some(b'/') => plain('/'),
+        Some(b'u') => {
+            let Some(first) = unit(text) else { return (None, 1) };
+            let second = text.get(6..).and_then(unit);
+            let pair = second.map_or(vec![first], |second| vec![first, second]);
+            match char::decode_utf16(pair).next() {
+                Some(Ok(c)) => (Some(c), if c.len_utf16() == 2 { 12 } else { 6 }),
+                _ => (Some(char::REPLACEMENT_CHARACTER), 6),
+            }
+        }
+        _ => (None, 1),
+    }
+}
+
+/// The number in a `\uXXXX` at the start of the text.
+fn unit(text: &str) -> Option<u16> {
+    let digits = text.strip_prefix("\\u")?.get(..4)?;
+    let all_hex = digits.bytes().all(|b| b.is_ascii_hexdigit());
+    if all_hex { u16::from_str_radix(digits, 16).ok() } else { None }
+}
+
+#[cfg(test)]
+#[path = "json_tests.rs"]
+mod tests;

@@ -1,0 +1,19 @@
+//! What is secret: which names and values, how they are kept, and how they
+//! are kept out of every text.
+
+mod commonplace;
+mod encodings;
+pub mod environment;
+mod json;
+pub mod names;
+mod patterns;
+pub mod redact;
+pub mod reference;
+mod secret;
+pub mod vault;
+
+pub use environment::child_env;
+pub use names::{Shown, is_secret, is_secret_name, is_secret_value, shown};
+pub use redact::{Redactor, RedactorError};
+pub use secret::Secret;
+pub use vault::{Listed, Vault, VaultError};

@@ -1,0 +1,199 @@
+//! Whether a variable looks as if it held a secret, by its name and by its
+//! value. In doubt it does: a masked word is a nuisance, a shown key is a leak.
+
+/// Anywhere in a name, these mean a secret.
+const TELLING: &[&str] = &[
+    "PASSWORD",
+    "PASSWD",
+    "PASSPHRASE",
+    "PASSCODE",
+    "SECRET",
+    "CREDENTIAL",
+    "APIKEY",
+    "ACCESSKEY",
+    "PRIVATEKEY",
+    "CONNECTIONSTRING",
+    "CONNECTION_STRING",
+];
+
+/// At the end of a word of a name, these mean a secret: `PGPASS`, `AUTHTOKEN`.
+const ENDINGS: &[&str] = &["KEY", "KEYS", "TOKEN", "TOKENS", "PASS", "AUTH"];
+
+/// As a word of a name, these mean a secret.
+const WORDS: &[&str] = &[
+    "AUTHORIZATION",
+    "BEARER",
+    "COOKIE",
+    "COOKIES",
+    "CRED",
+    "CREDS",
+    "DSN",
+    "JWT",
+    "OTP",
+    "PAT",
+    "PRIVATE",
+    "PSK",
+    "PW",
+    "PWD",
+    "TOTP",
+    "WEBHOOK",
+    "WEBHOOKS",
+];
+
+/// Words that end like a secret and are none.
+const INNOCENT: &[&str] = &[
+    "ASKPASS", "BYPASS", "COMPASS", "DONKEY", "HOCKEY", "HOTKEY", "HOTKEYS", "MONKEY", "MONKEYS",
+    "SURPASS", "TURKEY", "WHISKEY",
+];
+
+/// A name that ends so says where something is, not what it is.
+const PLACES: &[&str] = &["FILE", "PATH", "DIR", "SOCK", "SOCKET"];
+
+/// How tokens of well-known services begin.
+const PREFIXES: &[&str] = &[
+    "sk-",
+    "sk_live_",
+    "sk_test_",
+    "rk_live_",
+    "rk_test_",
+    "pk_live_",
+    "whsec_",
+    "ghp_",
+    "gho_",
+    "ghu_",
+    "ghs_",
+    "ghr_",
+    "github_pat_",
+    "glpat-",
+    "xoxb-",
+    "xoxp-",
+    "xoxa-",
+    "xoxr-",
+    "xoxs-",
+    "xoxe-",
+    "xapp-",
+    "AKIA",
+    "ASIA",
+    "AIza",
+    "ya29.",
+    "GOCSPX-",
+    "hf_",
+    "gsk_",
+    "xai-",
+    "tvly-",
+    "npm_",
+    "pypi-",
+    "dop_v1_",
+    "shpat_",
+    "SG.",
+    "eyJ",
+    "r8_",
+];
+
+/// A prefix alone is a word; a token is longer.
+const SHORTEST_TOKEN: usize = 16;
+
+/// A value as it may be shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shown {
+    /// The value, or what stands for it.
+    pub text: String,
+    /// Whether something stands for it.
+    pub masked: bool,
+}
+
+/// The value of a variable, masked if it looks secret.
+pub fn shown(name: &str, value: &str) -> Shown {
+    let masked = !value.is_empty() && is_secret(name, value);
+    let text = if masked {
+        format!("[masked, {} characters]", value.chars().count())
+    } else {
+        value.to_owned()
+    };
+    Shown { text, masked }
+}
+
+/// Whether the variable looks as if it held a secret.
+pub fn is_secret(name: &str, value: &str) -> bool {
+    is_secret_name(name) || is_secret_value(value)
+}
+
+/// Whether a variable of this name holds a secret, whatever its value.
+///
+/// The name is read word by word: `MY_API_KEY`, `apiKey` and `api-key` have
+/// the word `KEY`, `KEYBOARD_LAYOUT` has not.
+pub fn is_secret_name(name: &str) -> bool {
+    let upper = name.to_ascii_uppercase();
+    // The shell's own, and no secrets.
+    if matches!(upper.as_str(), "PWD" | "OLDPWD") {
+        return false;
+    }
+    let words = split_words(name);
+    if words.last().is_some_and(|last| PLACES.contains(&last.as_str())) {
+        return false;
+    }
+    // `apiKey` and `API_KEY` are caught as words; `APIkey` only as a whole.
+    TELLING.iter().any(|telling| upper.contains(telling))
+        || words.iter().any(|word| is_secret_word(word))
+        || upper.split(is_joint).any(is_secret_word)
+}
+
+fn is_secret_word(word: &str) -> bool {
+    // `TOKEN2` is the second token.
+    let word = word.trim_end_matches(|c: char| c.is_ascii_digit());
+    !INNOCENT.contains(&word)
+        && (WORDS.contains(&word) || ENDINGS.iter().any(|end| word.ends_with(end)))
+}
+
+fn is_joint(c: char) -> bool {
+    matches!(c, '_' | '-' | '.' | ' ')
+}
+
+/// The words of a name in capitals, parted at joints and at humps.
+pub(crate) fn split_words(name: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word = String::new();
+    let mut was_lower = false;
+    for c in name.chars() {
+        if (is_joint(c) || (was_lower && c.is_uppercase())) && !word.is_empty() {
+            words.push(std::mem::take(&mut word));
+        }
+        if !is_joint(c) {
+            word.push(c.to_ascii_uppercase());
+        }
+        was_lower = c.is_lowercase();
+    }
+    if !word.is_empty() {
+        words.push(word);
+    }
+    words
+}
+
+/// Whether a value gives itself away: a token of a well-known service, a
+/// private key, an address with a password in it.
+pub fn is_secret_value(value: &str) -> bool {
+    value.contains("-----BEGIN ")
+        || has_password_in_url(value)
+        || value.split(is_separator).any(|piece| {
+            piece.len() >= SHORTEST_TOKEN && PREFIXES.iter().any(|prefix| piece.starts_with(prefix))
+        })
+}
+
+fn is_separator(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '=' | ',' | ';' | '"' | '\'' | ':' | '&' | '?' | '/' | '@')
+}
+
+/// `scheme://user:password@host`.
+fn has_password_in_url(value: &str) -> bool {
+    value.split("://").skip(1).any(|rest| {
+        let authority = rest.split(['/', '?', '#', ' ', '\n']).next().unwrap_or_default();
+        authority
+            .rsplit_once('@')
+            .and_then(|(user, _host)| user.split_once(':'))
+            .is_some_and(|(_user, password)| !password.is_empty())
+    })
+}
+
+#[cfg(test)]
+#[path = "names_tests.rs"]
+mod tests;

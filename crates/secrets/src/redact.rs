@@ -1,0 +1,261 @@
+//! Takes secrets out of a text: the known ones in every usual form, and
+//! whatever has the shape of a well-known token.
+
+use std::borrow::Cow;
+use std::cmp::Reverse;
+use std::fmt;
+use std::sync::{Arc, LazyLock};
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+
+use crate::commonplace::is_commonplace;
+use crate::encodings::{Needle, every_form, written_forms};
+use crate::json;
+use crate::patterns::{Examiner, Kind, TRIGGERS};
+
+/// The automaton looks for this much of a needle; the rest is compared. So a
+/// private key costs no more than a token.
+const LOOKED_FOR: usize = 10;
+
+/// Up to here the faster automaton is affordable.
+const MAX_FAST: usize = 40_000;
+
+/// What is left of a text may, next to what was put in, read like another
+/// secret. It is gone over again, but not without end.
+const MAX_ROUNDS: usize = 16;
+
+/// A line of a private key that is shorter tells nothing.
+const SHORTEST_LINE: usize = 8;
+
+/// The automaton for the known values could not be built.
+#[derive(Debug, thiserror::Error)]
+#[error("Too many secrets to look for: {0}")]
+pub struct RedactorError(String);
+
+/// Takes secrets out of texts. Cheap to clone, and never changes.
+#[derive(Clone)]
+pub struct Redactor {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    automaton: AhoCorasick,
+    needles: Vec<(Needle, usize)>,
+    /// What stands for the secrets, then what stands for the kinds.
+    labels: Vec<String>,
+    unguarded: Vec<String>,
+}
+
+/// A part of a text that has to go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Span {
+    start: usize,
+    end: usize,
+    label: usize,
+}
+
+impl fmt::Debug for Redactor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Redactor").field("labels", &self.inner.labels).finish_non_exhaustive()
+    }
+}
+
+impl Default for Redactor {
+    /// Knows the shapes of tokens and no values.
+    fn default() -> Self {
+        static SHAPES: LazyLock<Redactor> = LazyLock::new(|| {
+            Redactor::new(std::iter::empty::<(&str, &str)>()).expect("the triggers are few")
+        });
+        SHAPES.clone()
+    }
+}
+
+impl Redactor {
+    /// For these names and values, besides the shapes of tokens.
+    ///
+    /// A value too short or too ordinary to be told from other text is not
+    /// looked for; see [`Redactor::unguarded`].
+    pub fn new<N: AsRef<str>, V: AsRef<str>>(
+        secrets: impl IntoIterator<Item = (N, V)>,
+    ) -> Result<Self, RedactorError> {
+        let mut needles = Vec::new();
+        let mut labels = Vec::new();
+        let mut unguarded = Vec::new();
+        for (name, value) in secrets {
+            let (name, value) = (name.as_ref(), value.as_ref().trim());
+            if is_commonplace(value) {
+                unguarded.push(name.to_owned());
+                continue;
+            }
+            let label = labels.len();
+            labels.push(label_for(name, value));
+            let mut forms = every_form(value);
+            for line in telling_lines(value) {
+                forms.extend(written_forms(line));
+            }
+            needles.extend(forms.into_iter().map(|needle| (needle, label)));
+        }
+        labels.extend(Kind::ALL.iter().map(|kind| format!("[redacted:{}]", kind.name())));
+        let automaton = build(&needles).map_err(|error| RedactorError(error.to_string()))?;
+        let mut inner = Inner { automaton, needles, labels, unguarded };
+        inner.settle_labels();
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// The names whose values are too short or too ordinary to be looked for.
+    pub fn unguarded(&self) -> &[String] {
+        &self.inner.unguarded
+    }
+
+    /// The text without secrets: `[secret:NAME]` stands for a known one,
+    /// `[redacted:KIND]` for what looks like one. A text without any is given
+    /// back as it is.
+    pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let spans = self.inner.spans(text);
+        if spans.is_empty() {
+            return Cow::Borrowed(text);
+        }
+        let mut clean = self.inner.replace(text, &spans);
+        for _ in 1..MAX_ROUNDS {
+            let spans = self.inner.spans(&clean);
+            if spans.is_empty() {
+                break;
+            }
+            clean = self.inner.replace(&clean, &spans);
+        }
+        Cow::Owned(clean)
+    }
+
+    /// [`Redactor::redact`] for a JSON text, which stays JSON: strings and
+    /// keys are read and written as such, and a number that is a secret
+    /// becomes a string.
+    pub fn redact_json(&self, text: &mut String) {
+        // The forms looked for include those with the short escapes; where no
+        // other is, a string need not be read to be known as clean.
+        if !text.contains("\\u") && !text.contains("\\/") && !self.is_dirty(text) {
+            return;
+        }
+        if let Some(clean) = json::redact(text, self) {
+            *text = clean;
+        }
+    }
+
+    /// Whether there is something to take out.
+    pub fn is_dirty(&self, text: &str) -> bool {
+        !self.inner.spans(text).is_empty()
+    }
+
+    /// What stands for something of this kind.
+    pub(crate) fn label_of(&self, kind: Kind) -> &str {
+        let at = self.inner.labels.len() - Kind::ALL.len() + kind as usize;
+        self.inner.labels.get(at).map_or("", String::as_str)
+    }
+}
+
+fn build(needles: &[(Needle, usize)]) -> Result<AhoCorasick, aho_corasick::BuildError> {
+    let values = needles.iter().map(|(needle, _)| {
+        let bytes = needle.text.as_bytes();
+        bytes.get(..LOOKED_FOR).unwrap_or(bytes)
+    });
+    let triggers = TRIGGERS.iter().map(|(text, _)| text.as_bytes());
+    let size: usize = values.clone().chain(triggers.clone()).map(<[u8]>::len).sum();
+    let kind = (size <= MAX_FAST).then_some(AhoCorasickKind::DFA);
+    AhoCorasick::builder().match_kind(MatchKind::Standard).kind(kind).build(values.chain(triggers))
+}
+
+/// The label of a secret. Its name is the user's, so it is kept to plain
+/// letters, and left out if it is a part of the value.
+fn label_for(name: &str, value: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
+    let name: String = name.chars().take(64).map(|c| if plain(c) { c } else { '_' }).collect();
+    let telling = name.len() >= 4 && value.contains(&name);
+    if name.is_empty() || telling { "[secret]".to_owned() } else { format!("[secret:{name}]") }
+}
+
+/// The lines of a value that are secrets of their own: those of a private
+/// key, also where a line break is written `\n`, and long random ones.
+fn telling_lines(value: &str) -> impl Iterator<Item = &str> {
+    let is_key = value.contains("-----BEGIN ");
+    let in_key = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=');
+    value.split('\n').flat_map(|line| line.split("\\n")).map(str::trim).filter(move |line| {
+        let length = line.len();
+        let telling = if is_key {
+            length >= SHORTEST_LINE && line.chars().all(in_key)
+        } else {
+            length >= 20
+                && !line.contains(char::is_whitespace)
+                && line.contains(|c: char| c.is_ascii_digit())
+                && line.contains(|c: char| c.is_ascii_alphabetic())
+        };
+        telling && length < value.len() && !is_commonplace(line)
+    })
+}
+
+impl Inner {
+    /// A label in which a secret is found would be replaced without end.
+    fn settle_labels(&mut self) {
+        for at in 0..self.labels.len() {
+            let fits = |label: &str| self.spans(label).is_empty();
+            let Some(label) = self.labels.get(at).filter(|label| !fits(label)) else { continue };
+            let instead = ["[secret]", "[redacted]", "[...]", "***"];
+            let chosen = instead.into_iter().find(|other| *other != label && fits(other));
+            let chosen = chosen.unwrap_or_default().to_owned();
+            if let Some(label) = self.labels.get_mut(at) {
+                *label = chosen;
+            }
+        }
+    }
+
+    /// What has to go, from the left, no two parts overlapping.
+    fn spans(&self, text: &str) -> Vec<Span> {
+        let first_kind = self.labels.len() - Kind::ALL.len();
+        let mut found = Vec::new();
+        let mut examiner = Examiner::new(text);
+        for hit in self.automaton.find_overlapping_iter(text) {
+            let pattern = hit.pattern().as_usize();
+            if let Some((needle, label)) = self.needles.get(pattern) {
+                if let Some((start, end)) = needle.range_at(text, hit.start()) {
+                    found.push(Span { start, end, label: *label });
+                }
+            } else if let Some((_, trigger)) = TRIGGERS.get(pattern - self.needles.len()) {
+                examiner.examine(*trigger, hit.start(), hit.end(), |start, end, kind| {
+                    found.push(Span { start, end, label: first_kind + kind as usize });
+                });
+            }
+        }
+        merge(found)
+    }
+
+    fn replace(&self, text: &str, spans: &[Span]) -> String {
+        let mut clean = String::with_capacity(text.len());
+        let mut copied = 0;
+        for span in spans {
+            clean.push_str(text.get(copied..span.start).unwrap_or_default());
+            clean.push_str(self.labels.get(span.label).map_or("", String::as_str));
+            copied = span.end;
+        }
+        clean.push_str(text.get(copied..).unwrap_or_default());
+        clean
+    }
+}
+
+/// Parts that overlap become one, with the label of a known secret if there
+/// is one in it.
+fn merge(mut found: Vec<Span>) -> Vec<Span> {
+    found.sort_unstable_by_key(|span| (span.start, Reverse(span.end), span.label));
+    let mut merged: Vec<Span> = Vec::with_capacity(found.len());
+    for span in found {
+        match merged.last_mut() {
+            Some(last) if span.start < last.end => {
+                last.end = last.end.max(span.end);
+                last.label = last.label.min(span.label);
+            }
+            _ => merged.push(span),
+        }
+    }
+    merged
+}
+
+#[cfg(test)]
+#[path = "redact_tests.rs"]
+mod tests;

@@ -1,0 +1,167 @@
+//! `secret://NAME`: what stands for a secret in the arguments of a call,
+//! until the moment it is used.
+//!
+//! The name is the longest run of name characters. Where such a character
+//! follows, the name is put in braces: `secret://{NAME}.example.com`.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use serde_json::Value;
+
+use crate::Secret;
+
+const SCHEME: &str = "secret://";
+
+/// The longest name that a secret can have.
+pub(crate) const MAX_NAME: usize = 128;
+
+/// One placeholder in a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reference {
+    /// The secret that it stands for.
+    pub name: String,
+    /// Where it is, in bytes.
+    pub range: Range<usize>,
+}
+
+/// Placeholders whose secret is not there.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", describe(.names))]
+pub struct Missing {
+    /// The names, in the order met.
+    pub names: Vec<String>,
+}
+
+fn describe(names: &[String]) -> String {
+    let list = |form: fn(&String) -> String, between: &str| {
+        names.iter().map(form).collect::<Vec<_>>().join(between)
+    };
+    let what = if names.len() == 1 { "No secret named" } else { "No secrets named" };
+    let quoted = list(|name| format!("'{name}'"), ", ");
+    let commands = list(|name| format!("`hermes secrets set {name}`"), ", ");
+    format!("{what} {quoted}. Set with {commands}.")
+}
+
+/// Whether a secret can have this name: a letter or `_` first, then letters,
+/// digits, `_`, `.` and `-`; at most 128 characters.
+pub fn is_name(name: &str) -> bool {
+    name.len() <= MAX_NAME && begins_name(name) && name.bytes().all(in_name)
+}
+
+fn begins_name(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+}
+
+fn in_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-')
+}
+
+/// The placeholders in a text, from the left.
+pub fn find(text: &str) -> Vec<Reference> {
+    let mut found: Vec<Reference> = Vec::new();
+    for (start, _) in text.match_indices(SCHEME) {
+        if found.last().is_some_and(|last| start < last.range.end) {
+            continue;
+        }
+        let after = start + SCHEME.len();
+        let rest = text.get(after..).unwrap_or_default();
+        let (open, inner) = match rest.strip_prefix('{') {
+            Some(inner) => (1, inner),
+            None => (0, rest),
+        };
+        let length = inner.bytes().take_while(|byte| in_name(*byte)).count();
+        let name = inner.get(..length).unwrap_or_default();
+        let closed = open == 0 || inner.as_bytes().get(length) == Some(&b'}');
+        if begins_name(name) && closed {
+            let end = after + 2 * open + length;
+            found.push(Reference { name: name.to_owned(), range: start..end });
+        }
+    }
+    found
+}
+
+/// The names that the strings of a value refer to, each once, in the order
+/// met. Keys of objects are not looked at.
+pub fn contains(value: &Value) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    let mut seen = std::collections::BTreeSet::new();
+    // Values may be nested deeper than the stack is high.
+    let mut stack = vec![value];
+    while let Some(value) = stack.pop() {
+        match value {
+            Value::String(text) => {
+                for reference in find(text) {
+                    if seen.insert(reference.name.clone()) {
+                        names.push(reference.name);
+                    }
+                }
+            }
+            Value::Array(items) => stack.extend(items.iter().rev()),
+            Value::Object(fields) => stack.extend(fields.values().rev()),
+            _ => {}
+        }
+    }
+    names
+}
+
+/// Puts the secrets in place of their placeholders, and says which were used.
+///
+/// If one is missing, nothing is replaced. What a secret brings in is never
+/// looked through for placeholders.
+pub fn resolve(
+    value: &mut Value,
+    lookup: &dyn Fn(&str) -> Option<Secret>,
+) -> Result<Vec<String>, Missing> {
+    let names = contains(value);
+    let mut secrets = BTreeMap::new();
+    let mut missing = Vec::new();
+    for name in &names {
+        match lookup(name) {
+            Some(secret) => _ = secrets.insert(name.as_str(), secret),
+            None => missing.push(name.clone()),
+        }
+    }
+    if !missing.is_empty() {
+        return Err(Missing { names: missing });
+    }
+    if names.is_empty() {
+        return Ok(names);
+    }
+    let mut stack = vec![value];
+    while let Some(value) = stack.pop() {
+        match value {
+            Value::String(text) => {
+                if let Some(resolved) = fill(text, &secrets) {
+                    *text = resolved;
+                }
+            }
+            Value::Array(items) => stack.extend(items),
+            Value::Object(fields) => stack.extend(fields.values_mut()),
+            _ => {}
+        }
+    }
+    Ok(names)
+}
+
+/// The text with its placeholders filled; none if there were none.
+fn fill(text: &str, secrets: &BTreeMap<&str, Secret>) -> Option<String> {
+    let references = find(text);
+    if references.is_empty() {
+        return None;
+    }
+    let mut filled = String::with_capacity(text.len());
+    let mut copied = 0;
+    for reference in references {
+        let Some(secret) = secrets.get(reference.name.as_str()) else { continue };
+        filled.push_str(text.get(copied..reference.range.start)?);
+        filled.push_str(secret.expose());
+        copied = reference.range.end;
+    }
+    filled.push_str(text.get(copied..)?);
+    Some(filled)
+}
+
+#[cfg(test)]
+#[path = "reference_tests.rs"]
+mod tests;

@@ -1,0 +1,324 @@
+//! Secrets in one file that only its owner can read.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use hermes_store::atomic::write_atomic;
+use serde::{Deserialize, Serialize};
+use serde_json::error::Category;
+
+use crate::Secret;
+use crate::reference::is_name;
+
+const VERSION: u32 = 1;
+const FILE_MODE: u32 = 0o600;
+
+/// More than a key or a certificate needs.
+const MAX_VALUE: usize = 64 * 1024;
+
+/// More than any such file should hold.
+const MAX_FILE: u64 = 16 * 1024 * 1024;
+
+/// What can go wrong with the file of secrets. No message shows a value.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum VaultError {
+    /// The operating system refused.
+    #[error("Cannot {action} {}: {source}", .path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On which file.
+        path: PathBuf,
+        /// Its answer.
+        source: io::Error,
+    },
+    /// Others can read or write the file.
+    #[error(
+        "{} is open to others (mode {mode:03o}). Run `chmod 600 {}`, and renew the secrets in it \
+         if somebody may have read them.",
+        .path.display(), .path.display()
+    )]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// Its mode.
+        mode: u32,
+    },
+    /// The file is somebody else's.
+    #[error(
+        "{} belongs to another user (id {owner}). Make it yours with `chown`, then run \
+         `chmod 600 {}`.",
+        .path.display(), .path.display()
+    )]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// Whose it is.
+        owner: u32,
+    },
+    /// The file does not hold what it must.
+    #[error(
+        "The secrets file {} is damaged ({reason}). It was left as it is: repair it, restore it \
+         from a copy, or move it away to start afresh.",
+        .path.display()
+    )]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The name cannot be a secret's.
+    #[error(
+        "'{name}' cannot be the name of a secret: a letter or `_` comes first, then letters, \
+         digits, `_`, `.` and `-`, at most 128 in all."
+    )]
+    Name {
+        /// The name.
+        name: String,
+    },
+    /// The value cannot be kept.
+    #[error("The value of '{name}' cannot be kept: {reason}.")]
+    Value {
+        /// The secret's name.
+        name: String,
+        /// Why not.
+        reason: &'static str,
+    },
+}
+
+/// A secret as a list shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Listed {
+    /// Its name.
+    pub name: String,
+    /// When it was last set, in milliseconds since 1970.
+    pub updated_ms: u64,
+    /// How many characters it has.
+    pub chars: usize,
+}
+
+/// The secrets in a file.
+///
+/// A change is made under a lock and written as a whole, so no process loses
+/// the change of another; reading needs no lock. A file that others can read
+/// or that cannot be understood is neither used nor overwritten.
+#[derive(Debug, Clone)]
+pub struct Vault {
+    path: PathBuf,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    version: u32,
+    secrets: BTreeMap<String, Entry>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    value: String,
+    updated_ms: u64,
+}
+
+impl Vault {
+    /// The secrets in the file at `path`, which is created with the first.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into() }
+    }
+
+    /// Where the file is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Keeps a secret, in place of the one of that name.
+    pub fn set(&self, name: &str, value: &str) -> Result<(), VaultError> {
+        if !is_name(name) {
+            return Err(VaultError::Name { name: name.chars().take(160).collect() });
+        }
+        let unfit = |reason| VaultError::Value { name: name.to_owned(), reason };
+        if value.is_empty() {
+            return Err(unfit("it is empty"));
+        }
+        if value.len() > MAX_VALUE {
+            return Err(unfit("it is longer than 64 KiB"));
+        }
+        self.change(|secrets| {
+            let entry = Entry { value: value.to_owned(), updated_ms: now_ms() };
+            secrets.insert(name.to_owned(), entry);
+            true
+        })?;
+        Ok(())
+    }
+
+    /// Forgets a secret; whether there was one.
+    pub fn remove(&self, name: &str) -> Result<bool, VaultError> {
+        // Without a file there is nothing to lock.
+        if self.read()?.is_none() {
+            return Ok(false);
+        }
+        self.change(|secrets| secrets.remove(name).is_some())
+    }
+
+    /// The secrets by name, without their values.
+    pub fn list(&self) -> Result<Vec<Listed>, VaultError> {
+        let listed = |(name, entry): (String, Entry)| Listed {
+            name,
+            updated_ms: entry.updated_ms,
+            chars: entry.value.chars().count(),
+        };
+        Ok(self.load()?.into_iter().map(listed).collect())
+    }
+
+    /// One secret.
+    pub fn get(&self, name: &str) -> Result<Option<Secret>, VaultError> {
+        Ok(self.load()?.remove(name).map(|entry| Secret::new(entry.value)))
+    }
+
+    /// All of them, by name.
+    pub fn secrets(&self) -> Result<Vec<(String, Secret)>, VaultError> {
+        let pair = |(name, entry): (String, Entry)| (name, Secret::new(entry.value));
+        Ok(self.load()?.into_iter().map(pair).collect())
+    }
+
+    /// Changes the secrets under the lock; written if `change` says so.
+    fn change(
+        &self,
+        change: impl FnOnce(&mut BTreeMap<String, Entry>) -> bool,
+    ) -> Result<bool, VaultError> {
+        let _lock = self.lock()?;
+        let mut secrets = self.load()?;
+        let changed = change(&mut secrets);
+        if changed {
+            let document = Document { version: VERSION, secrets };
+            let bytes = serde_json::to_vec_pretty(&document)
+                .map_err(|error| self.io("write", io::Error::other(error)))?;
+            write_atomic(&self.path, &bytes, FILE_MODE).map_err(|error| self.io("write", error))?;
+        }
+        Ok(changed)
+    }
+
+    /// Held until dropped. The file stays, so that all who come lock the same.
+    fn lock(&self) -> Result<File, VaultError> {
+        let mut name = self.path.file_name().unwrap_or_default().to_owned();
+        name.push(".lock");
+        let path = self.path.with_file_name(name);
+        let failed = |source| VaultError::Io { action: "lock", path: path.clone(), source };
+        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            create_private_folder(folder).map_err(failed)?;
+        }
+        let file = open_private(&path).map_err(failed)?;
+        file.lock().map_err(failed)?;
+        Ok(file)
+    }
+
+    fn load(&self) -> Result<BTreeMap<String, Entry>, VaultError> {
+        let Some(bytes) = self.read()? else { return Ok(BTreeMap::new()) };
+        let damaged = |reason: String| VaultError::Damaged { path: self.path.clone(), reason };
+        // The words of the parser may quote a value.
+        let document: Document = serde_json::from_slice(&bytes).map_err(|error| {
+            let what = match error.classify() {
+                Category::Eof => "the text ends too early",
+                Category::Data => "a field is missing or of the wrong type",
+                Category::Syntax | Category::Io => "it is not JSON",
+            };
+            damaged(format!("{what}, line {} column {}", error.line(), error.column()))
+        })?;
+        if document.version != VERSION {
+            return Err(damaged(format!(
+                "format version {}, and this program knows {VERSION}",
+                document.version
+            )));
+        }
+        if !document.secrets.keys().all(|name| is_name(name)) {
+            return Err(damaged("a name in it is not one".to_owned()));
+        }
+        Ok(document.secrets)
+    }
+
+    /// The bytes of the file, once it is known to be private; none if there
+    /// is no file.
+    fn read(&self) -> Result<Option<Vec<u8>>, VaultError> {
+        match fs::metadata(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(self.io("read", error)),
+            // Opening a pipe would wait for a writer.
+            Ok(found) if !found.is_file() => {
+                let error = io::Error::new(io::ErrorKind::InvalidInput, "it is not a file");
+                return Err(self.io("read", error));
+            }
+            Ok(_) => {}
+        }
+        let mut file = File::open(&self.path).map_err(|error| self.io("read", error))?;
+        let found = file.metadata().map_err(|error| self.io("read", error))?;
+        self.check_private(&found)?;
+        let mut bytes = Vec::new();
+        let mut bounded = file.by_ref().take(MAX_FILE + 1);
+        bounded.read_to_end(&mut bytes).map_err(|error| self.io("read", error))?;
+        if bytes.len() as u64 > MAX_FILE {
+            let reason = format!("larger than {MAX_FILE} bytes");
+            return Err(VaultError::Damaged { path: self.path.clone(), reason });
+        }
+        Ok(Some(bytes))
+    }
+
+    #[cfg(unix)]
+    fn check_private(&self, found: &fs::Metadata) -> Result<(), VaultError> {
+        use std::os::unix::fs::MetadataExt;
+        let owner = found.uid();
+        if owner != rustix::process::geteuid().as_raw() {
+            return Err(VaultError::Foreign { path: self.path.clone(), owner });
+        }
+        let mode = found.mode() & 0o777;
+        if mode & 0o077 != 0 {
+            return Err(VaultError::Open { path: self.path.clone(), mode });
+        }
+        Ok(())
+    }
+
+    #[cfg(not(unix))]
+    fn check_private(&self, _found: &fs::Metadata) -> Result<(), VaultError> {
+        Ok(())
+    }
+
+    fn io(&self, action: &'static str, source: io::Error) -> VaultError {
+        VaultError::Io { action, path: self.path.clone(), source }
+    }
+}
+
+fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(unix)]
+fn open_private(path: &Path) -> io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    OpenOptions::new().create(true).truncate(false).write(true).mode(FILE_MODE).open(path)
+}
+
+#[cfg(not(unix))]
+fn open_private(path: &Path) -> io::Result<File> {
+    OpenOptions::new().create(true).truncate(false).write(true).open(path)
+}
+
+#[cfg(unix)]
+fn create_private_folder(folder: &Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+#[cfg(not(unix))]
+fn create_private_folder(folder: &Path) -> io::Result<()> {
+    fs::create_dir_all(folder)
+}
+
+#[cfg(all(test, unix))]
+#[path = "vault_tests.rs"]
+mod tests;

@@ -1,0 +1,157 @@
+use std::os::unix::fs::PermissionsExt;
+use std::thread;
+
+use tempfile::TempDir;
+
+use super::*;
+
+fn vault() -> (TempDir, Vault) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let vault = Vault::new(folder.path().join("deep").join("secrets.json"));
+    (folder, vault)
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).expect("it is there").permissions().mode() & 0o777
+}
+
+fn chmod(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("it is ours");
+}
+
+#[test]
+fn a_secret_is_kept_changed_and_forgotten() {
+    let (_folder, vault) = vault();
+    assert!(vault.list().expect("no file is no error").is_empty());
+    assert!(!vault.remove("A").expect("no file is no error"));
+    assert!(!vault.path().exists());
+
+    vault.set("B", "bäta").expect("set");
+    vault.set("A", "alpha").expect("set");
+    vault.set("A", "omega").expect("set");
+    assert_eq!(vault.get("A").expect("get").expect("there").expose(), "omega");
+    assert!(vault.get("C").expect("get").is_none());
+    let listed = vault.list().expect("list");
+    let seen: Vec<_> = listed.iter().map(|entry| (entry.name.as_str(), entry.chars)).collect();
+    assert_eq!(seen, [("A", 5), ("B", 4)]);
+    assert!(listed.iter().all(|entry| entry.updated_ms > 1_600_000_000_000));
+    let all = vault.secrets().expect("secrets");
+    assert_eq!(all.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["A", "B"]);
+
+    assert!(vault.remove("A").expect("remove"));
+    assert!(!vault.remove("A").expect("remove"));
+    assert!(vault.get("A").expect("get").is_none());
+}
+
+#[test]
+fn only_the_owner_can_read_what_is_written() {
+    let (_folder, vault) = vault();
+    vault.set("A", "alpha").expect("set");
+    assert_eq!(mode(vault.path()), 0o600);
+    assert_eq!(mode(vault.path().parent().expect("a folder")), 0o700);
+    assert_eq!(mode(&vault.path().with_file_name("secrets.json.lock")), 0o600);
+}
+
+#[test]
+fn the_file_is_json_of_version_1() {
+    let (_folder, vault) = vault();
+    vault.set("A", "alpha").expect("set");
+    let bytes = fs::read(vault.path()).expect("it is there");
+    let document: serde_json::Value = serde_json::from_slice(&bytes).expect("JSON");
+    assert_eq!(document["version"], 1);
+    assert_eq!(document["secrets"]["A"]["value"], "alpha");
+    assert!(document["secrets"]["A"]["updated_ms"].is_u64());
+}
+
+#[test]
+fn a_file_open_to_others_is_refused() {
+    let (_folder, vault) = vault();
+    vault.set("A", "alpha").expect("set");
+    for open in [0o640, 0o604, 0o620, 0o602, 0o644] {
+        chmod(vault.path(), open);
+        for error in [
+            vault.get("A").expect_err("open"),
+            vault.list().expect_err("open"),
+            vault.set("B", "beta").expect_err("open"),
+            vault.remove("A").expect_err("open"),
+        ] {
+            assert!(error.to_string().contains("chmod 600"), "{error}");
+        }
+    }
+    chmod(vault.path(), 0o600);
+    assert_eq!(vault.list().expect("closed again").len(), 1);
+}
+
+#[test]
+fn a_damaged_file_is_named_kept_and_not_quoted() {
+    let (_folder, vault) = vault();
+    vault.set("A", "alpha").expect("set");
+    for damaged in [
+        "",
+        "{",
+        "[]",
+        "{\"version\":1,\"secrets\":{\"A\":\"hunter22\"}}",
+        "{\"version\":1,\"secrets\":{\"A\":{\"value\":\"hunter22\"}}}",
+        "{\"version\":1,\"secrets\":{\"a b\":{\"value\":\"hunter22\",\"updated_ms\":1}}}",
+        "{\"version\":2,\"secrets\":{}}",
+        "{\"version\":1,\"secrets\":{},\"hunter22\":1}",
+    ] {
+        fs::write(vault.path(), damaged).expect("written");
+        for error in [
+            vault.get("A").expect_err("damaged"),
+            vault.set("B", "beta").expect_err("damaged"),
+            vault.remove("A").expect_err("damaged"),
+        ] {
+            let message = error.to_string();
+            assert!(matches!(error, VaultError::Damaged { .. }), "{message}");
+            assert!(message.contains("secrets.json"), "{message}");
+            assert!(!message.contains("hunter22"), "{message}");
+        }
+        assert_eq!(fs::read_to_string(vault.path()).expect("there"), damaged);
+    }
+}
+
+#[test]
+fn names_and_values_are_checked() {
+    let (_folder, vault) = vault();
+    for name in ["", "1A", "a b", "../x", "a\nb"] {
+        assert!(matches!(vault.set(name, "value"), Err(VaultError::Name { .. })), "{name}");
+    }
+    assert!(matches!(vault.set("A", ""), Err(VaultError::Value { .. })));
+    let long = "x".repeat(MAX_VALUE + 1);
+    assert!(matches!(vault.set("A", &long), Err(VaultError::Value { .. })));
+    assert!(!vault.path().exists());
+}
+
+#[test]
+fn a_folder_in_its_place_is_an_error() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let vault = Vault::new(folder.path());
+    assert!(matches!(vault.get("A"), Err(VaultError::Io { .. })));
+}
+
+#[test]
+fn no_change_is_lost_between_writers() {
+    let (_folder, vault) = vault();
+    thread::scope(|scope| {
+        for writer in 0..4 {
+            let vault = vault.clone();
+            scope.spawn(move || {
+                for at in 0..5 {
+                    vault.set(&format!("S_{writer}_{at}"), "value").expect("set");
+                }
+            });
+        }
+    });
+    assert_eq!(vault.list().expect("list").len(), 20);
+}
+
+#[test]
+fn a_secret_never_prints_itself() {
+    let secret = Secret::new("hunter22");
+    for shown in [format!("{secret}"), format!("{secret:?}"), format!("{secret:#?}")] {
+        assert!(!shown.contains("hunter"), "{shown}");
+    }
+    assert_eq!(secret.expose(), "hunter22");
+    assert_eq!(secret.chars(), 8);
+}

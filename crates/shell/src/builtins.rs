@@ -1,0 +1,178 @@
+//! Commands that change the shell itself.
+
+use hermes_core::Scope as Permission;
+
+use crate::flow::{self, Stream};
+use crate::leaf::{Finding, Leaf, Word};
+use crate::programs;
+use crate::scope::Value;
+use crate::walk::Walk;
+
+impl Walk<'_> {
+    /// Runs a builtin; None if the leaf is none.
+    pub(crate) fn builtin(&mut self, leaf: &mut Leaf, input: &Stream) -> Option<Stream> {
+        // A path names a program, never a builtin.
+        if leaf.words.first().is_some_and(|word| word.text.contains('/')) {
+            return None;
+        }
+        match leaf.program.as_str() {
+            "cd" | "pushd" | "popd" => self.change_folder(leaf),
+            "eval" => return Some(self.evaluate(leaf, input)),
+            "source" | "." => {
+                let leaf = std::mem::take(leaf);
+                return Some(self.source_file(leaf, input));
+            }
+            "export" | "declare" | "typeset" | "local" | "readonly" => self.declare(leaf),
+            "unset" => self.unset(leaf),
+            "read" | "mapfile" | "readarray" | "getopts" => self.read_into(leaf),
+            "printf" if leaf.words.get(1).is_some_and(|word| word.text == "-v") => {
+                let name = leaf.words.get(2).map(|word| word.text.clone()).unwrap_or_default();
+                self.scope.set(&name, Value::unknown());
+            }
+            "alias" => self.alias(leaf),
+            "trap" => return Some(self.trap(leaf)),
+            "set" => self.set_options(leaf),
+            "shift" => self.scope.positional = None,
+            "history" => {
+                let wipes = leaf
+                    .words
+                    .iter()
+                    .any(|word| word.text.starts_with('-') && word.text.contains(['c', 'd', 'w']));
+                if wipes {
+                    leaf.find(Finding::ask("history-tampering", "Changes the shell's history"));
+                }
+            }
+            "shopt" | "unalias" | "hash" | "ulimit" | "umask" | "wait" | "jobs" | "fg" | "bg"
+            | "disown" | "exit" | "return" | "break" | "continue" | "logout" | ":" | "true"
+            | "false" | "test" | "[" | "let" | "type" | "pwd" | "dirs" | "times" | "help"
+            | "compgen" | "complete" | "bind" | "caller" | "enable" | "suspend" | "echo" => {}
+            _ => return None,
+        }
+        let out = flow::output(&leaf.program, &leaf.words, input, self.scope.cwd.as_deref());
+        let mut leaf = std::mem::take(leaf);
+        leaf.reads_only = true;
+        self.push(leaf);
+        Some(out)
+    }
+
+    fn change_folder(&mut self, leaf: &Leaf) {
+        let target =
+            leaf.words.iter().skip(1).find(|word| word.text == "-" || !word.text.starts_with('-'));
+        let home = self.at.home().map(|home| home.to_string_lossy().into_owned());
+        match (leaf.program.as_str(), target) {
+            ("cd", None) => self.scope.enter(home.as_deref(), self.at),
+            ("cd" | "pushd", Some(word)) if word.text != "-" && !word.glob => {
+                let folder = word.known().map(str::to_owned);
+                self.scope.enter(folder.as_deref(), self.at);
+            }
+            _ => self.scope.enter(None, self.at),
+        }
+    }
+
+    fn evaluate(&mut self, leaf: &mut Leaf, input: &Stream) -> Stream {
+        let mut joined = Word::literal("");
+        for word in leaf.words.iter().skip(1) {
+            if !joined.text.is_empty() {
+                joined.text.push(' ');
+            }
+            joined.text.push_str(&word.text);
+            joined.known &= word.known;
+            joined.taint = joined.taint.with(word.taint);
+        }
+        let mut leaf = std::mem::take(leaf);
+        self.code(&joined, &mut leaf);
+        leaf.reads_only = true;
+        let outer = leaf.words.clone();
+        self.push(leaf);
+        if !joined.known && joined.text.contains('…') {
+            return Stream::unknown();
+        }
+        self.enter_via("eval".to_owned(), outer);
+        let out = self.source_with(&joined.text, input);
+        self.leave_via();
+        out
+    }
+
+    fn declare(&mut self, leaf: &mut Leaf) {
+        let mut assigns = false;
+        for word in leaf.words.clone().iter().skip(1) {
+            if let Some((name, value)) = word.text.split_once('=') {
+                let mut value = Word { text: value.to_owned(), ..word.clone() };
+                if let (Some(rest), Some(home)) = (value.text.strip_prefix("~/"), self.at.home()) {
+                    value.text = home.join(rest).to_string_lossy().into_owned();
+                }
+                if let Some(finding) = programs::environment_override(name, &value) {
+                    leaf.find(finding);
+                }
+                self.scope.set(name, Value::of(&value));
+                assigns = true;
+            }
+        }
+        let prints = leaf.words.len() == 1 || leaf.words.iter().any(|word| word.text == "-p");
+        if prints && !assigns {
+            leaf.effect(hermes_core::Effect::any(Permission::ENV_READ));
+        }
+    }
+
+    fn unset(&mut self, leaf: &mut Leaf) {
+        for word in leaf.words.clone().iter().skip(1) {
+            if word.text.starts_with("HIST") {
+                leaf.find(Finding::ask("history-tampering", "Switches the shell's history off"));
+            }
+            self.scope.unset(&word.text);
+        }
+    }
+
+    fn read_into(&mut self, leaf: &Leaf) {
+        for word in leaf.words.iter().skip(1).filter(|word| !word.text.starts_with('-')) {
+            self.scope.set(&word.text, Value::unknown());
+        }
+    }
+
+    fn alias(&mut self, leaf: &mut Leaf) {
+        for word in leaf.words.clone().iter().skip(1) {
+            let Some((name, body)) = word.text.split_once('=') else { continue };
+            if programs::is_well_known(name) {
+                let reason = format!("Gives the command {name} another meaning");
+                leaf.find(Finding::ask("shadowing", reason));
+            }
+            self.scope.aliases.insert(name.to_owned(), body.to_owned());
+        }
+    }
+
+    fn trap(&mut self, leaf: &mut Leaf) -> Stream {
+        let mut leaf = std::mem::take(leaf);
+        let action = leaf.words.iter().skip(1).find(|word| word.text != "--").cloned();
+        let signals = leaf.words.len() > 2;
+        let code =
+            action.filter(|word| signals && !word.text.is_empty() && !word.text.starts_with('-'));
+        let outer = leaf.words.clone();
+        leaf.reads_only = true;
+        if let Some(word) = &code {
+            self.code(word, &mut leaf);
+        }
+        self.push(leaf);
+        if let Some(word) = code {
+            self.enter_via("trap".to_owned(), outer);
+            self.nested_source(&word, &Stream::unknown());
+            self.leave_via();
+        }
+        Stream::text("")
+    }
+
+    fn set_options(&mut self, leaf: &mut Leaf) {
+        let texts: Vec<&str> = leaf.words.iter().skip(1).map(|word| word.text.as_str()).collect();
+        if texts.contains(&"history") && texts.contains(&"+o") {
+            leaf.find(Finding::ask("history-tampering", "Switches the shell's history off"));
+            return;
+        }
+        if let Some(at) = texts.iter().position(|text| *text == "--") {
+            self.scope.positional = Some(leaf.words.iter().skip(at + 2).cloned().collect());
+        } else if texts.first().is_some_and(|text| !text.starts_with(['-', '+'])) {
+            self.scope.positional = Some(leaf.words.iter().skip(1).cloned().collect());
+        }
+        if leaf.words.len() == 1 {
+            leaf.effect(hermes_core::Effect::any(Permission::ENV_READ));
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! From words as written to the words that a program would see.
+
+use crate::braces::{self, Piece};
+use crate::flow::Stream;
+use crate::leaf::{Taint, Word};
+use crate::scope::Value;
+use crate::syntax::{Operator, Parameter, Part, Raw};
+use crate::text::has_glob;
+use crate::walk::Walk;
+
+/// Builds the words that one written word becomes.
+struct Fields {
+    done: Vec<Word>,
+    current: Option<Word>,
+    /// Whether unquoted values are split at all.
+    splits: bool,
+    separators: String,
+}
+
+impl Fields {
+    fn word(&mut self) -> &mut Word {
+        self.current.get_or_insert_with(|| Word::literal(""))
+    }
+
+    fn text(&mut self, text: &str, quoted: bool) {
+        let word = self.word();
+        word.text.push_str(text);
+        word.glob |= !quoted && has_glob(text);
+    }
+
+    fn unknown(&mut self, shown: &str, taint: Taint) {
+        let word = self.word();
+        word.text.push_str(shown);
+        word.known = false;
+        word.taint = word.taint.with(taint);
+    }
+
+    fn value(&mut self, value: &Value, shown: &str, quoted: bool) {
+        let Some(text) = &value.text else { return self.unknown(shown, value.taint) };
+        if quoted || !self.splits {
+            self.text(text, quoted);
+            let taint = value.taint;
+            let word = self.word();
+            word.taint = word.taint.with(taint);
+            return;
+        }
+        let separators = self.separators.clone();
+        let mut first = true;
+        for piece in text.split(|c| separators.contains(c)) {
+            if !first {
+                self.done.extend(self.current.take());
+            }
+            first = false;
+            if !piece.is_empty() {
+                self.text(piece, false);
+                let taint = value.taint;
+                let word = self.word();
+                word.taint = word.taint.with(taint);
+            }
+        }
+    }
+}
+
+impl Walk<'_> {
+    /// All words that a written word becomes: none, one or many.
+    pub(crate) fn expand(&mut self, raw: &Raw) -> Vec<Word> {
+        let mut fields =
+            Fields { done: Vec::new(), current: None, splits: true, separators: self.separators() };
+        if braces::has_braces(raw) {
+            self.expand_braces(raw, &mut fields);
+        } else {
+            self.expand_parts(raw, &mut fields);
+        }
+        fields.done.extend(fields.current.take());
+        self.spend(fields.done.iter().map(|word| word.text.len() / 64 + 1).sum());
+        fields.done
+    }
+
+    /// The one word that an assignment or a quoted text becomes.
+    pub(crate) fn expand_whole(&mut self, raw: &Raw) -> Word {
+        let mut fields =
+            Fields { done: Vec::new(), current: None, splits: false, separators: String::new() };
+        self.expand_parts(raw, &mut fields);
+        let word = fields.current.take().unwrap_or_else(|| Word::literal(""));
+        self.spend(word.text.len() / 64 + 1);
+        word
+    }
+
+    fn separators(&self) -> String {
+        match self.scope.get("IFS").map(|value| value.text.clone()) {
+            Some(Some(text)) => text,
+            _ => " \t\n".to_owned(),
+        }
+    }
+
+    fn expand_parts(&mut self, raw: &Raw, fields: &mut Fields) {
+        for (index, part) in raw.parts.iter().enumerate() {
+            match part {
+                Part::Text { text, quoted: false } if index == 0 && text.starts_with('~') => {
+                    let alone = raw.parts.len() == 1;
+                    self.tilde(text, alone, fields);
+                }
+                part => self.expand_part(part, fields),
+            }
+        }
+    }
+
+    /// `~` and `~/…` are the home folder, `~name` is somebody else's.
+    fn tilde(&mut self, text: &str, alone: bool, fields: &mut Fields) {
+        let end = text.find('/').unwrap_or(text.len());
+        let (user, rest) = text.split_at(end);
+        let home = match user {
+            "~" => self.at.home().map(|home| home.to_string_lossy().into_owned()),
+            "~root" => Some("/root".to_owned()),
+            "~+" => self.scope.cwd.as_ref().map(|cwd| cwd.to_string_lossy().into_owned()),
+            _ => None,
+        };
+        match home {
+            Some(home) if alone || !rest.is_empty() => {
+                fields.text(&home, true);
+                fields.text(rest, false);
+            }
+            _ if user.len() > 1 && !user.starts_with("~/") && alone => {
+                fields.text(text, false);
+                fields.word().known = user.contains(['~', '.']) && user.ends_with('~');
+            }
+            _ => fields.text(text, false),
+        }
+    }
+
+    fn expand_braces(&mut self, raw: &Raw, fields: &mut Fields) {
+        let Some(words) = braces::expand(raw) else {
+            self.expand_parts(raw, fields);
+            fields.word().known = false;
+            return;
+        };
+        self.spend(words.iter().map(Vec::len).sum());
+        for pieces in words {
+            let mut text = String::new();
+            let mut start = true;
+            for piece in &pieces {
+                match piece {
+                    Piece::Unquoted(c) => text.push(*c),
+                    Piece::Part(part) => {
+                        self.plain_text(&mut text, start, false, fields);
+                        start = false;
+                        self.expand_part(part, fields);
+                    }
+                }
+            }
+            self.plain_text(&mut text, start, true, fields);
+            fields.done.extend(fields.current.take());
+        }
+    }
+
+    fn plain_text(&mut self, text: &mut String, start: bool, last: bool, fields: &mut Fields) {
+        if text.is_empty() {
+            return;
+        }
+        if start && text.starts_with('~') {
+            self.tilde(text, last, fields);
+        } else {
+            fields.text(text, false);
+        }
+        text.clear();
+    }
+
+    fn expand_part(&mut self, part: &Part, fields: &mut Fields) {
+        match part {
+            Part::Text { text, quoted } => fields.text(text, *quoted),
+            Part::Parameter(parameter) => self.expand_parameter(parameter, fields),
+            Part::Output { body, quoted } => {
+                let stream = self.capture(body, &Stream::unknown());
+                let text = stream.text.map(|text| text.trim_end_matches('\n').to_owned());
+                let value = Value { text, taint: stream.taint };
+                fields.value(&value, "$(…)", *quoted);
+            }
+            Part::Process { body, writes } => {
+                let stream = self.capture(body, &Stream::unknown());
+                let word = fields.word();
+                word.text.push_str("/dev/fd/63");
+                if !writes {
+                    word.taint = word.taint.with(stream.taint);
+                    word.content = stream.text;
+                }
+            }
+            Part::Arithmetic(inner) => {
+                let mut aside = Fields {
+                    done: Vec::new(),
+                    current: None,
+                    splits: false,
+                    separators: String::new(),
+                };
+                for part in inner {
+                    self.expand_part(part, &mut aside);
+                }
+                fields.unknown("$((…))", Taint::default());
+            }
+            Part::Array(elements) => {
+                let mut texts = Vec::new();
+                let mut known = true;
+                for element in elements {
+                    for word in self.expand(element) {
+                        known &= word.known;
+                        texts.push(word.text);
+                    }
+                }
+                fields.text(&texts.join(" "), true);
+                fields.word().known &= known;
+            }
+        }
+    }
+
+    fn expand_parameter(&mut self, parameter: &Parameter, fields: &mut Fields) {
+        let name = parameter.name.as_str();
+        let shown = format!("${name}");
+        let found = self.scope.parameter(name, self.at);
+        let taint = if is_secret(name) { Taint::SECRET } else { Taint::default() };
+        let quoted = parameter.quoted;
+        match parameter.operator {
+            Operator::Plain if name == "@" && found.as_ref().is_some_and(|v| v.text.is_some()) => {
+                let all = self.scope.positional.clone().unwrap_or_default();
+                for (index, word) in all.into_iter().enumerate() {
+                    if index > 0 {
+                        fields.done.extend(fields.current.take());
+                    }
+                    fields.value(&Value::of(&word), &shown, quoted);
+                }
+            }
+            Operator::Plain => match found {
+                Some(value) => fields.value(&value, &shown, quoted),
+                None => fields.unknown(&shown, taint),
+            },
+            Operator::Default => match found {
+                Some(Value { text: Some(text), taint }) if !text.is_empty() => {
+                    fields.value(&Value { text: Some(text), taint }, &shown, quoted);
+                }
+                Some(value) if value.text.is_none() => {
+                    self.expand_whole(&parameter.argument);
+                    fields.value(&value, &shown, quoted);
+                }
+                _ => self.expand_argument(parameter, fields),
+            },
+            Operator::Alternate => match found {
+                Some(Value { text: Some(text), .. }) if !text.is_empty() => {
+                    self.expand_argument(parameter, fields);
+                }
+                Some(Value { text: Some(_), .. }) => {}
+                _ => {
+                    let word = self.expand_whole(&parameter.argument);
+                    fields.unknown(&shown, word.taint);
+                }
+            },
+            Operator::Other => {
+                let word = self.expand_whole(&parameter.argument);
+                let own = found.map_or(taint, |value| value.taint);
+                fields.unknown(&shown, word.taint.with(own));
+            }
+        }
+    }
+
+    fn expand_argument(&mut self, parameter: &Parameter, fields: &mut Fields) {
+        let word = self.expand_whole(&parameter.argument);
+        fields.value(&Value::of(&word), &word.text, parameter.quoted);
+    }
+}
+
+/// Whether a variable's name says that its value is a secret.
+pub(crate) fn is_secret(name: &str) -> bool {
+    const MARKS: &[&str] = &[
+        "TOKEN",
+        "SECRET",
+        "PASSWORD",
+        "PASSWD",
+        "API_KEY",
+        "APIKEY",
+        "PRIVATE_KEY",
+        "CREDENTIAL",
+        "ACCESS_KEY",
+    ];
+    let name = name.to_ascii_uppercase();
+    MARKS.iter().any(|mark| name.contains(mark))
+}

@@ -1,0 +1,171 @@
+//! What flows through pipes and substitutions, as far as it can be told
+//! without running anything.
+
+use std::path::Path;
+
+use crate::leaf::{Taint, Word};
+use crate::text::unescape;
+
+/// What a command prints or reads.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Stream {
+    /// None if only known at run time.
+    pub(crate) text: Option<String>,
+    pub(crate) taint: Taint,
+    /// Whether something is connected at all.
+    pub(crate) connected: bool,
+}
+
+impl Stream {
+    /// Something that is only known at run time.
+    pub(crate) fn unknown() -> Self {
+        Stream::default()
+    }
+
+    pub(crate) fn text(text: impl Into<String>) -> Self {
+        Stream { text: Some(text.into()), taint: Taint::default(), connected: true }
+    }
+
+    /// What two commands print one after the other.
+    pub(crate) fn and(self, next: Stream) -> Stream {
+        let text = match (self.text, next.text) {
+            (Some(mut a), Some(b)) if a.len() + b.len() <= 1 << 18 => {
+                a.push_str(&b);
+                Some(a)
+            }
+            _ => None,
+        };
+        let connected = self.connected || next.connected;
+        Stream { text, taint: self.taint.with(next.taint), connected }
+    }
+}
+
+const DOWNLOADERS: &[&str] =
+    &["curl", "wget", "fetch", "http", "https", "xh", "aria2c", "lynx", "w3m", "nc", "ncat", "gh"];
+
+/// What a program with these words prints.
+pub(crate) fn output(program: &str, words: &[Word], input: &Stream, cwd: Option<&Path>) -> Stream {
+    let arguments = words.get(1..).unwrap_or(&[]);
+    let taint = arguments.iter().fold(input.taint, |taint, word| taint.with(word.taint));
+    let unknown = |taint: Taint| Stream { text: None, taint, connected: true };
+    let silent = || Stream::text("");
+    match program {
+        "echo" => Stream { taint, ..echo(arguments) },
+        "printf" => Stream { taint, ..printf(arguments) },
+        "cat" | "tee" => cat(program, arguments, input, taint),
+        "pwd" => Stream {
+            text: cwd.map(|cwd| format!("{}\n", cwd.display())),
+            taint: Taint::default(),
+            connected: true,
+        },
+        "mktemp"
+            if arguments.iter().all(|word| matches!(word.text.as_str(), "-d" | "-t" | "-q")) =>
+        {
+            Stream::text("/tmp/tmp.XXXXXXXXXX\n")
+        }
+        "cd" | ":" | "true" | "false" | "set" | "export" | "unset" | "test" | "[" | "sleep"
+        | "" | "mkdir" | "rm" | "touch" | "cp" | "mv" | "exit" | "return" | "local" | "declare"
+        | "readonly" | "chmod" | "shift" | "wait" => silent(),
+        _ if DOWNLOADERS.contains(&program) => unknown(taint.with(Taint::REMOTE)),
+        _ if decodes(program, arguments) => unknown(taint.with(Taint::DECODED)),
+        _ => unknown(taint),
+    }
+}
+
+fn cat(program: &str, arguments: &[Word], input: &Stream, taint: Taint) -> Stream {
+    let operands: Vec<_> =
+        arguments.iter().filter(|word| word.text == "-" || !word.text.starts_with('-')).collect();
+    let text = match operands.as_slice() {
+        [] => input.text.clone(),
+        _ if program == "tee" => input.text.clone(),
+        [only] if only.text == "-" => input.text.clone(),
+        [only] => only.content.clone(),
+        _ => None,
+    };
+    Stream { text, taint, connected: true }
+}
+
+fn echo(arguments: &[Word]) -> Stream {
+    let mut escapes = false;
+    let mut newline = true;
+    let mut rest = arguments;
+    while let Some((first, others)) = rest.split_first() {
+        let flag = first.text.strip_prefix('-').filter(|flags| {
+            !flags.is_empty() && flags.chars().all(|c| matches!(c, 'n' | 'e' | 'E'))
+        });
+        let Some(flag) = flag else { break };
+        escapes |= flag.contains('e');
+        newline &= !flag.contains('n');
+        rest = others;
+    }
+    if rest.iter().any(|word| !word.known || word.glob) {
+        return Stream { connected: true, ..Stream::unknown() };
+    }
+    let mut text = rest.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
+    if escapes {
+        text = unescape(&text);
+    }
+    if newline {
+        text.push('\n');
+    }
+    Stream::text(text)
+}
+
+fn printf(arguments: &[Word]) -> Stream {
+    let unknown = Stream { connected: true, ..Stream::unknown() };
+    let arguments = match arguments.first().map(|word| word.text.as_str()) {
+        Some("--") => arguments.get(1..).unwrap_or(&[]),
+        _ => arguments,
+    };
+    let Some((format, values)) = arguments.split_first() else { return unknown };
+    if arguments.iter().any(|word| !word.known) || format.text == "-v" {
+        return unknown;
+    }
+    let mut values = values.iter();
+    let mut out = String::new();
+    let format = unescape(&format.text);
+    loop {
+        let left = values.len();
+        let mut letters = format.chars();
+        while let Some(c) = letters.next() {
+            if c != '%' {
+                out.push(c);
+                continue;
+            }
+            match letters.next() {
+                Some('%') => out.push('%'),
+                Some('s' | 'd' | 'i') => out.push_str(values.next().map_or("", |v| &v.text)),
+                Some('b') => {
+                    out.push_str(&values.next().map_or(String::new(), |v| unescape(&v.text)))
+                }
+                _ => return unknown,
+            }
+        }
+        // The format is used again until the values are used up.
+        if values.len() == 0 || values.len() == left || out.len() > 1 << 16 {
+            return if values.len() == 0 { Stream::text(out) } else { unknown };
+        }
+    }
+}
+
+/// Whether the program turns text into different text that nobody can read off
+/// the command.
+fn decodes(program: &str, arguments: &[Word]) -> bool {
+    let has = |flags: &[&str]| arguments.iter().any(|word| flags.contains(&word.text.as_str()));
+    match program {
+        "base64" | "base32" | "basenc" | "gbase64" => {
+            has(&["-d", "-D", "--decode", "-di", "-id"])
+                || arguments.iter().any(|word| word.text.starts_with("--d"))
+        }
+        "xxd" => arguments
+            .iter()
+            .any(|word| word.text.starts_with("-r") || word.text == "-p" || word.text == "-revert"),
+        "rev" | "tr" | "uudecode" | "gunzip" | "zcat" | "bunzip2" | "bzcat" | "unxz" | "xzcat"
+        | "zstdcat" | "unzstd" | "tac" | "rot13" | "ascii2uni" => true,
+        "gzip" | "bzip2" | "xz" | "zstd" => {
+            arguments.iter().any(|word| word.text.starts_with('-') && word.text.contains('d'))
+        }
+        "openssl" => has(&["-d", "-D"]),
+        _ => false,
+    }
+}

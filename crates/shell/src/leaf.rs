@@ -1,0 +1,164 @@
+//! The answer of an analysis: leaves and findings.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use hermes_core::{Effect, Scope};
+
+/// What a whole command would do.
+#[derive(Debug, Clone, Default)]
+pub struct Analysis {
+    /// Every simple command that would run, in order.
+    pub leaves: Vec<Leaf>,
+    /// What is to be said of the command as a whole.
+    pub findings: Vec<Finding>,
+}
+
+impl Analysis {
+    /// All findings: of the whole command and of its leaves.
+    pub fn all_findings(&self) -> impl Iterator<Item = &Finding> {
+        self.findings.iter().chain(self.leaves.iter().flat_map(|leaf| &leaf.findings))
+    }
+
+    /// The strictest level found.
+    pub fn level(&self) -> Option<Level> {
+        self.all_findings().map(|finding| finding.level).max()
+    }
+}
+
+/// One simple command that would run, or a bare redirect or assignment, whose
+/// program is empty.
+#[derive(Debug, Clone, Default)]
+pub struct Leaf {
+    /// The base name of the program: `rm` for `/usr/bin/rm`, `\rm`, `r''m`.
+    pub program: String,
+    /// All words including the program, after unquoting.
+    pub words: Vec<Word>,
+    /// The source of it, for messages.
+    pub text: String,
+    /// The programs it runs under, outermost first.
+    pub via: Vec<String>,
+    /// What it does.
+    pub effects: Vec<Effect>,
+    /// What somebody should be asked about, or what must not be.
+    pub findings: Vec<Finding>,
+    /// The words before each wrapper was taken off.
+    pub(crate) outer: Vec<Arc<[Word]>>,
+    /// Known to leave everything as it was.
+    pub(crate) reads_only: bool,
+    /// Files that are run as programs or scripts.
+    pub(crate) runs: Vec<PathBuf>,
+    /// Files that are made executable.
+    pub(crate) enables: Vec<PathBuf>,
+}
+
+impl Leaf {
+    /// Whether it is known to change nothing and to reach nobody.
+    pub fn is_read_only(&self) -> bool {
+        self.reads_only && self.findings.is_empty() && self.effects.iter().all(harmless)
+    }
+
+    /// Program and subcommand, without options: `git push`, `npm run test`,
+    /// `ls`. Starts with `sudo` if it runs under that.
+    pub fn prefix(&self) -> Vec<String> {
+        let mut all: Vec<String> = Vec::new();
+        if let Some(raised) = self.via.iter().find(|via| matches!(via.as_str(), "sudo" | "doas")) {
+            all.push(raised.clone());
+        }
+        all.push(self.program.clone());
+        all.extend(crate::pattern::subcommand(&self.program, &self.words).into_iter().cloned());
+        all
+    }
+
+    pub(crate) fn find(&mut self, finding: Finding) {
+        if !self.findings.contains(&finding) {
+            self.findings.push(finding);
+        }
+    }
+
+    pub(crate) fn effect(&mut self, effect: Effect) {
+        // Thousands of files are rather said twice than compared with all others.
+        if self.effects.len() > 64 || !self.effects.contains(&effect) {
+            self.effects.push(effect);
+        }
+    }
+}
+
+fn harmless(effect: &Effect) -> bool {
+    effect.scope == Scope::TERMINAL_EXECUTE || effect.scope.verb() == "read"
+}
+
+/// A word of a command.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Word {
+    /// What it says. Where that is only known at run time, the source.
+    pub text: String,
+    /// Whether the text is what the program will see. A glob is known although
+    /// it expands.
+    pub known: bool,
+    /// Whether the shell would expand it as a glob.
+    pub glob: bool,
+    pub(crate) taint: Taint,
+    /// What a process substitution would print.
+    pub(crate) content: Option<String>,
+}
+
+impl Word {
+    /// A word that is known.
+    pub(crate) fn literal(text: impl Into<String>) -> Self {
+        Word { text: text.into(), known: true, ..Word::default() }
+    }
+
+    /// The text, if it is known.
+    pub(crate) fn known(&self) -> Option<&str> {
+        self.known.then_some(self.text.as_str())
+    }
+}
+
+/// Where text came from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Taint(u8);
+
+impl Taint {
+    pub(crate) const REMOTE: Taint = Taint(1);
+    pub(crate) const DECODED: Taint = Taint(2);
+    pub(crate) const SECRET: Taint = Taint(4);
+
+    pub(crate) fn with(self, other: Taint) -> Taint {
+        Taint(self.0 | other.0)
+    }
+
+    pub(crate) fn has(self, other: Taint) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
+/// Something to ask about or to refuse.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// How serious.
+    pub level: Level,
+    /// The kind of danger, in kebab case.
+    pub category: &'static str,
+    /// A sentence for people.
+    pub reason: String,
+}
+
+impl Finding {
+    pub(crate) fn ask(category: &'static str, reason: impl Into<String>) -> Self {
+        Finding { level: Level::Ask, category, reason: reason.into() }
+    }
+
+    pub(crate) fn block(category: &'static str, reason: impl Into<String>) -> Self {
+        Finding { level: Level::Block, category, reason: reason.into() }
+    }
+}
+
+/// How serious a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Level {
+    /// Somebody should be asked.
+    Ask,
+    /// Never.
+    Block,
+}

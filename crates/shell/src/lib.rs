@@ -1,0 +1,53 @@
+//! What a shell command would do, read from its source: every simple command
+//! that would run, what each one touches, and what somebody should be asked
+//! about first. Nothing is run and nothing is looked up.
+
+mod args;
+mod blocks;
+mod braces;
+mod builtins;
+mod expand;
+mod flow;
+mod leaf;
+mod parse;
+mod pattern;
+mod programs;
+mod redirects;
+mod scope;
+mod shells;
+mod site;
+mod syntax;
+mod text;
+mod walk;
+mod words;
+mod wrappers;
+
+pub use leaf::{Analysis, Finding, Leaf, Level, Word};
+pub use pattern::CommandPattern;
+
+use hermes_core::Workplace;
+
+/// Longer commands are not read.
+const MAX_SOURCE: usize = 256 * 1024;
+
+/// What `source` would do if a shell ran it at this workplace.
+pub fn analyze(source: &str, at: &Workplace) -> Analysis {
+    if source.len() > MAX_SOURCE {
+        let reason = format!("The command is too long to analyse ({} bytes)", source.len());
+        return Analysis { leaves: Vec::new(), findings: vec![Finding::ask("too-long", reason)] };
+    }
+    let mut walk = walk::Walk::new(at);
+    walk.findings.extend(text::hidden_characters(source));
+    walk.source(source);
+    walk.finish()
+}
+
+#[cfg(test)]
+#[path = "corpus_tests.rs"]
+mod corpus_tests;
+#[cfg(test)]
+#[path = "limits_tests.rs"]
+mod limits_tests;
+#[cfg(test)]
+#[path = "timing_tests.rs"]
+mod timing_tests;

@@ -1,0 +1,534 @@
+//! Reads shell source into commands. A reader of our own, since a highlighter's
+//! grammar guesses where a shell does not: what is split into a word here is
+//! exactly what bash would split. Mistakes are noted and reading goes on, so
+//! that a broken end does not hide what comes before it.
+
+use std::rc::Rc;
+
+use crate::redirects::Pending;
+use crate::syntax::{Assignment, Command, Part, Problem, Raw, Simple};
+use crate::words::assignment_name;
+
+/// How deep commands may nest, over all kinds of nesting.
+pub(crate) const MAX_DEPTH: u32 = 40;
+
+/// What was read, and what was wrong with it.
+#[derive(Debug)]
+pub(crate) struct Script {
+    pub(crate) body: Command,
+    pub(crate) problem: Option<Problem>,
+}
+
+/// Reads a whole script that is already `depth` levels deep.
+pub(crate) fn parse(source: &str, depth: u32) -> Script {
+    let mut reader = Reader::new(source, depth);
+    let mut all = Vec::new();
+    loop {
+        all.push(reader.list(&[]));
+        if reader.at_end() {
+            break;
+        }
+        // Something that closes what was never opened.
+        reader.fail(Problem::Syntax);
+        reader.pos += reader.rest().chars().next().map_or(1, char::len_utf8);
+    }
+    reader.heredocs();
+    let body = if all.len() == 1 { all.remove(0) } else { Command::Sequence(all) };
+    Script { body, problem: reader.problem }
+}
+
+/// The place in the source.
+pub(crate) struct Reader<'s> {
+    pub(crate) source: &'s str,
+    pub(crate) pos: usize,
+    pub(crate) depth: u32,
+    pub(crate) problem: Option<Problem>,
+    pub(crate) pending: Vec<Pending>,
+}
+
+const RESERVED: &[&str] = &["then", "do", "done", "fi", "else", "elif", "esac", "}", "]]", "in"];
+
+impl<'s> Reader<'s> {
+    pub(crate) fn new(source: &'s str, depth: u32) -> Self {
+        Self { source, pos: 0, depth, problem: None, pending: Vec::new() }
+    }
+
+    pub(crate) fn rest(&self) -> &'s str {
+        self.source.get(self.pos..).unwrap_or("")
+    }
+
+    pub(crate) fn byte(&self) -> Option<u8> {
+        self.byte_at(0)
+    }
+
+    pub(crate) fn byte_at(&self, ahead: usize) -> Option<u8> {
+        self.source.as_bytes().get(self.pos + ahead).copied()
+    }
+
+    pub(crate) fn at_end(&self) -> bool {
+        self.pos >= self.source.len()
+    }
+
+    pub(crate) fn eat(&mut self, text: &str) -> bool {
+        let found = self.rest().starts_with(text);
+        if found {
+            self.pos += text.len();
+        }
+        found
+    }
+
+    pub(crate) fn fail(&mut self, problem: Problem) {
+        // The first one is the cause of the others.
+        self.problem.get_or_insert(problem);
+    }
+
+    /// One level further in; false, with the rest given up, if that is too far.
+    pub(crate) fn enter(&mut self) -> bool {
+        if self.depth >= MAX_DEPTH {
+            self.problem = Some(Problem::TooDeep);
+            self.pos = self.source.len();
+            return false;
+        }
+        self.depth += 1;
+        true
+    }
+
+    /// Spaces, joined lines and a comment.
+    pub(crate) fn blanks(&mut self) {
+        loop {
+            match self.byte() {
+                Some(b' ' | b'\t') => self.pos += 1,
+                Some(b'\r') if matches!(self.byte_at(1), Some(b'\n') | None) => self.pos += 1,
+                Some(b'\\') if self.byte_at(1) == Some(b'\n') => self.pos += 2,
+                Some(b'\\') if self.rest().starts_with("\\\r\n") => self.pos += 3,
+                Some(b'#') => {
+                    self.pos += self.rest().find('\n').unwrap_or(self.rest().len());
+                }
+                _ => return,
+            }
+        }
+    }
+
+    /// Blanks and line ends; the bodies of waiting heredocs come after a line end.
+    pub(crate) fn newlines(&mut self) {
+        loop {
+            self.blanks();
+            if !self.eat("\n") {
+                return;
+            }
+            self.heredocs();
+        }
+    }
+
+    /// The bare word that comes next, without taking it.
+    fn keyword(&self) -> &'s str {
+        let rest = self.rest();
+        let end = rest
+            .find(|c: char| c.is_ascii_whitespace() || ";&|<>()".contains(c))
+            .unwrap_or(rest.len());
+        rest.get(..end.min(16)).unwrap_or("")
+    }
+
+    /// Commands up to one of the words in `until`, a `)`, or the end.
+    pub(crate) fn list(&mut self, until: &[&str]) -> Command {
+        if !self.enter() {
+            return Command::empty();
+        }
+        let mut all = Vec::new();
+        loop {
+            self.newlines();
+            match self.byte() {
+                None | Some(b')') => break,
+                Some(b';') => {
+                    if self.rest().starts_with(";;") && until.contains(&"esac") {
+                        break;
+                    }
+                    // A stray separator does nothing.
+                    if !all.is_empty() && self.rest().starts_with(";;") {
+                        self.fail(Problem::Syntax);
+                    }
+                    self.pos += 1;
+                    continue;
+                }
+                _ => {}
+            }
+            let word = self.keyword();
+            if until.contains(&word) {
+                break;
+            }
+            let before = self.pos;
+            let command = self.and_or();
+            self.blanks();
+            match self.byte() {
+                Some(b'&') => {
+                    self.pos += 1;
+                    all.push(Command::Background(Box::new(command)));
+                }
+                _ => all.push(command),
+            }
+            if self.pos == before {
+                self.fail(Problem::Syntax);
+                self.pos += self.rest().chars().next().map_or(1, char::len_utf8);
+            }
+        }
+        self.depth -= 1;
+        if all.len() == 1 { all.remove(0) } else { Command::Sequence(all) }
+    }
+
+    fn and_or(&mut self) -> Command {
+        let mut all = vec![self.pipeline()];
+        loop {
+            self.blanks();
+            let otherwise = self.eat("||");
+            if !(otherwise || self.eat("&&")) {
+                break;
+            }
+            self.newlines();
+            let next = self.pipeline();
+            all.push(if otherwise { Command::maybe(next) } else { next });
+        }
+        if all.len() == 1 { all.remove(0) } else { Command::Sequence(all) }
+    }
+
+    fn pipeline(&mut self) -> Command {
+        let mut all = vec![self.command()];
+        loop {
+            self.blanks();
+            if self.rest().starts_with("||") || !(self.eat("|&") || self.eat("|")) {
+                break;
+            }
+            self.newlines();
+            all.push(self.command());
+        }
+        if all.len() == 1 { all.remove(0) } else { Command::Pipeline(all) }
+    }
+
+    fn command(&mut self) -> Command {
+        self.blanks();
+        while self.keyword() == "!" {
+            self.pos += 1;
+            self.blanks();
+        }
+        if self.byte() == Some(b'(') {
+            return self.parenthesised();
+        }
+        let word = self.keyword();
+        match word {
+            "{" => self.keyword_body("{", &["}"]),
+            "if" => self.branches(),
+            "while" | "until" => self.looped(word),
+            "for" | "select" => self.for_loop(word),
+            "case" => self.case(),
+            "function" => self.function_keyword(),
+            "[[" => self.test(),
+            "time" if self.times_a_pipeline() => self.command(),
+            "coproc" => {
+                self.pos += word.len();
+                Command::Background(Box::new(self.nested_command()))
+            }
+            _ if RESERVED.contains(&word) && word != "in" => {
+                self.fail(Problem::Syntax);
+                self.pos += word.len();
+                Command::empty()
+            }
+            _ => self.simple(),
+        }
+    }
+
+    /// Takes the word `time`, unless options for a program of that name follow.
+    fn times_a_pipeline(&mut self) -> bool {
+        let start = self.pos;
+        self.pos += "time".len();
+        self.blanks();
+        if self.keyword() == "-p" {
+            self.pos += 2;
+            self.blanks();
+        }
+        let next = self.keyword();
+        // A second one in a row would be read again and again.
+        let plain = !next.is_empty() && !next.starts_with('-') && next != "time";
+        if !plain && self.byte() != Some(b'(') {
+            self.pos = start;
+            return false;
+        }
+        true
+    }
+
+    fn nested_command(&mut self) -> Command {
+        if !self.enter() {
+            return Command::empty();
+        }
+        let command = self.command();
+        self.depth -= 1;
+        command
+    }
+
+    fn parenthesised(&mut self) -> Command {
+        if self.rest().starts_with("((") && self.closes_arithmetic(2) {
+            self.pos += 2;
+            let words = vec![Raw { parts: self.arithmetic(b'(', b')', 2) }];
+            let redirects = self.redirects();
+            return Command::compound(words, Command::empty(), redirects);
+        }
+        self.pos += 1;
+        let body = self.list(&[]);
+        self.close(")");
+        let redirects = self.redirects();
+        Command::Subshell(Box::new(body), redirects)
+    }
+
+    fn close(&mut self, text: &str) {
+        self.newlines();
+        if !self.eat(text) {
+            self.fail(Problem::Syntax);
+        }
+    }
+
+    fn keyword_body(&mut self, open: &str, until: &[&str]) -> Command {
+        self.pos += open.len();
+        let body = self.list(until);
+        for word in until {
+            self.close(word);
+        }
+        let redirects = self.redirects();
+        Command::compound(Vec::new(), body, redirects)
+    }
+
+    fn branches(&mut self) -> Command {
+        self.pos += 2;
+        let mut all = vec![self.list(&["then"])];
+        self.close("then");
+        loop {
+            all.push(self.list(&["elif", "else", "fi"]));
+            if self.eat("elif") {
+                all.push(self.list(&["then"]));
+                self.close("then");
+            } else if !self.eat("else") {
+                break;
+            }
+        }
+        self.close("fi");
+        let redirects = self.redirects();
+        Command::compound(Vec::new(), Command::maybe(Command::Sequence(all)), redirects)
+    }
+
+    fn looped(&mut self, word: &str) -> Command {
+        self.pos += word.len();
+        let condition = self.list(&["do"]);
+        self.close("do");
+        let body = self.list(&["done"]);
+        self.close("done");
+        let redirects = self.redirects();
+        let body = Command::maybe(Command::Sequence(vec![condition, body]));
+        Command::compound(Vec::new(), body, redirects)
+    }
+
+    fn for_loop(&mut self, word: &str) -> Command {
+        self.pos += word.len();
+        self.blanks();
+        let mut words = Vec::new();
+        let mut name = String::new();
+        if self.rest().starts_with("((") {
+            self.pos += 2;
+            words.push(Raw { parts: self.arithmetic(b'(', b')', 2) });
+        } else {
+            self.keyword().clone_into(&mut name);
+            self.pos += name.len();
+            self.newlines();
+            if self.keyword() == "in" {
+                self.pos += 2;
+                words = self.plain_words();
+            } else {
+                // Without a list it runs over the arguments.
+                words.push(positional());
+            }
+        }
+        self.newlines();
+        while self.eat(";") {
+            self.newlines();
+        }
+        let body = if self.keyword() == "{" {
+            self.nested_command()
+        } else {
+            self.close("do");
+            let body = self.list(&["done"]);
+            self.close("done");
+            body
+        };
+        let redirects = self.redirects();
+        Command::For { name, words, body: Box::new(body), redirects }
+    }
+
+    /// Words up to the end of the command.
+    fn plain_words(&mut self) -> Vec<Raw> {
+        let mut words = Vec::new();
+        loop {
+            self.blanks();
+            match self.byte() {
+                None | Some(b';' | b'\n' | b'&' | b'|' | b')' | b'(') => return words,
+                Some(b'<' | b'>') if self.byte_at(1) != Some(b'(') => return words,
+                _ => words.push(self.word()),
+            }
+        }
+    }
+
+    fn case(&mut self) -> Command {
+        self.pos += 4;
+        self.blanks();
+        let mut words = vec![self.word()];
+        self.newlines();
+        if !self.eat("in") {
+            self.fail(Problem::Syntax);
+        }
+        let mut bodies = Vec::new();
+        loop {
+            self.newlines();
+            if self.at_end() || self.keyword() == "esac" {
+                break;
+            }
+            self.eat("(");
+            loop {
+                let before = self.pos;
+                words.extend(self.plain_words());
+                if !self.eat("|") || self.pos == before {
+                    break;
+                }
+            }
+            if !self.eat(")") {
+                self.fail(Problem::Syntax);
+                self.pos += self.rest().chars().next().map_or(0, char::len_utf8);
+                continue;
+            }
+            bodies.push(self.list(&["esac"]));
+            if !(self.eat(";;&") || self.eat(";;")) {
+                self.eat(";&");
+            }
+            if self.byte() == Some(b')') {
+                self.fail(Problem::Syntax);
+                self.pos += 1;
+            }
+        }
+        self.close("esac");
+        let redirects = self.redirects();
+        Command::compound(words, Command::maybe(Command::Sequence(bodies)), redirects)
+    }
+
+    fn function_keyword(&mut self) -> Command {
+        self.pos += "function".len();
+        self.blanks();
+        let name = self.keyword().to_owned();
+        self.pos += name.len();
+        self.blanks();
+        if self.eat("(") {
+            self.blanks();
+            self.eat(")");
+        }
+        self.newlines();
+        Command::Function { name, body: Rc::new(self.nested_command()) }
+    }
+
+    /// `[[ … ]]`: only what its words expand to matters.
+    fn test(&mut self) -> Command {
+        self.pos += 2;
+        let mut words = Vec::new();
+        loop {
+            self.newlines();
+            match self.byte() {
+                None => {
+                    self.fail(Problem::Syntax);
+                    break;
+                }
+                Some(b'&' | b'|' | b'(' | b')' | b'<' | b'>' | b';') => self.pos += 1,
+                _ if self.keyword() == "]]" => {
+                    self.pos += 2;
+                    break;
+                }
+                _ => words.push(self.word()),
+            }
+        }
+        let redirects = self.redirects();
+        Command::compound(words, Command::empty(), redirects)
+    }
+
+    fn simple(&mut self) -> Command {
+        let start = self.pos;
+        let mut end = start;
+        let mut simple = Simple {
+            assignments: Vec::new(),
+            words: Vec::new(),
+            redirects: Vec::new(),
+            text: String::new(),
+        };
+        loop {
+            self.blanks();
+            if let Some(redirect) = self.redirect() {
+                simple.redirects.push(redirect);
+                end = self.pos;
+                continue;
+            }
+            match self.byte() {
+                None | Some(b';' | b'\n' | b'&' | b'|' | b')') => break,
+                Some(b'(') => {
+                    if let ([name], true) = (simple.words.as_slice(), simple.redirects.is_empty())
+                        && let Some(name) = name.bare().map(str::to_owned)
+                        && self.empty_parentheses()
+                    {
+                        self.newlines();
+                        return Command::Function { name, body: Rc::new(self.nested_command()) };
+                    }
+                    self.fail(Problem::Syntax);
+                    break;
+                }
+                _ => {}
+            }
+            let before = self.pos;
+            let raw = self.word();
+            end = self.pos;
+            if self.pos == before {
+                break;
+            }
+            match assignment_name(&raw) {
+                Some((name, append, value)) if simple.words.is_empty() => {
+                    simple.assignments.push(Assignment { name, append, value: strip(raw, value) });
+                }
+                _ => simple.words.push(raw),
+            }
+        }
+        simple.text = self.source.get(start..end).unwrap_or("").to_owned();
+        Command::Simple(simple)
+    }
+
+    fn empty_parentheses(&mut self) -> bool {
+        let inside = self.rest().get(1..).unwrap_or("").trim_start_matches([' ', '\t']);
+        if !inside.starts_with(')') {
+            return false;
+        }
+        self.pos = self.source.len() - inside.len() + 1;
+        true
+    }
+}
+
+/// The word without the first `cut` bytes of its first part.
+fn strip(mut raw: Raw, cut: usize) -> Raw {
+    if let Some(Part::Text { text, .. }) = raw.parts.first_mut() {
+        text.drain(..cut.min(text.len()));
+        if text.is_empty() {
+            raw.parts.remove(0);
+        }
+    }
+    raw
+}
+
+fn positional() -> Raw {
+    let name = "@".to_owned();
+    let operator = crate::syntax::Operator::Plain;
+    let argument = Raw::default();
+    Raw {
+        parts: vec![Part::Parameter(crate::syntax::Parameter {
+            name,
+            operator,
+            argument,
+            quoted: true,
+        })],
+    }
+}

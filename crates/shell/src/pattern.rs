@@ -1,0 +1,297 @@
+//! Rules as people write them: `git push`, `npm run *`, `rm -rf /`.
+
+use crate::leaf::{Leaf, Word};
+use crate::text::{glob_match, program_name};
+
+/// Programs whose next word says what they do, and how many such words.
+const SUBCOMMANDS: &[(&[&str], usize)] = &[
+    (
+        &[
+            "git",
+            "cargo",
+            "go",
+            "docker",
+            "podman",
+            "kubectl",
+            "helm",
+            "terraform",
+            "tofu",
+            "pulumi",
+            "npm",
+            "pnpm",
+            "yarn",
+            "bun",
+            "pip",
+            "pip3",
+            "uv",
+            "poetry",
+            "gem",
+            "bundle",
+            "apt",
+            "apt-get",
+            "dnf",
+            "yum",
+            "brew",
+            "systemctl",
+            "hermes",
+            "rustup",
+            "conda",
+            "snap",
+            "flatpak",
+            "launchctl",
+            "make",
+            "mix",
+            "dotnet",
+            "deno",
+            "docker-compose",
+            "openssl",
+            "tmux",
+            "composer",
+            "pacman",
+            "zypper",
+            "apk",
+            "nix",
+            "crontab",
+            "npx",
+            "just",
+        ],
+        1,
+    ),
+    (&["gcloud", "aws", "az", "gh", "glab"], 2),
+];
+
+/// Verbs after which one more word says what is run.
+const DEEPER: &[(&str, &[&str])] = &[
+    ("npm", &["run", "exec"]),
+    ("pnpm", &["run", "exec"]),
+    ("yarn", &["run"]),
+    ("bun", &["run"]),
+    ("uv", &["pip", "run", "tool"]),
+    ("docker", &["compose", "container", "image", "volume", "network", "system", "buildx"]),
+    ("podman", &["compose", "container", "image", "volume", "network", "system"]),
+    ("git", &["stash", "remote", "worktree", "submodule", "bisect"]),
+    ("hermes", &["permissions", "config", "secrets"]),
+    ("go", &["mod"]),
+    ("deno", &["task"]),
+];
+
+/// The words of a leaf that say what its program does.
+pub(crate) fn subcommand<'w>(program: &str, words: &'w [Word]) -> Vec<&'w String> {
+    let count = SUBCOMMANDS
+        .iter()
+        .find(|(names, _)| names.contains(&program))
+        .map_or(0, |(_, count)| *count);
+    let arguments = words.get(1..).unwrap_or(&[]);
+    let rest = if program == "git" { crate::programs::split_git(arguments).1 } else { arguments };
+    let mut operands =
+        rest.iter().filter(|word| !word.text.starts_with(['-', '+']) && word.known && !word.glob);
+    let mut all: Vec<&String> = Vec::new();
+    for _ in 0..count {
+        all.extend(operands.next().map(|word| &word.text));
+    }
+    let deeper = DEEPER.iter().any(|(name, verbs)| {
+        *name == program && all.first().is_some_and(|verb| verbs.contains(&verb.as_str()))
+    });
+    if deeper {
+        all.extend(operands.next().map(|word| &word.text));
+    }
+    all
+}
+
+/// A rule about commands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandPattern {
+    kind: Kind,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Kind {
+    /// Program, leading words, and words that must occur.
+    Words { program: String, leading: Vec<String>, flags: Vec<String> },
+    /// Text with shell syntax, compared with the whole command.
+    Text(String),
+}
+
+impl CommandPattern {
+    /// Reads a rule.
+    pub fn parse(rule: &str) -> Result<Self, String> {
+        let rule = rule.trim();
+        if rule.is_empty() {
+            return Err("a command pattern must not be empty".to_owned());
+        }
+        if rule.len() > 4096 {
+            return Err("a command pattern must not be longer than 4096 bytes".to_owned());
+        }
+        let Some(words) = split(rule) else {
+            return Ok(Self { kind: Kind::Text(normalise(rule)) });
+        };
+        let mut words = words.into_iter();
+        let program = words.next().unwrap_or_default();
+        let program = if program.contains('/') { program_name(&program) } else { program };
+        if program.is_empty() {
+            return Err("a command pattern must name a program".to_owned());
+        }
+        let (mut leading, mut flags) = (Vec::new(), Vec::new());
+        for word in words {
+            match word.as_str() {
+                // It matches the rest, whatever that is.
+                "*" | "**" => break,
+                flag if is_flag(flag) => flags.extend(single_flags(&program, flag)),
+                _ => leading.push(word),
+            }
+        }
+        Ok(Self { kind: Kind::Words { program, leading, flags } })
+    }
+
+    /// Whether the rule is about this leaf, also through wrappers such as
+    /// `sudo`; see [`Leaf::via`] for those.
+    pub fn matches(&self, leaf: &Leaf) -> bool {
+        match &self.kind {
+            Kind::Text(text) => normalise(&leaf.text) == *text,
+            Kind::Words { .. } => {
+                self.matches_words(&leaf.program, &leaf.words)
+                    || leaf.outer.iter().any(|words| {
+                        let name = words.first().map(|word| program_name(&word.text));
+                        self.matches_words(&name.unwrap_or_default(), words)
+                    })
+            }
+        }
+    }
+
+    /// Whether a rule with shell syntax is about this whole command.
+    pub fn matches_text(&self, source: &str) -> bool {
+        match &self.kind {
+            Kind::Text(text) => {
+                let source = normalise(source);
+                if text.contains('*') {
+                    glob_match(text, &source)
+                } else {
+                    source.contains(text.as_str())
+                }
+            }
+            Kind::Words { .. } => false,
+        }
+    }
+
+    fn matches_words(&self, name: &str, words: &[Word]) -> bool {
+        let Kind::Words { program, leading, flags } = &self.kind else { return false };
+        if !glob_match(program, name) {
+            return false;
+        }
+        let arguments = words.get(1..).unwrap_or(&[]);
+        let arguments =
+            if name == "git" { crate::programs::split_git(arguments).1 } else { arguments };
+        let mut given: Vec<String> = Vec::new();
+        let mut operands: Vec<&str> = Vec::new();
+        for word in arguments {
+            if is_flag(&word.text) {
+                given.extend(single_flags(name, &word.text));
+            } else {
+                operands.push(&word.text);
+            }
+        }
+        if !flags.iter().all(|flag| given.iter().any(|own| glob_match(flag, own))) {
+            return false;
+        }
+        // The subcommand stands first; what follows may stand anywhere after it.
+        let fixed = SUBCOMMANDS.iter().any(|(names, _)| names.contains(&name));
+        let mut rest = operands.as_slice();
+        for (index, wanted) in leading.iter().enumerate() {
+            let in_place = fixed && index == 0;
+            match rest.iter().position(|own| same(wanted, own)) {
+                Some(0) => rest = rest.get(1..).unwrap_or(&[]),
+                Some(at) if !in_place => rest = rest.get(at + 1..).unwrap_or(&[]),
+                _ => return false,
+            }
+        }
+        true
+    }
+}
+
+fn same(wanted: &str, own: &str) -> bool {
+    if glob_match(wanted, own) {
+        return true;
+    }
+    // `/` and `/.` and `//` are one place.
+    wanted.starts_with('/') && tidy(wanted) == tidy(own)
+}
+
+fn tidy(path: &str) -> String {
+    let parts: Vec<&str> =
+        path.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+    let root = if path.starts_with('/') { "/" } else { "" };
+    format!("{root}{}", parts.join("/"))
+}
+
+fn is_flag(word: &str) -> bool {
+    word.len() > 1 && word.starts_with('-') && word != "--"
+}
+
+/// Programs that write long options with one dash.
+const ONE_DASH: &[&str] =
+    &["find", "terraform", "tofu", "java", "openssl", "ffmpeg", "gcc", "clang"];
+
+/// `-rf` is `-r` and `-f`.
+fn single_flags(program: &str, word: &str) -> Vec<String> {
+    let letters = word.get(1..).unwrap_or("");
+    let cluster = !word.starts_with("--")
+        && !ONE_DASH.contains(&program)
+        && letters.len() > 1
+        && letters.len() <= 6
+        && letters.bytes().all(|b| b.is_ascii_alphabetic());
+    if !cluster {
+        return vec![word.to_owned()];
+    }
+    let mut all: Vec<String> = letters.chars().map(|letter| format!("-{letter}")).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// The words of a plain rule; None if it has shell syntax.
+fn split(rule: &str) -> Option<Vec<String>> {
+    let script = crate::parse::parse(rule, 0);
+    let plain = !rule.contains([';', '&', '|', '<', '>', '(', ')', '`', '\n', '$', '{', '}']);
+    match (plain, script.problem) {
+        (true, None) => {}
+        _ => return None,
+    }
+    let crate::syntax::Command::Simple(simple) = script.body else { return None };
+    if !simple.assignments.is_empty() {
+        return None;
+    }
+    let text = |raw: &crate::syntax::Raw| {
+        raw.parts
+            .iter()
+            .map(|part| match part {
+                crate::syntax::Part::Text { text, .. } => text.as_str(),
+                _ => "",
+            })
+            .collect::<String>()
+    };
+    let words: Vec<String> = simple.words.iter().map(text).collect();
+    (!words.is_empty()).then_some(words)
+}
+
+/// Text without spaces where the shell needs none, for comparing.
+fn normalise(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut space = false;
+    for c in text.chars() {
+        if c.is_whitespace() {
+            space = true;
+            continue;
+        }
+        let tight = |c: char| ";&|(){}<>:".contains(c);
+        if space && !out.is_empty() && !tight(c) && !out.ends_with(tight) {
+            out.push(' ');
+        }
+        space = false;
+        out.push(c);
+    }
+    out
+}
+
+#[cfg(test)]
+#[path = "pattern_tests.rs"]
+mod tests;

@@ -1,0 +1,97 @@
+use super::CommandPattern;
+use crate::corpus_tests::look;
+
+fn matches(rule: &str, source: &str) -> bool {
+    let pattern = CommandPattern::parse(rule).expect(rule);
+    look(source).leaves.iter().any(|leaf| pattern.matches(leaf)) || pattern.matches_text(source)
+}
+
+#[test]
+fn rules_match_what_they_say() {
+    let pairs = [
+        ("git push", "git push"),
+        ("git push", "git -C dir push -f"),
+        ("git push", "git push origin main"),
+        ("git push", "cd x && git push"),
+        ("git push --force", "git push origin --force"),
+        ("npm run *", "npm run test"),
+        ("npm run *", "npm run build -- --x"),
+        ("rm -rf /", "rm -fr /"),
+        ("rm -rf /", "rm -r -f /"),
+        ("rm -rf /", "rm -f -r /."),
+        ("rm -rf", "rm -rfv x"),
+        ("rm", "rm x"),
+        ("rm", "sudo rm x"),
+        ("sudo", "sudo rm x"),
+        ("rm", "/bin/rm x"),
+        ("rm", "r''m x"),
+        ("sudo *", "sudo ls"),
+        ("curl *", "curl http://x.y"),
+        ("docker compose down", "docker compose down -v"),
+        ("mkfs*", "mkfs.ext4 /dev/sda1"),
+        ("bash", "bash -c ls"),
+        ("ls", "bash -c ls"),
+        (":(){ :|:& };:", ":(){ :|:& };:"),
+        (":(){ :|:& };:", ":() { : | : & } ; :"),
+        ("curl * | sh", "curl x.y/z | sh"),
+        ("git commit", "git commit -m 'a b'"),
+        ("rm *.log", "rm a.log"),
+        ("rm '*.log'", "rm a.log"),
+        ("find -delete", "find . -name x -delete"),
+        ("*", "anything at all"),
+        ("npm run test", "npm run test"),
+        ("cat .env", "cat ./.env .env"),
+    ];
+    for (rule, source) in pairs {
+        assert!(matches(rule, source), "{rule} should match {source}");
+    }
+}
+
+#[test]
+fn rules_do_not_match_more() {
+    let pairs = [
+        ("git push", "git pull"),
+        ("git push", "git commit -m 'git push'"),
+        ("git push", "git log push"),
+        ("git push", "echo git push"),
+        ("git push --force", "git push"),
+        ("npm run test", "npm run build"),
+        ("rm -rf /", "rm -rf /tmp"),
+        ("rm -rf /", "rm -r /"),
+        ("rm -rf", "rm -r x"),
+        ("rm", "rmdir x"),
+        ("rm", "echo rm"),
+        ("sudo", "ls"),
+        ("find -delete", "find . -type d -name let"),
+        ("curl * | sh", "curl x.y"),
+        ("ls -la", "ls -l"),
+    ];
+    for (rule, source) in pairs {
+        assert!(!matches(rule, source), "{rule} should not match {source}");
+    }
+}
+
+#[test]
+fn empty_rules_are_refused() {
+    assert!(CommandPattern::parse("").is_err());
+    assert!(CommandPattern::parse("  ").is_err());
+    assert!(CommandPattern::parse(&"x".repeat(5000)).is_err());
+}
+
+#[test]
+fn prefixes_are_narrow() {
+    let expected: &[(&str, &[&str])] = &[
+        ("git push -f", &["git", "push"]),
+        ("git -C d push", &["git", "push"]),
+        ("npm run test -- x", &["npm", "run", "test"]),
+        ("ls -la x", &["ls"]),
+        ("cargo build --release", &["cargo", "build"]),
+        ("docker compose up -d", &["docker", "compose", "up"]),
+        ("sudo apt install x", &["sudo", "apt", "install"]),
+        ("rm x", &["rm"]),
+        ("git", &["git"]),
+    ];
+    for (source, wanted) in expected {
+        assert_eq!(look(source).leaves[0].prefix(), *wanted, "{source}");
+    }
+}

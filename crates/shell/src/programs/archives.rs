@@ -1,0 +1,185 @@
+//! Archives and compressed files.
+
+use hermes_core::Scope;
+
+use crate::args::Args;
+use crate::leaf::Word;
+use crate::site::{Act, Inner};
+
+/// Describes programs that pack and unpack.
+pub(super) fn describe(act: &mut Act<'_>) -> bool {
+    let words = act.arguments();
+    match act.leaf.program.as_str() {
+        "tar" | "gtar" | "bsdtar" => tar(act, &words),
+        "zip" => {
+            let args = Args::parse(&words, &["-x", "-i", "-P", "-TT", "--unzip-command", "-b"]);
+            if let Some(code) = args.value(&["-TT", "--unzip-command"]) {
+                act.inner.push(Inner::Source(code));
+            }
+            if let Some((archive, files)) = args.operands.split_first() {
+                act.write(archive);
+                files.iter().for_each(|word| act.read(word));
+            }
+        }
+        "unzip" => {
+            let args = Args::parse(&words, &["-d", "-x", "-P"]);
+            if let Some(archive) = args.operands.first() {
+                act.read(archive);
+            }
+            if args.has(&["-l", "-t", "-p", "-Z", "-v"]) {
+                return true;
+            }
+            target(act, args.value(&["-d"]));
+        }
+        "gzip" | "gunzip" | "bzip2" | "bunzip2" | "xz" | "unxz" | "zstd" | "unzstd" | "lz4"
+        | "compress" | "brotli" | "pigz" => {
+            let args = Args::parse(&words, &["-o", "-S", "-T", "-p"]);
+            for word in &args.operands {
+                act.read(word);
+                if !args.has(&["-c", "--stdout", "-l", "--list", "-t", "--test", "--to-stdout"]) {
+                    act.write(word);
+                }
+            }
+            args.values(&["-o"]).iter().for_each(|word| act.write(word));
+            if args.operands.is_empty() {
+                act.only_reads();
+            }
+        }
+        "7z" | "7za" | "7zz" | "rar" | "unrar" => {
+            match words.first().map(|word| word.text.as_str()) {
+                Some("l" | "t") => act.only_reads(),
+                Some("a" | "u") => {
+                    let files: Vec<&Word> =
+                        words.iter().skip(1).filter(|word| !word.text.starts_with('-')).collect();
+                    if let Some((archive, rest)) = files.split_first() {
+                        act.write(archive);
+                        rest.iter().for_each(|word| act.read(word));
+                    }
+                }
+                _ => {
+                    words
+                        .iter()
+                        .skip(1)
+                        .filter(|word| !word.text.starts_with('-'))
+                        .take(1)
+                        .for_each(|word| act.read(word));
+                    act.here(Scope::FILE_WRITE);
+                }
+            }
+        }
+        "cpio" | "pax" | "ar" => act.here(Scope::FILE_WRITE),
+        _ => return false,
+    }
+    true
+}
+
+fn target(act: &mut Act<'_>, folder: Option<Word>) {
+    match folder {
+        Some(folder) => act.write(&folder),
+        None => act.here(Scope::FILE_WRITE),
+    }
+}
+
+fn tar(act: &mut Act<'_>, words: &[Word]) {
+    // The first word may be options without a dash: `tar czf a.tgz x`.
+    let mut words = words.to_vec();
+    if let Some(first) = words.first_mut()
+        && !first.text.starts_with('-')
+        && !first.text.is_empty()
+        && first.text.bytes().all(|b| b.is_ascii_alphabetic())
+    {
+        first.text.insert(0, '-');
+    }
+    let valued = &[
+        "-f",
+        "-C",
+        "-T",
+        "-X",
+        "-I",
+        "-F",
+        "-b",
+        "-g",
+        "--file",
+        "--directory",
+        "--files-from",
+        "--exclude",
+        "--to-command",
+        "--checkpoint-action",
+        "--use-compress-program",
+        "--exclude-from",
+        "--transform",
+        "--info-script",
+        "--new-volume-script",
+        "--rsh-command",
+        "--strip-components",
+        "--owner",
+        "--group",
+        "--mode",
+    ];
+    let args = Args::parse(&words, valued);
+    for code in args.values(&[
+        "--to-command",
+        "--use-compress-program",
+        "-I",
+        "--info-script",
+        "--new-volume-script",
+        "-F",
+        "--rsh-command",
+    ]) {
+        let plain = code.text.split_whitespace().next().unwrap_or("");
+        if !matches!(
+            plain,
+            "gzip"
+                | "pigz"
+                | "xz"
+                | "zstd"
+                | "bzip2"
+                | "pbzip2"
+                | "lz4"
+                | "lzma"
+                | "pixz"
+                | "zstdmt"
+                | "unzstd"
+        ) {
+            act.inner.push(Inner::Source(code));
+        }
+    }
+    for action in args.values(&["--checkpoint-action"]) {
+        if let Some(code) = action.text.strip_prefix("exec=") {
+            act.inner.push(Inner::Source(Word { text: code.to_owned(), ..action.clone() }));
+        }
+    }
+    let archive = args.value(&["-f", "--file"]);
+    if args.has(&["-c", "--create", "-r", "--append", "-u", "--update"]) {
+        if let Some(archive) = &archive {
+            act.write(archive);
+        }
+        let folder = args.value(&["-C", "--directory"]);
+        for word in &args.operands {
+            match &folder {
+                Some(folder) if !word.text.starts_with('/') => {
+                    let text = format!("{}/{}", folder.text, word.text);
+                    act.read(&Word { text, known: word.known && folder.known, ..word.clone() });
+                }
+                _ => act.read(word),
+            }
+        }
+        if args.has(&["--remove-files"]) {
+            act.ask("recursive-delete", "Deletes what was packed");
+            args.operands.iter().for_each(|word| act.delete(word));
+        }
+        return;
+    }
+    if let Some(archive) = &archive {
+        act.read(archive);
+    }
+    if args.has(&["-t", "--list", "-d", "--diff", "--compare"]) {
+        return act.only_reads();
+    }
+    if args.has(&["-x", "--extract", "--get"]) && !args.has(&["-O", "--to-stdout"]) {
+        if args.has(&["-P", "--absolute-names"]) {
+            act.any(Scope::FILE_WRITE);
+        }
+        target(act, args.value(&["-C", "--directory"]));
+    }
+}

@@ -1,0 +1,327 @@
+//! Looks through short pieces of code for what could reach beyond them. Text
+//! in quotes is left out first, so that only names that are really used count;
+//! what could turn text into code is among those names.
+
+use hermes_core::Scope;
+
+use super::vocabulary::{
+    JAVASCRIPT, OTHERS, PYTHON, SAFE_OS, SAFE_PERL_MODULES, SAFE_PYTHON, SAFE_REQUIRE,
+};
+use crate::leaf::Word;
+use crate::site::Act;
+
+/// The language of a piece of code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Language {
+    Python,
+    JavaScript,
+    Perl,
+    Ruby,
+    Php,
+    Other,
+    /// Never judged harmless.
+    Opaque,
+}
+
+/// Whether a Perl module does nothing but compute.
+pub(super) fn is_safe_perl_module(name: &str) -> bool {
+    let name = name.trim_start_matches('-').split(['=', ' ', ';', '(']).next().unwrap_or("");
+    SAFE_PERL_MODULES.contains(&name)
+}
+
+/// Judges a piece of code; true if it was found harmless.
+pub(super) fn judge(act: &mut Act<'_>, language: Language, code: &Word) -> bool {
+    if act.tainted_code(code.taint) {
+        return false;
+    }
+    if !code.known {
+        act.ask("interpreter-code", "Runs code that is only known when it runs");
+        return false;
+    }
+    let (bare, strings) = strip_strings(language, &code.text);
+    let found = match language {
+        Language::Python => python(&bare, &strings),
+        Language::JavaScript => javascript(&bare, &strings),
+        Language::Perl => perl(&bare),
+        Language::Ruby | Language::Php | Language::Other => {
+            names(&bare, OTHERS).or_else(|| bare.contains('`').then(|| "`".to_owned()))
+        }
+        Language::Opaque => Some("a script".to_owned()),
+    };
+    if names(&bare, &["environ", "getenv", "ENV", "env"]).is_some() {
+        act.any(Scope::ENV_READ);
+    }
+    if names(
+        &bare,
+        &[
+            "open",
+            "read_text",
+            "read_bytes",
+            "readFileSync",
+            "readFile",
+            "read_csv",
+            "listdir",
+            "glob",
+        ],
+    )
+    .is_some()
+    {
+        for path in strings.iter().filter(|text| {
+            text.len() < 512 && !text.contains(['\n', '\0', ' ']) && text.contains(['/', '.'])
+        }) {
+            act.read(&Word::literal(path.clone()));
+        }
+    }
+    match found {
+        Some(name) => {
+            act.ask("interpreter-code", format!("Runs code that may act on its own ({name})"));
+            act.any(Scope::CODE_EXECUTE);
+            false
+        }
+        None => true,
+    }
+}
+
+/// The first of `list` that occurs as a name.
+fn names(code: &str, list: &[&str]) -> Option<String> {
+    identifiers(code).find(|name| list.contains(name)).map(str::to_owned)
+}
+
+fn identifiers(code: &str) -> impl Iterator<Item = &str> {
+    code.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|name| !name.is_empty())
+}
+
+fn python(code: &str, strings: &[String]) -> Option<String> {
+    if let Some(name) = names(code, PYTHON) {
+        return Some(name);
+    }
+    for name in identifiers(code) {
+        let inner = name.starts_with("__") && name.ends_with("__");
+        if inner
+            && !matches!(
+                name,
+                "__name__" | "__file__" | "__version__" | "__doc__" | "__future__" | "__len__"
+            )
+        {
+            return Some(name.to_owned());
+        }
+        if !name.is_ascii() {
+            // Python folds look-alike letters to plain ones.
+            return Some(name.to_owned());
+        }
+    }
+    for line in code.split(['\n', ';']).map(str::trim) {
+        let line = line.rsplit(": ").next().unwrap_or(line).trim();
+        let modules = match (line.strip_prefix("import "), line.strip_prefix("from ")) {
+            (Some(list), _) => list,
+            (_, Some(rest)) => {
+                let module = rest.split_whitespace().next().unwrap_or("");
+                if module == "os" || module == "sys" || module == "io" {
+                    return Some(line.to_owned());
+                }
+                module
+            }
+            _ => continue,
+        };
+        for module in modules.split(',') {
+            let mut parts = module.split_whitespace();
+            let module = parts.next().unwrap_or("");
+            let top = module.split('.').next().unwrap_or("");
+            if !SAFE_PYTHON.contains(&module) && !SAFE_PYTHON.contains(&top) {
+                return Some(format!("import {module}"));
+            }
+            if top == "os" && parts.next().is_some() {
+                return Some("import os as".to_owned());
+            }
+        }
+    }
+    attributes(code, "os", SAFE_OS).or_else(|| opens_for_writing(code, strings))
+}
+
+/// The first use of a module that is not one of the safe ones.
+fn attributes(code: &str, module: &str, safe: &[&str]) -> Option<String> {
+    let mut from = 0;
+    while let Some(at) = code.get(from..)?.find(module) {
+        let start = from + at;
+        from = start + module.len();
+        let before = code.get(..start)?.chars().next_back();
+        let after = code.get(from..)?;
+        let part_of_name = |c: char| c.is_alphanumeric() || c == '_';
+        if before.is_some_and(|c| part_of_name(c) || c == '.') || after.starts_with(part_of_name) {
+            continue;
+        }
+        let imported = code.get(..start)?.trim_end().ends_with("import")
+            || code.get(..start)?.trim_end().ends_with(',');
+        match after.strip_prefix('.') {
+            Some(rest) => {
+                let name = identifiers(rest).next().unwrap_or("");
+                if !safe.contains(&name) {
+                    return Some(format!("{module}.{name}"));
+                }
+            }
+            None if imported => {}
+            None => return Some(module.to_owned()),
+        }
+    }
+    None
+}
+
+/// Whether a file is opened for anything but reading.
+fn opens_for_writing(code: &str, strings: &[String]) -> Option<String> {
+    names(code, &["open"])?;
+    let computed = code.split("open(").skip(1).any(|rest| {
+        let inside = rest.split(')').next().unwrap_or("");
+        // A mode that is no text is not known.
+        inside.split_once(',').is_some_and(|(_, mode)| {
+            !mode.trim_start().starts_with(['"', '\'']) && !mode.contains("encoding")
+        })
+    });
+    let mode = |text: &&String| {
+        text.len() <= 3
+            && text.chars().all(|c| "rwaxbt+U".contains(c))
+            && text.contains(['w', 'a', 'x', '+'])
+    };
+    (computed || strings.iter().any(|text| mode(&text))).then(|| "open for writing".to_owned())
+}
+
+fn javascript(code: &str, strings: &[String]) -> Option<String> {
+    if let Some(name) = names(code, JAVASCRIPT) {
+        return Some(name);
+    }
+    for holder in ["process[", "global[", "this[", "require[", "module[", "fs[", "os["] {
+        if code.contains(holder) {
+            return Some(holder.to_owned());
+        }
+    }
+    if names(code, &["require"]).is_some() {
+        let safe = |text: &String| {
+            let name = text.strip_prefix("node:").unwrap_or(text);
+            SAFE_REQUIRE.contains(&name) || text.ends_with(".json")
+        };
+        let literal = code.split("require(").skip(1).all(|rest| rest.starts_with(['"', '\'']));
+        let dangerous = strings.iter().any(|text| {
+            let name = text.strip_prefix("node:").unwrap_or(text);
+            JAVASCRIPT.contains(&name) || name == "child_process"
+        });
+        if !literal || dangerous || !strings.iter().any(safe) {
+            return Some("require".to_owned());
+        }
+    }
+    code.contains("\\u").then(|| "escapes in names".to_owned())
+}
+
+fn perl(code: &str) -> Option<String> {
+    if code.contains('`') {
+        return Some("`".to_owned());
+    }
+    for line in code.split([';', '\n']).map(str::trim) {
+        if let Some(module) = line.strip_prefix("use ")
+            && !is_safe_perl_module(module.trim())
+        {
+            return Some(line.to_owned());
+        }
+    }
+    names(code, OTHERS).filter(|name| {
+        !matches!(
+            name.as_str(),
+            "link" | "file" | "source" | "parse" | "run" | "package" | "write" | "debug"
+        )
+    })
+}
+
+/// The code without the text in quotes (the quotes stay), and that text.
+/// Quotes that may hold code keep their contents.
+fn strip_strings(language: Language, code: &str) -> (String, Vec<String>) {
+    let letters: Vec<char> = code.chars().collect();
+    let mut bare = String::with_capacity(code.len());
+    let mut strings = Vec::new();
+    let mut at = 0;
+    while let Some(c) = letters.get(at).copied() {
+        let comment = c == '#' && language == Language::Python;
+        if comment {
+            while letters.get(at).is_some_and(|c| *c != '\n') {
+                at += 1;
+            }
+            continue;
+        }
+        if c != '"' && c != '\'' {
+            bare.push(c);
+            at += 1;
+            continue;
+        }
+        let width = if letters.get(at..at + 3) == Some(&[c, c, c]) && language == Language::Python {
+            3
+        } else {
+            1
+        };
+        let start = at + width;
+        let mut end = start;
+        loop {
+            match letters.get(end) {
+                None => break,
+                Some('\\') => end += 2,
+                Some(_)
+                    if letters.get(end..end + width).is_some_and(|s| s.iter().all(|q| *q == c)) =>
+                {
+                    break;
+                }
+                Some(_) => end += 1,
+            }
+        }
+        let end = end.min(letters.len());
+        let inside: String = letters.get(start..end).unwrap_or(&[]).iter().collect();
+        let formatted = language == Language::Python
+            && letters
+                .get(..at)
+                .is_some_and(|before| before.iter().rev().take(2).any(|p| matches!(p, 'f' | 'F')));
+        let interpolates = match language {
+            Language::Python => formatted && inside.contains('{'),
+            Language::Perl => c == '"' && (inside.contains("@{") || inside.contains("${")),
+            Language::Ruby => c == '"' && inside.contains("#{"),
+            Language::Php => c == '"' && (inside.contains("{$") || inside.contains("${")),
+            _ => false,
+        };
+        bare.push(c);
+        if interpolates {
+            bare.push_str(&inside);
+        }
+        bare.push(c);
+        strings.push(inside);
+        at = end + width;
+    }
+    (bare, strings)
+}
+
+/// Judges an awk program.
+pub(super) fn awk(act: &mut Act<'_>, script: &Word) {
+    let (bare, strings) = strip_strings(Language::Other, &script.text.replace('\'', " "));
+    let runs = names(&bare, &["system"]).is_some()
+        || bare.contains("|&")
+        || bare.replace("||", " ").contains('|')
+            && (bare.contains("\"\" |")
+                || bare.contains("| \"\"")
+                || bare.contains("|\"\"")
+                || bare.contains("\"\"|")
+                || names(&bare, &["getline"]).is_some());
+    if runs
+        || bare.contains("@load")
+        || bare.replace("||", " ").split('|').skip(1).any(|rest| {
+            names(rest.split([';', '}', '\n']).next().unwrap_or(""), &["getline"]).is_some()
+        })
+    {
+        act.ask("interpreter-code", "Runs programs from an awk script");
+        act.any(Scope::CODE_EXECUTE);
+    }
+    let writes = bare.contains("> \"\"")
+        || bare.contains(">\"\"")
+        || bare.contains(">> \"\"")
+        || bare.contains(">>\"\"");
+    if writes {
+        let file = strings.iter().rev().find(|text| !text.contains([' ', '%', '\\'])).cloned();
+        match file.filter(|file| !file.starts_with("/dev/std")) {
+            Some(file) => act.write(&Word::literal(file)),
+            None if strings.iter().any(|text| text.starts_with("/dev/std")) => {}
+            None => act.any(Scope::FILE_WRITE),
+        }
+    }
+}

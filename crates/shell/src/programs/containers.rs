@@ -1,0 +1,231 @@
+//! Containers.
+
+use hermes_core::Scope;
+
+use crate::args::Args;
+use crate::blocks;
+use crate::leaf::Word;
+use crate::site::{Act, Inner};
+
+const READING: &[&str] = &[
+    "ps",
+    "images",
+    "logs",
+    "inspect",
+    "version",
+    "info",
+    "stats",
+    "top",
+    "port",
+    "diff",
+    "history",
+    "search",
+    "events",
+    "ls",
+    "list",
+    "config",
+    "df",
+    "--version",
+    "-v",
+    "help",
+    "--help",
+    "",
+];
+
+const VALUED: &[&str] = &[
+    "-e",
+    "-v",
+    "-p",
+    "-w",
+    "-u",
+    "-f",
+    "-t",
+    "-c",
+    "-l",
+    "-m",
+    "-h",
+    "--env",
+    "--volume",
+    "--publish",
+    "--workdir",
+    "--user",
+    "--file",
+    "--tag",
+    "--name",
+    "--network",
+    "--entrypoint",
+    "--mount",
+    "--env-file",
+    "--project-name",
+    "--profile",
+    "--context",
+    "-H",
+    "--host",
+    "--platform",
+    "--label",
+    "--cpus",
+    "--memory",
+    "--hostname",
+    "--add-host",
+    "--restart",
+    "--gpus",
+    "--shm-size",
+    "--ipc",
+    "--pid",
+    "--cap-add",
+    "--device",
+    "--security-opt",
+    "--ulimit",
+    "--tmpfs",
+    "--link",
+    "--index",
+    "--build-arg",
+    "--target",
+    "--cache-from",
+];
+
+/// Describes docker and its kin.
+pub(super) fn describe(act: &mut Act<'_>) -> bool {
+    let program = act.leaf.program.clone();
+    if !matches!(
+        program.as_str(),
+        "docker" | "podman" | "nerdctl" | "docker-compose" | "podman-compose"
+    ) {
+        return false;
+    }
+    let words = act.arguments();
+    let (global, rest) = split(&words, 0);
+    if global.iter().any(|word| matches!(word.text.as_str(), "--version" | "--help")) {
+        act.any(Scope::DOCKER_READ);
+        act.only_reads();
+        return true;
+    }
+    let mut verb = rest.first().map(|word| word.text.clone()).unwrap_or_default();
+    let mut arguments = rest.get(1..).unwrap_or(&[]);
+    let mut group = String::new();
+    let grouped = matches!(
+        verb.as_str(),
+        "compose"
+            | "container"
+            | "image"
+            | "volume"
+            | "network"
+            | "system"
+            | "builder"
+            | "buildx"
+            | "context"
+            | "stack"
+            | "service"
+            | "swarm"
+            | "node"
+            | "secret"
+            | "pod"
+    );
+    if grouped {
+        group.clone_from(&verb);
+        let (_, inner) = split(arguments, 0);
+        verb = inner.first().map(|word| word.text.clone()).unwrap_or_default();
+        arguments = inner.get(1..).unwrap_or(&[]);
+    } else if program.ends_with("-compose") {
+        "compose".clone_into(&mut group);
+    }
+    if READING.contains(&verb.as_str()) {
+        act.any(Scope::DOCKER_READ);
+        act.only_reads();
+        return true;
+    }
+    act.any(Scope::DOCKER_RUN);
+    run(act, &group, &verb, arguments);
+    true
+}
+
+/// Splits off the options at the start and `own` words.
+fn split(words: &[Word], own: usize) -> (&[Word], &[Word]) {
+    let mut at = 0;
+    while let Some(word) = words.get(at).filter(|word| word.text.starts_with('-')) {
+        at += 1 + usize::from(VALUED.contains(&word.text.as_str()));
+    }
+    words.split_at((at + own).min(words.len()))
+}
+
+fn run(act: &mut Act<'_>, group: &str, verb: &str, arguments: &[Word]) {
+    match verb {
+        "exec" | "run" => {
+            let (options, rest) = split(arguments, 0);
+            mounts(act, options);
+            let command = rest.get(1..).unwrap_or(&[]).to_vec();
+            if !command.is_empty() {
+                // What runs in there has other files than what runs here.
+                inside(act, command);
+            }
+        }
+        "pull" | "push" | "login" => {
+            let scope = if verb == "pull" { Scope::NETWORK_FETCH } else { Scope::NETWORK_SEND };
+            act.any(scope);
+        }
+        "build" => act.any(Scope::NETWORK_FETCH),
+        "cp" => copy(act, arguments),
+        _ => {}
+    }
+    let args = Args::parse(arguments, &["-t", "--time", "-s", "--signal"]);
+    let lost = match (group, verb) {
+        (_, "rm" | "rmi" | "remove" | "prune") => "Removes containers, images or what they hold",
+        ("compose", "down") if args.has(&["-v", "--volumes", "--rmi"]) => {
+            "Removes containers and what they hold"
+        }
+        (_, "stop" | "kill" | "restart" | "down" | "pause") => "Stops containers",
+        ("swarm", "leave") => "Leaves the swarm",
+        _ => return,
+    };
+    act.ask("container-loss", lost);
+}
+
+fn mounts(act: &mut Act<'_>, options: &[Word]) {
+    let args = Args::parse(options, VALUED);
+    if args.has(&["--privileged"])
+        || args.values(&["--pid", "--ipc"]).iter().any(|word| word.text == "host")
+    {
+        act.ask("privilege", "Starts a container with the rights of the machine");
+    }
+    for volume in args.values(&["-v", "--volume", "--mount"]) {
+        let source =
+            match volume.text.split_once("source=").or_else(|| volume.text.split_once("src=")) {
+                Some((_, rest)) => rest.split(',').next().unwrap_or(""),
+                None => volume.text.split(':').next().unwrap_or(""),
+            };
+        if !source.starts_with(['/', '.', '~', '$']) {
+            continue;
+        }
+        let word = Word { text: source.to_owned(), ..volume.clone() };
+        let read_only = volume.text.ends_with(":ro") || volume.text.contains("readonly");
+        if source == "/var/run/docker.sock" || source == "/run/docker.sock" {
+            act.ask("privilege", "Gives a container control over all containers");
+        } else if read_only {
+            act.read(&word);
+        } else {
+            if blocks::protected(act.site, &word)
+                .is_some_and(|place| place.contains("system") || place.starts_with("/etc"))
+            {
+                act.ask("privilege", "Gives a container the files of the system");
+            }
+            act.write(&word);
+        }
+    }
+}
+
+fn inside(act: &mut Act<'_>, command: Vec<Word>) {
+    act.inner.push(Inner::Words(command));
+}
+
+fn copy(act: &mut Act<'_>, arguments: &[Word]) {
+    let args = Args::parse(arguments, &[]);
+    let remote = |word: &Word| super::network::remote_host(&word.text).is_some();
+    if let (Some(from), Some(to)) = (args.operands.first(), args.operands.get(1)) {
+        if !remote(from) {
+            act.read(from);
+        }
+        if !remote(to) {
+            act.write(to);
+        }
+    }
+}

@@ -1,0 +1,354 @@
+//! Database clients and the statements they are given.
+
+use hermes_core::Scope;
+
+use crate::args::Args;
+use crate::leaf::Word;
+use crate::site::Act;
+
+/// How a client is given statements.
+struct Client {
+    names: &'static [&'static str],
+    code: &'static [&'static str],
+    valued: &'static [&'static str],
+    /// The operand that is a statement, counted from zero.
+    operand: Option<usize>,
+}
+
+const CLIENTS: &[Client] = &[
+    Client {
+        names: &["psql", "cockroach", "pgcli"],
+        code: &["-c", "--command", "-e", "--execute"],
+        valued: &[
+            "-c",
+            "--command",
+            "-f",
+            "--file",
+            "-h",
+            "-p",
+            "-U",
+            "-d",
+            "--host",
+            "--port",
+            "--username",
+            "--dbname",
+            "-v",
+            "-o",
+            "-e",
+            "--execute",
+            "-P",
+            "-F",
+            "-L",
+        ],
+        operand: None,
+    },
+    Client {
+        names: &["mysql", "mariadb", "mycli"],
+        code: &["-e", "--execute"],
+        valued: &[
+            "-e",
+            "--execute",
+            "-h",
+            "-P",
+            "-u",
+            "-D",
+            "--host",
+            "--port",
+            "--user",
+            "--database",
+            "-S",
+        ],
+        operand: None,
+    },
+    Client {
+        names: &["sqlite3", "sqlite", "duckdb"],
+        code: &["-cmd", "-c"],
+        valued: &["-cmd", "-separator", "-init", "-c", "-nullvalue"],
+        operand: Some(1),
+    },
+    Client {
+        names: &[
+            "clickhouse-client",
+            "clickhouse",
+            "snowsql",
+            "bq",
+            "sqlcmd",
+            "usql",
+            "trino",
+            "presto",
+        ],
+        code: &["-q", "--query", "-Q", "--execute", "-e"],
+        valued: &[
+            "-q",
+            "--query",
+            "-Q",
+            "--execute",
+            "-e",
+            "-S",
+            "-U",
+            "-P",
+            "-h",
+            "--host",
+            "-d",
+            "-f",
+        ],
+        operand: None,
+    },
+];
+
+/// Describes database clients.
+pub(super) fn describe(act: &mut Act<'_>) -> bool {
+    let program = act.leaf.program.clone();
+    let words = act.arguments();
+    match program.as_str() {
+        "redis-cli" | "valkey-cli" => redis(act, &words),
+        "mongosh" | "mongo" => mongo(act, &words),
+        "pg_dump" | "pg_dumpall" | "mysqldump" | "mongodump" => {
+            let args = Args::parse(
+                &words,
+                &["-f", "--file", "-h", "-U", "-p", "-d", "-o", "--out", "-u", "-r"],
+            );
+            args.values(&["-f", "--file", "-o", "--out"]).iter().for_each(|word| act.write(word));
+            act.any(Scope::DATABASE_READ);
+        }
+        "dropdb" | "dropuser" => {
+            act.any(Scope::DATABASE_WRITE);
+            act.ask("sql-loss", "Deletes a database or a user of one");
+        }
+        "createdb" | "createuser" | "pg_restore" | "mongorestore" | "mongoimport" => {
+            act.any(Scope::DATABASE_WRITE)
+        }
+        "pg_isready" | "mysqladmin" if program == "pg_isready" => act.only_reads(),
+        _ => {
+            let Some(client) =
+                CLIENTS.iter().find(|client| client.names.contains(&program.as_str()))
+            else {
+                return false;
+            };
+            sql(act, client, &words);
+        }
+    }
+    true
+}
+
+fn sql(act: &mut Act<'_>, client: &Client, words: &[Word]) {
+    // sqlite writes its long options with one dash.
+    let single = words
+        .iter()
+        .map(|word| word.text.as_str())
+        .any(|text| text == "-cmd" || text == "-json" || text == "-header" || text == "-csv");
+    let args = if single {
+        let kept: Vec<Word> = words
+            .iter()
+            .filter(|word| {
+                !matches!(
+                    word.text.as_str(),
+                    "-json"
+                        | "-header"
+                        | "-csv"
+                        | "-readonly"
+                        | "-line"
+                        | "-column"
+                        | "-box"
+                        | "-markdown"
+                )
+            })
+            .cloned()
+            .collect();
+        Args::parse(&kept, client.valued)
+    } else {
+        Args::parse(words, client.valued)
+    };
+    if args.has(&["--version", "--help", "-V"])
+        || (args.has(&["-l", "--list"]) && act.leaf.program == "psql")
+    {
+        act.any(Scope::DATABASE_READ);
+        return act.only_reads();
+    }
+    let mut statements = args.values(client.code);
+    if let Some(index) = client.operand {
+        statements.extend(args.operands.iter().skip(index).cloned());
+        if let Some(file) = args.operands.first().filter(|word| word.text != ":memory:") {
+            act.read(file);
+        }
+    }
+    let files = args.values(&["-f", "--file"]);
+    files.iter().for_each(|word| act.read(word));
+    let input = act.site.input;
+    if statements.is_empty() && input.connected {
+        let text = input.text.clone();
+        statements.push(match text {
+            Some(text) => Word::literal(text),
+            None => Word { text: String::new(), ..Word::default() },
+        });
+    }
+    let certain =
+        !statements.is_empty() && files.is_empty() && statements.iter().all(|word| word.known);
+    let reads = certain && statements.iter().all(|word| only_reads(&word.text));
+    if reads {
+        act.any(Scope::DATABASE_READ);
+        act.only_reads();
+    } else {
+        act.any(Scope::DATABASE_WRITE);
+        if let Some(index) = client.operand
+            && let Some(file) =
+                args.operands.get(index.saturating_sub(1)).filter(|word| word.text != ":memory:")
+        {
+            act.write(file);
+        }
+    }
+    for word in &statements {
+        if let Some(reason) = loses(&word.text) {
+            act.ask("sql-loss", reason);
+        }
+        if runs_programs(&word.text) {
+            act.ask("interpreter-code", "Runs a program from inside a database client");
+        }
+    }
+}
+
+/// Statements one by one, in capital letters, without text in quotes and comments.
+fn statements(text: &str) -> Vec<String> {
+    let mut all = Vec::new();
+    let mut current = String::new();
+    let mut quote = None;
+    let mut letters = text.chars().peekable();
+    while let Some(c) = letters.next() {
+        match (quote, c) {
+            (Some(open), _) if c == open => quote = None,
+            (Some(_), _) => {}
+            (None, '\'') => quote = Some(c),
+            (None, ';') => all.push(std::mem::take(&mut current)),
+            (None, '-') if letters.peek() == Some(&'-') => {
+                for skipped in letters.by_ref() {
+                    if skipped == '\n' {
+                        break;
+                    }
+                }
+                current.push(' ');
+            }
+            (None, '/') if letters.peek() == Some(&'*') => {
+                let mut before = ' ';
+                for skipped in letters.by_ref() {
+                    if before == '*' && skipped == '/' {
+                        break;
+                    }
+                    before = skipped;
+                }
+                current.push(' ');
+            }
+            (None, _) => current.push(c.to_ascii_uppercase()),
+        }
+    }
+    all.push(current);
+    all.retain(|statement| !statement.trim().is_empty());
+    all
+}
+
+fn only_reads(text: &str) -> bool {
+    statements(text).iter().all(|statement| {
+        let words: Vec<&str> = statement.split_whitespace().collect();
+        let first = words.first().copied().unwrap_or("").trim_start_matches('(');
+        let changes = words
+            .iter()
+            .any(|word| matches!(*word, "INSERT" | "UPDATE" | "DELETE" | "INTO" | "DROP"));
+        match first {
+            "SELECT" | "WITH" | "VALUES" | "TABLE" => !changes,
+            "EXPLAIN" => !words.contains(&"ANALYZE") || !changes,
+            "SHOW" | "DESCRIBE" | "DESC" | "USE" => true,
+            "PRAGMA" => !statement.contains('='),
+            _ => {
+                matches!(
+                    first,
+                    ".TABLES"
+                        | ".SCHEMA"
+                        | ".HEADERS"
+                        | ".MODE"
+                        | ".INDEXES"
+                        | ".DATABASES"
+                        | ".QUIT"
+                        | ".EXIT"
+                        | ".HEADER"
+                        | ".WIDTH"
+                        | ".DUMP"
+                        | ".INDICES"
+                ) || (first.starts_with("\\D")
+                    || first.starts_with("\\L")
+                    || matches!(
+                        first,
+                        "\\X" | "\\TIMING" | "\\PSET" | "\\CONNINFO" | "\\Q" | "\\C"
+                    ))
+            }
+        }
+    })
+}
+
+fn loses(text: &str) -> Option<&'static str> {
+    statements(text).iter().find_map(|statement| {
+        let words: Vec<&str> = statement.split_whitespace().collect();
+        let at = |name: &str| words.iter().position(|word| *word == name);
+        match words.first().copied().unwrap_or("") {
+            "DROP" => Some("Deletes tables or a whole database"),
+            "TRUNCATE" => Some("Empties a table"),
+            "ALTER" if at("DROP").is_some() => Some("Deletes a part of a table"),
+            "DELETE" if at("WHERE").is_none() => Some("Deletes all rows of a table"),
+            "UPDATE" if at("WHERE").is_none() && at("SET").is_some() => {
+                Some("Changes all rows of a table")
+            }
+            "FLUSHALL" | "FLUSHDB" => Some("Deletes all keys"),
+            "WITH" | "EXPLAIN" | "BEGIN" | "DO" | "IF" => {
+                let deletes = at("DELETE").is_some() || at("UPDATE").is_some();
+                let drops = at("DROP").is_some() || at("TRUNCATE").is_some();
+                ((deletes && at("WHERE").is_none()) || drops).then_some("Deletes rows or tables")
+            }
+            _ => None,
+        }
+    })
+}
+
+fn runs_programs(text: &str) -> bool {
+    text.lines().map(str::trim).any(|line| {
+        line.starts_with(".shell")
+            || line.starts_with(".system")
+            || line.starts_with("\\!")
+            || line.starts_with(".load")
+    }) || text.to_ascii_uppercase().contains("FROM PROGRAM")
+        || text.to_ascii_uppercase().contains("TO PROGRAM")
+        || text.to_ascii_lowercase().contains("load_extension(")
+}
+
+fn redis(act: &mut Act<'_>, words: &[Word]) {
+    let args = Args::parse(words, &["-h", "-p", "-a", "-n", "-u", "-r", "-i", "--user", "--pass"]);
+    let verb = args.operand(0).to_ascii_uppercase();
+    let reads = [
+        "GET", "MGET", "KEYS", "SCAN", "INFO", "PING", "TTL", "TYPE", "EXISTS", "HGET", "HGETALL",
+        "LRANGE", "SMEMBERS", "ZRANGE", "DBSIZE", "LLEN", "STRLEN", "HKEYS", "TIME", "MEMORY",
+        "PTTL",
+    ];
+    if reads.contains(&verb.as_str()) {
+        act.any(Scope::DATABASE_READ);
+        return act.only_reads();
+    }
+    act.any(Scope::DATABASE_WRITE);
+    if matches!(verb.as_str(), "FLUSHALL" | "FLUSHDB" | "SHUTDOWN" | "CONFIG" | "EVAL") {
+        act.ask("sql-loss", "Deletes all keys or changes the server");
+    }
+}
+
+fn mongo(act: &mut Act<'_>, words: &[Word]) {
+    let args = Args::parse(words, &["--eval", "-u", "-p", "--host", "--port", "-f", "--file"]);
+    let code: String = args.values(&["--eval"]).iter().map(|word| word.text.as_str()).collect();
+    act.any(Scope::DATABASE_WRITE);
+    let marks = [
+        "dropDatabase",
+        ".drop(",
+        "deleteMany({})",
+        "remove({})",
+        "deleteMany( {} )",
+        "shutdownServer",
+        "dropIndexes",
+    ];
+    if marks.iter().any(|mark| code.contains(mark)) {
+        act.ask("sql-loss", "Deletes a whole collection or database");
+    }
+}

@@ -1,0 +1,438 @@
+//! Git.
+
+use hermes_core::Scope;
+
+use crate::args::Args;
+use crate::leaf::Word;
+use crate::site::{Act, Inner};
+
+const READING: &[&str] = &[
+    "status",
+    "log",
+    "diff",
+    "show",
+    "blame",
+    "annotate",
+    "grep",
+    "ls-files",
+    "ls-tree",
+    "rev-parse",
+    "rev-list",
+    "describe",
+    "shortlog",
+    "cat-file",
+    "for-each-ref",
+    "show-ref",
+    "merge-base",
+    "name-rev",
+    "whatchanged",
+    "count-objects",
+    "fsck",
+    "verify-commit",
+    "verify-tag",
+    "check-ignore",
+    "check-attr",
+    "diff-tree",
+    "diff-index",
+    "diff-files",
+    "var",
+    "version",
+    "help",
+    "range-diff",
+    "cherry",
+    "show-branch",
+    "reflog",
+    "config",
+    "remote",
+    "worktree",
+    "submodule",
+    "bisect",
+    "notes",
+    "archive",
+    "--version",
+    "--help",
+    "",
+];
+
+const GLOBAL_VALUED: &[&str] =
+    &["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env"];
+
+/// Settings that name a program for git to run.
+const RUNNING: &[&str] = &[
+    "core.pager",
+    "core.sshcommand",
+    "core.editor",
+    "core.fsmonitor",
+    "core.hookspath",
+    "core.gitproxy",
+    "core.askpass",
+    "sequence.editor",
+    "diff.external",
+    "credential.helper",
+    "gpg.program",
+    "uploadpack.packobjectshook",
+    "protocol.ext.allow",
+    "browser",
+];
+
+/// Describes git.
+pub(super) fn describe(act: &mut Act<'_>) -> bool {
+    match act.leaf.program.as_str() {
+        "git" => {}
+        "gh" | "glab" | "hub" => {
+            forge(act);
+            return true;
+        }
+        "tig" | "gitk" => {
+            act.here(Scope::GIT_READ);
+            return true;
+        }
+        _ => return false,
+    }
+    let words = act.arguments();
+    let (global, rest) = split_global(&words);
+    let mut folder = None;
+    let globals = Args::parse(global, GLOBAL_VALUED);
+    for setting in globals.values(&["-c", "--config-env"]) {
+        judge_setting(act, &setting);
+    }
+    if let Some(path) = globals.value(&["-C"]) {
+        folder = Some(path);
+    }
+    if globals.has(&["--exec-path"]) && globals.value(&["--exec-path"]).is_some() {
+        act.ask("env-override", "Makes git run other programs");
+    }
+    let verb = rest.first().map_or("", |word| word.text.as_str()).to_owned();
+    let arguments = rest.get(1..).unwrap_or(&[]);
+    let reads = READING.contains(&verb.as_str()) && !changes(&verb, arguments);
+    let scope = if reads { Scope::GIT_READ } else { Scope::GIT_WRITE };
+    match &folder {
+        Some(path) => {
+            let resource = act.site.resource(path);
+            act.leaf.effect(hermes_core::Effect { scope, resource });
+        }
+        None => act.here(scope),
+    }
+    if reads {
+        act.only_reads();
+    }
+    reach(act, &verb, arguments);
+    losses(act, &verb, arguments);
+    options(act, &verb, arguments);
+    true
+}
+
+/// The options before the verb, and the rest.
+pub(crate) fn split_global(words: &[Word]) -> (&[Word], &[Word]) {
+    let mut at = 0;
+    while let Some(word) = words.get(at) {
+        if !word.text.starts_with('-') || matches!(word.text.as_str(), "--version" | "--help") {
+            break;
+        }
+        at += 1 + usize::from(GLOBAL_VALUED.contains(&word.text.as_str()));
+    }
+    words.split_at(at.min(words.len()))
+}
+
+fn judge_setting(act: &mut Act<'_>, setting: &Word) {
+    let (name, value) = setting.text.split_once('=').unwrap_or((&setting.text, ""));
+    let name = name.to_ascii_lowercase();
+    if name.starts_with("alias.") {
+        if let Some(code) = value.strip_prefix('!') {
+            act.inner.push(Inner::Source(Word { text: code.to_owned(), ..setting.clone() }));
+        }
+        return;
+    }
+    let runs = RUNNING.contains(&name.as_str())
+        || (name.starts_with("filter.")
+            && (name.ends_with(".clean")
+                || name.ends_with(".smudge")
+                || name.ends_with(".process")))
+        || (name.starts_with("diff.")
+            && (name.ends_with(".textconv") || name.ends_with(".command")))
+        || (name.starts_with("merge") && (name.ends_with(".driver") || name.ends_with(".cmd")))
+        || name.starts_with("pager.")
+        || name.ends_with(".cmd");
+    let harmless = matches!(
+        value,
+        "cat"
+            | ""
+            | "true"
+            | "false"
+            | "less"
+            | "/dev/null"
+            | "vim"
+            | "nano"
+            | "store"
+            | "cache"
+            | "osxkeychain"
+            | ":"
+    );
+    if runs && !harmless {
+        act.ask("env-override", format!("Makes git run another program ({name})"));
+    }
+}
+
+/// Whether a verb that mostly reads is told to change something.
+fn changes(verb: &str, arguments: &[Word]) -> bool {
+    let first =
+        arguments.iter().find(|word| !word.text.starts_with('-')).map_or("", |word| &word.text);
+    let has = |names: &[&str]| arguments.iter().any(|word| names.contains(&word.text.as_str()));
+    match verb {
+        "reflog" => matches!(first, "expire" | "delete"),
+        "config" => {
+            let operands = arguments.iter().filter(|word| !word.text.starts_with('-')).count();
+            let reads = has(&["--get", "--list", "-l", "--get-all", "--get-regexp", "get", "list"]);
+            !reads
+                && (operands > 1
+                    || has(&[
+                        "--unset",
+                        "--unset-all",
+                        "--edit",
+                        "-e",
+                        "--add",
+                        "--remove-section",
+                    ]))
+        }
+        "remote" => !matches!(first, "" | "show" | "get-url"),
+        "worktree" => first != "list",
+        "submodule" => !matches!(first, "" | "status" | "summary"),
+        "bisect" => !matches!(first, "log" | "view"),
+        "notes" => !matches!(first, "" | "show" | "list"),
+        "archive" => has(&["-o"]) || arguments.iter().any(|word| word.text.starts_with("--output")),
+        _ => false,
+    }
+}
+
+/// Network and files of a verb.
+fn reach(act: &mut Act<'_>, verb: &str, arguments: &[Word]) {
+    let host = arguments.iter().find_map(|word| {
+        super::network::url_host(&word.text).or_else(|| super::network::remote_host(&word.text))
+    });
+    match verb {
+        "clone" => {
+            act.reach(Scope::NETWORK_FETCH, host.as_deref());
+            let args = Args::parse(
+                arguments,
+                &[
+                    "-b",
+                    "--branch",
+                    "--depth",
+                    "-o",
+                    "-c",
+                    "--config",
+                    "-u",
+                    "--reference",
+                    "--filter",
+                    "-j",
+                ],
+            );
+            for setting in args.values(&["-c", "--config"]) {
+                judge_setting(act, &setting);
+            }
+            match args.operands.get(1) {
+                Some(folder) => act.write(folder),
+                None => match args.operands.first().filter(|word| word.known) {
+                    Some(source) => {
+                        let name = source.text.trim_end_matches('/').trim_end_matches(".git");
+                        let name = name.rsplit(['/', ':']).next().unwrap_or(name);
+                        act.write(&Word::literal(name));
+                    }
+                    None => act.here(Scope::FILE_WRITE),
+                },
+            }
+        }
+        "fetch" | "pull" | "ls-remote" => act.reach(Scope::NETWORK_FETCH, host.as_deref()),
+        "submodule"
+            if arguments.iter().any(|word| matches!(word.text.as_str(), "update" | "add")) =>
+        {
+            act.reach(Scope::NETWORK_FETCH, host.as_deref());
+        }
+        "remote" if arguments.iter().any(|word| word.text == "update") => {
+            act.reach(Scope::NETWORK_FETCH, None);
+        }
+        "push" | "send-email" => act.name(Scope::NETWORK_SEND, "git push"),
+        "rm" => {
+            let args = Args::parse(arguments, &[]);
+            if !args.has(&["--cached"]) {
+                args.operands.iter().for_each(|word| act.delete(word));
+                if args.has(&["-r"]) && args.has(&["-f", "--force"]) {
+                    act.ask("recursive-delete", "Deletes folders with all that is in them");
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// What cannot be brought back.
+fn losses(act: &mut Act<'_>, verb: &str, arguments: &[Word]) {
+    let args = Args::parse(arguments, &["-m", "-b", "-B", "-c", "-C", "-u", "-o", "--exec", "-x"]);
+    let has = |names: &[&str]| arguments.iter().any(|word| names.contains(&word.text.as_str()));
+    let first = args.operand(0);
+    let short = |letter: char| {
+        arguments.iter().any(|word| {
+            word.text.starts_with('-') && !word.text.starts_with("--") && word.text.contains(letter)
+        })
+    };
+    let everything = |word: &Word| matches!(word.text.as_str(), "." | "./" | ":/" | "*" | ":/*");
+    let reason = match verb {
+        "reset" if args.has(&["--hard"]) || has(&["--merge", "--keep"]) => {
+            "Throws away changes that are not committed"
+        }
+        "push"
+            if short('f') || has(&["--force", "--mirror", "--delete", "--prune"]) || short('d') =>
+        {
+            "Overwrites or deletes branches on the remote"
+        }
+        "push"
+            if args.operands.iter().skip(1).any(|word| {
+                word.text.starts_with('+') || (word.text.starts_with(':') && word.text.len() > 1)
+            }) =>
+        {
+            "Overwrites or deletes branches on the remote"
+        }
+        "clean" if (short('f') || has(&["--force"])) && !short('n') && !has(&["--dry-run"]) => {
+            act.ask("recursive-delete", "Deletes all files that git does not know");
+            act.here(Scope::FILE_DELETE);
+            "Deletes all files that git does not know"
+        }
+        "branch" if short('D') || (has(&["--delete"]) && has(&["--force"])) => {
+            "Deletes branches that are not merged"
+        }
+        "checkout" if args.operands.iter().any(everything) => {
+            "Throws away changes that are not committed"
+        }
+        "checkout" | "switch" if short('f') || has(&["--force", "--discard-changes"]) => {
+            "Throws away changes that are not committed"
+        }
+        "restore"
+            if args.operands.iter().any(everything)
+                && (!has(&["--staged", "-S"]) || has(&["--worktree", "-W"])) =>
+        {
+            "Throws away changes that are not committed"
+        }
+        "stash" if matches!(first, "drop" | "clear") => "Deletes stashed changes",
+        "reflog" if matches!(first, "expire" | "delete") => "Deletes the record of earlier states",
+        "filter-branch" | "filter-repo" => "Rewrites the whole history",
+        "gc" if arguments
+            .iter()
+            .any(|word| matches!(word.text.as_str(), "--prune=now" | "--prune=all")) =>
+        {
+            "Deletes everything that no branch holds"
+        }
+        "prune" if !has(&["-n", "--dry-run"]) => "Deletes everything that no branch holds",
+        "update-ref" if short('d') => "Deletes a reference",
+        "worktree" if first == "remove" && (short('f') || has(&["--force"])) => {
+            "Deletes a worktree with its changes"
+        }
+        "tag" if short('d') && has(&["--force"]) => "Deletes tags",
+        _ => return,
+    };
+    act.ask("git-history-loss", reason);
+}
+
+/// Options of verbs that run programs or write files.
+fn options(act: &mut Act<'_>, verb: &str, arguments: &[Word]) {
+    let args = Args::parse(
+        arguments,
+        &[
+            "-x",
+            "--exec",
+            "-o",
+            "--output",
+            "-O",
+            "--open-files-in-pager",
+            "--upload-pack",
+            "--receive-pack",
+            "-u",
+            "--extcmd",
+        ],
+    );
+    match verb {
+        "rebase" => {
+            for code in args.values(&["-x", "--exec"]) {
+                act.inner.push(Inner::Source(code));
+            }
+        }
+        "bisect" if args.operand(0) == "run" => {
+            let words =
+                arguments.iter().skip_while(|word| word.text != "run").skip(1).cloned().collect();
+            act.inner.push(Inner::Words(words));
+        }
+        "submodule" if args.operand(0) == "foreach" => {
+            let code = arguments.iter().skip_while(|word| word.text != "foreach").skip(1);
+            let code: Vec<Word> = code.filter(|word| word.text != "--recursive").cloned().collect();
+            match code.as_slice() {
+                [only] => act.inner.push(Inner::Source(only.clone())),
+                _ => act.inner.push(Inner::Words(code)),
+            }
+        }
+        "diff" | "log" | "show" | "archive" | "format-patch" => {
+            args.values(&["-o", "--output"]).iter().for_each(|word| act.write(word));
+        }
+        "clone" | "fetch" | "pull" | "ls-remote" | "push" => {
+            let mut programs = args.values(&["--upload-pack", "--receive-pack", "--exec"]);
+            if verb == "clone" {
+                programs.extend(args.values(&["-u"]));
+            }
+            if let Some(program) = programs.first() {
+                act.ask(
+                    "env-override",
+                    format!("Makes git run another program ({})", program.text),
+                );
+            }
+            if arguments.iter().any(|word| word.text.starts_with("ext::")) {
+                act.ask("env-override", "Makes git run a program in place of a connection");
+            }
+        }
+        "config" => {
+            if let (Some(name), Some(value)) = (args.operands.first(), args.operands.get(1)) {
+                let text = format!("{}={}", name.text, value.text);
+                judge_setting(act, &Word { text, ..value.clone() });
+            }
+        }
+        "difftool" | "grep" => {
+            if let Some(code) = args.value(&["--extcmd", "-O", "--open-files-in-pager"]) {
+                act.inner.push(Inner::Source(code));
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Command lines of code forges.
+fn forge(act: &mut Act<'_>) {
+    let words = act.arguments();
+    let args =
+        Args::parse(&words, &["-R", "--repo", "-X", "--method", "-f", "-F", "-H", "-b", "-t"]);
+    let verb = args.operand(1).to_owned();
+    let api = args.operand(0) == "api";
+    let writes = args.has(&["-X", "--method", "-f", "-F", "--input"])
+        && args.value(&["-X", "--method"]).is_none_or(|method| method.text != "GET");
+    let reads = matches!(
+        verb.as_str(),
+        "list"
+            | "view"
+            | "status"
+            | "diff"
+            | "checks"
+            | "watch"
+            | "search"
+            | "clone"
+            | "download"
+            | "checkout"
+            | ""
+    ) || (api && !writes);
+    if reads {
+        act.any(Scope::NETWORK_FETCH);
+    } else {
+        act.any(Scope::NETWORK_SEND);
+    }
+    if verb == "delete" {
+        act.ask("infrastructure-change", "Deletes something at the code forge");
+    }
+    if args.operand(0) == "auth" && verb == "token" {
+        act.ask("secret-exfiltration", "Prints an access token");
+    }
+}

@@ -1,0 +1,489 @@
+//! Programs that talk to other machines.
+
+use hermes_core::Scope;
+
+use crate::args::Args;
+use crate::leaf::{Taint, Word};
+use crate::site::{Act, Inner};
+
+/// The host of a URL: lower case, without user, port and brackets.
+pub(crate) fn url_host(text: &str) -> Option<String> {
+    let (_, rest) = text.split_once("://")?;
+    host_of(rest)
+}
+
+fn host_of(rest: &str) -> Option<String> {
+    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or("");
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    let host = match host.strip_prefix('[') {
+        Some(inside) => inside.split(']').next().unwrap_or(inside),
+        None => host.split(':').next().unwrap_or(host),
+    };
+    (!host.is_empty() && !host.contains('$'))
+        .then(|| host.trim_end_matches('.').to_ascii_lowercase())
+}
+
+/// The host of `user@host:path`.
+pub(crate) fn remote_host(text: &str) -> Option<String> {
+    let (left, _) = text.split_once(':')?;
+    let plain = !left.is_empty() && !left.contains('/') && !text.contains("://");
+    plain.then(|| left.rsplit('@').next().unwrap_or(left).to_ascii_lowercase())
+}
+
+/// Describes network programs.
+pub(super) fn describe(act: &mut Act<'_>) -> bool {
+    let words = act.arguments();
+    match act.leaf.program.as_str() {
+        "curl" => curl(act, &words),
+        "wget" | "wget2" | "aria2c" => wget(act, &words),
+        "http" | "https" | "xh" | "httpie" => httpie(act, &words),
+        "fetch" | "lynx" | "w3m" | "links" | "elinks" => fetch(act, &words),
+        "ssh" | "autossh" | "mosh" => ssh(act, &words),
+        "scp" | "sftp" => copy(act, &words),
+        "nc" | "ncat" | "netcat" | "nc.openbsd" | "nc.traditional" => netcat(act, &words),
+        "socat" => socat(act, &words),
+        "telnet" | "ftp" | "lftp" | "tftp" => {
+            let args = Args::parse(&words, &["-e", "-u", "-p"]);
+            let host = args.operand(0).to_ascii_lowercase();
+            act.reach(Scope::NETWORK_SEND, Some(&host));
+        }
+        "ping" | "ping6" | "dig" | "nslookup" | "host" | "whois" | "traceroute" | "tracepath"
+        | "mtr" | "nmap" => {
+            let args = Args::parse(&words, &["-c", "-i", "-W", "-w", "-p", "-t", "-s", "-I", "-m"]);
+            let host = args.operands.iter().find(|word| !word.text.starts_with(['@', '+']));
+            let host = host.and_then(Word::known).map(str::to_ascii_lowercase);
+            act.reach(Scope::NETWORK_FETCH, host.as_deref());
+        }
+        "mail" | "mailx" | "sendmail" | "mutt" | "swaks" | "msmtp" | "ssmtp" => {
+            act.any(Scope::EMAIL_SEND);
+            act.any(Scope::NETWORK_SEND);
+        }
+        "ssh-keygen" => keygen(act, &words),
+        "ssh-add" | "ssh-agent" => {}
+        "ssh-copy-id" => {
+            let args = Args::parse(&words, &["-i", "-p", "-o"]);
+            let host = args.operand(0).rsplit('@').next().unwrap_or("").to_ascii_lowercase();
+            act.reach(Scope::NETWORK_SEND, Some(&host));
+        }
+        "openssl" => openssl(act, &words),
+        "ip" | "ifconfig" | "route" => interfaces(act, &words),
+        _ => return false,
+    }
+    true
+}
+
+const CURL: &[&str] = &[
+    "-o",
+    "-d",
+    "-F",
+    "-T",
+    "-X",
+    "-H",
+    "-A",
+    "-e",
+    "-u",
+    "-b",
+    "-c",
+    "-K",
+    "-m",
+    "-w",
+    "-x",
+    "-E",
+    "-r",
+    "-C",
+    "-Y",
+    "-y",
+    "-z",
+    "-t",
+    "-U",
+    "-Q",
+    "-P",
+    "-D",
+    "--output",
+    "--data",
+    "--data-raw",
+    "--data-binary",
+    "--data-urlencode",
+    "--data-ascii",
+    "--json",
+    "--form",
+    "--form-string",
+    "--upload-file",
+    "--request",
+    "--header",
+    "--user-agent",
+    "--referer",
+    "--user",
+    "--cookie",
+    "--cookie-jar",
+    "--config",
+    "--max-time",
+    "--write-out",
+    "--proxy",
+    "--cert",
+    "--key",
+    "--cacert",
+    "--range",
+    "--connect-timeout",
+    "--retry",
+    "--retry-delay",
+    "--url",
+    "--resolve",
+    "--interface",
+    "--output-dir",
+    "--dump-header",
+    "--netrc-file",
+    "--limit-rate",
+    "--retry-max-time",
+    "--max-redirs",
+    "--trace",
+    "--trace-ascii",
+];
+const CURL_DATA: &[&str] = &[
+    "-d",
+    "-F",
+    "-T",
+    "--data",
+    "--data-raw",
+    "--data-binary",
+    "--data-urlencode",
+    "--data-ascii",
+    "--json",
+    "--form",
+    "--upload-file",
+    "--form-string",
+];
+
+fn curl(act: &mut Act<'_>, words: &[Word]) {
+    let args = Args::parse(words, CURL);
+    if args.has(&["--help", "--version", "-V"]) {
+        return act.only_reads();
+    }
+    let data = args.values(CURL_DATA);
+    let method = args.value(&["-X", "--request"]).map(|word| word.text.to_ascii_uppercase());
+    let sends = !data.is_empty() && !args.has(&["-G", "--get"])
+        || method.is_some_and(|method| !matches!(method.as_str(), "GET" | "HEAD" | "OPTIONS"));
+    let scope = if sends { Scope::NETWORK_SEND } else { Scope::NETWORK_FETCH };
+    let mut urls = args.operands.clone();
+    urls.extend(args.values(&["--url"]));
+    reach_urls(act, &scope, &urls);
+    for word in &data {
+        let uploaded = if args.values(&["-T", "--upload-file"]).contains(word) {
+            Some(word.text.as_str())
+        } else {
+            word.text
+                .split_once('@')
+                .map(|(_, file)| file)
+                .or_else(|| word.text.split_once("=<").map(|(_, file)| file))
+        };
+        if let Some(file) = uploaded.map(|file| file.split(';').next().unwrap_or(file)) {
+            upload(act, &expand_home(act, word, file));
+        }
+    }
+    let secret = words.iter().any(|word| word.taint.has(Taint::SECRET));
+    if secret || (sends && act.site.input.taint.has(Taint::SECRET)) {
+        reach_urls(act, &Scope::NETWORK_SEND, &urls);
+        act.ask("secret-exfiltration", "Sends what looks like a secret to another machine");
+    }
+    if let Some(config) = args.value(&["-K", "--config"]) {
+        act.read(&config);
+    }
+    args.values(&[
+        "-o",
+        "--output",
+        "-c",
+        "--cookie-jar",
+        "-D",
+        "--dump-header",
+        "--trace",
+        "--trace-ascii",
+    ])
+    .iter()
+    .for_each(|word| act.write(word));
+    if args.has(&["-O", "--remote-name", "--remote-name-all"]) {
+        for url in urls.iter().filter(|url| url.known) {
+            let name =
+                url.text.split(['?', '#']).next().unwrap_or("").rsplit('/').next().unwrap_or("");
+            act.write(&Word::literal(name));
+        }
+    }
+}
+
+/// A path with the home folder for `~`, which programs are given as it is.
+fn expand_home(act: &Act<'_>, word: &Word, path: &str) -> Word {
+    let text = match (path.strip_prefix("~/"), act.site.at.home()) {
+        (Some(rest), Some(home)) => home.join(rest).to_string_lossy().into_owned(),
+        _ => path.to_owned(),
+    };
+    Word { text, ..word.clone() }
+}
+
+/// A file that is sent away.
+fn upload(act: &mut Act<'_>, file: &Word) {
+    act.read(file);
+    const PRIVATE: &[&str] = &[
+        "/.ssh/",
+        "/.aws/",
+        "/.gnupg/",
+        "/.env",
+        "/.netrc",
+        "/.kube/",
+        "/.docker/config",
+        "/etc/shadow",
+        "id_rsa",
+        "id_ed25519",
+        "credentials",
+        "/.config/gcloud",
+        "/.npmrc",
+        "/.pypirc",
+        ".pem",
+        "/etc/passwd",
+        "/.git-credentials",
+    ];
+    let path =
+        act.site.absolute(file).map(|path| path.to_string_lossy().into_owned()).unwrap_or_default();
+    if PRIVATE.iter().any(|mark| path.contains(mark)) || file.taint.has(Taint::SECRET) {
+        act.ask("secret-exfiltration", "Sends a private file to another machine");
+    }
+}
+
+fn reach_urls(act: &mut Act<'_>, scope: &Scope, urls: &[Word]) {
+    if urls.is_empty() {
+        act.any(scope.clone());
+    }
+    for url in urls {
+        let host = url_host(&url.text).or_else(|| url.known.then(|| host_of(&url.text)).flatten());
+        act.reach(scope.clone(), host.as_deref());
+    }
+}
+
+fn wget(act: &mut Act<'_>, words: &[Word]) {
+    let args = Args::parse(
+        words,
+        &[
+            "-O",
+            "-o",
+            "-P",
+            "-U",
+            "-t",
+            "-T",
+            "-i",
+            "-a",
+            "-e",
+            "-d",
+            "--output-document",
+            "--directory-prefix",
+            "--user-agent",
+            "--tries",
+            "--timeout",
+            "--header",
+            "--post-data",
+            "--post-file",
+            "--method",
+            "--body-data",
+            "--body-file",
+            "-A",
+            "-R",
+            "-l",
+            "-Q",
+        ],
+    );
+    if args.has(&["--help", "--version"]) {
+        return act.only_reads();
+    }
+    let files = args.values(&["--post-file", "--body-file"]);
+    let sends = !files.is_empty()
+        || args.has(&["--post-data", "--body-data"])
+        || args.value(&["--method"]).is_some_and(|method| !method.text.eq_ignore_ascii_case("get"));
+    let scope = if sends { Scope::NETWORK_SEND } else { Scope::NETWORK_FETCH };
+    reach_urls(act, &scope, &args.operands);
+    for file in &files {
+        upload(act, file);
+    }
+    if words.iter().any(|word| word.taint.has(Taint::SECRET)) {
+        act.ask("secret-exfiltration", "Sends what looks like a secret to another machine");
+    }
+    if args.has(&["--use-askpass"]) {
+        act.ask("env-override", "Makes wget run another program");
+    }
+    let target = args.value(&["-O", "--output-document"]);
+    match (target, args.value(&["-P", "--directory-prefix"])) {
+        (Some(file), _) => act.write(&file),
+        (None, Some(folder)) => act.write(&folder),
+        _ if args.has(&["--spider"]) => {}
+        _ => {
+            for url in args.operands.iter().filter(|url| url.known) {
+                let name = url.text.split(['?', '#']).next().unwrap_or("");
+                let name = name.split_once("://").map_or(name, |(_, rest)| rest);
+                let name = name.split_once('/').map_or("index.html", |(_, path)| path);
+                let name = name.rsplit('/').next().filter(|name| !name.is_empty());
+                act.write(&Word::literal(name.unwrap_or("index.html")));
+            }
+        }
+    }
+}
+
+fn httpie(act: &mut Act<'_>, words: &[Word]) {
+    let args = Args::parse(words, &["-o", "--output", "-a", "--auth", "--session"]);
+    let method = args.operand(0).to_ascii_uppercase();
+    let named =
+        matches!(method.as_str(), "GET" | "POST" | "PUT" | "PATCH" | "DELETE" | "HEAD" | "OPTIONS");
+    let url: Vec<Word> = args.operands.iter().skip(usize::from(named)).take(1).cloned().collect();
+    let items = args.operands.len() > usize::from(named) + 1;
+    let sends = if named { !matches!(method.as_str(), "GET" | "HEAD" | "OPTIONS") } else { items };
+    let scope = if sends { Scope::NETWORK_SEND } else { Scope::NETWORK_FETCH };
+    reach_urls(act, &scope, &url);
+    args.values(&["-o", "--output"]).iter().for_each(|word| act.write(word));
+}
+
+fn fetch(act: &mut Act<'_>, words: &[Word]) {
+    let args = Args::parse(words, &["-o"]);
+    args.values(&["-o"]).iter().for_each(|word| act.write(word));
+    reach_urls(act, &Scope::NETWORK_FETCH, &args.operands);
+}
+
+fn ssh(act: &mut Act<'_>, words: &[Word]) {
+    const VALUED: &[&str] = &[
+        "-p", "-i", "-l", "-o", "-F", "-L", "-R", "-D", "-J", "-b", "-c", "-e", "-m", "-S", "-W",
+        "-w", "-E", "-B", "-I", "-O", "-Q",
+    ];
+    let mut at = 0;
+    while let Some(word) = words.get(at).filter(|word| word.text.starts_with('-')) {
+        at += 1 + usize::from(VALUED.contains(&word.text.as_str()));
+    }
+    let args = Args::parse(words.get(..at.min(words.len())).unwrap_or(&[]), VALUED);
+    args.values(&["-i", "-F"]).iter().for_each(|word| act.read(word));
+    for option in args.values(&["-o"]) {
+        let lower = option.text.to_ascii_lowercase();
+        if ["proxycommand", "localcommand", "knownhostscommand"]
+            .iter()
+            .any(|name| lower.starts_with(name))
+        {
+            let text = option.text.split_once('=').map_or("", |(_, code)| code).to_owned();
+            act.inner.push(Inner::Source(Word { text, ..option }));
+        }
+    }
+    if args.has(&["-V"]) {
+        return act.only_reads();
+    }
+    let Some(target) = words.get(at) else { return };
+    let name = target.text.split_once("://").map_or(target.text.as_str(), |(_, rest)| rest);
+    let host = name.rsplit('@').next().unwrap_or("").to_ascii_lowercase();
+    act.reach(Scope::NETWORK_SEND, target.known.then_some(host.as_str()));
+    if args.has(&["-R", "-D", "-L"]) {
+        act.ask("tunnel", "Opens a tunnel to another network");
+    }
+    let command = words.get(at + 1..).unwrap_or(&[]);
+    if !command.is_empty() {
+        let mut joined = Word::literal("");
+        for word in command {
+            joined.known &= word.known;
+            joined.text = format!("{} {}", joined.text, word.text).trim_start().to_owned();
+        }
+        // A variable in it is harder to judge there than here, but no more dangerous.
+        joined.known |= !joined.text.contains('…');
+        act.inner.push(Inner::Source(joined));
+    }
+}
+
+fn copy(act: &mut Act<'_>, words: &[Word]) {
+    let args = Args::parse(words, &["-P", "-i", "-o", "-F", "-S", "-c", "-l", "-J", "-b", "-D"]);
+    args.values(&["-i", "-F"]).iter().for_each(|word| act.read(word));
+    let last = args.operands.len().saturating_sub(1);
+    for (index, word) in args.operands.iter().enumerate() {
+        match remote_host(&word.text) {
+            Some(host) => act.reach(Scope::NETWORK_SEND, Some(&host)),
+            None if act.leaf.program == "sftp" => {
+                let host = word.text.rsplit('@').next().unwrap_or("").to_ascii_lowercase();
+                act.reach(Scope::NETWORK_SEND, Some(&host));
+            }
+            None if index == last => act.write(word),
+            None => upload(act, word),
+        }
+    }
+}
+
+fn netcat(act: &mut Act<'_>, words: &[Word]) {
+    let args = Args::parse(
+        words,
+        &["-p", "-w", "-s", "-e", "-c", "-X", "-x", "-i", "-q", "--exec", "--sh-exec"],
+    );
+    if args.has(&["-e", "-c", "--exec", "--sh-exec"]) {
+        act.ask("reverse-shell", "Connects a program to the network");
+    }
+    if args.has(&["-l"]) {
+        act.ask("network-listen", "Waits for connections from the network");
+    }
+    let host = args.operands.first().and_then(Word::known).map(str::to_ascii_lowercase);
+    if args.has(&["-z"]) {
+        act.reach(Scope::NETWORK_FETCH, host.as_deref());
+    } else {
+        act.reach(Scope::NETWORK_SEND, host.as_deref());
+    }
+    if act.site.input.taint.has(Taint::SECRET) {
+        act.ask("secret-exfiltration", "Sends what looks like a secret to another machine");
+    }
+}
+
+fn socat(act: &mut Act<'_>, words: &[Word]) {
+    act.any(Scope::NETWORK_SEND);
+    let runs = words.iter().any(|word| {
+        let lower = word.text.to_ascii_lowercase();
+        lower.starts_with("exec:") || lower.starts_with("system:") || lower.starts_with("shell:")
+    });
+    if runs {
+        act.ask("reverse-shell", "Connects a program to the network");
+    }
+}
+
+fn keygen(act: &mut Act<'_>, words: &[Word]) {
+    let args = Args::parse(words, &["-f", "-t", "-b", "-C", "-N", "-P", "-R", "-F", "-E", "-m"]);
+    let files = args.values(&["-f"]);
+    if args.has(&["-l", "-y", "-F", "-B", "-e"]) {
+        act.only_reads();
+        files.iter().for_each(|word| act.read(word));
+    } else {
+        files.iter().for_each(|word| act.write(word));
+    }
+}
+
+fn openssl(act: &mut Act<'_>, words: &[Word]) {
+    let after = |name: &str| {
+        words.iter().position(|word| word.text == name).and_then(|at| words.get(at + 1)).cloned()
+    };
+    for name in ["-in", "-inkey", "-key", "-CAfile", "-cert"] {
+        if let Some(file) = after(name) {
+            act.read(&file);
+        }
+    }
+    for name in ["-out", "-keyout"] {
+        if let Some(file) = after(name) {
+            act.write(&file);
+        }
+    }
+    match words.first().map(|word| word.text.as_str()) {
+        Some("s_client") => {
+            let host = after("-connect").and_then(|word| host_of(&word.text));
+            act.reach(Scope::NETWORK_SEND, host.as_deref());
+        }
+        Some("s_server") => act.ask("network-listen", "Waits for connections from the network"),
+        Some(
+            "version" | "dgst" | "x509" | "ciphers" | "list" | "rand" | "verify" | "asn1parse",
+        ) => act.only_reads(),
+        _ => {}
+    }
+}
+
+fn interfaces(act: &mut Act<'_>, words: &[Word]) {
+    let changes = words.iter().any(|word| {
+        matches!(
+            word.text.as_str(),
+            "add" | "del" | "delete" | "set" | "flush" | "up" | "down" | "replace" | "change"
+        )
+    });
+    if changes {
+        act.ask("network-setting", "Changes the network of the machine");
+    } else {
+        act.only_reads();
+    }
+}

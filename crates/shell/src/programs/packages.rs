@@ -1,0 +1,388 @@
+//! Package managers and build tools.
+
+use hermes_core::Scope;
+
+use crate::args::Args;
+use crate::leaf::Word;
+use crate::site::{Act, Inner};
+
+/// What the verbs of a package manager do.
+struct Manager {
+    names: &'static [&'static str],
+    /// Verbs that fetch something.
+    fetch: &'static [&'static str],
+    /// Verbs that hand something out.
+    send: &'static [&'static str],
+    /// Verbs that remove something others rely on.
+    remove: &'static [&'static str],
+    /// Verbs that only look.
+    read: &'static [&'static str],
+    /// Whether it changes the whole system.
+    system: bool,
+}
+
+const MANAGERS: &[Manager] = &[
+    Manager {
+        names: &["npm", "pnpm", "yarn", "bun"],
+        fetch: &[
+            "install", "i", "ci", "add", "update", "upgrade", "up", "audit", "outdated", "dlx",
+            "create", "init", "view", "info", "search", "fetch", "import", "x",
+        ],
+        send: &[
+            "publish",
+            "unpublish",
+            "deprecate",
+            "login",
+            "adduser",
+            "dist-tag",
+            "owner",
+            "access",
+        ],
+        remove: &["unpublish"],
+        read: &[
+            "ls",
+            "list",
+            "why",
+            "explain",
+            "root",
+            "bin",
+            "prefix",
+            "--version",
+            "-v",
+            "help",
+            "pkg",
+            "licenses",
+        ],
+        system: false,
+    },
+    Manager {
+        names: &["pip", "pip3", "pipx"],
+        fetch: &["install", "download", "wheel", "index", "upgrade", "search", "inject", "run"],
+        send: &[],
+        remove: &[],
+        read: &["list", "show", "freeze", "check", "--version", "-V", "help", "debug", "inspect"],
+        system: false,
+    },
+    Manager {
+        names: &["uv", "poetry", "pdm", "hatch", "pipenv", "conda", "mamba", "micromamba"],
+        fetch: &[
+            "sync", "add", "pip", "lock", "install", "update", "upgrade", "tool", "python",
+            "create", "self",
+        ],
+        send: &["publish"],
+        remove: &[],
+        read: &["--version", "show", "tree", "info", "list", "check", "env"],
+        system: false,
+    },
+    Manager {
+        names: &["cargo"],
+        fetch: &[
+            "install",
+            "fetch",
+            "update",
+            "add",
+            "search",
+            "audit",
+            "outdated",
+            "generate-lockfile",
+            "binstall",
+        ],
+        send: &["publish", "yank", "owner", "login"],
+        remove: &["yank"],
+        read: &[
+            "metadata",
+            "tree",
+            "--version",
+            "-V",
+            "locate-project",
+            "pkgid",
+            "--list",
+            "version",
+            "help",
+            "verify-project",
+            "read-manifest",
+        ],
+        system: false,
+    },
+    Manager {
+        names: &["go"],
+        fetch: &["get", "install", "mod", "work"],
+        send: &[],
+        remove: &[],
+        read: &["version", "env", "list", "doc", "vet", "help"],
+        system: false,
+    },
+    Manager {
+        names: &["gem", "bundle", "bundler"],
+        fetch: &["install", "update", "fetch", "outdated", "add", "lock"],
+        send: &["push", "yank", "owner"],
+        remove: &["yank"],
+        read: &["list", "show", "env", "--version", "-v", "check", "info"],
+        system: false,
+    },
+    Manager {
+        names: &[
+            "composer", "mix", "rebar3", "cabal", "stack", "opam", "nuget", "dotnet", "mvn",
+            "mvnw", "gradle", "gradlew", "sbt", "lein", "swift", "flutter", "dart", "pod",
+            "luarocks", "cpan", "cpanm",
+        ],
+        fetch: &[
+            "install",
+            "update",
+            "require",
+            "deps.get",
+            "restore",
+            "resolve",
+            "add",
+            "upgrade",
+            "pub",
+            "get",
+            "dependency:resolve",
+        ],
+        send: &["publish", "push", "deploy", "upload"],
+        remove: &[],
+        read: &["--version", "show", "info", "list", "-version", "-v"],
+        system: false,
+    },
+    Manager {
+        names: &["apt", "apt-get", "aptitude"],
+        fetch: &[
+            "install",
+            "update",
+            "upgrade",
+            "dist-upgrade",
+            "full-upgrade",
+            "download",
+            "source",
+            "build-dep",
+            "reinstall",
+        ],
+        send: &[],
+        remove: &["remove", "purge", "autoremove", "autopurge", "clean"],
+        read: &[
+            "list",
+            "show",
+            "search",
+            "policy",
+            "depends",
+            "rdepends",
+            "changelog",
+            "--version",
+            "showsrc",
+        ],
+        system: true,
+    },
+    Manager {
+        names: &[
+            "dnf",
+            "yum",
+            "zypper",
+            "microdnf",
+            "apk",
+            "emerge",
+            "xbps-install",
+            "pkg",
+            "snap",
+            "flatpak",
+            "port",
+            "rpm-ostree",
+        ],
+        fetch: &[
+            "install",
+            "update",
+            "upgrade",
+            "add",
+            "in",
+            "up",
+            "download",
+            "refresh",
+            "distro-sync",
+            "fetch",
+        ],
+        send: &[],
+        remove: &["remove", "erase", "autoremove", "del", "rm", "uninstall", "delete"],
+        read: &[
+            "list",
+            "info",
+            "search",
+            "repolist",
+            "history",
+            "provides",
+            "--version",
+            "show",
+            "find",
+            "query",
+        ],
+        system: true,
+    },
+    Manager {
+        names: &["brew"],
+        fetch: &["install", "update", "upgrade", "fetch", "tap", "reinstall"],
+        send: &[],
+        remove: &["uninstall", "remove", "rm", "autoremove", "cleanup"],
+        read: &[
+            "list",
+            "info",
+            "search",
+            "config",
+            "--version",
+            "outdated",
+            "doctor",
+            "deps",
+            "leaves",
+            "--prefix",
+            "ls",
+        ],
+        system: false,
+    },
+    Manager {
+        names: &[
+            "rustup", "nvm", "pyenv", "rbenv", "asdf", "mise", "volta", "fnm", "sdk", "nix-env",
+            "nix",
+        ],
+        fetch: &[
+            "install",
+            "update",
+            "add",
+            "toolchain",
+            "component",
+            "target",
+            "self",
+            "use",
+            "profile",
+            "build",
+            "run",
+            "shell",
+            "develop",
+        ],
+        send: &[],
+        remove: &[],
+        read: &[
+            "show",
+            "list",
+            "ls",
+            "current",
+            "which",
+            "--version",
+            "versions",
+            "version",
+            "doc",
+        ],
+        system: false,
+    },
+    Manager {
+        names: &["twine"],
+        fetch: &[],
+        send: &["upload", "register"],
+        remove: &[],
+        read: &["check"],
+        system: false,
+    },
+];
+
+/// Describes package managers and what they build with.
+pub(super) fn describe(act: &mut Act<'_>) -> bool {
+    let program = act.leaf.program.clone();
+    match program.as_str() {
+        "npx" | "bunx" | "pnpx" | "uvx" => {
+            act.any(Scope::NETWORK_FETCH);
+            let words = act.arguments();
+            let args =
+                Args::parse(&words, &["-p", "--package", "-c", "--call", "--from", "--with"]);
+            if let Some(code) = args.value(&["-c", "--call"]) {
+                act.inner.push(Inner::Source(code));
+            }
+            return true;
+        }
+        "pacman" | "yay" | "paru" => {
+            arch(act);
+            return true;
+        }
+        "dpkg" | "rpm" => {
+            let words = act.arguments();
+            let text = words.first().map_or("", |word| word.text.as_str());
+            match text {
+                "-i" | "--install" | "-U" | "-Uvh" | "-ivh" | "--unpack" | "--configure" => {
+                    act.ask("system-packages", "Changes the packages of the system");
+                    words.iter().skip(1).for_each(|word| act.read(word));
+                }
+                "-r" | "-P" | "--remove" | "--purge" | "-e" | "--erase" => {
+                    act.ask("package-removal", "Removes packages from the system");
+                }
+                _ => act.only_reads(),
+            }
+            return true;
+        }
+        "apt-cache" | "apt-mark" | "dpkg-query" | "apt-key" => {
+            if program.ends_with("cache") || program.ends_with("query") {
+                act.only_reads();
+            }
+            return true;
+        }
+        _ => {}
+    }
+    let Some(manager) = MANAGERS.iter().find(|manager| manager.names.contains(&program.as_str()))
+    else {
+        return false;
+    };
+    manage(act, manager);
+    true
+}
+
+fn manage(act: &mut Act<'_>, manager: &Manager) {
+    let words = act.arguments();
+    let dry = words
+        .iter()
+        .any(|word| matches!(word.text.as_str(), "--dry-run" | "-s" | "--simulate" | "-n"));
+    let args = Args::parse(
+        &words,
+        &["-C", "--prefix", "--cwd", "-w", "--filter", "--manifest-path", "-p", "-o"],
+    );
+    let toolchain = args.operand(0).starts_with('+');
+    let verb = match args.operands.get(usize::from(toolchain)) {
+        Some(word) => word.text.clone(),
+        None => words.first().map(|word| word.text.clone()).unwrap_or_default(),
+    };
+    let verb = verb.as_str();
+    let bare_install = matches!(act.leaf.program.as_str(), "yarn" | "bundle") && verb.is_empty();
+    if manager.read.contains(&verb) {
+        return act.only_reads();
+    }
+    if manager.remove.contains(&verb) && !dry {
+        act.ask("package-removal", "Removes packages that something may rely on");
+    }
+    if manager.send.contains(&verb) && !dry {
+        act.any(Scope::NETWORK_SEND);
+        if matches!(verb, "publish" | "unpublish" | "yank" | "upload" | "push" | "deploy") {
+            act.ask("publish", "Hands something out to everybody");
+        }
+    } else if manager.fetch.contains(&verb) || bare_install {
+        act.any(Scope::NETWORK_FETCH);
+        if manager.system
+            && !matches!(verb, "update" | "download" | "source" | "refresh" | "fetch")
+            && !dry
+        {
+            act.ask("system-packages", "Changes the packages of the system");
+        }
+    }
+    if act.leaf.program == "npm" && verb == "exec" || verb == "x" {
+        act.any(Scope::NETWORK_FETCH);
+    }
+}
+
+fn arch(act: &mut Act<'_>) {
+    let words: Vec<Word> = act.arguments();
+    let flags = words.first().map_or("", |word| word.text.as_str());
+    if flags.starts_with("-Q")
+        || flags.starts_with("-Ss")
+        || flags.starts_with("-Si")
+        || flags.starts_with("-F")
+    {
+        act.only_reads();
+    } else if flags.starts_with("-R") {
+        act.ask("package-removal", "Removes packages from the system");
+    } else if flags.starts_with("-S") || flags.starts_with("-U") {
+        act.any(Scope::NETWORK_FETCH);
+        act.ask("system-packages", "Changes the packages of the system");
+    }
+}

@@ -1,0 +1,475 @@
+//! The machine itself: power, processes, services, disks, accounts, schedules.
+
+use hermes_core::Scope;
+
+use crate::args::{Args, asks_for_help};
+use crate::leaf::Word;
+use crate::site::{Act, Inner};
+
+/// Programs that ask whatever they are told, with their category and reason.
+const ALWAYS_ASK: &[(&[&str], &str, &str)] = &[
+    (&["insmod", "rmmod", "modprobe", "kexec", "depmod"], "kernel", "Changes the running kernel"),
+    (
+        &["umount", "swapoff", "swapon", "losetup", "pivot_root"],
+        "kernel",
+        "Changes what is mounted",
+    ),
+    (
+        &[
+            "useradd", "userdel", "usermod", "adduser", "deluser", "groupadd", "groupdel",
+            "groupmod", "passwd", "chpasswd", "visudo", "vipw", "gpasswd", "chsh", "chfn", "dscl",
+            "newusers",
+        ],
+        "users",
+        "Changes accounts",
+    ),
+    (
+        &["iptables", "ip6tables", "ufw", "nft", "firewall-cmd", "ebtables", "pfctl", "ipset"],
+        "firewall",
+        "Changes the firewall",
+    ),
+    (
+        &[
+            "gdisk",
+            "cfdisk",
+            "lvremove",
+            "vgremove",
+            "pvremove",
+            "lvreduce",
+            "lvcreate",
+            "vgcreate",
+            "pvcreate",
+            "mdadm",
+            "cryptsetup",
+            "zpool",
+            "zfs",
+            "resize2fs",
+            "tune2fs",
+            "fsck",
+            "e2fsck",
+            "hdparm",
+            "badblocks",
+            "partprobe",
+            "btrfs",
+        ],
+        "disk",
+        "Changes disks",
+    ),
+    (
+        &[
+            "setenforce",
+            "aa-disable",
+            "apparmor_parser",
+            "auditctl",
+            "setcap",
+            "update-alternatives",
+            "update-grub",
+            "grub-install",
+            "efibootmgr",
+            "bcdedit",
+        ],
+        "system-setting",
+        "Changes the protection or the start of the machine",
+    ),
+    (
+        &[
+            "timedatectl",
+            "hostnamectl",
+            "localectl",
+            "networksetup",
+            "scutil",
+            "nmcli",
+            "defaults",
+            "spctl",
+            "csrutil",
+            "nvram",
+        ],
+        "system-setting",
+        "Changes settings of the machine",
+    ),
+];
+
+/// Describes programs that manage the machine.
+pub(super) fn describe(act: &mut Act<'_>) -> bool {
+    let program = act.leaf.program.clone();
+    let words = act.arguments();
+    if formats(&program) {
+        format_disk(act, &words);
+        return true;
+    }
+    match program.as_str() {
+        "shutdown" | "reboot" | "halt" | "poweroff" => power(act, &words),
+        "init" | "telinit" => {
+            if matches!(Args::parse(&words, &[]).operand(0), "0" | "6") {
+                act.block("power-off", "Brings the machine down");
+            } else if !words.is_empty() {
+                act.ask("service-control", "Changes the state of the whole machine");
+            }
+        }
+        "systemctl" | "service" | "launchctl" | "rc-service" | "rc-update" | "chkconfig"
+        | "update-rc.d" | "initctl" | "supervisorctl" | "pm2" | "sv" | "loginctl" => {
+            services(act, &words);
+        }
+        "kill" => kill(act, &words),
+        "pkill" | "killall" | "skill" | "xkill" | "killall5" => kill_by_name(act, &words),
+        "renice" => act.any(Scope::PROCESS_MANAGE),
+        "crontab" => crontab(act, &words),
+        "at" | "batch" | "atrm" | "anacron" => {
+            if !words.iter().any(|word| word.text == "-l" || word.text == "-V") {
+                act.any(Scope::SCHEDULE_WRITE);
+                act.ask("persistence", "Makes something run later by itself");
+            }
+        }
+        "atq" => act.only_reads(),
+        "sysctl" => {
+            let writes = words.iter().any(|word| {
+                word.text.contains('=')
+                    || matches!(word.text.as_str(), "-w" | "-p" | "--system" | "--write")
+            });
+            if writes { act.ask("kernel", "Changes the running kernel") } else { act.only_reads() }
+        }
+        "mount" => {
+            if words.iter().any(|word| !word.text.starts_with('-')) {
+                act.ask("kernel", "Changes what is mounted");
+            } else {
+                act.only_reads();
+            }
+        }
+        "fdisk" | "sfdisk" | "sgdisk" | "parted" | "diskutil" | "wipefs" | "blkdiscard"
+        | "mkswap" | "hdiutil" => {
+            disks(act, &program, &words);
+        }
+        "hermes" => itself(act, &words),
+        "make" | "gmake" | "ninja" | "just" | "task" | "cmake" | "meson" | "bazel" => {
+            build(act, &words)
+        }
+        "tmux" | "screen" => multiplexer(act, &words),
+        "xdg-open" | "open" => {
+            let host = words.iter().find_map(|word| super::network::url_host(&word.text));
+            if host.is_some() {
+                act.reach(Scope::NETWORK_FETCH, host.as_deref());
+            }
+        }
+        "gdb" | "lldb" => {
+            let args = Args::parse(&words, &["-ex", "-x", "-p", "-o"]);
+            if words
+                .iter()
+                .any(|word| word.text.starts_with("shell ") || word.text.starts_with("!"))
+                || args.has(&["-p"])
+            {
+                act.ask("interpreter-code", "Runs programs from a debugger");
+            }
+        }
+        "expect" => act.ask("interpreter-code", "Runs code that may act on its own (expect)"),
+        _ => return always(act, &program),
+    }
+    true
+}
+
+fn always(act: &mut Act<'_>, program: &str) -> bool {
+    let Some((_, category, reason)) =
+        ALWAYS_ASK.iter().find(|(names, _, _)| names.contains(&program))
+    else {
+        return false;
+    };
+    let words = act.leaf.words.clone();
+    let texts: Vec<&str> = words.iter().skip(1).map(|word| word.text.as_str()).collect();
+    let looks = asks_for_help(&words)
+        || match program {
+            "iptables" | "ip6tables" => texts.iter().any(|text| {
+                matches!(*text, "-L" | "-S" | "--list" | "-nL" | "-nvL" | "-vnL" | "--list-rules")
+            }),
+            "ufw" => texts.contains(&"status"),
+            "nft" => texts.first() == Some(&"list"),
+            "firewall-cmd" => texts.iter().any(|text| {
+                text.starts_with("--list") || text.starts_with("--get") || *text == "--state"
+            }),
+            "zfs" | "zpool" => matches!(texts.first(), Some(&("list" | "status" | "get"))),
+            "btrfs" => {
+                texts.iter().any(|text| matches!(*text, "show" | "list" | "df" | "usage" | "stats"))
+            }
+            "mdadm" => {
+                texts.iter().any(|text| matches!(*text, "--detail" | "-D" | "--examine" | "-E"))
+            }
+            "timedatectl" | "hostnamectl" | "localectl" => {
+                texts.is_empty()
+                    || matches!(texts.first(), Some(&("status" | "show" | "list-timezones")))
+            }
+            "nmcli" => texts.iter().all(|text| {
+                matches!(
+                    *text,
+                    "device"
+                        | "dev"
+                        | "connection"
+                        | "con"
+                        | "show"
+                        | "status"
+                        | "general"
+                        | "d"
+                        | "c"
+                )
+            }),
+            "defaults" => matches!(texts.first(), Some(&("read" | "domains" | "find"))),
+            "hdparm" => texts.iter().any(|text| matches!(*text, "-I" | "-i" | "-t" | "-T" | "-tT")),
+            "losetup" | "swapon" => {
+                texts.is_empty()
+                    || matches!(texts.first(), Some(&("-a" | "-l" | "--list" | "--show" | "-s")))
+            }
+            "passwd" => texts.iter().any(|text| matches!(*text, "-S" | "--status")),
+            "cryptsetup" => matches!(texts.first(), Some(&("status" | "luksDump" | "isLuks"))),
+            "update-alternatives" => {
+                texts.iter().any(|text| matches!(*text, "--list" | "--display" | "--query"))
+            }
+            _ => false,
+        };
+    if looks {
+        act.only_reads();
+    } else {
+        act.ask(category, *reason);
+    }
+    true
+}
+
+fn formats(program: &str) -> bool {
+    program == "mkfs"
+        || program.starts_with("mkfs.")
+        || matches!(program, "mke2fs" | "mkntfs" | "mkdosfs" | "newfs")
+}
+
+fn format_disk(act: &mut Act<'_>, words: &[Word]) {
+    if asks_for_help(&act.leaf.words) || Args::parse(words, &[]).operands.is_empty() {
+        return act.only_reads();
+    }
+    act.block("format-disk", "Formats a disk, which deletes all that is on it");
+}
+
+fn disks(act: &mut Act<'_>, program: &str, words: &[Word]) {
+    if asks_for_help(&act.leaf.words) {
+        return act.only_reads();
+    }
+    let has = |names: &[&str]| words.iter().any(|word| names.contains(&word.text.as_str()));
+    let operands = words.iter().any(|word| !word.text.starts_with('-'));
+    let short = |letters: &[char]| {
+        words.iter().any(|word| {
+            word.text.starts_with('-')
+                && !word.text.starts_with("--")
+                && word.text.contains(letters)
+        })
+    };
+    match program {
+        "blkdiscard" | "mkswap" if operands => {
+            act.block("format-disk", "Deletes all that is on a disk");
+        }
+        "wipefs"
+            if operands
+                && (short(&['a', 'o']) || has(&["--all"]))
+                && !short(&['n'])
+                && !has(&["--no-act"]) =>
+        {
+            act.block("format-disk", "Deletes all that is on a disk");
+        }
+        "sgdisk" if has(&["-Z", "-o", "--zap-all", "--clear", "-z", "--zap"]) => {
+            act.block("format-disk", "Deletes the partitions of a disk");
+        }
+        "sfdisk"
+            if operands
+                && !short(&['l', 'd', 'J', 's', 'V'])
+                && !has(&["--list", "--dump", "--json", "--verify"]) =>
+        {
+            act.block("format-disk", "Overwrites the partitions of a disk");
+        }
+        "parted" if has(&["mklabel", "mktable", "mkpart", "rm", "resizepart", "mkfs"]) => {
+            act.block("format-disk", "Changes the partitions of a disk");
+        }
+        "diskutil"
+            if has(&[
+                "eraseDisk",
+                "eraseVolume",
+                "partitionDisk",
+                "zeroDisk",
+                "secureErase",
+                "randomDisk",
+                "reformat",
+            ]) =>
+        {
+            act.block("format-disk", "Deletes all that is on a disk");
+        }
+        "diskutil" if has(&["list", "info"]) => act.only_reads(),
+        "parted" | "fdisk" | "sfdisk" | "sgdisk"
+            if short(&['l', 'p', 'd', 'J']) || has(&["print", "--list"]) =>
+        {
+            act.only_reads()
+        }
+        "wipefs" => act.only_reads(),
+        _ if operands => act.ask("disk", "Changes the partitions of a disk"),
+        _ => {}
+    }
+}
+
+fn power(act: &mut Act<'_>, words: &[Word]) {
+    let has = |names: &[&str]| words.iter().any(|word| names.contains(&word.text.as_str()));
+    if has(&["--help", "--version", "-c", "--show"]) {
+        return act.only_reads();
+    }
+    act.block("power-off", "Brings the machine down");
+}
+
+fn services(act: &mut Act<'_>, words: &[Word]) {
+    let args =
+        Args::parse(words, &["-t", "-p", "-H", "-M", "-n", "--type", "--property", "--state"]);
+    let by_place = match act.leaf.program.as_str() {
+        "service" | "rc-service" => args.operand(1),
+        _ => args.operand(0),
+    };
+    match by_place {
+        "poweroff" | "reboot" | "halt" | "kexec" | "emergency" | "rescue" | "soft-reboot"
+            if matches!(act.leaf.program.as_str(), "systemctl" | "loginctl") =>
+        {
+            act.block("power-off", "Brings the machine down");
+        }
+        "isolate"
+            if args.operands.iter().any(|word| {
+                ["poweroff", "reboot", "halt", "rescue", "emergency"]
+                    .iter()
+                    .any(|name| word.text.starts_with(name))
+            }) =>
+        {
+            act.block("power-off", "Brings the machine down");
+        }
+        "status" | "show" | "cat" | "is-active" | "is-enabled" | "is-failed" | "list-units"
+        | "list-unit-files" | "list-timers" | "list-sockets" | "list-dependencies" | "list"
+        | "get-default" | "help" | "print" | "blame" | "show-environment" | "ls" | "logs"
+        | "info" | "describe" | "prettylist" | "jlist" | "list-sessions" | "list-users"
+        | "show-session" | "" => act.only_reads(),
+        verb => {
+            let reason = format!("Changes services of the machine ({verb})");
+            act.any(Scope::PROCESS_MANAGE);
+            act.ask("service-control", reason);
+            if matches!(verb, "enable" | "load" | "bootstrap") {
+                act.ask("persistence", "Makes something start by itself");
+            }
+        }
+    }
+}
+
+fn kill(act: &mut Act<'_>, words: &[Word]) {
+    let mut rest = words;
+    match words.first().map(|word| word.text.as_str()) {
+        Some("-l" | "-L" | "--list" | "--help" | "--version") => return act.only_reads(),
+        Some("-s" | "-n" | "--signal") => rest = words.get(2..).unwrap_or(&[]),
+        Some(text) if text.starts_with('-') && text != "--" && words.len() > 1 => {
+            rest = words.get(1..).unwrap_or(&[]);
+        }
+        _ => {}
+    }
+    act.any(Scope::PROCESS_MANAGE);
+    let alone = words.len() == 1;
+    for word in rest.iter().filter(|word| word.text != "--") {
+        match word.text.as_str() {
+            "-1" if !alone => act.block("kill-everything", "Kills every process"),
+            "1" => act.ask("force-kill", "Kills the first process of the machine"),
+            text if text.contains('$') && !word.known => {}
+            _ => {}
+        }
+    }
+}
+
+fn kill_by_name(act: &mut Act<'_>, words: &[Word]) {
+    act.any(Scope::PROCESS_MANAGE);
+    if words
+        .iter()
+        .any(|word| matches!(word.text.as_str(), "-l" | "--list" | "--help" | "--version" | "-V"))
+    {
+        return act.only_reads();
+    }
+    if words.iter().any(|word| !word.text.starts_with('-') && word.text.contains("hermes")) {
+        act.ask("hermes-itself", "Stops hermes");
+    }
+    act.ask("force-kill", "Kills processes by their name");
+}
+
+fn crontab(act: &mut Act<'_>, words: &[Word]) {
+    let args = Args::parse(words, &["-u"]);
+    if args.has(&["-l"]) {
+        act.any(Scope::SCHEDULE_READ);
+        return act.only_reads();
+    }
+    act.any(Scope::SCHEDULE_WRITE);
+    let reason = if args.has(&["-r"]) {
+        "Deletes everything that is scheduled"
+    } else {
+        "Makes something run later by itself"
+    };
+    act.ask("persistence", reason);
+    args.operands.iter().for_each(|word| act.read(word));
+}
+
+/// The agent must not change its own bounds.
+fn itself(act: &mut Act<'_>, words: &[Word]) {
+    let args = Args::parse(words, &["--profile", "--home", "--config"]);
+    let verb = args.operand(1);
+    let reads = matches!(verb, "list" | "show" | "check" | "get" | "explain" | "path" | "");
+    match args.operand(0) {
+        "permissions" | "config" | "audit" | "profile" | "approvals" if !reads => {
+            act.ask("hermes-itself", "Changes the settings of hermes");
+        }
+        "secrets" | "secret" | "auth" | "login" => {
+            act.ask("hermes-itself", "Touches the secrets of hermes")
+        }
+        "uninstall" | "stop" | "reset" => act.ask("hermes-itself", "Stops or removes hermes"),
+        "exec" | "call" | "run" => act.ask("hermes-itself", "Starts hermes inside hermes"),
+        _ => {}
+    }
+}
+
+fn build(act: &mut Act<'_>, words: &[Word]) {
+    let args = Args::parse(words, &["-C", "-f", "-j", "-B", "-S", "--file", "--directory", "-G"]);
+    if act.leaf.program == "cmake" && args.has(&["-E"]) && args.operand(0) == "rm" {
+        act.ask("recursive-delete", "Deletes files");
+    }
+    for setting in args.values(&["--eval"]) {
+        act.inner.push(Inner::Source(setting));
+    }
+    let shell = words.iter().any(|word| word.text.starts_with("SHELL="));
+    if shell {
+        act.ask("env-override", "Makes the build run another shell");
+    }
+    if words.iter().any(|word| word.text.contains("$(shell")) {
+        act.ask("interpreter-code", "Runs code inside a build");
+    }
+}
+
+fn multiplexer(act: &mut Act<'_>, words: &[Word]) {
+    let Some(verb) = words.iter().find(|word| !word.text.starts_with('-')) else { return };
+    match verb.text.as_str() {
+        "ls" | "list-sessions" | "capture-pane" | "list-windows" | "display-message" => {
+            act.only_reads()
+        }
+        "new" | "new-session" | "new-window" | "neww" | "split-window" | "run-shell"
+        | "respawn-pane" => {
+            let at = words.iter().position(|word| word.text == verb.text).unwrap_or(0);
+            let args = Args::parse(
+                words.get(at + 1..).unwrap_or(&[]),
+                &["-s", "-n", "-c", "-t", "-x", "-y", "-e", "-F"],
+            );
+            match args.operands.as_slice() {
+                [] => {}
+                [only] => act.inner.push(Inner::Source(only.clone())),
+                all => act.inner.push(Inner::Words(all.to_vec())),
+            }
+        }
+        "send-keys" | "send" => {
+            let at = words.iter().position(|word| word.text == verb.text).unwrap_or(0);
+            let args = Args::parse(words.get(at + 1..).unwrap_or(&[]), &["-t", "-N"]);
+            let keys = args
+                .operands
+                .iter()
+                .filter(|word| !matches!(word.text.as_str(), "Enter" | "C-m" | "C-c"));
+            for code in keys {
+                act.inner.push(Inner::Source(code.clone()));
+            }
+        }
+        "kill-server" | "kill-session" => act.any(Scope::PROCESS_MANAGE),
+        _ => {}
+    }
+}

@@ -1,0 +1,120 @@
+//! Redirects and heredocs.
+
+use std::cell::OnceCell;
+use std::rc::Rc;
+
+use crate::parse::Reader;
+use crate::syntax::{Part, Problem, Raw, Redirect, RedirectKind};
+
+const OPERATORS: &[(&str, RedirectKind)] = &[
+    ("<<<", RedirectKind::Line),
+    ("<<-", RedirectKind::Text),
+    ("<<", RedirectKind::Text),
+    ("<>", RedirectKind::ReadWrite),
+    ("<&", RedirectKind::Duplicate),
+    ("<", RedirectKind::Read),
+    (">>", RedirectKind::Write),
+    (">&", RedirectKind::Duplicate),
+    (">|", RedirectKind::Write),
+    (">", RedirectKind::Write),
+    ("&>>", RedirectKind::Write),
+    ("&>", RedirectKind::Write),
+];
+
+/// A heredoc whose body is still to come.
+pub(crate) struct Pending {
+    delimiter: String,
+    literal: bool,
+    strip_tabs: bool,
+    body: Rc<OnceCell<Raw>>,
+}
+
+impl Reader<'_> {
+    /// The bodies of all heredocs that the last line announced.
+    pub(crate) fn heredocs(&mut self) {
+        for waiting in std::mem::take(&mut self.pending) {
+            let mut body = String::new();
+            let mut closed = false;
+            while !self.at_end() {
+                let line = self.rest().split('\n').next().unwrap_or("");
+                self.pos = (self.pos + line.len() + 1).min(self.source.len());
+                let line = line.strip_suffix('\r').unwrap_or(line);
+                let line = if waiting.strip_tabs { line.trim_start_matches('\t') } else { line };
+                if line == waiting.delimiter {
+                    closed = true;
+                    break;
+                }
+                body.push_str(line);
+                body.push('\n');
+            }
+            if !closed && body.is_empty() {
+                self.fail(Problem::Syntax);
+            }
+            let raw = if waiting.literal {
+                Raw::literal(body)
+            } else {
+                let mut inner = Reader::new(&body, self.depth);
+                let raw = inner.heredoc_body();
+                if let Some(problem) = inner.problem {
+                    self.fail(problem);
+                }
+                raw
+            };
+            let _ = waiting.body.set(raw);
+        }
+    }
+
+    /// All redirects that come next.
+    pub(crate) fn redirects(&mut self) -> Vec<Redirect> {
+        let mut all = Vec::new();
+        loop {
+            self.blanks();
+            match self.redirect() {
+                Some(redirect) => all.push(redirect),
+                None => return all,
+            }
+        }
+    }
+
+    /// A redirect, if one is next.
+    pub(crate) fn redirect(&mut self) -> Option<Redirect> {
+        let rest = self.rest();
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let name = rest.bytes().skip(1).take_while(|b| b.is_ascii_alphanumeric() || *b == b'_');
+        let named = if rest.starts_with('{') { name.count() } else { 0 };
+        let braced = named > 0 && rest.as_bytes().get(named + 1) == Some(&b'}');
+        let skip = if braced { named + 2 } else { digits };
+        let operator = rest.get(skip..)?;
+        let (sign, kind) = OPERATORS.iter().find(|(sign, _)| operator.starts_with(sign))?;
+        if (*sign == "<" || *sign == ">") && operator.get(1..2) == Some("(") {
+            return None;
+        }
+        self.pos += skip + sign.len();
+        self.blanks();
+        let target = Rc::new(OnceCell::new());
+        if *kind == RedirectKind::Text {
+            let from = self.pos;
+            let word = self.word();
+            let written = self.source.get(from..self.pos).unwrap_or("");
+            let literal = written.contains(['\'', '"', '\\']);
+            let delimiter = word.parts.iter().map(text_of).collect();
+            let body = Rc::clone(&target);
+            self.pending.push(Pending { delimiter, literal, strip_tabs: *sign == "<<-", body });
+        } else {
+            let before = self.pos;
+            let word = self.word();
+            if self.pos == before {
+                self.fail(Problem::Syntax);
+            }
+            let _ = target.set(word);
+        }
+        Some(Redirect { kind: *kind, target })
+    }
+}
+
+fn text_of(part: &Part) -> &str {
+    match part {
+        Part::Text { text, .. } => text,
+        _ => "",
+    }
+}

@@ -1,0 +1,133 @@
+//! Shells that a command starts: what they are told to run is walked through.
+
+use crate::flow::Stream;
+use crate::leaf::{Leaf, Word};
+use crate::site::{Act, Site};
+use crate::walk::Walk;
+
+/// Whether the program is a shell that reads this language, or nearly.
+pub(crate) fn is_shell(program: &str) -> bool {
+    matches!(program, "sh" | "bash" | "zsh" | "dash" | "ksh" | "ash" | "mksh" | "fish" | "rbash")
+}
+
+const VALUED: &[&str] = &["-o", "+o", "-O", "--rcfile", "--init-file", "-C"];
+
+/// Where the words of a shell say that its code comes from.
+enum Code {
+    Text(Word, Vec<Word>),
+    File(Word, Vec<Word>),
+    Input,
+    /// Nothing runs: the version, say.
+    None,
+}
+
+impl Walk<'_> {
+    /// A shell: `-c` text, a script, or what comes through the pipe.
+    pub(crate) fn shell(&mut self, mut leaf: Leaf, input: &Stream) -> Stream {
+        let code = code_of(leaf.words.get(1..).unwrap_or(&[]));
+        let name = leaf.program.clone();
+        let outer = leaf.words.clone();
+        let cwd = self.scope.cwd.clone();
+        let at = self.at;
+        let site = Site { at, cwd: cwd.as_deref(), input };
+        let mut act = Act { leaf: &mut leaf, site: &site, inner: Vec::new() };
+        let (text, arguments) = match code {
+            Code::None => {
+                act.only_reads();
+                (None, Vec::new())
+            }
+            Code::Text(word, arguments) => {
+                if !act.tainted_code(word.taint) && !word.known {
+                    act.ask("dynamic-code", "Runs shell code that is only known when it runs");
+                }
+                (Some(word), arguments)
+            }
+            Code::File(word, arguments) => {
+                act.tainted_code(word.taint);
+                act.runs(&word);
+                (word.content.map(Word::literal), arguments)
+            }
+            Code::Input => {
+                let word = input.text.clone().map(Word::literal);
+                if !act.tainted_code(input.taint) && word.is_none() && input.connected {
+                    act.ask("dynamic-code", "Runs shell code that is only known when it runs");
+                }
+                (word, Vec::new())
+            }
+        };
+        let quiet = leaf.findings.is_empty();
+        leaf.reads_only |= quiet && text.is_some();
+        self.push(leaf);
+        let Some(text) = text else { return Stream { connected: true, ..Stream::unknown() } };
+        self.enter_via(name, outer);
+        let out = self.apart(|walk| {
+            walk.scope.positional = Some(arguments);
+            walk.nested_source(&text, input)
+        });
+        self.leave_via();
+        out
+    }
+
+    /// `source` and `.`: a file, or what a substitution prints.
+    pub(crate) fn source_file(&mut self, mut leaf: Leaf, input: &Stream) -> Stream {
+        let cwd = self.scope.cwd.clone();
+        let site = Site { at: self.at, cwd: cwd.as_deref(), input };
+        let mut act = Act { leaf: &mut leaf, site: &site, inner: Vec::new() };
+        let word = act.leaf.words.get(1).cloned().unwrap_or_default();
+        let mut text = word.content.clone();
+        if word.text == "/dev/stdin" {
+            act.tainted_code(input.taint);
+            text.clone_from(&input.text);
+        } else {
+            act.tainted_code(word.taint);
+            act.runs(&word);
+        }
+        self.push(leaf);
+        match text {
+            Some(text) => self.source_with(&text, input),
+            None => Stream::unknown(),
+        }
+    }
+}
+
+fn code_of(words: &[Word]) -> Code {
+    let mut rest = words;
+    let mut reads_input = false;
+    let mut takes_text = false;
+    while let Some((first, others)) = rest.split_first() {
+        let text = first.text.as_str();
+        if matches!(text, "--version" | "--help") {
+            return Code::None;
+        }
+        if text == "--" || text == "-" {
+            rest = others;
+            break;
+        }
+        if VALUED.contains(&text) {
+            rest = others.get(1..).unwrap_or(&[]);
+            continue;
+        }
+        if !(text.starts_with('-') || text.starts_with('+')) {
+            break;
+        }
+        if text.starts_with('-') && !text.starts_with("--") {
+            takes_text |= text.contains('c');
+            reads_input |= text.contains('s');
+        }
+        takes_text |= text == "--command";
+        // Options such as -euo take the next word.
+        let takes_next = !text.starts_with("--") && text.ends_with('o');
+        rest = others.get(usize::from(takes_next)..).unwrap_or(&[]);
+    }
+    let Some((first, arguments)) = rest.split_first() else {
+        return if takes_text { Code::None } else { Code::Input };
+    };
+    if takes_text {
+        // The first of the arguments is the name, not $1.
+        return Code::Text(first.clone(), arguments.get(1..).unwrap_or(&[]).to_vec());
+    }
+    if reads_input || first.text == "/dev/stdin" {
+        return Code::Input;
+    }
+    Code::File(first.clone(), arguments.to_vec())
+}

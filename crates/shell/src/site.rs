@@ -1,0 +1,204 @@
+//! Where a program runs and how its doings are written down.
+
+use std::path::{Path, PathBuf};
+
+use hermes_core::{Effect, Resource, Scope, Workplace};
+
+use crate::blocks;
+use crate::flow::Stream;
+use crate::leaf::{Finding, Leaf, Taint, Word};
+use crate::syntax::RedirectKind;
+use crate::text::has_glob;
+
+/// Something else that a program runs.
+#[derive(Debug)]
+pub(crate) enum Inner {
+    /// A command by its words.
+    Words(Vec<Word>),
+    /// Shell source.
+    Source(Word),
+}
+
+/// The surroundings of one leaf.
+#[derive(Debug)]
+pub(crate) struct Site<'a> {
+    pub(crate) at: &'a Workplace,
+    pub(crate) cwd: Option<&'a Path>,
+    pub(crate) input: &'a Stream,
+}
+
+impl Site<'_> {
+    /// The absolute path of a word, if it can be told. A glob stays in it.
+    pub(crate) fn absolute(&self, word: &Word) -> Option<PathBuf> {
+        let text = word.known().filter(|text| !text.is_empty())?;
+        let path = Path::new(text);
+        if path.is_absolute() {
+            return Some(self.at.fold(path));
+        }
+        self.cwd.map(|cwd| self.at.fold(&cwd.join(path)))
+    }
+
+    /// The resource that a word names. A glob stands for the folder it is in.
+    pub(crate) fn resource(&self, word: &Word) -> Resource {
+        let cut = if word.glob { above_glob(&word.text) } else { word.text.clone() };
+        let plain = Word { text: cut, ..word.clone() };
+        self.absolute(&plain).map_or(Resource::Any, Resource::Path)
+    }
+}
+
+/// The path up to the first component with a glob.
+fn above_glob(text: &str) -> String {
+    let mut kept: Vec<&str> = Vec::new();
+    for part in text.split('/') {
+        if has_glob(part) {
+            break;
+        }
+        kept.push(part);
+    }
+    match kept.as_slice() {
+        [] => ".".to_owned(),
+        [""] => "/".to_owned(),
+        _ => kept.join("/"),
+    }
+}
+
+/// A leaf being written, at its site.
+#[derive(Debug)]
+pub(crate) struct Act<'a> {
+    pub(crate) leaf: &'a mut Leaf,
+    pub(crate) site: &'a Site<'a>,
+    /// What else it runs.
+    pub(crate) inner: Vec<Inner>,
+}
+
+impl Act<'_> {
+    /// The words after the program.
+    pub(crate) fn arguments(&self) -> Vec<Word> {
+        self.leaf.words.get(1..).unwrap_or(&[]).to_vec()
+    }
+
+    pub(crate) fn ask(&mut self, category: &'static str, reason: impl Into<String>) {
+        self.leaf.find(Finding::ask(category, reason));
+    }
+
+    pub(crate) fn block(&mut self, category: &'static str, reason: impl Into<String>) {
+        self.leaf.find(Finding::block(category, reason));
+    }
+
+    pub(crate) fn any(&mut self, scope: Scope) {
+        self.leaf.effect(Effect::any(scope));
+    }
+
+    pub(crate) fn name(&mut self, scope: Scope, name: &str) {
+        self.leaf.effect(Effect::name(scope, name));
+    }
+
+    /// An effect on the folder it runs in.
+    pub(crate) fn here(&mut self, scope: Scope) {
+        let resource = self.site.cwd.map_or(Resource::Any, |cwd| Resource::Path(cwd.to_path_buf()));
+        self.leaf.effect(Effect { scope, resource });
+    }
+
+    pub(crate) fn read(&mut self, word: &Word) {
+        if !is_stream(&word.text) {
+            let resource = self.site.resource(word);
+            // Reading what is not known yet is not worth a question.
+            if resource != Resource::Any {
+                self.leaf.effect(Effect { scope: Scope::FILE_READ, resource });
+            }
+        }
+    }
+
+    pub(crate) fn write(&mut self, word: &Word) {
+        if is_stream(&word.text) {
+            return;
+        }
+        if let Some(finding) = blocks::device_write(word) {
+            self.leaf.find(finding);
+        }
+        let resource = self.site.resource(word);
+        if let Resource::Path(path) = &resource
+            && let Some(finding) = crate::programs::sensitive_write(path, self.site.at.home())
+        {
+            self.leaf.find(finding);
+        }
+        self.leaf.effect(Effect { scope: Scope::FILE_WRITE, resource });
+    }
+
+    pub(crate) fn delete(&mut self, word: &Word) {
+        let resource = self.site.resource(word);
+        self.leaf.effect(Effect { scope: Scope::FILE_DELETE, resource });
+    }
+
+    pub(crate) fn reach(&mut self, scope: Scope, host: Option<&str>) {
+        let resource = match host {
+            Some(host) if !host.is_empty() => Resource::Host(host.to_owned()),
+            _ => Resource::Any,
+        };
+        self.leaf.effect(Effect { scope, resource });
+    }
+
+    /// Marks the command as one that only looks.
+    pub(crate) fn only_reads(&mut self) {
+        self.leaf.reads_only = true;
+    }
+
+    /// A script or program file that is run.
+    pub(crate) fn runs(&mut self, word: &Word) {
+        self.read(word);
+        if let Some(path) = self.site.absolute(word) {
+            self.leaf.runs.push(path);
+        }
+    }
+
+    /// A finding if code comes from where nobody has looked at it.
+    pub(crate) fn tainted_code(&mut self, taint: Taint) -> bool {
+        if taint.has(Taint::REMOTE) {
+            self.ask("remote-to-shell", "Runs code that is downloaded by the same command");
+        } else if taint.has(Taint::DECODED) {
+            self.ask("decoded-to-shell", "Runs code that is decoded by the same command");
+        }
+        taint.has(Taint::REMOTE) || taint.has(Taint::DECODED)
+    }
+
+    /// One redirect.
+    pub(crate) fn redirect(&mut self, kind: RedirectKind, word: &Word) {
+        let text = word.text.as_str();
+        if let Some(rest) =
+            text.strip_prefix("/dev/tcp/").or_else(|| text.strip_prefix("/dev/udp/"))
+        {
+            let host = rest.split('/').next().unwrap_or(rest).to_ascii_lowercase();
+            self.ask("reverse-shell", format!("Connects a shell to the network at {host}"));
+            self.reach(Scope::NETWORK_SEND, word.known.then_some(host.as_str()));
+            return;
+        }
+        match kind {
+            RedirectKind::Read => self.read(word),
+            RedirectKind::Write | RedirectKind::ReadWrite => self.write(word),
+            RedirectKind::Duplicate => {
+                let number = text.trim_end_matches('-').bytes().all(|b| b.is_ascii_digit());
+                if !number && word.known {
+                    self.write(word);
+                }
+            }
+            RedirectKind::Text | RedirectKind::Line => {}
+        }
+    }
+}
+
+/// Whether a path is one of the standard streams, not a file.
+fn is_stream(text: &str) -> bool {
+    matches!(
+        text,
+        "-" | "/dev/null"
+            | "/dev/stdin"
+            | "/dev/stdout"
+            | "/dev/stderr"
+            | "/dev/tty"
+            | "/dev/zero"
+            | "/dev/urandom"
+            | "/dev/random"
+            | "/dev/full"
+    ) || text.starts_with("/dev/fd/")
+        || text.starts_with("/proc/self/fd/")
+}

@@ -1,0 +1,159 @@
+//! The shape of a shell script after reading: commands made of words, words
+//! made of parts. Nothing is expanded yet.
+
+use std::cell::OnceCell;
+use std::rc::Rc;
+
+/// A command of any kind.
+#[derive(Debug)]
+pub(crate) enum Command {
+    /// Words, assignments and redirects.
+    Simple(Simple),
+    /// `a | b`: every stage runs by itself.
+    Pipeline(Vec<Command>),
+    /// One after the other in the same shell.
+    Sequence(Vec<Command>),
+    /// `a &`.
+    Background(Box<Command>),
+    /// `( … )`.
+    Subshell(Box<Command>, Vec<Redirect>),
+    /// May run or not: what it changes in the shell is not certain afterwards.
+    Maybe(Box<Command>),
+    /// `{ … }`, `if`, `while`, `case`: the words are read, the body runs.
+    Compound { words: Vec<Raw>, body: Box<Command>, redirects: Vec<Redirect> },
+    /// `for name in words`.
+    For { name: String, words: Vec<Raw>, body: Box<Command>, redirects: Vec<Redirect> },
+    /// `name() body`.
+    Function { name: String, body: Rc<Command> },
+}
+
+impl Command {
+    /// Nothing at all.
+    pub(crate) fn empty() -> Self {
+        Command::Sequence(Vec::new())
+    }
+
+    /// A command that may be left out.
+    pub(crate) fn maybe(inner: Command) -> Self {
+        Command::Maybe(Box::new(inner))
+    }
+
+    /// A compound of these.
+    pub(crate) fn compound(words: Vec<Raw>, body: Command, redirects: Vec<Redirect>) -> Self {
+        Command::Compound { words, body: Box::new(body), redirects }
+    }
+}
+
+/// A simple command.
+#[derive(Debug)]
+pub(crate) struct Simple {
+    pub(crate) assignments: Vec<Assignment>,
+    pub(crate) words: Vec<Raw>,
+    pub(crate) redirects: Vec<Redirect>,
+    /// The source of it.
+    pub(crate) text: String,
+}
+
+/// `name=value`, before a command or alone.
+#[derive(Debug)]
+pub(crate) struct Assignment {
+    pub(crate) name: String,
+    pub(crate) append: bool,
+    pub(crate) value: Raw,
+}
+
+/// `> file`, `<< EOF` and the like.
+#[derive(Debug, Clone)]
+pub(crate) struct Redirect {
+    pub(crate) kind: RedirectKind,
+    pub(crate) target: Rc<OnceCell<Raw>>,
+}
+
+/// What a redirect does with its target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RedirectKind {
+    Read,
+    Write,
+    ReadWrite,
+    /// `>&word`: a file unless the word is a number or `-`.
+    Duplicate,
+    /// `<<`: the target is the text itself.
+    Text,
+    /// `<<<`: the target is the text, with a line end after it.
+    Line,
+}
+
+/// A word as written.
+#[derive(Debug, Default)]
+pub(crate) struct Raw {
+    pub(crate) parts: Vec<Part>,
+}
+
+impl Raw {
+    /// The text, if the word has no quotes and nothing to expand.
+    pub(crate) fn bare(&self) -> Option<&str> {
+        match self.parts.as_slice() {
+            [Part::Text { text, quoted: false }] => Some(text),
+            _ => None,
+        }
+    }
+
+    /// A word that stands for exactly this text.
+    pub(crate) fn literal(text: impl Into<String>) -> Self {
+        Raw { parts: vec![Part::Text { text: text.into(), quoted: true }] }
+    }
+}
+
+/// A piece of a word.
+#[derive(Debug)]
+pub(crate) enum Part {
+    Text {
+        text: String,
+        quoted: bool,
+    },
+    Parameter(Parameter),
+    /// `$(…)` or backticks.
+    Output {
+        body: Box<Command>,
+        quoted: bool,
+    },
+    /// `<(…)` or `>(…)`.
+    Process {
+        body: Box<Command>,
+        writes: bool,
+    },
+    /// `$((…))`: what is inside may run commands.
+    Arithmetic(Vec<Part>),
+    /// `(a b c)` after `name=`.
+    Array(Vec<Raw>),
+}
+
+/// `$name` or `${name…}`.
+#[derive(Debug)]
+pub(crate) struct Parameter {
+    pub(crate) name: String,
+    pub(crate) operator: Operator,
+    pub(crate) argument: Raw,
+    pub(crate) quoted: bool,
+}
+
+/// What is done to a parameter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Operator {
+    Plain,
+    /// `:-`, `-`, `:=`, `=`.
+    Default,
+    /// `:+`, `+`.
+    Alternate,
+    /// Anything else: the result is not worked out.
+    Other,
+}
+
+/// Why a script could not be read as it stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Problem {
+    /// Not valid shell.
+    Syntax,
+    /// Nested further than anybody writes.
+    TooDeep,
+}

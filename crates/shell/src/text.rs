@@ -1,0 +1,195 @@
+//! Text without shell: globs, escapes, characters that hide something.
+
+use unicode_normalization::UnicodeNormalization;
+
+use crate::leaf::Finding;
+
+/// Whether a glob (`*`, `?`, `[…]`) matches all of `text`.
+pub(crate) fn glob_match(glob: &str, text: &str) -> bool {
+    let glob: Vec<char> = glob.chars().collect();
+    let text: Vec<char> = text.chars().collect();
+    let (mut g, mut t) = (0, 0);
+    let mut retry: Option<(usize, usize)> = None;
+    loop {
+        let step = match glob.get(g) {
+            Some('*') => {
+                retry = Some((g + 1, t));
+                g += 1;
+                continue;
+            }
+            None if t == text.len() => return true,
+            None => None,
+            Some(_) => text.get(t).and_then(|c| match_one(&glob, g, *c)),
+        };
+        match (step, retry) {
+            (Some(next), _) => {
+                g = next;
+                t += 1;
+            }
+            (None, Some((back, from))) if from < text.len() => {
+                retry = Some((back, from + 1));
+                g = back;
+                t = from + 1;
+            }
+            _ => return false,
+        }
+    }
+}
+
+/// Where the glob goes on if its next element matches `c`.
+fn match_one(glob: &[char], at: usize, c: char) -> Option<usize> {
+    match glob.get(at)? {
+        '?' => Some(at + 1),
+        '[' => {
+            let Some(len) = glob.iter().skip(at + 2).position(|c| *c == ']') else {
+                return (c == '[').then_some(at + 1);
+            };
+            let end = at + 2 + len;
+            let mut set = glob.get(at + 1..end).unwrap_or(&[]);
+            let negated = matches!(set.first(), Some('!' | '^'));
+            if negated {
+                set = set.get(1..).unwrap_or(&[]);
+            }
+            (in_set(set, c) != negated).then_some(end + 1)
+        }
+        literal => (*literal == c).then_some(at + 1),
+    }
+}
+
+fn in_set(set: &[char], c: char) -> bool {
+    let mut at = 0;
+    while let Some(low) = set.get(at) {
+        match (set.get(at + 1), set.get(at + 2)) {
+            (Some('-'), Some(high)) => {
+                if (*low..=*high).contains(&c) {
+                    return true;
+                }
+                at += 3;
+            }
+            _ => {
+                if *low == c {
+                    return true;
+                }
+                at += 1;
+            }
+        }
+    }
+    false
+}
+
+/// Whether the text has characters that a shell would expand as a glob.
+pub(crate) fn has_glob(text: &str) -> bool {
+    text.contains(['*', '?'])
+        || text
+            .split_once('[')
+            .is_some_and(|(_, rest)| rest.get(1..).is_some_and(|r| r.contains(']')))
+}
+
+/// The program that a path or a name means: its base name, with full-width and
+/// similar letters folded to plain ones.
+pub(crate) fn program_name(word: &str) -> String {
+    let name = word.rsplit('/').next().unwrap_or(word);
+    if name.is_ascii() { name.to_owned() } else { name.nfkc().collect() }
+}
+
+/// Whether a name is written with letters that look like plain ones.
+pub(crate) fn looks_alike(name: &str) -> bool {
+    let latin = name.chars().any(|c| c.is_ascii_alphabetic());
+    let other = name.chars().any(
+        |c| matches!(c, '\u{370}'..='\u{3ff}' | '\u{400}'..='\u{52f}' | '\u{13a0}'..='\u{13ff}'),
+    );
+    let folded: String = name.nfkc().collect();
+    folded != name || (latin && other) || (other && name.chars().count() <= 12)
+}
+
+/// A finding if the source has characters that cannot be seen or that reorder
+/// what is seen.
+pub(crate) fn hidden_characters(source: &str) -> Option<Finding> {
+    let control = |c: char| c.is_control() && !matches!(c, '\n' | '\t' | '\r');
+    let hidden = |c: char| {
+        matches!(c,
+            '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}'
+            | '\u{feff}' | '\u{ad}' | '\u{180e}' | '\u{115f}' | '\u{1160}' | '\u{3164}'
+            | '\u{e0000}'..='\u{e007f}' | '\u{2028}' | '\u{2029}')
+    };
+    let mut previous = ' ';
+    for c in source.chars() {
+        // Joined pictures are written with this one.
+        let joins = c == '\u{200d}' && !previous.is_ascii();
+        if control(c) || (hidden(c) && !joins) {
+            let code = u32::from(c);
+            let reason = format!("The command contains an invisible character (U+{code:04X})");
+            return Some(Finding::ask("obfuscation", reason));
+        }
+        if c == '\r' && previous != '\r' {
+            previous = c;
+            continue;
+        }
+        // A lone carriage return overwrites what is shown before it.
+        if previous == '\r' && c != '\n' {
+            let reason = "The command contains a carriage return that hides a part of it";
+            return Some(Finding::ask("obfuscation", reason));
+        }
+        previous = c;
+    }
+    None
+}
+
+/// The escapes of `echo -e` and `printf`.
+pub(crate) fn unescape(text: &str) -> String {
+    if !text.contains('\\') {
+        return text.to_owned();
+    }
+    let mut out: Vec<u8> = Vec::with_capacity(text.len());
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        at += 1;
+        if *byte != b'\\' {
+            out.push(*byte);
+            continue;
+        }
+        let Some(next) = bytes.get(at) else {
+            out.push(b'\\');
+            break;
+        };
+        at += 1;
+        let (radix, most, skip) = match next {
+            b'n' => (0, 0, b'\n'),
+            b't' => (0, 0, b'\t'),
+            b'r' => (0, 0, b'\r'),
+            b'e' => (0, 0, 27),
+            b'\\' => (0, 0, b'\\'),
+            b'"' => (0, 0, b'"'),
+            b'\'' => (0, 0, b'\''),
+            b'x' => (16, 2, 0),
+            b'0' => (8, 3, 0),
+            b'1'..=b'7' => {
+                at -= 1;
+                (8, 3, 0)
+            }
+            other => {
+                out.extend_from_slice(&[b'\\', *other]);
+                continue;
+            }
+        };
+        if radix == 0 {
+            out.push(skip);
+            continue;
+        }
+        let digits: String = bytes
+            .iter()
+            .skip(at)
+            .take(most)
+            .map(|b| char::from(*b))
+            .take_while(|c| c.is_digit(radix))
+            .collect();
+        at += digits.len();
+        out.push((u32::from_str_radix(&digits, radix).unwrap_or(0) & 0xff) as u8);
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+#[cfg(test)]
+#[path = "text_tests.rs"]
+mod tests;

@@ -1,0 +1,537 @@
+//! Reads words: quotes, escapes, parameters and substitutions.
+
+use crate::parse::{Reader, parse};
+use crate::syntax::{Command, Operator, Parameter, Part, Problem, Raw};
+
+/// The name in front of `=`, whether it is `+=`, and how many bytes of the
+/// word are taken by both.
+pub(crate) fn assignment_name(raw: &Raw) -> Option<(String, bool, usize)> {
+    let Some(Part::Text { text, quoted: false }) = raw.parts.first() else { return None };
+    let (left, _) = text.split_once('=')?;
+    let (name, append) = left.strip_suffix('+').map_or((left, false), |name| (name, true));
+    let plain = name.split_once('[').map_or(name, |(name, _)| name);
+    let starts = plain.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    let valid = plain.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    (starts && valid).then(|| (name.to_owned(), append, left.len() + 1))
+}
+
+/// Collects parts, joining neighbouring text.
+#[derive(Default)]
+struct Parts {
+    all: Vec<Part>,
+}
+
+impl Parts {
+    fn text(&mut self, piece: &str, is_quoted: bool) {
+        match self.all.last_mut() {
+            Some(Part::Text { text, quoted }) if *quoted == is_quoted => text.push_str(piece),
+            _ => self.all.push(Part::Text { text: piece.to_owned(), quoted: is_quoted }),
+        }
+    }
+
+    /// Marks that quotes were here, so that an empty word is still a word.
+    fn quotes(&mut self) {
+        if self.all.is_empty() {
+            self.text("", true);
+        }
+    }
+}
+
+impl Reader<'_> {
+    /// One word; nothing is taken if none is next.
+    pub(crate) fn word(&mut self) -> Raw {
+        let mut parts = Parts::default();
+        loop {
+            match self.byte() {
+                None | Some(b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b')') => break,
+                Some(b'\r') if matches!(self.byte_at(1), Some(b'\n') | None) => break,
+                Some(b'<' | b'>') => {
+                    if self.byte_at(1) != Some(b'(') {
+                        break;
+                    }
+                    self.process(&mut parts);
+                }
+                Some(b'(') => {
+                    if !self.parenthesis(&mut parts) {
+                        break;
+                    }
+                }
+                _ => self.unquoted(&mut parts),
+            }
+        }
+        Raw { parts: parts.all }
+    }
+
+    /// One unquoted piece that is not an operator.
+    fn unquoted(&mut self, parts: &mut Parts) {
+        match self.byte() {
+            Some(b'\\') => {
+                self.pos += 1;
+                if self.eat("\n") || self.eat("\r\n") {
+                    return;
+                }
+                self.character(parts);
+            }
+            Some(b'\'') => self.single_quotes(parts),
+            Some(b'"') => self.double_quotes(parts),
+            Some(b'`') => self.backticks(parts, false),
+            Some(b'$') => self.dollar(parts, false),
+            _ => {
+                let rest = self.rest();
+                let end = rest
+                    .find(|c: char| " \t\r\n;&|<>()\\'\"`$".contains(c))
+                    .filter(|end| *end > 0)
+                    .unwrap_or_else(|| {
+                        if rest.starts_with(|c: char| " \t\r\n;&|<>()".contains(c)) {
+                            1
+                        } else {
+                            rest.len()
+                        }
+                    });
+                parts.text(rest.get(..end).unwrap_or(""), false);
+                self.pos += end;
+            }
+        }
+    }
+
+    fn character(&mut self, parts: &mut Parts) {
+        match self.rest().chars().next() {
+            Some(c) => {
+                parts.text(c.encode_utf8(&mut [0; 4]), true);
+                self.pos += c.len_utf8();
+            }
+            None => self.fail(Problem::Syntax),
+        }
+    }
+
+    /// `name=(…)` or an extended glob; false if neither.
+    fn parenthesis(&mut self, parts: &mut Parts) -> bool {
+        let Some(Part::Text { text, quoted: false }) = parts.all.last() else { return false };
+        if text.ends_with('=') && parts.all.len() == 1 {
+            self.pos += 1;
+            let elements = self.elements();
+            parts.all.push(Part::Array(elements));
+            return true;
+        }
+        if !text.ends_with(['@', '!', '?', '*', '+']) {
+            return false;
+        }
+        // The pattern may match anything, which is what a star says.
+        if let Some(Part::Text { text, .. }) = parts.all.last_mut() {
+            text.pop();
+        }
+        parts.text("*", false);
+        let mut inner = Parts::default();
+        let mut open = 0usize;
+        while let Some(byte) = self.byte() {
+            match byte {
+                b'(' => {
+                    open += 1;
+                    self.pos += 1;
+                }
+                b')' => {
+                    open -= 1;
+                    self.pos += 1;
+                    if open == 0 {
+                        break;
+                    }
+                }
+                b'\n' | b' ' | b'\t' | b'|' | b';' | b'&' | b'<' | b'>' => self.pos += 1,
+                _ => self.unquoted(&mut inner),
+            }
+        }
+        if open > 0 {
+            self.fail(Problem::Syntax);
+        }
+        // What runs inside the pattern runs all the same.
+        parts.all.extend(inner.all.into_iter().filter(|part| !matches!(part, Part::Text { .. })));
+        true
+    }
+
+    fn elements(&mut self) -> Vec<Raw> {
+        let mut all = Vec::new();
+        if !self.enter() {
+            return all;
+        }
+        loop {
+            self.newlines();
+            let before = self.pos;
+            if self.eat(")") {
+                break;
+            }
+            let word = self.word();
+            if self.pos == before {
+                self.fail(Problem::Syntax);
+                break;
+            }
+            all.push(word);
+        }
+        self.depth -= 1;
+        all
+    }
+
+    fn single_quotes(&mut self, parts: &mut Parts) {
+        self.pos += 1;
+        let rest = self.rest();
+        let end = rest.find('\'').unwrap_or_else(|| {
+            self.fail(Problem::Syntax);
+            rest.len()
+        });
+        parts.quotes();
+        parts.text(rest.get(..end).unwrap_or(""), true);
+        self.pos = (self.pos + end + 1).min(self.source.len());
+    }
+
+    fn double_quotes(&mut self, parts: &mut Parts) {
+        self.pos += 1;
+        parts.quotes();
+        loop {
+            match self.byte() {
+                None => return self.fail(Problem::Syntax),
+                Some(b'"') => {
+                    self.pos += 1;
+                    return;
+                }
+                _ => self.quoted(parts, "\"\\$`"),
+            }
+        }
+    }
+
+    /// One piece inside double quotes or a heredoc; `special` are the
+    /// characters that a backslash protects.
+    fn quoted(&mut self, parts: &mut Parts, special: &str) {
+        match self.byte() {
+            Some(b'\\') => {
+                self.pos += 1;
+                if self.eat("\n") {
+                    return;
+                }
+                match self.rest().chars().next() {
+                    Some(c) if special.contains(c) => self.character(parts),
+                    _ => parts.text("\\", true),
+                }
+            }
+            Some(b'`') => self.backticks(parts, true),
+            Some(b'$') => self.dollar(parts, true),
+            _ => {
+                let rest = self.rest();
+                let end = rest.find(['"', '\\', '`', '$']).unwrap_or(rest.len()).max(1);
+                parts.text(rest.get(..end).unwrap_or(""), true);
+                self.pos += end;
+            }
+        }
+    }
+
+    /// The body of a heredoc whose delimiter was not quoted.
+    pub(crate) fn heredoc_body(&mut self) -> Raw {
+        let mut parts = Parts::default();
+        parts.quotes();
+        while !self.at_end() {
+            self.quoted(&mut parts, "\\$`");
+        }
+        Raw { parts: parts.all }
+    }
+
+    fn backticks(&mut self, parts: &mut Parts, quoted: bool) {
+        self.pos += 1;
+        let mut inner = String::new();
+        let mut escaped = false;
+        let mut closed = false;
+        for c in self.rest().chars() {
+            self.pos += c.len_utf8();
+            match (escaped, c) {
+                (true, _) => {
+                    if !(matches!(c, '`' | '\\' | '$') || (quoted && c == '"')) {
+                        inner.push('\\');
+                    }
+                    inner.push(c);
+                    escaped = false;
+                }
+                (false, '\\') => escaped = true,
+                (false, '`') => {
+                    closed = true;
+                    break;
+                }
+                (false, _) => inner.push(c),
+            }
+        }
+        if !closed {
+            self.fail(Problem::Syntax);
+        }
+        if !self.enter() {
+            return;
+        }
+        let script = parse(&inner, self.depth);
+        self.depth -= 1;
+        if let Some(problem) = script.problem {
+            self.fail(problem);
+        }
+        parts.all.push(Part::Output { body: Box::new(script.body), quoted });
+    }
+
+    fn process(&mut self, parts: &mut Parts) {
+        let writes = self.byte() == Some(b'>');
+        self.pos += 2;
+        let body = self.substitution();
+        parts.all.push(Part::Process { body, writes });
+    }
+
+    /// Commands up to the closing parenthesis.
+    fn substitution(&mut self) -> Box<Command> {
+        let body = self.list(&[]);
+        if !self.eat(")") {
+            self.fail(Problem::Syntax);
+        }
+        Box::new(body)
+    }
+
+    fn dollar(&mut self, parts: &mut Parts, quoted: bool) {
+        let next = self.byte_at(1);
+        match next {
+            Some(b'\'') if !quoted => {
+                self.pos += 2;
+                self.ansi_quotes(parts);
+            }
+            Some(b'"') if !quoted => {
+                self.pos += 1;
+                self.double_quotes(parts);
+            }
+            Some(b'(') => {
+                if self.byte_at(2) == Some(b'(') && self.closes_arithmetic(3) {
+                    self.pos += 3;
+                    let inner = self.arithmetic(b'(', b')', 2);
+                    parts.all.push(Part::Arithmetic(inner));
+                } else {
+                    self.pos += 2;
+                    let body = self.substitution();
+                    parts.all.push(Part::Output { body, quoted });
+                }
+            }
+            Some(b'[') => {
+                // The old form of arithmetic.
+                self.pos += 2;
+                let inner = self.arithmetic(b'[', b']', 1);
+                parts.all.push(Part::Arithmetic(inner));
+            }
+            Some(b'{') => self.braced(parts, quoted),
+            Some(c) if c.is_ascii_alphabetic() || c == b'_' => {
+                self.pos += 1;
+                let rest = self.rest();
+                let end = rest
+                    .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+                    .unwrap_or(rest.len());
+                self.pos += end;
+                parts.all.push(plain(rest.get(..end).unwrap_or(""), quoted));
+            }
+            Some(c) if c.is_ascii_digit() || b"@*#?$!-".contains(&c) => {
+                let name = self.rest().get(1..2).unwrap_or("");
+                self.pos += 2;
+                parts.all.push(plain(name, quoted));
+            }
+            _ => {
+                parts.text("$", quoted);
+                self.pos += 1;
+            }
+        }
+    }
+
+    fn braced(&mut self, parts: &mut Parts, quoted: bool) {
+        self.pos += 2;
+        if !self.enter() {
+            return;
+        }
+        let mut rough = false;
+        while matches!(self.byte(), Some(b'#' | b'!')) && self.byte_at(1) != Some(b'}') {
+            self.pos += 1;
+            rough = true;
+        }
+        let rest = self.rest();
+        let named =
+            rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len());
+        let end = if named == 0 { rest.chars().next().map_or(0, char::len_utf8) } else { named };
+        let name = rest.get(..end).unwrap_or("").to_owned();
+        self.pos += end;
+        if self.byte() == Some(b'[') {
+            rough = true;
+        }
+        const DEFAULTS: &[&str] = &[":-", ":=", "-", "="];
+        const ALTERNATES: &[&str] = &[":+", "+"];
+        let operator = if rough {
+            Operator::Other
+        } else if self.byte() == Some(b'}') {
+            Operator::Plain
+        } else if DEFAULTS.iter().any(|sign| self.eat(sign)) {
+            Operator::Default
+        } else if ALTERNATES.iter().any(|sign| self.eat(sign)) {
+            Operator::Alternate
+        } else {
+            Operator::Other
+        };
+        let argument = self.until_brace(quoted);
+        self.depth -= 1;
+        parts.all.push(Part::Parameter(Parameter { name, operator, argument, quoted }));
+    }
+
+    /// The rest of `${…}`.
+    fn until_brace(&mut self, quoted: bool) -> Raw {
+        let mut parts = Parts::default();
+        loop {
+            match self.byte() {
+                None => {
+                    self.fail(Problem::Syntax);
+                    break;
+                }
+                Some(b'}') => {
+                    self.pos += 1;
+                    break;
+                }
+                Some(b'"') => self.double_quotes(&mut parts),
+                Some(b'\'') if !quoted => self.single_quotes(&mut parts),
+                Some(b'\\') => {
+                    self.pos += 1;
+                    self.character(&mut parts);
+                }
+                Some(b'`') => self.backticks(&mut parts, quoted),
+                Some(b'$') => self.dollar(&mut parts, quoted),
+                _ => {
+                    let rest = self.rest();
+                    let end =
+                        rest.find(['}', '"', '\'', '\\', '`', '$']).unwrap_or(rest.len()).max(1);
+                    parts.text(rest.get(..end).unwrap_or(""), quoted);
+                    self.pos += end;
+                }
+            }
+        }
+        Raw { parts: parts.all }
+    }
+
+    /// Whether what starts `skip` bytes ahead ends with `))`.
+    pub(crate) fn closes_arithmetic(&self, skip: usize) -> bool {
+        let bytes = self.source.as_bytes();
+        let mut open = 2usize;
+        // Nobody computes with more; a longer look would cost too much.
+        for at in self.pos + skip..bytes.len().min(self.pos + skip + 4096) {
+            match bytes[at] {
+                b'(' => open += 1,
+                b')' => {
+                    open -= 1;
+                    if open == 1 {
+                        return bytes.get(at + 1) == Some(&b')');
+                    }
+                }
+                _ => {}
+            }
+        }
+        false
+    }
+
+    /// Arithmetic up to where its brackets, `open` of which are open, are all
+    /// closed: only what it expands is kept.
+    pub(crate) fn arithmetic(&mut self, opening: u8, closing: u8, open: usize) -> Vec<Part> {
+        let mut parts = Parts::default();
+        if !self.enter() {
+            return parts.all;
+        }
+        let mut open = open;
+        loop {
+            match self.byte() {
+                None => {
+                    self.fail(Problem::Syntax);
+                    break;
+                }
+                Some(byte) if byte == opening => {
+                    open += 1;
+                    self.pos += 1;
+                }
+                Some(byte) if byte == closing => {
+                    open -= 1;
+                    self.pos += 1;
+                    if open == 0 {
+                        break;
+                    }
+                }
+                Some(b'`') => self.backticks(&mut parts, true),
+                Some(b'$') => self.dollar(&mut parts, true),
+                _ => self.pos += 1,
+            }
+        }
+        self.depth -= 1;
+        parts.all
+    }
+
+    /// `$'…'` after its opening quote.
+    fn ansi_quotes(&mut self, parts: &mut Parts) {
+        parts.quotes();
+        let mut bytes: Vec<u8> = Vec::new();
+        loop {
+            let Some(c) = self.rest().chars().next() else {
+                self.fail(Problem::Syntax);
+                break;
+            };
+            self.pos += c.len_utf8();
+            match c {
+                '\'' => break,
+                '\\' => self.ansi_escape(&mut bytes),
+                _ => bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
+            }
+        }
+        parts.text(&String::from_utf8_lossy(&bytes), true);
+    }
+
+    fn ansi_escape(&mut self, out: &mut Vec<u8>) {
+        let Some(c) = self.rest().chars().next() else { return };
+        self.pos += c.len_utf8();
+        let simple = match c {
+            'n' => b'\n',
+            't' => b'\t',
+            'r' => b'\r',
+            'a' => 7,
+            'b' => 8,
+            'e' | 'E' => 27,
+            'f' => 12,
+            'v' => 11,
+            'x' => return self.code(16, 2, out),
+            'u' => return self.code_point(4, out),
+            'U' => return self.code_point(8, out),
+            '0'..='7' => {
+                self.pos -= 1;
+                return self.code(8, 3, out);
+            }
+            'c' => {
+                self.pos += self.rest().chars().next().map_or(0, char::len_utf8);
+                return;
+            }
+            '\\' | '\'' | '"' | '?' => c as u8,
+            _ => {
+                out.push(b'\\');
+                out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+                return;
+            }
+        };
+        out.push(simple);
+    }
+
+    fn number(&mut self, radix: u32, most: usize) -> Option<u32> {
+        let count = self.rest().chars().take(most).take_while(|c| c.is_digit(radix)).count();
+        let digits = self.rest().get(..count)?;
+        self.pos += count;
+        u32::from_str_radix(digits, radix).ok()
+    }
+
+    fn code(&mut self, radix: u32, most: usize, out: &mut Vec<u8>) {
+        if let Some(value) = self.number(radix, most) {
+            out.push((value & 0xff) as u8);
+        }
+    }
+
+    fn code_point(&mut self, most: usize, out: &mut Vec<u8>) {
+        if let Some(c) = self.number(16, most).and_then(char::from_u32) {
+            out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+        }
+    }
+}
+
+fn plain(name: &str, quoted: bool) -> Part {
+    let name = name.to_owned();
+    Part::Parameter(Parameter { name, operator: Operator::Plain, argument: Raw::default(), quoted })
+}

@@ -1,0 +1,178 @@
+//! Text inside text: base64, hexadecimal and percent-encoded stretches.
+
+/// The shortest stretch that is read.
+const SHORTEST: usize = 24;
+
+/// How many stretches of a text are read.
+const COUNT: usize = 64;
+
+/// How much of one stretch is read.
+const LONGEST: usize = 32_768;
+
+/// How many letters in a row tell text from noise.
+const READABLE: usize = 12;
+
+/// Text that was encoded, and the byte of the source it begins at.
+#[derive(Debug)]
+pub(crate) struct Blob {
+    pub(crate) text: String,
+    pub(crate) start: usize,
+}
+
+/// The readable contents of encoded stretches. What they hold is not decoded again.
+pub(crate) fn decode(text: &str) -> Vec<Blob> {
+    let mut blobs = Vec::new();
+    encoded(text, &mut blobs);
+    percent(text, &mut blobs);
+    blobs
+}
+
+fn encoded(text: &str, blobs: &mut Vec<Blob>) {
+    let bytes = text.as_bytes();
+    let mut floor = 0;
+    // Any stretch that is long enough covers one of these places.
+    let mut probe = SHORTEST - 1;
+    let mut seen = 0;
+    while probe < bytes.len() && seen < COUNT {
+        if !is_digit(bytes[probe]) {
+            probe += SHORTEST;
+            continue;
+        }
+        let start = probe - bytes[floor..probe].iter().rev().take_while(|b| is_digit(**b)).count();
+        let end = stretch_end(bytes, start);
+        if end - start >= SHORTEST {
+            seen += 1;
+            let stretch: Vec<u8> =
+                bytes[start..end].iter().copied().filter(|b| is_digit(*b)).take(LONGEST).collect();
+            blobs.extend(read(&stretch).map(|text| Blob { text, start }));
+        }
+        floor = end.max(probe);
+        probe = floor + SHORTEST - 1;
+    }
+}
+
+/// The end of a stretch. Long lines of one may follow each other.
+fn stretch_end(bytes: &[u8], start: usize) -> usize {
+    let mut line = start;
+    loop {
+        let end = line + bytes[line..].iter().take_while(|b| is_digit(**b)).count();
+        if end - line < SHORTEST {
+            return if line == start { end } else { end.max(line) };
+        }
+        let next =
+            end + bytes[end..].iter().take(2).take_while(|b| matches!(b, b'\r' | b'\n')).count();
+        if next == end || !bytes.get(next).is_some_and(|b| is_digit(*b)) {
+            return end;
+        }
+        line = next;
+    }
+}
+
+fn is_digit(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_')
+}
+
+fn read(stretch: &[u8]) -> Option<String> {
+    if stretch.iter().all(u8::is_ascii_hexdigit) {
+        return readable(
+            stretch
+                .chunks_exact(2)
+                .filter_map(|pair| Some(value(pair[0])? << 4 | value(pair[1])?))
+                .collect(),
+        );
+    }
+    // The stretch may begin with letters that are not part of it.
+    (0..4).find_map(|skip| readable(base64(stretch.get(skip..)?)))
+}
+
+fn value(digit: u8) -> Option<u8> {
+    char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok())
+}
+
+fn base64(digits: &[u8]) -> Vec<u8> {
+    let mut decoded = Vec::with_capacity(digits.len() / 4 * 3 + 2);
+    let (mut bits, mut held) = (0_u32, 0);
+    for &digit in digits {
+        let six = match digit {
+            b'A'..=b'Z' => digit - b'A',
+            b'a'..=b'z' => digit - b'a' + 26,
+            b'0'..=b'9' => digit - b'0' + 52,
+            b'+' | b'-' => 62,
+            _ => 63,
+        };
+        bits = (bits << 6 | u32::from(six)) & 0xffff;
+        held += 6;
+        if held >= 8 {
+            held -= 8;
+            decoded.push((bits >> held & 0xff) as u8);
+        }
+    }
+    decoded
+}
+
+/// Bytes as text, if they are text. Two-byte text is read without its zeros.
+fn readable(mut bytes: Vec<u8>) -> Option<String> {
+    bytes.retain(|b| *b != 0);
+    match String::from_utf8(bytes) {
+        Ok(text) if !text.chars().any(|c| c.is_control() && !c.is_whitespace()) => Some(text),
+        Ok(text) => has_words(text.as_bytes()).then_some(text),
+        Err(error) => has_words(error.as_bytes())
+            .then(|| String::from_utf8_lossy(error.as_bytes()).into_owned()),
+    }
+}
+
+fn has_words(bytes: &[u8]) -> bool {
+    bytes
+        .split(|b| !matches!(b, b' '..=b'~' | b'\n' | b'\r' | b'\t'))
+        .any(|run| run.len() >= READABLE)
+}
+
+fn percent(text: &str, blobs: &mut Vec<Blob>) {
+    let mut floor = 0;
+    for (at, _) in text.match_indices('%') {
+        if blobs.len() >= 2 * COUNT {
+            return;
+        }
+        if at < floor {
+            continue;
+        }
+        let space = |b: &u8| b.is_ascii_whitespace();
+        let bytes = text.as_bytes();
+        let start =
+            bytes[floor..at].iter().rposition(space).map_or(floor, |before| floor + before + 1);
+        let end = bytes[at..].iter().position(space).map_or(bytes.len(), |after| at + after);
+        floor = end;
+        if end - start < SHORTEST {
+            continue;
+        }
+        let (decoded, count) = unpercent(&bytes[start..end.min(start + LONGEST)]);
+        if count > 1 {
+            blobs.push(Blob { text: String::from_utf8_lossy(&decoded).into_owned(), start });
+        }
+    }
+}
+
+fn unpercent(bytes: &[u8]) -> (Vec<u8>, usize) {
+    let mut decoded = Vec::with_capacity(bytes.len());
+    let (mut at, mut count) = (0, 0);
+    while let Some(&byte) = bytes.get(at) {
+        let pair =
+            bytes.get(at + 1..at + 3).and_then(|pair| Some(value(pair[0])? << 4 | value(pair[1])?));
+        match (byte, pair) {
+            (b'%', Some(code)) => {
+                decoded.push(code);
+                count += 1;
+                at += 3;
+            }
+            (b'+', _) => {
+                decoded.push(b' ');
+                at += 1;
+            }
+            _ => {
+                decoded.push(byte);
+                at += 1;
+            }
+        }
+    }
+    (decoded, count)
+}

@@ -1,0 +1,131 @@
+//! Characters that a reader does not see, and the messages written in them.
+
+use crate::finding::Category;
+use crate::scan::Report;
+
+/// The shortest message in invisible characters that is worth reading.
+const MESSAGE: usize = 4;
+
+/// How many lone invisible characters inside Latin words are too many.
+const SPLIT_WORDS: usize = 3;
+
+/// Text that was written in invisible characters, and where.
+#[derive(Debug)]
+pub(crate) struct Message {
+    pub(crate) text: String,
+    pub(crate) at: usize,
+}
+
+/// Says whether `c` leaves no mark on a page.
+pub(crate) fn is_invisible(c: char) -> bool {
+    matches!(
+        u32::from(c),
+        0xad | 0x34f
+            | 0x61c
+            | 0x115f
+            | 0x1160
+            | 0x17b4
+            | 0x17b5
+            | 0x180b..=0x180f
+            | 0x200b..=0x200f
+            | 0x2060..=0x2064
+            | 0x206a..=0x206f
+            | 0x3164
+            | 0xfe00..=0xfe0f
+            | 0xfeff
+            | 0xffa0
+            | 0x1d173..=0x1d17a
+            | 0xe0000..=0xe0fff
+    )
+}
+
+/// Says whether `c` turns the direction of text around.
+pub(crate) fn is_bidi(c: char) -> bool {
+    matches!(u32::from(c), 0x202a..=0x202e | 0x2066..=0x2069)
+}
+
+/// Reports hidden characters of a text and reads what is written in them.
+pub(crate) fn look(text: &str, report: &mut Report<'_>) -> Vec<Message> {
+    let mut runs = Runs::default();
+    let mut before = None;
+    for (at, c) in text.chars().enumerate() {
+        if is_bidi(c) {
+            report.add("bidi-override", Category::Concealment, at, at + 1);
+        }
+        if is_invisible(c) {
+            runs.grow(c, at, before);
+        } else {
+            runs.close(at, Some(c), report);
+            before = Some(c);
+        }
+    }
+    runs.close(text.chars().count(), None, report);
+    runs.messages
+}
+
+#[derive(Default)]
+struct Runs {
+    start: usize,
+    /// What stands before the run.
+    before: Option<char>,
+    /// Joiners, fillers and the like. Marks that belong to a script's or an
+    /// emoji's usual spelling are not counted.
+    blank: usize,
+    tags: String,
+    selectors: Vec<u8>,
+    split: usize,
+    any: bool,
+    messages: Vec<Message>,
+}
+
+impl Runs {
+    fn grow(&mut self, c: char, at: usize, before: Option<char>) {
+        if !self.any {
+            (self.any, self.start, self.before) = (true, at, before);
+        }
+        match u32::from(c) {
+            code @ 0xe0000..=0xe007f => {
+                let plain = u8::try_from(code - 0xe0000).unwrap_or(b'?');
+                self.tags.push(if (0x20..0x7f).contains(&plain) { plain.into() } else { ' ' });
+            }
+            code @ 0xfe00..=0xfe0f => self.selectors.extend(u8::try_from(code - 0xfe00)),
+            code @ 0xe0100..=0xe01ef => self.selectors.extend(u8::try_from(code - 0xe0100 + 16)),
+            // Direction marks are how right-to-left text is written, and soft
+            // hyphens are common in typeset pages.
+            0xad | 0x200e | 0x200f | 0x61c | 0x180b..=0x180d | 0x180f => {}
+            _ => self.blank += 1,
+        }
+    }
+
+    fn close(&mut self, end: usize, after: Option<char>, report: &mut Report<'_>) {
+        if !self.any {
+            return;
+        }
+        // The flags of regions are spelled in tags after a black flag.
+        let flag = self.before == Some('\u{1f3f4}') && self.tags.chars().count() <= 8;
+        let tags = !self.tags.is_empty() && !flag;
+        if tags || self.blank > 1 || self.selectors.len() > 1 {
+            report.add("invisible-characters", Category::Concealment, self.start, end);
+        } else if self.blank == 1 && splits(self.before, after) {
+            self.split += 1;
+            if self.split >= SPLIT_WORDS {
+                report.add("invisible-characters", Category::Concealment, self.start, end);
+            }
+        }
+        if self.tags.len() >= MESSAGE && !flag {
+            self.messages.push(Message { text: std::mem::take(&mut self.tags), at: self.start });
+        }
+        if self.selectors.len() >= MESSAGE {
+            let text = String::from_utf8_lossy(&self.selectors).into_owned();
+            self.messages.push(Message { text, at: self.start });
+        }
+        self.tags.clear();
+        self.selectors.clear();
+        (self.any, self.blank) = (false, 0);
+    }
+}
+
+fn splits(before: Option<char>, after: Option<char>) -> bool {
+    let letter = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphabetic());
+    letter(before) && letter(after)
+}

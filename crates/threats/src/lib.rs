@@ -1,0 +1,17 @@
+//! Text from strangers: instructions hidden in it are found, and it is labelled as data.
+
+mod blobs;
+mod escapes;
+mod finding;
+mod fold;
+mod hidden;
+mod label;
+mod lookalikes;
+mod patterns;
+mod respell;
+mod scan;
+mod traced;
+
+pub use finding::{Category, Finding, Level};
+pub use label::{Labelled, is_labelled, label, unlabel};
+pub use scan::scan;

@@ -1,0 +1,174 @@
+//! "Ignore the previous instructions" in other languages.
+
+use super::Pattern;
+use crate::finding::{Category, Level};
+use crate::fold::fold;
+
+/// What a phrase in any of the languages is reported as.
+pub(super) const PATTERN: Pattern = Pattern {
+    id: "ignore-previous-instructions",
+    category: Category::Override,
+    level: Level::All,
+    needs: &[],
+    forms: &[],
+};
+
+/// What may stand between the parts of a phrase.
+const GAP: &str = r"[^.!?\n]{0,40}?";
+
+/// The stems a language makes the phrase of. They may come in any order that
+/// keeps the qualifier beside the object.
+#[derive(Debug)]
+pub(super) struct Tongue {
+    verbs: &'static [&'static str],
+    qualifiers: &'static [&'static str],
+    objects: &'static [&'static str],
+}
+
+impl Tongue {
+    /// The keywords without which the phrase cannot be there.
+    pub(super) fn needs(&self) -> Vec<Vec<String>> {
+        [self.verbs, self.objects, self.qualifiers].map(folded).to_vec()
+    }
+
+    pub(super) fn forms(&self) -> String {
+        let any = |stems| {
+            format!(
+                "(?:{})",
+                folded(stems).iter().map(|s| regex::escape(s)).collect::<Vec<_>>().join("|")
+            )
+        };
+        let (verb, which, what) = (any(self.verbs), any(self.qualifiers), any(self.objects));
+        let object = format!("(?:{which}{GAP}{what}|{what}{GAP}{which})");
+        format!("{verb}{GAP}{object}|{object}{GAP}{verb}")
+    }
+}
+
+fn folded(stems: &[&str]) -> Vec<String> {
+    stems.iter().map(|stem| fold(stem).text().to_owned()).collect()
+}
+
+pub(super) const TONGUES: &[Tongue] = &[
+    // German
+    Tongue {
+        verbs: &["ignorier", "vergiss ", "vergessen sie", "missachte", "beachte nicht"],
+        qualifiers: &[
+            "vorherig",
+            "vorig",
+            "bisherig",
+            "früher",
+            "obig",
+            "vorangegangen",
+            "vorangehend",
+            "alle anweisungen",
+        ],
+        objects: &["anweisung", "instruktion", "befehl", "vorgaben"],
+    },
+    // French
+    Tongue {
+        verbs: &[
+            "ignore",
+            "oublie",
+            "ne tiens pas compte",
+            "ne tenez pas compte",
+            "fais abstraction",
+            "faites abstraction",
+        ],
+        qualifiers: &[
+            "précédent",
+            "antérieur",
+            "ci-dessus",
+            "toutes les instructions",
+            "toutes tes",
+            "toutes vos",
+        ],
+        objects: &["instructions", "consignes", "directives", "règles"],
+    },
+    // Spanish
+    Tongue {
+        verbs: &[
+            "ignora",
+            "ignore ",
+            "olvida",
+            "olvide",
+            "haz caso omiso",
+            "haga caso omiso",
+            "no sigas",
+        ],
+        qualifiers: &["anterior", "previa", "previo", "todas las instrucciones", "de arriba"],
+        objects: &["instruccion", "indicacion", "órdenes", "directrices", "reglas"],
+    },
+    // Italian
+    Tongue {
+        verbs: &["ignora", "ignorate", "dimentica", "trascura", "non seguire"],
+        qualifiers: &["precedent", "anterior", "di cui sopra", "tutte le istruzioni"],
+        objects: &["istruzion", "indicazion", "direttiv", "regole"],
+    },
+    // Portuguese
+    Tongue {
+        verbs: &["ignore", "ignora", "esqueça", "esquece", "desconsidere", "desconsidera"],
+        qualifiers: &["anterior", "prévia", "acima", "todas as instruções"],
+        objects: &["instruç", "instruções", "orientaç", "diretrizes", "regras"],
+    },
+    // Dutch
+    Tongue {
+        verbs: &["negeer", "vergeet", "sla geen acht"],
+        qualifiers: &["vorige", "voorgaande", "eerdere", "bovenstaande", "alle instructies"],
+        objects: &["instructie", "opdracht", "aanwijzing", "richtlijn"],
+    },
+    // Russian
+    Tongue {
+        verbs: &["игнорируй", "проигнорируй", "забудь", "не обращай внимания", "не следуй"],
+        qualifiers: &[
+            "предыдущ",
+            "прежни",
+            "вышеуказанн",
+            "все инструкции",
+            "предшествующ",
+            "ранее данн",
+        ],
+        objects: &["инструкци", "указани", "команды", "правила"],
+    },
+    // Chinese, both scripts
+    Tongue {
+        verbs: &["忽略", "无视", "無視", "忘记", "忘記", "不要理会", "不要遵守"],
+        qualifiers: &["之前", "以前", "先前", "上述", "以上", "上面", "前面", "所有"],
+        objects: &["指令", "指示", "提示词", "命令", "说明", "說明", "规则"],
+    },
+    // Japanese
+    Tongue {
+        verbs: &["無視", "忘れ", "従わない"],
+        qualifiers: &["以前", "前の", "これまで", "上記", "先ほど", "すべて", "全て"],
+        objects: &["指示", "命令", "プロンプト", "ルール"],
+    },
+    // Korean
+    Tongue {
+        verbs: &["무시", "잊어", "따르지"],
+        qualifiers: &["이전", "앞의", "위의", "모든", "지금까지"],
+        objects: &["지시", "명령", "지침", "프롬프트"],
+    },
+    // Arabic
+    Tongue {
+        verbs: &["تجاهل", "انس ", "إنس", "لا تتبع"],
+        qualifiers: &["السابقة", "أعلاه", "جميع التعليمات", "كل التعليمات"],
+        objects: &["التعليمات", "الأوامر", "الإرشادات", "تعليمات"],
+    },
+    // Hindi
+    Tongue {
+        verbs: &["अनदेखा", "नज़रअंदाज़", "नजरअंदाज", "उपेक्षा", "भूल जा"],
+        qualifiers: &["पिछले", "पिछली", "पूर्व", "पहले के", "सभी", "उपरोक्त"],
+        objects: &["निर्देश", "आदेश", "हिदायत"],
+    },
+    // Turkish
+    Tongue {
+        verbs: &["yok say", "görmezden gel", "unut", "dikkate alma", "göz ardı et"],
+        qualifiers: &["önceki", "yukarıdaki", "daha önce", "tüm talimat"],
+        objects: &["talimat", "yönerge", "komut", "kurallar"],
+    },
+    // Polish
+    Tongue {
+        verbs: &["zignoruj", "ignoruj", "zapomnij", "pomiń"],
+        qualifiers: &["poprzedni", "wcześniejsz", "powyższ", "wszystkie instrukcje"],
+        objects: &["instrukcj", "polece", "wytyczn", "zasady"],
+    },
+];

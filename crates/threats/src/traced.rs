@@ -1,0 +1,101 @@
+//! A rewritten text that knows where each of its bytes came from.
+
+use std::ops::Range;
+
+/// Text with the way back to the characters it was made of.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Traced {
+    text: String,
+    /// A place in `text` and its character in the source. Between two of them
+    /// one byte is one character, so plain text needs hardly any.
+    anchors: Vec<(usize, usize)>,
+}
+
+/// A stretch of a text and what stands there instead.
+pub(crate) type Edit = (Range<usize>, String);
+
+impl Traced {
+    pub(crate) fn with_capacity(bytes: usize) -> Self {
+        Self { text: String::with_capacity(bytes), anchors: Vec::new() }
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Adds one character that stands for the source's character `source`.
+    pub(crate) fn push(&mut self, c: char, source: usize) {
+        self.anchor(source);
+        self.text.push(c);
+    }
+
+    /// Adds ASCII text of which each byte stands for one character, lower-cased.
+    pub(crate) fn push_lowercase(&mut self, ascii: &str, source: usize) {
+        self.anchor(source);
+        let start = self.text.len();
+        self.text.push_str(ascii);
+        if let Some(added) = self.text.get_mut(start..) {
+            added.make_ascii_lowercase();
+        }
+    }
+
+    /// Takes the last character back.
+    pub(crate) fn pop(&mut self) {
+        self.text.pop();
+        while self.anchors.last().is_some_and(|&(at, _)| at > self.text.len()) {
+            self.anchors.pop();
+        }
+    }
+
+    /// The source's character at a byte of the text.
+    pub(crate) fn source(&self, at: usize) -> usize {
+        let next = self.anchors.partition_point(|&(byte, _)| byte <= at);
+        match next.checked_sub(1).and_then(|last| self.anchors.get(last)) {
+            Some(&(byte, source)) => source + (at - byte),
+            None => at,
+        }
+    }
+
+    /// The text with `edits` made. They come in order and do not overlap.
+    pub(crate) fn rewrite(self, edits: &[Edit]) -> Self {
+        if edits.is_empty() {
+            return self;
+        }
+        let mut new = Self::with_capacity(self.text.len());
+        let mut done = 0;
+        for (range, instead) in edits {
+            new.copy(&self, done..range.start);
+            let first = self.source(range.start);
+            let last = self.source(range.end.saturating_sub(1));
+            let count = instead.chars().count();
+            for (at, c) in instead.chars().enumerate() {
+                new.push(c, if at + 1 == count { last } else { (first + at).min(last) });
+            }
+            done = range.end;
+        }
+        new.copy(&self, done..self.text.len());
+        new
+    }
+
+    fn copy(&mut self, old: &Self, range: Range<usize>) {
+        let Some(kept) = old.text.get(range.clone()).filter(|kept| !kept.is_empty()) else {
+            return;
+        };
+        let base = self.text.len();
+        self.anchor(old.source(range.start));
+        let from = old.anchors.partition_point(|&(byte, _)| byte <= range.start);
+        let inside = old.anchors.iter().skip(from).take_while(|&&(byte, _)| byte < range.end);
+        self.anchors.extend(inside.map(|&(byte, source)| (byte - range.start + base, source)));
+        self.text.push_str(kept);
+    }
+
+    fn anchor(&mut self, source: usize) {
+        let at = self.text.len();
+        match self.anchors.last_mut() {
+            Some((byte, known)) if *known + (at - *byte) == source => {}
+            Some((byte, known)) if *byte == at => *known = source,
+            None if source == at => {}
+            _ => self.anchors.push((at, source)),
+        }
+    }
+}

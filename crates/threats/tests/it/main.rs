@@ -1,0 +1,4 @@
+//! Texts that must be found, and texts that must not.
+
+mod attacks;
+mod benign;
