@@ -46,6 +46,10 @@ def _ours(metric: str, name: str) -> Callable[[Results], float | None]:
     return lambda results: _number(results, "in_process", "hermes", metric, name)
 
 
+def _spawn(name: str) -> Callable[[Results], float | None]:
+    return lambda results: _number(results, "spawn", name)
+
+
 def _version_over_true(results: Results) -> float | None:
     return ratio(
         _start_up("version", "wall_p50_ms")(results), _start_up("true", "wall_p50_ms")(results)
@@ -95,6 +99,9 @@ TARGETS: tuple[Target, ...] = (
             ),
         )
     ),
+    Target("policy, a file call, p50", 5, "µs", _ours("policy.file_write", "p50_us")),
+    Target("policy, a command of 500 characters, p50", 200, "µs", _ours("policy.command_500", "p50_us")),
+    Target("sandboxed spawn over a bare one, p50", 1.3, "×", _spawn("ratio")),
     # "As with 100": a tenth is what two equal medians differ by on a shared machine.
     Target("one call, 10,000 tools over 100, p50", 1.1, "×", _many_over_few_tools),
     Target(f"schemas of `{TOOLSET}` as sent to a model", 6000, "tokens", _schema_tokens),

@@ -7,10 +7,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hermes::core::{
-    DynTool, Effect, JsonSchema, Tool, ToolCall, ToolContext, ToolError, ToolSpec, Workplace, erase,
+    Annotations, DynTool, Effect, JsonSchema, Policy, Proposal, Resource, Scope, Session, Tool,
+    ToolCall, ToolContext, ToolError, ToolSpec, Workplace, erase,
 };
 use hermes::engine::toolsets::Selection;
-use hermes::engine::{AllowAll, AuditLog, Caller, Deferral, Engine};
+use hermes::audit::Log;
+use hermes::engine::{Caller, Deferral, Engine};
+use hermes::policy::{Permissions, Places, SavedRules, Settings, Sources, Tickets};
 use hermes::schema::{Schema, coerce};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -120,11 +123,33 @@ fn engine(extra: usize, log: &std::path::Path) -> Engine {
             [hermes_tools_agent::tools(), hermes_tools_file::tools(), hermes_tools_system::tools()]
                 .concat(),
         )
-        .policy(Arc::new(AllowAll))
-        .recorder(Arc::new(AuditLog::new(log)))
+        .policy(Arc::new(permissions(log)))
+        .recorder(Arc::new(hermes::AuditRecorder::new(Log::open(log.join("audit")))))
         .build()
         .unwrap()
 }
+
+/// The default profile, in a workspace of its own.
+fn permissions(folder: &std::path::Path) -> Permissions {
+    let places = Places {
+        workspace: Some(folder.join("ws/a/b/c")),
+        home: Some(folder.join("home")),
+        hermes: folder.join("hermes"),
+        temp: vec!["/var/tmp".into()],
+    };
+    std::fs::create_dir_all(folder.join("ws/a/b/c/src")).unwrap();
+    let sources = Sources::load(&folder.join("none.yaml"), None, places).unwrap();
+    let saved = SavedRules::load(folder.join("approvals.json")).unwrap();
+    let tickets = Tickets::new(folder.join("tickets"));
+    sources.permissions("default", Settings::default(), saved, tickets).unwrap()
+}
+
+/// Everyday work of about 500 characters.
+const COMMAND: &str = "cd src && for f in $(git ls-files '*.rs' | head -n 20); do \
+if grep -q 'fn main' \"$f\"; then echo \"$f has a main of $(wc -l < \"$f\") lines\"; fi; done; \
+cargo build --release 2>&1 | tee build.log | grep -E '^(warning|error)' | sort | uniq -c | sort -rn | head -20; \
+test -f Cargo.lock && cargo metadata --format-version 1 | jq -r '.packages[].name' | sort > names.txt; \
+cp names.txt ../names.bak; find . -name '*.orig' -print0 | xargs -0 -r ls -la; git add -A && git commit -m 'update the list of names' && git status --short";
 
 struct Bench {
     rounds: usize,
@@ -188,6 +213,28 @@ impl Bench {
         Self::report(metric, times, self.rounds as f64 / start.elapsed().as_secs_f64());
     }
 
+    /// The policy's own time for one effect.
+    fn policy(&self, metric: &str, permissions: &Permissions, effect: Effect) {
+        let root = permissions.places().workspace.clone().unwrap();
+        let at = Workplace::new(root, permissions.places().home.clone());
+        let session = Session::in_memory();
+        let effects = [effect];
+        self.sync(metric, || (), |()| {
+            black_box(permissions.judge(&Proposal {
+                tool: "bench",
+                toolset: "bench",
+                arguments: &Value::Null,
+                effects: &effects,
+                annotations: Annotations::default(),
+                workplace: &at,
+                call_id: "1",
+                session: &session,
+                task_id: "t",
+                depth: 0,
+            }));
+        });
+    }
+
     async fn definitions(&self, log: &std::path::Path) {
         if !"definitions".contains(&self.only) {
             return;
@@ -221,7 +268,8 @@ fn main() {
     let only = std::env::args().nth(1).unwrap_or_default();
     let rounds = if quick { 2_000 } else { 20_000 };
     let bench = Bench { rounds, only };
-    let log = std::env::temp_dir().join(format!("hermes-bench-{}.jsonl", std::process::id()));
+    let log = std::env::temp_dir().join(format!("hermes-bench-{}", std::process::id()));
+    std::fs::create_dir_all(&log).unwrap();
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let path = log.clone();
@@ -240,11 +288,19 @@ fn main() {
         bench.sync("coerce.strings", strings, |args| {
             black_box(coerce(&schema, args, &[]));
         });
+        let rules = permissions(&path);
+        let file = rules.places().workspace.clone().unwrap().join("src/lib.rs");
+        bench.policy("policy.file_read", &rules, Effect::path(Scope::FILE_READ, &file));
+        bench.policy("policy.file_write", &rules, Effect::path(Scope::FILE_WRITE, &file));
+        assert!((450..650).contains(&COMMAND.len()), "{}", COMMAND.len());
+        let resource = Resource::Command(COMMAND.to_owned());
+        let command = Effect { scope: Scope::TERMINAL_EXECUTE, resource };
+        bench.policy("policy.command_500", &rules, command);
         let record = || json!({ "name": "bench_echo", "arguments": native() });
         bench.sync("json_dumps_reference", record, |value| {
             black_box(serde_json::to_string(&value).unwrap());
         });
     };
     runtime.block_on(async { tokio::spawn(all).await.unwrap() });
-    let _ = std::fs::remove_file(&log);
+    let _ = std::fs::remove_dir_all(&log);
 }

@@ -51,43 +51,58 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn measure(
-    plain: &Sandbox,
-    covered: Option<&Sandbox>,
+/// How a child is made.
+#[derive(Clone, Copy)]
+enum Way<'a> {
+    Bare,
+    Launched(&'a Sandbox),
+    Forked(&'a Sandbox),
+}
+
+type Make<'a> = fn(&'a Sandbox) -> Way<'a>;
+
+fn measure<'a>(
+    plain: &'a Sandbox,
+    covered: Option<&'a Sandbox>,
 ) -> Result<serde_json::Value, Box<dyn Error>> {
-    let mut times: [Vec<u64>; 5] = Default::default();
-    let launched = [false, false, false, true, true];
-    let sandboxes = [None, Some(plain), covered, Some(plain), covered];
-    for _ in 0..ROUNDS {
-        for (kind, list) in times.iter_mut().enumerate() {
-            let (sandbox, launched) = (sandboxes[kind], launched[kind]);
-            if kind > 0 && sandbox.is_none() {
-                continue;
+    let mut report = serde_json::Map::new();
+    // Apart, as a fork slows down what its parent does next.
+    let kinds: [(&str, Make<'a>); 2] = [("", Way::Launched), ("forked_", Way::Forked)];
+    for (name, way) in kinds {
+        let mut ways = vec![("bare", Way::Bare), ("sandboxed", way(plain))];
+        ways.extend(covered.map(|covered| ("with_namespace", way(covered))));
+        let times = interleave(&ways.iter().map(|(_, way)| *way).collect::<Vec<_>>())?;
+        let bare = times.first().copied().unwrap_or(f64::NAN);
+        for ((what, _), time) in ways.iter().zip(times) {
+            report.insert(format!("{name}{what}_us_p50"), time.into());
+            let ratio = (time / bare * 100.0).round() / 100.0;
+            match *what {
+                "bare" => {}
+                "sandboxed" => drop(report.insert(format!("{name}ratio"), ratio.into())),
+                _ => drop(report.insert(format!("{name}{what}_ratio"), ratio.into())),
             }
+        }
+    }
+    Ok(report.into())
+}
+
+/// The median of each way, in microseconds.
+fn interleave(ways: &[Way<'_>]) -> Result<Vec<f64>, Box<dyn Error>> {
+    let mut times = vec![Vec::with_capacity(ROUNDS); ways.len()];
+    for _ in 0..ROUNDS {
+        for (way, list) in ways.iter().zip(&mut times) {
             let mut command = Command::new("/bin/true");
             command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
             let start = Instant::now();
-            match sandbox {
-                Some(sandbox) if launched => sandbox.launch(&Launch::of(&command)?)?.wait()?,
-                Some(sandbox) => sandbox.spawn(&mut command)?.wait()?,
-                None => command.spawn()?.wait()?,
+            match way {
+                Way::Bare => command.spawn()?.wait()?,
+                Way::Launched(sandbox) => sandbox.launch(&Launch::of(&command)?)?.wait()?,
+                Way::Forked(sandbox) => sandbox.spawn(&mut command)?.wait()?,
             };
             list.push(u64::try_from(start.elapsed().as_nanos())?);
         }
     }
-    let [bare, plain, covered, launched, launched_covered] = times.map(median);
-    let ratio = |time: f64| (time / bare * 100.0).round() / 100.0;
-    Ok(serde_json::json!({
-        "bare_us_p50": bare,
-        "sandboxed_us_p50": launched,
-        "ratio": ratio(launched),
-        "with_namespace_us_p50": launched_covered,
-        "with_namespace_ratio": ratio(launched_covered),
-        "forked_us_p50": plain,
-        "forked_ratio": ratio(plain),
-        "forked_with_namespace_us_p50": covered,
-        "forked_with_namespace_ratio": ratio(covered),
-    }))
+    Ok(times.into_iter().map(median).collect())
 }
 
 fn median(mut times: Vec<u64>) -> f64 {

@@ -9,30 +9,38 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use hermes_core::Confinement;
 use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::covers::Covers;
 use crate::filter::{self, Shape};
-use crate::launch::{Launch, c_string};
+use crate::launched::c_string;
 use crate::raw::child::{self, Limit};
 use crate::raw::image::{Gate, Image, Wrap, install_image};
 use crate::raw::namespace::Mount;
 use crate::sandbox::{limits, process_limit_gap};
 use crate::support::find_bubblewrap;
-use crate::{Held, SandboxError};
+use crate::watch::Watch;
+use crate::{Held, Launch, SandboxError};
 
 /// Bubblewrap with the arguments of one confinement.
 #[derive(Debug)]
 pub(crate) struct Bubblewrap {
     program: PathBuf,
-    arguments: Vec<OsString>,
+    confinement: Confinement,
     limits: Vec<Limit>,
     filter: Arc<OwnedFd>,
-    /// Held for as long as the arguments name the paths.
-    _covers: Covers,
+    state: Mutex<State>,
+}
+
+/// What depends on the files that are there.
+#[derive(Debug)]
+struct State {
+    arguments: Vec<CString>,
+    watch: Watch,
+    covers: Covers,
 }
 
 impl Bubblewrap {
@@ -43,20 +51,12 @@ impl Bubblewrap {
             why: "there is no `bwrap` on the search path".to_owned(),
             hint: "install the package `bubblewrap`, or switch it off in the settings",
         })?;
-        let covers = Covers::plan(confinement, true)?;
-        let filter =
-            store(&filter::build(Shape { network: confinement.network, guard_truncate: false }))?;
-        let mut arguments = namespaces(confinement);
-        arguments.extend(trees(confinement)?);
-        arguments.extend(cover(&covers.mounts()?));
-        // The root is one more place to write to, if a private one.
-        if !confinement.write.iter().any(|tree| tree == Path::new("/")) {
-            arguments.extend(["--remount-ro", "/"].map(Into::into));
-        }
-        arguments.extend(["--seccomp".into(), filter.as_raw_fd().to_string().into()]);
-        let mut gaps = covers.gaps.clone();
+        let shape = Shape { network: confinement.network, guard_truncate: false };
+        let filter = Arc::new(store(&filter::build(shape))?);
+        let state = State::prepare(confinement, &filter)?;
+        let mut gaps = state.covers.gaps.clone();
         gaps.extend(process_limit_gap(&confinement.limits));
-        let own = covers.placeholders.iter().filter_map(|it| it.own_path());
+        let own = state.covers.placeholders.iter().filter_map(|it| it.own_path());
         let held = Held {
             landlock: None,
             seccomp: true,
@@ -66,14 +66,19 @@ impl Bubblewrap {
             placeholders: own.map(Path::to_owned).collect(),
             gaps,
         };
-        let limits = limits(&confinement.limits);
-        let filter = Arc::new(filter);
-        Ok((Self { program, arguments, limits, filter, _covers: covers }, held))
+        let bubblewrap = Self {
+            program,
+            confinement: confinement.clone(),
+            limits: limits(&confinement.limits),
+            filter,
+            state: Mutex::new(state),
+        };
+        Ok((bubblewrap, held))
     }
 
     /// Has the child of `command` run bubblewrap, and that the program.
-    pub(crate) fn apply(&self, command: &mut Command) -> io::Result<()> {
-        match self.gate(&Launch::of(command)?) {
+    pub(crate) fn apply(&self, command: &mut Command) -> Result<(), SandboxError> {
+        match self.gate(&Launch::of(command)?)? {
             Ok((gate, image)) => install_image(command, gate, image),
             Err(error) => {
                 let code = error.raw_os_error().unwrap_or(libc::EINVAL);
@@ -83,22 +88,47 @@ impl Bubblewrap {
         Ok(())
     }
 
-    /// Bubblewrap as the program, and what a child does before. A missing
-    /// program is an error of the spawn, as it is without bubblewrap.
-    pub(crate) fn gate(&self, launch: &Launch) -> io::Result<(Gate, Image)> {
+    /// Bubblewrap as the program, and what a child does before. The inner
+    /// error is one of the spawn: a missing program is, as it is without
+    /// bubblewrap.
+    pub(crate) fn gate(&self, launch: &Launch) -> Result<io::Result<(Gate, Image)>, SandboxError> {
         if !launch.is_there() {
-            return Err(io::Error::from_raw_os_error(libc::ENOENT));
+            return Ok(Err(io::Error::from_raw_os_error(libc::ENOENT)));
         }
         let program = c_string(self.program.as_os_str())?;
         let mut arguments = vec![program.clone()];
+        {
+            let mut state = self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            if state.watch.has_changed() {
+                let fresh = State::prepare(&self.confinement, &self.filter)?;
+                *state = fresh;
+            }
+            arguments.extend(state.arguments.iter().cloned());
+        }
         let directory = [OsStr::new("--chdir"), launch.directory.as_os_str(), OsStr::new("--")];
-        let all = self.arguments.iter().map(OsString::as_os_str).chain(directory);
-        let all = all.chain([launch.program.as_os_str()]);
-        for argument in all.chain(launch.arguments.iter().map(OsString::as_os_str)) {
+        let rest = directory.into_iter().chain([launch.program.as_os_str()]);
+        for argument in rest.chain(launch.arguments.iter().map(OsString::as_os_str)) {
             arguments.push(c_string(argument)?);
         }
         let gate = Gate::Bubblewrap(Wrap::new(self.limits.clone(), Arc::clone(&self.filter))?);
-        Ok((gate, Image::new(vec![program], arguments, launch.variables()?)))
+        Ok(Ok((gate, Image::new(vec![program], arguments, launch.variables()?))))
+    }
+}
+
+impl State {
+    fn prepare(confinement: &Confinement, filter: &OwnedFd) -> Result<Self, SandboxError> {
+        let covers = Covers::plan(confinement, true)?;
+        let watch = Watch::new(confinement, &covers);
+        let mut arguments = namespaces(confinement);
+        arguments.extend(trees(confinement)?);
+        arguments.extend(cover(&covers.mounts()?));
+        // The root is one more place to write to, if a private one.
+        if !confinement.write.iter().any(|tree| tree == Path::new("/")) {
+            arguments.extend(["--remount-ro", "/"].map(Into::into));
+        }
+        arguments.extend(["--seccomp".into(), filter.as_raw_fd().to_string().into()]);
+        let arguments = arguments.iter().map(|it| c_string(it)).collect::<io::Result<_>>()?;
+        Ok(Self { arguments, watch, covers })
     }
 }
 

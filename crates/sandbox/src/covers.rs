@@ -37,6 +37,9 @@ pub(crate) struct Covers {
     pub(crate) gaps: Vec<String>,
 }
 
+/// Where the disks are.
+const DEVICES: &str = "/dev";
+
 /// How far a hidden folder is searched for sockets.
 const SOCKET_LEVELS: usize = 2;
 const SOCKET_ENTRIES: usize = 4096;
@@ -56,6 +59,11 @@ impl Covers {
         }
         for path in &confinement.read_only {
             found.protect(path, &write)?;
+        }
+        if allowed.iter().any(|tree| Path::new(DEVICES).starts_with(tree)) {
+            for device in disks() {
+                found.cover(&device, Cover::Hide, &write);
+            }
         }
         found.simplify();
         Ok(found)
@@ -139,6 +147,13 @@ impl Covers {
         if !written(&place) {
             return Ok(());
         }
+        if fs::symlink_metadata(&place).is_ok_and(|about| about.is_symlink()) {
+            self.gaps.push(format!(
+                "{} is a symbolic link to nowhere, which may be replaced",
+                place.display()
+            ));
+            return Ok(());
+        }
         let kind = if path.ends_with(&missing) { Kind::guess(&missing) } else { Kind::Folder };
         match Placeholder::put(&place, kind) {
             Ok(placeholder) => {
@@ -210,6 +225,16 @@ fn first_missing(path: &Path) -> Option<(PathBuf, PathBuf)> {
         below = parent;
     }
     None
+}
+
+/// The disks that this user may read, and with them every file on them.
+fn disks() -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(DEVICES) else { return Vec::new() };
+    let blocks = entries
+        .flatten()
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_block_device()))
+        .map(|entry| entry.path());
+    blocks.filter(|path| rustix::fs::access(path, rustix::fs::Access::READ_OK).is_ok()).collect()
 }
 
 /// Whether it is a socket, or a folder with one in it.

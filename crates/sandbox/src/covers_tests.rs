@@ -104,3 +104,32 @@ fn a_protected_link_is_followed_and_told_about() {
     assert_eq!(covers.paths().collect::<Vec<_>>(), [root.join("real")]);
     assert_eq!(covers.gaps.len(), 1);
 }
+
+#[test]
+fn a_protected_link_to_nowhere_is_told_about() {
+    let (_keep, root) = folder();
+    std::os::unix::fs::symlink("nowhere", root.join("link")).unwrap();
+    let mut wanted = confinement(&[], &[&root]);
+    wanted.read_only = vec![root.join("link")];
+    let covers = Covers::plan(&wanted, true).unwrap();
+    assert!(covers.is_empty());
+    assert_eq!(covers.gaps.len(), 1);
+}
+
+#[test]
+fn disks_are_covered_where_all_may_be_read() {
+    let covers = Covers::plan(&confinement(&[Path::new("/")], &[]), true).unwrap();
+    let covered: Vec<_> = covers.paths().map(Path::to_owned).collect();
+    let entries = fs::read_dir("/dev").unwrap().map(|entry| entry.unwrap());
+    let mut disks: Vec<_> = entries
+        .filter(|entry| entry.file_type().unwrap().is_block_device())
+        .map(|entry| entry.path())
+        .collect();
+    disks.sort();
+    if disks.iter().any(|disk| rustix::fs::access(disk, rustix::fs::Access::READ_OK).is_err()) {
+        eprintln!("skipped: this user may not read every disk");
+        return;
+    }
+    assert_eq!(covered, disks);
+    assert!(Covers::plan(&confinement(&[Path::new("/usr")], &[]), true).unwrap().is_empty());
+}

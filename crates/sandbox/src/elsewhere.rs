@@ -2,11 +2,11 @@
 
 use std::io;
 use std::path::Path;
-use std::process::{Child, Command};
+use std::process::{Child, Command, ExitStatus};
 
 use hermes_core::Confinement;
 
-use crate::{Held, Probe, SandboxError, Support};
+use crate::{Held, Launch, Probe, SandboxError, Support};
 
 /// What this system can hold: nothing.
 pub fn support() -> Support {
@@ -47,6 +47,39 @@ impl Sandbox {
 
     /// Never reached, as there is no sandbox to call it on.
     pub fn apply(&self, _command: &mut Command) {}
+
+    /// Never reached, as there is no sandbox to call it on.
+    pub fn launch(&self, _launch: &Launch) -> io::Result<Launched> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
+/// A child that was launched. There is none on this system.
+#[derive(Debug)]
+pub struct Launched {
+    never: std::convert::Infallible,
+}
+
+impl Launched {
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        match self.never {}
+    }
+
+    /// Waits for its end.
+    pub fn wait(&mut self) -> io::Result<ExitStatus> {
+        match self.never {}
+    }
+
+    /// Its status, if it has ended.
+    pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
+        match self.never {}
+    }
+
+    /// Ends it, if it has not ended yet.
+    pub fn kill(&self) -> io::Result<()> {
+        match self.never {}
+    }
 }
 
 /// The error as it is.

@@ -8,7 +8,7 @@ fn run(program: &[sock_filter], number: u32, arguments: [u64; 6]) -> u32 {
         4 => architecture,
         _ => {
             let argument = arguments[(offset as usize - 16) / 8];
-            if offset % 8 == 0 { argument as u32 } else { (argument >> 32) as u32 }
+            if offset.is_multiple_of(8) { argument as u32 } else { (argument >> 32) as u32 }
         }
     };
     let (mut at, mut value) = (0, 0_u32);

@@ -10,6 +10,7 @@
 
 mod error;
 mod held;
+mod launch;
 
 #[cfg(target_os = "linux")]
 mod bpf;
@@ -20,7 +21,7 @@ mod covers;
 #[cfg(target_os = "linux")]
 mod filter;
 #[cfg(target_os = "linux")]
-mod launch;
+mod launched;
 #[cfg(target_os = "linux")]
 mod placeholder;
 #[cfg(target_os = "linux")]
@@ -34,6 +35,8 @@ mod rules;
 mod sandbox;
 #[cfg(target_os = "linux")]
 mod support;
+#[cfg(target_os = "linux")]
+mod watch;
 
 #[cfg(not(target_os = "linux"))]
 #[path = "elsewhere.rs"]
@@ -41,12 +44,13 @@ mod sandbox;
 
 pub use error::SandboxError;
 pub use held::{Held, Outcome, Probe, Support};
+pub use launch::{Group, Launch, Stream};
 #[cfg(target_os = "linux")]
-pub use launch::{Group, Launch, Launched};
+pub use launched::Launched;
 #[cfg(target_os = "linux")]
 pub use probe::probe;
-pub use sandbox::{Sandbox, explain};
 #[cfg(not(target_os = "linux"))]
-pub use sandbox::{probe, support};
+pub use sandbox::{Launched, probe, support};
+pub use sandbox::{Sandbox, explain};
 #[cfg(target_os = "linux")]
 pub use support::support;

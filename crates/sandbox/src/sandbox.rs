@@ -2,24 +2,22 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::{Arc, Mutex};
-use std::time::SystemTime;
 
 use hermes_core::{ChildLimits, Confinement};
 
 use crate::bubblewrap::Bubblewrap;
 use crate::covers::Covers;
 use crate::filter::{self, Shape};
-use crate::launch::Launch;
 use crate::placeholder::Placeholder;
 use crate::raw::child::{self, Entry, Limit, Step};
 use crate::raw::image::{Gate, Image};
 use crate::raw::namespace;
 use crate::support::{require_landlock, require_seccomp, unsupported};
-use crate::{Held, SandboxError, rules};
+use crate::watch::Watch;
+use crate::{Held, Launch, SandboxError, rules};
 
 /// Landlock knows truncation from this version on.
 const TRUNCATE_ABI: u32 = 3;
@@ -51,7 +49,7 @@ pub struct Sandbox {
 #[derive(Debug)]
 enum Mechanism {
     Own(Box<Own>),
-    Bubblewrap(Bubblewrap),
+    Bubblewrap(Box<Bubblewrap>),
 }
 
 /// The sandbox made of the kernel's parts.
@@ -66,12 +64,9 @@ struct Own {
 #[derive(Debug)]
 struct State {
     entry: Arc<Entry>,
-    seen: Vec<(PathBuf, Option<Identity>)>,
+    watch: Watch,
     placeholders: Vec<Placeholder>,
 }
-
-/// The birth is part of it, as numbers of files are given out again.
-type Identity = (u64, u64, Option<SystemTime>);
 
 impl Sandbox {
     /// Prepares all that can be prepared without a child. Fails if the system
@@ -82,7 +77,7 @@ impl Sandbox {
         require_seccomp()?;
         if confinement.bubblewrap {
             let (bubblewrap, held) = Bubblewrap::prepare(confinement)?;
-            return Ok(Self { held, mechanism: Mechanism::Bubblewrap(bubblewrap) });
+            return Ok(Self { held, mechanism: Mechanism::Bubblewrap(Box::new(bubblewrap)) });
         }
         let abi = require_landlock()?;
         let (state, mut gaps) = State::prepare(confinement, abi)?;
@@ -114,8 +109,11 @@ impl Sandbox {
     /// Spawns a child in the sandbox, with everything else as the command
     /// says. A command is good for one spawn. A step that fails in the child
     /// is named in the error, and the program does not run.
+    ///
+    /// The time grows with the memory of this process, which is copied;
+    /// [`Sandbox::launch`] takes the same time always.
     pub fn spawn(&self, command: &mut Command) -> io::Result<Child> {
-        self.apply(command);
+        self.install(command).map_err(io::Error::other)?;
         command.spawn().map_err(explain)
     }
 
@@ -123,11 +121,7 @@ impl Sandbox {
     /// themselves. Set the arguments and the environment before. If the
     /// sandbox cannot be entered, the spawn fails; [`explain`] tells why.
     pub fn apply(&self, command: &mut Command) {
-        let applied = match &self.mechanism {
-            Mechanism::Own(own) => own.entry().map(|entry| child::install(command, entry)),
-            Mechanism::Bubblewrap(bubblewrap) => bubblewrap.apply(command).map_err(Into::into),
-        };
-        if let Err(error) = applied {
+        if let Err(error) = self.install(command) {
             let errno = match error {
                 SandboxError::Path { source, .. } | SandboxError::Io(source) => {
                     source.raw_os_error().unwrap_or(libc::EINVAL)
@@ -138,6 +132,14 @@ impl Sandbox {
         }
     }
 
+    fn install(&self, command: &mut Command) -> Result<(), SandboxError> {
+        match &self.mechanism {
+            Mechanism::Own(own) => child::install(command, own.entry()?),
+            Mechanism::Bubblewrap(bubblewrap) => bubblewrap.apply(command)?,
+        }
+        Ok(())
+    }
+
     /// What a launched child passes, and what it becomes.
     pub(crate) fn gate(&self, launch: &Launch) -> io::Result<(Gate, Image)> {
         match &self.mechanism {
@@ -145,7 +147,9 @@ impl Sandbox {
                 let entry = own.entry().map_err(io::Error::other)?;
                 Ok((Gate::Own(entry), launch.image()?))
             }
-            Mechanism::Bubblewrap(bubblewrap) => bubblewrap.gate(launch),
+            Mechanism::Bubblewrap(bubblewrap) => {
+                Ok(bubblewrap.gate(launch).map_err(io::Error::other)??)
+            }
         }
     }
 
@@ -156,11 +160,10 @@ impl Sandbox {
 }
 
 impl Own {
-    /// What a child needs now. A file that was replaced since (editors and git
-    /// do so with every save) has lost its cover, so all is prepared anew.
+    /// What a child needs now.
     fn entry(&self) -> Result<Arc<Entry>, SandboxError> {
         let mut state = self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        if state.seen.iter().any(|(path, before)| identity(path) != *before) {
+        if state.watch.has_changed() {
             let (fresh, _) = State::prepare(&self.confinement, self.abi)?;
             *state = fresh;
         }
@@ -171,15 +174,8 @@ impl Own {
 impl State {
     fn prepare(confinement: &Confinement, abi: u32) -> Result<(Self, Vec<String>), SandboxError> {
         let mut covers = Covers::plan(confinement, abi < SOCKET_ABI)?;
-        let mut seen: Vec<PathBuf> = covers.paths().map(Path::to_owned).collect();
-        let named =
-            [&confinement.read, &confinement.write, &confinement.read_only, &confinement.hidden];
-        seen.extend(named.into_iter().flatten().cloned());
-        seen.sort();
-        seen.dedup();
         // Before the rules are made, so that a change in between is noticed.
-        let seen = seen.into_iter().map(|path| (identity(&path), path));
-        let seen = seen.map(|(identity, path)| (path, identity)).collect();
+        let watch = Watch::new(confinement, &covers);
         let namespaces = if covers.is_empty() {
             None
         } else {
@@ -195,7 +191,7 @@ impl State {
             filter: filter::build(shape),
         };
         let placeholders = std::mem::take(&mut covers.placeholders);
-        Ok((Self { entry: Arc::new(entry), seen, placeholders }, covers.gaps))
+        Ok((Self { entry: Arc::new(entry), watch, placeholders }, covers.gaps))
     }
 
     fn own_placeholders(&self) -> Vec<PathBuf> {
@@ -233,10 +229,6 @@ pub(crate) fn process_limit_gap(limits: &ChildLimits) -> Option<String> {
     (fields.next() == Some("0")).then(|| {
         format!("at most {most} processes (the kernel does not count those of root; run as another user)")
     })
-}
-
-fn identity(path: &Path) -> Option<Identity> {
-    fs::metadata(path).ok().map(|about| (about.dev(), about.ino(), about.created().ok()))
 }
 
 /// The error of a spawn in words: which step of entering the sandbox failed.

@@ -42,10 +42,17 @@ impl Walk<'_> {
                     leaf.find(Finding::ask("history-tampering", "Changes the shell's history"));
                 }
             }
-            "shopt" | "unalias" | "hash" | "ulimit" | "umask" | "wait" | "jobs" | "fg" | "bg"
-            | "disown" | "exit" | "return" | "break" | "continue" | "logout" | ":" | "true"
-            | "false" | "test" | "[" | "let" | "type" | "pwd" | "dirs" | "times" | "help"
-            | "compgen" | "complete" | "bind" | "caller" | "enable" | "suspend" | "echo" => {}
+            "enable" | "hash" | "complete" | "compgen" | "bind" => {
+                let flags = ["-f", "-p", "-C", "-F", "-x"];
+                if leaf.words.iter().any(|word| flags.contains(&word.text.as_str())) {
+                    let reason = "Gives a command another meaning";
+                    leaf.find(Finding::ask("shadowing", reason));
+                }
+            }
+            "shopt" | "unalias" | "ulimit" | "umask" | "wait" | "jobs" | "fg" | "bg" | "disown"
+            | "exit" | "return" | "break" | "continue" | "logout" | ":" | "true" | "false"
+            | "test" | "[" | "let" | "type" | "pwd" | "dirs" | "times" | "help" | "caller"
+            | "suspend" | "echo" => {}
             _ => return None,
         }
         let out = flow::output(&leaf.program, &leaf.words, input, self.scope.cwd.as_deref());

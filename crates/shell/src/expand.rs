@@ -1,5 +1,7 @@
 //! From words as written to the words that a program would see.
 
+use std::ffi::OsStr;
+
 use crate::braces::{self, Piece};
 use crate::flow::Stream;
 use crate::leaf::{Taint, Word};
@@ -66,6 +68,9 @@ impl Walk<'_> {
     pub(crate) fn expand(&mut self, raw: &Raw) -> Vec<Word> {
         let mut fields =
             Fields { done: Vec::new(), current: None, splits: true, separators: self.separators() };
+        if self.is_no_argument(raw) {
+            return Vec::new();
+        }
         if braces::has_braces(raw) {
             self.expand_braces(raw, &mut fields);
         } else {
@@ -74,6 +79,18 @@ impl Walk<'_> {
         fields.done.extend(fields.current.take());
         self.spend(fields.done.iter().map(|word| word.text.len() / 64 + 1).sum());
         fields.done
+    }
+
+    /// `"$@"` without arguments is no word at all.
+    fn is_no_argument(&self, raw: &Raw) -> bool {
+        let [Part::Text { text, quoted: true }, Part::Parameter(parameter)] = raw.parts.as_slice()
+        else {
+            return false;
+        };
+        text.is_empty()
+            && parameter.name == "@"
+            && parameter.operator == Operator::Plain
+            && self.scope.positional.as_ref().is_some_and(Vec::is_empty)
     }
 
     /// The one word that an assignment or a quoted text becomes.
@@ -110,10 +127,15 @@ impl Walk<'_> {
         let end = text.find('/').unwrap_or(text.len());
         let (user, rest) = text.split_at(end);
         let home = match user {
-            "~" => self.at.home().map(|home| home.to_string_lossy().into_owned()),
+            "~" => self.scope.parameter("HOME", self.at).and_then(|value| value.text),
             "~root" => Some("/root".to_owned()),
             "~+" => self.scope.cwd.as_ref().map(|cwd| cwd.to_string_lossy().into_owned()),
-            _ => None,
+            _ => {
+                let own = self.at.home().filter(|home| {
+                    home.file_name().is_some_and(|name| Some(name) == user.get(1..).map(OsStr::new))
+                });
+                own.map(|home| home.to_string_lossy().into_owned())
+            }
         };
         match home {
             Some(home) if alone || !rest.is_empty() => {
@@ -130,6 +152,7 @@ impl Walk<'_> {
 
     fn expand_braces(&mut self, raw: &Raw, fields: &mut Fields) {
         let Some(words) = braces::expand(raw) else {
+            self.spend(3000);
             self.expand_parts(raw, fields);
             fields.word().known = false;
             return;

@@ -66,6 +66,12 @@ pub(crate) fn output(program: &str, words: &[Word], input: &Stream, cwd: Option<
         "cd" | ":" | "true" | "false" | "set" | "export" | "unset" | "test" | "[" | "sleep"
         | "" | "mkdir" | "rm" | "touch" | "cp" | "mv" | "exit" | "return" | "local" | "declare"
         | "readonly" | "chmod" | "shift" | "wait" => silent(),
+        "which" => match arguments {
+            [only] if only.known && !only.text.starts_with('-') => {
+                Stream::text(format!("{}\n", only.text))
+            }
+            _ => unknown(taint),
+        },
         _ if DOWNLOADERS.contains(&program) => unknown(taint.with(Taint::REMOTE)),
         _ if decodes(program, arguments) => unknown(taint.with(Taint::DECODED)),
         _ => unknown(taint),

@@ -46,8 +46,11 @@ pub fn analyze(source: &str, at: &Workplace) -> Analysis {
 #[path = "corpus_tests.rs"]
 mod corpus_tests;
 #[cfg(test)]
+#[path = "everyday_tests.rs"]
+mod everyday_tests;
+#[cfg(test)]
+#[path = "grammar_tests.rs"]
+mod grammar_tests;
+#[cfg(test)]
 #[path = "limits_tests.rs"]
 mod limits_tests;
-#[cfg(test)]
-#[path = "timing_tests.rs"]
-mod timing_tests;

@@ -12,6 +12,9 @@ use crate::words::assignment_name;
 /// How deep commands may nest, over all kinds of nesting.
 pub(crate) const MAX_DEPTH: u32 = 40;
 
+/// More simple commands than this are not read.
+const MAX_COMMANDS: usize = 4000;
+
 /// What was read, and what was wrong with it.
 #[derive(Debug)]
 pub(crate) struct Script {
@@ -44,13 +47,14 @@ pub(crate) struct Reader<'s> {
     pub(crate) depth: u32,
     pub(crate) problem: Option<Problem>,
     pub(crate) pending: Vec<Pending>,
+    commands: usize,
 }
 
 const RESERVED: &[&str] = &["then", "do", "done", "fi", "else", "elif", "esac", "}", "]]", "in"];
 
 impl<'s> Reader<'s> {
     pub(crate) fn new(source: &'s str, depth: u32) -> Self {
-        Self { source, pos: 0, depth, problem: None, pending: Vec::new() }
+        Self { source, pos: 0, depth, problem: None, pending: Vec::new(), commands: 0 }
     }
 
     pub(crate) fn rest(&self) -> &'s str {
@@ -85,12 +89,24 @@ impl<'s> Reader<'s> {
     /// One level further in; false, with the rest given up, if that is too far.
     pub(crate) fn enter(&mut self) -> bool {
         if self.depth >= MAX_DEPTH {
-            self.problem = Some(Problem::TooDeep);
-            self.pos = self.source.len();
+            self.give_up();
             return false;
         }
         self.depth += 1;
         true
+    }
+
+    /// One more command to read; the rest is given up if there are too many.
+    pub(crate) fn count_command(&mut self) {
+        self.commands += 1;
+        if self.commands > MAX_COMMANDS {
+            self.give_up();
+        }
+    }
+
+    fn give_up(&mut self) {
+        self.problem = Some(Problem::TooComplex);
+        self.pos = self.source.len();
     }
 
     /// Spaces, joined lines and a comment.
@@ -451,6 +467,7 @@ impl<'s> Reader<'s> {
     }
 
     fn simple(&mut self) -> Command {
+        self.count_command();
         let start = self.pos;
         let mut end = start;
         let mut simple = Simple {

@@ -33,13 +33,18 @@ impl Reader<'_> {
     /// The bodies of all heredocs that the last line announced.
     pub(crate) fn heredocs(&mut self) {
         for waiting in std::mem::take(&mut self.pending) {
+            self.count_command();
             let mut body = String::new();
             let mut closed = false;
             while !self.at_end() {
-                let line = self.rest().split('\n').next().unwrap_or("");
-                self.pos = (self.pos + line.len() + 1).min(self.source.len());
-                let line = line.strip_suffix('\r').unwrap_or(line);
-                let line = if waiting.strip_tabs { line.trim_start_matches('\t') } else { line };
+                let mut line = self.line().to_owned();
+                // Joined lines are joined before the end is looked for.
+                while !waiting.literal && continues(&line) && !self.at_end() {
+                    line.pop();
+                    line.push_str(self.line());
+                }
+                let line =
+                    if waiting.strip_tabs { line.trim_start_matches('\t') } else { line.as_str() };
                 if line == waiting.delimiter {
                     closed = true;
                     break;
@@ -47,7 +52,7 @@ impl Reader<'_> {
                 body.push_str(line);
                 body.push('\n');
             }
-            if !closed && body.is_empty() {
+            if !closed {
                 self.fail(Problem::Syntax);
             }
             let raw = if waiting.literal {
@@ -62,6 +67,13 @@ impl Reader<'_> {
             };
             let _ = waiting.body.set(raw);
         }
+    }
+
+    /// Takes a line, without its end.
+    fn line(&mut self) -> &str {
+        let line = self.rest().split('\n').next().unwrap_or("");
+        self.pos = (self.pos + line.len() + 1).min(self.source.len());
+        line.strip_suffix('\r').unwrap_or(line)
     }
 
     /// All redirects that come next.
@@ -89,7 +101,8 @@ impl Reader<'_> {
         if (*sign == "<" || *sign == ">") && operator.get(1..2) == Some("(") {
             return None;
         }
-        self.pos += skip + sign.len();
+        self.count_command();
+        self.pos = (self.pos + skip + sign.len()).min(self.source.len());
         self.blanks();
         let target = Rc::new(OnceCell::new());
         if *kind == RedirectKind::Text {
@@ -97,7 +110,13 @@ impl Reader<'_> {
             let word = self.word();
             let written = self.source.get(from..self.pos).unwrap_or("");
             let literal = written.contains(['\'', '"', '\\']);
-            let delimiter = word.parts.iter().map(text_of).collect();
+            // Nothing is expanded in it: `<<$x` ends at a line that says `$x`.
+            let plain = word.parts.iter().all(|part| matches!(part, Part::Text { .. }));
+            let delimiter = if plain {
+                word.parts.iter().map(text_of).collect()
+            } else {
+                written.replace(['\'', '"', '\\'], "")
+            };
             let body = Rc::clone(&target);
             self.pending.push(Pending { delimiter, literal, strip_tabs: *sign == "<<-", body });
         } else {
@@ -117,4 +136,9 @@ fn text_of(part: &Part) -> &str {
         Part::Text { text, .. } => text,
         _ => "",
     }
+}
+
+/// Whether a line ends with a backslash that is not itself protected.
+fn continues(line: &str) -> bool {
+    line.bytes().rev().take_while(|b| *b == b'\\').count() % 2 == 1
 }

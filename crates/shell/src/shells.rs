@@ -2,6 +2,7 @@
 
 use crate::flow::Stream;
 use crate::leaf::{Leaf, Word};
+use crate::scope::Scope;
 use crate::site::{Act, Site};
 use crate::walk::Walk;
 
@@ -61,7 +62,11 @@ impl Walk<'_> {
         let Some(text) = text else { return Stream { connected: true, ..Stream::unknown() } };
         self.enter_via(name, outer);
         let out = self.apart(|walk| {
-            walk.scope.positional = Some(arguments);
+            // Another shell sees neither functions nor plain variables of this one.
+            let mut scope = Scope::new(at);
+            scope.cwd = walk.scope.cwd.take();
+            scope.positional = Some(arguments);
+            walk.scope = scope;
             walk.nested_source(&text, input)
         });
         self.leave_via();

@@ -154,6 +154,6 @@ pub(crate) enum Operator {
 pub(crate) enum Problem {
     /// Not valid shell.
     Syntax,
-    /// Nested further than anybody writes.
-    TooDeep,
+    /// Nested further, or longer, than anybody writes.
+    TooComplex,
 }

@@ -23,6 +23,8 @@ const MAX_LEAVES: usize = 3000;
 const FUEL: usize = 1_500_000;
 /// How far walking may nest.
 const MAX_WALK: u32 = 3 * MAX_DEPTH;
+/// More words of one command are not looked at.
+const MAX_WORDS: usize = 5000;
 /// More commands inside one other are not looked at.
 const MAX_INNER: usize = 32;
 /// A loop over more values is walked once.
@@ -84,7 +86,7 @@ impl<'a> Walk<'a> {
 
     /// The same with something on its input.
     pub(crate) fn source_with(&mut self, source: &str, input: &Stream) -> Stream {
-        self.spend(source.len() / 8 + 1);
+        self.spend(source.len() / 2 + 1);
         if self.fuel == 0 {
             return Stream::unknown();
         }
@@ -94,8 +96,8 @@ impl<'a> Walk<'a> {
                 "unparsable",
                 "The command is not valid shell, so it cannot be told what it does",
             )),
-            Some(Problem::TooDeep) => {
-                self.note(Finding::ask("too-complex", "The command is nested too deeply"));
+            Some(Problem::TooComplex) => {
+                self.note(Finding::ask("too-complex", "The command is too complex to analyse"));
             }
             None => {}
         }
@@ -195,7 +197,7 @@ impl<'a> Walk<'a> {
 
     fn loop_over(&mut self, name: &str, words: &[Raw], body: &Command, input: &Stream) -> Stream {
         let mut values = Vec::new();
-        for word in words {
+        for word in words.iter().take(MAX_WORDS) {
             values.extend(self.expand(word));
         }
         let certain = values.iter().all(|word| word.known && !word.glob);
@@ -260,6 +262,8 @@ impl<'a> Walk<'a> {
         leaf.reads_only = true;
         let stdin = self.redirects(redirects, &mut leaf);
         if leaf.effects.len() + leaf.findings.len() > 0 {
+            leaf.text =
+                leaf.effects.first().map_or_else(String::new, |e| format!("> {}", e.resource));
             self.push(leaf);
         }
         stdin
@@ -346,6 +350,11 @@ impl<'a> Walk<'a> {
             } else {
                 words.extend(self.expand(raw));
             }
+            if words.len() > MAX_WORDS || self.fuel == 0 {
+                self.note(Finding::ask("too-complex", "The command has too many words to analyse"));
+                words.truncate(MAX_WORDS);
+                break;
+            }
         }
         words
     }
@@ -353,34 +362,43 @@ impl<'a> Walk<'a> {
     /// Runs a command by its words.
     pub(crate) fn invoke(&mut self, words: Vec<Word>, mut leaf: Leaf, input: &Stream) -> Stream {
         let Some(first) = words.first() else { return Stream::unknown() };
-        self.spend(words.len());
-        if self.fuel == 0 || self.via.len() > 12 {
-            self.note(Finding::ask("too-complex", "The command is nested too deeply"));
-            return Stream::unknown();
-        }
         if !first.known || first.glob || first.text.is_empty() {
             return self.dynamic(words, leaf);
         }
-        if let Some(body) = self.scope.functions.get(&first.text).cloned() {
-            let name = first.text.clone();
+        let name = first.text.clone();
+        if let Some(body) = self.scope.functions.get(&name).cloned() {
             self.called.insert(name.clone());
             let arguments = words.get(1..).unwrap_or(&[]).to_vec();
-            leaf.program = name.clone();
+            leaf.program.clone_from(&name);
             leaf.words = words;
             leaf.reads_only = true;
             self.push(leaf);
             return self.call(&name, &body, Some(arguments), input);
         }
-        if let Some(text) = self.scope.aliases.remove(&first.text) {
-            let name = first.text.clone();
+        if let Some(text) = self.scope.aliases.remove(&name) {
             let rest: Vec<_> = words.iter().skip(1).map(|word| word.text.as_str()).collect();
             let source = format!("{text} {}", rest.join(" "));
             let out = self.source_with(&source, input);
             self.scope.aliases.insert(name, text);
             return out;
         }
+        self.execute(words, leaf, input)
+    }
+
+    /// Runs a program or a builtin, whatever functions and aliases there are.
+    fn execute(&mut self, words: Vec<Word>, mut leaf: Leaf, input: &Stream) -> Stream {
+        let Some(first) =
+            words.first().filter(|first| first.known && !first.glob && !first.text.is_empty())
+        else {
+            return self.dynamic(words, leaf);
+        };
+        self.spend(words.len());
+        if self.fuel == 0 || self.via.len() > 12 {
+            self.note(Finding::ask("too-complex", "The command is nested too deeply"));
+            return Stream::unknown();
+        }
         leaf.program = program_name(&first.text);
-        if looks_alike(first.text.rsplit('/').next().unwrap_or("")) {
+        if looks_alike(&first.text) {
             let reason =
                 format!("The program name “{}” is written with look-alike letters", first.text);
             leaf.find(Finding::ask("obfuscation", reason));
@@ -429,7 +447,8 @@ impl<'a> Walk<'a> {
                 self.push(next);
                 return Stream::unknown();
             }
-            Inner::Words(words) => self.invoke(words, next, input),
+            // Only the shell itself knows functions and aliases.
+            Inner::Words(words) => self.execute(words, next, input),
             Inner::Source(word) => {
                 next.program = leaf.program;
                 next.words = leaf.words;
@@ -502,7 +521,7 @@ impl<'a> Walk<'a> {
             match next {
                 Inner::Words(words) => {
                     let leaf = self.new_leaf(&text);
-                    self.apart(|walk| walk.invoke(words, leaf, &Stream::unknown()));
+                    self.apart(|walk| walk.execute(words, leaf, input));
                 }
                 Inner::Source(word) => {
                     self.nested_source(&word, input);

@@ -258,6 +258,7 @@ impl Reader<'_> {
         if !closed {
             self.fail(Problem::Syntax);
         }
+        self.count_command();
         if !self.enter() {
             return;
         }
@@ -297,6 +298,7 @@ impl Reader<'_> {
                 self.double_quotes(parts);
             }
             Some(b'(') => {
+                self.count_command();
                 if self.byte_at(2) == Some(b'(') && self.closes_arithmetic(3) {
                     self.pos += 3;
                     let inner = self.arithmetic(b'(', b')', 2);
@@ -356,9 +358,11 @@ impl Reader<'_> {
         }
         const DEFAULTS: &[&str] = &[":-", ":=", "-", "="];
         const ALTERNATES: &[&str] = &[":+", "+"];
+        // `${x:?message}` is x, or the script ends.
+        let demanded = !rough && (self.eat(":?") || self.eat("?"));
         let operator = if rough {
             Operator::Other
-        } else if self.byte() == Some(b'}') {
+        } else if demanded || self.byte() == Some(b'}') {
             Operator::Plain
         } else if DEFAULTS.iter().any(|sign| self.eat(sign)) {
             Operator::Default

@@ -389,8 +389,10 @@ fn joined(leaf: &mut Leaf) -> Option<Inner> {
         return Some(Inner::Words(rest));
     }
     if let Some(at) = rest.iter().position(|word| word.text.starts_with(":::")) {
-        rest.truncate(at);
-        rest.push(Word { text: "$input".to_owned(), ..Word::default() });
+        let mut given = rest.split_off(at);
+        given.retain(|word| !word.text.starts_with(":::"));
+        rest.retain(|word| !word.text.contains("{}"));
+        rest.extend(given);
         return Some(Inner::Words(rest));
     }
     match leaf.program.as_str() {

@@ -109,7 +109,7 @@ fn a_change_that_fails_writes_nothing() {
     let store = FileSessions::new(folder.path());
     set(&store, "s", "k", json!(1));
     let error = store.update("s", "k", &mut |_| Err(SessionError::Failed("no".into()))).unwrap_err();
-    assert_eq!(error.0, "no");
+    assert_eq!(error.to_string(), "no");
     assert_eq!(store.read("s", "k").unwrap(), json!(1));
 }
 
@@ -122,8 +122,8 @@ fn a_damaged_file_is_named_and_left_alone() {
         ["", "{\"version\":1,\"documents\":{\"k\":", "[]", "{\"version\":1}", "\u{0}\u{0}"]
     {
         fs::write(&path, damage).unwrap();
-        let read = store.read("s", "k").unwrap_err().0;
-        let update = store.update("s", "k", &mut |_| Ok(json!(1))).unwrap_err().0;
+        let read = store.read("s", "k").unwrap_err().to_string();
+        let update = store.update("s", "k", &mut |_| Ok(json!(1))).unwrap_err().to_string();
         for message in [read, update] {
             assert!(message.contains("s.json") && message.contains("move it away"), "{message}");
         }
@@ -138,7 +138,7 @@ fn a_file_of_a_later_version_is_left_alone() {
     let store = FileSessions::new(folder.path());
     let later = r#"{"version":2,"tables":[]}"#;
     fs::write(folder.path().join("s.json"), later).unwrap();
-    let message = store.update("s", "k", &mut |_| Ok(json!(1))).unwrap_err().0;
+    let message = store.update("s", "k", &mut |_| Ok(json!(1))).unwrap_err().to_string();
     assert!(message.contains("version 2"), "{message}");
     assert_eq!(fs::read_to_string(folder.path().join("s.json")).unwrap(), later);
 }
@@ -150,7 +150,7 @@ fn what_could_not_be_read_back_is_not_written() {
     let nested = |levels: usize| (0..levels).fold(json!(1), |inner, _| Value::Array(vec![inner]));
     set(&store, "s", "k", nested(90));
     assert_eq!(store.read("s", "k").unwrap(), nested(90));
-    let message = store.update("s", "k", &mut |_| Ok(nested(1_000))).unwrap_err().0;
+    let message = store.update("s", "k", &mut |_| Ok(nested(1_000))).unwrap_err().to_string();
     assert!(message.contains("nested"), "{message}");
     assert_eq!(store.read("s", "k").unwrap(), nested(90));
 }

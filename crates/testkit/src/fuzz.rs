@@ -1,6 +1,12 @@
 //! What is fuzzed, as plain functions: the fuzz targets call them, and a test
 //! runs them over the corpus.
 
+use std::path::Path;
+
+use hermes_core::{
+    Annotations, Effect, Proposal, Resource, Scope, Session, Workplace,
+};
+use hermes_policy::{Answer, Permissions, Places, SavedRules, Settings, Sources, Tickets};
 use hermes_protocol::{Dialect, Frame, Framer, parse_bytes};
 use hermes_schema::{Schema, coerce, parse_arguments, tidy, translate};
 use serde_json::Value;
@@ -60,6 +66,83 @@ pub fn repair(data: &[u8]) {
         } else {
             assert!(!is_object, "a valid object was refused");
         }
+    }
+}
+
+/// Judges any text as a command. Nothing is too odd for an answer, what is
+/// denied stays denied in company, and no rule or saved answer that allows
+/// more lifts a denial. The text's first line is the rule, the rest the command.
+pub fn commands(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let (rule, command) = text.split_once('\n').unwrap_or(("*", &text));
+    thread_local!(static WORLD: Judges = Judges::new());
+    WORLD.with(|world| world.compare(rule, command));
+}
+
+/// Two sets of permissions, of which one allows more than the other.
+struct Judges {
+    folder: tempfile::TempDir,
+    plain: Permissions,
+}
+
+impl Judges {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let plain = Self::permissions(folder.path(), "").expect("the built-in profiles");
+        Self { folder, plain }
+    }
+
+    fn permissions(folder: &Path, yaml: &str) -> Option<Permissions> {
+        let places = Places {
+            workspace: Some(folder.join("ws")),
+            home: Some(folder.join("home")),
+            hermes: folder.join("hermes"),
+            temp: Vec::new(),
+        };
+        let own = folder.join("rules.yaml");
+        std::fs::write(&own, yaml).ok()?;
+        let sources = Sources::load(&own, None, places).ok()?;
+        let saved = SavedRules::load(folder.join("saved.json")).ok()?;
+        let tickets = Tickets::new(folder.join("tickets"));
+        let profile = if yaml.is_empty() { "full_developer" } else { "more" };
+        sources.permissions(profile, Settings::default(), saved, tickets).ok()
+    }
+
+    fn answer(&self, permissions: &Permissions, command: &str) -> Answer {
+        let resource = Resource::Command(command.to_owned());
+        let effects = [Effect { scope: Scope::TERMINAL_EXECUTE, resource }];
+        let root = self.folder.path();
+        let at = Workplace::new(root.join("ws"), Some(root.join("home")));
+        let session = Session::in_memory();
+        let (exam, _) = permissions.consider(&Proposal {
+            tool: "terminal",
+            toolset: "terminal",
+            arguments: &Value::Null,
+            effects: &effects,
+            annotations: Annotations::default(),
+            workplace: &at,
+            call_id: "1",
+            session: &session,
+            task_id: "t",
+            depth: 0,
+        });
+        exam.answer()
+    }
+
+    fn compare(&self, rule: &str, command: &str) {
+        let before = self.answer(&self.plain, command);
+        let rule = Value::from(rule);
+        let yaml = format!(
+            "profiles: {{more: {{extends: full_developer, allow: [{{scope: terminal:execute, commands: [{rule}]}}, \
+             {{scope: 'file:*', paths: ['/**']}}], restrictions: {{terminal:execute: {{allowed_commands: ['*', {rule}]}}}}}}}}"
+        );
+        if before == Answer::Deny
+            && let Some(more) = Self::permissions(self.folder.path(), &yaml)
+        {
+            assert_eq!(self.answer(&more, command), Answer::Deny, "a rule lifted a denial");
+        }
+        let together = format!("rm -rf /\n{command}");
+        assert_eq!(self.answer(&self.plain, &together), Answer::Deny, "company helped");
     }
 }
 

@@ -4,7 +4,8 @@ use hermes::core::Availability;
 use serde_json::{Value, json};
 
 use super::runtime;
-use crate::app::{App, Ready};
+use crate::app::{App, Ready, folder};
+use crate::args::ProfileOptions;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::table::width;
 use crate::terminal::Style;
@@ -45,7 +46,7 @@ impl Finding {
 pub(crate) fn run(app: &App) -> Outcome {
     let mut findings = vec![Finding::good("version", env!("CARGO_PKG_VERSION"))];
     match app.prepare() {
-        Ok(ready) => examine(&ready, &mut findings)?,
+        Ok(ready) => examine(app, &ready, &mut findings)?,
         Err(failure) => {
             let fix = failure.hint.unwrap_or_default();
             findings.push(Finding::bad("settings", failure.message, fix));
@@ -57,7 +58,7 @@ pub(crate) fn run(app: &App) -> Outcome {
     Ok(exit)
 }
 
-fn examine(ready: &Ready, findings: &mut Vec<Finding>) -> Result<(), Failure> {
+fn examine(app: &App, ready: &Ready, findings: &mut Vec<Finding>) -> Result<(), Failure> {
     findings.push(home(ready));
     let file = ready.home.config_file();
     let state = if file.exists() { "read" } else { "none; every setting has its default" };
@@ -68,6 +69,7 @@ fn examine(ready: &Ready, findings: &mut Vec<Finding>) -> Result<(), Failure> {
         let fix = fault.hint.as_deref().unwrap_or("Correct the key's name, or remove it.");
         findings.push(Finding::bad("settings", format!("{place}{}", fault.message), fix));
     }
+    findings.extend(permissions(app, ready));
     let snapshot = ready.engine.snapshot();
     let lookup = |name: &str| snapshot.find(name).map(|e| e.name().to_owned());
     for problem in ready.engine.toolsets().problems(&*snapshot, &lookup) {
@@ -99,6 +101,39 @@ fn examine(ready: &Ready, findings: &mut Vec<Finding>) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// Whether the permissions can be used, and whether the system can enforce them.
+fn permissions(app: &App, ready: &Ready) -> Vec<Finding> {
+    let options = ProfileOptions::default();
+    let loaded = folder(None).and_then(|cwd| app.permissions(ready, &options, &cwd));
+    let permissions = match loaded {
+        Ok(permissions) => permissions,
+        Err(failure) => {
+            let fix = failure.hint.unwrap_or_default();
+            return vec![Finding::bad("permissions", failure.message, fix)];
+        }
+    };
+    let profile = &permissions.profile().name;
+    let support = hermes::sandbox::support();
+    let whole = support.landlock.is_some() && support.seccomp && support.user_namespaces;
+    let sandbox = if !permissions.sandbox().enabled {
+        Finding::bad(
+            "sandbox",
+            format!("switched off in profile {profile}"),
+            "Commands run with all rights of your user; remove `enabled: false` from the profile.",
+        )
+    } else if whole {
+        Finding::good("sandbox", support.to_string())
+    } else {
+        Finding {
+            what: "sandbox".to_owned(),
+            health: Health::Missing,
+            detail: support.to_string(),
+            fix: Some("Commands that need what is missing are refused; `hermes permissions verify` tells more.".to_owned()),
+        }
+    };
+    vec![Finding::good("permissions", format!("profile {profile}")), sandbox]
 }
 
 /// Whether state can be kept. Nothing is left behind by trying.

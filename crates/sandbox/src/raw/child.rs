@@ -238,8 +238,11 @@ fn drop_capabilities(keep: u64) -> io::Result<()> {
         libc::prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
         // From here on the user id of root gives nothing at exec. Without the
         // right to say so, there is still the ban on new privileges.
-        if effective & SET_PCAP != 0 && libc::prctl(libc::PR_SET_SECUREBITS, ROOT_IS_NOBODY) != 0 {
-            return Err(Step::Capabilities.failed());
+        if effective & SET_PCAP != 0 {
+            let bits = c_long::from(libc::prctl(libc::PR_GET_SECUREBITS)) | ROOT_IS_NOBODY;
+            if libc::prctl(libc::PR_SET_SECUREBITS, bits) != 0 {
+                return Err(Step::Capabilities.failed());
+            }
         }
     }
     let stays = have & keep;

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::process::Command;
 
-use hermes_sandbox::{Sandbox, probe, support};
+use hermes_sandbox::{Launch, Sandbox, probe, support};
 
 use crate::support::{World, has_namespaces, run};
 
@@ -47,6 +47,15 @@ fn bubblewrap_holds_as_well() {
     command.env_clear().env("ONLY", "this").current_dir(&world.inside);
     let ran = crate::support::Ran::of(&sandbox, &mut command);
     assert!(ran.out.contains("ONLY=this") && !ran.out.contains("HOME="), "{ran:?}");
+    // What appears later is hidden as well, and a launch is held like a spawn.
+    world.confinement.hidden.push(world.inside.join("later"));
+    let sandbox = world.sandbox();
+    fs::write(world.inside.join("later"), "KEY\n").unwrap();
+    assert!(!run(&sandbox, &world.inside, "cat later").ok);
+    let mut command = Command::new("sh");
+    command.args(["-c", "cat later; exit 3"]).current_dir(&world.inside);
+    let mut child = sandbox.launch(&Launch::of(&command).unwrap()).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(3));
     let probes = probe(&world.confinement, &world.inside);
     assert!(probes.len() > 4 && probes.iter().all(hermes_sandbox::Probe::is_held), "{probes:#?}");
 }

@@ -231,3 +231,16 @@ fn root_keeps_its_way_with_files_of_others() {
         assert_eq!(ran.out, "12345");
     }
 }
+
+#[test]
+fn hidden_paths_are_hidden_in_a_root_that_may_be_read() {
+    if !has_namespaces() {
+        return;
+    }
+    let mut world = World::new();
+    world.confinement.read = vec!["/".into()];
+    world.confinement.hidden = vec![world.outside.clone()];
+    let ran = world.sh(&format!("cat {}/secret", world.outside.display()));
+    assert!(!ran.ok && ran.out.is_empty(), "{ran:?}");
+    assert!(world.sh("ls / && cat /etc/passwd && echo x > new").ok);
+}

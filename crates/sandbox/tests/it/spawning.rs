@@ -103,6 +103,13 @@ fn many_spawns_at_once_leave_nothing_behind() {
 }
 
 #[test]
+fn a_sandbox_can_be_shared_between_threads() {
+    fn shared<T: Send + Sync + 'static>() {}
+    shared::<hermes_sandbox::Sandbox>();
+    shared::<hermes_sandbox::Launched>();
+}
+
+#[test]
 fn the_system_and_the_sandbox_tell_about_themselves() {
     let support = support();
     let text = support.to_string();

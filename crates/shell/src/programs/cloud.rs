@@ -239,6 +239,10 @@ fn provider(act: &mut Act<'_>, words: &[Word]) {
             "--app",
         ],
     );
+    if act.leaf.program == "aws" && matches!(args.operand(1), "cp" | "sync") && downloads(&args) {
+        act.any(Scope::CLOUD_READ);
+        return args.operands.iter().skip(3).for_each(|word| act.write(word));
+    }
     let verb_of = |text: &str| text.split(['-', ':']).next().unwrap_or(text).to_ascii_lowercase();
     let in_list = |word: &Word, list: &[&str]| {
         list.contains(&word.text.as_str()) || list.contains(&verb_of(&word.text).as_str())
@@ -265,4 +269,9 @@ fn provider(act: &mut Act<'_>, words: &[Word]) {
     } else {
         act.any(Scope::CLOUD_WRITE);
     }
+}
+
+/// Whether a copy goes from the cloud to here.
+fn downloads(args: &Args) -> bool {
+    args.operand(2).starts_with("s3://") && !args.operand(3).starts_with("s3://")
 }

@@ -40,7 +40,7 @@ pub(super) fn judge(act: &mut Act<'_>, language: Language, code: &Word) -> bool 
     }
     let (bare, strings) = strip_strings(language, &code.text);
     let found = match language {
-        Language::Python => python(&bare, &strings),
+        Language::Python => python(&bare, &code.text),
         Language::JavaScript => javascript(&bare, &strings),
         Language::Perl => perl(&bare),
         Language::Ruby | Language::Php | Language::Other => {
@@ -91,7 +91,7 @@ fn identifiers(code: &str) -> impl Iterator<Item = &str> {
     code.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|name| !name.is_empty())
 }
 
-fn python(code: &str, strings: &[String]) -> Option<String> {
+fn python(code: &str, whole: &str) -> Option<String> {
     if let Some(name) = names(code, PYTHON) {
         return Some(name);
     }
@@ -135,7 +135,7 @@ fn python(code: &str, strings: &[String]) -> Option<String> {
             }
         }
     }
-    attributes(code, "os", SAFE_OS).or_else(|| opens_for_writing(code, strings))
+    attributes(code, "os", SAFE_OS).or_else(|| opens_for_writing(whole))
 }
 
 /// The first use of a module that is not one of the safe ones.
@@ -167,21 +167,21 @@ fn attributes(code: &str, module: &str, safe: &[&str]) -> Option<String> {
 }
 
 /// Whether a file is opened for anything but reading.
-fn opens_for_writing(code: &str, strings: &[String]) -> Option<String> {
-    names(code, &["open"])?;
-    let computed = code.split("open(").skip(1).any(|rest| {
+fn opens_for_writing(code: &str) -> Option<String> {
+    let writes = code.split("open(").skip(1).any(|rest| {
         let inside = rest.split(')').next().unwrap_or("");
+        let mode = |text: &str| {
+            text.len() <= 3
+                && text.chars().all(|c| "rwaxbt+U".contains(c))
+                && text.contains(['w', 'a', 'x', '+'])
+        };
         // A mode that is no text is not known.
-        inside.split_once(',').is_some_and(|(_, mode)| {
-            !mode.trim_start().starts_with(['"', '\'']) && !mode.contains("encoding")
-        })
+        let computed = inside.split_once(',').is_some_and(|(_, mode)| {
+            !mode.trim_start().starts_with(['"', '\'']) && !mode.contains("encoding=")
+        });
+        computed || inside.split(['"', '\'']).skip(1).step_by(2).any(mode)
     });
-    let mode = |text: &&String| {
-        text.len() <= 3
-            && text.chars().all(|c| "rwaxbt+U".contains(c))
-            && text.contains(['w', 'a', 'x', '+'])
-    };
-    (computed || strings.iter().any(|text| mode(&text))).then(|| "open for writing".to_owned())
+    writes.then(|| "open for writing".to_owned())
 }
 
 fn javascript(code: &str, strings: &[String]) -> Option<String> {

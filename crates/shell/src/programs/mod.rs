@@ -106,7 +106,6 @@ pub(crate) fn is_well_known(name: &str) -> bool {
 pub(crate) fn environment_override(name: &str, value: &Word) -> Option<Finding> {
     const LOADERS: &[&str] = &[
         "LD_PRELOAD",
-        "LD_LIBRARY_PATH",
         "LD_AUDIT",
         "DYLD_INSERT_LIBRARIES",
         "BASH_ENV",

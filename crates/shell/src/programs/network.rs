@@ -374,6 +374,16 @@ fn ssh(act: &mut Act<'_>, words: &[Word]) {
         act.ask("tunnel", "Opens a tunnel to another network");
     }
     let command = words.get(at + 1..).unwrap_or(&[]);
+    let input = act.site.input;
+    if command.is_empty() && input.connected && !act.tainted_code(input.taint) {
+        // The shell over there runs what comes through the pipe.
+        let text = input.text.clone().unwrap_or_default();
+        act.inner.push(Inner::Source(Word {
+            text,
+            known: input.text.is_some(),
+            ..Word::default()
+        }));
+    }
     if !command.is_empty() {
         let mut joined = Word::literal("");
         for word in command {

@@ -1,0 +1,143 @@
+//! Spawning without a copy of the parent, for parents that have grown large.
+
+use std::env;
+use std::ffi::{CString, OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::ExitStatus;
+
+use rustix::process::{Pid, Signal, WaitOptions, pidfd_send_signal, waitpid};
+
+use crate::raw::image::{Gate, Image};
+use crate::raw::vfork::{self, Start};
+use crate::{Launch, Sandbox, explain};
+
+impl Launch {
+    /// The program as the child would run it without bubblewrap.
+    pub(crate) fn image(&self) -> io::Result<Image> {
+        let arguments = [&self.program].into_iter().chain(&self.arguments);
+        let arguments = arguments.map(|it| c_string(it)).collect::<io::Result<_>>()?;
+        Ok(Image::new(self.candidates()?, arguments, self.variables()?))
+    }
+
+    /// The environment in lines.
+    pub(crate) fn variables(&self) -> io::Result<Vec<CString>> {
+        let lines = self.environment.iter().map(|(name, value)| {
+            let mut line = name.clone();
+            line.push("=");
+            line.push(value);
+            c_string(&line)
+        });
+        lines.collect()
+    }
+
+    /// Where the program may be.
+    pub(crate) fn candidates(&self) -> io::Result<Vec<CString>> {
+        if self.program.as_bytes().contains(&b'/') {
+            return Ok(vec![c_string(&self.program)?]);
+        }
+        let usual = OsString::from("/usr/local/bin:/usr/bin:/bin");
+        let search = self.environment.get(OsStr::new("PATH")).unwrap_or(&usual);
+        env::split_paths(search)
+            .map(|folder| c_string(folder.join(&self.program).as_os_str()))
+            .collect()
+    }
+
+    /// Whether the program is anywhere.
+    pub(crate) fn is_there(&self) -> bool {
+        let exists = |path: &CString| {
+            self.directory.join(Path::new(OsStr::from_bytes(path.as_bytes()))).exists()
+        };
+        self.candidates().is_ok_and(|list| list.iter().any(exists))
+    }
+}
+
+impl Sandbox {
+    /// Spawns a child in the sandbox, in a time that does not depend on how
+    /// much memory this process has, unlike [`Sandbox::spawn`].
+    pub fn launch(&self, launch: &Launch) -> io::Result<Launched> {
+        let (gate, image) = self.gate(launch)?;
+        self.start(launch, &gate, &image)
+    }
+
+    fn start(&self, launch: &Launch, gate: &Gate, image: &Image) -> io::Result<Launched> {
+        let given = [&launch.stdin, &launch.stdout, &launch.stderr];
+        let nothing = if given.iter().any(|stream| stream.is_none()) {
+            Some(File::options().read(true).write(true).open("/dev/null")?)
+        } else {
+            None
+        };
+        let nothing = nothing.as_ref().map_or(-1, AsRawFd::as_raw_fd);
+        let streams = given.map(|stream| stream.as_ref().map_or(nothing, AsRawFd::as_raw_fd));
+        let directory = c_string(launch.directory.as_os_str())?;
+        let start = Start { gate, image, directory: &directory, streams, group: launch.group };
+        let (process, file) = vfork::spawn(&start).map_err(explain)?;
+        Ok(Launched { process, file, status: None })
+    }
+}
+
+/// A child that was launched. It runs on when this is dropped.
+#[derive(Debug)]
+pub struct Launched {
+    process: i32,
+    file: OwnedFd,
+    status: Option<ExitStatus>,
+}
+
+impl Launched {
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.process.unsigned_abs()
+    }
+
+    /// Waits for its end.
+    pub fn wait(&mut self) -> io::Result<ExitStatus> {
+        loop {
+            if let Some(status) = self.reap(WaitOptions::empty())? {
+                return Ok(status);
+            }
+        }
+    }
+
+    /// Its status, if it has ended.
+    pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
+        self.reap(WaitOptions::NOHANG)
+    }
+
+    /// Ends it, if it has not ended yet.
+    pub fn kill(&self) -> io::Result<()> {
+        if self.status.is_some() {
+            return Ok(());
+        }
+        Ok(pidfd_send_signal(&self.file, Signal::KILL)?)
+    }
+
+    fn reap(&mut self, options: WaitOptions) -> io::Result<Option<ExitStatus>> {
+        if self.status.is_some() {
+            return Ok(self.status);
+        }
+        match waitpid(Pid::from_raw(self.process), options) {
+            Ok(ended) => {
+                self.status = ended.map(|(_, status)| ExitStatus::from_raw(status.as_raw()));
+                Ok(self.status)
+            }
+            Err(rustix::io::Errno::INTR) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// A descriptor of the process, which becomes readable when it ends.
+impl AsFd for Launched {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+pub(crate) fn c_string(text: &OsStr) -> io::Result<CString> {
+    Ok(CString::new(text.to_owned().into_vec())?)
+}
