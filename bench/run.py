@@ -34,11 +34,14 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument(
         "--engine", type=Path, default=REPOSITORY / "target/release/examples/bench_engine"
     )
+    parser.add_argument(
+        "--spawn", type=Path, default=REPOSITORY / "target/release/examples/bench_spawn"
+    )
     parser.add_argument("--no-original", action="store_true", help="measure `hermes` alone")
     parser.add_argument("--date", help="date to print in the results; today if left out")
     options = parser.parse_args()
     # Measured programs run in a folder of their own.
-    for name in ("out", "hermes", "engine"):
+    for name in ("out", "hermes", "engine", "spawn"):
         setattr(options, name, getattr(options, name).resolve())
     return options
 
@@ -88,6 +91,9 @@ def measure(options: argparse.Namespace, network: str, work: Path) -> dict[str, 
     effort = startup.QUICK if options.quick else startup.FULL
     start_up = startup.measure(cases, environments, effort, recorder.note)
 
+    spawn = spawns(options, ours)
+    recorder.note("spawns measured")
+
     programs = in_process_programs(options, venv, ours, theirs)
     rounds = IN_PROCESS_ROUNDS_QUICK if options.quick else IN_PROCESS_ROUNDS
     inprocess.measure(programs, rounds, recorder.note)
@@ -107,6 +113,7 @@ def measure(options: argparse.Namespace, network: str, work: Path) -> dict[str, 
         "cpu_seconds": cpu_seconds(start_up, programs),
         "start_up": start_up,
         "in_process": metrics,
+        "spawn": spawn,
         "schemas": {
             "hermes": schemas.cost_of(TOOLSET, options.hermes, ours),
             "original": theirs_in_prompt,
@@ -115,6 +122,16 @@ def measure(options: argparse.Namespace, network: str, work: Path) -> dict[str, 
     }
     results["targets"] = targets.judge_all(results)
     return results
+
+
+def spawns(options: argparse.Namespace, environment: dict[str, str]) -> dict[str, object] | None:
+    """A bare child and a confined one, started by turns from a parent of 20 MB."""
+    if not options.spawn.is_file():
+        return None
+    line = first_line([str(options.spawn)], environment)
+    everything = json.loads(line) if line else {}
+    usual = everything.get("parent_20_mb", {})
+    return {**everything, "ratio": usual.get("ratio"), "namespace_ratio": usual.get("with_namespace_ratio")}
 
 
 def in_process_programs(

@@ -87,8 +87,8 @@ impl App {
         let name = self.profile_name(&ready.config, options);
         let keeper = Arc::clone(&ready.secrets);
         let settings = Settings {
-            mode: mode(&ready.config)?,
-            approvals: self.approval_mode(&ready.config)?,
+            mode: mode(&ready.config),
+            approvals: self.approval_mode(&ready.config),
             sandbox: Some(Arc::new(can_hold)),
             redact: Some(Arc::new(move |text| keeper.redactor().redact(text).into_owned())),
         };
@@ -99,17 +99,15 @@ impl App {
     }
 
     /// `HERMES_YOLO` counts as it was when the program started.
-    fn approval_mode(&self, config: &Config) -> Result<ApprovalMode, Failure> {
+    fn approval_mode(&self, config: &Config) -> ApprovalMode {
         let yolo = self.env.text(&vars::HERMES_YOLO);
         if yolo.is_some_and(|value| matches!(value.as_str(), "1" | "true" | "yes" | "on")) {
-            return Ok(ApprovalMode::Off);
+            return ApprovalMode::Off;
         }
-        match config.settings.approvals.mode.as_deref() {
-            None | Some("manual" | "true") => Ok(ApprovalMode::Manual),
-            Some("smart") => Ok(ApprovalMode::Smart),
-            Some("off" | "false") => Ok(ApprovalMode::Off),
-            Some(other) => Err(Failure::usage(format!("approvals.mode in config.yaml: '{other}'"))
-                .hint("It is one of manual, smart and off.")),
+        match config.settings.approvals.mode.as_str() {
+            "smart" => ApprovalMode::Smart,
+            "off" => ApprovalMode::Off,
+            _ => ApprovalMode::Manual,
         }
     }
 
@@ -143,12 +141,10 @@ fn can_hold(confinement: &Confinement) -> Result<(), String> {
     }
 }
 
-fn mode(config: &Config) -> Result<Mode, Failure> {
-    match config.settings.permissions.mode.as_deref() {
-        None | Some("enforce") => Ok(Mode::Enforce),
-        Some("audit") => Ok(Mode::Audit),
-        Some(other) => Err(Failure::usage(format!("permissions.mode in config.yaml: '{other}'"))
-            .hint("It is enforce or audit.")),
+fn mode(config: &Config) -> Mode {
+    match config.settings.permissions.mode.as_str() {
+        "audit" => Mode::Audit,
+        _ => Mode::Enforce,
     }
 }
 

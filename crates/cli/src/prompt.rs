@@ -43,7 +43,7 @@ impl Approver for Prompt {
 /// What the person sees.
 fn question(terminal: &Terminal, request: &ApprovalRequest) -> String {
     let mark = terminal.mark("asks");
-    let mut text = format!("\n{mark} {} wants to go on\n", request.tool);
+    let mut text = format!("\n{mark} may {} run?\n", request.tool);
     let mut add = |label: &str, line: &str| {
         text.push_str(&format!("  {label:<8}{}\n", visible(line)));
     };

@@ -39,6 +39,9 @@ pub enum Kind {
     Percent,
     /// `auto`, `on` or `off`; `true` and `false` are `on` and `off`.
     Switch,
+    /// One of these words, of which the first is usual. `true` stands for the
+    /// first and `false` for `off`, where that is one of them.
+    Choice(&'static [&'static str]),
     /// A text.
     Text,
     /// A list of texts.
@@ -132,10 +135,12 @@ keys! {
         "The model's context window in tokens, by which budgets are scaled; unset means that the model is asked."
     PROFILE: Option<String> = "permissions.profile", Kind::Text, Preset::Unset, or HERMES_PERMISSION_PROFILE;
         "The permission profile; unset means `default`."
-    PERMISSION_MODE: Option<String> = "permissions.mode", Kind::Text, Preset::Unset;
-        "`enforce`, or `audit` to refuse nothing but hard blocks and record what would have been refused; unset means enforce."
-    APPROVAL_MODE: Option<String> = "approvals.mode", Kind::Text, Preset::Unset;
-        "Who answers what must be asked: `manual` for you, `smart` for a model first, `off` to let it through; unset means manual."
+    PERMISSION_MODE: String = "permissions.mode", Kind::Choice(&["enforce", "audit"]), Preset::Text("enforce");
+        "`enforce`, or `audit` to refuse nothing but hard blocks and record what would have been refused."
+    APPROVAL_MODE: String = "approvals.mode", Kind::Choice(&["manual", "smart", "off"]), Preset::Text("manual");
+        "Who answers what must be asked: `manual` for you, `smart` for a model first, `off` to let it through."
+    APPROVAL_DENY: Vec<String> = "approvals.deny", Kind::TextList, Preset::TextList(&[]);
+        "Commands that are never run, by program and subcommand, such as `git push`; nothing overrides it."
     APPROVAL_TIMEOUT: u64 = "approvals.timeout", Kind::Count { min: 1, max: 86_400 }, Preset::Count(60);
         "How many seconds a question waits for an answer. Silence is no."
 }
@@ -200,6 +205,7 @@ impl Kind {
             Self::Count { min, max } => value.as_u64().is_some_and(|n| (min..=max).contains(&n)),
             Self::Percent => value.as_f64().is_some_and(|n| (0.0..=100.0).contains(&n)),
             Self::Switch => return switch(value),
+            Self::Choice(words) => return choice(words, value),
             Self::Text => value.is_string(),
             Self::TextList => {
                 value.as_array().is_some_and(|items| items.iter().all(Value::is_string))
@@ -220,6 +226,17 @@ fn switch(value: &Value) -> Option<Value> {
     matches!(word, "auto" | "on" | "off").then(|| Value::from(word))
 }
 
+fn choice(words: &[&'static str], value: &Value) -> Option<Value> {
+    let has_off = words.contains(&"off");
+    let word = match value {
+        Value::Bool(true) if has_off => words.first()?,
+        Value::Bool(false) if has_off => "off",
+        Value::String(word) => word.as_str(),
+        _ => return None,
+    };
+    words.contains(&word).then(|| Value::from(word))
+}
+
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -228,6 +245,7 @@ impl fmt::Display for Kind {
             Self::Count { min, max } => write!(f, "a whole number from {min} to {max}"),
             Self::Percent => f.write_str("a number from 0 to 100"),
             Self::Switch => f.write_str("auto, on or off"),
+            Self::Choice(words) => f.write_str(&words.join(" or ")),
             Self::Text => f.write_str("a text"),
             Self::TextList => f.write_str("a list of texts"),
         }

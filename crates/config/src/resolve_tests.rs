@@ -70,6 +70,7 @@ fn every_key_changes_the_settings() {
             Kind::Count { .. } => json!(7),
             Kind::Percent => json!(33.5),
             Kind::Switch => json!("off"),
+            Kind::Choice(words) => json!(words[1]),
             Kind::Text => json!("strict"),
             Kind::TextList => json!(["x"]),
         };

@@ -106,15 +106,17 @@ pub struct Model {
 pub struct Permissions {
     /// The profile, if one was chosen.
     pub profile: Option<String>,
-    /// Whether it is enforced, if that was said.
-    pub mode: Option<String>,
+    /// `enforce` or `audit`.
+    pub mode: String,
 }
 
 /// `approvals`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Approvals {
-    /// Who answers questions, if that was said.
-    pub mode: Option<String>,
+    /// `manual`, `smart` or `off`.
+    pub mode: String,
+    /// Commands that are never run.
+    pub deny: Vec<String>,
     /// How many seconds a question waits.
     pub timeout: u64,
 }
@@ -162,6 +164,7 @@ impl Settings {
             },
             approvals: Approvals {
                 mode: from.read(keys::APPROVAL_MODE),
+                deny: from.read(keys::APPROVAL_DENY),
                 timeout: from.read(keys::APPROVAL_TIMEOUT),
             },
         }

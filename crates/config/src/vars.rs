@@ -34,6 +34,7 @@ vars! {
     HERMES_HOME: "The folder that holds config.yaml, .env, skills, memories and state.", default "~/.hermes";
     HERMES_PERMISSION_PROFILE: "The permission profile to use; --profile wins over it, it wins over permissions.profile.", default "the setting permissions.profile";
     HERMES_YOLO: "Set to 1, every question counts as answered with yes; hard blocks and denials stay. Read once, at the start.", default "questions are asked";
+    HERMES_WRITE_SAFE_ROOT: "Folders, separated by colons, outside of which nothing is written or deleted.", default "the permission profile alone decides";
     HERMES_SESSION: "The session that call and exec join when --session is not given.", default "a new session";
     HERMES_LOG: "What is written to the log: off, error, warn, info, debug or trace, or target=level pairs.", default "warn";
     NO_COLOR: "No colour in output, whatever the value.", default "colour when the output is a terminal";

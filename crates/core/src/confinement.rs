@@ -21,7 +21,7 @@ pub struct Confinement {
     pub network: bool,
     /// How much it may use.
     pub limits: ChildLimits,
-    /// Use bubblewrap if it is there.
+    /// Bubblewrap makes the namespaces; without it the child is not started.
     pub bubblewrap: bool,
 }
 

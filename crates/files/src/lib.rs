@@ -22,7 +22,7 @@ pub use facts::{Facts, Identity, Kind, WrongKind, identity, same_file};
 pub use files::Files;
 pub use folder::{Entries, Entry, Folder};
 pub use open::{Walk, open_file, open_folder};
-pub use real::{real_entry, real_path};
+pub use real::{Found, find, real_entry, real_path};
 pub use traps::refuse_traps;
 pub use words::{explain, is_loop};
 pub use write::{Existing, Mode, Permissions};

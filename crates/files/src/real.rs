@@ -7,8 +7,10 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{CWD, Mode, OFlags, PROC_SUPER_MAGIC, ResolveFlags};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, PROC_SUPER_MAGIC, ResolveFlags};
 use rustix::io::Errno;
+
+use crate::facts::{Facts, Kind};
 
 /// As many links as the kernel follows.
 const HOPS: usize = 40;
@@ -22,7 +24,33 @@ const HOPS: usize = 40;
 /// to the path that they show, if that is the same place; a pipe, a deleted
 /// file or the folder of another file system view has no path and is an error.
 pub fn real_path(path: &Path) -> io::Result<PathBuf> {
-    trace(path, &mut |_| {})
+    find(path).map(|found| found.path)
+}
+
+/// Where a path leads, and what is there.
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// The real place.
+    pub path: PathBuf,
+    /// What is there, if that was learnt on the way.
+    pub facts: Option<Facts>,
+}
+
+/// [`real_path`] that also tells what it has seen at the end of the way.
+pub fn find(path: &Path) -> io::Result<Found> {
+    if let Some(found) = is_absolute(path)?.then(|| without_links(path)).flatten() {
+        return Ok(found);
+    }
+    let path = follow(path, &mut |_| {})?;
+    let facts = rustix::fs::lstat(&path).ok().map(|stat| Facts::of(&stat));
+    Ok(Found { path, facts })
+}
+
+fn is_absolute(path: &Path) -> io::Result<bool> {
+    if path.is_absolute() {
+        return Ok(true);
+    }
+    Err(io::Error::new(io::ErrorKind::InvalidInput, "the path is not absolute"))
 }
 
 /// Where an absolute path itself is: its folder followed as [`real_path`]
@@ -36,30 +64,34 @@ pub fn real_entry(path: &Path) -> io::Result<PathBuf> {
 
 /// [`real_path`] that shows each link that it meets, by the link's own place.
 pub(crate) fn trace(path: &Path, met: &mut dyn FnMut(&Path)) -> io::Result<PathBuf> {
-    if !path.is_absolute() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "the path is not absolute"));
-    }
+    is_absolute(path)?;
     match without_links(path) {
-        Some(real) => Ok(real),
+        Some(found) => Ok(found.path),
         None => follow(path, met),
     }
 }
 
 /// The answer for a path without links, of which at most the last part is
-/// missing: nearly all of them. One or two calls into the kernel.
-fn without_links(path: &Path) -> Option<PathBuf> {
-    let look = |path: &Path, flags: OFlags| {
-        let flags = flags | OFlags::PATH | OFlags::CLOEXEC;
-        rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
+/// missing: nearly all of them. Two calls into the kernel.
+fn without_links(path: &Path) -> Option<Found> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::DIRECTORY;
+    let open = |path: &Path| {
+        rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS).ok()
     };
-    match look(path, OFlags::empty()) {
-        Ok(_) => Some(fold(path)),
-        Err(Errno::NOENT) if path.components().all(|part| part != Component::ParentDir) => {
-            look(path.parent()?, OFlags::DIRECTORY).ok()?;
-            Some(fold(path))
-        }
-        Err(_) => None,
-    }
+    let (Some(folder), Some(Component::Normal(name))) =
+        (path.parent(), path.components().next_back())
+    else {
+        open(path)?;
+        return Some(Found { path: fold(path), facts: None });
+    };
+    let folder = open(folder)?;
+    let facts = match rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) => Some(Facts::of(&stat)),
+        Err(Errno::NOENT) => None,
+        Err(_) => return None,
+    };
+    let is_link = facts.as_ref().is_some_and(|facts| facts.kind == Kind::Link);
+    (!is_link).then(|| Found { path: fold(path), facts })
 }
 
 /// The path without `.` and `..`; right where no part is a link.

@@ -1,17 +1,31 @@
-//! From rules to the bounds of child processes.
+//! From rules to the bounds of child processes. They are never wider than the
+//! rules: what cannot be said as a tree stays closed.
 
 use std::path::{Path, PathBuf};
 
-use hermes_core::{Confinement, Effect, Scope};
+use hermes_core::{Confinement, Effect, Proposal, Scope};
 
-use crate::judge::Examination;
-use crate::level::Answer;
+use crate::judge::{Examination, Finding};
+use crate::level::{Answer, Level, Restriction, Selectors};
+use crate::pattern::{PathPattern, fold};
 use crate::permissions::Permissions;
 
 /// What programs need to run at all, where reading is restricted.
 const SYSTEM: &[&str] = &[
-    "/bin", "/sbin", "/usr", "/lib", "/lib32", "/lib64", "/etc", "/opt", "/proc", "/sys", "/dev",
-    "/nix", "/run/current-system", "/var/lib/dpkg",
+    "/bin",
+    "/sbin",
+    "/usr",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/etc",
+    "/opt",
+    "/proc",
+    "/sys",
+    "/dev",
+    "/nix",
+    "/run/current-system",
+    "/var/lib/dpkg",
 ];
 
 /// Below a writable tree: what a later program would run or trust.
@@ -20,141 +34,216 @@ const GUARDED: &[&str] = &[".git/hooks", ".hermes"];
 /// The same, unless git itself is what runs: it keeps its own books there.
 const GIT_BOOKS: &str = ".git/config";
 
-/// Names of secret files that are looked for in the workspace itself.
-const SECRET_NAMES: &[&str] = &[
-    ".env", ".env.local", ".env.development", ".env.production", ".env.test", ".env.staging", ".envrc",
-];
+/// How many names of a folder are looked at for secrets.
+const MOST_NAMES: usize = 4096;
 
 impl Permissions {
     /// What the child processes of a call are held to.
-    pub(crate) fn confine(&self, exam: &Examination) -> Option<Confinement> {
+    pub(crate) fn confine(
+        &self,
+        proposal: &Proposal<'_>,
+        exam: &Examination,
+    ) -> Option<Confinement> {
         let settings = self.sandbox();
         if !settings.enabled || !exam.spawns {
             return None;
         }
-        let mut write = self.trees(&Scope::FILE_WRITE);
+        let tainted = self.taint(proposal).is_some();
+        let levels: Vec<&Level> = self.levels(proposal.tool, tainted).collect();
+        let mut write = trees(&levels, &Scope::FILE_WRITE);
+        let mut read = trees(&levels, &Scope::FILE_READ);
         // What somebody agreed to, although it is elsewhere.
-        for finding in &exam.findings {
-            let wants = [Scope::FILE_WRITE, Scope::FILE_DELETE].contains(&finding.effect.scope);
-            if let (true, Some(path)) = (wants, finding.effect.resource.as_path())
-                && finding.answer != Answer::Deny
-            {
-                write.extend(existing(path));
-            }
-        }
+        let agreed = agreed(exam);
+        write.extend(agreed.iter().filter_map(|place| self.opening(place)));
+        read.extend(
+            exam.findings.iter().filter(|f| f.effect.scope == Scope::FILE_READ).filter_map(place),
+        );
         dedupe(&mut write);
-        let network = exam.command_effects.iter().any(is_network);
+        dedupe(&mut read);
+        if read != [PathBuf::from("/")] {
+            read.extend(SYSTEM.iter().map(PathBuf::from));
+            dedupe(&mut read);
+        }
+        let cwd = proposal.workplace.cwd();
         Some(Confinement {
-            read: self.readable(),
-            read_only: self.guarded(&write, exam),
-            hidden: self.hidden(),
+            read,
+            read_only: self.guarded(&levels, &write, &agreed, exam, cwd),
+            hidden: self.hidden(&levels, cwd),
             write,
-            network,
+            network: exam.command_effects.iter().any(is_network),
             limits: settings.limits,
             bubblewrap: settings.bubblewrap,
         })
     }
 
-    fn readable(&self) -> Vec<PathBuf> {
-        let trees = self.trees(&Scope::FILE_READ);
-        if trees == [PathBuf::from("/")] {
-            return trees;
+    /// The place that has to be writable, or the folder in which it is to be
+    /// made, unless that is a folder of everything.
+    fn opening(&self, place: &Path) -> Option<PathBuf> {
+        if std::fs::symlink_metadata(place).is_ok() {
+            return Some(place.to_path_buf());
         }
-        let mut all: Vec<PathBuf> = SYSTEM.iter().map(PathBuf::from).collect();
-        all.extend(trees);
-        dedupe(&mut all);
-        all
-    }
-
-    /// The trees in which this may be done without a question.
-    fn trees(&self, scope: &Scope) -> Vec<PathBuf> {
-        let mut trees = vec![PathBuf::from("/")];
-        for profile in self.layers() {
-            let level = &profile.level;
-            let denied = level.deny.iter().any(|r| r.selectors.is_none() && r.scope.matches(scope));
-            let listed = level.allow.as_ref().is_none_or(|allow| {
-                allow.iter().any(|rule| rule.scope.matches(scope))
-            });
-            if denied || !listed {
-                return Vec::new();
-            }
-            for restriction in level.restrictions.iter().filter(|r| r.scope.matches(scope)) {
-                if let Some(allowed) = &restriction.allowed
-                    && !allowed.paths.is_empty()
-                {
-                    let own = allowed.paths.iter().flat_map(|p| p.trees().to_vec()).collect();
-                    trees = both(&trees, own);
-                }
-            }
-        }
-        dedupe(&mut trees);
-        trees
+        let folder = place.parent().filter(|folder| folder.is_dir())?;
+        let places = self.places();
+        let known = [&places.home, &places.workspace].into_iter().flatten().chain([&places.hermes]);
+        let above = known.into_iter().any(|known| known != folder && known.starts_with(folder));
+        (!above && folder != Path::new("/")).then(|| folder.to_path_buf())
     }
 
     /// What stays as it is although it lies in a writable tree.
-    fn guarded(&self, write: &[PathBuf], exam: &Examination) -> Vec<PathBuf> {
-        let places = self.places();
-        let mut guarded: Vec<PathBuf> = Vec::new();
+    fn guarded(
+        &self,
+        levels: &[&Level],
+        write: &[PathBuf],
+        agreed: &[PathBuf],
+        exam: &Examination,
+        cwd: &Path,
+    ) -> Vec<PathBuf> {
         let git_writes = exam.command_effects.iter().any(|e| e.scope == Scope::GIT_WRITE);
-        for tree in write {
-            guarded.extend(GUARDED.iter().map(|name| tree.join(name)));
-            if !git_writes {
-                guarded.push(tree.join(GIT_BOOKS));
-            }
-        }
-        guarded.push(places.hermes.clone());
-        for profile in self.layers() {
-            let restrictions = &profile.level.restrictions;
-            let of_writing = restrictions.iter().filter(|r| r.scope.matches(&Scope::FILE_WRITE));
-            let denied = of_writing.flat_map(|r| &r.denied.paths);
-            guarded.extend(denied.flat_map(|pattern| pattern.trees().to_vec()));
+        let books = (!git_writes).then_some(GIT_BOOKS);
+        let within = |path: &Path| write.iter().any(|tree| path.starts_with(tree));
+        let folders = cwd.ancestors().filter(|folder| within(folder));
+        let folders = folders.chain(write.iter().map(PathBuf::as_path));
+        let mut guarded: Vec<PathBuf> = folders
+            .flat_map(|folder| GUARDED.iter().copied().chain(books).map(|name| folder.join(name)))
+            .collect();
+        guarded.extend(self.sensitive().guarded().iter().cloned());
+        let open = self.laid_open();
+        guarded.retain(|path| !open.iter().any(|pattern| pattern.matches(path)));
+        for level in levels {
+            guarded.extend(fixed(refused(level, &Scope::FILE_WRITE)));
+            // Whoever agreed to this very place meant it.
+            let asked = fixed(asked(level, &Scope::FILE_WRITE));
+            guarded.extend(asked.filter(|path| !agreed.iter().any(|own| own.starts_with(path))));
         }
         // What is not there yet is guarded if its folder is: nobody may make it.
         let could_be = |path: &PathBuf| {
             path.exists() || path.ends_with(".git/hooks") && path.parent().is_some_and(Path::is_dir)
         };
-        guarded.retain(|path| could_be(path) && write.iter().any(|tree| path.starts_with(tree)));
+        guarded.retain(|path| within(path) && could_be(path));
         dedupe(&mut guarded);
         guarded
     }
 
     /// What may not even be seen.
-    fn hidden(&self) -> Vec<PathBuf> {
+    fn hidden(&self, levels: &[&Level], cwd: &Path) -> Vec<PathBuf> {
         let mut hidden: Vec<PathBuf> = self.sensitive().named().to_vec();
-        if let Some(workspace) = &self.places().workspace {
-            hidden.extend(SECRET_NAMES.iter().map(|name| workspace.join(name)));
+        let mut folders = vec![cwd.to_path_buf()];
+        folders.extend(self.places().workspace.clone());
+        dedupe_exact(&mut folders);
+        for folder in folders {
+            let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+            let paths = entries.take(MOST_NAMES).map(|entry| entry.path());
+            hidden
+                .extend(paths.filter(|path| self.sensitive().refuses_read(&fold(path)).is_some()));
         }
-        for profile in self.layers() {
-            let restrictions = &profile.level.restrictions;
-            let of_reading = restrictions.iter().filter(|r| r.scope.matches(&Scope::FILE_READ));
-            let denied = of_reading.flat_map(|r| &r.denied.paths);
-            hidden.extend(denied.flat_map(|pattern| pattern.trees().to_vec()));
+        let open = self.laid_open();
+        hidden.retain(|path| !open.iter().any(|pattern| pattern.matches(path)));
+        for level in levels {
+            hidden.extend(fixed(refused(level, &Scope::FILE_READ)));
         }
-        let open = self.layers().next().map(|p| p.sensitive_paths.as_slice()).unwrap_or_default();
-        hidden.retain(|path| path.exists() && !open.iter().any(|pattern| pattern.matches(path)));
+        hidden.retain(|path| path.exists());
         dedupe(&mut hidden);
         hidden
     }
+
+    fn laid_open(&self) -> &[PathPattern] {
+        &self.profile().sensitive_paths
+    }
+}
+
+/// The places outside of the rules' trees that the call would change if
+/// somebody agrees.
+fn agreed(exam: &Examination) -> Vec<PathBuf> {
+    let changes = |finding: &&Finding| {
+        [Scope::FILE_WRITE, Scope::FILE_DELETE].contains(&finding.effect.scope)
+    };
+    exam.findings.iter().filter(changes).filter_map(place).collect()
+}
+
+/// Where the effect of a finding is, unless it is denied.
+fn place(finding: &Finding) -> Option<PathBuf> {
+    let path = finding.effect.resource.as_path().filter(|_| finding.answer != Answer::Deny)?;
+    // A link is deleted, not what it leads to.
+    if finding.effect.scope == Scope::FILE_DELETE {
+        hermes_files::real_entry(path).ok()
+    } else {
+        hermes_files::real_path(path).ok()
+    }
+}
+
+/// The trees in which all levels let this be done without a question.
+fn trees(levels: &[&Level], scope: &Scope) -> Vec<PathBuf> {
+    let mut trees = vec![PathBuf::from("/")];
+    for level in levels {
+        let mut all = level.deny.iter().chain(&level.ask);
+        if all.any(|rule| rule.selectors.is_none() && rule.scope.matches(scope)) {
+            return Vec::new();
+        }
+        if let Some(allow) = &level.allow {
+            let about = || allow.iter().filter(|rule| rule.scope.matches(scope));
+            if !about().any(|rule| rule.selectors.is_none()) {
+                trees = both(&trees, &openings(about().filter_map(|rule| rule.selectors.as_ref())));
+            }
+        }
+        for restriction in level.restrictions.iter().filter(|r| r.scope.matches(scope)) {
+            if let Some(allowed) = restricted_to(restriction) {
+                trees = both(&trees, &openings([allowed]));
+            }
+        }
+    }
+    dedupe(&mut trees);
+    trees
+}
+
+fn restricted_to(restriction: &Restriction) -> Option<&Selectors> {
+    let allowed =
+        restriction.allowed.as_ref().filter(|_| restriction.elsewhere != Answer::Allow)?;
+    (!allowed.paths.is_empty() || !allowed.commands.is_empty()).then_some(allowed)
+}
+
+/// The trees and the files that patterns lay open. Only real places: what has
+/// become a link since the rules were read leads elsewhere.
+fn openings<'a>(selectors: impl IntoIterator<Item = &'a Selectors>) -> Vec<PathBuf> {
+    let is_real = |path: &&PathBuf| hermes_files::real_path(path).is_ok_and(|real| real == **path);
+    let mut open = Vec::new();
+    for pattern in selectors.into_iter().flat_map(|selectors| &selectors.paths) {
+        open.extend(pattern.trees().iter().filter(is_real).cloned());
+        // A folder by itself is not what is in it.
+        let files = pattern.single().iter().filter(|path| path.is_file());
+        open.extend(files.filter(is_real).cloned());
+    }
+    open
+}
+
+/// What a level refuses in a scope.
+fn refused<'a>(level: &'a Level, scope: &'a Scope) -> impl Iterator<Item = &'a Selectors> {
+    let rules = level.deny.iter().filter(|rule| rule.scope.matches(scope));
+    let restrictions = level.restrictions.iter().filter(|r| r.scope.matches(scope));
+    rules.filter_map(|rule| rule.selectors.as_ref()).chain(restrictions.map(|r| &r.denied))
+}
+
+/// What a level asks about in a scope.
+fn asked<'a>(level: &'a Level, scope: &'a Scope) -> impl Iterator<Item = &'a Selectors> {
+    let rules = level.ask.iter().filter(|rule| rule.scope.matches(scope));
+    let restrictions = level.restrictions.iter().filter(|r| r.scope.matches(scope));
+    rules.filter_map(|rule| rule.selectors.as_ref()).chain(restrictions.map(|r| &r.asked))
+}
+
+/// The places among them that have a fixed name.
+fn fixed<'a>(selectors: impl Iterator<Item = &'a Selectors>) -> impl Iterator<Item = PathBuf> {
+    let patterns = selectors.flat_map(|selectors| &selectors.paths);
+    patterns.flat_map(|pattern| [pattern.trees(), pattern.single()].concat())
 }
 
 fn is_network(effect: &Effect) -> bool {
     matches!(effect.scope.family(), "network" | "docker" | "cloud" | "database" | "email")
 }
 
-/// The path, or the nearest folder above it that is there.
-fn existing(path: &Path) -> Option<PathBuf> {
-    let real = hermes_files::real_path(path).ok()?;
-    if real.exists() {
-        return Some(real);
-    }
-    real.parent().filter(|folder| folder.is_dir()).map(Path::to_path_buf)
-}
-
 /// The trees that lie in both lists.
-fn both(a: &[PathBuf], b: Vec<PathBuf>) -> Vec<PathBuf> {
+fn both(a: &[PathBuf], b: &[PathBuf]) -> Vec<PathBuf> {
     let mut common = Vec::new();
     for x in a {
-        for y in &b {
+        for y in b {
             if y.starts_with(x) {
                 common.push(y.clone());
             } else if x.starts_with(y) {
@@ -165,10 +254,14 @@ fn both(a: &[PathBuf], b: Vec<PathBuf>) -> Vec<PathBuf> {
     common
 }
 
+fn dedupe_exact(paths: &mut Vec<PathBuf>) {
+    paths.sort();
+    paths.dedup();
+}
+
 /// Leaves out what another entry contains.
 fn dedupe(trees: &mut Vec<PathBuf>) {
-    trees.sort();
-    trees.dedup();
+    dedupe_exact(trees);
     let all = trees.clone();
     trees.retain(|tree| !all.iter().any(|other| other != tree && tree.starts_with(other)));
 }

@@ -10,8 +10,9 @@ use hermes_shell::CommandPattern;
 use crate::error::PolicyError;
 use crate::level::{Answer, Level, Origin, Restriction, Rule, Selectors};
 use crate::pattern::{NamePattern, PathPattern, Places, ScopePattern, Spelling};
-use crate::profile::{AfterUntrusted, ParameterRule, Profile, SandboxSettings, ToolLevel};
+use crate::profile::{AfterUntrusted, ParameterRule, Profile, ToolLevel};
 use crate::reader::Node;
+use crate::wishes::SandboxWishes;
 
 const TOP: &[&str] = &["profiles", "global"];
 const PROFILE: &[&str] = &[
@@ -117,8 +118,9 @@ impl File {
             return Ok(Some(own.clone()));
         };
         if depth >= MAX_EXTENDS {
-            return Err(PolicyError::new("These profiles extend one another in a circle")
-                .at(place.clone()));
+            return Err(
+                PolicyError::new("These profiles extend one another in a circle").at(place.clone())
+            );
         }
         // A profile may extend the built-in one of its own name.
         let below = if parent == name {
@@ -184,7 +186,10 @@ impl Reader<'_> {
                 "sensitive_paths" => {
                     profile.sensitive_paths = self.paths(&node, Spelling::Exact)?;
                 }
-                "sandbox" => profile.sandbox = sandbox(&node)?,
+                "sandbox" => {
+                    profile.wishes = wishes(&node)?;
+                    profile.sandbox = profile.wishes.settings();
+                }
                 _ if self.part(&mut profile.level, &key, &node, own)? => {}
                 _ => return Err(node.unknown(PROFILE)),
             }
@@ -221,7 +226,8 @@ impl Reader<'_> {
         node: &Node<'_>,
         own: Option<&str>,
     ) -> Result<ToolLevel, PolicyError> {
-        let name = own.map_or_else(|| format!("tool {tool}"), |own| format!("profile {own}, tool {tool}"));
+        let name =
+            own.map_or_else(|| format!("tool {tool}"), |own| format!("profile {own}, tool {tool}"));
         let level = Level { name: name.clone(), place: node.place(), ..Level::default() };
         let pattern = NamePattern::parse(tool).map_err(|problem| node.wrong(problem))?;
         let mut tool = ToolLevel { tool: pattern, level, ask: None, parameters: Vec::new() };
@@ -309,12 +315,14 @@ impl Reader<'_> {
                 _ => return Err(node.unknown(RULE)),
             }
             if matches!(key.as_str(), "paths" | "commands" | "hosts" | "names") {
+                node.refuse_empty()?;
                 let first = node.items()?.first().and_then(|item| item.loose_text().ok());
                 what = format!(" {}", first.unwrap_or_default());
             }
         }
         let scope = scope.ok_or_else(|| {
-            node.wrong("a rule needs a scope").hint("For example: {scope: file:write, paths: [docs/**]}")
+            node.wrong("a rule needs a scope")
+                .hint("For example: {scope: file:write, paths: [docs/**]}")
         })?;
         if let Some(examples) = examples {
             self.expect(&scope, &examples, own)?;
@@ -331,9 +339,8 @@ impl Reader<'_> {
         node: &Node<'_>,
         own: Option<&str>,
     ) -> Result<Restriction, PolicyError> {
-        let pattern = ScopePattern::parse(scope).map_err(|problem| {
-            PolicyError::new(problem).at(node.place())
-        })?;
+        let pattern = ScopePattern::parse(scope)
+            .map_err(|problem| PolicyError::new(problem).at(node.place()))?;
         let rule = format!("{}: restrictions of {scope}", level.name);
         let mut restriction = Restriction {
             scope: pattern,
@@ -341,13 +348,17 @@ impl Reader<'_> {
             denied: Selectors::default(),
             asked: Selectors::default(),
             elsewhere: Answer::Deny,
+            says_elsewhere: false,
             private_hosts: None,
             dangerous: None,
             origin: Arc::new(Origin { rule, place: node.place() }),
         };
         for (key, node) in node.entries()? {
             match key.as_str() {
-                "elsewhere" => restriction.elsewhere = node.answer()?,
+                "elsewhere" => {
+                    restriction.elsewhere = node.answer()?;
+                    restriction.says_elsewhere = true;
+                }
                 "private_hosts" => restriction.private_hosts = Some(node.answer()?),
                 "dangerous" => restriction.dangerous = Some(node.answer()?),
                 "examples" => self.expect(&restriction.scope, &node, own)?,
@@ -365,6 +376,7 @@ impl Reader<'_> {
     ) -> Result<(), PolicyError> {
         let (list, spelling) = match key.split_once('_') {
             Some(("allowed", _)) => {
+                node.refuse_empty()?;
                 (restriction.allowed.get_or_insert_default(), Spelling::Exact)
             }
             Some(("denied", _)) => (&mut restriction.denied, Spelling::Loose),
@@ -456,7 +468,10 @@ fn parameter_rule(
     };
     for (key, node) in node.entries()? {
         match key.as_str() {
-            "allowed" => rule.allowed = names(&node)?,
+            "allowed" => {
+                node.refuse_empty()?;
+                rule.allowed = names(&node)?;
+            }
             "denied" => rule.denied = names(&node)?,
             "approval" => rule.asked = names(&node)?,
             "min" => rule.min = Some(node.number()?),
@@ -467,26 +482,26 @@ fn parameter_rule(
     Ok(rule)
 }
 
-fn sandbox(node: &Node<'_>) -> Result<SandboxSettings, PolicyError> {
-    let mut settings = SandboxSettings::default();
+fn wishes(node: &Node<'_>) -> Result<SandboxWishes, PolicyError> {
+    let mut wishes = SandboxWishes::default();
     for (key, node) in node.entries()? {
         match key.as_str() {
-            "enabled" => settings.enabled = node.flag()?,
-            "bubblewrap" => settings.bubblewrap = node.flag()?,
-            "missing" => settings.missing = node.answer()?,
-            "processes" => settings.limits.processes = Some(node.count()?),
-            "memory" => settings.limits.memory = Some(node.size()?),
-            "file_size" => settings.limits.file_size = Some(node.size()?),
-            "open_files" => settings.limits.open_files = Some(node.count()?),
+            "enabled" => wishes.enabled = Some(node.flag()?),
+            "bubblewrap" => wishes.bubblewrap = Some(node.flag()?),
+            "missing" => wishes.missing = Some(node.answer()?),
+            "processes" => wishes.limits.processes = Some(node.count()?),
+            "memory" => wishes.limits.memory = Some(node.size()?),
+            "file_size" => wishes.limits.file_size = Some(node.size()?),
+            "open_files" => wishes.limits.open_files = Some(node.count()?),
             _ => return Err(node.unknown(SANDBOX)),
         }
     }
-    if settings.missing == Answer::Allow {
+    if wishes.missing == Some(Answer::Allow) {
         return Err(node
             .wrong("sandbox.missing cannot be allow: nothing runs bare in silence")
             .hint("Use refuse or ask, or switch the sandbox off with enabled: false."));
     }
-    Ok(settings)
+    Ok(wishes)
 }
 
 #[cfg(test)]

@@ -24,9 +24,8 @@ const LOCAL_ENDINGS: &[&str] = &[".local", ".internal", ".lan", ".home.arpa", ".
 /// Where a host is, by its name or address as written. Nothing is looked up;
 /// whoever connects checks the address again.
 pub fn reach(host: &str) -> Reach {
-    let host = host.trim().trim_end_matches('.').to_ascii_lowercase();
-    let host = host.trim_start_matches('[').trim_end_matches(']');
-    let bare = host.split('%').next().unwrap_or(host);
+    let host = bare(host);
+    let bare = host.as_str();
     if let Some(address) = parse_v4(bare) {
         return reach_v4(address);
     }
@@ -44,6 +43,26 @@ pub fn reach(host: &str) -> Reach {
     }
     let is_local = !bare.contains('.') || LOCAL_ENDINGS.iter().any(|end| bare.ends_with(end));
     if is_local { Reach::Private } else { Reach::Public }
+}
+
+/// One spelling for every way to write a host: no port, no final dot, small
+/// letters, numbers as four decimals.
+pub(crate) fn canonical(host: &str) -> String {
+    let host = bare(host);
+    let address = parse_v4(&host).or_else(|| embedded(host.parse().ok()?));
+    address.map_or(host, |address| address.to_string())
+}
+
+/// The host itself: without a user, a port, brackets and a zone.
+fn bare(host: &str) -> String {
+    let host = host.trim().to_ascii_lowercase();
+    let host = host.rsplit_once('@').map_or(host.as_str(), |(_, host)| host);
+    let host = match (host.strip_prefix('['), host.split_once(':')) {
+        (Some(inner), _) => inner.split(']').next().unwrap_or(inner),
+        (None, Some((name, port))) if !port.contains(':') => name,
+        _ => host,
+    };
+    host.split('%').next().unwrap_or(host).trim_end_matches('.').to_owned()
 }
 
 fn reach_v4(address: Ipv4Addr) -> Reach {

@@ -1,4 +1,4 @@
-use super::{Reach, reach};
+use super::{Reach, canonical, reach};
 
 #[test]
 fn hosts_are_told_apart() {
@@ -43,4 +43,35 @@ fn hosts_are_told_apart() {
     assert_eq!(reach("fe80::1%eth0"), Reach::Private);
     assert_eq!(reach("172.32.0.1"), Reach::Public);
     assert_eq!(reach("1.2.3.4.5"), Reach::Public);
+}
+
+#[test]
+fn a_port_or_a_user_hides_nothing() {
+    for host in [
+        "169.254.169.254:80",
+        "[::ffff:169.254.169.254]:80",
+        "me@169.254.169.254",
+        "169.254.169.254.:80",
+    ] {
+        assert_eq!(reach(host), Reach::Metadata, "{host}");
+    }
+    assert_eq!(reach("localhost:8080"), Reach::Loopback);
+    assert_eq!(reach("[::1]:8080"), Reach::Loopback);
+    assert_eq!(reach("10.0.0.1:22"), Reach::Private);
+    assert_eq!(reach("example.com:443"), Reach::Public);
+}
+
+#[test]
+fn a_host_has_one_spelling() {
+    for (written, host) in [
+        ("EXAMPLE.com.", "example.com"),
+        ("example.com:443", "example.com"),
+        ("2130706433", "127.0.0.1"),
+        ("0x7f.1:80", "127.0.0.1"),
+        ("[::ffff:10.0.0.7]:80", "10.0.0.7"),
+        ("[2606:4700::1111]:443", "2606:4700::1111"),
+        ("2606:4700::1111", "2606:4700::1111"),
+    ] {
+        assert_eq!(canonical(written), host, "{written}");
+    }
 }

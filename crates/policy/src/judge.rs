@@ -9,7 +9,7 @@ use hermes_shell::{Analysis, Leaf};
 
 use crate::approvals::Unit;
 use crate::hosts::{Reach, reach};
-use crate::level::{Answer, Opinion, Origin, Subject, strictest};
+use crate::level::{Answer, Level, Opinion, Origin, Subject, strictest};
 use crate::pattern::fold;
 use crate::permissions::Permissions;
 
@@ -68,7 +68,7 @@ impl Permissions {
             // A command is judged by its parts, each for itself.
             let in_parts = match (&effect.resource, effect.scope == Scope::TERMINAL_EXECUTE) {
                 (Resource::Command(command), true) => {
-                    self.examine_command(proposal, command, &taint, &mut exam)
+                    self.examine_command(proposal, command, taint.as_ref(), &mut exam)
                 }
                 (_, true) => {
                     exam.findings.push(unknown_command(effect));
@@ -77,7 +77,14 @@ impl Permissions {
                 _ => false,
             };
             if !in_parts {
-                self.examine_effect(proposal, effect, real.as_ref(), None, &taint, &mut exam);
+                self.examine_effect(
+                    proposal,
+                    effect,
+                    real.as_ref(),
+                    None,
+                    taint.as_ref(),
+                    &mut exam,
+                );
             }
             exam.grants.push(Grant { effect: effect.clone(), real: real.and_then(Result::ok) });
             let runs = [Scope::TERMINAL_EXECUTE, Scope::CODE_EXECUTE].contains(&effect.scope);
@@ -87,7 +94,18 @@ impl Permissions {
         exam
     }
 
-    fn taint(&self, proposal: &Proposal<'_>) -> Option<Taint> {
+    /// Everybody who has a say in the calls of a tool.
+    pub(crate) fn levels(&self, tool: &str, tainted: bool) -> impl Iterator<Item = &Level> {
+        self.layers().flat_map(move |profile| {
+            let own = profile.tools.iter().filter(move |own| own.tool.matches(tool));
+            let after = profile.after_untrusted.iter().filter(move |_| tainted);
+            let after = after.map(|after| &after.level);
+            std::iter::once(&profile.level).chain(own.map(|own| &own.level)).chain(after)
+        })
+    }
+
+    /// What the session has read, if some profile cares and it was untrusted.
+    pub(crate) fn taint(&self, proposal: &Proposal<'_>) -> Option<Taint> {
         if !self.layers().any(|profile| profile.after_untrusted.is_some()) {
             return None;
         }
@@ -109,18 +127,26 @@ impl Permissions {
         Some(real.map_err(|error| error.to_string()))
     }
 
-    /// Judges every part of a command; whether it has any.
+    /// Judges every part of a command; whether any of them runs something.
     fn examine_command(
         &self,
         proposal: &Proposal<'_>,
         command: &str,
-        taint: &Option<Taint>,
+        taint: Option<&Taint>,
         exam: &mut Examination,
     ) -> bool {
         let analysis: Analysis = hermes_shell::analyze(command, proposal.workplace);
-        let whole = Effect { scope: Scope::TERMINAL_EXECUTE, resource: Resource::Command(command.to_owned()) };
+        let whole = Effect {
+            scope: Scope::TERMINAL_EXECUTE,
+            resource: Resource::Command(command.to_owned()),
+        };
+        let mut runs = false;
+        let danger = |found, effect: &Effect, leaf| {
+            let answer = self.dangerous(proposal.tool, taint.is_some());
+            danger(found, answer, effect, leaf, command)
+        };
         for found in &analysis.findings {
-            exam.findings.push(self.danger(found, &whole, None, command));
+            exam.findings.push(danger(found, &whole, None));
         }
         for leaf in &analysis.leaves {
             for found in &leaf.findings {
@@ -128,47 +154,29 @@ impl Permissions {
                     scope: Scope::TERMINAL_EXECUTE,
                     resource: Resource::Command(leaf.text.clone()),
                 };
-                exam.findings.push(self.danger(found, &effect, Some(leaf), command));
+                exam.findings.push(danger(found, &effect, Some(leaf)));
             }
             for effect in &leaf.effects {
                 let real = self.real(effect);
                 let context = (leaf, command);
                 self.examine_effect(proposal, effect, real.as_ref(), Some(context), taint, exam);
                 exam.command_effects.push(effect.clone());
+                runs |= effect.scope == Scope::TERMINAL_EXECUTE;
             }
         }
-        !analysis.leaves.is_empty()
+        runs
     }
 
-    /// What a dangerous command comes to. A hard block stays one.
-    fn danger(
-        &self,
-        found: &hermes_shell::Finding,
-        effect: &Effect,
-        leaf: Option<&Leaf>,
-        command: &str,
-    ) -> Finding {
-        let hard = found.level == hermes_shell::Level::Block;
-        let answer = if hard { Answer::Deny } else { self.dangerous(&effect.scope) };
-        let kind = if hard { "hard block" } else { "dangerous command" };
-        let origin = Origin { rule: format!("{kind}: {}", found.category), place: None };
-        let unit = Unit::of_leaf(&Scope::TERMINAL_EXECUTE, Some(found.category), leaf, command);
-        Finding {
-            effect: effect.clone(),
-            leaf: leaf.map(|leaf| leaf.text.clone()),
-            answer,
-            reason: found.reason.clone(),
-            origin: Some(Arc::new(origin)),
-            hard,
-            unit: Some(unit),
-        }
-    }
-
-    /// What becomes of dangerous commands here.
-    fn dangerous(&self, scope: &Scope) -> Answer {
-        let said = self.layers().flat_map(|profile| &profile.level.restrictions);
-        let said = said.filter(|r| r.scope.matches(scope)).filter_map(|r| r.dangerous);
-        said.max().unwrap_or(Answer::Ask)
+    /// What becomes of dangerous commands here. Only the profile itself can
+    /// let them through; all others can at most be stricter.
+    fn dangerous(&self, tool: &str, tainted: bool) -> Answer {
+        let said = |level: &Level| {
+            let about = level.restrictions.iter();
+            let about = about.filter(|r| r.scope.matches(&Scope::TERMINAL_EXECUTE));
+            about.filter_map(|r| r.dangerous).max()
+        };
+        let own = said(&self.profile().level).unwrap_or(Answer::Ask);
+        self.levels(tool, tainted).filter_map(said).fold(own, Answer::max)
     }
 
     fn examine_effect(
@@ -177,7 +185,7 @@ impl Permissions {
         effect: &Effect,
         real: Option<&Result<PathBuf, String>>,
         leaf: Option<(&Leaf, &str)>,
-        taint: &Option<Taint>,
+        taint: Option<&Taint>,
         exam: &mut Examination,
     ) {
         let (real, trouble) = match real {
@@ -195,24 +203,20 @@ impl Permissions {
             command: leaf.map(|(_, command)| command),
         };
         let mut opinion = self.floor(&subject, trouble);
-        for profile in self.layers() {
-            opinion = strictest(opinion, profile.level.judge(&subject));
-            for tool in profile.tools.iter().filter(|tool| tool.tool.matches(proposal.tool)) {
-                opinion = strictest(opinion, tool.level.judge(&subject));
-            }
-            if let (Some(after), Some(taint)) = (&profile.after_untrusted, taint) {
-                opinion = strictest(opinion, after.level.judge(&subject));
-                opinion = strictest(opinion, new_host(after, effect, taint));
-            }
+        for level in self.levels(proposal.tool, taint.is_some()) {
+            opinion = strictest(opinion, level.judge(&subject));
+        }
+        for after in self.layers().filter_map(|profile| profile.after_untrusted.as_ref()) {
+            opinion = strictest(opinion, taint.and_then(|taint| new_host(after, effect, taint)));
         }
         let (answer, reason, origin) = match opinion {
             Some(Opinion { answer, reason, origin }) => (answer, reason, Some(origin)),
             None => (Answer::Allow, String::new(), None),
         };
-        let unit = match leaf {
+        let unit = (answer == Answer::Ask).then(|| match leaf {
             Some((leaf, command)) => Unit::of_effect_in(effect, real, leaf, command),
             None => Unit::of_effect(effect, real),
-        };
+        });
         exam.findings.push(Finding {
             effect: effect.clone(),
             leaf: leaf.map(|(leaf, _)| leaf.text.clone()),
@@ -220,7 +224,7 @@ impl Permissions {
             reason,
             origin,
             hard: false,
-            unit: Some(unit),
+            unit,
         });
     }
 
@@ -237,7 +241,8 @@ impl Permissions {
                 format!("{host} hands out the machine's own credentials"),
                 "protected host",
             ),
-            Resource::Path(path) if effect.scope.family() == "file" => {
+            // Of a repository, only what is done to its files counts.
+            Resource::Path(path) if effect.scope.family() != "git" => {
                 if let Some(trouble) = trouble {
                     let reason = format!("{} cannot be looked up: {trouble}", path.display());
                     return refuse(Answer::Deny, reason, "unresolvable path");
@@ -265,7 +270,7 @@ impl Permissions {
             return None;
         }
         let (folded, written) = folded?;
-        let reads = *scope == Scope::FILE_READ;
+        let reads = scope.verb() == "read";
         let refuses = |path: &Path| {
             if reads {
                 self.sensitive().refuses_read(path)
@@ -273,16 +278,22 @@ impl Permissions {
                 self.sensitive().refuses_write(path)
             }
         };
-        let why = refuses(folded).or_else(|| refuses(written));
+        let why = refuses(folded);
+        let why = why.or_else(|| if written == folded { None } else { refuses(written) });
         let why = why.or_else(|| self.linked_secret(real).then_some("another name of a secret"));
+        let why = why.or_else(|| {
+            let removes = *scope == Scope::FILE_DELETE && self.sensitive().is_above(real);
+            removes.then_some("a folder with a protected place in it")
+        });
         why.map(|why| format!("{} is {why}", real.display()))
     }
 
     /// Whether a file with several names is one of the secrets under another.
     fn linked_secret(&self, real: &Path) -> bool {
-        let is_file = std::fs::symlink_metadata(real).is_ok_and(|found| found.is_file());
-        let identity = if is_file { hermes_files::identity(real).ok() } else { None };
-        identity.is_some_and(|identity| identity.links > 1 && self.is_secret_file(&identity))
+        use std::os::unix::fs::MetadataExt as _;
+        std::fs::symlink_metadata(real).is_ok_and(|found| {
+            found.is_file() && found.nlink() > 1 && self.is_secret_file(found.dev(), found.ino())
+        })
     }
 
     /// What is said of the tool and its arguments, beside their effects.
@@ -312,6 +323,30 @@ impl Permissions {
                 }
             }
         }
+    }
+}
+
+/// What a dangerous command comes to. A hard block stays one.
+fn danger(
+    found: &hermes_shell::Finding,
+    answer: Answer,
+    effect: &Effect,
+    leaf: Option<&Leaf>,
+    command: &str,
+) -> Finding {
+    let hard = found.level == hermes_shell::Level::Block;
+    let answer = if hard { Answer::Deny } else { answer };
+    let kind = if hard { "hard block" } else { "dangerous command" };
+    let origin = Origin { rule: format!("{kind}: {}", found.category), place: None };
+    let unit = || Unit::of_leaf(&Scope::TERMINAL_EXECUTE, Some(found.category), leaf, command);
+    Finding {
+        effect: effect.clone(),
+        leaf: leaf.map(|leaf| leaf.text.clone()),
+        answer,
+        reason: found.reason.clone(),
+        origin: Some(Arc::new(origin)),
+        hard,
+        unit: (answer == Answer::Ask).then(unit),
     }
 }
 

@@ -6,10 +6,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use hermes_config::Place;
-use hermes_core::{Effect, Resource};
+use hermes_core::{Effect, Resource, Scope};
 use hermes_shell::{CommandPattern, Leaf};
 
-use crate::hosts::{Reach, reach};
+use crate::hosts::{Reach, canonical, reach};
 use crate::pattern::{NamePattern, PathPattern, ScopePattern};
 
 /// The three answers, from mild to strict.
@@ -115,31 +115,55 @@ impl Selectors {
     pub fn matches(&self, subject: &Subject<'_>, loose: bool) -> bool {
         if let Some(leaf) = subject.leaf
             && self.commands.iter().any(|pattern| {
-                pattern.matches(leaf) || subject.command.is_some_and(|c| pattern.matches_text(c))
+                let whole = subject.command.is_some_and(|text| matches_whole(pattern, text, loose));
+                pattern.matches(leaf) || whole
             })
         {
             return true;
         }
         match &subject.effect.resource {
             Resource::Path(written) => self.paths.iter().any(|pattern| {
+                // A folder is removed with everything in it.
+                let removes = loose && subject.effect.scope == Scope::FILE_DELETE;
+                if removes && subject.real.is_some_and(|real| pattern.lies_below(real)) {
+                    return true;
+                }
                 let exactly = subject.real.is_some_and(|real| pattern.matches(real));
                 let folded = subject.folded.is_some_and(|(real, written)| {
                     pattern.matches(real) || pattern.matches(written)
                 });
                 exactly || (loose && (folded || pattern.matches(written)))
             }),
-            Resource::Host(host) => self.hosts.iter().any(|pattern| {
-                pattern.matches(host)
-                    || host.split_once(':').is_some_and(|(name, _)| pattern.matches(name))
-            }),
+            Resource::Host(host) => {
+                // One address can be written in many ways.
+                let canonical = if loose { Some(canonical(host)) } else { None };
+                self.hosts.iter().any(|pattern| {
+                    pattern.matches(host)
+                        || host.split_once(':').is_some_and(|(name, _)| pattern.matches(name))
+                        || canonical.as_ref().is_some_and(|host| pattern.matches(host))
+                })
+            }
             Resource::Name(name) => {
                 self.names.iter().chain(&self.hosts).any(|pattern| pattern.matches(name))
             }
-            Resource::Command(_) => false,
+            Resource::Command(text) => {
+                self.commands.iter().any(|pattern| matches_whole(pattern, text, loose))
+            }
             // What is not known may be any of them.
-            Resource::Any => loose && !self.is_empty() && self.commands.is_empty(),
+            Resource::Any => {
+                let names_any =
+                    !(self.paths.is_empty() && self.hosts.is_empty() && self.names.is_empty());
+                loose && names_any
+            }
         }
     }
+}
+
+/// Whether a pattern with shell syntax is about the whole command. To refuse,
+/// it is enough that the command contains it; to allow, it must be all of it.
+fn matches_whole(pattern: &CommandPattern, text: &str, loose: bool) -> bool {
+    pattern.matches_text(text)
+        && (loose || CommandPattern::parse(text).is_ok_and(|own| own == *pattern))
 }
 
 impl Rule {
@@ -162,6 +186,8 @@ pub struct Restriction {
     pub asked: Selectors,
     /// What becomes of the rest if only some are allowed.
     pub elsewhere: Answer,
+    /// Whether the file says so, or it is only the preset.
+    pub(crate) says_elsewhere: bool,
     /// What becomes of hosts of this machine and this network; none for no opinion.
     pub private_hosts: Option<Answer>,
     /// What becomes of commands in the dangerous categories; none for asking.
@@ -237,10 +263,11 @@ impl Level {
             Some(Opinion { answer, reason, origin: Arc::clone(&restriction.origin) })
         };
         if restriction.denied.matches(subject, true) {
-            return opinion(Answer::Deny, format!("{effect} is denied in {}", self.name));
+            return opinion(Answer::Deny, format!("{} is denied in {}", told(effect), self.name));
         }
         if restriction.asked.matches(subject, true) {
-            return opinion(Answer::Ask, format!("{effect} needs an approval in {}", self.name));
+            let reason = format!("{} needs an approval in {}", told(effect), self.name);
+            return opinion(Answer::Ask, reason);
         }
         if let (Resource::Host(host), Some(answer)) = (&effect.resource, restriction.private_hosts)
             && matches!(reach(host), Reach::Loopback | Reach::Private)
@@ -270,8 +297,7 @@ impl Selectors {
     /// Whether these selectors have anything to say about such a resource.
     fn concerns(&self, subject: &Subject<'_>) -> bool {
         if !self.commands.is_empty() && subject.leaf.is_some() {
-            return matches!(subject.effect.resource, Resource::Command(_))
-                || subject.effect.scope == hermes_core::Scope::TERMINAL_EXECUTE;
+            return true;
         }
         match &subject.effect.resource {
             Resource::Path(_) => !self.paths.is_empty(),
@@ -280,6 +306,14 @@ impl Selectors {
             Resource::Command(_) => !self.commands.is_empty(),
             Resource::Any => true,
         }
+    }
+}
+
+/// An effect in words.
+fn told(effect: &Effect) -> String {
+    match effect.resource {
+        Resource::Any => format!("{} of a target that is only known when it runs", effect.scope),
+        _ => effect.to_string(),
     }
 }
 

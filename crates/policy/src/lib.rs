@@ -25,6 +25,7 @@ mod reader;
 mod sensitive;
 mod sources;
 mod suggest;
+mod wishes;
 
 pub use approvals::{
     ReviewOpinion, Reviewer, SavedRule, SavedRules, SmartApprover, Ticket, TicketError, Tickets,

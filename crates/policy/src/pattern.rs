@@ -15,8 +15,7 @@ impl ScopePattern {
     /// Reads a pattern; the error says what is wrong with it.
     pub fn parse(text: &str) -> Result<Self, String> {
         let word = |part: &str| {
-            !part.is_empty()
-                && part.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c))
+            !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c))
         };
         let is_pattern = match text.split_once(':') {
             _ if text == "*" => true,
@@ -78,6 +77,8 @@ pub struct PathPattern {
     matchers: Vec<GlobMatcher>,
     /// The folders whose whole trees it covers, if it is that simple.
     trees: Vec<PathBuf>,
+    /// The path that it is, if it is one and nothing else.
+    single: Vec<PathBuf>,
 }
 
 /// How a pattern treats spelling.
@@ -95,14 +96,17 @@ impl PathPattern {
     /// `~` stand for folders; a relative pattern is below the workspace.
     pub fn parse(text: &str, places: &Places, spelling: Spelling) -> Result<Self, String> {
         let mut matchers = Vec::new();
-        let mut trees = Vec::new();
+        let (mut trees, mut single) = (Vec::new(), Vec::new());
         for base in expand(text, places)? {
-            for form in forms(&base) {
-                trees.extend(tree(&form));
+            for form in forms(&tidy(&base))? {
+                match form.strip_suffix("/**") {
+                    Some(folder) => trees.extend(plain(folder)),
+                    None => single.extend(plain(&form)),
+                }
                 matchers.extend(compile(&form, spelling)?);
             }
         }
-        Ok(Self { written: text.to_owned(), matchers, trees })
+        Ok(Self { written: text.to_owned(), matchers, trees, single })
     }
 
     /// Whether the path is meant. For [`Spelling::Loose`], hand it the folded path.
@@ -113,6 +117,16 @@ impl PathPattern {
     /// The folders whose whole trees it covers.
     pub fn trees(&self) -> &[PathBuf] {
         &self.trees
+    }
+
+    /// The paths that it names one by one.
+    pub fn single(&self) -> &[PathBuf] {
+        &self.single
+    }
+
+    /// Whether something with a fixed name that it covers is inside the folder.
+    pub fn lies_below(&self, folder: &Path) -> bool {
+        self.trees.iter().chain(&self.single).any(|path| path.starts_with(folder))
     }
 }
 
@@ -126,16 +140,18 @@ impl fmt::Display for PathPattern {
 fn expand(text: &str, places: &Places) -> Result<Vec<String>, String> {
     let absent = |what: &str| format!("'{text}' needs {what}, which is not known here");
     let join = |base: &Path, rest: &str| {
-        let base = globset::escape(&base.to_string_lossy());
-        if rest.is_empty() { base } else { format!("{}/{rest}", base.trim_end_matches('/')) }
+        let base = escape(&base.to_string_lossy());
+        match rest {
+            "" if !text.ends_with('/') => base,
+            rest => format!("{}/{rest}", base.trim_end_matches('/')),
+        }
     };
     if text.is_empty() {
         return Err("An empty path matches nothing".to_owned());
     }
     if let Some(rest) = text.strip_prefix("${") {
-        let (name, rest) = rest
-            .split_once('}')
-            .ok_or_else(|| format!("'{text}' has no closing brace"))?;
+        let (name, rest) =
+            rest.split_once('}').ok_or_else(|| format!("'{text}' has no closing brace"))?;
         let rest = rest.trim_start_matches('/');
         return match name {
             // No workspace is a workspace in which nothing is.
@@ -166,29 +182,66 @@ fn expand(text: &str, places: &Places) -> Result<Vec<String>, String> {
     Ok(places.workspace.iter().map(|base| join(base, rest)).collect())
 }
 
-/// The pattern as written, and with the links in its fixed part followed.
-fn forms(pattern: &str) -> Vec<String> {
-    let mut forms = vec![pattern.to_owned()];
-    let fixed_end = pattern.find(['*', '?', '[', '{', '\\']).unwrap_or(pattern.len());
-    let fixed = match pattern.get(..fixed_end) {
-        Some(fixed) if fixed_end == pattern.len() => fixed,
-        Some(fixed) => fixed.rsplit_once('/').map_or("", |(folder, _)| folder),
-        None => "",
-    };
-    if fixed.starts_with('/')
-        && let Ok(real) = hermes_files::real_path(Path::new(fixed))
-        && real != Path::new(fixed)
-        && let Some(rest) = pattern.get(fixed.len()..)
-    {
-        forms.push(format!("{}{rest}", globset::escape(&real.to_string_lossy())));
-    }
-    forms
+/// The pattern without parts that say nothing. One that ends in a slash is a
+/// folder with all that is in it.
+fn tidy(pattern: &str) -> String {
+    let parts: Vec<&str> =
+        pattern.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+    let root = if pattern.starts_with('/') { "/" } else { "" };
+    let tree = if pattern.ends_with('/') { "/**" } else { "" };
+    format!("{root}{}{tree}", parts.join("/")).replace("//", "/")
 }
 
-fn tree(pattern: &str) -> Option<PathBuf> {
-    let base = pattern.strip_suffix("/**").unwrap_or(pattern);
-    let is_plain = !base.contains(['*', '?', '[', '{', '\\']);
-    (is_plain && base.starts_with('/')).then(|| PathBuf::from(base))
+/// The pattern as written, and with the links in its fixed part followed.
+fn forms(pattern: &str) -> Result<Vec<String>, String> {
+    let mut forms = vec![pattern.to_owned()];
+    let parts: Vec<&str> = pattern.split('/').collect();
+    let fixed = parts.iter().take_while(|part| plain(part).is_some()).count();
+    let (fixed, rest) = parts.split_at(fixed);
+    if rest.contains(&"..") {
+        return Err(format!("'{pattern}': '..' cannot follow a wildcard"));
+    }
+    let written = fixed.iter().filter_map(|part| plain(part));
+    let written = Path::new("/").join(written.collect::<PathBuf>());
+    if pattern.starts_with('/')
+        && let Ok(real) = hermes_files::real_path(&written)
+        && real != written
+    {
+        let real = escape(&real.to_string_lossy());
+        let parts = [&[real.trim_end_matches('/')], rest].concat();
+        forms.push(if rest.is_empty() { real } else { parts.join("/") });
+    }
+    Ok(forms)
+}
+
+/// The pattern that means exactly this text.
+pub(crate) fn escape(text: &str) -> String {
+    globset::escape(text).replace('\\', "\\\\")
+}
+
+/// The path that a pattern without wildcards is.
+fn plain(pattern: &str) -> Option<PathBuf> {
+    let mut text = String::with_capacity(pattern.len());
+    let mut rest = pattern;
+    while let Some(c) = rest.chars().next() {
+        rest = rest.get(c.len_utf8()..)?;
+        match c {
+            // As [`escape`] writes a letter that is no wildcard.
+            '[' => {
+                let letter = rest.chars().next().filter(|c| "*?[]{}".contains(*c))?;
+                rest = rest.get(1..)?.strip_prefix(']')?;
+                text.push(letter);
+            }
+            '\\' => {
+                let letter = rest.chars().next()?;
+                rest = rest.get(letter.len_utf8()..)?;
+                text.push(letter);
+            }
+            '*' | '?' | ']' | '{' | '}' => return None,
+            c => text.push(c),
+        }
+    }
+    Some(PathBuf::from(if pattern.is_empty() { "/".to_owned() } else { text }))
 }
 
 fn compile(pattern: &str, spelling: Spelling) -> Result<Vec<GlobMatcher>, String> {
@@ -204,7 +257,10 @@ fn compile(pattern: &str, spelling: Spelling) -> Result<Vec<GlobMatcher>, String
     let mut matchers = vec![build(&loose)?];
     // A tree includes its own root.
     if let Some(root) = loose.strip_suffix("/**") {
-        matchers.push(build(root)?);
+        matchers.push(build(if root.is_empty() { "/" } else { root })?);
+    } else if spelling == Spelling::Loose {
+        // Who refuses a folder refuses what is in it.
+        matchers.push(build(&format!("{loose}/**"))?);
     }
     Ok(matchers)
 }
@@ -235,7 +291,12 @@ fn fold_text(text: &str) -> String {
 }
 
 fn is_invisible(c: char) -> bool {
-    matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+    matches!(
+        c,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}'
+            | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}'
+            | '\u{feff}' | '\u{e0000}'..='\u{e0fff}'
+    )
 }
 
 /// A glob over names: of tables, hosts, secrets, parameter values.

@@ -6,9 +6,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use hermes_core::{Confinement, Grants, Lasting, Policy, Proposal, Ruling, Session, Verdict};
-use hermes_files::Identity;
 
-use crate::approvals::{SavedRules, Ticket, Tickets, Unit};
+use crate::approvals::{SavedRule, SavedRules, Ticket, Tickets, Unit};
 use crate::judge::{Examination, Finding};
 use crate::level::Answer;
 use crate::pattern::Places;
@@ -81,7 +80,7 @@ pub struct Permissions {
     settings: Settings,
     saved: SavedRules,
     tickets: Tickets,
-    session: Mutex<HashMap<String, Vec<Unit>>>,
+    session: Mutex<HashMap<String, Vec<SavedRule>>>,
     secret_files: OnceLock<Vec<(u64, u64)>>,
 }
 
@@ -132,12 +131,8 @@ impl Permissions {
     /// How child processes are held. Who narrows can switch it on, not off.
     pub fn sandbox(&self) -> SandboxSettings {
         let mut settings = self.profile.sandbox;
-        for other in self.narrowing.iter().map(|profile| profile.sandbox) {
-            if other != SandboxSettings::default() {
-                settings.enabled |= other.enabled;
-                settings.missing = settings.missing.max(other.missing);
-                settings.bubblewrap |= other.bubblewrap;
-            }
+        for other in &self.narrowing {
+            other.wishes.narrow(&mut settings);
         }
         settings
     }
@@ -153,16 +148,16 @@ impl Permissions {
     }
 
     /// Whether the file is one of the secrets under another name.
-    pub(crate) fn is_secret_file(&self, identity: &Identity) -> bool {
+    pub(crate) fn is_secret_file(&self, dev: u64, ino: u64) -> bool {
         let known = self.secret_files.get_or_init(|| secret_files(&self.sensitive));
-        known.contains(&(identity.dev, identity.ino))
+        known.contains(&(dev, ino))
     }
 
     /// A call with everything found out about it and every answer that was
     /// kept taken into account.
     pub fn consider(&self, proposal: &Proposal<'_>) -> (Examination, Option<Confinement>) {
         let mut exam = self.examine(proposal);
-        let confinement = self.confine(&exam);
+        let confinement = self.confine(proposal, &exam);
         if let (Some(confinement), Some(check)) = (&confinement, &self.settings.sandbox)
             && let Err(lacking) = check(confinement)
         {
@@ -179,16 +174,21 @@ impl Permissions {
     fn was_answered(&self, finding: &Finding, session: &Session) -> bool {
         let Some(unit) = &finding.unit else { return false };
         self.saved.cover(&self.profile.name, unit)
-            || self.in_session(session, |units| units.iter().any(|kept| kept.covers(unit)))
+            || self.in_session(session, |kept| kept.iter().any(|rule| self.has(rule, unit)))
     }
 
-    fn in_session<T>(&self, session: &Session, look: impl FnOnce(&[Unit]) -> T) -> T {
+    /// Whether a rule of this profile covers it.
+    fn has(&self, rule: &SavedRule, unit: &Unit) -> bool {
+        rule.profile == self.profile.name && rule.unit.covers(unit)
+    }
+
+    fn in_session<T>(&self, session: &Session, look: impl FnOnce(&mut Vec<SavedRule>) -> T) -> T {
         let mut sessions = self.session.lock().unwrap_or_else(PoisonError::into_inner);
-        let units = sessions.entry(session.id().to_owned()).or_insert_with(|| {
+        let kept = sessions.entry(session.id().to_owned()).or_insert_with(|| {
             // What cannot be read was not answered.
-            session.read::<Vec<Unit>>(DOCUMENT).unwrap_or_default()
+            session.read::<Vec<SavedRule>>(DOCUMENT).unwrap_or_default()
         });
-        look(units)
+        look(kept)
     }
 
     /// The verdict that the findings come to.
@@ -196,15 +196,10 @@ impl Permissions {
         let Some(decisive) = exam.decisive() else { return Verdict::Allow };
         match decisive.answer {
             Answer::Allow => Verdict::Allow,
-            Answer::Deny => {
-                Verdict::Deny { reason: reason(decisive), rule: rule(decisive) }
-            }
+            Answer::Deny => Verdict::Deny { reason: reason(decisive), rule: rule(decisive) },
             Answer::Ask => {
                 let asked = || exam.findings.iter().filter(|f| f.answer == Answer::Ask);
-                Verdict::Ask {
-                    reason: join(asked().map(reason)),
-                    rule: join(asked().map(rule)),
-                }
+                Verdict::Ask { reason: join(asked().map(reason)), rule: join(asked().map(rule)) }
             }
         }
     }
@@ -214,7 +209,7 @@ impl Permissions {
         let asked = exam.findings.iter().filter(|finding| finding.answer == Answer::Ask);
         let mut units: Vec<Unit> = Vec::new();
         for unit in asked.filter_map(|finding| finding.unit.clone()) {
-            let unit = unit.widened();
+            let unit = unit.widened(&self.places);
             if !units.iter().any(|known| known.covers(&unit)) {
                 units.push(unit);
             }
@@ -232,7 +227,8 @@ impl Policy for Permissions {
         let (exam, confinement) = self.consider(proposal);
         let verdict = self.verdict(&exam);
         let hard = exam.findings.iter().any(|finding| finding.hard);
-        let offers = self.units(&exam).iter().map(|unit| self.redacted(&unit.to_string())).collect();
+        let offers =
+            self.units(&exam).iter().map(|unit| self.redacted(&unit.to_string())).collect();
         let (verdict, watched) = match (self.settings.mode, self.settings.approvals, verdict) {
             (_, _, Verdict::Allow) => (Verdict::Allow, None),
             (Mode::Audit, _, verdict) if !hard => (Verdict::Allow, Some(verdict)),
@@ -251,13 +247,15 @@ impl Policy for Permissions {
     }
 
     fn redeem(&self, proposal: &Proposal<'_>) -> bool {
-        self.tickets.redeem(&crate::approvals::call_token(&self.profile.name, proposal))
+        self.tickets.redeem(&crate::approvals::fingerprint(&self.profile.name, proposal))
     }
 
     fn ticket(&self, proposal: &Proposal<'_>, reason: &str) -> Option<String> {
         let effects = proposal.effects.iter().take(20);
+        let call = crate::approvals::fingerprint(&self.profile.name, proposal);
         self.tickets.issue(Ticket {
-            token: crate::approvals::call_token(&self.profile.name, proposal),
+            token: Tickets::token(&call),
+            call,
             tool: proposal.tool.to_owned(),
             effects: effects.map(|effect| self.redacted(&effect.to_string())).collect(),
             reason: self.redacted(reason),
@@ -275,15 +273,12 @@ impl Policy for Permissions {
             Lasting::Once => Ok(()),
             Lasting::Always => self.saved.add(&self.profile.name, units),
             Lasting::Session => {
-                self.in_session(proposal.session, |_| ());
-                let mut sessions = self.session.lock().unwrap_or_else(PoisonError::into_inner);
-                let kept = sessions.entry(proposal.session.id().to_owned()).or_default();
-                kept.extend(units);
-                let all = kept.clone();
-                proposal
-                    .session
-                    .update(DOCUMENT, |document: &mut Vec<Unit>| *document = all)
-                    .map_err(|error| error.to_string())
+                let profile = &self.profile.name;
+                let rule = |unit| SavedRule { profile: profile.clone(), unit };
+                let new: Vec<SavedRule> = units.into_iter().map(rule).collect();
+                self.in_session(proposal.session, |kept| kept.extend(new.iter().cloned()));
+                let add = |document: &mut Vec<SavedRule>| document.extend(new);
+                proposal.session.update(DOCUMENT, add).map_err(|error| error.to_string())
             }
         }
     }
@@ -303,9 +298,8 @@ fn unheld(exam: &Examination, lacking: &str, answer: Answer) -> Finding {
     let runs = |finding: &&Finding| finding.effect.scope.verb() == "execute";
     let effect = exam.findings.iter().find(runs).map(|finding| finding.effect.clone());
     Finding {
-        effect: effect.unwrap_or_else(|| {
-            hermes_core::Effect::any(hermes_core::Scope::TERMINAL_EXECUTE)
-        }),
+        effect: effect
+            .unwrap_or_else(|| hermes_core::Effect::any(hermes_core::Scope::TERMINAL_EXECUTE)),
         leaf: None,
         answer,
         reason: format!("Its processes cannot be confined here: {lacking}"),

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::level::{Answer, Level, Origin, Restriction, Rule};
 use crate::pattern::NamePattern;
+use crate::wishes::SandboxWishes;
 
 /// A profile, or the rules that hold for all of them.
 #[derive(Debug, Clone, Default)]
@@ -25,6 +26,8 @@ pub struct Profile {
     pub sensitive_paths: Vec<crate::pattern::PathPattern>,
     /// How child processes are held.
     pub sandbox: SandboxSettings,
+    /// What it says about that itself.
+    pub(crate) wishes: SandboxWishes,
 }
 
 /// What holds for one tool.
@@ -79,15 +82,18 @@ impl ParameterRule {
             let reason = format!("{} may only be {}", self.name, list(&self.allowed));
             return Some((Answer::Deny, format!("{reason}, not '{text}'")));
         }
-        for number in texts.iter().filter_map(|text| text.parse::<f64>().ok()) {
-            if self.min.is_some_and(|min| number < min) || self.max.is_some_and(|max| number > max)
-            {
-                return Some((Answer::Deny, format!("{} may not be {number}", self.name)));
+        if self.min.is_some() || self.max.is_some() {
+            let fits = |text: &&String| {
+                let number = text.trim().parse::<f64>().unwrap_or(f64::NAN);
+                self.min.is_none_or(|min| number >= min) && self.max.is_none_or(|max| number <= max)
+            };
+            let given = || texts.iter().filter(|_| !value.is_null());
+            if let Some(text) = given().find(|text| !fits(text)) {
+                return Some((Answer::Deny, format!("{} may not be {text}", self.name)));
             }
         }
-        any(&self.asked).map(|text| {
-            (Answer::Ask, format!("{} '{text}' needs an approval", self.name))
-        })
+        any(&self.asked)
+            .map(|text| (Answer::Ask, format!("{} '{text}' needs an approval", self.name)))
     }
 }
 
@@ -140,26 +146,33 @@ impl Default for SandboxSettings {
 impl Profile {
     /// Puts another profile under this one: its lists come first.
     pub(crate) fn on_top_of(mut self, base: Profile) -> Profile {
-        let under = base.level;
-        let level = &mut self.level;
-        level.allow = match (under.allow, level.allow.take()) {
-            (Some(mut base), Some(own)) => {
-                base.extend(own);
-                Some(base)
+        self.level.put_on(base.level);
+        self.tools = joined(base.tools, self.tools);
+        self.sensitive_paths = joined(base.sensitive_paths, self.sensitive_paths);
+        self.after_untrusted = match (base.after_untrusted, self.after_untrusted.take()) {
+            (Some(base), Some(mut own)) => {
+                own.level.put_on(base.level);
+                own.new_hosts = own.new_hosts.or(base.new_hosts);
+                Some(own)
             }
             (base, own) => own.or(base),
         };
-        level.deny = joined(under.deny, std::mem::take(&mut level.deny));
-        level.ask = joined(under.ask, std::mem::take(&mut level.ask));
-        let own = std::mem::take(&mut level.restrictions);
-        level.restrictions = merge_restrictions(under.restrictions, own);
-        self.tools = joined(base.tools, self.tools);
-        self.sensitive_paths = joined(base.sensitive_paths, self.sensitive_paths);
-        self.after_untrusted = self.after_untrusted.or(base.after_untrusted);
-        if self.sandbox == SandboxSettings::default() {
-            self.sandbox = base.sandbox;
-        }
+        self.wishes = self.wishes.or(base.wishes);
+        self.sandbox = self.wishes.settings();
         self
+    }
+}
+
+impl Level {
+    fn put_on(&mut self, under: Level) {
+        self.allow = match (under.allow, self.allow.take()) {
+            (Some(base), Some(own)) => Some(joined(base, own)),
+            (base, own) => own.or(base),
+        };
+        self.deny = joined(under.deny, std::mem::take(&mut self.deny));
+        self.ask = joined(under.ask, std::mem::take(&mut self.ask));
+        let own = std::mem::take(&mut self.restrictions);
+        self.restrictions = merge_restrictions(under.restrictions, own);
     }
 }
 
@@ -184,7 +197,10 @@ fn merge_restrictions(base: Vec<Restriction>, own: Vec<Restriction>) -> Vec<Rest
         };
         restriction.denied = below.denied.and(restriction.denied);
         restriction.asked = below.asked.and(restriction.asked);
-        restriction.elsewhere = restriction.elsewhere.min(below.elsewhere);
+        if !restriction.says_elsewhere {
+            restriction.elsewhere = below.elsewhere;
+            restriction.says_elsewhere = below.says_elsewhere;
+        }
         restriction.private_hosts = restriction.private_hosts.or(below.private_hosts);
         restriction.dangerous = restriction.dangerous.or(below.dangerous);
         merged.insert(index, restriction);

@@ -86,6 +86,16 @@ impl<'d> Node<'d> {
         }
     }
 
+    /// An error for a list of nothing, where that would read as anything.
+    pub(crate) fn refuse_empty(&self) -> Result<(), PolicyError> {
+        if self.items()?.is_empty() {
+            return Err(self
+                .wrong("this list is empty")
+                .hint("Name what is meant, or leave the key out; `deny` the scope to forbid it."));
+        }
+        Ok(())
+    }
+
     pub(crate) fn text(&self) -> Result<&'d str, PolicyError> {
         match self.value {
             Value::String(text) => Ok(text),
@@ -121,7 +131,8 @@ impl<'d> Node<'d> {
         }
         let wrong = || self.wrong("this must be a size such as 512M or 2G");
         let text = self.value.as_str().ok_or_else(wrong)?.trim();
-        let (digits, unit) = text.split_at(text.trim_end_matches(|c: char| !c.is_ascii_digit()).len());
+        let (digits, unit) =
+            text.split_at(text.trim_end_matches(|c: char| !c.is_ascii_digit()).len());
         let factor: u64 = match unit.trim().to_ascii_uppercase().trim_end_matches(['B', 'I']) {
             "" => 1,
             "K" => 1 << 10,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
-use crate::pattern::{Places, fold};
+use crate::pattern::{Places, escape, fold};
 
 /// Below the home folder: neither read nor written.
 const HOME_SECRETS: &[&str] = &[
@@ -120,8 +120,19 @@ const SECRETS: &[&str] = &[
     "/proc/*/auxv",
     "/proc/*/cmdline",
     "/proc/*/fd/*",
+    "/proc/*/map_files/**",
+    "/proc/*/stack",
+    "/proc/*/syscall",
     "/proc/*/task/*/environ",
     "/proc/*/task/*/mem",
+    "/proc/*/task/*/maps",
+    "/proc/*/task/*/smaps",
+    "/proc/*/task/*/numa_maps",
+    "/proc/*/task/*/pagemap",
+    "/proc/*/task/*/auxv",
+    "/proc/*/task/*/cmdline",
+    "/proc/*/task/*/stack",
+    "/proc/*/task/*/syscall",
     "/proc/*/task/*/fd/*",
 ];
 
@@ -141,6 +152,10 @@ const PROTECTED: &[&str] = &[
     "/var/lib/docker/**",
     "**/.git/hooks/**",
     "**/.git/config",
+    "**/.git/config.worktree",
+    "**/.git/modules/**/hooks/**",
+    "**/.git/modules/**/config",
+    "**/.git/worktrees/*/config.worktree",
     "**/.git/info/attributes",
     "**/.hermes/**",
 ];
@@ -176,37 +191,45 @@ const OURS_SECRET: &[&str] = &[
 /// The protected places, ready to be asked.
 #[derive(Debug, Clone)]
 pub struct Sensitive {
-    secret: GlobSet,
-    protected: GlobSet,
-    open: GlobSet,
+    /// A set that could not be made holds everything.
+    secret: Option<GlobSet>,
+    protected: Option<GlobSet>,
+    open: Option<GlobSet>,
     hermes: PathBuf,
     /// What can be named one by one, for the sandbox.
     named: Vec<PathBuf>,
+    guarded: Vec<PathBuf>,
 }
 
 impl Sensitive {
     /// The protected places of this user on this machine.
     pub fn new(places: &Places) -> Self {
-        let home = |list: &[&str]| -> Vec<String> {
-            let base = places.home.iter().map(|home| escape(home));
-            base.flat_map(|base| list.iter().map(move |item| format!("{base}/{item}")))
+        let below = |base: Option<&Path>, list: &[&str]| -> Vec<String> {
+            let base = base.map(|base| escape(fold(base).to_string_lossy().trim_end_matches('/')));
+            base.iter()
+                .flat_map(|base| list.iter().map(move |item| format!("{base}/{item}")))
                 .collect()
         };
-        let hermes = fold(&places.hermes);
-        let base = escape(&hermes);
-        let ours = |list: &[&str]| list.iter().map(|item| format!("{base}/{item}")).collect();
+        let home = |list: &[&str]| below(places.home.as_deref(), list);
+        let ours = |list: &[&str]| below(Some(&places.hermes), list);
         let owned = |list: &[&str]| list.iter().map(|item| (*item).to_owned()).collect();
-        let lists: [Vec<String>; 3] = [owned(SECRETS), home(HOME_SECRETS), ours(OURS_SECRET)];
-        let secret = lists.concat();
-        let protected =
-            [owned(PROTECTED), home(HOME_STARTUP), vec![format!("{base}/**")]].concat();
-        let open: Vec<String> = ours(OURS_OPEN);
+        let secret: [Vec<String>; 3] = [owned(SECRETS), home(HOME_SECRETS), ours(OURS_SECRET)];
+        let protected: [Vec<String>; 3] = [owned(PROTECTED), home(HOME_STARTUP), ours(&["**"])];
+        let of_home = |list| named(places.home.as_deref(), list);
+        let mut guarded = [named(None, PROTECTED), of_home(HOME_STARTUP)].concat();
+        guarded.push(places.hermes.clone());
         Self {
-            named: named(&secret),
-            secret: set(&secret),
-            protected: set(&protected),
-            open: set(&open),
-            hermes,
+            secret: set(&secret.concat()),
+            protected: set(&protected.concat()),
+            open: set(&ours(OURS_OPEN)),
+            hermes: fold(&places.hermes),
+            named: [
+                named(None, SECRETS),
+                of_home(HOME_SECRETS),
+                named(Some(&places.hermes), OURS_SECRET),
+            ]
+            .concat(),
+            guarded,
         }
     }
 
@@ -220,7 +243,8 @@ impl Sensitive {
         if is_example(folded) {
             return None;
         }
-        self.secret.is_match(folded).then_some("a private key, a credential store or a secret")
+        let is_secret = self.secret.as_ref().is_none_or(|set| set.is_match(folded));
+        is_secret.then_some("a private key, a credential store or a secret")
     }
 
     /// Why a file must not be written or deleted, if so.
@@ -233,17 +257,28 @@ impl Sensitive {
         {
             return None;
         }
-        if folded.starts_with(&self.hermes) && self.open.is_match(folded) {
+        let is_open = || self.open.as_ref().is_some_and(|set| set.is_match(folded));
+        if folded.starts_with(&self.hermes) && is_open() {
             return None;
         }
-        self.protected
-            .is_match(folded)
-            .then_some("part of the system's, the shell's or hermes's own set-up")
+        let is_protected = self.protected.as_ref().is_none_or(|set| set.is_match(folded));
+        is_protected.then_some("part of the system's, the shell's or hermes's own set-up")
     }
 
     /// The secret places that have a fixed name.
     pub fn named(&self) -> &[PathBuf] {
         &self.named
+    }
+
+    /// The places with a fixed name that are read, but not written.
+    pub fn guarded(&self) -> &[PathBuf] {
+        &self.guarded
+    }
+
+    /// Whether a folder holds one of the protected places that are there.
+    pub fn is_above(&self, folder: &Path) -> bool {
+        let all = self.named.iter().chain(&self.guarded);
+        all.into_iter().any(|path| path != folder && path.starts_with(folder) && path.exists())
     }
 }
 
@@ -252,38 +287,32 @@ fn is_example(path: &Path) -> bool {
     name.is_some_and(|name| EXAMPLES.contains(&name.as_str()))
 }
 
-fn escape(path: &Path) -> String {
-    globset::escape(&path.to_string_lossy()).trim_end_matches('/').to_owned()
-}
-
-fn set(patterns: &[String]) -> GlobSet {
+/// The patterns as one; nothing if they cannot be had.
+fn set(patterns: &[String]) -> Option<GlobSet> {
     let mut builder = GlobSetBuilder::new();
     for pattern in patterns {
-        let mut add = |text: &str| {
-            let glob = GlobBuilder::new(text)
-                .literal_separator(true)
-                .case_insensitive(true)
-                .build();
-            if let Ok(glob) = glob {
-                builder.add(glob);
-            }
-        };
-        add(pattern);
-        if let Some(root) = pattern.strip_suffix("/**") {
-            add(root);
+        for text in [Some(pattern.as_str()), pattern.strip_suffix("/**")].into_iter().flatten() {
+            let glob =
+                GlobBuilder::new(text).literal_separator(true).case_insensitive(true).build();
+            builder.add(glob.ok()?);
         }
     }
-    builder.build().unwrap_or_default()
+    builder.build().ok()
 }
 
-/// The patterns that are a path, or a path and everything below it.
-fn named(patterns: &[String]) -> Vec<PathBuf> {
-    let plain = patterns.iter().filter_map(|pattern| {
-        let base = pattern.strip_suffix("/**").unwrap_or(pattern);
-        let is_plain = base.starts_with('/') && !base.contains(['*', '?', '[', '{']);
-        (is_plain && !base.starts_with("/proc")).then(|| PathBuf::from(base.replace('\\', "")))
+/// The places of a list that have a fixed name. What the kernel shows in
+/// `/proc` and `/dev` is not kept with the others.
+fn named(base: Option<&Path>, list: &[&str]) -> Vec<PathBuf> {
+    let plain = list.iter().filter_map(|item| {
+        let item = item.strip_suffix("/**").unwrap_or(item);
+        let is_plain = !item.contains(['*', '?', '[', '{']);
+        match base {
+            Some(base) if is_plain => Some(base.join(item)),
+            None if is_plain && item.starts_with('/') => Some(PathBuf::from(item)),
+            _ => None,
+        }
     });
-    plain.collect()
+    plain.filter(|path| !path.starts_with("/proc") && !path.starts_with("/dev")).collect()
 }
 
 #[cfg(test)]

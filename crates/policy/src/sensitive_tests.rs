@@ -1,1 +1,161 @@
 #![allow(clippy::unwrap_used)]
+use std::path::{Path, PathBuf};
+
+use super::Sensitive;
+use crate::pattern::{Places, fold};
+
+fn places(home: &str) -> Places {
+    Places {
+        workspace: Some("/ws".into()),
+        home: Some(home.into()),
+        hermes: PathBuf::from(home).join(".hermes"),
+        temp: vec![],
+    }
+}
+
+fn reads(sensitive: &Sensitive, path: &str) -> bool {
+    sensitive.refuses_read(&fold(Path::new(path))).is_none()
+}
+
+fn writes(sensitive: &Sensitive, path: &str) -> bool {
+    sensitive.refuses_write(&fold(Path::new(path))).is_none()
+}
+
+#[test]
+fn secrets_are_neither_read_nor_written() {
+    let s = Sensitive::new(&places("/home/me"));
+    for path in [
+        "/home/me/.ssh",
+        "/home/me/.ssh/id_rsa",
+        "/home/me/.ssh/deep/x",
+        "/home/me/.AWS/credentials",
+        "/home/other/.ssh/id_rsa",
+        "/root/.ssh/authorized_keys",
+        "/home/me/.netrc",
+        "/ws/.env",
+        "/ws/a/.ENV",
+        "/ws/.env.local",
+        "/ws/.env. ",
+        "/ws/id_ed25519",
+        "/etc/shadow",
+        "/etc/shadow-",
+        "/etc/ssh/ssh_host_rsa_key",
+        "/run/docker.sock",
+        "/proc/1/environ",
+        "/proc/1/task/2/environ",
+        "/proc/1/task/2/maps",
+        "/proc/1/map_files/x",
+        "/proc/7/fd/3",
+        "/home/me/.hermes/secrets.json",
+        "/home/me/.hermes/secrets.json.bak",
+        "/home/me/.hermes/approvals/x.json",
+        "/home/me/.hermes/skills/.hub/token",
+        "/dev/sda",
+        "/dev/mem",
+        "/dev/input/event0",
+    ] {
+        assert!(!reads(&s, path) && !writes(&s, path), "{path}");
+    }
+}
+
+#[test]
+fn set_up_is_read_but_not_written() {
+    let s = Sensitive::new(&places("/home/me"));
+    for path in [
+        "/etc/hosts",
+        "/home/me/.bashrc",
+        "/home/me/.config/fish/config.fish",
+        "/ws/.git/hooks/pre-commit",
+        "/ws/.git/config",
+        "/ws/.git/modules/a/b/hooks/post-checkout",
+        "/ws/.git/modules/a/config",
+        "/ws/.git/worktrees/w/config.worktree",
+        "/ws/.hermes/x",
+        "/home/me/.hermes/config.yaml",
+        "/proc/sys/kernel/core_pattern",
+        "/sys/power/state",
+        "/boot/vmlinuz",
+        "/var/spool/cron/me",
+    ] {
+        assert!(reads(&s, path) && !writes(&s, path), "{path}");
+    }
+}
+
+#[test]
+fn the_rest_is_free() {
+    let s = Sensitive::new(&places("/home/me"));
+    for path in [
+        "/ws/src/main.rs",
+        "/ws/.env.example",
+        "/ws/.ENV.Sample",
+        "/ws/environment",
+        "/ws/id_rsa.pub",
+        "/home/me/notes",
+        "/dev/null",
+        "/dev/tty",
+        "/home/me/.hermes/cache/x",
+        "/home/me/.hermes/skills/a/SKILL.md",
+        "/ws/.git/index",
+        "/ws/.gitignore",
+        "/ws/ssh/key",
+    ] {
+        assert!(reads(&s, path) && writes(&s, path), "{path}");
+    }
+}
+
+#[test]
+fn a_home_may_have_any_name() {
+    for home in [
+        "/Users/Me",
+        "/home/jos\u{e9}",
+        "/home/jose\u{301}",
+        "/home/a[1]",
+        "/home/{b}",
+        "/data/*",
+        "/home/a\\b",
+    ] {
+        let s = Sensitive::new(&places(home));
+        assert!(!reads(&s, &format!("{home}/.ssh/id_rsa")), "{home}");
+        assert!(!reads(&s, &format!("{home}/.hermes/auth.json")), "{home}");
+        assert!(!writes(&s, &format!("{home}/.bashrc")), "{home}");
+        assert!(!writes(&s, &format!("{home}/.hermes/config.yaml")), "{home}");
+        assert!(writes(&s, &format!("{home}/.hermes/cache/x")), "{home}");
+        let named = |name: &str| PathBuf::from(home).join(name);
+        for name in [".ssh", ".netrc", ".hermes/auth.json", ".hermes/approvals"] {
+            assert!(
+                s.named().contains(&named(name)),
+                "{home}: {name} as it is written on the disk"
+            );
+        }
+        assert!(s.guarded().contains(&named(".bashrc")) && s.guarded().contains(&named(".hermes")));
+    }
+}
+
+#[test]
+fn without_a_home_the_rest_is_protected() {
+    let s = Sensitive::new(&Places { home: None, ..places("/home/me") });
+    assert!(!reads(&s, "/etc/shadow") && !reads(&s, "/home/me/.ssh/x") && !reads(&s, "/ws/.env"));
+}
+
+#[test]
+fn a_set_that_could_not_be_made_holds_everything() {
+    assert!(super::set(&["/a/[".to_owned()]).is_none());
+    let broken = Sensitive {
+        secret: None,
+        protected: None,
+        open: None,
+        ..Sensitive::new(&places("/home/me"))
+    };
+    assert!(!reads(&broken, "/ws/a") && !writes(&broken, "/ws/a"));
+}
+
+#[test]
+fn a_folder_with_something_protected_in_it_is_known() {
+    let root = tempfile::tempdir().unwrap();
+    let home = root.path().canonicalize().unwrap();
+    std::fs::create_dir_all(home.join(".config/gh")).unwrap();
+    std::fs::create_dir_all(home.join("notes")).unwrap();
+    let s = Sensitive::new(&places(home.to_str().unwrap()));
+    assert!(s.is_above(&home.join(".config")) && s.is_above(&home));
+    assert!(!s.is_above(&home.join("notes")) && !s.is_above(&home.join(".config/other")));
+}

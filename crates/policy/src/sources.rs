@@ -1,5 +1,7 @@
 //! Where profiles come from: built in, the user's file, the project's file.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
 
 use hermes_core::{Effect, MemorySessions, Proposal, Resource, Scope, Session, Workplace};
@@ -110,23 +112,35 @@ impl Sources {
     /// Judges the examples that rules carry.
     fn check_expectations(&self) -> Result<(), PolicyError> {
         let project = self.project.as_ref().map(|(_, file)| file);
-        for file in [Some(&self.own), project].into_iter().flatten() {
-            for expected in &file.expectations {
-                self.check_expectation(expected)?;
-            }
+        let files = [Some(&self.own), project].into_iter().flatten();
+        let known = self.profiles();
+        let mut judges: BTreeMap<&str, Permissions> = BTreeMap::new();
+        for expected in files.flat_map(|file| &file.expectations) {
+            let name = expected.profile.as_deref().unwrap_or("default");
+            // A project may narrow a profile that this user does not have.
+            let is_known = known.iter().any(|profile| profile.name == name);
+            let name = if is_known { name } else { "default" };
+            let judge = match judges.entry(name) {
+                Entry::Occupied(found) => found.into_mut(),
+                Entry::Vacant(free) => free.insert(self.bare_permissions(name)?),
+            };
+            self.check_expectation(expected, judge)?;
         }
         Ok(())
     }
 
-    fn check_expectation(&self, expected: &Expectation) -> Result<(), PolicyError> {
-        let name = expected.profile.as_deref().unwrap_or("default");
-        // A project may narrow a profile that this user does not have.
-        let known = self.profiles().iter().any(|profile| profile.name == name);
-        let name = if known { name } else { "default" };
+    /// The permissions under a profile, with no answers that anybody gave.
+    fn bare_permissions(&self, name: &str) -> Result<Permissions, PolicyError> {
         let nowhere = self.places.hermes.join("approvals");
         let saved = SavedRules::load(nowhere.join("none")).map_err(PolicyError::new)?;
-        let permissions =
-            self.permissions(name, Settings::default(), saved, Tickets::new(nowhere))?;
+        self.permissions(name, Settings::default(), saved, Tickets::new(nowhere))
+    }
+
+    fn check_expectation(
+        &self,
+        expected: &Expectation,
+        permissions: &Permissions,
+    ) -> Result<(), PolicyError> {
         let at = Workplace::new(
             self.places.workspace.clone().unwrap_or_else(|| "/".into()),
             self.places.home.clone(),

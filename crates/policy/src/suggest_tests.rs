@@ -1,1 +1,140 @@
 #![allow(clippy::unwrap_used)]
+use std::sync::Arc;
+
+use hermes_core::{
+    Annotations, Effect, MemorySessions, Proposal, Resource, Scope, Session, Workplace,
+};
+use proptest::prelude::*;
+
+use super::{Observed, suggest};
+use crate::level::Answer;
+use crate::{File, Permissions, Places, SavedRules, Settings, Tickets};
+
+fn places() -> Places {
+    Places {
+        workspace: Some("/ws".into()),
+        home: Some("/users/me".into()),
+        hermes: "/users/me/.hermes".into(),
+        temp: vec!["/tmp".into()],
+    }
+}
+
+fn asked(scope: &str, resource: &str) -> Observed {
+    Observed {
+        scope: scope.into(),
+        resource: resource.into(),
+        answer: "ask".into(),
+        approved: true,
+    }
+}
+
+fn judged(yaml: &str, profile: &str, effect: Effect) -> Answer {
+    let file = File::parse("suggested", yaml, &places()).unwrap_or_else(|e| panic!("{e}\n{yaml}"));
+    let builtin = File::builtin(&places()).unwrap();
+    let profile = file.resolve(profile, Some(&builtin)).unwrap().unwrap();
+    let saved = SavedRules::load("/nowhere/at/all").unwrap();
+    let tickets = Tickets::new("/nowhere/tickets");
+    let p = Permissions::new(profile, vec![], places(), Settings::default(), saved, tickets);
+    let at = Workplace::new("/ws", None);
+    let session = Session::new("s", Arc::new(MemorySessions::default()));
+    let exam = p.examine(&Proposal {
+        tool: "probe",
+        toolset: "probe",
+        arguments: &serde_json::Value::Null,
+        effects: &[effect],
+        annotations: Annotations::default(),
+        workplace: &at,
+        call_id: "1",
+        session: &session,
+        task_id: "t",
+        depth: 0,
+    });
+    exam.answer()
+}
+
+#[test]
+fn what_was_observed_is_then_allowed_and_no_more() {
+    let paths = ["/srv/data/in/a[1].csv", "/srv/data/in/b.csv"];
+    let observed: Vec<Observed> = paths.iter().map(|path| asked("file:write", path)).collect();
+    let yaml = suggest(&observed, "default").unwrap();
+    let write = |path: &str| judged(&yaml, "default", Effect::path(Scope::FILE_WRITE, path));
+    for path in paths {
+        assert_eq!(judged("", "default", Effect::path(Scope::FILE_WRITE, path)), Answer::Ask);
+        assert_eq!(write(path), Answer::Allow, "{yaml}");
+    }
+    assert_eq!(write("/srv/data/out/a"), Answer::Ask, "{yaml}");
+    assert_eq!(write("/ws/a"), Answer::Allow, "{yaml}");
+    assert!(yaml.contains("2 times, approved 2"), "{yaml}");
+}
+
+#[test]
+fn names_and_hosts_are_meant_as_they_are() {
+    let observed = [asked("cloud:write", "bucket*"), asked("cloud:write", "bucket*")];
+    let yaml = suggest(&observed, "readonly_research").unwrap();
+    let name =
+        |name: &str| judged(&yaml, "readonly_research", Effect::name(Scope::CLOUD_WRITE, name));
+    assert_eq!(name("bucket*"), Answer::Allow, "{yaml}");
+    assert_eq!(name("bucket-other"), Answer::Deny, "{yaml}");
+    let observed =
+        [asked("network:send", "api.example.com"), asked("network:send", "api.example.com")];
+    let yaml = suggest(&observed, "readonly_research").unwrap();
+    let host = |host: &str| {
+        let effect = Effect { scope: Scope::NETWORK_SEND, resource: Resource::Host(host.into()) };
+        judged(&yaml, "readonly_research", effect)
+    };
+    assert_eq!(host("api.example.com"), Answer::Allow, "{yaml}");
+    assert_eq!(host("example.com"), Answer::Deny, "{yaml}");
+}
+
+#[test]
+fn every_program_of_a_command_is_named() {
+    let observed = [
+        asked("terminal:execute", "cd a && git push x"),
+        asked("terminal:execute", "git push; cd b"),
+    ];
+    let yaml = suggest(&observed, "p").unwrap();
+    assert!(yaml.contains("\"git push\"") && yaml.contains("\"cd\""), "{yaml}");
+    assert!(File::parse("x", &yaml, &places()).is_ok());
+}
+
+#[test]
+fn nobody_is_told_to_open_a_whole_home() {
+    let observed = [
+        asked("file:write", "/home/me/a"),
+        asked("file:write", "/home/me/a"),
+        asked("file:write", "/a"),
+    ];
+    let yaml = suggest(&observed, "default").unwrap();
+    assert!(yaml.contains("\"/home/me/a\"") && !yaml.contains("**"), "{yaml}");
+}
+
+#[test]
+fn little_or_nothing_is_no_suggestion() {
+    assert_eq!(suggest(&[], "p"), None);
+    assert_eq!(suggest(&[asked("file:write", "/a/b/c/d")], "p"), None);
+    let fine = Observed { answer: "allow".into(), ..asked("file:write", "/a/b/c/d") };
+    assert_eq!(suggest(&[fine.clone(), fine], "p"), None);
+    let unknown = asked("file:write", "*");
+    assert_eq!(suggest(&[unknown.clone(), unknown], "p"), None);
+    let yaml = suggest(&[asked("email:send", "*"), asked("email:send", "*")], "p").unwrap();
+    assert!(yaml.contains("- \"email:send\""), "{yaml}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever a resource or a profile is called, it stays one text.
+    #[test]
+    fn no_name_breaks_the_file(name in any::<String>(), profile in "[ -~\u{7f}\u{85}\u{2028}\u{e9}\n\t]{1,12}") {
+        let odd = format!("{name}\"'\n: - #}}]");
+        let observed = [asked("database:write", &odd), asked("database:write", &odd)];
+        let yaml = suggest(&observed, &profile).unwrap();
+        let file = File::parse("x", &yaml, &places());
+        let file = file.map_err(|e| TestCaseError::fail(format!("{e}\n{yaml}")))?;
+        prop_assert_eq!(file.profiles.len(), 1);
+        prop_assert_eq!(&file.profiles[0].name, &profile);
+        let allow = file.profiles[0].level.allow.as_ref().unwrap();
+        prop_assert_eq!(allow.len(), 1);
+        prop_assert!(allow[0].selectors.as_ref().unwrap().names[0].matches(&odd), "{}", yaml);
+    }
+}

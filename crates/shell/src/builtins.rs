@@ -8,12 +8,33 @@ use crate::programs;
 use crate::scope::Value;
 use crate::walk::Walk;
 
+/// Builtins that compute what is in brackets.
+const EVALUATING: &[&str] = &[
+    "let",
+    "test",
+    "[",
+    "read",
+    "unset",
+    "declare",
+    "typeset",
+    "local",
+    "export",
+    "readonly",
+    "mapfile",
+    "readarray",
+];
+
 impl Walk<'_> {
     /// Runs a builtin; None if the leaf is none.
     pub(crate) fn builtin(&mut self, leaf: &mut Leaf, input: &Stream) -> Option<Stream> {
         // A path names a program, never a builtin.
         if leaf.words.first().is_some_and(|word| word.text.contains('/')) {
             return None;
+        }
+        if EVALUATING.contains(&leaf.program.as_str()) {
+            for word in leaf.words.clone().iter().skip(1) {
+                self.evaluated_index(word);
+            }
         }
         match leaf.program.as_str() {
             "cd" | "pushd" | "popd" => self.change_folder(leaf),
@@ -24,7 +45,7 @@ impl Walk<'_> {
             }
             "export" | "declare" | "typeset" | "local" | "readonly" => self.declare(leaf),
             "unset" => self.unset(leaf),
-            "read" | "mapfile" | "readarray" | "getopts" => self.read_into(leaf),
+            "read" | "mapfile" | "readarray" | "getopts" => self.read_into(leaf, input),
             "printf" if leaf.words.get(1).is_some_and(|word| word.text == "-v") => {
                 let name = leaf.words.get(2).map(|word| word.text.clone()).unwrap_or_default();
                 self.scope.set(&name, Value::unknown());
@@ -33,6 +54,9 @@ impl Walk<'_> {
             "trap" => return Some(self.trap(leaf)),
             "set" => self.set_options(leaf),
             "shift" => self.scope.positional = None,
+            "fc" if leaf.words.iter().any(|word| matches!(word.text.as_str(), "-s" | "-e")) => {
+                leaf.find(Finding::ask("dynamic-code", "Runs an earlier command again"));
+            }
             "history" => {
                 let wipes = leaf
                     .words
@@ -102,6 +126,9 @@ impl Walk<'_> {
 
     fn declare(&mut self, leaf: &mut Leaf) {
         let mut assigns = false;
+        let refers = leaf.words.iter().skip(1).any(|word| {
+            word.text.starts_with('-') && word.text.contains('n') && leaf.program != "export"
+        });
         for word in leaf.words.clone().iter().skip(1) {
             if let Some((name, value)) = word.text.split_once('=') {
                 let mut value = Word { text: value.to_owned(), ..word.clone() };
@@ -111,8 +138,13 @@ impl Walk<'_> {
                 if let Some(finding) = programs::environment_override(name, &value) {
                     leaf.find(finding);
                 }
-                self.scope.set(name, Value::of(&value));
+                leaf.effects.extend(programs::proxy_effect(name, &value));
                 assigns = true;
+                if refers {
+                    self.scope.refer(name, &value.text);
+                    continue;
+                }
+                self.scope.set(name, Value::of(&value));
             }
         }
         let prints = leaf.words.len() == 1 || leaf.words.iter().any(|word| word.text == "-p");
@@ -130,9 +162,15 @@ impl Walk<'_> {
         }
     }
 
-    fn read_into(&mut self, leaf: &Leaf) {
+    fn read_into(&mut self, leaf: &mut Leaf, input: &Stream) {
+        let at = leaf.words.iter().position(|word| word.text == "-C");
+        if let Some(callback) = at.and_then(|at| leaf.words.get(at + 1)).cloned() {
+            leaf.find(Finding::ask("program-option", "Runs a command for every line that is read"));
+            self.nested_source(&callback, input);
+        }
         for word in leaf.words.iter().skip(1).filter(|word| !word.text.starts_with('-')) {
-            self.scope.set(&word.text, Value::unknown());
+            let hints = input.names.clone();
+            self.scope.set(&word.text, Value { hints, taint: input.taint, ..Value::unknown() });
         }
     }
 

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 
 use crate::braces::{self, Piece};
 use crate::flow::Stream;
-use crate::leaf::{Taint, Word};
+use crate::leaf::{Finding, Taint, Word};
 use crate::scope::Value;
 use crate::syntax::{Operator, Parameter, Part, Raw};
 use crate::text::has_glob;
@@ -38,7 +38,10 @@ impl Fields {
     }
 
     fn value(&mut self, value: &Value, shown: &str, quoted: bool) {
-        let Some(text) = &value.text else { return self.unknown(shown, value.taint) };
+        let Some(text) = &value.text else {
+            self.word().hints.extend_from_slice(&value.hints);
+            return self.unknown(shown, value.taint);
+        };
         if quoted || !self.splits {
             self.text(text, quoted);
             let taint = value.taint;
@@ -195,7 +198,7 @@ impl Walk<'_> {
             Part::Output { body, quoted } => {
                 let stream = self.capture(body, &Stream::unknown());
                 let text = stream.text.map(|text| text.trim_end_matches('\n').to_owned());
-                let value = Value { text, taint: stream.taint };
+                let value = Value { text, taint: stream.taint, hints: stream.names };
                 fields.value(&value, "$(…)", *quoted);
             }
             Part::Process { body, writes } => {
@@ -215,7 +218,10 @@ impl Walk<'_> {
                     separators: String::new(),
                 };
                 for part in inner {
-                    self.expand_part(part, &mut aside);
+                    match part {
+                        Part::Text { text, .. } => self.evaluated_names(text),
+                        part => self.expand_part(part, &mut aside),
+                    }
                 }
                 fields.unknown("$((…))", Taint::default());
             }
@@ -241,6 +247,7 @@ impl Walk<'_> {
         let taint = if is_secret(name) { Taint::SECRET } else { Taint::default() };
         let quoted = parameter.quoted;
         match parameter.operator {
+            Operator::Plain if name.ends_with(']') => self.expand_element(name, quoted, fields),
             Operator::Plain if name == "@" && found.as_ref().is_some_and(|v| v.text.is_some()) => {
                 let all = self.scope.positional.clone().unwrap_or_default();
                 for (index, word) in all.into_iter().enumerate() {
@@ -255,8 +262,8 @@ impl Walk<'_> {
                 None => fields.unknown(&shown, taint),
             },
             Operator::Default => match found {
-                Some(Value { text: Some(text), taint }) if !text.is_empty() => {
-                    fields.value(&Value { text: Some(text), taint }, &shown, quoted);
+                Some(value) if value.text.as_ref().is_some_and(|text| !text.is_empty()) => {
+                    fields.value(&value, &shown, quoted);
                 }
                 Some(value) if value.text.is_none() => {
                     self.expand_whole(&parameter.argument);
@@ -279,6 +286,55 @@ impl Walk<'_> {
                 let own = found.map_or(taint, |value| value.taint);
                 fields.unknown(&shown, word.taint.with(own));
             }
+        }
+    }
+
+    /// `name[@]` and `name[0]`.
+    fn expand_element(&mut self, name: &str, quoted: bool, fields: &mut Fields) {
+        let (array, index) = name.split_once('[').unwrap_or((name, ""));
+        let shown = format!("${{{name}}}");
+        let Some(words) = self.scope.array(array).map(<[Word]>::to_vec) else {
+            return fields.unknown(&shown, Taint::default());
+        };
+        let index = index.trim_end_matches(']');
+        if let Ok(index) = index.parse::<usize>() {
+            return match words.get(index) {
+                Some(word) => fields.value(&Value::of(word), &shown, quoted),
+                None => fields.unknown(&shown, Taint::default()),
+            };
+        }
+        for (at, word) in words.into_iter().enumerate() {
+            if at > 0 && fields.splits {
+                fields.done.extend(fields.current.take());
+            } else if at > 0 {
+                fields.text(" ", true);
+            }
+            let glob = word.glob;
+            fields.value(&Value::of(&word), &shown, quoted);
+            if let Some(current) = &mut fields.current {
+                current.glob |= glob;
+            }
+        }
+    }
+
+    /// Arithmetic reads variables as expressions: what their values would run,
+    /// runs.
+    fn evaluated_names(&mut self, text: &str) {
+        for name in text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).take(64) {
+            let value = self.scope.get(name).and_then(|value| value.text.clone());
+            if let Some(value) = value {
+                self.evaluated(&value);
+            }
+        }
+    }
+
+    /// Text that the shell reads as an expression once more.
+    pub(crate) fn evaluated(&mut self, text: &str) {
+        if text.contains("$(") || text.contains('`') {
+            let reason = "A value holds a command that runs when it is computed with";
+            self.note(Finding::ask("dynamic-code", reason));
+            let raw = crate::parse::Reader::new(text, crate::parse::MAX_DEPTH / 2).heredoc_body();
+            self.expand_whole(&raw);
         }
     }
 

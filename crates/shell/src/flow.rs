@@ -14,6 +14,8 @@ pub(crate) struct Stream {
     pub(crate) taint: Taint,
     /// Whether something is connected at all.
     pub(crate) connected: bool,
+    /// Globs of the paths that it lists.
+    pub(crate) names: Vec<String>,
 }
 
 impl Stream {
@@ -23,7 +25,7 @@ impl Stream {
     }
 
     pub(crate) fn text(text: impl Into<String>) -> Self {
-        Stream { text: Some(text.into()), taint: Taint::default(), connected: true }
+        Stream { text: Some(text.into()), connected: true, ..Stream::default() }
     }
 
     /// What two commands print one after the other.
@@ -36,9 +38,48 @@ impl Stream {
             _ => None,
         };
         let connected = self.connected || next.connected;
-        Stream { text, taint: self.taint.with(next.taint), connected }
+        let mut names = self.names;
+        names.extend(next.names);
+        names.truncate(MAX_NAMES);
+        Stream { text, taint: self.taint.with(next.taint), connected, names }
     }
 }
+
+/// More paths are not kept.
+const MAX_NAMES: usize = 16;
+
+/// Programs whose output says nothing of what is in files, nor who works here.
+const TELLING_NOTHING: &[&str] = &[
+    "uname",
+    "date",
+    "arch",
+    "nproc",
+    "seq",
+    "git",
+    "rustc",
+    "cargo",
+    "node",
+    "python3",
+    "python",
+    "go",
+    "dpkg",
+    "lsb_release",
+    "getconf",
+    "basename",
+    "dirname",
+    "mktemp",
+    "brew",
+    "npm",
+    "kubectl",
+    "docker",
+    "which",
+    "uuidgen",
+    "sw_vers",
+    "minikube",
+    "rustup",
+    "expr",
+    "shuf",
+];
 
 const DOWNLOADERS: &[&str] =
     &["curl", "wget", "fetch", "http", "https", "xh", "aria2c", "lynx", "w3m", "nc", "ncat", "gh"];
@@ -47,7 +88,7 @@ const DOWNLOADERS: &[&str] =
 pub(crate) fn output(program: &str, words: &[Word], input: &Stream, cwd: Option<&Path>) -> Stream {
     let arguments = words.get(1..).unwrap_or(&[]);
     let taint = arguments.iter().fold(input.taint, |taint, word| taint.with(word.taint));
-    let unknown = |taint: Taint| Stream { text: None, taint, connected: true };
+    let unknown = |taint: Taint| Stream { taint, connected: true, ..Stream::default() };
     let silent = || Stream::text("");
     match program {
         "echo" => Stream { taint, ..echo(arguments) },
@@ -55,8 +96,8 @@ pub(crate) fn output(program: &str, words: &[Word], input: &Stream, cwd: Option<
         "cat" | "tee" => cat(program, arguments, input, taint),
         "pwd" => Stream {
             text: cwd.map(|cwd| format!("{}\n", cwd.display())),
-            taint: Taint::default(),
             connected: true,
+            ..Stream::default()
         },
         "mktemp"
             if arguments.iter().all(|word| matches!(word.text.as_str(), "-d" | "-t" | "-q")) =>
@@ -65,7 +106,11 @@ pub(crate) fn output(program: &str, words: &[Word], input: &Stream, cwd: Option<
         }
         "cd" | ":" | "true" | "false" | "set" | "export" | "unset" | "test" | "[" | "sleep"
         | "" | "mkdir" | "rm" | "touch" | "cp" | "mv" | "exit" | "return" | "local" | "declare"
-        | "readonly" | "chmod" | "shift" | "wait" => silent(),
+        | "readonly" | "chmod" | "shift" | "wait"
+            if program.is_empty() || !arguments.iter().any(speaks) =>
+        {
+            silent()
+        }
         "which" => match arguments {
             [only] if only.known && !only.text.starts_with('-') => {
                 Stream::text(format!("{}\n", only.text))
@@ -74,8 +119,42 @@ pub(crate) fn output(program: &str, words: &[Word], input: &Stream, cwd: Option<
         },
         _ if DOWNLOADERS.contains(&program) => unknown(taint.with(Taint::REMOTE)),
         _ if decodes(program, arguments) => unknown(taint.with(Taint::DECODED)),
-        _ => unknown(taint),
+        "find" | "gfind" | "fd" | "fdfind" | "ls" | "locate" | "rg" => {
+            Stream { names: listed(program, arguments), ..unknown(taint) }
+        }
+        // Filters pass on what they are given.
+        _ if input.connected => Stream { names: input.names.clone(), ..unknown(taint) },
+        _ if TELLING_NOTHING.contains(&program) => unknown(taint),
+        _ => unknown(taint.with(Taint::COMPUTED)),
     }
+}
+
+/// Whether an option makes a quiet program say something.
+fn speaks(word: &Word) -> bool {
+    word.text.starts_with('-') && word.text.contains(['v', 'p', 'c'])
+}
+
+/// Globs of the paths that a program lists.
+fn listed(program: &str, arguments: &[Word]) -> Vec<String> {
+    let known = arguments.iter().filter(|word| word.known).map(|word| word.text.as_str());
+    let operands = known.clone().filter(|text| !text.starts_with('-'));
+    let names: Vec<String> = match program {
+        "find" | "gfind" => {
+            let root = operands.clone().next().filter(|root| !root.contains(['*', '(']));
+            let root = root.unwrap_or(".").trim_end_matches('/');
+            let tests = ["-name", "-iname", "-path", "-ipath", "-wholename"];
+            let pairs = arguments.windows(2).filter(|pair| tests.contains(&pair[0].text.as_str()));
+            let last = |text: &str| text.rsplit('/').next().unwrap_or(text).to_owned();
+            pairs.map(|pair| format!("{root}/{}", last(&pair[1].text))).collect()
+        }
+        "ls" => operands.map(str::to_owned).collect(),
+        // A pattern that may be anywhere in the name.
+        _ => operands
+            .take(1)
+            .map(|text| format!("*{text}*").replace("*^", "").replace("*.", "."))
+            .collect(),
+    };
+    names.into_iter().take(MAX_NAMES).collect()
 }
 
 fn cat(program: &str, arguments: &[Word], input: &Stream, taint: Taint) -> Stream {
@@ -88,7 +167,12 @@ fn cat(program: &str, arguments: &[Word], input: &Stream, taint: Taint) -> Strea
         [only] => only.content.clone(),
         _ => None,
     };
-    Stream { text, taint, connected: true }
+    let taint = if operands.is_empty() || text.is_some() || program == "tee" {
+        taint
+    } else {
+        taint.with(Taint::COMPUTED)
+    };
+    Stream { text, taint, connected: true, ..Stream::default() }
 }
 
 fn echo(arguments: &[Word]) -> Stream {

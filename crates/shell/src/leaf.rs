@@ -50,6 +50,8 @@ pub struct Leaf {
     pub(crate) runs: Vec<PathBuf>,
     /// Files that are made executable.
     pub(crate) enables: Vec<PathBuf>,
+    /// Links that are made: where, and what they lead to.
+    pub(crate) links: Vec<(PathBuf, PathBuf)>,
 }
 
 impl Leaf {
@@ -99,8 +101,11 @@ pub struct Word {
     /// Whether the shell would expand it as a glob.
     pub glob: bool,
     pub(crate) taint: Taint,
-    /// What a process substitution would print.
+    /// What a process substitution would print, or a file holds that the same
+    /// command wrote.
     pub(crate) content: Option<String>,
+    /// Globs of the paths that an unknown word may hold.
+    pub(crate) hints: Vec<String>,
 }
 
 impl Word {
@@ -123,6 +128,8 @@ impl Taint {
     pub(crate) const REMOTE: Taint = Taint(1);
     pub(crate) const DECODED: Taint = Taint(2);
     pub(crate) const SECRET: Taint = Taint(4);
+    /// Made by a command that may have looked at files or at the machine.
+    pub(crate) const COMPUTED: Taint = Taint(8);
 
     pub(crate) fn with(self, other: Taint) -> Taint {
         Taint(self.0 | other.0)

@@ -14,6 +14,8 @@ mod pattern;
 mod programs;
 mod redirects;
 mod scope;
+mod second;
+mod sensitive;
 mod shells;
 mod site;
 mod syntax;
@@ -21,6 +23,7 @@ mod text;
 mod walk;
 mod words;
 mod wrappers;
+mod wrapping;
 
 pub use leaf::{Analysis, Finding, Leaf, Level, Word};
 pub use pattern::CommandPattern;
@@ -39,7 +42,9 @@ pub fn analyze(source: &str, at: &Workplace) -> Analysis {
     let mut walk = walk::Walk::new(at);
     walk.findings.extend(text::hidden_characters(source));
     walk.source(source);
-    walk.finish()
+    let (mut analysis, others) = walk.finish();
+    analysis.findings.extend(second::disagrees(source, &analysis, &others));
+    analysis
 }
 
 #[cfg(test)]
@@ -48,9 +53,6 @@ mod corpus_tests;
 #[cfg(test)]
 #[path = "everyday_tests.rs"]
 mod everyday_tests;
-#[cfg(test)]
-#[path = "grammar_tests.rs"]
-mod grammar_tests;
 #[cfg(test)]
 #[path = "limits_tests.rs"]
 mod limits_tests;

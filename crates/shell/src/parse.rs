@@ -10,7 +10,7 @@ use crate::syntax::{Assignment, Command, Part, Problem, Raw, Simple};
 use crate::words::assignment_name;
 
 /// How deep commands may nest, over all kinds of nesting.
-pub(crate) const MAX_DEPTH: u32 = 40;
+pub(crate) const MAX_DEPTH: u32 = 110;
 
 /// More simple commands than this are not read.
 const MAX_COMMANDS: usize = 4000;

@@ -13,11 +13,11 @@ const OPERATORS: &[(&str, RedirectKind)] = &[
     ("<>", RedirectKind::ReadWrite),
     ("<&", RedirectKind::Duplicate),
     ("<", RedirectKind::Read),
-    (">>", RedirectKind::Write),
+    (">>", RedirectKind::Append),
     (">&", RedirectKind::Duplicate),
     (">|", RedirectKind::Write),
     (">", RedirectKind::Write),
-    ("&>>", RedirectKind::Write),
+    ("&>>", RedirectKind::Append),
     ("&>", RedirectKind::Write),
 ];
 

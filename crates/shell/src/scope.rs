@@ -13,21 +13,23 @@ use crate::syntax::Command;
 const MAX_VALUE: usize = 16 * 1024;
 
 /// A variable.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Value {
     /// None if it is only known at run time.
     pub(crate) text: Option<String>,
     pub(crate) taint: Taint,
+    /// Globs of the paths that it may hold.
+    pub(crate) hints: Vec<String>,
 }
 
 impl Value {
     pub(crate) fn unknown() -> Self {
-        Value { text: None, taint: Taint::default() }
+        Value::default()
     }
 
     pub(crate) fn of(word: &Word) -> Self {
         let text = word.known().filter(|text| text.len() <= MAX_VALUE).map(str::to_owned);
-        Value { text, taint: word.taint }
+        Value { text, taint: word.taint, hints: word.hints.clone() }
     }
 }
 
@@ -35,6 +37,9 @@ impl Value {
 #[derive(Debug, Clone)]
 pub(crate) struct Scope {
     vars: HashMap<String, Value>,
+    arrays: HashMap<String, Vec<Word>>,
+    /// Names that stand for another variable.
+    references: HashMap<String, String>,
     pub(crate) functions: HashMap<String, Rc<Command>>,
     pub(crate) aliases: HashMap<String, String>,
     /// The arguments; None if only known at run time.
@@ -47,6 +52,8 @@ impl Scope {
     pub(crate) fn new(at: &Workplace) -> Self {
         Scope {
             vars: HashMap::new(),
+            arrays: HashMap::new(),
+            references: HashMap::new(),
             functions: HashMap::new(),
             aliases: HashMap::new(),
             positional: Some(Vec::new()),
@@ -56,29 +63,89 @@ impl Scope {
 
     /// How much work a copy of it is.
     pub(crate) fn weight(&self) -> usize {
-        1 + self.vars.len() + self.functions.len() + self.aliases.len()
+        1 + self.vars.len()
+            + self.functions.len()
+            + self.aliases.len()
+            + self.arrays.values().map(Vec::len).sum::<usize>()
     }
 
     pub(crate) fn set(&mut self, name: &str, value: Value) {
-        self.vars.insert(name.to_owned(), value);
+        let name = self.referred(name).to_owned();
+        if let Some((array, index)) = name.split_once('[') {
+            // Only the end and what is there already can be set without doubt.
+            let index = index.strip_suffix(']').and_then(|index| index.parse::<usize>().ok());
+            let all = self.arrays.entry(array.to_owned()).or_default();
+            let word = Word {
+                known: value.text.is_some(),
+                text: value.text.unwrap_or_default(),
+                taint: value.taint,
+                ..Word::default()
+            };
+            match index {
+                Some(index) if index < all.len() => all[index] = word,
+                Some(index) if index == all.len() => all.push(word),
+                _ => {
+                    self.arrays.remove(array);
+                }
+            }
+            return;
+        }
+        self.arrays.remove(&name);
+        self.vars.insert(name, value);
+    }
+
+    /// Sets a whole array, or adds to it.
+    pub(crate) fn set_array(&mut self, name: &str, words: Vec<Word>, append: bool) {
+        let name = self.referred(name).to_owned();
+        let all = self.arrays.entry(name.clone()).or_default();
+        if !append {
+            all.clear();
+        }
+        all.extend(words);
+        let first = all.first().map_or_else(Value::unknown, Value::of);
+        self.vars.insert(name, first);
+    }
+
+    /// The elements of an array, if they are known to be these.
+    pub(crate) fn array(&self, name: &str) -> Option<&[Word]> {
+        self.arrays.get(self.referred(name)).map(Vec::as_slice)
+    }
+
+    /// Makes a name stand for another.
+    pub(crate) fn refer(&mut self, name: &str, target: &str) {
+        self.references.insert(name.to_owned(), target.to_owned());
+    }
+
+    fn referred<'n>(&'n self, name: &'n str) -> &'n str {
+        let mut name = name;
+        for _ in 0..4 {
+            match self.references.get(name) {
+                Some(target) => name = target,
+                None => break,
+            }
+        }
+        name
     }
 
     pub(crate) fn unset(&mut self, name: &str) {
         self.vars.remove(name);
+        self.arrays.remove(name);
+        self.references.remove(name);
         self.functions.remove(name);
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&Value> {
-        self.vars.get(name)
+        self.vars.get(self.referred(name))
     }
 
     /// The value of a parameter; None if nothing in the script set it and it
     /// is not one that is always there.
     pub(crate) fn parameter(&self, name: &str, at: &Workplace) -> Option<Value> {
+        let name = self.referred(name);
         if let Some(value) = self.vars.get(name) {
             return Some(value.clone());
         }
-        let known = |text: String| Some(Value { text: Some(text), taint: Taint::default() });
+        let known = |text: String| Some(Value { text: Some(text), ..Value::default() });
         let path = |path: Option<&Path>| match path {
             Some(path) => known(path.to_string_lossy().into_owned()),
             None => Some(Value::unknown()),
@@ -99,7 +166,7 @@ impl Scope {
                     None => Value::unknown(),
                     Some(all) => match all.get(number - 1) {
                         Some(word) => Value::of(word),
-                        None => Value { text: Some(String::new()), taint: Taint::default() },
+                        None => Value { text: Some(String::new()), ..Value::default() },
                     },
                 })
             }
@@ -131,10 +198,13 @@ impl Scope {
                 let taint = value.taint;
                 // A variable that had no value before has this one or none.
                 if before.vars.contains_key(name) {
-                    *value = Value { text: None, taint };
+                    *value = Value { text: None, taint, hints: Vec::new() };
                 }
             }
         }
+        self.arrays.retain(|name, words| before.arrays.get(name).is_none_or(|old| old == words));
+        self.references
+            .retain(|name, target| before.references.get(name).is_none_or(|old| old == target));
     }
 
     /// Goes to a folder, as `cd` does.
@@ -147,7 +217,7 @@ impl Scope {
         });
         let value = Value {
             text: next.as_ref().map(|path| path.to_string_lossy().into_owned()),
-            taint: Taint::default(),
+            ..Value::default()
         };
         self.set("PWD", value);
         self.cwd = next;

@@ -38,7 +38,9 @@ impl Walk<'_> {
                 (None, Vec::new())
             }
             Code::Text(word, arguments) => {
-                if !act.tainted_code(word.taint) && !word.known {
+                // No code at all is what an argument that nobody gave turns into.
+                let nothing = word.text.trim().is_empty();
+                if !act.tainted_code(word.taint) && (!word.known || nothing) {
                     act.ask("dynamic-code", "Runs shell code that is only known when it runs");
                 }
                 (Some(word), arguments)

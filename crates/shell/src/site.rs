@@ -7,8 +7,9 @@ use hermes_core::{Effect, Resource, Scope, Workplace};
 use crate::blocks;
 use crate::flow::Stream;
 use crate::leaf::{Finding, Leaf, Taint, Word};
+use crate::sensitive;
 use crate::syntax::RedirectKind;
-use crate::text::has_glob;
+use crate::text::{has_glob, program_name};
 
 /// Something else that a program runs.
 #[derive(Debug)]
@@ -106,7 +107,54 @@ impl Act<'_> {
             if resource != Resource::Any {
                 self.leaf.effect(Effect { scope: Scope::FILE_READ, resource });
             }
+            if !lists_only(&self.leaf.program) {
+                self.guess(Scope::FILE_READ, word);
+            }
         }
+    }
+
+    /// The well-known files that a glob may match, or that may be among the
+    /// paths that a word is made of at run time.
+    fn guess(&mut self, scope: Scope, word: &Word) {
+        let home = self.site.at.home();
+        let mut found = Vec::new();
+        if word.known && word.glob {
+            let path = self.site.absolute(word);
+            found.extend(path.into_iter().flat_map(|path| sensitive::matched(&path, home)));
+        }
+        if !word.known {
+            for hint in word.hints.iter().chain(&self.site.input.names) {
+                let Some(path) = self.site.absolute(&Word::literal(hint.as_str())) else {
+                    continue;
+                };
+                if let (Some(name), Some(root)) = (path.file_name(), path.parent()) {
+                    found.extend(sensitive::named(&name.to_string_lossy(), root, home));
+                }
+            }
+        }
+        for path in found {
+            self.leaf.effect(Effect { scope: scope.clone(), resource: Resource::Path(path) });
+        }
+    }
+
+    /// A file somewhere below a folder, by a glob of its name.
+    pub(crate) fn read_found(&mut self, root: &Word, name: &str) {
+        let home = self.site.at.home();
+        let Some(root) = self.site.absolute(root) else { return };
+        for path in sensitive::named(name, &root, home) {
+            self.leaf.effect(Effect { scope: Scope::FILE_READ, resource: Resource::Path(path) });
+        }
+    }
+
+    /// A program that an option names: it runs where nobody expects one.
+    pub(crate) fn program_option(&mut self, code: &Word) {
+        let first = code.text.split_whitespace().next().unwrap_or("");
+        if code.known && (first.is_empty() || is_plain_tool(&program_name(first))) {
+            return;
+        }
+        let reason = format!("Runs another program through an option ({})", code.text);
+        self.ask("program-option", reason);
+        self.inner.push(Inner::Source(code.clone()));
     }
 
     pub(crate) fn write(&mut self, word: &Word) {
@@ -123,11 +171,13 @@ impl Act<'_> {
             self.leaf.find(finding);
         }
         self.leaf.effect(Effect { scope: Scope::FILE_WRITE, resource });
+        self.guess(Scope::FILE_WRITE, word);
     }
 
     pub(crate) fn delete(&mut self, word: &Word) {
         let resource = self.site.resource(word);
         self.leaf.effect(Effect { scope: Scope::FILE_DELETE, resource });
+        self.guess(Scope::FILE_DELETE, word);
     }
 
     pub(crate) fn reach(&mut self, scope: Scope, host: Option<&str>) {
@@ -146,7 +196,7 @@ impl Act<'_> {
     /// A script or program file that is run.
     pub(crate) fn runs(&mut self, word: &Word) {
         self.read(word);
-        if let Some(path) = self.site.absolute(word) {
+        if let Some(path) = self.site.absolute(word).filter(|_| word.content.is_none()) {
             self.leaf.runs.push(path);
         }
     }
@@ -174,7 +224,9 @@ impl Act<'_> {
         }
         match kind {
             RedirectKind::Read => self.read(word),
-            RedirectKind::Write | RedirectKind::ReadWrite => self.write(word),
+            RedirectKind::Write | RedirectKind::Append | RedirectKind::ReadWrite => {
+                self.write(word);
+            }
             RedirectKind::Duplicate => {
                 let number = text.trim_end_matches('-').bytes().all(|b| b.is_ascii_digit());
                 if !number && word.known {
@@ -184,6 +236,63 @@ impl Act<'_> {
             RedirectKind::Text | RedirectKind::Line => {}
         }
     }
+}
+
+/// Whether a program shows names and sizes, but nothing of what is inside.
+fn lists_only(program: &str) -> bool {
+    matches!(
+        program,
+        "ls" | "stat"
+            | "file"
+            | "du"
+            | "df"
+            | "tree"
+            | "eza"
+            | "exa"
+            | "ll"
+            | "realpath"
+            | "readlink"
+            | "find"
+            | "fd"
+            | "lsattr"
+            | "getfacl"
+            | "namei"
+            | "lsof"
+            | "wc"
+    )
+}
+
+/// Programs that other programs are often told to use, and that only compress
+/// or show.
+fn is_plain_tool(program: &str) -> bool {
+    matches!(
+        program,
+        "gzip"
+            | "pigz"
+            | "xz"
+            | "zstd"
+            | "bzip2"
+            | "pbzip2"
+            | "lz4"
+            | "lzma"
+            | "lzop"
+            | "pixz"
+            | "zstdmt"
+            | "unzstd"
+            | "brotli"
+            | "cat"
+            | "less"
+            | "more"
+            | "most"
+            | "bat"
+            | "true"
+            | "false"
+            | ":"
+            | "delta"
+            | "diff-so-fancy"
+            | "head"
+            | "col"
+    )
 }
 
 /// Whether a path is one of the standard streams, not a file.

@@ -74,6 +74,8 @@ pub(crate) struct Redirect {
 pub(crate) enum RedirectKind {
     Read,
     Write,
+    /// `>>`.
+    Append,
     ReadWrite,
     /// `>&word`: a file unless the word is a number or `-`.
     Duplicate,

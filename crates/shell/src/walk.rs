@@ -1,7 +1,8 @@
 //! Walks through a script as a shell would, without running anything, and
 //! collects a leaf for every simple command.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -22,11 +23,15 @@ const MAX_LEAVES: usize = 3000;
 /// The bound of all work together.
 const FUEL: usize = 1_500_000;
 /// How far walking may nest.
-const MAX_WALK: u32 = 3 * MAX_DEPTH;
+const MAX_WALK: u32 = 2 * MAX_DEPTH;
 /// More words of one command are not looked at.
 const MAX_WORDS: usize = 5000;
 /// More commands inside one other are not looked at.
 const MAX_INNER: usize = 32;
+/// How many functions may call one another.
+const MAX_CALLS: usize = 8;
+/// More files are not kept.
+const MAX_FILES: usize = 64;
 /// A loop over more values is walked once.
 const MAX_ROUNDS: usize = 8;
 
@@ -45,6 +50,10 @@ pub(crate) struct Walk<'a> {
     depth: u32,
     loops: u32,
     fuel: usize,
+    /// Aliases that were used.
+    aliased: HashSet<String>,
+    /// Files that were written, with what is in them.
+    files: HashMap<PathBuf, Stream>,
 }
 
 impl<'a> Walk<'a> {
@@ -62,6 +71,8 @@ impl<'a> Walk<'a> {
             depth: 0,
             loops: 0,
             fuel: FUEL,
+            aliased: HashSet::new(),
+            files: HashMap::new(),
         }
     }
 
@@ -90,7 +101,7 @@ impl<'a> Walk<'a> {
         if self.fuel == 0 {
             return Stream::unknown();
         }
-        let script = parse(source, self.depth / 3);
+        let script = parse(source, self.depth / 2);
         match script.problem {
             Some(Problem::Syntax) => self.note(Finding::ask(
                 "unparsable",
@@ -106,14 +117,14 @@ impl<'a> Walk<'a> {
 
     /// The end: functions that nobody called, and what only shows over several
     /// leaves.
-    pub(crate) fn finish(mut self) -> Analysis {
+    pub(crate) fn finish(mut self) -> (Analysis, HashSet<String>) {
         for (name, body) in std::mem::take(&mut self.defined) {
             if self.called.insert(name.clone()) {
                 self.call(&name, &body, None, &Stream::unknown());
             }
         }
         programs::over_several(&mut self.leaves);
-        Analysis { leaves: self.leaves, findings: self.findings }
+        (Analysis { leaves: self.leaves, findings: self.findings }, self.aliased)
     }
 
     /// Walks in a copy of the shell, which is forgotten afterwards.
@@ -179,7 +190,8 @@ impl<'a> Walk<'a> {
             }
             Command::Compound { words, body, redirects } => {
                 for word in words {
-                    self.expand_whole(word);
+                    let word = self.expand_whole(word);
+                    self.evaluated_index(&word);
                 }
                 let stdin = self.group_redirects(redirects);
                 self.run(body, stdin.as_ref().unwrap_or(input))
@@ -202,7 +214,8 @@ impl<'a> Walk<'a> {
         }
         let certain = values.iter().all(|word| word.known && !word.glob);
         let mut out = Stream::text("");
-        if certain && values.len() <= MAX_ROUNDS && self.loops < 2 {
+        // What seems to be nothing may still be something.
+        if certain && !values.is_empty() && values.len() <= MAX_ROUNDS && self.loops < 2 {
             self.loops += 1;
             for value in &values {
                 self.scope.set(name, Value::of(value));
@@ -211,7 +224,11 @@ impl<'a> Walk<'a> {
             self.loops -= 1;
         } else {
             let taint = values.iter().fold(Taint::default(), |all, word| all.with(word.taint));
-            self.scope.set(name, Value { text: None, taint });
+            let hints = values.into_iter().flat_map(|word| {
+                if word.glob && word.known { vec![word.text] } else { word.hints }
+            });
+            let hints = hints.take(16).collect();
+            self.scope.set(name, Value { text: None, taint, hints });
             self.spend(self.scope.weight());
             let before = self.scope.clone();
             out = self.run(body, input);
@@ -242,7 +259,11 @@ impl<'a> Walk<'a> {
         arguments: Option<Vec<Word>>,
         input: &Stream,
     ) -> Stream {
-        if self.calls.len() >= 8 || self.calls.iter().any(|running| running == name) {
+        if self.calls.iter().any(|running| running == name) {
+            return Stream::unknown();
+        }
+        if self.calls.len() >= MAX_CALLS {
+            self.note(Finding::ask("too-complex", "The command calls too many functions"));
             return Stream::unknown();
         }
         self.calls.push(name.to_owned());
@@ -286,11 +307,24 @@ impl<'a> Walk<'a> {
             match redirect.kind {
                 RedirectKind::Text | RedirectKind::Line => {
                     let text = word.known().map(str::to_owned);
-                    stdin = Some(Stream { text, taint: word.taint, connected: true });
+                    stdin = Some(Stream {
+                        text,
+                        taint: word.taint,
+                        connected: true,
+                        ..Stream::default()
+                    });
                 }
                 RedirectKind::Read => {
-                    let text = word.content.clone();
-                    stdin = Some(Stream { text, taint: word.taint, connected: true });
+                    let written = self.absolute(&word).and_then(|path| self.files.get(&path));
+                    stdin = Some(match written {
+                        Some(stream) => stream.clone(),
+                        None => Stream {
+                            text: word.content.clone(),
+                            taint: word.taint,
+                            connected: true,
+                            ..Stream::default()
+                        },
+                    });
                 }
                 _ => {}
             }
@@ -311,6 +345,11 @@ impl<'a> Walk<'a> {
         let words = self.words(simple);
         let mut assigned = Vec::new();
         for assignment in &simple.assignments {
+            if let [Part::Array(elements)] = assignment.value.parts.as_slice() {
+                let words = self.elements(elements);
+                self.scope.set_array(&assignment.name, words, assignment.append);
+                continue;
+            }
             let mut value = self.expand_whole(&assignment.value);
             if assignment.append {
                 let old = self.scope.parameter(&assignment.name, self.at);
@@ -321,6 +360,7 @@ impl<'a> Walk<'a> {
             if let Some(finding) = programs::environment_override(&assignment.name, &value) {
                 leaf.find(finding);
             }
+            leaf.effects.extend(programs::proxy_effect(&assignment.name, &value));
             assigned.push((assignment.name.as_str(), value));
         }
         if words.is_empty() {
@@ -334,7 +374,70 @@ impl<'a> Walk<'a> {
             }
             return Stream::text("");
         }
-        self.invoke(words, leaf, input)
+        let out = self.invoke(words, leaf, input);
+        self.remember(&simple.redirects, &out);
+        out
+    }
+
+    fn elements(&mut self, elements: &[Raw]) -> Vec<Word> {
+        let mut words = Vec::new();
+        for element in elements.iter().take(MAX_WORDS) {
+            words.extend(self.expand(element));
+        }
+        words.truncate(MAX_WORDS);
+        words
+    }
+
+    fn absolute(&self, word: &Word) -> Option<PathBuf> {
+        let nothing = Stream::unknown();
+        Site { at: self.at, cwd: self.scope.cwd.as_deref(), input: &nothing }.absolute(word)
+    }
+
+    /// Keeps what a command writes to a file, since a later one may run it.
+    fn remember(&mut self, redirects: &[Redirect], out: &Stream) {
+        for redirect in redirects {
+            let writes = matches!(redirect.kind, RedirectKind::Write | RedirectKind::Append);
+            let Some([Part::Text { text, .. }]) =
+                redirect.target.get().map(|raw| raw.parts.as_slice())
+            else {
+                continue;
+            };
+            let Some(path) = self.absolute(&Word::literal(text.as_str())).filter(|_| writes) else {
+                continue;
+            };
+            let before = self.files.remove(&path);
+            let stream = match before.filter(|_| redirect.kind == RedirectKind::Append) {
+                Some(before) => before.and(out.clone()),
+                None if redirect.kind == RedirectKind::Append => {
+                    Stream { text: None, ..out.clone() }
+                }
+                None => out.clone(),
+            };
+            if self.files.len() < MAX_FILES {
+                self.files.insert(path, stream);
+            }
+        }
+    }
+
+    /// Gives words that name such a file what is in it.
+    fn recall(&self, words: &mut [Word]) {
+        if self.files.is_empty() {
+            return;
+        }
+        for word in words {
+            if let Some(stream) = self.absolute(word).and_then(|path| self.files.get(&path)) {
+                word.content.clone_from(&stream.text);
+                word.taint = word.taint.with(stream.taint);
+            }
+        }
+    }
+
+    /// An index in brackets is computed, and so run, wherever it is written.
+    pub(crate) fn evaluated_index(&mut self, word: &Word) {
+        if word.text.contains("[$(") || word.text.contains("[`") {
+            let text = word.text.clone();
+            self.evaluated(&text);
+        }
     }
 
     fn words(&mut self, simple: &Simple) -> Vec<Word> {
@@ -345,7 +448,14 @@ impl<'a> Walk<'a> {
         for raw in &simple.words {
             let assigns =
                 matches!(raw.parts.first(), Some(Part::Text { text, .. }) if text.contains('='));
-            if declares && assigns {
+            if let ([Part::Text { text, .. }, Part::Array(elements)], true) =
+                (raw.parts.as_slice(), declares)
+            {
+                let elements = self.elements(elements);
+                let name = text.trim_end_matches('=');
+                self.scope.set_array(name.trim_end_matches('+'), elements, name.ends_with('+'));
+                words.push(Word::literal(name.trim_end_matches('+')));
+            } else if declares && assigns {
                 words.push(self.expand_whole(raw));
             } else {
                 words.extend(self.expand(raw));
@@ -379,6 +489,7 @@ impl<'a> Walk<'a> {
             let rest: Vec<_> = words.iter().skip(1).map(|word| word.text.as_str()).collect();
             let source = format!("{text} {}", rest.join(" "));
             let out = self.source_with(&source, input);
+            self.aliased.insert(name.clone());
             self.scope.aliases.insert(name, text);
             return out;
         }
@@ -386,7 +497,8 @@ impl<'a> Walk<'a> {
     }
 
     /// Runs a program or a builtin, whatever functions and aliases there are.
-    fn execute(&mut self, words: Vec<Word>, mut leaf: Leaf, input: &Stream) -> Stream {
+    fn execute(&mut self, mut words: Vec<Word>, mut leaf: Leaf, input: &Stream) -> Stream {
+        self.recall(&mut words);
         let Some(first) =
             words.first().filter(|first| first.known && !first.glob && !first.text.is_empty())
         else {
@@ -410,7 +522,10 @@ impl<'a> Walk<'a> {
         if crate::shells::is_shell(&leaf.program) {
             return self.shell(leaf, input);
         }
-        if let Some(inner) = wrappers::peel(&mut leaf, input) {
+        let cwd = self.scope.cwd.clone();
+        let site = Site { at: self.at, cwd: cwd.as_deref(), input };
+        let peeled = wrappers::peel(&mut Act { leaf: &mut leaf, site: &site, inner: Vec::new() });
+        if let Some(inner) = peeled {
             return self.under(leaf, inner, input);
         }
         self.describe(leaf, input)

@@ -351,10 +351,13 @@ impl Reader<'_> {
         let named =
             rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len());
         let end = if named == 0 { rest.chars().next().map_or(0, char::len_utf8) } else { named };
-        let name = rest.get(..end).unwrap_or("").to_owned();
+        let mut name = rest.get(..end).unwrap_or("").to_owned();
         self.pos += end;
         if self.byte() == Some(b'[') {
-            rough = true;
+            match self.index().filter(|_| !rough) {
+                Some(index) => name.push_str(index),
+                None => rough = true,
+            }
         }
         const DEFAULTS: &[&str] = &[":-", ":=", "-", "="];
         const ALTERNATES: &[&str] = &[":+", "+"];
@@ -374,6 +377,21 @@ impl Reader<'_> {
         let argument = self.until_brace(quoted);
         self.depth -= 1;
         parts.all.push(Part::Parameter(Parameter { name, operator, argument, quoted }));
+    }
+
+    /// `[@]`, `[*]` or a number in brackets, if one is next.
+    fn index(&mut self) -> Option<&str> {
+        let rest = self.rest();
+        let end = rest.find(']')? + 1;
+        let inside = rest.get(1..end - 1)?;
+        let plain = matches!(inside, "@" | "*")
+            || (!inside.is_empty()
+                && inside.len() < 6
+                && inside.bytes().all(|b| b.is_ascii_digit()));
+        plain.then(|| {
+            self.pos += end;
+            rest.get(..end).unwrap_or("")
+        })
     }
 
     /// The rest of `${…}`.
@@ -456,7 +474,13 @@ impl Reader<'_> {
                 }
                 Some(b'`') => self.backticks(&mut parts, true),
                 Some(b'$') => self.dollar(&mut parts, true),
-                _ => self.pos += 1,
+                _ => {
+                    let rest = self.rest();
+                    let end = rest.find(['(', ')', '[', ']', '`', '$']).unwrap_or(rest.len());
+                    let end = end.max(rest.chars().next().map_or(1, char::len_utf8));
+                    parts.text(rest.get(..end).unwrap_or(""), true);
+                    self.pos += end;
+                }
             }
         }
         self.depth -= 1;

@@ -4,183 +4,48 @@ use hermes_core::{Effect, Scope as Permission};
 
 use crate::flow::Stream;
 use crate::leaf::{Finding, Leaf, Word};
-use crate::site::Inner;
-
-/// How a wrapper's own words are told from those of the command it runs.
-struct Wrapper {
-    name: &'static str,
-    /// Options that take the next word.
-    valued: &'static [&'static str],
-    /// Words of its own before the command.
-    own: usize,
-    /// Whether `NAME=value` may come before the command.
-    assigns: bool,
-    /// The word that must come first, such as `run`.
-    verb: &'static [&'static str],
-}
-
-const fn plain(name: &'static str) -> Wrapper {
-    Wrapper { name, valued: &[], own: 0, assigns: false, verb: &[] }
-}
-
-const fn valued(name: &'static str, valued: &'static [&'static str]) -> Wrapper {
-    Wrapper { name, valued, own: 0, assigns: false, verb: &[] }
-}
-
-const fn own(name: &'static str, valued: &'static [&'static str], own: usize) -> Wrapper {
-    Wrapper { name, valued, own, assigns: false, verb: &[] }
-}
-
-const fn verb(
-    name: &'static str,
-    verb: &'static [&'static str],
-    valued: &'static [&'static str],
-    own: usize,
-) -> Wrapper {
-    Wrapper { name, valued, own, assigns: false, verb }
-}
-
-const fn assigns(name: &'static str, valued: &'static [&'static str]) -> Wrapper {
-    Wrapper { name, valued, own: 0, assigns: true, verb: &[] }
-}
-
-const XARGS: &[&str] = &[
-    "-I",
-    "-n",
-    "-P",
-    "-L",
-    "-d",
-    "-a",
-    "-s",
-    "-E",
-    "--max-args",
-    "--max-procs",
-    "--delimiter",
-    "--arg-file",
-    "--replace",
-    "--max-lines",
-    "--max-chars",
-    "--process-slot-var",
-];
-const SUDO: &[&str] = &[
-    "-u",
-    "-g",
-    "-h",
-    "-p",
-    "-C",
-    "-D",
-    "-R",
-    "-T",
-    "-U",
-    "-r",
-    "-t",
-    "--user",
-    "--group",
-    "--host",
-    "--prompt",
-    "--chdir",
-    "--chroot",
-    "--close-from",
-    "--other-user",
-    "--role",
-    "--type",
-    "--command-timeout",
-];
-
-const WRAPPERS: &[Wrapper] = &[
-    assigns("env", &["-u", "-C", "--unset", "--chdir", "-P"]),
-    plain("command"),
-    plain("builtin"),
-    valued("exec", &["-a"]),
-    plain("nohup"),
-    plain("setsid"),
-    valued("nice", &["-n", "--adjustment"]),
-    valued("ionice", &["-c", "-n", "-p", "-P", "-u", "--class", "--classdata"]),
-    valued("stdbuf", &["-i", "-o", "-e", "--input", "--output", "--error"]),
-    own("timeout", &["-s", "-k", "--signal", "--kill-after"], 1),
-    own("gtimeout", &["-s", "-k", "--signal", "--kill-after"], 1),
-    valued("time", &["-f", "-o", "--format", "--output"]),
-    valued("gtime", &["-f", "-o", "--format", "--output"]),
-    valued("xargs", XARGS),
-    valued("gxargs", XARGS),
-    assigns("sudo", SUDO),
-    assigns("doas", &["-u", "-C", "-a"]),
-    valued("pkexec", &["--user"]),
-    valued("run0", &["-u", "--user", "-g", "--group"]),
-    own("chroot", &["--userspec", "--groups"], 1),
-    valued("unshare", &["-S", "-G", "-w", "-R", "--wd", "--root", "--setuid", "--setgid"]),
-    valued("nsenter", &["-t", "--target", "-S", "-G", "--setuid", "--setgid"]),
-    own("taskset", &["-c", "--cpu-list", "-p"], 1),
-    own("chrt", &[], 1),
-    plain("busybox"),
-    plain("toybox"),
-    plain("unbuffer"),
-    plain("rlwrap"),
-    plain("caffeinate"),
-    valued("xvfb-run", &["-s", "-n", "--server-args", "-w", "-e"]),
-    plain("dbus-run-session"),
-    plain("fakeroot"),
-    plain("proxychains"),
-    plain("proxychains4"),
-    plain("torsocks"),
-    valued("strace", &["-e", "-o", "-p", "-s", "-P", "-u", "-E"]),
-    valued("ltrace", &["-e", "-o", "-p", "-s"]),
-    valued("setarch", &[]),
-    plain("catchsegv"),
-    plain("chronic"),
-    plain("ts-node-dev"),
-    valued("systemd-run", &["-p", "--property", "-u", "--unit", "--slice", "-M"]),
-    verb("poetry", &["run"], &["-C", "--directory"], 0),
-    verb("pipenv", &["run"], &[], 0),
-    verb("pdm", &["run"], &["-p"], 0),
-    verb("hatch", &["run"], &["-e"], 0),
-    verb(
-        "uv",
-        &["run"],
-        &[
-            "--with",
-            "--python",
-            "-p",
-            "--extra",
-            "--group",
-            "--project",
-            "--env-file",
-            "--package",
-            "--directory",
-        ],
-        0,
-    ),
-    verb("conda", &["run"], &["-n", "-p", "--name", "--prefix", "--cwd"], 0),
-    verb("bundle", &["exec"], &[], 0),
-    verb("rustup", &["run"], &[], 1),
-    verb("direnv", &["exec"], &[], 1),
-    verb("npm", &["exec"], &["-p", "--package", "-w"], 0),
-    verb("pnpm", &["exec"], &["-C", "--filter", "-F"], 0),
-    verb("yarn", &["exec"], &[], 0),
-    verb("mise", &["exec", "x"], &[], 0),
-    verb("dotenv", &["run"], &["-f"], 0),
-    verb("op", &["run"], &["--env-file"], 0),
-];
+use crate::site::{Act, Inner};
+use crate::wrapping::{Wrapper, entry};
 
 /// What a wrapper runs; None if the leaf is no wrapper. Empty words stand for
 /// a wrapper that runs nothing.
-pub(crate) fn peel(leaf: &mut Leaf, input: &Stream) -> Option<Inner> {
-    match leaf.program.as_str() {
-        "watch" | "parallel" | "flock" | "script" | "entr" | "hyperfine" | "chpst" => {
-            return joined(leaf);
-        }
-        "su" | "runuser" => return Some(switch_user(leaf)),
+pub(crate) fn peel(act: &mut Act<'_>) -> Option<Inner> {
+    let input = act.site.input;
+    let arguments = act.arguments();
+    match act.leaf.program.as_str() {
+        "xargs" | "gxargs" => list_files(act, &arguments, &["-a", "--arg-file"]),
+        "parallel" | "sem" => list_files(act, &arguments, &["-a", "--arg-file"]),
         _ => {}
     }
-    let arguments = leaf.words.get(1..).unwrap_or(&[]).to_vec();
-    let wrapper = WRAPPERS.iter().find(|wrapper| wrapper.name == leaf.program)?;
+    let leaf = &mut *act.leaf;
+    match leaf.program.as_str() {
+        "watch" | "parallel" | "flock" | "script" | "entr" | "hyperfine" => {
+            return joined(leaf, input);
+        }
+        "su" | "runuser" | "sg" | "newgrp" => return Some(switch_user(leaf)),
+        "gdb" | "lldb" | "cgdb" => return debugged(leaf),
+        "capsh" => return Some(after_dashes(leaf, Some("bash"))),
+        "bwrap" | "start-stop-daemon" | "guix" | "nix-shell" | "nix" => return sandboxed(leaf),
+        "nodemon" | "cargo-watch" | "onchange" | "chokidar" => return watched(leaf),
+        "screen" if !arguments.iter().any(|word| matches!(word.text.as_str(), "-X" | "-Q")) => {
+            const SCREEN: Wrapper = Wrapper {
+                names: &["screen"],
+                valued: &["-S", "-c", "-e", "-h", "-p", "-s", "-t", "-T", "-L", "-Logfile", "-r"],
+                own: 0,
+                assigns: false,
+                verb: &[],
+                source: false,
+            };
+            let rest = strip(&SCREEN, &arguments, leaf);
+            return (!rest.is_empty()).then_some(Inner::Words(rest));
+        }
+        _ => {}
+    }
+    let wrapper = entry(&leaf.program, &arguments)?;
     let arguments = match wrapper.verb {
         [] => arguments,
-        verbs => {
+        _ => {
             let at = arguments.iter().position(|word| !word.text.starts_with('-'))?;
-            if !verbs.contains(&arguments.get(at)?.text.as_str()) {
-                return None;
-            }
             arguments.get(at + 1..).unwrap_or(&[]).to_vec()
         }
     };
@@ -188,7 +53,7 @@ pub(crate) fn peel(leaf: &mut Leaf, input: &Stream) -> Option<Inner> {
         return Some(inner);
     }
     let mut rest = strip(wrapper, &arguments, leaf);
-    if wrapper.name.ends_with("xargs") {
+    if wrapper.names.contains(&"xargs") {
         if rest.is_empty() {
             rest.push(Word::literal("echo"));
         }
@@ -197,7 +62,114 @@ pub(crate) fn peel(leaf: &mut Leaf, input: &Stream) -> Option<Inner> {
     if rest.is_empty() {
         alone(leaf);
     }
+    if wrapper.source && rest.len() == 1 {
+        return rest.pop().map(Inner::Source);
+    }
+    if wrapper.names.contains(&"concurrently") {
+        return Some(Inner::Source(lines(&rest)));
+    }
     Some(Inner::Words(rest))
+}
+
+/// Reads the files that list arguments.
+fn list_files(act: &mut Act<'_>, arguments: &[Word], options: &[&str]) {
+    let own = arguments.get(..leading(arguments, options)).unwrap_or(&[]);
+    let args = crate::args::Args::parse(own, options);
+    args.values(options).iter().for_each(|word| act.read(word));
+}
+
+/// Commands one below the other.
+fn lines(words: &[Word]) -> Word {
+    let mut all = Word::literal("");
+    for word in words {
+        all.text = format!("{}{}\n", all.text, word.text);
+        all.known &= word.known;
+        all.taint = all.taint.with(word.taint);
+    }
+    all
+}
+
+/// What comes after two dashes, under a program if one is named.
+fn after_dashes(leaf: &mut Leaf, program: Option<&str>) -> Inner {
+    let at = leaf.words.iter().position(|word| matches!(word.text.as_str(), "--" | "=="));
+    let Some(at) = at else {
+        leaf.reads_only = true;
+        return Inner::Words(Vec::new());
+    };
+    let mut words: Vec<Word> = program.map(Word::literal).into_iter().collect();
+    words.extend(leaf.words.iter().skip(at + 1).cloned());
+    Inner::Words(words)
+}
+
+/// A debugger, if it is given a program with arguments.
+fn debugged(leaf: &mut Leaf) -> Option<Inner> {
+    let marks = ["--args", "-args", "--"];
+    let at = leaf.words.iter().position(|word| marks.contains(&word.text.as_str()))?;
+    let own = leaf.words.get(..at).unwrap_or(&[]);
+    if own.iter().any(|word| word.text.contains(' ')) {
+        leaf.find(Finding::ask("interpreter-code", "Runs programs from a debugger"));
+    }
+    Some(Inner::Words(leaf.words.iter().skip(at + 1).cloned().collect()))
+}
+
+/// Programs with options of many words, which end at two dashes.
+fn sandboxed(leaf: &mut Leaf) -> Option<Inner> {
+    let code = crate::args::Args::parse(
+        leaf.words.get(1..).unwrap_or(&[]),
+        &["--run", "--command", "-c", "--exec", "--startas"],
+    );
+    if leaf.program == "nix-shell"
+        && let Some(code) = code.value(&["--run", "--command"])
+    {
+        return Some(Inner::Source(code));
+    }
+    let at = leaf.words.iter().position(|word| word.text == "--");
+    let program = code.value(&["--exec", "--startas"]).filter(|_| leaf.program != "nix");
+    match (at, program) {
+        (Some(at), program) => {
+            let mut words: Vec<Word> = program.into_iter().collect();
+            words.extend(leaf.words.iter().skip(at + 1).cloned());
+            Some(Inner::Words(words))
+        }
+        (None, Some(program)) => Some(Inner::Words(vec![program])),
+        (None, None) => {
+            let marks = ["-c", "--command"];
+            let at = leaf.words.iter().position(|word| marks.contains(&word.text.as_str()));
+            if let Some(at) = at.filter(|_| leaf.program == "nix") {
+                return Some(Inner::Words(leaf.words.iter().skip(at + 1).cloned().collect()));
+            }
+            if leaf.program == "bwrap" {
+                // Where the options end is not told; the first path to a program is.
+                let at = leaf.words.iter().skip(1).position(|word| !word.text.starts_with('-'));
+                let last = leaf.words.iter().rposition(|word| word.text.starts_with("--"));
+                let from = last.map_or(at.unwrap_or(0), |last| last) + 1;
+                leaf.find(Finding::ask("privilege", "Runs a program with other bounds"));
+                return Some(Inner::Words(leaf.words.iter().skip(from + 1).cloned().collect()));
+            }
+            None
+        }
+    }
+}
+
+/// Programs that run a command whenever a file changes.
+fn watched(leaf: &mut Leaf) -> Option<Inner> {
+    let valued =
+        ["-x", "--exec", "-s", "--shell", "-c", "--command", "-w", "--watch", "-e", "--ext"];
+    let args = crate::args::Args::parse(leaf.words.get(1..).unwrap_or(&[]), &valued);
+    match args.value(&["--exec", "--shell", "--command"]) {
+        Some(code) => Some(Inner::Source(code)),
+        None => {
+            let short = if leaf.program == "chokidar" { "-c" } else { "-x" };
+            let code = args.value(&[short]).filter(|_| leaf.program != "cargo-watch");
+            match code.or_else(|| args.value(&["-s"])) {
+                Some(code) => Some(Inner::Source(code)),
+                None => match after_dashes(leaf, None) {
+                    Inner::Words(words) if !words.is_empty() => Some(Inner::Words(words)),
+                    _ => None,
+                },
+            }
+        }
+    }
 }
 
 /// Takes off the wrapper's own words.
@@ -211,7 +183,7 @@ fn strip(wrapper: &Wrapper, arguments: &[Word], leaf: &mut Leaf) -> Vec<Word> {
             break;
         }
         if text.starts_with('-') && text.len() > 1 {
-            let skip = usize::from(wrapper.valued.contains(&text));
+            let skip = usize::from(takes_next(text, wrapper.valued));
             rest = others.get(skip..).unwrap_or(&[]);
             continue;
         }
@@ -222,6 +194,7 @@ fn strip(wrapper: &Wrapper, arguments: &[Word], leaf: &mut Leaf) -> Vec<Word> {
             if let Some(finding) = crate::programs::environment_override(name, &value) {
                 leaf.find(finding);
             }
+            leaf.effects.extend(crate::programs::proxy_effect(name, &value));
             rest = others;
             continue;
         }
@@ -235,6 +208,17 @@ fn strip(wrapper: &Wrapper, arguments: &[Word], leaf: &mut Leaf) -> Vec<Word> {
     rest.get(if rest.len() > own { own } else { 0 }..).unwrap_or(&[]).to_vec()
 }
 
+/// Whether an option, or the last one of several in one word, takes the next word.
+fn takes_next(text: &str, valued: &[&str]) -> bool {
+    if valued.contains(&text) {
+        return true;
+    }
+    let letters = text.strip_prefix('-').filter(|rest| !rest.starts_with('-')).unwrap_or("");
+    let takes = |c: char| valued.iter().any(|flag| flag.len() == 2 && flag.ends_with(c));
+    // The first one that takes something takes the rest of the word, if there is any.
+    letters.find(takes).is_some_and(|at| at + 1 == letters.len())
+}
+
 /// Wrappers that do not always run something, or run text.
 fn special(leaf: &mut Leaf, arguments: &[Word]) -> Option<Inner> {
     let has = |names: &[&str]| {
@@ -244,6 +228,40 @@ fn special(leaf: &mut Leaf, arguments: &[Word]) -> Option<Inner> {
             .any(|word| names.contains(&word.text.as_str()))
     };
     match leaf.program.as_str() {
+        "taskset" | "chrt" | "ionice" | "choom" | "prlimit" | "cpulimit"
+            if has(&["-p", "--pid", "-pc", "-cp"])
+                || arguments.iter().any(|word| word.text.starts_with("--pid=")) =>
+        {
+            leaf.effect(Effect::any(Permission::PROCESS_MANAGE));
+            Some(Inner::Words(Vec::new()))
+        }
+        "setarch" => {
+            let named = arguments.iter().find(|word| !word.text.starts_with('-'))?;
+            let arch =
+                ["x86", "i3", "i4", "i5", "i6", "linux", "arm", "aarch", "ppc", "s390", "mips"];
+            let is_arch = arch.iter().any(|start| named.text.starts_with(start));
+            // Without the name of an architecture the command comes at once.
+            (!is_arch).then(|| {
+                let words = arguments.iter().skip_while(|word| word.text.starts_with('-'));
+                Inner::Words(words.cloned().collect())
+            })
+        }
+        "ip" if arguments.first().is_none_or(|word| word.text != "exec") => {
+            if arguments.first().is_some_and(|word| !matches!(word.text.as_str(), "list" | "show"))
+            {
+                leaf.find(Finding::ask("network-setting", "Changes the network of the machine"));
+            }
+            Some(Inner::Words(Vec::new()))
+        }
+        "npm" | "pnpm" | "yarn" => {
+            let valued = ["-c", "--call", "-p", "--package", "-w"];
+            let args = crate::args::Args::parse(arguments, &valued);
+            args.value(&["-c", "--call"]).map(Inner::Source)
+        }
+        "sudo" if has(&["-e", "--edit"]) => {
+            leaf.find(Finding::ask("privilege", "Edits files as another user"));
+            Some(Inner::Words(Vec::new()))
+        }
         "command" if has(&["-v", "-V", "-pv"]) => {
             leaf.reads_only = true;
             Some(Inner::Words(Vec::new()))
@@ -339,75 +357,150 @@ fn supply(rest: &mut Vec<Word>, arguments: &[Word], input: &Stream) {
 }
 
 /// Wrappers that hand their words to a shell.
-fn joined(leaf: &mut Leaf) -> Option<Inner> {
+fn joined(leaf: &mut Leaf, input: &Stream) -> Option<Inner> {
     let valued: &[&str] = match leaf.program.as_str() {
         "watch" => &["-n", "--interval"],
-        "parallel" => &[
-            "-j",
-            "--jobs",
-            "-a",
-            "-I",
-            "-n",
-            "-N",
-            "-d",
-            "--delay",
-            "--joblog",
-            "-S",
-            "--colsep",
-            "--timeout",
-        ],
-        "script" => &["-c", "--command", "-O", "-I", "-T"],
-        "hyperfine" => &[
-            "-w",
-            "-r",
-            "-N",
-            "--warmup",
-            "--runs",
-            "--export-json",
-            "--export-markdown",
-            "-m",
-            "-M",
-        ],
-        _ => &["-w", "-E", "-c", "-u"],
+        "parallel" => PARALLEL,
+        "script" => &["-c", "--command", "-O", "-I", "-T", "-E", "-o", "-B", "-m"],
+        "hyperfine" => HYPERFINE,
+        "entr" => &[],
+        _ => &["-w", "-E", "--timeout", "--conflict-exit-code"],
     };
     let arguments = leaf.words.get(1..).unwrap_or(&[]);
-    let args = crate::args::Args::parse(
-        arguments.get(..leading(arguments, valued)).unwrap_or(&[]),
-        valued,
-    );
-    let mut rest: Vec<Word> = arguments.get(leading(arguments, valued)..).unwrap_or(&[]).to_vec();
+    let end = leading(arguments, valued);
+    let args = crate::args::Args::parse(arguments.get(..end).unwrap_or(&[]), valued);
+    let mut rest: Vec<Word> = arguments.get(end..).unwrap_or(&[]).to_vec();
     if let Some(code) = args.value(&["-c", "--command"]) {
         return Some(Inner::Source(code));
     }
-    if leaf.program == "flock" || leaf.program == "chpst" {
-        if !rest.is_empty() {
-            rest.remove(0);
-        }
-        if rest.first().is_some_and(|word| word.text == "-c") {
-            return rest.get(1).cloned().map(Inner::Source);
-        }
-        return Some(Inner::Words(rest));
-    }
-    if let Some(at) = rest.iter().position(|word| word.text.starts_with(":::")) {
-        let mut given = rest.split_off(at);
-        given.retain(|word| !word.text.starts_with(":::"));
-        rest.retain(|word| !word.text.contains("{}"));
-        rest.extend(given);
-        return Some(Inner::Words(rest));
-    }
     match leaf.program.as_str() {
-        "entr" => Some(Inner::Words(rest)),
-        "script" => {
-            leaf.reads_only = rest.is_empty();
-            Some(Inner::Words(Vec::new()))
-        }
-        _ if rest.len() == 1 => rest.into_iter().next().map(Inner::Source),
-        "parallel" => {
-            rest.push(Word { text: "$input".to_owned(), ..Word::default() });
+        "flock" => {
+            if !rest.is_empty() {
+                rest.remove(0);
+            }
+            let code =
+                rest.first().is_some_and(|word| matches!(word.text.as_str(), "-c" | "--command"));
+            if code {
+                return rest.get(1).cloned().map(Inner::Source);
+            }
             Some(Inner::Words(rest))
         }
+        "script" => {
+            // The code may come after the file as well.
+            let late = rest.iter().position(|word| takes_next(&word.text, &["-c", "--command"]));
+            if let Some(code) = late.and_then(|at| rest.get(at + 1)) {
+                return Some(Inner::Source(code.clone()));
+            }
+            let dashes = arguments.iter().take(end).any(|word| word.text == "--");
+            leaf.reads_only = rest.is_empty();
+            Some(Inner::Words(rest.get(usize::from(!dashes)..).unwrap_or(&[]).to_vec()))
+        }
+        "entr" if args.has(&["-s"]) => rest.into_iter().next().map(Inner::Source),
+        "entr" => Some(Inner::Words(rest)),
+        "parallel" => Some(parallel(rest, input)),
+        "hyperfine" => {
+            rest.extend(args.values(&["-p", "--prepare", "-c", "--cleanup", "-s", "--setup"]));
+            Some(Inner::Source(lines(&rest)))
+        }
+        _ if rest.len() == 1 => rest.into_iter().next().map(Inner::Source),
         _ => Some(Inner::Words(rest)),
     }
+}
+
+const PARALLEL: &[&str] = &[
+    "-j",
+    "--jobs",
+    "-a",
+    "--arg-file",
+    "-I",
+    "-n",
+    "-N",
+    "-d",
+    "--delay",
+    "--joblog",
+    "-S",
+    "--sshlogin",
+    "--colsep",
+    "-C",
+    "--timeout",
+    "--results",
+    "--retries",
+    "-L",
+    "-P",
+    "--tmpdir",
+    "--halt",
+    "--memfree",
+    "--load",
+    "--nice",
+];
+const HYPERFINE: &[&str] = &[
+    "-w",
+    "-r",
+    "-N",
+    "--warmup",
+    "--runs",
+    "--export-json",
+    "--export-markdown",
+    "-m",
+    "-M",
+    "-p",
+    "--prepare",
+    "--cleanup",
+    "-s",
+    "--setup",
+    "-L",
+    "-n",
+    "--parameter-list",
+    "--command-name",
+    "--export-csv",
+    "--min-runs",
+    "--max-runs",
+];
+
+/// The command lines that parallel makes: its words once for every argument,
+/// read again by a shell.
+fn parallel(mut rest: Vec<Word>, input: &Stream) -> Inner {
+    let marks = [":::", ":::+", "::::", "::::+"];
+    let at = rest.iter().position(|word| marks.contains(&word.text.as_str()));
+    let given = match at {
+        Some(at) => {
+            let named = rest.get(at).is_some_and(|word| word.text.starts_with("::::"));
+            let given: Vec<Word> = rest
+                .split_off(at)
+                .into_iter()
+                .filter(|word| !marks.contains(&word.text.as_str()))
+                .map(|word| Word { known: word.known && !named, ..word })
+                .collect();
+            given
+        }
+        None => match &input.text {
+            Some(text) => text.lines().map(Word::literal).collect(),
+            None => {
+                vec![Word { text: "$input".to_owned(), taint: input.taint, ..Word::default() }]
+            }
+        },
+    };
+    if rest.is_empty() {
+        return Inner::Source(lines(&given));
+    }
+    let placed = rest.iter().any(|word| word.text.contains("{}"));
+    if !given.iter().all(|word| word.known) && !placed && rest.len() > 1 {
+        rest.push(Word { text: "$input".to_owned(), taint: input.taint, ..Word::default() });
+        return Inner::Words(rest);
+    }
+    let mut all = Vec::new();
+    for argument in given.iter().take(16) {
+        let mut line = lines(&rest);
+        line.text = line.text.trim_end().replace('\n', " ");
+        if placed {
+            line.text = line.text.replace("{}", &argument.text);
+        } else {
+            line.text = format!("{} {}", line.text, argument.text);
+        }
+        // A name in the place of an argument is no code.
+        all.push(line);
+    }
+    Inner::Source(lines(&all))
 }
 
 /// How many words are options, with their values.
@@ -417,7 +510,7 @@ fn leading(arguments: &[Word], valued: &[&str]) -> usize {
         if !word.text.starts_with('-') || word.text.len() == 1 {
             break;
         }
-        at += 1 + usize::from(valued.contains(&word.text.as_str()));
+        at += 1 + usize::from(takes_next(&word.text, valued));
         if word.text == "--" {
             break;
         }
@@ -431,6 +524,7 @@ fn switch_user(leaf: &mut Leaf) -> Inner {
     let args = crate::args::Args::parse(arguments, &["-c", "--command", "-s", "-g", "-G", "-u"]);
     match args.value(&["-c", "--command"]) {
         Some(code) => Inner::Source(code),
+        None if leaf.program == "sg" => Inner::Words(arguments.get(1..).unwrap_or(&[]).to_vec()),
         None => match arguments.iter().position(|word| word.text == "--") {
             Some(at) => Inner::Words(arguments.get(at + 1..).unwrap_or(&[]).to_vec()),
             None => Inner::Words(Vec::new()),

@@ -61,6 +61,16 @@ pub(crate) fn terminal(context: &TestContext, args: &[&str]) -> Option<Command> 
     Some(command)
 }
 
+/// What a person sees of a command whose answer is on the terminal, too.
+pub(crate) fn on_screen(context: &TestContext, words: &str) -> Option<Run> {
+    let mut command = terminal(context, &[])?;
+    let line = format!("stty cols 250 rows 40; exec \"$HERMES\" {words}");
+    command.args(["-c", &line]);
+    let mut run = context.finish(command, b"");
+    run.stdout = run.stdout.replace("\r\n", "\n");
+    Some(run)
+}
+
 /// What a person saw, and what the command answered.
 struct Talk {
     run: Run,
@@ -110,7 +120,8 @@ fn an_approved_call_works_exactly_once() {
     context.run(args).succeeds();
     assert_eq!(kept(&context, "s")[0]["id"], "a");
     assert_eq!(held_back(context.run(args)), token, "it is used up");
-    let entry = context.run(["audit", "query", "--json", "--effect", "plan:write", "--status", "success"]);
+    let entry =
+        context.run(["audit", "query", "--json", "--effect", "plan:write", "--status", "success"]);
     assert_eq!(entry.succeeds().json()["approval"], "token");
 }
 
@@ -123,7 +134,8 @@ fn an_approval_is_for_no_other_call() {
     let elsewhere = context.work().join("elsewhere");
     std::fs::create_dir(&elsewhere).expect("a folder");
     let elsewhere = elsewhere.to_str().expect("UTF-8");
-    let merged = format!("{},\"merge\":true}}", r#"{"todos":[{"id":"a","content":"x","status":"pending"}]"#);
+    let merged =
+        format!("{},\"merge\":true}}", r#"{"todos":[{"id":"a","content":"x","status":"pending"}]"#);
     for other in [
         vec!["call", "todo", OTHER, "--session", "s"],
         vec!["call", "todo", &merged, "--session", "s"],
@@ -155,8 +167,7 @@ fn of_many_that_use_one_approval_one_succeeds() {
     let token = held_back(context.run(args));
     context.run(["permissions", "approve", &token]).succeeds();
     let codes: Vec<i32> = std::thread::scope(|scope| {
-        let calls: Vec<_> =
-            (0..6).map(|_| scope.spawn(|| context.run(args).code)).collect();
+        let calls: Vec<_> = (0..6).map(|_| scope.spawn(|| context.run(args).code)).collect();
         calls.into_iter().map(|call| call.join().expect("an end")).collect()
     });
     assert_eq!(codes.iter().filter(|code| **code == 0).count(), 1, "{codes:?}");
@@ -220,7 +231,7 @@ fn once_is_for_one_call() {
         let Some(talk) = talk(&context, &args, typed) else { return };
         assert_eq!(talk.run.code, 0, "{typed:?}: {}", talk.run.stdout);
         assert_eq!(talk.json()["todos"][0]["id"], "a");
-        assert!(talk.run.stdout.contains("todo wants to go on"), "{}", talk.run.stdout);
+        assert!(talk.run.stdout.contains("[o]nce"), "{}", talk.run.stdout);
         assert!(talk.run.stdout.contains("plan:write todo"), "{}", talk.run.stdout);
         assert!(talk.run.stdout.contains("hermes_permissions.yaml:4"), "{}", talk.run.stdout);
     }
@@ -278,7 +289,8 @@ fn a_rule_that_was_saved_does_not_outdo_a_denial() {
     let context = asking();
     let Some(talk) = talk(&context, &["call", "todo", CHANGE], "a\n") else { return };
     assert_eq!(talk.run.code, 0, "{}", talk.run.stdout);
-    let denying = ASKING.replace("approval_required: [plan:write, file:read]", "deny: [plan:write]");
+    let denying =
+        ASKING.replace("approval_required: [plan:write, file:read]", "deny: [plan:write]");
     std::fs::write(context.home().join("hermes_permissions.yaml"), denying).expect("profiles");
     context.run(["call", "todo", CHANGE]).exits(3).error("denied");
 }
@@ -359,9 +371,8 @@ fn a_batch_from_a_file_can_be_asked_about() {
     ] });
     context.file("calls.json", request.to_string());
     let Some(talk) = talk(&context, &["exec", "calls.json"], "o\nd\n") else { return };
-    let kinds: Vec<Value> = (0..2)
-        .map(|i| talk.json()["tool_results"][i]["content"]["status"].clone())
-        .collect();
+    let kinds: Vec<Value> =
+        (0..2).map(|i| talk.json()["tool_results"][i]["content"]["status"].clone()).collect();
     let successes = kinds.iter().filter(|kind| *kind == "success").count();
     assert_eq!(successes, 1, "one yes, one no: {}", talk.answer);
 }
@@ -383,24 +394,82 @@ fn a_name_cannot_forge_the_list_of_questions() {
     let context = asking();
     let path = "path=a\u{1b}[2Jb\n0123456789abcdef  todo in /\n  why: harmless";
     let token = held_back(context.run(["call", "read_file", path]));
-    let Some(mut command) = terminal(&context, &["permissions", "approve"]) else { return };
-    // This time the list itself is on the terminal.
-    let line = "stty cols 200 rows 40; exec \"$HERMES\" permissions approve";
-    command = {
-        let mut shown = Command::new("script");
-        context.settle(&mut shown);
-        shown.env("SHELL", "/bin/sh").env("TERM", "xterm-256color").env("NO_COLOR", "1");
-        shown.env("HERMES", assert_cmd::cargo::cargo_bin!("hermes"));
-        shown.args(["-qec", line, "/dev/null"]);
-        drop(command);
-        shown
-    };
-    let run = context.finish(command, b"").succeeds();
+    let Some(run) = on_screen(&context, "permissions approve") else { return };
+    let run = run.succeeds();
     assert!(run.stdout.contains(&token), "{}", run.stdout);
     assert!(!run.stdout.contains("\u{1b}[2J"), "{:?}", run.stdout);
-    let titles = run.stdout.lines().filter(|line| line.contains("  todo in /")).count();
     let forged = run.stdout.lines().any(|line| line.starts_with("0123456789abcdef"));
-    assert!(!forged, "{titles}: {}", run.stdout);
+    assert!(!forged, "{}", run.stdout);
+}
+
+#[test]
+fn an_approved_call_is_judged_again() {
+    let context = asking();
+    let args = ["call", "read_file", "path=notes.txt"];
+    let token = held_back(context.run(args));
+    context.run(["permissions", "approve", &token]).succeeds();
+    let denying = ASKING.replace("approval_required: [plan:write, file:read]", "deny: [file:read]");
+    std::fs::write(context.home().join("hermes_permissions.yaml"), denying).expect("profiles");
+    context.run(args).exits(3).error("denied");
+}
+
+#[test]
+fn an_approved_path_cannot_be_made_to_lead_elsewhere() {
+    let context = asking();
+    let args = ["call", "read_file", "path=notes.txt"];
+    std::fs::write(context.home().join(".env"), "A=not-for-you\n").expect("variables");
+    std::fs::write(context.root().join("outside.txt"), "not-for-you\n").expect("a file");
+    for target in ["../home/.env", "../outside.txt"] {
+        context.file("notes.txt", "one\n");
+        let token = held_back(context.run(args));
+        context.run(["permissions", "approve", &token]).succeeds();
+        std::fs::remove_file(context.work().join("notes.txt")).expect("no file");
+        std::os::unix::fs::symlink(target, context.work().join("notes.txt")).expect("a link");
+        let run = context.run(args).exits(3);
+        assert!(!run.stdout.contains("not-for-you"), "{target}: {}", run.stdout);
+        std::fs::remove_file(context.work().join("notes.txt")).expect("no file");
+        context.run(["permissions", "approve", &token, "--refuse"]);
+    }
+}
+
+#[test]
+fn a_rule_for_a_folder_does_not_reach_out_of_it() {
+    let context = asking();
+    for folder in ["docs", "docs2"] {
+        std::fs::create_dir(context.work().join(folder)).expect("a folder");
+        context.file(&format!("{folder}/a.txt"), "one\n");
+    }
+    context.file("docs/b.txt", "two\n");
+    let args = ["call", "read_file", "path=docs/a.txt"];
+    let Some(talk) = talk(&context, &args, "a\n") else { return };
+    assert_eq!(talk.run.code, 0, "{}", talk.run.stdout);
+    context.run(["call", "read_file", "path=docs/b.txt"]).succeeds();
+    std::os::unix::fs::symlink("../notes.txt", context.work().join("docs/link")).expect("a link");
+    for path in ["notes.txt", "docs/../notes.txt", "docs/link", "docs2/a.txt"] {
+        held_back(context.run(["call", "read_file", &format!("path={path}")]));
+    }
+}
+
+#[test]
+fn questions_and_answers_are_their_owners_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let context = asking();
+    let token = held_back(context.run(["call", "read_file", "path=notes.txt"]));
+    let Some(talk) = talk(&context, &["call", "todo", CHANGE], "a\n") else { return };
+    assert_eq!(talk.run.code, 0, "{}", talk.run.stdout);
+    let mode = |name: &str| {
+        let found = std::fs::metadata(context.home().join(name)).expect(name);
+        found.permissions().mode() & 0o077
+    };
+    for name in [
+        "approvals",
+        &format!("approvals/{token}.json"),
+        "approvals.json",
+        "logs/audit/audit.jsonl",
+        "logs/audit/audit.key",
+    ] {
+        assert_eq!(mode(name), 0, "{name}");
+    }
 }
 
 #[test]
@@ -452,9 +521,8 @@ fn denials_stay_when_questions_are_off() {
 #[test]
 fn a_session_cannot_switch_questions_off_for_itself() {
     let context = asking();
-    std::fs::write(context.home().join(".env"), "HERMES_YOLO=1\n").expect("variables");
-    held_back(context.run(["call", "todo", CHANGE, "--session", "s"]));
-    let set = ["call", "--session", "s", "env_manager", "action=set", "name=HERMES_YOLO", "value=1"];
+    let set =
+        ["call", "--session", "s", "env_manager", "action=set", "name=HERMES_YOLO", "value=1"];
     context.run(set);
     held_back(context.run(["call", "todo", CHANGE, "--session", "s"]));
 }

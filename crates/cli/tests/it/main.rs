@@ -1,18 +1,24 @@
 //! The `hermes` command as its users meet it: through the binary, each test
 //! with a home and a working folder of its own.
 
+mod approvals;
+mod audit;
 mod call;
+mod canary;
 mod config;
 mod context;
 mod crowd;
 mod deluge;
 mod doctor;
 mod documents;
+mod dry_run;
 mod exec;
 mod homes;
 mod interrupt;
 mod malformed;
+mod permissions;
 mod person;
+mod secrets;
 mod session;
 mod stream;
 mod surface;

@@ -126,10 +126,7 @@ fn a_check_names_the_rule_its_file_and_its_line() {
     assert_eq!(deny["line"], 7, "{deny}");
     assert_eq!(deny["effects"], json!([{ "scope": "env:write", "resource": "A" }]));
 
-    let run = context
-        .run(args.into_iter().chain(["name=A", "value=b"]))
-        .exits(3)
-        .silent();
+    let run = context.run(args.into_iter().chain(["name=A", "value=b"])).exits(3).silent();
     assert!(run.stdout.starts_with("deny  (profile mine)\n"), "{}", run.stdout);
     assert!(run.stdout.contains("hermes_permissions.yaml:7"), "{}", run.stdout);
 }
@@ -137,9 +134,7 @@ fn a_check_names_the_rule_its_file_and_its_line() {
 #[test]
 fn an_effect_can_be_checked_without_a_tool() {
     let context = TestContext::new();
-    let check = |effect: &str| {
-        context.run(["permissions", "check", "--effect", effect, "--json"])
-    };
+    let check = |effect: &str| context.run(["permissions", "check", "--effect", effect, "--json"]);
     let report = check("file:write=notes.txt").succeeds().json();
     assert_eq!(report["verdict"], "allow");
     let report = check("file:write=/etc/hosts").exits(3).json();
@@ -165,9 +160,8 @@ fn an_effect_can_be_checked_without_a_tool() {
 #[test]
 fn every_part_of_a_command_is_judged_and_the_worst_is_named() {
     let context = TestContext::new();
-    let check = |command: &str| {
-        context.run(["permissions", "check", "--command", command, "--json"])
-    };
+    let check =
+        |command: &str| context.run(["permissions", "check", "--command", command, "--json"]);
     assert_eq!(check("ls | wc -l && git status").succeeds().json()["verdict"], "allow");
 
     let report = check("ls; git push --force").exits(3).json();
@@ -196,7 +190,9 @@ fn an_explanation_shows_what_was_found_of_every_part() {
     let context = TestContext::new();
     let args = ["permissions", "explain", "--command", "ls; git push --force"];
     let run = context.run(args).exits(3).silent();
-    assert!(run.stdout.contains("  allow  ls\n") || run.stdout.contains("allow  ls "), "{}", run.stdout);
+    let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let parts: Vec<Vec<String>> = run.stdout.lines().map(words).collect();
+    assert!(parts.iter().any(|part| part == &["allow", "ls"]), "{}", run.stdout);
     assert!(run.stdout.contains("[dangerous command: git-history-loss]"), "{}", run.stdout);
     assert!(run.stdout.contains("sandbox: "), "{}", run.stdout);
 
@@ -299,9 +295,7 @@ fn another_file_replaces_the_users() {
     assert_eq!(judged(&context, &["--profile", "mine"])["verdict"], "deny");
     let options = ["--profile", "mine", "--permissions", other];
     assert_eq!(judged(&context, &options)["verdict"], "allow");
-    context
-        .run([&["call", "todo", CHANGE][..], &options].concat())
-        .succeeds();
+    context.run([&["call", "todo", CHANGE][..], &options].concat()).succeeds();
     let run = context.run(["call", "todo", "--permissions", "absent.yaml"]).exits(2);
     assert!(run.stderr.contains("absent.yaml: there is no such file"), "{}", run.stderr);
 }
@@ -316,7 +310,11 @@ fn an_unknown_profile_stops_everything() {
         vec!["permissions", "check", "todo", CHANGE, "--profile", "readonly_reserch"],
     ] {
         let run = context.feed(&args, request).exits(2);
-        assert!(run.stderr.contains("Did you mean 'readonly_research'?"), "{args:?}: {}", run.stderr);
+        assert!(
+            run.stderr.contains("Did you mean 'readonly_research'?"),
+            "{args:?}: {}",
+            run.stderr
+        );
     }
     context.settings("permissions:\n  profile: nowhere\n");
     context.run(["call", "todo", CHANGE, "--session", "s"]).exits(2);
@@ -326,7 +324,11 @@ fn an_unknown_profile_stops_everything() {
 /// A broken file, the line with the fault, and what it says.
 const BROKEN: &[(&str, &str, &str)] = &[
     ("profiles:\n  default:\n    alow: [plan:read]\n", ":3", "Did you mean 'allow'?"),
-    ("profiles:\n  default:\n    deny:\n      - {scop: plan:read}\n", ":4", "Did you mean 'scope'?"),
+    (
+        "profiles:\n  default:\n    deny:\n      - {scop: plan:read}\n",
+        ":4",
+        "Did you mean 'scope'?",
+    ),
     ("profiles:\n  default:\n    extends: defualt\n", ":3", "defualt"),
     ("profiles:\n  default:\n    deny: {a: b}\n", ":3", "must be a list"),
     ("profiles:\n  default:\n    deny: [plan]\n", ":3", "plan"),
@@ -348,7 +350,11 @@ fn a_broken_file_stops_everything_and_says_where() {
     for (text, line, told) in BROKEN {
         for of_project in [false, true] {
             let context = TestContext::new();
-            if of_project { project(&context, text) } else { profiles(&context, text) }
+            if of_project {
+                project(&context, text)
+            } else {
+                profiles(&context, text)
+            }
             for args in [
                 vec!["call", "todo", CHANGE, "--session", "s"],
                 vec!["exec", "--session", "s"],
@@ -444,7 +450,8 @@ fn a_project_brings_no_profiles_of_its_own() {
 
     // What it extends is the user's to grant.
     project(&context, "profiles:\n  readonly_research:\n    extends: full_developer\n");
-    let run = context.run(["call", "todo", CHANGE, "--profile", "readonly_research", "--session", "s"]);
+    let run =
+        context.run(["call", "todo", CHANGE, "--profile", "readonly_research", "--session", "s"]);
     assert_ne!(run.code, 0, "{}", run.stdout);
     assert!(!context.home().join("session-state").exists(), "nothing ran");
 }
@@ -490,12 +497,26 @@ fn hermess_own_files_and_private_keys_are_protected() {
     context.run(["call", "todo"]).succeeds();
     std::os::unix::fs::symlink(&key, context.work().join("innocent")).expect("a link");
     std::fs::hard_link(&key, context.work().join("twin")).expect("a link");
-    for path in ["../.ssh/id_ed25519", "../home/.env", "../home/logs/audit/audit.key", "innocent", "twin", "./../home/../home/.env"] {
+    for path in [
+        "../.ssh/id_ed25519",
+        "../home/.env",
+        "../home/logs/audit/audit.key",
+        "innocent",
+        "twin",
+        "./../home/../home/.env",
+    ] {
         let run = context.run(["call", "read_file", &format!("path={path}")]).exits(3);
         let error = run.error("denied");
         assert_eq!(error.value["rule"], "protected path", "{path}: {error:?}");
     }
-    for name in ["config.yaml", "hermes_permissions.yaml", "approvals.json", "secrets.json", "approvals/x.json", "logs/audit/audit.jsonl"] {
+    for name in [
+        "config.yaml",
+        "hermes_permissions.yaml",
+        "approvals.json",
+        "secrets.json",
+        "approvals/x.json",
+        "logs/audit/audit.jsonl",
+    ] {
         let effect = format!("file:write=../home/{name}");
         let run = context.run(["permissions", "check", "--json", "--effect", &effect]).exits(3);
         assert_eq!(run.json()["verdict"], "deny", "{name}");
@@ -503,12 +524,11 @@ fn hermess_own_files_and_private_keys_are_protected() {
 }
 
 #[test]
-#[expect(clippy::print_stdout, reason = "a skipped test says why")]
 fn the_sandbox_is_put_to_the_test() {
     let context = TestContext::new();
     let run = context.run(["permissions", "verify", "--json"]);
     let report = run.json();
-    let tried = |probe: &&Value| probe["got"] != "untried" && probe["got"] != "Untried";
+    let tried = |probe: &&Value| probe["got"] != "untried";
     let probes = report["probes"].as_array().cloned().unwrap_or_default();
     if probes.iter().filter(tried).count() == 0 {
         println!("skipped: this kernel cannot confine anything: {report}");
@@ -516,8 +536,7 @@ fn the_sandbox_is_put_to_the_test() {
     }
     assert_fields(&report, &["schema_version", "holds", "support", "probes"]);
     assert_eq!(report["holds"], true, "{report}");
-    let run = run.succeeds().silent();
-    drop(run);
+    run.succeeds().silent();
     let run = context.run(["permissions", "verify"]).succeeds();
     assert!(run.stdout.ends_with("The sandbox holds.\n"), "{}", run.stdout);
     assert!(run.stdout.contains("blocked "), "{}", run.stdout);

@@ -11,4 +11,4 @@ pub use smart::{Opinion as ReviewOpinion, Reviewer, SmartApprover};
 pub use tickets::{Ticket, TicketError, Tickets};
 pub use unit::Unit;
 
-pub(crate) use tickets::{fingerprint as call_token, now_ms};
+pub(crate) use tickets::{fingerprint, now_ms};

@@ -2,6 +2,7 @@
 //! call leaves a ticket, somebody approves it, the same call uses it up.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use hermes_core::Proposal;
@@ -16,11 +17,16 @@ const HOLDS: Duration = Duration::from_secs(60 * 60);
 /// How many tickets are kept; the oldest go first.
 const KEPT: usize = 500;
 
+/// How long a ticket's name is.
+const TOKEN: usize = 16;
+
 /// A question that nobody was there to answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ticket {
-    /// Its name.
+    /// Its name, short enough to be typed.
     pub token: String,
+    /// The whole fingerprint of the call, which nobody can find another call for.
+    pub call: String,
     /// The tool.
     pub tool: String,
     /// What the call would do, one line each.
@@ -62,13 +68,22 @@ impl Tickets {
     }
 
     fn path(&self, token: &str) -> Option<PathBuf> {
-        let is_token = token.len() == 16 && token.bytes().all(|b| b.is_ascii_hexdigit());
+        let is_token = token.len() == TOKEN && token.bytes().all(|b| b.is_ascii_hexdigit());
         is_token.then(|| self.folder.join(format!("{token}.json")))
+    }
+
+    /// The short name for a call.
+    pub fn token(call: &str) -> String {
+        call.chars().take(TOKEN).collect()
     }
 
     /// Leaves a ticket. The same call gets the same one again.
     pub fn issue(&self, ticket: Ticket) -> Option<String> {
         let path = self.path(&ticket.token)?;
+        // Who reads of one call must not approve another of the same short name.
+        if self.read(&path).is_some_and(|other| other.call != ticket.call && !is_over(&other)) {
+            return None;
+        }
         make_folder(&self.folder).ok()?;
         self.prune();
         let bytes = serde_json::to_vec_pretty(&ticket).ok()?;
@@ -86,7 +101,10 @@ impl Tickets {
     }
 
     fn read(&self, path: &Path) -> Option<Ticket> {
-        serde_json::from_slice(&std::fs::read(path).ok()?).ok()
+        let ticket: Ticket = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
+        // A file that was renamed is not the ticket of its new name.
+        let is_its_own = self.path(&ticket.token).is_some_and(|own| own == path);
+        is_its_own.then_some(ticket)
     }
 
     /// Approves a ticket.
@@ -109,13 +127,29 @@ impl Tickets {
         self.path(token).is_some_and(|path| std::fs::remove_file(path).is_ok())
     }
 
-    /// Uses up the ticket of that name, if it was approved. Of several that
-    /// try at once, one succeeds.
-    pub fn redeem(&self, token: &str) -> bool {
-        let Some(path) = self.path(token) else { return false };
-        let granted =
-            self.read(&path).is_some_and(|ticket| ticket.granted_ms.is_some() && !is_over(&ticket));
-        granted && std::fs::remove_file(&path).is_ok()
+    /// Uses up the ticket of a call, if it was approved. Of several that try
+    /// at once, one succeeds.
+    pub fn redeem(&self, call: &str) -> bool {
+        let Some(path) = self.path(&Self::token(call)) else { return false };
+        let holds = |ticket: &Ticket| {
+            ticket.call == call && ticket.granted_ms.is_some() && !is_over(ticket)
+        };
+        if !self.read(&path).is_some_and(|ticket| holds(&ticket)) {
+            return false;
+        }
+        // Taken first and looked at again, so that it is this very ticket that
+        // is used up, and not one that was left meanwhile.
+        let taken = path.with_extension(format!("{}-{}", std::process::id(), unique()));
+        if std::fs::rename(&path, &taken).is_err() {
+            return false;
+        }
+        let found = std::fs::read(&taken).ok();
+        let found = found.and_then(|bytes| serde_json::from_slice::<Ticket>(&bytes).ok());
+        if found.is_some_and(|ticket| holds(&ticket)) {
+            return std::fs::remove_file(&taken).is_ok();
+        }
+        let _ = std::fs::rename(&taken, &path);
+        false
     }
 
     /// Removes what is over, and the oldest beyond what is kept.
@@ -123,6 +157,11 @@ impl Tickets {
         let entries = std::fs::read_dir(&self.folder).into_iter().flatten().flatten();
         let mut found: Vec<(u64, PathBuf)> = Vec::new();
         for path in entries.map(|entry| entry.path()) {
+            // Others may be writing: what is not yet a ticket is theirs.
+            let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+            if stem.and_then(|stem| self.path(&stem)).is_none_or(|own| own != path) {
+                continue;
+            }
             match self.read(&path) {
                 Some(ticket) if !is_over(&ticket) => found.push((ticket.asked_ms, path)),
                 _ => {
@@ -143,12 +182,18 @@ fn make_folder(folder: &Path) -> std::io::Result<()> {
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
+fn unique() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
 fn is_over(ticket: &Ticket) -> bool {
     let (since, time) = match ticket.granted_ms {
         Some(granted) => (granted, HOLDS),
         None => (ticket.asked_ms, WAITS),
     };
-    Duration::from_millis(now_ms().saturating_sub(since)) > time
+    // One from the future is as wrong as one from long ago.
+    Duration::from_millis(now_ms().abs_diff(since)) > time
 }
 
 pub(crate) fn now_ms() -> u64 {
@@ -164,7 +209,7 @@ pub(crate) fn fingerprint(profile: &str, proposal: &Proposal<'_>) -> String {
         sorted(proposal.arguments),
         proposal.workplace.cwd().to_string_lossy(),
     ]);
-    blake3::hash(call.to_string().as_bytes()).to_hex().chars().take(16).collect()
+    blake3::hash(call.to_string().as_bytes()).to_hex().to_string()
 }
 
 /// The same value with its keys in one order.

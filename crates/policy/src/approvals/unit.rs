@@ -9,6 +9,7 @@ use hermes_shell::Leaf;
 use serde::{Deserialize, Serialize};
 
 use super::tickets::fingerprint;
+use crate::pattern::Places;
 
 /// Categories in which the same program can do anything: only the very same
 /// text is the same thing.
@@ -77,23 +78,27 @@ impl Unit {
     }
 
     /// A dangerous command.
-    pub fn of_leaf(scope: &Scope, category: Option<&str>, leaf: Option<&Leaf>, command: &str) -> Self {
+    pub fn of_leaf(
+        scope: &Scope,
+        category: Option<&str>,
+        leaf: Option<&Leaf>,
+        command: &str,
+    ) -> Self {
         let mut unit = Self {
             scope: scope.to_string(),
             category: category.map(str::to_owned),
             ..Self::default()
         };
-        let only_exact = category.is_some_and(|category| ONLY_EXACT.contains(&category));
+        let changes = |e: &&Effect| [Scope::FILE_WRITE, Scope::FILE_DELETE].contains(&e.scope);
+        let blind = |leaf: &Leaf| {
+            leaf.effects.iter().filter(changes).any(|e| e.resource.as_path().is_none())
+        };
+        let only_exact = category.is_some_and(|category| ONLY_EXACT.contains(&category))
+            || leaf.is_some_and(blind);
         match leaf {
             Some(leaf) if !only_exact && leaf.words.iter().all(|word| word.known) => {
                 unit.command = Some(leaf.prefix().join(" "));
-                unit.trees = leaf
-                    .effects
-                    .iter()
-                    .filter(|e| [Scope::FILE_WRITE, Scope::FILE_DELETE].contains(&e.scope))
-                    .filter_map(|e| e.resource.as_path())
-                    .map(|path| hermes_files::real_path(path).unwrap_or_else(|_| path.to_owned()))
-                    .collect();
+                unit.trees = leaf.effects.iter().filter(changes).filter_map(real_place).collect();
             }
             _ => unit.exact = Some(hash(command)),
         }
@@ -122,12 +127,17 @@ impl Unit {
     /// The same, widened to what a rule that lasts should cover: the folder of
     /// a file, unless that is a folder of everything.
     #[must_use]
-    pub fn widened(mut self) -> Self {
+    pub fn widened(mut self, places: &Places) -> Self {
+        let known = [&places.home, &places.workspace].into_iter().flatten();
+        let known: Vec<&PathBuf> = known.chain([&places.hermes]).chain(&places.temp).collect();
+        let is_of_everything = |folder: &Path| {
+            folder.components().count() <= 3 || known.iter().any(|place| place.starts_with(folder))
+        };
         if self.category.is_none() && self.command.is_none() {
             for tree in &mut self.trees {
                 if let Some(folder) = tree.parent()
                     && !tree.is_dir()
-                    && folder.components().count() > 3
+                    && !is_of_everything(folder)
                 {
                     *tree = folder.to_path_buf();
                 }
@@ -172,6 +182,17 @@ impl fmt::Display for Unit {
         }
         Ok(())
     }
+}
+
+/// Where the path of an effect is. A link is deleted, not what it leads to.
+fn real_place(effect: &Effect) -> Option<PathBuf> {
+    let path = effect.resource.as_path()?;
+    let real = if effect.scope == Scope::FILE_DELETE {
+        hermes_files::real_entry(path)
+    } else {
+        hermes_files::real_path(path)
+    };
+    Some(real.unwrap_or_else(|_| path.to_owned()))
 }
 
 fn hash(text: &str) -> String {

@@ -73,7 +73,10 @@ fn a_session_keeps_its_answers_to_itself() {
     p.remember(&world.proposal(&effects, &at), Lasting::Session).unwrap();
     assert_eq!(world.examine(&p, effects[0].clone()).answer(), Answer::Allow);
     // Another process of the same session.
-    assert_eq!(world.examine(&world.builtin("default"), effects[0].clone()).answer(), Answer::Allow);
+    assert_eq!(
+        world.examine(&world.builtin("default"), effects[0].clone()).answer(),
+        Answer::Allow
+    );
     let other = Session::in_memory();
     let mut proposal = world.proposal(&effects, &at);
     proposal.session = &other;

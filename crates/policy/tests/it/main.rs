@@ -2,9 +2,11 @@
 #![allow(clippy::unwrap_used)]
 
 mod answers;
+mod bounds;
 mod corpus;
 mod files;
 mod laws;
+mod narrowing;
 mod paths;
 mod profiles;
 mod untrusted;

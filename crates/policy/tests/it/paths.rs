@@ -47,10 +47,25 @@ fn secrets_are_kept_under_every_name() {
     symlink(world.path("home"), world.path("ws/me")).unwrap();
     std::fs::hard_link(&key, world.path("ws/hard")).unwrap();
     let names = [
-        "home/.ssh/id_ed25519", "home/.ssh/config", "ws/link", "ws/hard", "ws/me/.ssh/known_hosts",
-        "ws/.env", "ws/.ENV", "ws/.env.production", "ws/.env.", "ws/sub/.envrc", "home/.aws/credentials",
-        "home/.AWS/credentials", "home/.netrc", "home/.config/gh/hosts.yml", "hermes/secrets.json",
-        "hermes/.env", "hermes/logs/audit/audit.key", "home/\u{ff0e}ssh/id_rsa", "home/.s\u{200b}sh/id_rsa",
+        "home/.ssh/id_ed25519",
+        "home/.ssh/config",
+        "ws/link",
+        "ws/hard",
+        "ws/me/.ssh/known_hosts",
+        "ws/.env",
+        "ws/.ENV",
+        "ws/.env.production",
+        "ws/.env.",
+        "ws/sub/.envrc",
+        "home/.aws/credentials",
+        "home/.AWS/credentials",
+        "home/.netrc",
+        "home/.config/gh/hosts.yml",
+        "hermes/secrets.json",
+        "hermes/.env",
+        "hermes/logs/audit/audit.key",
+        "home/\u{ff0e}ssh/id_rsa",
+        "home/.s\u{200b}sh/id_rsa",
     ];
     for name in names {
         assert_eq!(world.touches(&p, Scope::FILE_READ, world.path(name)), Answer::Deny, "{name}");
@@ -72,9 +87,17 @@ fn what_would_run_later_is_not_written() {
     let world = World::new();
     let p = world.with("profiles: {all: {allow: ['*']}}", "all").unwrap();
     for name in [
-        "ws/.git/hooks/pre-commit", "ws/sub/.git/hooks/x", "ws/.git/config", "ws/.hermes/x",
-        "home/.bashrc", "home/.zshrc", "home/.config/systemd/user/x.service", "hermes/config.yaml",
-        "hermes/hermes_permissions.yaml", "hermes/approvals.json", "hermes/logs/audit.jsonl",
+        "ws/.git/hooks/pre-commit",
+        "ws/sub/.git/hooks/x",
+        "ws/.git/config",
+        "ws/.hermes/x",
+        "home/.bashrc",
+        "home/.zshrc",
+        "home/.config/systemd/user/x.service",
+        "hermes/config.yaml",
+        "hermes/hermes_permissions.yaml",
+        "hermes/approvals.json",
+        "hermes/logs/audit.jsonl",
     ] {
         assert_eq!(world.touches(&p, Scope::FILE_WRITE, world.path(name)), Answer::Deny, "{name}");
         assert_eq!(world.touches(&p, Scope::FILE_DELETE, world.path(name)), Answer::Deny, "{name}");
@@ -115,7 +138,9 @@ fn the_same_rule_holds_for_a_command() {
     let p = world.builtin("default");
     world.put("home/.ssh/id_rsa", "key");
     symlink(world.path("out"), world.path("ws/dir")).unwrap();
-    for command in ["cat ~/.ssh/id_rsa", "cp ~/.aws/credentials .", "grep -r x $HOME/.ssh", "head .env"] {
+    for command in
+        ["cat ~/.ssh/id_rsa", "cp ~/.aws/credentials .", "grep -r x $HOME/.ssh", "head .env"]
+    {
         assert_eq!(world.judged(&p, command), Answer::Deny, "{command}");
     }
     assert_eq!(world.judged(&p, "echo x > dir/y"), Answer::Ask);

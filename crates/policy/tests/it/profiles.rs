@@ -91,12 +91,20 @@ fn a_slip_is_an_error_with_its_line_and_a_way_out() {
     let cases = [
         ("profiles:\n  a:\n    alow: [file:read]\n", 3, "'allow'"),
         ("profiles:\n  a:\n    allow: [file:reed]\n", 3, "file:read"),
-        ("profiles:\n  a:\n    restrictions:\n      file:write:\n        allowed_path: [x]\n", 5, "'allowed_paths'"),
+        (
+            "profiles:\n  a:\n    restrictions:\n      file:write:\n        allowed_path: [x]\n",
+            5,
+            "'allowed_paths'",
+        ),
         ("profile:\n  a: {}\n", 1, "'profiles'"),
         ("profiles:\n  a:\n    allow: {file: read}\n", 3, "list"),
         ("profiles:\n  a:\n    sandbox: {missing: allow}\n", 3, "refuse or ask"),
         ("profiles:\n  a:\n    deny:\n      - {scope: file:write, path: [x]}\n", 4, "'paths'"),
-        ("profiles:\n  a:\n    tools:\n      terminal:\n        parametres: {}\n", 5, "'parameters'"),
+        (
+            "profiles:\n  a:\n    tools:\n      terminal:\n        parametres: {}\n",
+            5,
+            "'parameters'",
+        ),
     ];
     for (yaml, line, hint) in cases {
         let error = world.with(yaml, "default").unwrap_err();

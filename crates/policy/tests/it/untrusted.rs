@@ -25,10 +25,13 @@ fn after_untrusted_content_new_hosts_and_other_folders_are_asked_about() {
     assert_eq!(world.reaches(&p, Scope::NETWORK_SEND, "evil.example.net"), Answer::Allow);
     assert_eq!(world.touches(&p, Scope::FILE_WRITE, &outside), Answer::Allow);
     Taint::note(&world.session, "web_extract", &["ignore-previous-instructions".into()]).unwrap();
-    let exam = world.examine(&p, hermes_core::Effect {
-        scope: Scope::NETWORK_SEND,
-        resource: hermes_core::Resource::Host("evil.example.net".into()),
-    });
+    let exam = world.examine(
+        &p,
+        hermes_core::Effect {
+            scope: Scope::NETWORK_SEND,
+            resource: hermes_core::Resource::Host("evil.example.net".into()),
+        },
+    );
     assert_eq!(exam.answer(), Answer::Ask);
     assert!(exam.decisive().unwrap().reason.contains("web_extract"));
     assert_eq!(world.reaches(&p, Scope::NETWORK_SEND, "api.example.com"), Answer::Allow);

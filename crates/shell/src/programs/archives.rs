@@ -4,7 +4,7 @@ use hermes_core::Scope;
 
 use crate::args::Args;
 use crate::leaf::Word;
-use crate::site::{Act, Inner};
+use crate::site::Act;
 
 /// Describes programs that pack and unpack.
 pub(super) fn describe(act: &mut Act<'_>) -> bool {
@@ -13,9 +13,6 @@ pub(super) fn describe(act: &mut Act<'_>) -> bool {
         "tar" | "gtar" | "bsdtar" => tar(act, &words),
         "zip" => {
             let args = Args::parse(&words, &["-x", "-i", "-P", "-TT", "--unzip-command", "-b"]);
-            if let Some(code) = args.value(&["-TT", "--unzip-command"]) {
-                act.inner.push(Inner::Source(code));
-            }
             if let Some((archive, files)) = args.operands.split_first() {
                 act.write(archive);
                 files.iter().for_each(|word| act.read(word));
@@ -111,6 +108,7 @@ fn tar(act: &mut Act<'_>, words: &[Word]) {
         "--info-script",
         "--new-volume-script",
         "--rsh-command",
+        "--rmt-command",
         "--strip-components",
         "--owner",
         "--group",
@@ -125,28 +123,13 @@ fn tar(act: &mut Act<'_>, words: &[Word]) {
         "--new-volume-script",
         "-F",
         "--rsh-command",
+        "--rmt-command",
     ]) {
-        let plain = code.text.split_whitespace().next().unwrap_or("");
-        if !matches!(
-            plain,
-            "gzip"
-                | "pigz"
-                | "xz"
-                | "zstd"
-                | "bzip2"
-                | "pbzip2"
-                | "lz4"
-                | "lzma"
-                | "pixz"
-                | "zstdmt"
-                | "unzstd"
-        ) {
-            act.inner.push(Inner::Source(code));
-        }
+        act.program_option(&code);
     }
     for action in args.values(&["--checkpoint-action"]) {
         if let Some(code) = action.text.strip_prefix("exec=") {
-            act.inner.push(Inner::Source(Word { text: code.to_owned(), ..action.clone() }));
+            act.program_option(&Word { text: code.to_owned(), ..action.clone() });
         }
     }
     let archive = args.value(&["-f", "--file"]);

@@ -172,7 +172,8 @@ fn sql(act: &mut Act<'_>, client: &Client, words: &[Word]) {
             act.read(file);
         }
     }
-    let files = args.values(&["-f", "--file"]);
+    let mut files = args.values(&["-f", "--file", "--init-file"]);
+    files.extend(word_after(words, "-init"));
     files.iter().for_each(|word| act.read(word));
     let input = act.site.input;
     if statements.is_empty() && input.connected {
@@ -182,6 +183,9 @@ fn sql(act: &mut Act<'_>, client: &Client, words: &[Word]) {
             None => Word { text: String::new(), ..Word::default() },
         });
     }
+    args.values(&["-o", "--output", "-L", "--log-file", "--tee"])
+        .iter()
+        .for_each(|word| act.write(word));
     let certain =
         !statements.is_empty() && files.is_empty() && statements.iter().all(|word| word.known);
     let reads = certain && statements.iter().all(|word| only_reads(&word.text));
@@ -207,6 +211,11 @@ fn sql(act: &mut Act<'_>, client: &Client, words: &[Word]) {
     }
 }
 
+fn word_after(words: &[Word], option: &str) -> Option<Word> {
+    let at = words.iter().position(|word| word.text == option)?;
+    words.get(at + 1).cloned()
+}
+
 /// Statements one by one, in capital letters, without text in quotes and comments.
 fn statements(text: &str) -> Vec<String> {
     let mut all = Vec::new();
@@ -217,7 +226,10 @@ fn statements(text: &str) -> Vec<String> {
         match (quote, c) {
             (Some(open), _) if c == open => quote = None,
             (Some(_), _) => {}
-            (None, '\'') => quote = Some(c),
+            (None, '\'' | '"' | '`') => {
+                quote = Some(c);
+                current.push(' ');
+            }
             (None, ';') => all.push(std::mem::take(&mut current)),
             (None, '-') if letters.peek() == Some(&'-') => {
                 for skipped in letters.by_ref() {
@@ -245,16 +257,65 @@ fn statements(text: &str) -> Vec<String> {
     all
 }
 
+/// The names in a statement.
+fn tokens(statement: &str) -> Vec<&str> {
+    statement
+        .split(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '.' | '\\')))
+        .filter(|token| !token.is_empty())
+        .collect()
+}
+
+/// Functions that write, run or reach something from inside a query.
+const ACTING: &[&str] = &[
+    "WRITEFILE",
+    "READFILE",
+    "LOAD_EXTENSION",
+    "EDIT",
+    "FTS3_TOKENIZER",
+    "PG_READ_FILE",
+    "PG_READ_BINARY_FILE",
+    "PG_LS_DIR",
+    "PG_STAT_FILE",
+    "LO_EXPORT",
+    "LO_IMPORT",
+    "LO_FROM_BYTEA",
+    "DBLINK",
+    "DBLINK_EXEC",
+    "LOAD_FILE",
+    "SYS_EXEC",
+    "SYS_EVAL",
+    "XP_CMDSHELL",
+    "PG_RELOAD_CONF",
+    "PG_TERMINATE_BACKEND",
+    "PG_CANCEL_BACKEND",
+    "SETVAL",
+    "NEXTVAL",
+    "SET_CONFIG",
+    "PG_ROTATE_LOGFILE",
+    "PG_FILE_WRITE",
+    "PG_LOGICAL_EMIT_MESSAGE",
+    "QUERY_TO_XML",
+    "OPENROWSET",
+    "URL",
+    "REMOTE",
+    "FILE",
+];
+
 fn only_reads(text: &str) -> bool {
     statements(text).iter().all(|statement| {
-        let words: Vec<&str> = statement.split_whitespace().collect();
-        let first = words.first().copied().unwrap_or("").trim_start_matches('(');
-        let changes = words
-            .iter()
-            .any(|word| matches!(*word, "INSERT" | "UPDATE" | "DELETE" | "INTO" | "DROP"));
+        let words = tokens(statement);
+        let first = words.first().copied().unwrap_or("");
+        let changes = words.iter().any(|word| {
+            matches!(*word, "INSERT" | "UPDATE" | "DELETE" | "INTO" | "DROP" | "MERGE" | "TRUNCATE")
+        });
+        let acts = words.iter().zip(words.iter().skip(1)).any(|(word, _)| ACTING.contains(word))
+            || words.last().is_some_and(|word| ACTING.contains(word));
+        // An order to the client in the middle of a query.
+        let ordered = words.iter().skip(1).any(|word| word.starts_with('\\'));
         match first {
+            _ if acts || ordered => false,
             "SELECT" | "WITH" | "VALUES" | "TABLE" => !changes,
-            "EXPLAIN" => !words.contains(&"ANALYZE") || !changes,
+            "EXPLAIN" => !words.iter().any(|word| word.starts_with("ANALY")) || !changes,
             "SHOW" | "DESCRIBE" | "DESC" | "USE" => true,
             "PRAGMA" => !statement.contains('='),
             _ => {
@@ -272,12 +333,28 @@ fn only_reads(text: &str) -> bool {
                         | ".WIDTH"
                         | ".DUMP"
                         | ".INDICES"
-                ) || (first.starts_with("\\D")
-                    || first.starts_with("\\L")
+                        | ".STATS"
+                        | ".TIMER"
+                        | ".NULLVALUE"
+                        | ".SEPARATOR"
+                        | ".SHOW"
+                ) || first.starts_with("\\D")
                     || matches!(
                         first,
-                        "\\X" | "\\TIMING" | "\\PSET" | "\\CONNINFO" | "\\Q" | "\\C"
-                    ))
+                        "\\L"
+                            | "\\LIST"
+                            | "\\X"
+                            | "\\TIMING"
+                            | "\\PSET"
+                            | "\\CONNINFO"
+                            | "\\Q"
+                            | "\\C"
+                            | "\\Z"
+                            | "\\SF"
+                            | "\\SV"
+                            | "\\A"
+                            | "\\T"
+                    )
             }
         }
     })
@@ -285,7 +362,7 @@ fn only_reads(text: &str) -> bool {
 
 fn loses(text: &str) -> Option<&'static str> {
     statements(text).iter().find_map(|statement| {
-        let words: Vec<&str> = statement.split_whitespace().collect();
+        let words = tokens(statement);
         let at = |name: &str| words.iter().position(|word| *word == name);
         match words.first().copied().unwrap_or("") {
             "DROP" => Some("Deletes tables or a whole database"),
@@ -306,15 +383,19 @@ fn loses(text: &str) -> Option<&'static str> {
     })
 }
 
+/// Whether the client, not the database, is told to run or write something.
 fn runs_programs(text: &str) -> bool {
-    text.lines().map(str::trim).any(|line| {
-        line.starts_with(".shell")
-            || line.starts_with(".system")
-            || line.starts_with("\\!")
-            || line.starts_with(".load")
-    }) || text.to_ascii_uppercase().contains("FROM PROGRAM")
-        || text.to_ascii_uppercase().contains("TO PROGRAM")
-        || text.to_ascii_lowercase().contains("load_extension(")
+    const ORDERS: &[&str] = &[
+        ".shell", ".system", ".load", ".output", ".once", ".excel", ".import", ".log", ".read",
+        ".backup", ".save", ".clone", ".archive", ".trace", "\\!", "\\i ", "\\ir", "\\o", "\\w",
+        "\\g |", "\\g|", "\\copy", "\\lo_", "\\e", "\\setenv", "system ", "pager ", "tee ",
+        "source ", "edit",
+    ];
+    let lower = text.to_ascii_lowercase();
+    lower.lines().map(str::trim).any(|line| ORDERS.iter().any(|order| line.starts_with(order)))
+        || ["from program", "to program", "load_extension(", "writefile(", "\\g |", "\\gexec"]
+            .iter()
+            .any(|mark| lower.contains(mark))
 }
 
 fn redis(act: &mut Act<'_>, words: &[Word]) {

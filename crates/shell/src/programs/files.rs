@@ -15,7 +15,7 @@ pub(super) fn describe(act: &mut Act<'_>) -> bool {
         }
         "mv" | "gmv" => relocate(act, &words),
         "cp" | "gcp" | "install" | "ginstall" => copy(act, &words),
-        "ln" | "gln" => link(act, &words),
+        "ln" | "gln" | "link" => link(act, &words),
         "rsync" => synchronise(act, &words),
         "tee" | "sponge" => {
             Args::parse(&words, &[]).operands.iter().for_each(|word| act.write(word));
@@ -35,12 +35,7 @@ pub(super) fn describe(act: &mut Act<'_>) -> bool {
         "chmod" | "chown" | "chgrp" | "setfacl" | "chattr" | "gchmod" | "gchown" => {
             change_mode(act, &words);
         }
-        "split" | "csplit" => {
-            if let Some(first) = Args::parse(&words, &["-b", "-l", "-n", "-a"]).operands.first() {
-                act.read(first);
-            }
-            act.here(hermes_core::Scope::FILE_WRITE);
-        }
+        "split" | "csplit" | "gsplit" => cut_up(act, &words),
         "patch" => apply_patch(act, &words),
         "gcc" | "g++" | "cc" | "c++" | "clang" | "clang++" | "rustc" | "ld" | "as" => {
             let args = Args::parse(&words, &["-o", "-I", "-L", "-D", "-x", "-include", "-isystem"]);
@@ -150,8 +145,56 @@ fn link(act: &mut Act<'_>, words: &[Word]) {
         (false, Some(target)) => {
             sources.iter().for_each(|word| act.read(word));
             act.write(&target);
+            for source in &sources {
+                leads(act, &target, source);
+            }
         }
         _ => {}
+    }
+}
+
+/// Notes where a link leads, so that later paths can be followed.
+fn leads(act: &mut Act<'_>, target: &Word, source: &Word) {
+    let Some(link) = act.site.absolute(target) else { return };
+    // What a symbolic link says counts from the folder that it is in.
+    let from = link.parent().map_or_else(|| link.clone(), std::path::Path::to_path_buf);
+    let Some(to) = source.known().map(|text| act.site.at.fold(&from.join(text))) else { return };
+    let inside = to.file_name().map(|name| link.join(name));
+    act.leaf.links.extend(inside.map(|inside| (inside, to.clone())));
+    act.leaf.links.push((link, to));
+}
+
+fn cut_up(act: &mut Act<'_>, words: &[Word]) {
+    let args = Args::parse(
+        words,
+        &[
+            "-b",
+            "-l",
+            "-n",
+            "-a",
+            "-C",
+            "-f",
+            "--prefix",
+            "--lines",
+            "--bytes",
+            "--number",
+            "--suffix-length",
+            "--filter",
+            "--additional-suffix",
+            "--suffix-format",
+        ],
+    );
+    if let Some(file) = args.operands.first() {
+        act.read(file);
+    }
+    let prefix = if act.leaf.program == "csplit" {
+        args.value(&["-f", "--prefix"])
+    } else {
+        args.operands.get(1).cloned()
+    };
+    match prefix {
+        Some(prefix) => act.write(&prefix),
+        None => act.here(hermes_core::Scope::FILE_WRITE),
     }
 }
 
@@ -171,14 +214,6 @@ fn synchronise(act: &mut Act<'_>, words: &[Word]) {
             "--rsync-path",
         ],
     );
-    for shell in args.values(&["-e", "--rsh"]) {
-        let plain = shell.text == "ssh"
-            || shell.text.starts_with("ssh -p")
-            || shell.text.starts_with("ssh -i");
-        if !plain {
-            act.inner.push(crate::site::Inner::Source(shell));
-        }
-    }
     let Some((target, sources)) = args.operands.split_last() else { return };
     for source in sources {
         match super::network::remote_host(&source.text) {

@@ -59,6 +59,15 @@ const GLOBAL_VALUED: &[&str] =
 
 /// Settings that name a program for git to run.
 const RUNNING: &[&str] = &[
+    "core.attributesfile",
+    "core.alternaterefscommand",
+    "include.path",
+    "init.templatedir",
+    "interactive.difffilter",
+    "sendemail.smtpserver",
+    "sendemail.sendmailcmd",
+    "web.browser",
+    "help.browser",
     "core.pager",
     "core.sshcommand",
     "core.editor",
@@ -139,20 +148,12 @@ fn judge_setting(act: &mut Act<'_>, setting: &Word) {
     let name = name.to_ascii_lowercase();
     if name.starts_with("alias.") {
         if let Some(code) = value.strip_prefix('!') {
+            act.ask("program-option", "Makes git run a program under another name");
             act.inner.push(Inner::Source(Word { text: code.to_owned(), ..setting.clone() }));
         }
         return;
     }
-    let runs = RUNNING.contains(&name.as_str())
-        || (name.starts_with("filter.")
-            && (name.ends_with(".clean")
-                || name.ends_with(".smudge")
-                || name.ends_with(".process")))
-        || (name.starts_with("diff.")
-            && (name.ends_with(".textconv") || name.ends_with(".command")))
-        || (name.starts_with("merge") && (name.ends_with(".driver") || name.ends_with(".cmd")))
-        || name.starts_with("pager.")
-        || name.ends_with(".cmd");
+    let runs = runs_a_program(&name);
     let harmless = matches!(
         value,
         "cat"
@@ -171,6 +172,32 @@ fn judge_setting(act: &mut Act<'_>, setting: &Word) {
     if runs && !harmless {
         act.ask("env-override", format!("Makes git run another program ({name})"));
     }
+}
+
+/// Whether a setting names a program, or a file with more settings.
+pub(super) fn runs_a_program(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let ends = |family: &str, keys: &[&str]| {
+        name.starts_with(family) && keys.iter().any(|key| name.ends_with(key))
+    };
+    RUNNING.contains(&name.as_str())
+        || ends("filter.", &[".clean", ".smudge", ".process"])
+        || ends("diff.", &[".textconv", ".command"])
+        || ends("merge", &[".driver", ".cmd", ".path"])
+        || ends("difftool.", &[".path"])
+        || ends("remote.", &[".uploadpack", ".receivepack", ".vcs", ".proxy"])
+        || ends("submodule.", &[".update"])
+        || ends("trailer.", &[".command"])
+        || ends("man.", &[".path"])
+        || ends("browser.", &[".path"])
+        || ends("gpg.", &[".program", ".defaultkeycommand"])
+        || ends("credential.", &[".helper"])
+        || ends("includeif.", &[".path"])
+        || ends("tar.", &[".command"])
+        || ends("hook.", &[".command"])
+        || ends("alias.", &[""])
+        || name.starts_with("pager.")
+        || name.ends_with(".cmd")
 }
 
 /// Whether a verb that mostly reads is told to change something.
@@ -275,6 +302,9 @@ fn losses(act: &mut Act<'_>, verb: &str, arguments: &[Word]) {
             word.text.starts_with('-') && !word.text.starts_with("--") && word.text.contains(letter)
         })
     };
+    if matches!(verb, "svn" | "p4") && matches!(first, "dcommit" | "submit" | "commit-diff") {
+        act.name(Scope::NETWORK_SEND, "git push");
+    }
     let everything = |word: &Word| matches!(word.text.as_str(), "." | "./" | ":/" | "*" | ":/*");
     let reason = match verb {
         "reset" if args.has(&["--hard"]) || has(&["--merge", "--keep"]) => {
@@ -297,7 +327,10 @@ fn losses(act: &mut Act<'_>, verb: &str, arguments: &[Word]) {
             act.here(Scope::FILE_DELETE);
             "Deletes all files that git does not know"
         }
-        "branch" if short('D') || (has(&["--delete"]) && has(&["--force"])) => {
+        "branch"
+            if short('D')
+                || ((short('d') || has(&["--delete"])) && (short('f') || has(&["--force"]))) =>
+        {
             "Deletes branches that are not merged"
         }
         "checkout" if args.operands.iter().any(everything) => {
@@ -334,21 +367,32 @@ fn losses(act: &mut Act<'_>, verb: &str, arguments: &[Word]) {
 
 /// Options of verbs that run programs or write files.
 fn options(act: &mut Act<'_>, verb: &str, arguments: &[Word]) {
-    let args = Args::parse(
-        arguments,
-        &[
+    let valued: &[&str] = match verb {
+        "grep" => &["-e", "-f", "-A", "-B", "-C", "-m"],
+        "difftool" | "mergetool" => &["-x", "--extcmd", "-t", "--tool"],
+        "rebase" => &["-x", "--exec", "-s", "-X", "--onto"],
+        _ => &[
             "-x",
             "--exec",
             "-o",
             "--output",
-            "-O",
-            "--open-files-in-pager",
             "--upload-pack",
             "--receive-pack",
             "-u",
-            "--extcmd",
+            "--template",
+            "--remote",
+            "--sendmail-cmd",
+            "--smtp-server",
         ],
-    );
+    };
+    let args = Args::parse(arguments, valued);
+    let glued = |start: &str| {
+        let found = arguments.iter().find(|word| word.text.starts_with(start));
+        found.map(|word| Word {
+            text: word.text.get(start.len()..).unwrap_or("").to_owned(),
+            ..word.clone()
+        })
+    };
     match verb {
         "rebase" => {
             for code in args.values(&["-x", "--exec"]) {
@@ -368,36 +412,76 @@ fn options(act: &mut Act<'_>, verb: &str, arguments: &[Word]) {
                 _ => act.inner.push(Inner::Words(code)),
             }
         }
+        "config" => {
+            let names: Vec<&Word> = args
+                .operands
+                .iter()
+                .filter(|word| !matches!(word.text.as_str(), "set" | "add"))
+                .collect();
+            if let [name, value, ..] = names.as_slice() {
+                let text = format!("{}={}", name.text, value.text);
+                judge_setting(act, &Word { text, ..(*value).clone() });
+            }
+        }
+        "grep" => {
+            if let Some(code) = glued("-O").or_else(|| glued("--open-files-in-pager")) {
+                act.program_option(&Word {
+                    text: code.text.trim_start_matches('=').to_owned(),
+                    ..code
+                });
+            }
+            if args.has(&["--no-index"]) {
+                args.operands.iter().skip(1).for_each(|word| act.read(word));
+            }
+        }
+        "difftool" => {
+            args.values(&["-x", "--extcmd"]).iter().for_each(|code| act.program_option(code))
+        }
+        "send-email" => {
+            args.values(&["--sendmail-cmd", "--smtp-server"])
+                .iter()
+                .filter(|word| word.text.contains(['/', ' ']))
+                .for_each(|code| act.program_option(code));
+        }
+        "maintenance" if args.operand(0) == "start" => {
+            act.ask("persistence", "Makes something run later by itself");
+        }
+        "hash-object" => args.operands.iter().for_each(|word| act.read(word)),
+        _ => transfer_options(act, verb, arguments, &args),
+    }
+}
+
+/// Options of verbs that move or compare something.
+fn transfer_options(act: &mut Act<'_>, verb: &str, arguments: &[Word], args: &Args) {
+    match verb {
         "diff" | "log" | "show" | "archive" | "format-patch" => {
             args.values(&["-o", "--output"]).iter().for_each(|word| act.write(word));
-        }
-        "clone" | "fetch" | "pull" | "ls-remote" | "push" => {
-            let mut programs = args.values(&["--upload-pack", "--receive-pack", "--exec"]);
-            if verb == "clone" {
-                programs.extend(args.values(&["-u"]));
-            }
-            if let Some(program) = programs.first() {
-                act.ask(
-                    "env-override",
-                    format!("Makes git run another program ({})", program.text),
-                );
-            }
-            if arguments.iter().any(|word| word.text.starts_with("ext::")) {
-                act.ask("env-override", "Makes git run a program in place of a connection");
-            }
-        }
-        "config" => {
-            if let (Some(name), Some(value)) = (args.operands.first(), args.operands.get(1)) {
-                let text = format!("{}={}", name.text, value.text);
-                judge_setting(act, &Word { text, ..value.clone() });
-            }
-        }
-        "difftool" | "grep" => {
-            if let Some(code) = args.value(&["--extcmd", "-O", "--open-files-in-pager"]) {
-                act.inner.push(Inner::Source(code));
-            }
+            let outside = arguments.iter().any(|word| word.text == "--no-index");
+            let read = args
+                .operands
+                .iter()
+                .filter(|word| verb == "diff" && (outside || word.text.starts_with(['/', '~'])));
+            read.for_each(|word| act.read(word));
         }
         _ => {}
+    }
+    if matches!(verb, "clone" | "fetch" | "pull" | "ls-remote" | "push" | "archive" | "fetch-pack")
+    {
+        let mut programs = args.values(&["--upload-pack", "--receive-pack", "--exec"]);
+        if verb == "clone" {
+            programs.extend(args.values(&["-u"]));
+        }
+        if let Some(program) = programs.first() {
+            act.ask("env-override", format!("Makes git run another program ({})", program.text));
+            act.inner.push(Inner::Source(program.clone()));
+        }
+        if arguments.iter().any(|word| word.text.starts_with("ext::")) {
+            act.ask("env-override", "Makes git run a program in place of a connection");
+        }
+    }
+    let template = args.values(&["--template"]);
+    if matches!(verb, "clone" | "init") && template.iter().any(|word| !word.text.is_empty()) {
+        act.ask("env-override", "Brings programs along that git runs later");
     }
 }
 

@@ -118,24 +118,15 @@ const INTERPRETERS: &[Interpreter] = &[
 ];
 
 /// Python modules that are run with `-m` and write or reach nothing of note.
-const HARMLESS_MODULES: &[&str] = &[
-    "json.tool",
-    "timeit",
-    "this",
-    "calendar",
-    "platform",
-    "site",
-    "tokenize",
-    "ast",
-    "dis",
-    "sysconfig",
-];
+const HARMLESS_MODULES: &[&str] =
+    &["json.tool", "this", "calendar", "platform", "site", "tokenize", "ast", "dis", "sysconfig"];
 
 /// Describes interpreters.
 pub(super) fn describe(act: &mut Act<'_>) -> bool {
     let program = act.leaf.program.clone();
     match program.as_str() {
-        "vim" | "vi" | "nvim" | "ex" | "view" | "ed" | "emacs" | "nano" => {
+        "vim" | "vi" | "nvim" | "ex" | "view" | "ed" | "red" | "emacs" | "emacsclient" | "nano"
+        | "gvim" | "vimdiff" | "rvim" => {
             editor(act);
             return true;
         }
@@ -266,6 +257,31 @@ fn module_run(act: &mut Act<'_>, module: &Word, rest: &[Word]) {
             words.extend(rest.iter().cloned());
             act.inner.push(Inner::Words(words));
         }
+        "timeit" => {
+            let args = Args::parse(rest, &["-s", "--setup", "-n", "-r", "-u"]);
+            let mut quiet = true;
+            for code in args.values(&["-s", "--setup"]).iter().chain(&args.operands) {
+                quiet &= code::judge(act, Language::Python, code);
+            }
+            act.leaf.reads_only = quiet;
+        }
+        "pdb" | "code" | "asyncio" | "cProfile" | "profile" | "trace" | "runpy" => {
+            let script = rest.iter().find(|word| !word.text.starts_with('-'));
+            match script {
+                Some(script) if script.text.contains(['(', ' ', ';']) => {
+                    act.ask("interpreter-code", "Runs code that may act on its own");
+                }
+                Some(script) => act.runs(script),
+                None => from_input(act, Language::Python),
+            }
+        }
+        "smtpd" | "aiosmtpd" | "pyftpdlib" | "xmlrpc.server" | "pydoc" | "uploadserver"
+            if module.text != "pydoc"
+                || rest.iter().any(|word| word.text == "-p" || word.text == "-n") =>
+        {
+            act.ask("network-listen", "Waits for connections from the network");
+            act.any(Scope::NETWORK_SEND);
+        }
         "http.server" | "SimpleHTTPServer" => {
             act.ask("network-listen", "Offers the folder's files to the network");
             act.any(Scope::NETWORK_SEND);
@@ -307,38 +323,108 @@ fn deno(act: &mut Act<'_>) {
 
 fn editor(act: &mut Act<'_>) {
     let words = act.arguments();
-    let args = Args::parse(&words, &["-c", "--cmd", "-S", "-u", "--eval", "-l", "--load", "-s"]);
+    let valued =
+        ["-c", "--cmd", "-S", "-u", "--eval", "-l", "--load", "-s", "-f", "--funcall", "--script"];
+    let valued = if is_emacs(&act.leaf.program) || act.leaf.program == "ed" {
+        &valued[4..]
+    } else {
+        &valued[..6]
+    };
+    let args = Args::parse(&words, valued);
     let mut commands = args.values(&["-c", "--cmd"]);
     commands.extend(args.operands.iter().filter(|word| word.text.starts_with('+')).cloned());
     for command in commands {
-        let text = command.text.trim_start_matches(['+', ':', ' ']);
-        let runs = text.strip_prefix('!').or_else(|| {
-            text.split_once('!')
-                .filter(|(left, _)| {
-                    matches!(left.trim(), "%" | "r" | "w " | "r " | "sil" | "silent" | "silent ")
-                })
-                .map(|(_, right)| right)
-        });
-        match runs {
-            Some(code) => {
-                act.inner.push(Inner::Source(Word { text: code.to_owned(), ..command.clone() }));
-            }
-            None if [
-                "system(", "luaeval", "python", "py3", "perl ", "lua ", "execute", "call ",
-            ]
-            .iter()
-            .any(|mark| text.contains(mark)) =>
-            {
-                act.ask("interpreter-code", "Runs code inside an editor");
-            }
-            None => {}
-        }
+        editor_command(act, &command);
     }
-    if act.leaf.program == "emacs" && args.has(&["--eval", "-l", "--load"]) {
+    if is_emacs(&act.leaf.program)
+        && args.has(&["--eval", "-l", "--load", "-f", "--funcall", "--script", "--execute"])
+    {
         act.ask("interpreter-code", "Runs code inside an editor");
     }
-    args.values(&["-S"]).iter().for_each(|word| act.runs(word));
+    for script in args.values(&["-S", "-u"]).iter().filter(|word| word.text != "NONE") {
+        act.runs(script);
+        if script.text.starts_with(['/', '~']) {
+            act.ask("interpreter-code", "Runs a script inside an editor");
+        }
+    }
+    let input = act.site.input;
+    let batch = matches!(act.leaf.program.as_str(), "ed" | "ex" | "red") || args.has(&["-e", "-E"]);
+    if input.connected && batch {
+        match &input.text {
+            Some(text) => {
+                for line in text.lines().take(256).filter(|line| line.contains('!')) {
+                    editor_command(act, &Word::literal(line));
+                }
+            }
+            None => act.ask("interpreter-code", "Gives an editor orders that are not known yet"),
+        }
+    }
     let files: Vec<_> =
         args.operands.iter().filter(|word| !word.text.starts_with('+')).cloned().collect();
     files.iter().for_each(|word| act.write(word));
+}
+
+fn is_emacs(program: &str) -> bool {
+    program.starts_with("emacs")
+}
+
+/// One order to an editor: moving, saving and replacing is fine, the rest may
+/// run anything.
+fn editor_command(act: &mut Act<'_>, command: &Word) {
+    let text = command.text.trim_start_matches(['+', ':', ' ']);
+    if let Some((left, code)) = text.split_once('!') {
+        let before = left.trim_end();
+        let runs = before.is_empty()
+            || before.ends_with(['r', 'w', '%', 'd', 'e', 't'])
+            || before.bytes().all(|b| b.is_ascii_digit() || b",.$%".contains(&b));
+        if runs && !code.trim().is_empty() && !is_plain_order(text) {
+            act.ask("interpreter-code", "Runs programs from an editor");
+            let text = code.to_owned();
+            act.inner.push(Inner::Source(Word { text, ..command.clone() }));
+            return;
+        }
+    }
+    if !is_plain_order(text) {
+        act.ask("interpreter-code", "Runs code inside an editor");
+    }
+}
+
+fn is_plain_order(text: &str) -> bool {
+    const ORDERS: &[&str] = &[
+        "q",
+        "qa",
+        "qall",
+        "wq",
+        "wqa",
+        "x",
+        "xa",
+        "w",
+        "wa",
+        "wall",
+        "q!",
+        "qa!",
+        "qall!",
+        "wq!",
+        "w!",
+        "e",
+        "bd",
+        "noh",
+        "syntax on",
+        "syntax off",
+        "startinsert",
+        "vsplit",
+        "split",
+        "only",
+        "",
+    ];
+    let text = text.trim();
+    let number = text.bytes().all(|b| b.is_ascii_digit() || b == b'$');
+    let starts = ["set ", "setlocal ", "/", "colorscheme ", "filetype "];
+    let replaces = text.trim_start_matches(|c: char| c.is_ascii_digit() || "%,$.'".contains(c));
+    let harmless = !text.contains(['!', '`', '|']) && !text.contains("\\=");
+    ORDERS.contains(&text)
+        || number
+        || (harmless && starts.iter().any(|start| text.starts_with(start)))
+        || (harmless && replaces.starts_with("s/"))
+        || (harmless && matches!(replaces, "d" | "p" | "j" | "y"))
 }

@@ -30,6 +30,65 @@ pub(crate) fn remote_host(text: &str) -> Option<String> {
     plain.then(|| left.rsplit('@').next().unwrap_or(left).to_ascii_lowercase())
 }
 
+/// The host of a proxy, which may lack a scheme.
+pub(super) fn proxy_host(text: &str) -> Option<String> {
+    url_host(text).or_else(|| host_of(text))
+}
+
+/// What a command computes and puts into a request is handed out, even if
+/// nothing but a page is asked for.
+pub(super) fn hands_out(act: &mut Act<'_>) {
+    let whole = matches!(
+        act.leaf.program.as_str(),
+        "curl"
+            | "wget"
+            | "wget2"
+            | "http"
+            | "https"
+            | "xh"
+            | "dig"
+            | "nslookup"
+            | "host"
+            | "ping"
+            | "ping6"
+            | "whois"
+            | "drill"
+            | "getent"
+            | "kdig"
+            | "doggo"
+            | "dog"
+            | "lynx"
+            | "w3m"
+            | "fetch"
+            | "traceroute"
+            | "mtr"
+    );
+    let own = ["-o", "--output", "-O", "-P", "--output-dir", "-m", "-w", "--cacert", "-T", "-c"];
+    let mut before = "";
+    let mut computed = false;
+    for word in act.leaf.words.iter().skip(1) {
+        let far = whole && !own.contains(&before) || word.text.contains("://");
+        computed |= word.taint.has(Taint::COMPUTED) && !word.known && far;
+        before = &word.text;
+    }
+    if !computed {
+        return;
+    }
+    let hosts: Vec<_> = act
+        .leaf
+        .effects
+        .iter()
+        .filter(|effect| effect.scope == Scope::NETWORK_FETCH)
+        .map(|effect| effect.resource.clone())
+        .collect();
+    if act.leaf.program == "getent" {
+        act.any(Scope::NETWORK_SEND);
+    }
+    for resource in hosts {
+        act.leaf.effect(hermes_core::Effect { scope: Scope::NETWORK_SEND, resource });
+    }
+}
+
 /// Describes network programs.
 pub(super) fn describe(act: &mut Act<'_>) -> bool {
     let words = act.arguments();
@@ -48,7 +107,7 @@ pub(super) fn describe(act: &mut Act<'_>) -> bool {
             act.reach(Scope::NETWORK_SEND, Some(&host));
         }
         "ping" | "ping6" | "dig" | "nslookup" | "host" | "whois" | "traceroute" | "tracepath"
-        | "mtr" | "nmap" => {
+        | "mtr" | "nmap" | "drill" | "kdig" | "dog" | "doggo" => {
             let args = Args::parse(&words, &["-c", "-i", "-W", "-w", "-p", "-t", "-s", "-I", "-m"]);
             let host = args.operands.iter().find(|word| !word.text.starts_with(['@', '+']));
             let host = host.and_then(Word::known).map(str::to_ascii_lowercase);
@@ -138,6 +197,20 @@ const CURL: &[&str] = &[
     "--max-redirs",
     "--trace",
     "--trace-ascii",
+    "--connect-to",
+    "--preproxy",
+    "--socks4",
+    "--socks4a",
+    "--socks5",
+    "--socks5-hostname",
+    "--proxy1.0",
+    "--proxy-user",
+    "--doh-url",
+    "--dns-servers",
+    "--unix-socket",
+    "--abstract-unix-socket",
+    "--haproxy-clientip",
+    "--engine",
 ];
 const CURL_DATA: &[&str] = &[
     "-d",
@@ -188,6 +261,7 @@ fn curl(act: &mut Act<'_>, words: &[Word]) {
     if let Some(config) = args.value(&["-K", "--config"]) {
         act.read(&config);
     }
+    detours(act, &args, &scope);
     args.values(&[
         "-o",
         "--output",
@@ -206,6 +280,40 @@ fn curl(act: &mut Act<'_>, words: &[Word]) {
                 url.text.split(['?', '#']).next().unwrap_or("").rsplit('/').next().unwrap_or("");
             act.write(&Word::literal(name));
         }
+    }
+}
+
+/// Other machines that curl is told to talk to.
+fn detours(act: &mut Act<'_>, args: &Args, scope: &Scope) {
+    for word in args.values(&["--resolve"]) {
+        // host:port:address,address
+        for address in word.text.splitn(3, ':').nth(2).unwrap_or("").split(',') {
+            act.reach(scope.clone(), Some(address.trim_matches(['[', ']', '+'])));
+        }
+    }
+    for word in args.values(&["--connect-to"]) {
+        // host:port:host:port
+        if let Some(host) = word.text.splitn(3, ':').nth(2).and_then(host_of) {
+            act.reach(scope.clone(), Some(&host));
+        }
+    }
+    for word in args.values(&[
+        "-x",
+        "--proxy",
+        "--preproxy",
+        "--socks4",
+        "--socks4a",
+        "--socks5",
+        "--socks5-hostname",
+        "--proxy1.0",
+        "--doh-url",
+    ]) {
+        let host = proxy_host(&word.text).filter(|_| word.known);
+        act.reach(scope.clone(), host.as_deref());
+    }
+    for word in args.values(&["--unix-socket", "--abstract-unix-socket"]) {
+        act.read(&word);
+        act.ask("privilege", "Talks to a service of the machine through its socket");
     }
 }
 
@@ -353,16 +461,6 @@ fn ssh(act: &mut Act<'_>, words: &[Word]) {
     }
     let args = Args::parse(words.get(..at.min(words.len())).unwrap_or(&[]), VALUED);
     args.values(&["-i", "-F"]).iter().for_each(|word| act.read(word));
-    for option in args.values(&["-o"]) {
-        let lower = option.text.to_ascii_lowercase();
-        if ["proxycommand", "localcommand", "knownhostscommand"]
-            .iter()
-            .any(|name| lower.starts_with(name))
-        {
-            let text = option.text.split_once('=').map_or("", |(_, code)| code).to_owned();
-            act.inner.push(Inner::Source(Word { text, ..option }));
-        }
-    }
     if args.has(&["-V"]) {
         return act.only_reads();
     }

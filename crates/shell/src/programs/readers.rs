@@ -4,7 +4,7 @@ use hermes_core::Scope;
 
 use crate::args::Args;
 use crate::leaf::Word;
-use crate::site::{Act, Inner};
+use crate::site::Act;
 
 /// A program whose operands are files that it reads.
 struct Reader {
@@ -334,14 +334,6 @@ pub(super) fn describe(act: &mut Act<'_>) -> bool {
             act.any(Scope::ENV_READ);
             act.only_reads();
         }
-        "man" => {
-            let args = Args::parse(&words, &["-P", "--pager", "-M", "-H", "-s", "-L"]);
-            if let Some(pager) = args.value(&["-P", "--pager"]).filter(|pager| pager.text != "cat")
-            {
-                act.inner.push(Inner::Source(pager));
-            }
-            act.only_reads();
-        }
         _ if LOOKERS.contains(&program.as_str()) => act.only_reads(),
         _ => {
             let Some(reader) =
@@ -369,12 +361,6 @@ fn read_files(act: &mut Act<'_>, reader: &Reader, words: &[Word]) {
     let mut operands: Vec<Word> = args.operands.iter().skip(skip).cloned().collect();
     args.values(&["--file", "--from-file"]).iter().for_each(|word| act.read(word));
     match act.leaf.program.as_str() {
-        "rg" | "ripgrep" => {
-            if let Some(program) = args.value(&["--pre"]).filter(|program| !program.text.is_empty())
-            {
-                chosen_program(act, program);
-            }
-        }
         "yq" if args.has(&["-i", "--inplace"]) => operands.iter().for_each(|word| act.write(word)),
         "uniq" | "xxd" | "shuf" if operands.len() > 1 => {
             if let Some(target) = operands.pop() {
@@ -384,7 +370,7 @@ fn read_files(act: &mut Act<'_>, reader: &Reader, words: &[Word]) {
         "less" | "more" => {
             for word in words.iter().filter(|word| word.text.starts_with("+!")) {
                 let text = word.text.get(2..).unwrap_or("").to_owned();
-                act.inner.push(Inner::Source(Word { text, ..word.clone() }));
+                act.program_option(&Word { text, ..word.clone() });
             }
         }
         "ls" | "tree" | "du" | "df" | "eza" | "lsof" => {
@@ -394,20 +380,6 @@ fn read_files(act: &mut Act<'_>, reader: &Reader, words: &[Word]) {
     }
     operands.retain(|word| !word.text.starts_with('+'));
     operands.iter().for_each(|word| act.read(word));
-}
-
-/// A program that is run for every file or block.
-fn chosen_program(act: &mut Act<'_>, program: Word) {
-    let compresses =
-        matches!(program.text.as_str(), "gzip" | "zstd" | "lz4" | "xz" | "bzip2" | "lzop" | "pigz");
-    if !compresses {
-        let reason = format!("Runs another program through an option ({})", program.text);
-        act.ask("program-option", reason);
-        act.inner.push(Inner::Words(vec![
-            program,
-            Word { text: "$file".to_owned(), ..Word::default() },
-        ]));
-    }
 }
 
 fn sort(act: &mut Act<'_>, words: &[Word]) {
@@ -427,9 +399,6 @@ fn sort(act: &mut Act<'_>, words: &[Word]) {
         ],
     );
     act.only_reads();
-    if let Some(program) = args.value(&["--compress-program"]) {
-        chosen_program(act, program);
-    }
     args.values(&["-o", "--output"]).iter().for_each(|word| act.write(word));
     args.operands.iter().for_each(|word| act.read(word));
 }

@@ -90,6 +90,9 @@ fn find(act: &mut Act<'_>) {
                     .unwrap_or(rest.len());
                 let command = rest.get(..len).unwrap_or(&[]);
                 executes(act, command, &roots, narrowed);
+                if command.iter().any(|word| word.text.contains("{}")) {
+                    finds_private(act, &roots, tests);
+                }
                 at += len;
             }
             "-fprint" | "-fprintf" | "-fprint0" | "-fls" => {
@@ -103,6 +106,17 @@ fn find(act: &mut Act<'_>) {
     }
     if looks_only {
         act.only_reads();
+    }
+}
+
+/// Programs that are started for what is found see files with these names.
+fn finds_private(act: &mut Act<'_>, roots: &[Word], tests: &[Word]) {
+    let by_name = ["-name", "-iname", "-path", "-ipath", "-wholename"];
+    for pair in tests.windows(2).filter(|pair| by_name.contains(&pair[0].text.as_str())) {
+        let name = pair[1].text.rsplit('/').next().unwrap_or("");
+        for root in roots {
+            act.read_found(root, name);
+        }
     }
 }
 

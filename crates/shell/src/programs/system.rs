@@ -151,16 +151,37 @@ pub(super) fn describe(act: &mut Act<'_>) -> bool {
             }
         }
         "gdb" | "lldb" => {
-            let args = Args::parse(&words, &["-ex", "-x", "-p", "-o"]);
-            if words
-                .iter()
-                .any(|word| word.text.starts_with("shell ") || word.text.starts_with("!"))
-                || args.has(&["-p"])
-            {
+            let marks =
+                ["shell ", "!", "python", "call ", "print ", "p ", "pipe ", "make", "source"];
+            let orders = words.iter().any(|word| {
+                let text = word.text.rsplit('=').next().unwrap_or("").trim();
+                marks.iter().any(|mark| text.starts_with(mark) || word.text.starts_with(mark))
+            });
+            let flags = ["-p", "-x", "--command", "--pid"];
+            if orders || words.iter().any(|word| flags.contains(&word.text.as_str())) {
                 act.ask("interpreter-code", "Runs programs from a debugger");
             }
         }
-        "expect" => act.ask("interpreter-code", "Runs code that may act on its own (expect)"),
+        "dbus-send" | "gdbus" | "busctl" | "qdbus" => {
+            let reads = words.iter().any(|word| {
+                matches!(word.text.as_str(), "list" | "tree" | "introspect" | "status" | "monitor")
+            }) && !words.iter().any(|word| word.text == "call");
+            if reads {
+                act.only_reads()
+            } else {
+                act.ask("service-control", "Gives a service of the machine an order")
+            }
+        }
+        "sudoedit" | "sudo_edit" => {
+            act.ask("privilege", "Edits files as another user");
+            words
+                .iter()
+                .filter(|word| !word.text.starts_with('-'))
+                .for_each(|word| act.write(word));
+        }
+        "expect" | "autoexpect" => {
+            act.ask("interpreter-code", "Runs code that may act on its own (expect)")
+        }
         _ => return always(act, &program),
     }
     true
@@ -423,12 +444,34 @@ fn itself(act: &mut Act<'_>, words: &[Word]) {
 }
 
 fn build(act: &mut Act<'_>, words: &[Word]) {
-    let args = Args::parse(words, &["-C", "-f", "-j", "-B", "-S", "--file", "--directory", "-G"]);
+    let args = Args::parse(
+        words,
+        &["-C", "-f", "-B", "-S", "--file", "--makefile", "--directory", "-G", "-I", "-o", "-W"],
+    );
     if act.leaf.program == "cmake" && args.has(&["-E"]) && args.operand(0) == "rm" {
         act.ask("recursive-delete", "Deletes files");
     }
-    for setting in args.values(&["--eval"]) {
-        act.inner.push(Inner::Source(setting));
+    let eval = words.iter().any(|word| {
+        word.text.starts_with("--eval")
+            || (word.text.starts_with("-E")
+                && act.leaf.program.ends_with("make")
+                && act.leaf.program != "cmake")
+    });
+    let rules = args.values(&["-f", "--file", "--makefile"]);
+    let piped = rules.iter().any(|word| matches!(word.text.as_str(), "-" | "/dev/stdin"));
+    if eval || piped {
+        act.ask("interpreter-code", "Gives a build rules that are written in the command");
+        if let (true, Some(text)) = (piped, act.site.input.text.clone()) {
+            // The recipes are shell: what comes after a tab or a semicolon.
+            for line in text.lines().take(64) {
+                let recipe =
+                    line.strip_prefix('\t').or_else(|| line.split_once(';').map(|(_, r)| r));
+                act.inner.extend(recipe.map(|code| Inner::Source(Word::literal(code))));
+            }
+        }
+    }
+    for file in &rules {
+        act.runs(file);
     }
     let shell = words.iter().any(|word| word.text.starts_with("SHELL="));
     if shell {
@@ -440,27 +483,29 @@ fn build(act: &mut Act<'_>, words: &[Word]) {
 }
 
 fn multiplexer(act: &mut Act<'_>, words: &[Word]) {
-    let Some(verb) = words.iter().find(|word| !word.text.starts_with('-')) else { return };
+    if act.leaf.program == "screen" {
+        if words.iter().any(|word| word.text == "-X") {
+            act.ask("interpreter-code", "Types commands into another terminal");
+        }
+        return;
+    }
+    const OWN: &[&str] = &["-L", "-S", "-f", "-c", "-T"];
+    let mut at = 0;
+    while let Some(word) = words.get(at).filter(|word| word.text.starts_with('-')) {
+        at += 1 + usize::from(OWN.contains(&word.text.as_str()));
+    }
+    let global = Args::parse(words.get(..at.min(words.len())).unwrap_or(&[]), OWN);
+    for code in global.values(&["-c"]) {
+        act.inner.push(Inner::Source(code));
+    }
+    let Some(verb) = words.get(at) else { return };
+    let rest = words.get(at + 1..).unwrap_or(&[]);
     match verb.text.as_str() {
         "ls" | "list-sessions" | "capture-pane" | "list-windows" | "display-message" => {
             act.only_reads()
         }
-        "new" | "new-session" | "new-window" | "neww" | "split-window" | "run-shell"
-        | "respawn-pane" => {
-            let at = words.iter().position(|word| word.text == verb.text).unwrap_or(0);
-            let args = Args::parse(
-                words.get(at + 1..).unwrap_or(&[]),
-                &["-s", "-n", "-c", "-t", "-x", "-y", "-e", "-F"],
-            );
-            match args.operands.as_slice() {
-                [] => {}
-                [only] => act.inner.push(Inner::Source(only.clone())),
-                all => act.inner.push(Inner::Words(all.to_vec())),
-            }
-        }
         "send-keys" | "send" => {
-            let at = words.iter().position(|word| word.text == verb.text).unwrap_or(0);
-            let args = Args::parse(words.get(at + 1..).unwrap_or(&[]), &["-t", "-N"]);
+            let args = Args::parse(rest, &["-t", "-N"]);
             let keys = args
                 .operands
                 .iter()
@@ -470,6 +515,40 @@ fn multiplexer(act: &mut Act<'_>, words: &[Word]) {
             }
         }
         "kill-server" | "kill-session" => act.any(Scope::PROCESS_MANAGE),
+        "source-file" | "source" | "load-buffer" | "paste-buffer" | "set-hook" => {
+            act.ask("interpreter-code", "Gives a terminal orders to run");
+        }
+        "if-shell" | "if" | "bind-key" | "bind" | "set-option" | "set" => {
+            for code in rest.iter().filter(|word| word.text.contains([' ', '!'])) {
+                act.inner.push(Inner::Source(code.clone()));
+            }
+        }
+        "new" | "new-session" | "new-window" | "neww" | "split-window" | "splitw" | "run-shell"
+        | "run" | "respawn-pane" | "respawnp" | "respawn-window" | "pipe-pane" | "pipep"
+        | "display-popup" | "popup" | "confirm-before" => {
+            let args = Args::parse(
+                rest,
+                &["-s", "-n", "-c", "-t", "-x", "-y", "-e", "-F", "-l", "-p", "-w", "-h", "-T"],
+            );
+            match args.operands.as_slice() {
+                [] => {}
+                [only] => act.inner.push(Inner::Source(only.clone())),
+                all => act.inner.push(Inner::Words(all.to_vec())),
+            }
+        }
         _ => {}
+    }
+}
+
+/// Scripts of the system that start and stop services.
+pub(super) fn init_script(act: &mut Act<'_>, program: &Word) {
+    let places = ["/etc/init.d/", "/etc/rc.d/", "/usr/local/etc/rc.d/"];
+    if !places.iter().any(|place| program.text.starts_with(place)) {
+        return;
+    }
+    let verb = act.leaf.words.get(1).map_or("", |word| word.text.as_str());
+    if !matches!(verb, "status" | "") {
+        act.any(Scope::PROCESS_MANAGE);
+        act.ask("service-control", "Changes services of the machine");
     }
 }

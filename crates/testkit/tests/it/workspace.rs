@@ -102,7 +102,6 @@ fn heavy_crates_stay_where_they_belong() {
     let owners = BTreeMap::from([
         ("jsonschema", "hermes-schema"),
         ("landlock", "hermes-sandbox"),
-        ("seccompiler", "hermes-sandbox"),
         ("tree-sitter", "hermes-shell"),
         ("tree-sitter-bash", "hermes-shell"),
         ("sysinfo", "hermes-tools-system"),

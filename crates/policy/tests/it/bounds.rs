@@ -1,0 +1,183 @@
+//! Child processes are never held more loosely than the rules say.
+
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
+
+use hermes_core::{Confinement, Effect, Resource, Scope, Taint};
+
+use crate::World;
+
+fn confined(world: &World, yaml: &str, command: &str) -> Confinement {
+    let p = world.with(yaml, "p").unwrap();
+    let resource = Resource::Command(command.to_owned());
+    let effects = [Effect { scope: Scope::TERMINAL_EXECUTE, resource }];
+    p.consider(&world.proposal(&effects, &world.at())).1.unwrap()
+}
+
+#[test]
+fn only_what_is_allowed_without_a_question_is_writable() {
+    let world = World::new();
+    std::fs::create_dir_all(world.path("ws/docs")).unwrap();
+    let cases = [
+        ("allow: [terminal:execute, file:read]", vec![]),
+        (
+            "allow: [terminal:execute, {scope: file:write, paths: ['${workspace}/docs/**']}]",
+            vec!["ws/docs"],
+        ),
+        ("allow: ['*'], approval_required: [file:write]", vec![]),
+        ("allow: ['*'], deny: ['file:*']", vec![]),
+        (
+            "allow: ['*'], restrictions: {file:write: {allowed_paths: ['${workspace}/src/*.rs']}}",
+            vec![],
+        ),
+        ("allow: ['*'], restrictions: {file:write: {allowed_paths: ['${workspace}']}}", vec![]),
+        (
+            "allow: ['*'], restrictions: {file:write: {allowed_paths: ['${workspace}/docs/**'], elsewhere: ask}}",
+            vec!["ws/docs"],
+        ),
+        (
+            "allow: ['*'], restrictions: {'file:*': {allowed_paths: ['${workspace}/**']}, file:write: {allowed_paths: ['${workspace}/src/**', '/srv/**']}}",
+            vec!["ws/src"],
+        ),
+        (
+            "allow: ['*'], tools: {probe: {restrictions: {file:write: {allowed_paths: ['${workspace}/src/**']}}}}",
+            vec!["ws/src"],
+        ),
+        ("allow: ['*'], tools: {probe: {deny: [file:write]}}", vec![]),
+        (
+            "allow: ['*'], after_untrusted: {restrictions: {file:write: {allowed_paths: ['${workspace}/src/**']}}}",
+            vec!["ws/src"],
+        ),
+    ];
+    Taint::note(&world.session, "web_extract", &[]).unwrap();
+    for (profile, trees) in cases {
+        let held = confined(&world, &format!("profiles: {{p: {{{profile}}}}}"), "make");
+        let trees: Vec<PathBuf> = trees.into_iter().map(|tree| world.path(tree)).collect();
+        assert_eq!(held.write, trees, "{profile}");
+    }
+}
+
+#[test]
+fn what_is_refused_inside_a_writable_tree_stays_as_it_is() {
+    let world = World::new();
+    for name in [
+        "ws/a/x",
+        "ws/b/x",
+        "ws/c/x",
+        "ws/d/x",
+        "ws/.git/config",
+        "ws/.git/hooks/x",
+        "ws/sub/.git/hooks/x",
+        "home/.bashrc",
+    ] {
+        world.put(name, "x");
+    }
+    let yaml = "
+global:
+  restrictions: {file:write: {denied_paths: ['${workspace}/b']}}
+profiles:
+  p:
+    allow: ['*']
+    deny: [{scope: file:write, paths: ['${workspace}/a/**']}]
+    approval_required: [{scope: file:write, paths: ['${workspace}/c/**']}]
+    tools: {probe: {deny: [{scope: file:write, paths: ['${workspace}/d/**']}]}}
+";
+    let held = confined(&world, yaml, "make");
+    assert_eq!(held.write, [PathBuf::from("/")]);
+    for name in [
+        "ws/a",
+        "ws/b",
+        "ws/c",
+        "ws/d",
+        "ws/.git/config",
+        "ws/.git/hooks",
+        "home/.bashrc",
+        "hermes",
+    ] {
+        assert!(held.read_only.contains(&world.path(name)), "{name}: {:?}", held.read_only);
+    }
+    assert!(held.read_only.contains(&"/etc".into()), "{:?}", held.read_only);
+    // Whoever agreed to a place meant it.
+    let held = confined(&world, yaml, "touch c/new");
+    assert!(
+        !held.read_only.contains(&world.path("ws/c"))
+            && held.read_only.contains(&world.path("ws/a"))
+    );
+}
+
+#[test]
+fn what_may_not_be_read_is_hidden() {
+    let world = World::new();
+    for name in [
+        "ws/a/x",
+        "ws/b/x",
+        "ws/.env.custom",
+        "ws/.env.example",
+        "ws/id_ed25519",
+        "home/.ssh/id_rsa",
+        "home/.netrc",
+        "hermes/auth.json",
+    ] {
+        world.put(name, "x");
+    }
+    let yaml = "
+global:
+  restrictions: {file:read: {denied_paths: ['${workspace}/b', '~/.netrc']}}
+profiles:
+  p:
+    allow: ['*']
+    deny: [{scope: 'file:*', paths: ['${workspace}/a/**']}]
+    sensitive_paths: [~/.ssh/**, ~/.netrc]
+";
+    let held = confined(&world, yaml, "make");
+    for name in ["ws/a", "ws/b", "ws/.env.custom", "ws/id_ed25519", "hermes/auth.json"] {
+        assert!(held.hidden.contains(&world.path(name)), "{name}: {:?}", held.hidden);
+    }
+    assert!(!held.hidden.contains(&world.path("ws/.env.example")));
+    assert!(!held.hidden.contains(&world.path("home/.ssh")), "the profile lays it open");
+    assert!(held.hidden.contains(&world.path("home/.netrc")), "but cannot lift what others deny");
+}
+
+#[test]
+fn an_agreement_opens_no_folder_of_everything() {
+    let world = World::new();
+    let default = "profiles: {p: {extends: default}}";
+    let held = confined(&world, default, "touch /new-file");
+    assert!(!held.write.contains(&"/".into()), "{:?}", held.write);
+    let above = world.path("new-file");
+    let held = confined(&world, default, &format!("touch {}", above.display()));
+    assert!(!held.write.contains(&world.path("").components().collect()), "{:?}", held.write);
+    let held = confined(&world, default, "touch ../out/x");
+    assert!(held.write.contains(&world.path("out")));
+}
+
+#[test]
+fn to_remove_a_link_is_not_to_write_where_it_leads() {
+    let world = World::new();
+    symlink(world.path("home"), world.path("ws/link")).unwrap();
+    let held = confined(&world, "profiles: {p: {extends: default}}", "rm link");
+    assert!(!held.write.contains(&world.path("home")), "{:?}", held.write);
+    assert!(held.write.contains(&world.path("ws")));
+}
+
+#[test]
+fn a_tree_that_has_become_a_link_is_closed() {
+    let world = World::new();
+    let yaml = "profiles: {p: {allow: ['*'], restrictions: {file:write: {allowed_paths: ['${workspace}/build/**']}}}}";
+    let p = world.with(yaml, "p").unwrap();
+    symlink(world.path("home"), world.path("ws/build")).unwrap();
+    let effects =
+        [Effect { scope: Scope::TERMINAL_EXECUTE, resource: Resource::Command("make".into()) }];
+    let held = p.consider(&world.proposal(&effects, &world.at())).1.unwrap();
+    assert!(held.write.is_empty(), "{:?}", held.write);
+}
+
+#[test]
+fn reading_that_was_agreed_to_is_possible() {
+    let world = World::new();
+    let file = world.put("out/file", "x");
+    let yaml = "profiles: {p: {allow: ['*'], restrictions: {file:read: {allowed_paths: ['${workspace}/**'], elsewhere: ask}}}}";
+    let held = confined(&world, yaml, "cat ../out/file");
+    assert!(held.read.contains(&file), "{:?}", held.read);
+    assert!(!confined(&world, yaml, "cat src/x").read.contains(&file));
+}

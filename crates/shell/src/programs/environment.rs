@@ -1,0 +1,297 @@
+//! Variables that change what other programs run, or where they connect to.
+
+use hermes_core::{Effect, Resource, Scope};
+
+use crate::leaf::{Finding, Word};
+
+/// Variables that make a program load or run something, whatever they say.
+const LOADERS: &[&str] = &[
+    "BASH_ENV",
+    "BASH_FUNC",
+    "SHELLOPTS",
+    "BASHOPTS",
+    "PROMPT_COMMAND",
+    "PS4",
+    "PS0",
+    "GIT_SSH",
+    "GIT_SSH_COMMAND",
+    "GIT_EXTERNAL_DIFF",
+    "GIT_PROXY_COMMAND",
+    "GIT_EXEC_PATH",
+    "GIT_ASKPASS",
+    "GIT_TEMPLATE_DIR",
+    "GIT_CONFIG_PARAMETERS",
+    "SSH_ASKPASS",
+    "SUDO_ASKPASS",
+    "PERL5OPT",
+    "PERL5DB",
+    "RUBYOPT",
+    "PYTHONSTARTUP",
+    "PYTHONINSPECT",
+    "PYTHONHOME",
+    "LESSOPEN",
+    "LESSCLOSE",
+    "TAR_OPTIONS",
+    "ZIPOPT",
+    "UNZIPOPT",
+    "MANOPT",
+    "RSYNC_RSH",
+    "CVS_RSH",
+    "SVN_SSH",
+    "MAKEFILES",
+    "GCONV_PATH",
+    "GLIBC_TUNABLES",
+    "OPENSSL_CONF",
+    "OPENSSL_ENGINES",
+    "OPENSSL_MODULES",
+    "DOTNET_STARTUP_HOOKS",
+    "CURL_HOME",
+    "WGETRC",
+    "RIPGREP_CONFIG_PATH",
+    "FZF_DEFAULT_COMMAND",
+    "LUA_INIT",
+    "R_PROFILE",
+    "JULIA_LOAD_PATH",
+    "ELECTRON_RUN_AS_NODE",
+    "PHPRC",
+    "PHP_INI_SCAN_DIR",
+    "QT_PLUGIN_PATH",
+    "GTK_MODULES",
+    "GIO_EXTRA_MODULES",
+    "VIMINIT",
+    "EXINIT",
+    "MYVIMRC",
+    "PSQLRC",
+    "INPUTRC",
+    "ZDOTDIR",
+    "HGRCPATH",
+    "COSH_ENV",
+    "CARGO_BUILD_RUSTC",
+    "MAVEN_CONFIG_FILE",
+];
+
+/// Variables that name a program to use.
+const CHOSEN: &[&str] = &[
+    "BROWSER",
+    "SHELL",
+    "VISUAL",
+    "RUSTC_WRAPPER",
+    "RUSTC_WORKSPACE_WRAPPER",
+    "RUSTC",
+    "RUSTDOC",
+    "CARGO_BUILD_RUSTC_WRAPPER",
+    "CARGO",
+    "CMAKE_C_COMPILER_LAUNCHER",
+    "CMAKE_CXX_COMPILER_LAUNCHER",
+    "PYTHONBREAKPOINT",
+    "NODE",
+    "CONFIG_SHELL",
+];
+
+/// Programs that people choose.
+const HARMLESS: &[&str] = &[
+    "",
+    "0",
+    "cat",
+    "true",
+    ":",
+    "less",
+    "more",
+    "most",
+    "bat",
+    "vim",
+    "vi",
+    "nvim",
+    "nano",
+    "emacs",
+    "code",
+    "bash",
+    "zsh",
+    "sh",
+    "fish",
+    "dash",
+    "none",
+    "sccache",
+    "ccache",
+    "clippy-driver",
+    "rustc",
+    "rustdoc",
+    "cargo",
+    "node",
+    "firefox",
+    "chromium",
+    "w3m",
+    "delta",
+    "micro",
+    "hx",
+    "subl",
+    "pspg",
+    "ipdb.set_trace",
+    "pdb.set_trace",
+    "false",
+];
+
+/// Compilers and their kin: a plain name or a path of the system is fine.
+const TOOLS: &[&str] = &[
+    "CC", "CXX", "LD", "AR", "AS", "NM", "FC", "LINKER", "CPP", "STRIP", "RANLIB", "PYTHON", "YACC",
+];
+
+/// Options of a virtual machine or a tool, with what makes them run something.
+const OPTIONS: &[(&[&str], &[&str])] = &[
+    (
+        &[
+            "JAVA_TOOL_OPTIONS",
+            "_JAVA_OPTIONS",
+            "JDK_JAVA_OPTIONS",
+            "MAVEN_OPTS",
+            "GRADLE_OPTS",
+            "SBT_OPTS",
+            "JAVA_OPTS",
+            "CATALINA_OPTS",
+            "ANT_OPTS",
+        ],
+        &["agent", "OnError", "OnOutOfMemory", "bootclasspath"],
+    ),
+    (&["NODE_OPTIONS"], &["--require", "-r ", "--import", "--loader", "--experimental-loader"]),
+    (&["GOFLAGS"], &["-exec", "-toolexec", "-vettool", "-overlay"]),
+    (&["MAKEFLAGS", "GNUMAKEFLAGS", "MFLAGS"], &["eval", "-f", "SHELL=", "--file"]),
+    (&["FZF_DEFAULT_OPTS"], &["execute", "become", "preview", "reload", "transform"]),
+    (&["LESS", "MORE"], &["!", "+"]),
+    (&["PS1", "PS2", "RPROMPT"], &["$(", "`"]),
+    (
+        &["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "RUSTDOCFLAGS"],
+        &["linker=/tmp", "linker=./", "linker=~"],
+    ),
+    (&["PYTEST_ADDOPTS"], &["-p ", "--pyargs", "-c "]),
+];
+
+/// Variables that list folders to load code from.
+const FOLDERS: &[&str] = &[
+    "PATH",
+    "LD_LIBRARY_PATH",
+    "PYTHONPATH",
+    "NODE_PATH",
+    "PERL5LIB",
+    "PERLLIB",
+    "RUBYLIB",
+    "CLASSPATH",
+    "GEM_PATH",
+    "GEM_HOME",
+    "LUA_PATH",
+    "LUA_CPATH",
+    "GOROOT",
+    "JAVA_HOME",
+    "CARGO_HOME",
+    "RUSTUP_HOME",
+    "XDG_CONFIG_HOME",
+    "PKG_CONFIG_PATH",
+];
+
+/// A finding if the variable changes what other programs run.
+pub(crate) fn environment_override(name: &str, value: &Word) -> Option<Finding> {
+    let ask = |reason: String| Some(Finding::ask("env-override", reason));
+    let text = value.text.as_str();
+    let loads = name.starts_with("LD_") && !matches!(name, "LD_LIBRARY_PATH" | "LD_RUN_PATH")
+        || name.starts_with("DYLD_") && name != "DYLD_LIBRARY_PATH"
+        || name == "ENV" && text.contains('/')
+        || LOADERS.contains(&name) && !(text.is_empty() && value.known)
+        || git_setting(name, text)
+        || npm_setting(name);
+    if loads {
+        return ask(format!("Sets {name}, which makes other programs run something else"));
+    }
+    let names_a_program = CHOSEN.contains(&name)
+        || name.ends_with("PAGER")
+        || name.ends_with("EDITOR")
+        || (name.starts_with("CARGO_TARGET_")
+            && (name.ends_with("_RUNNER") || name.ends_with("_LINKER")));
+    if names_a_program && !is_harmless(value) {
+        return ask(format!("Sets {name}, which other programs run"));
+    }
+    if TOOLS.contains(&name) && (!value.known || strange_program(text)) {
+        return ask(format!("Sets {name}, which a build runs"));
+    }
+    let options = OPTIONS.iter().find(|(names, _)| names.contains(&name));
+    if options.is_some_and(|(_, marks)| marks.iter().any(|mark| text.contains(mark))) {
+        return ask(format!("Sets {name}, which makes other programs run something else"));
+    }
+    if FOLDERS.contains(&name) && strange_folders(name, text) {
+        return ask(format!(
+            "Makes programs load code from a folder that anybody may write to ({name})"
+        ));
+    }
+    let history = matches!(name, "HISTFILE" | "HISTSIZE" | "HISTFILESIZE");
+    (history && matches!(text, "/dev/null" | "0" | ""))
+        .then(|| Finding::ask("history-tampering", "Switches the shell's history off"))
+}
+
+/// Whether a variable is a setting of git that names a program or a file of
+/// settings.
+fn git_setting(name: &str, value: &str) -> bool {
+    if name.starts_with("GIT_CONFIG_KEY_") {
+        return super::git::runs_a_program(value);
+    }
+    matches!(name, "GIT_CONFIG" | "GIT_CONFIG_GLOBAL" | "GIT_CONFIG_SYSTEM")
+        && !matches!(value, "" | "/dev/null")
+}
+
+fn npm_setting(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    lower.strip_prefix("npm_config_").is_some_and(super::options::is_running_npm_setting)
+}
+
+fn is_harmless(value: &Word) -> bool {
+    let Some(text) = value.known() else { return false };
+    let mut words = text.split_whitespace();
+    let first = words.next().unwrap_or("");
+    let place = ["/bin/", "/usr/bin/", "/usr/local/bin/", "/opt/homebrew/bin/"]
+        .iter()
+        .find_map(|folder| first.strip_prefix(folder));
+    HARMLESS.contains(&place.unwrap_or(first))
+        && words.all(|word| word.starts_with('-') && word != "-c")
+}
+
+/// Whether the program of a build is no plain name and no program of the system.
+fn strange_program(text: &str) -> bool {
+    text.split_whitespace().any(|word| word == "-c" && text.split_whitespace().count() > 2)
+        || text.split_whitespace().next().is_some_and(|program| {
+            program.contains('/')
+                && !["/usr/", "/opt/", "/bin/", "/nix/", "/Library/"]
+                    .iter()
+                    .any(|place| program.starts_with(place))
+        })
+}
+
+fn strange_folders(name: &str, text: &str) -> bool {
+    let anybody =
+        |part: &str| ["/tmp", "/var/tmp", "/dev/shm"].iter().any(|place| part.starts_with(place));
+    text.split(':').any(|part| {
+        anybody(part)
+            || (name == "PATH"
+                && (part.is_empty()
+                    || part == "."
+                    || part.starts_with("./")
+                    || !part.starts_with(['/', '$', '~'])))
+    })
+}
+
+/// The machine that a proxy variable makes other programs talk to.
+pub(crate) fn proxy_effect(name: &str, value: &Word) -> Option<Effect> {
+    let lower = name.to_ascii_lowercase();
+    let proxy = matches!(
+        lower.as_str(),
+        "http_proxy"
+            | "https_proxy"
+            | "all_proxy"
+            | "ftp_proxy"
+            | "socks_proxy"
+            | "npm_config_proxy"
+            | "npm_config_https_proxy"
+    );
+    if !proxy || value.text.is_empty() {
+        return None;
+    }
+    let host = super::network::proxy_host(&value.text).filter(|_| value.known);
+    let resource = host.map_or(Resource::Any, Resource::Host);
+    Some(Effect { scope: Scope::NETWORK_FETCH, resource })
+}

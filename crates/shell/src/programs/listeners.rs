@@ -1,0 +1,164 @@
+//! Servers that anybody may reach, and tunnels that lead in from outside.
+
+use hermes_core::Scope;
+
+use crate::leaf::Word;
+use crate::site::Act;
+
+/// Programs that open a way in from outside.
+const TUNNELS: &[&str] = &[
+    "ngrok",
+    "cloudflared",
+    "localtunnel",
+    "lt",
+    "frpc",
+    "frps",
+    "bore",
+    "chisel",
+    "gost",
+    "inlets",
+    "zrok",
+    "pagekite",
+    "devtunnel",
+    "rathole",
+    "sshuttle",
+    "serveo",
+    "tunnelto",
+    "telebit",
+    "localxpose",
+    "loclx",
+    "pinggy",
+    "iodine",
+    "dnscat",
+    "dnscat2",
+    "ptunnel",
+    "stunnel",
+    "wstunnel",
+    "tailscale",
+    "zerotier-cli",
+    "expose",
+    "hookdeck",
+    "smee",
+    "croc",
+    "wormhole",
+    "transfer",
+    "magic-wormhole",
+    "ffsend",
+    "onionshare",
+    "onionshare-cli",
+    "tmate",
+    "upterm",
+    "sshx",
+    "gotty",
+    "ttyd",
+    "wetty",
+    "rustdesk",
+    "anydesk",
+    "teamviewer",
+    "x11vnc",
+    "vncserver",
+];
+
+/// Programs that offer files or a shell to the network.
+const SERVERS: &[&str] = &[
+    "http-server",
+    "serve",
+    "live-server",
+    "darkhttpd",
+    "webfsd",
+    "miniserve",
+    "dufs",
+    "simple-http-server",
+    "httpd",
+    "thttpd",
+    "lighttpd",
+    "vsftpd",
+    "proftpd",
+    "tftpd",
+    "rsyncd",
+    "sshd",
+    "dropbear",
+    "inetd",
+    "xinetd",
+    "telnetd",
+    "smbd",
+    "nfsd",
+    "minidlnad",
+    "filebrowser",
+    "updog",
+];
+
+/// Asks about servers on all interfaces and about tunnels.
+pub(super) fn describe(act: &mut Act<'_>) {
+    let words = act.arguments();
+    let program = act.leaf.program.as_str();
+    let first = words.iter().find(|word| !word.text.starts_with('-'));
+    let verb = first.map_or("", |word| word.text.as_str());
+    let looks = crate::args::asks_for_help(&act.leaf.words)
+        || matches!(verb, "status" | "version" | "help" | "ip" | "ping" | "netcheck");
+    let through = matches!(program, "npx" | "bunx" | "pnpx" | "uvx" | "pipx")
+        && (TUNNELS.contains(&verb) || SERVERS.contains(&verb));
+    let editor = program == "code" && verb == "tunnel";
+    if (TUNNELS.contains(&program) || through || editor) && !looks {
+        act.any(Scope::NETWORK_SEND);
+        act.ask("tunnel", "Opens a way in from another network");
+        return;
+    }
+    if SERVERS.contains(&program) && !looks {
+        act.any(Scope::NETWORK_SEND);
+        act.ask("network-listen", "Waits for connections from the network");
+        return;
+    }
+    let serves = match program {
+        "caddy" => matches!(verb, "file-server" | "reverse-proxy" | "run" | "start"),
+        "git" => verb == "daemon" || verb == "instaweb",
+        "iperf" | "iperf3" => words.iter().any(|word| word.text == "-s"),
+        "rclone" => verb == "serve",
+        "ruby" => words.iter().any(|word| word.text == "-run"),
+        "adb" => verb == "tcpip",
+        _ => false,
+    };
+    if serves || (!quotes(act, program) && words.iter().any(|word| is_everywhere(word, program))) {
+        act.ask("network-listen", "Waits for connections from every network");
+        act.any(Scope::NETWORK_SEND);
+    }
+}
+
+/// Programs that only speak of addresses.
+fn quotes(act: &Act<'_>, program: &str) -> bool {
+    act.leaf.reads_only
+        || matches!(
+            program,
+            "git"
+                | "gh"
+                | "sed"
+                | "awk"
+                | "curl"
+                | "wget"
+                | "ping"
+                | "nmap"
+                | "tee"
+                | "psql"
+                | "mysql"
+                | "sqlite3"
+                | "dig"
+                | "nslookup"
+                | "host"
+                | "ssh"
+                | "hermes"
+        )
+}
+
+/// Whether a word means all addresses of this machine.
+fn is_everywhere(word: &Word, program: &str) -> bool {
+    let text = word.text.rsplit('=').next().unwrap_or(&word.text);
+    let text = text.split_once("://").map_or(text, |(_, rest)| rest);
+    let text = if program == "socat" { text.rsplit("bind=").next().unwrap_or(text) } else { text };
+    let address = text.split(['/', ',']).next().unwrap_or(text);
+    let host = match address.rsplit_once(':') {
+        Some((host, port)) if port.bytes().all(|b| b.is_ascii_digit()) => host,
+        _ => address,
+    };
+    matches!(host, "0.0.0.0" | "[::]" | "::" | "0:0:0:0:0:0:0:0")
+        || (word.text.to_ascii_uppercase().contains("-LISTEN:") && program == "socat")
+}

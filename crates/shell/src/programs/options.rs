@@ -1,0 +1,281 @@
+//! Options of common tools that name a program to run, or code to load.
+
+use crate::args::Args;
+use crate::leaf::Word;
+use crate::site::Act;
+
+/// Options of a program whose value is a program or shell source.
+struct Running {
+    names: &'static [&'static str],
+    options: &'static [&'static str],
+}
+
+const fn running(names: &'static [&'static str], options: &'static [&'static str]) -> Running {
+    Running { names, options }
+}
+
+const RUNNING: &[Running] = &[
+    running(&["rg", "ripgrep"], &["--pre", "--hostname-bin"]),
+    running(&["sort", "gsort"], &["--compress-program"]),
+    running(&["ls", "eza"], &[]),
+    running(&["split", "gsplit"], &["--filter"]),
+    running(&["man"], &["-P", "--pager", "-H", "--html"]),
+    running(&["bat", "batcat"], &["--pager"]),
+    running(&["ag", "ack", "tig", "systemctl", "journalctl"], &["--pager"]),
+    running(&["zip"], &["-TT", "--unzip-command"]),
+    running(&["go"], &["-exec", "--exec", "-toolexec", "--toolexec", "-vettool", "--vettool"]),
+    running(&["rsync"], &["-e", "--rsh", "--rsync-path"]),
+    running(&["scp", "sftp"], &["-S", "-D"]),
+    running(&["lftp", "ftp"], &["-e", "-c"]),
+    running(&["mosh"], &["--ssh", "--server"]),
+    running(&["fzf", "sk"], &["--preview", "--bind", "--cmd", "-c"]),
+    running(&["ctest"], &["--build-makeprogram", "--test-command"]),
+    running(&["cmake"], &["-DCMAKE_C_COMPILER_LAUNCHER", "-DCMAKE_CXX_COMPILER_LAUNCHER"]),
+    running(&["mysql", "mariadb", "mycli"], &["--pager", "--init-command"]),
+    running(&["npm", "pnpm", "yarn"], &["--script-shell"]),
+    running(&["gcc", "g++", "cc", "c++", "clang", "clang++"], &["-wrapper", "-fplugin", "-specs"]),
+    running(&["rustdoc"], &["--runtool", "--test-builder"]),
+    running(&["ffmpeg"], &["-init_hw_device"]),
+    running(&["pytest", "py.test"], &["--pdbcls", "--rsh"]),
+    running(&["tshark", "tcpdump", "wireshark"], &["-z"]),
+    running(&["ansible", "ansible-playbook"], &["--ssh-common-args", "--become-method"]),
+    running(&["hg"], &["--ssh", "--remotecmd"]),
+    running(&["svn"], &["--editor-cmd", "--diff-cmd", "--diff3-cmd"]),
+    running(&["mutt", "mail", "mailx"], &["-S"]),
+    running(&["diff", "colordiff"], &["--pager"]),
+    running(&["x11vnc"], &["-afteraccept", "-gone"]),
+    running(&["logrotate"], &["--mail"]),
+    running(&["openvpn"], &["--up", "--down", "--route-up", "--ipchange"]),
+    running(&["pg_basebackup", "initdb", "pg_ctl"], &["-o"]),
+    running(&["entr"], &[]),
+    running(&["borg"], &["--rsh", "--remote-path"]),
+    running(&["restic"], &["--password-command"]),
+    running(&["ldd", "nm", "objcopy"], &["--plugin"]),
+];
+
+/// Looks for options that run something.
+pub(super) fn describe(act: &mut Act<'_>) {
+    let program = act.leaf.program.clone();
+    let words = act.arguments();
+    for entry in RUNNING.iter().filter(|entry| entry.names.contains(&program.as_str())) {
+        for code in values(&words, entry.options) {
+            let plain = entry.names.contains(&"rsync") && is_plain_ssh(&code.text);
+            if !plain {
+                act.program_option(&code);
+            }
+        }
+    }
+    match program.as_str() {
+        "aria2c" => {
+            let hooks = words.iter().any(|word| word.text.starts_with("--on-"));
+            if hooks {
+                act.ask("program-option", "Runs another program after a download");
+            }
+        }
+        "java" | "javaw" | "kotlin" | "scala" => {
+            let marks = ["-javaagent", "-agentpath", "-agentlib", "-XX:OnError", "-XX:OnOutOf"];
+            if words.iter().any(|word| marks.iter().any(|mark| word.text.starts_with(mark))) {
+                act.ask("program-option", "Makes java load or run something else");
+            }
+        }
+        "openssl" => engines(act, &words),
+        "node" | "nodejs" | "bun" | "ruby" | "mocha" | "ts-node" | "tsx" => preloads(act, &words),
+        "cargo" => cargo(act, &words),
+        "npm" | "pnpm" | "yarn" => package_settings(act, &words),
+        "ssh" | "scp" | "sftp" | "autossh" | "ssh-copy-id" | "sshfs" => ssh(act, &words),
+        "curl" => {
+            if !values(&words, &["-K", "--config"]).is_empty() {
+                act.ask("program-option", "Takes its orders from a file (curl)");
+            }
+        }
+        "wget" | "wget2" => {
+            for order in values(&words, &["-e", "--execute"]) {
+                let lower = order.text.to_ascii_lowercase();
+                if lower.contains("askpass") {
+                    act.ask("program-option", "Makes wget run another program");
+                } else if let Some((name, host)) = order.text.split_once('=') {
+                    let host = Word { text: host.trim().to_owned(), ..order.clone() };
+                    act.leaf.effects.extend(super::proxy_effect(name.trim(), &host));
+                }
+            }
+            if !values(&words, &["--config", "--use-askpass"]).is_empty() {
+                act.ask("program-option", "Takes its orders from elsewhere (wget)");
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The values of options, next to them or glued on. Long options may be cut
+/// short.
+fn values(words: &[Word], options: &[&str]) -> Vec<Word> {
+    let mut found = Vec::new();
+    for (at, word) in words.iter().enumerate() {
+        if word.text == "--" {
+            break;
+        }
+        let (name, glued) = match word.text.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (word.text.as_str(), None),
+        };
+        for option in options {
+            let long = option.starts_with("--");
+            let short = long && name.len() > 4 && option.starts_with(name);
+            let inline = if name == *option || short {
+                glued
+            } else if !long && option.len() == 2 && word.text.starts_with(option) {
+                word.text.get(2..)
+            } else {
+                continue;
+            };
+            let value = match inline {
+                Some(value) => Word { text: value.to_owned(), ..word.clone() },
+                None => words.get(at + 1).cloned().unwrap_or_default(),
+            };
+            found.push(value);
+            break;
+        }
+    }
+    found
+}
+
+fn is_plain_ssh(text: &str) -> bool {
+    let mut words = text.split_whitespace();
+    let ssh = matches!(words.next(), Some("ssh" | "rsync" | "sudo"));
+    ssh && !text.to_ascii_lowercase().contains("command")
+}
+
+fn engines(act: &mut Act<'_>, words: &[Word]) {
+    let named = values(words, &["-engine", "-provider", "-provider-path"]);
+    let listed = words.first().is_some_and(|word| word.text == "engine")
+        && words.iter().skip(1).any(|word| {
+            word.text.contains(['/', '.']) || word.text == "dynamic" || word.text == "-pre"
+        });
+    if listed || named.iter().any(|word| word.text.contains(['/', '.'])) {
+        act.ask("program-option", "Makes openssl load other code");
+    }
+}
+
+/// Code that is loaded first: fine if it is a package or belongs to the project.
+fn preloads(act: &mut Act<'_>, words: &[Word]) {
+    let names: &[&str] = match act.leaf.program.as_str() {
+        "ruby" => &["-r"],
+        _ => &["-r", "--require", "--import", "--loader", "--experimental-loader", "--preload"],
+    };
+    let end =
+        words.iter().position(|word| !word.text.starts_with('-') && word.text.ends_with("js"));
+    let own = words.get(..end.unwrap_or(words.len())).unwrap_or(&[]);
+    for word in values(own, names) {
+        let scheme = word.text.contains(':') && !word.text.starts_with("node:");
+        let far = word.text.starts_with(['/', '~']) || word.text.starts_with("..");
+        let ours = act
+            .site
+            .absolute(&word)
+            .is_some_and(|path| act.site.cwd.is_some_and(|cwd| path.starts_with(cwd)));
+        if !word.known || scheme || (far && !ours) {
+            act.ask("program-option", format!("Loads other code first ({})", word.text));
+        }
+    }
+}
+
+fn cargo(act: &mut Act<'_>, words: &[Word]) {
+    const RUN: &[&str] = &[
+        "wrapper",
+        "runner",
+        "linker",
+        "rustc",
+        "rustdoc",
+        "credential",
+        "alias",
+        "env.",
+        "program",
+    ];
+    for setting in values(words, &["--config"]) {
+        let (key, value) = setting.text.split_once('=').unwrap_or(("", ""));
+        let key = key.to_ascii_lowercase();
+        let tool = value.trim().trim_matches(['"', '\'']);
+        let plain = matches!(tool, "sccache" | "lld" | "mold" | "clang" | "rust-lld");
+        let flags = key.ends_with("rustflags");
+        if key.is_empty() || (RUN.iter().any(|mark| key.contains(mark)) && !plain && !flags) {
+            act.ask("program-option", format!("Makes cargo run something else ({})", setting.text));
+        }
+    }
+    let at = words.iter().position(|word| word.text == "watch");
+    if let Some(at) = at.filter(|at| *at < 2) {
+        let args = Args::parse(words.get(at + 1..).unwrap_or(&[]), &["-s", "--shell", "-x", "-w"]);
+        for code in args.values(&["-s", "--shell"]) {
+            act.inner.push(crate::site::Inner::Source(code));
+        }
+    }
+}
+
+/// Whether a setting of npm names a program.
+pub(super) fn is_running_npm_setting(name: &str) -> bool {
+    let name = name.replace('_', "-");
+    matches!(
+        name.as_str(),
+        "script-shell"
+            | "shell"
+            | "node-options"
+            | "git"
+            | "editor"
+            | "viewer"
+            | "browser"
+            | "globalconfig"
+            | "userconfig"
+            | "init-module"
+            | "onload-script"
+    )
+}
+
+fn package_settings(act: &mut Act<'_>, words: &[Word]) {
+    let args = Args::parse(words, &[]);
+    let sets =
+        (args.operand(0) == "config" && args.operand(1) == "set") || args.operand(0) == "set";
+    let mut names: Vec<&str> = args.operands.iter().map(|word| word.text.as_str()).collect();
+    names.truncate(8);
+    let named = names.iter().any(|name| {
+        is_running_npm_setting(&name.split('=').next().unwrap_or(name).to_ascii_lowercase())
+    });
+    if sets && named {
+        act.ask("program-option", "Changes which programs npm runs");
+    }
+    let options = ["--node-options", "--git", "--userconfig", "--globalconfig", "--shell"];
+    if args.has(&options) && !values(words, &options).is_empty() {
+        act.ask("program-option", "Changes which programs npm runs");
+    }
+}
+
+/// Settings of ssh that run a program here.
+fn ssh(act: &mut Act<'_>, words: &[Word]) {
+    const RUN: &[&str] = &[
+        "proxycommand",
+        "localcommand",
+        "permitlocalcommand",
+        "knownhostscommand",
+        "pkcs11provider",
+        "securitykeyprovider",
+        "xauthlocation",
+        "include",
+        "ssh_command",
+        "smartcarddevice",
+    ];
+    for option in values(words, &["-o"]) {
+        let text = option.text.trim_start();
+        let (name, code) = text.split_once(['=', ' ']).unwrap_or((text, ""));
+        let name = name.to_ascii_lowercase();
+        if !RUN.contains(&name.trim()) || code.trim() == "none" || code.trim() == "no" {
+            continue;
+        }
+        act.ask("program-option", format!("Makes ssh run another program ({name})"));
+        if name.ends_with("command") && name != "permitlocalcommand" {
+            let text = code.trim().to_owned();
+            act.inner.push(crate::site::Inner::Source(Word { text, ..option }));
+        }
+    }
+    if values(words, &["-F"]).iter().any(|word| word.text != "/dev/null" && word.text != "none")
+        || (act.leaf.program == "ssh" && !values(words, &["-I"]).is_empty())
+    {
+        act.ask("program-option", "Takes settings that may run programs from elsewhere (ssh)");
+    }
+}

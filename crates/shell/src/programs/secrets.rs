@@ -1,0 +1,107 @@
+//! Tools that are asked to show a secret.
+
+use crate::leaf::Word;
+use crate::site::Act;
+
+/// Words that together make a tool show a secret; `a|b` is a choice, a word
+/// that ends with `*` may go on.
+const SHOWING: &[(&str, &[&str])] = &[
+    ("kubectl|oc|k", &["config", "view", "--raw|--flatten"]),
+    ("kubectl|oc|k", &["get", "secret*", "-o*|--output*|-ojson|--template*"]),
+    ("kubectl|oc|k", &["create", "token"]),
+    ("oc", &["whoami", "-t|--show-token"]),
+    ("gpg|gpg2", &["--export-secret*"]),
+    ("aws", &["configure", "get", "*secret*|*token*|*key*"]),
+    ("aws", &["configure", "export-credentials"]),
+    ("aws", &["sts", "get-session-token|assume-role*|get-federation-token"]),
+    ("aws", &["ecr|ecr-public", "get-login-password|get-authorization-token"]),
+    ("aws", &["secretsmanager", "get-secret-value|batch-get-secret-value"]),
+    ("aws", &["ssm", "get-parameter*", "--with-decryption"]),
+    ("aws", &["sso", "get-role-credentials"]),
+    ("aws", &["codeartifact", "get-authorization-token"]),
+    ("aws", &["rds", "generate-db-auth-token"]),
+    ("aws", &["eks", "get-token"]),
+    ("gcloud", &["auth", "*print-access-token|*print-identity-token"]),
+    ("gcloud", &["auth", "application-default", "*print-access-token"]),
+    ("gcloud", &["secrets", "versions", "access"]),
+    ("gcloud", &["config", "config-helper"]),
+    ("az", &["account", "get-access-token"]),
+    ("az", &["keyvault", "secret", "show|download"]),
+    ("az", &["acr", "credential", "show"]),
+    ("az", &["storage", "account", "keys", "list|show"]),
+    ("gh|glab", &["auth", "token"]),
+    ("gh|glab", &["auth", "status", "-t|--show-token"]),
+    ("heroku", &["auth:token|config|config:get"]),
+    ("fly|flyctl", &["auth", "token"]),
+    ("fly|flyctl", &["tokens", "create*"]),
+    ("vercel", &["env", "pull"]),
+    ("doctl", &["auth", "token"]),
+    ("pass|gopass", &["show|-c|ls"]),
+    ("op", &["read"]),
+    ("op", &["item|document", "get"]),
+    ("bw|rbw", &["get|export|list"]),
+    ("lpass", &["show|export"]),
+    ("keepassxc-cli", &["show|export|clip"]),
+    ("vault|bao", &["kv", "get"]),
+    ("vault|bao", &["read|print"]),
+    ("security", &["find-*|dump-keychain|export"]),
+    ("secret-tool", &["lookup|search"]),
+    ("keyring", &["get"]),
+    ("sops", &["-d|--decrypt|decrypt|exec-env"]),
+    ("ansible-vault", &["view|decrypt|edit"]),
+    ("doppler|infisical", &["secrets|export"]),
+    ("chezmoi", &["secret"]),
+    ("npm|pnpm|yarn", &["token"]),
+    ("npm|pnpm|yarn", &["config", "get", "*auth*|*token*|*password*"]),
+    ("git", &["credential", "fill"]),
+    ("git", &["credential-*", "get"]),
+    ("pulumi", &["config|stack", "--show-secrets"]),
+    ("pulumi", &["stack", "output", "--show-secrets"]),
+    ("terraform|tofu", &["state", "pull"]),
+    ("terraform|tofu", &["output", "-raw|-json"]),
+    ("wg", &["showconf|genkey"]),
+    ("wg", &["show", "private-key|preshared-keys"]),
+    ("nmcli", &["-s|--show-secrets"]),
+    ("nmcli", &["device", "wifi", "show-password"]),
+    ("docker-credential-*", &["get|list"]),
+    ("aws-vault", &["export"]),
+    ("saml2aws", &["script"]),
+    ("ykman", &["oath", "accounts", "code"]),
+    ("oathtool", &[]),
+    ("klist", &["-k"]),
+    ("mimikatz|lazagne|pypykatz|secretsdump.py|unshadow|john|hashcat", &[]),
+];
+
+/// Asks if the words of a command show a secret.
+pub(super) fn describe(act: &mut Act<'_>) {
+    let program = act.leaf.program.as_str();
+    let words = act.leaf.words.get(1..).unwrap_or(&[]);
+    let shows =
+        SHOWING.iter().any(|(names, wanted)| is_one_of(names, program) && in_order(wanted, words));
+    // A name alone is a request to show it.
+    let bare = matches!(program, "pass" | "gopass")
+        && words.first().is_some_and(|word| word.text.contains('/') && !word.text.starts_with('-'));
+    if shows || bare {
+        act.ask("secret-exposure", "Shows a secret");
+    }
+}
+
+fn is_one_of(choice: &str, text: &str) -> bool {
+    choice.split('|').any(|pattern| crate::text::glob_match(pattern, text))
+}
+
+/// Whether all of these occur, the ones without a dash in this order.
+fn in_order(wanted: &[&str], words: &[Word]) -> bool {
+    let mut from = 0;
+    wanted.iter().all(|choice| {
+        let start = if choice.starts_with('-') { 0 } else { from };
+        let found = words
+            .iter()
+            .skip(start)
+            .position(|word| is_one_of(choice, word.text.to_ascii_lowercase().as_str()));
+        if let (Some(at), false) = (found, choice.starts_with('-')) {
+            from = start + at + 1;
+        }
+        found.is_some()
+    })
+}

@@ -1,0 +1,112 @@
+//! A second reading by an independent grammar. Where it sees a command that our
+//! own reading did not see, one of the two is wrong, and somebody should look.
+
+use std::cell::RefCell;
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+
+use tree_sitter::{ParseOptions, Parser, Tree};
+
+use crate::leaf::{Analysis, Finding};
+use crate::text::program_name;
+
+/// Longer source is read once only.
+const MAX_SOURCE: usize = 64 * 1024;
+/// How often the grammar may report that it is still busy, apart from what the
+/// length allows. Every report is a hundred steps.
+const PATIENCE: usize = 400;
+
+thread_local! {
+    static PARSER: RefCell<Option<Parser>> = RefCell::new(new_parser());
+}
+
+fn new_parser() -> Option<Parser> {
+    let mut parser = Parser::new();
+    parser.set_language(&tree_sitter_bash::LANGUAGE.into()).ok()?;
+    Some(parser)
+}
+
+/// A finding if the grammar sees a command that is no leaf of the analysis.
+/// `others` are names that were run but are no leaves, such as aliases.
+pub(crate) fn disagrees(
+    source: &str,
+    analysis: &Analysis,
+    others: &HashSet<String>,
+) -> Option<Finding> {
+    let given_up = |finding: &Finding| matches!(finding.category, "unparsable" | "too-complex");
+    if source.len() > MAX_SOURCE || !is_unusual(source) || analysis.findings.iter().any(given_up) {
+        return None;
+    }
+    let tree = parse(source).filter(|tree| !tree.root_node().has_error())?;
+    let mut seen: HashSet<&str> = others.iter().map(String::as_str).collect();
+    for leaf in &analysis.leaves {
+        seen.insert(&leaf.program);
+        seen.extend(leaf.via.iter().map(String::as_str));
+    }
+    let name = names(&tree, source).into_iter().find(|name| !seen.contains(name.as_str()))?;
+    let reason = format!("Two readings of the command disagree about whether “{name}” runs");
+    Some(Finding::ask("unparsable", reason))
+}
+
+/// Whether the source has more than plain words, quotes and pipes, so that it
+/// could be read in two ways at all.
+fn is_unusual(source: &str) -> bool {
+    source.contains(['\\', '`', '#', '(', '{', '\n', '\r', '['])
+        || source.contains("<<")
+        || source.contains("$'")
+}
+
+fn parse(source: &str) -> Option<Tree> {
+    PARSER.with(|parser| {
+        let mut parser = parser.try_borrow_mut().ok()?;
+        let parser = parser.as_mut()?;
+        let mut left = PATIENCE + source.len() / 4;
+        let mut count = |_: &tree_sitter::ParseState| {
+            left = left.saturating_sub(1);
+            if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let options = ParseOptions::new().progress_callback(&mut count);
+        let bytes = source.as_bytes();
+        let mut chunk = |at: usize, _| bytes.get(at..).unwrap_or(&[]);
+        let tree = parser.parse_with_options(&mut chunk, None, Some(options));
+        // What was given up halfway must not be gone on with.
+        parser.reset();
+        tree
+    })
+}
+
+/// The names of all commands in the tree that are plain words.
+fn names(tree: &Tree, source: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut cursor = tree.walk();
+    loop {
+        let node = cursor.node();
+        if node.kind() == "command_name"
+            && let Some(word) = node.child(0).filter(|child| child.kind() == "word")
+            && node.child_count() == 1
+            && let Some(text) = source.get(word.byte_range())
+        {
+            let text = text.replace("\\\n", "").replace('\\', "");
+            // Patterns and keywords mean something else than they say.
+            let plain = !text.contains(['*', '?', '[', '{', '~', '=', '$', '`', '"', '\'']);
+            if plain && !matches!(text.as_str(), "time" | "coproc" | "!" | "" | "function") {
+                found.push(program_name(&text));
+            }
+        }
+        if cursor.goto_first_child() || cursor.goto_next_sibling() {
+            continue;
+        }
+        loop {
+            if !cursor.goto_parent() {
+                return found;
+            }
+            if cursor.goto_next_sibling() {
+                break;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "second_tests.rs"]
+mod tests;

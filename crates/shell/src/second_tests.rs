@@ -1,0 +1,45 @@
+use std::collections::HashSet;
+
+use super::*;
+use crate::corpus_tests::{EVERYDAY, look};
+
+#[test]
+fn everyday_commands_are_read_alike() {
+    let mut compared = 0;
+    for source in EVERYDAY {
+        let tree = parse(source).expect("a tree");
+        if tree.root_node().has_error() {
+            continue;
+        }
+        let analysis = look(source);
+        let seen = |name: &String| {
+            analysis
+                .leaves
+                .iter()
+                .any(|leaf| leaf.program == *name || leaf.via.iter().any(|via| via == name))
+        };
+        for name in names(&tree, source) {
+            assert!(seen(&name), "{name} in {source}");
+            compared += 1;
+        }
+    }
+    assert!(compared > 200, "{compared}");
+}
+
+#[test]
+fn what_only_the_grammar_sees_is_asked_about() {
+    let blind = Analysis { leaves: Vec::new(), findings: Vec::new() };
+    let finding = disagrees("(rm x)", &blind, &HashSet::new()).expect("a finding");
+    assert_eq!(finding.category, "unparsable");
+    assert!(disagrees("(ll)", &blind, &HashSet::from(["ll".to_owned()])).is_none());
+    assert!(disagrees("(rm x)", &look("(rm x)"), &HashSet::new()).is_none());
+}
+
+#[test]
+fn hostile_source_is_given_up() {
+    for piece in ["(", "{ ", "$(", "<<a ", "((", "[[ ", "a=(", "`", "case x in ", "\"$(", "{a,"] {
+        for source in [piece.repeat(60_000 / piece.len()), piece.repeat(300)] {
+            let _ = parse(&source).map(|tree| names(&tree, &source));
+        }
+    }
+}

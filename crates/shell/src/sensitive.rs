@@ -1,0 +1,143 @@
+//! Files that hold secrets by their well-known names. A glob is held against
+//! them, since what it will match cannot be looked up here.
+
+use std::path::{Path, PathBuf};
+
+use crate::text::glob_match;
+
+/// Names that hold secrets wherever they are.
+const ANYWHERE: &[&str] = &[
+    ".env",
+    ".env.local",
+    ".env.production",
+    ".env.development",
+    ".env.prod",
+    ".envrc",
+    "id_rsa",
+    "id_dsa",
+    "id_ecdsa",
+    "id_ed25519",
+];
+
+/// Files and folders below the home folder.
+const AT_HOME: &[&str] = &[
+    ".ssh",
+    ".aws",
+    ".gnupg",
+    ".kube",
+    ".azure",
+    ".docker/config.json",
+    ".config/gh",
+    ".config/gcloud",
+    ".config/op",
+    ".netrc",
+    ".pgpass",
+    ".my.cnf",
+    ".npmrc",
+    ".pypirc",
+    ".git-credentials",
+    ".cargo/credentials.toml",
+    ".gem/credentials",
+    ".vault-token",
+    ".password-store",
+    ".local/share/keyrings",
+    ".bashrc",
+    ".bash_profile",
+    ".profile",
+    ".zshrc",
+    ".gitconfig",
+];
+
+/// Files of the system.
+const OF_THE_SYSTEM: &[&str] = &[
+    "/etc/shadow",
+    "/etc/shadow-",
+    "/etc/gshadow",
+    "/etc/sudoers",
+    "/etc/sudoers.d",
+    "/etc/krb5.keytab",
+    "/etc/ssl/private",
+    "/etc/ssh/ssh_host_rsa_key",
+    "/etc/ssh/ssh_host_ed25519_key",
+    "/root/.ssh",
+    "/run/secrets",
+    "/var/run/secrets",
+    "/proc/self/environ",
+    "/proc/1/environ",
+    "/proc/kcore",
+];
+
+/// What a glob, as an absolute path, may match.
+pub(crate) fn matched(glob: &Path, home: Option<&Path>) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    if let (Some(name), Some(folder)) = (glob.file_name(), glob.parent()) {
+        let name = name.to_string_lossy();
+        if narrows(&name) {
+            let names = ANYWHERE.iter().filter(|known| matches_name(&name, known));
+            found.extend(names.map(|known| folder.join(known)));
+        }
+    }
+    for known in known_places(home) {
+        found.extend(place(glob, &known));
+    }
+    found
+}
+
+/// What is known below `roots` by a name that matches the glob.
+pub(crate) fn named(name: &str, root: &Path, home: Option<&Path>) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = ANYWHERE
+        .iter()
+        .filter(|known| narrows(name) && glob_match(name, known))
+        .map(|known| root.join(known))
+        .collect();
+    found.extend(known_places(home).filter(|known| {
+        known.starts_with(root)
+            && narrows(name)
+            && known.file_name().is_some_and(|own| glob_match(name, &own.to_string_lossy()))
+    }));
+    found
+}
+
+fn known_places(home: Option<&Path>) -> impl Iterator<Item = PathBuf> {
+    let at_home = AT_HOME.iter().filter_map(move |name| home.map(|home| home.join(name)));
+    at_home.chain(OF_THE_SYSTEM.iter().map(PathBuf::from))
+}
+
+/// Whether a glob says anything about the name at all.
+fn narrows(glob: &str) -> bool {
+    glob.contains(|c: char| !matches!(c, '*' | '?'))
+}
+
+/// Whether a shell would find this name: a hidden one only if the dot is written.
+fn matches_name(glob: &str, name: &str) -> bool {
+    (!name.starts_with('.') || glob.starts_with('.')) && glob_match(glob, name)
+}
+
+/// The known place, or what the glob names below it.
+fn place(glob: &Path, known: &Path) -> Option<PathBuf> {
+    let mut wanted = glob.components();
+    let mut literal = true;
+    for own in known.components() {
+        let Some(part) = wanted.next() else {
+            // The glob ends above the place: a folder that holds it is matched.
+            return (!literal).then(|| known.to_path_buf());
+        };
+        let (part, own) = (part.as_os_str().to_string_lossy(), own.as_os_str().to_string_lossy());
+        if part != own {
+            literal = false;
+            if !matches_name(&part, &own) {
+                return None;
+            }
+        }
+    }
+    // A path without a glob up to here is judged as it stands.
+    let rest = wanted.as_path();
+    let below = |known: &Path| {
+        if rest.as_os_str().is_empty() { known.to_path_buf() } else { known.join(rest) }
+    };
+    (!literal).then(|| below(known))
+}
+
+#[cfg(test)]
+#[path = "sensitive_tests.rs"]
+mod tests;
