@@ -11,6 +11,7 @@ use hermes::policy::{
 use hermes::sandbox::Support;
 use hermes::secrets::{Redactor, Secret, Vault, is_secret};
 use hermes_config::{Config, Home, vars};
+use serde_json::json;
 
 use crate::app::{App, Ready};
 use crate::args::ProfileOptions;
@@ -31,6 +32,14 @@ impl From<PolicyError> for Failure {
 }
 
 impl App {
+    /// The failure as it may be shown: what was typed may hold a secret.
+    pub(crate) fn without_secrets(&self, failure: Failure) -> Failure {
+        let Ok(home) = self.home() else { return failure };
+        let redactor = Keeper::new(&home).redactor();
+        let clean = |text: String| redactor.redact(&text).into_owned();
+        Failure { message: clean(failure.message), hint: failure.hint.map(clean), ..failure }
+    }
+
     /// What the names in permission patterns stand for.
     pub(crate) fn places(&self, home: &Home, workspace: &Path) -> Places {
         let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
@@ -65,8 +74,29 @@ impl App {
             Some(file) => file.clone(),
             None => home.permissions_file(),
         };
-        let project = workspace.join(".hermes/hermes_permissions.yaml");
-        Ok(Sources::load(&own, Some(&project), self.places(home, workspace))?)
+        let places = self.places(home, workspace);
+        let project = project_file(&places);
+        Ok(Sources::load(&own, project.as_deref(), places)?)
+    }
+
+    /// What the settings and the environment forbid besides.
+    fn narrow(&self, sources: &mut Sources, config: &Config) -> Result<(), Failure> {
+        let deny = &config.settings.approvals.deny;
+        if !deny.is_empty() {
+            let rule = json!({ "scope": "terminal:execute", "commands": deny });
+            let rules = json!({ "global": { "deny": [rule] } });
+            sources.narrow("approvals.deny in config.yaml", &rules.to_string())?;
+        }
+        if let Some(roots) = self.env.text(&vars::HERMES_WRITE_SAFE_ROOT) {
+            let trees = roots.split(':').filter(|root| !root.is_empty());
+            let trees: Vec<String> =
+                trees.map(|root| format!("{}/**", root.trim_end_matches('/'))).collect();
+            let only = json!({ "allowed_paths": trees });
+            let rules = json!({ "file:write": only, "file:delete": only });
+            let rules = json!({ "global": { "restrictions": rules } });
+            sources.narrow("HERMES_WRITE_SAFE_ROOT", &rules.to_string())?;
+        }
+        Ok(())
     }
 
     /// The name of the chosen profile.
@@ -83,7 +113,8 @@ impl App {
         options: &ProfileOptions,
         workspace: &Path,
     ) -> Result<Arc<Permissions>, Failure> {
-        let sources = self.sources(&ready.home, options, workspace)?;
+        let mut sources = self.sources(&ready.home, options, workspace)?;
+        self.narrow(&mut sources, &ready.config)?;
         let name = self.profile_name(&ready.config, options);
         let keeper = Arc::clone(&ready.secrets);
         let settings = Settings {
@@ -118,6 +149,24 @@ impl App {
             std::io::stdin().is_terminal() && self.terminal.stderr_is_person && !stdin_is_taken;
         is_there.then(|| Arc::new(Prompt::new(self.terminal)) as Arc<dyn Approver>)
     }
+}
+
+/// The rules of the project that the workspace is in: the nearest file above,
+/// but not our own home's.
+fn project_file(places: &Places) -> Option<PathBuf> {
+    let workspace = places.workspace.as_deref()?;
+    let stop = places.home.as_deref();
+    for folder in workspace.ancestors() {
+        let ours = folder.join(".hermes");
+        let file = ours.join("hermes_permissions.yaml");
+        if file.exists() && std::fs::canonicalize(&ours).ok().as_ref() != Some(&places.hermes) {
+            return Some(file);
+        }
+        if Some(folder) == stop {
+            break;
+        }
+    }
+    None
 }
 
 /// Whether this system has the mechanisms that a confinement needs. Whoever
@@ -187,13 +236,13 @@ impl Secrets for Keeper {
         Arc::clone(built)
     }
 
-    fn lookup(&self, name: &str) -> Option<Secret> {
-        if let Ok(Some(secret)) = self.vault.get(name) {
-            return Some(secret);
+    fn lookup(&self, name: &str) -> Result<Option<Secret>, String> {
+        if let Some(secret) = self.vault.get(name).map_err(|error| error.to_string())? {
+            return Ok(Some(secret));
         }
         let from_file = || {
             hermes_store::dotenv::Dotenv::load(&self.env_file).vars.get(name).cloned()
         };
-        std::env::var(name).ok().or_else(from_file).map(Secret::new)
+        Ok(std::env::var(name).ok().or_else(from_file).map(Secret::new))
     }
 }

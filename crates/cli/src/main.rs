@@ -30,6 +30,7 @@ fn main() -> ExitCode {
         app.json || (matches!(cli.command, Command::Call(_)) && !app.terminal.stdout_is_person);
     let outcome = run(&app, cli.command);
     let exit = outcome.unwrap_or_else(|failure| {
+        let failure = app.without_secrets(failure);
         // Programs look for the answer where the answer would have been.
         let told = answers_json && app.terminal.line(&failure.to_json()).is_ok();
         if !(told && app.json) {

@@ -5,7 +5,7 @@ use std::io::{self, BufRead as _, Write as _};
 use hermes::core::{ApprovalRequest, Approver, BoxFuture, Decision, Lasting};
 use tokio::sync::{Mutex, oneshot};
 
-use crate::terminal::{Terminal, visible};
+use crate::terminal::{Terminal, one_line};
 
 /// How many effects a question shows.
 const SHOWN: usize = 8;
@@ -45,7 +45,7 @@ fn question(terminal: &Terminal, request: &ApprovalRequest) -> String {
     let mark = terminal.mark("asks");
     let mut text = format!("\n{mark} may {} run?\n", request.tool);
     let mut add = |label: &str, line: &str| {
-        text.push_str(&format!("  {label:<8}{}\n", visible(line)));
+        text.push_str(&format!("  {label:<8}{}\n", one_line(line)));
     };
     add("why", &request.reason);
     add("rule", &request.rule);
@@ -77,20 +77,23 @@ fn converse(question: &str, can_keep: bool) -> Decision {
             Ok(0) | Err(_) => return Decision::Refused(None),
             Ok(_) => {}
         }
-        match line.trim().to_lowercase().as_str() {
+        let (word, rest) = match line.trim().split_once(char::is_whitespace) {
+            Some((word, rest)) => (word, rest.trim()),
+            None => (line.trim(), ""),
+        };
+        match word.to_lowercase().as_str() {
             "o" | "once" | "y" | "yes" => return Decision::Approved(Lasting::Once),
             "s" | "session" if can_keep => return Decision::Approved(Lasting::Session),
             "a" | "always" if can_keep => return Decision::Approved(Lasting::Always),
-            "d" | "deny" | "n" | "no" | "" => return Decision::Refused(None),
-            other => match other.split_once(' ') {
-                // `d use git rm instead`: the model is told.
-                Some(("d" | "deny" | "n" | "no", word)) => {
-                    return Decision::Refused(Some(format!("The user refused: {}", word.trim())));
-                }
-                _ => {
-                    let _ = writeln!(io::stderr(), "Please answer with one of the letters.");
-                }
-            },
+            "" => return Decision::Refused(None),
+            // `d use git rm instead`: the model is told.
+            "d" | "deny" | "n" | "no" => {
+                let told = (!rest.is_empty()).then(|| format!("The user refused: {rest}"));
+                return Decision::Refused(told);
+            }
+            _ => {
+                let _ = writeln!(io::stderr(), "Please answer with one of the letters.");
+            }
         }
     }
     Decision::Refused(None)

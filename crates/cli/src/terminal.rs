@@ -150,6 +150,18 @@ pub(crate) fn visible(text: &str) -> Cow<'_, str> {
     text.chars().map(symbol).collect::<String>().into()
 }
 
+/// The text on one line, with nothing in it that hides, turns or breaks: what
+/// a stranger wrote must not look like a line of ours.
+pub(crate) fn one_line(text: &str) -> String {
+    let shown = |c: char| {
+        let is_odd = c.is_control()
+            || matches!(c, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}');
+        if is_odd { c.escape_unicode().to_string() } else { c.to_string() }
+    };
+    text.chars().map(shown).collect()
+}
+
 /// Passes errors on, but for a closed pipe: then there is nobody to tell.
 fn quiet_end(result: io::Result<()>) -> io::Result<()> {
     match result {

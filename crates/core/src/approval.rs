@@ -85,6 +85,8 @@ pub struct Ruling {
     pub offers: Vec<String>,
     /// What the verdict would have been, where the policy only watches.
     pub watched: Option<Verdict>,
+    /// The name of the rules that were applied, for the record.
+    pub profile: Option<Arc<str>>,
 }
 
 impl Ruling {
@@ -96,6 +98,7 @@ impl Ruling {
             confinement: None,
             offers: Vec::new(),
             watched: None,
+            profile: None,
         }
     }
 }

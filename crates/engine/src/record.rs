@@ -28,6 +28,9 @@ pub struct Record<'a> {
     /// What it did, or would have done.
     #[serde(serialize_with = "shortened")]
     pub effects: &'a [Effect],
+    /// The name of the rules that were applied.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<&'a str>,
     /// `allow`, `ask` or `deny`; nothing if it never came to that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<&'a str>,

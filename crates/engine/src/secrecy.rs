@@ -10,8 +10,8 @@ pub trait Secrets: Send + Sync {
     /// Takes known secrets out of any text.
     fn redactor(&self) -> Arc<Redactor>;
 
-    /// What `secret://NAME` stands for.
-    fn lookup(&self, name: &str) -> Option<Secret>;
+    /// What `secret://NAME` stands for; the error says why it cannot be had.
+    fn lookup(&self, name: &str) -> Result<Option<Secret>, String>;
 }
 
 /// No secrets of one's own; the usual shapes of tokens are masked all the same.
@@ -25,7 +25,7 @@ impl Secrets for NoSecrets {
         Arc::clone(&self.redactor)
     }
 
-    fn lookup(&self, _name: &str) -> Option<Secret> {
-        None
+    fn lookup(&self, _name: &str) -> Result<Option<Secret>, String> {
+        Ok(None)
     }
 }

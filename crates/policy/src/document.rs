@@ -21,6 +21,7 @@ const PROFILE: &[&str] = &[
     "allow",
     "deny",
     "approval_required",
+    "approved",
     "restrictions",
     "tools",
     "after_untrusted",
@@ -186,6 +187,9 @@ impl Reader<'_> {
                 "sensitive_paths" => {
                     profile.sensitive_paths = self.paths(&node, Spelling::Exact)?;
                 }
+                "approved" if own.is_some() => {
+                    profile.level.approved = self.rules(&profile.level, "approved", &node, own)?;
+                }
                 "sandbox" => {
                     profile.wishes = wishes(&node)?;
                     profile.sandbox = profile.wishes.settings();
@@ -302,7 +306,7 @@ impl Reader<'_> {
         let mut scope = None;
         let (mut selectors, mut reason, mut examples) = (Selectors::default(), None, None);
         let mut what = String::new();
-        let spelling = if list == "allow" { Spelling::Exact } else { Spelling::Loose };
+        let spelling = if matches!(list, "allow" | "approved") { Spelling::Exact } else { Spelling::Loose };
         for (key, node) in node.entries()? {
             match key.as_str() {
                 "scope" => scope = Some(parse(&node)?),
@@ -316,8 +320,8 @@ impl Reader<'_> {
             }
             if matches!(key.as_str(), "paths" | "commands" | "hosts" | "names") {
                 node.refuse_empty()?;
-                let first = node.items()?.first().and_then(|item| item.loose_text().ok());
-                what = format!(" {}", first.unwrap_or_default());
+                let all = node.items()?.iter().map(Node::loose_text).collect::<Result<Vec<_>, _>>()?;
+                what = format!("{what} {}", all.join(", "));
             }
         }
         let scope = scope.ok_or_else(|| {

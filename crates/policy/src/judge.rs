@@ -1,10 +1,11 @@
 //! The ruling on one call: every effect is heard at every level, a command
 //! is taken apart first, and the strictest answer counts.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use hermes_core::{Effect, Grant, Proposal, Resource, Scope, Taint};
+use hermes_files::{Found, Kind};
 use hermes_shell::{Analysis, Leaf};
 
 use crate::approvals::Unit;
@@ -12,6 +13,7 @@ use crate::hosts::{Reach, reach};
 use crate::level::{Answer, Level, Opinion, Origin, Subject, strictest};
 use crate::pattern::fold;
 use crate::permissions::Permissions;
+use crate::sensitive::Sensitive;
 
 /// One thing that was judged, and what came of it.
 #[derive(Debug, Clone)]
@@ -28,6 +30,8 @@ pub struct Finding {
     pub origin: Option<Arc<Origin>>,
     /// Whether nothing may override it.
     pub hard: bool,
+    /// Whether it holds in every profile, also while rules are only watched.
+    pub floor: bool,
     /// What an approval would be about.
     pub unit: Option<Unit>,
 }
@@ -86,7 +90,8 @@ impl Permissions {
                     &mut exam,
                 );
             }
-            exam.grants.push(Grant { effect: effect.clone(), real: real.and_then(Result::ok) });
+            let real = real.and_then(Result::ok).map(|found| found.path);
+            exam.grants.push(Grant { effect: effect.clone(), real });
             let runs = [Scope::TERMINAL_EXECUTE, Scope::CODE_EXECUTE].contains(&effect.scope);
             exam.spawns |= runs;
         }
@@ -116,13 +121,13 @@ impl Permissions {
     }
 
     /// Where the path of an effect really is.
-    fn real(&self, effect: &Effect) -> Option<Result<PathBuf, String>> {
+    fn real(&self, effect: &Effect) -> Option<Result<Found, String>> {
         let Resource::Path(path) = &effect.resource else { return None };
         // A link is deleted, not what it leads to.
         let real = if effect.scope == Scope::FILE_DELETE {
-            hermes_files::real_entry(path)
+            hermes_files::real_entry(path).map(|path| Found { path, facts: None })
         } else {
-            hermes_files::real_path(path)
+            hermes_files::find(path)
         };
         Some(real.map_err(|error| error.to_string()))
     }
@@ -141,8 +146,13 @@ impl Permissions {
             resource: Resource::Command(command.to_owned()),
         };
         let mut runs = false;
-        let danger = |found, effect: &Effect, leaf| {
-            let answer = self.dangerous(proposal.tool, taint.is_some());
+        let danger = |found, effect: &Effect, leaf: Option<&Leaf>| {
+            let subject =
+                Subject { effect, real: None, folded: None, leaf, command: Some(command) };
+            let mut answer = self.dangerous(proposal.tool, taint.is_some());
+            if answer == Answer::Ask && self.profile().level.approves_danger(&subject) {
+                answer = Answer::Allow;
+            }
             danger(found, answer, effect, leaf, command)
         };
         for found in &analysis.findings {
@@ -183,16 +193,17 @@ impl Permissions {
         &self,
         proposal: &Proposal<'_>,
         effect: &Effect,
-        real: Option<&Result<PathBuf, String>>,
+        real: Option<&Result<Found, String>>,
         leaf: Option<(&Leaf, &str)>,
         taint: Option<&Taint>,
         exam: &mut Examination,
     ) {
-        let (real, trouble) = match real {
-            Some(Ok(real)) => (Some(real.as_path()), None),
+        let (found, trouble) = match real {
+            Some(Ok(found)) => (Some(found), None),
             Some(Err(trouble)) => (None, Some(trouble)),
             None => (None, None),
         };
+        let real = found.map(|found| found.path.as_path());
         let folded = real.map(fold);
         let written = effect.resource.as_path().map(fold);
         let subject = Subject {
@@ -202,8 +213,10 @@ impl Permissions {
             leaf: leaf.map(|(leaf, _)| leaf),
             command: leaf.map(|(_, command)| command),
         };
-        let mut opinion = self.floor(&subject, trouble);
-        for level in self.levels(proposal.tool, taint.is_some()) {
+        let mut opinion = self.floor(&subject, trouble, found);
+        let is_floor = opinion.is_some();
+        let levels = !real.is_some_and(Sensitive::is_harmless_device);
+        for level in self.levels(proposal.tool, taint.is_some()).filter(|_| levels) {
             opinion = strictest(opinion, level.judge(&subject));
         }
         for after in self.layers().filter_map(|profile| profile.after_untrusted.as_ref()) {
@@ -224,12 +237,18 @@ impl Permissions {
             reason,
             origin,
             hard: false,
+            floor: is_floor,
             unit,
         });
     }
 
     /// What holds whatever the profile says.
-    fn floor(&self, subject: &Subject<'_>, trouble: Option<&String>) -> Option<Opinion> {
+    fn floor(
+        &self,
+        subject: &Subject<'_>,
+        trouble: Option<&String>,
+        found: Option<&Found>,
+    ) -> Option<Opinion> {
         let effect = subject.effect;
         let refuse = |answer, reason: String, rule: &str| {
             let origin = Arc::new(Origin { rule: rule.to_owned(), place: None });
@@ -247,8 +266,7 @@ impl Permissions {
                     let reason = format!("{} cannot be looked up: {trouble}", path.display());
                     return refuse(Answer::Deny, reason, "unresolvable path");
                 }
-                let real = subject.real?;
-                self.protected(&effect.scope, real, subject.folded)
+                self.protected(&effect.scope, found?, subject.folded)
                     .and_then(|why| refuse(Answer::Deny, why, "protected path"))
             }
             _ => None,
@@ -259,9 +277,10 @@ impl Permissions {
     fn protected(
         &self,
         scope: &Scope,
-        real: &Path,
+        found: &Found,
         folded: Option<(&Path, &Path)>,
     ) -> Option<String> {
+        let real = found.path.as_path();
         let laid_open = self
             .layers()
             .next()
@@ -280,7 +299,7 @@ impl Permissions {
         };
         let why = refuses(folded);
         let why = why.or_else(|| if written == folded { None } else { refuses(written) });
-        let why = why.or_else(|| self.linked_secret(real).then_some("another name of a secret"));
+        let why = why.or_else(|| self.linked_secret(found).then_some("another name of a secret"));
         let why = why.or_else(|| {
             let removes = *scope == Scope::FILE_DELETE && self.sensitive().is_above(real);
             removes.then_some("a folder with a protected place in it")
@@ -289,10 +308,12 @@ impl Permissions {
     }
 
     /// Whether a file with several names is one of the secrets under another.
-    fn linked_secret(&self, real: &Path) -> bool {
-        use std::os::unix::fs::MetadataExt as _;
-        std::fs::symlink_metadata(real).is_ok_and(|found| {
-            found.is_file() && found.nlink() > 1 && self.is_secret_file(found.dev(), found.ino())
+    fn linked_secret(&self, found: &Found) -> bool {
+        found.facts.as_ref().is_some_and(|facts| {
+            let identity = facts.identity;
+            facts.kind == Kind::File
+                && identity.links > 1
+                && self.is_secret_file(identity.dev, identity.ino)
         })
     }
 
@@ -309,6 +330,7 @@ impl Permissions {
                         reason,
                         origin: Some(Arc::clone(origin)),
                         hard: false,
+                        floor: false,
                         unit: Some(Unit::of_call(proposal)),
                     });
                 };
@@ -346,6 +368,7 @@ fn danger(
         reason: found.reason.clone(),
         origin: Some(Arc::new(origin)),
         hard,
+        floor: hard,
         unit: (answer == Answer::Ask).then(unit),
     }
 }
@@ -380,6 +403,7 @@ fn unknown_command(effect: &Effect) -> Finding {
         reason: "The command is only known when it runs".to_owned(),
         origin: Some(Arc::new(origin)),
         hard: false,
+        floor: false,
         unit: None,
     }
 }

@@ -209,6 +209,9 @@ pub struct Level {
     pub deny: Vec<Rule>,
     /// What needs an agreement.
     pub ask: Vec<Rule>,
+    /// What somebody has agreed to beforehand: it is neither asked about nor
+    /// missing from `allow`. A denial still counts.
+    pub approved: Vec<Rule>,
     /// What is said of single scopes.
     pub restrictions: Vec<Restriction>,
 }
@@ -218,6 +221,9 @@ impl Level {
     pub fn judge(&self, subject: &Subject<'_>) -> Option<Opinion> {
         if let Some(rule) = self.deny.iter().find(|rule| rule.matches(subject, true)) {
             return Some(self.opinion(Answer::Deny, subject, rule));
+        }
+        if self.approves(subject) {
+            return None;
         }
         let asked = self.ask.iter().find(|rule| rule.matches(subject, true));
         if asked.is_none()
@@ -234,6 +240,21 @@ impl Level {
             .filter_map(|restriction| self.restrict(restriction, subject))
             .max_by_key(|opinion| opinion.answer);
         strictest(asked, restricted)
+    }
+
+    /// Whether somebody has agreed to it beforehand, and nothing forbids it.
+    fn approves(&self, subject: &Subject<'_>) -> bool {
+        let mut about =
+            self.restrictions.iter().filter(|r| r.scope.matches(&subject.effect.scope));
+        self.approved.iter().any(|rule| rule.matches(subject, false))
+            && !about.any(|restriction| restriction.denied.matches(subject, true))
+    }
+
+    /// Whether somebody has agreed beforehand to a dangerous command, by naming it.
+    pub(crate) fn approves_danger(&self, subject: &Subject<'_>) -> bool {
+        let named = |rule: &Rule| rule.selectors.as_ref().is_some_and(|s| !s.commands.is_empty());
+        let mut rules = self.approved.iter().filter(|rule| named(rule));
+        rules.any(|rule| rule.matches(subject, false))
     }
 
     fn unlisted(&self, subject: &Subject<'_>) -> Opinion {

@@ -35,7 +35,7 @@ pub use document::{Expectation, File};
 pub use error::PolicyError;
 pub use hosts::{Reach, reach};
 pub use judge::{Examination, Finding};
-pub use level::{Answer, Level, Origin, Restriction, Rule};
+pub use level::{Answer, Level, Origin, Restriction, Rule, Selectors};
 pub use pattern::Places;
 pub use permissions::{ApprovalMode, Mode, Permissions, SandboxCheck, Settings};
 pub use profile::{Profile, SandboxSettings};

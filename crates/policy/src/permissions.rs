@@ -210,11 +210,28 @@ impl Permissions {
         let mut units: Vec<Unit> = Vec::new();
         for unit in asked.filter_map(|finding| finding.unit.clone()) {
             let unit = unit.widened(&self.places);
+            let told = unit.to_string();
+            // A rule that would hold a secret is not kept anywhere.
+            if self.redacted(&told) != told {
+                continue;
+            }
             if !units.iter().any(|known| known.covers(&unit)) {
                 units.push(unit);
             }
         }
         units
+    }
+
+    /// What makes this call this call, with the real places that it touches:
+    /// an approval must not be led elsewhere.
+    fn fingerprint(&self, proposal: &Proposal<'_>) -> String {
+        let exam = self.examine(proposal);
+        let granted = exam.grants.iter().filter_map(|grant| grant.real.clone());
+        let touched = exam.command_effects.iter().filter_map(|effect| effect.resource.as_path());
+        let touched = touched
+            .map(|path| hermes_files::real_path(path).unwrap_or_else(|_| path.to_owned()));
+        let places: Vec<_> = granted.chain(touched).collect();
+        crate::approvals::fingerprint(&self.profile.name, proposal, &places)
     }
 
     fn redacted(&self, text: &str) -> String {
@@ -226,12 +243,13 @@ impl Policy for Permissions {
     fn judge(&self, proposal: &Proposal<'_>) -> Ruling {
         let (exam, confinement) = self.consider(proposal);
         let verdict = self.verdict(&exam);
-        let hard = exam.findings.iter().any(|finding| finding.hard);
+        // Watching lays nothing open that no profile does.
+        let floor = exam.findings.iter().any(|f| f.floor && f.answer == Answer::Deny);
         let offers =
             self.units(&exam).iter().map(|unit| self.redacted(&unit.to_string())).collect();
         let (verdict, watched) = match (self.settings.mode, self.settings.approvals, verdict) {
             (_, _, Verdict::Allow) => (Verdict::Allow, None),
-            (Mode::Audit, _, verdict) if !hard => (Verdict::Allow, Some(verdict)),
+            (Mode::Audit, _, verdict) if !floor => (Verdict::Allow, Some(verdict)),
             (_, ApprovalMode::Off, Verdict::Ask { reason, rule }) => {
                 (Verdict::Allow, Some(Verdict::Ask { reason, rule }))
             }
@@ -243,16 +261,17 @@ impl Policy for Permissions {
             confinement: confinement.map(Arc::new),
             offers,
             watched,
+            profile: Some(self.profile.name.as_str().into()),
         }
     }
 
     fn redeem(&self, proposal: &Proposal<'_>) -> bool {
-        self.tickets.redeem(&crate::approvals::fingerprint(&self.profile.name, proposal))
+        self.tickets.redeem(&self.fingerprint(proposal))
     }
 
     fn ticket(&self, proposal: &Proposal<'_>, reason: &str) -> Option<String> {
         let effects = proposal.effects.iter().take(20);
-        let call = crate::approvals::fingerprint(&self.profile.name, proposal);
+        let call = self.fingerprint(proposal);
         self.tickets.issue(Ticket {
             token: Tickets::token(&call),
             call,
@@ -308,6 +327,7 @@ fn unheld(exam: &Examination, lacking: &str, answer: Answer) -> Finding {
             place: None,
         })),
         hard: false,
+        floor: false,
         unit: None,
     }
 }

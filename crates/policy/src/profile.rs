@@ -171,6 +171,7 @@ impl Level {
         };
         self.deny = joined(under.deny, std::mem::take(&mut self.deny));
         self.ask = joined(under.ask, std::mem::take(&mut self.ask));
+        self.approved = joined(under.approved, std::mem::take(&mut self.approved));
         let own = std::mem::take(&mut self.restrictions);
         self.restrictions = merge_restrictions(under.restrictions, own);
     }

@@ -233,6 +233,12 @@ impl Sensitive {
         }
     }
 
+    /// Whether the path is a device that anyone may read and write.
+    pub fn is_harmless_device(path: &Path) -> bool {
+        path.strip_prefix("/dev")
+            .is_ok_and(|name| HARMLESS_DEVICES.contains(&&*name.to_string_lossy()))
+    }
+
     /// Why a file must not be read, if so. The path is real and folded.
     pub fn refuses_read(&self, folded: &Path) -> Option<&'static str> {
         if let Ok(device) = folded.strip_prefix("/dev") {

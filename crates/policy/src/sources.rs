@@ -22,6 +22,7 @@ pub struct Sources {
     builtin: File,
     own: File,
     project: Option<(PathBuf, File)>,
+    extra: Vec<Profile>,
 }
 
 /// A profile that can be chosen, and where it comes from.
@@ -45,9 +46,24 @@ impl Sources {
             Some(path) => Some((path.to_owned(), File::load(path, &places)?)),
             None => None,
         };
-        let sources = Self { places, builtin, own, project };
+        let sources = Self { places, builtin, own, project, extra: Vec::new() };
         sources.check_expectations()?;
         Ok(sources)
+    }
+
+    /// Adds rules of somebody else's that hold for every profile.
+    pub fn narrow(&mut self, name: &str, text: &str) -> Result<(), PolicyError> {
+        let extra = File::parse(name, text, &self.places)?;
+        self.extra.extend(extra.global.map(|mut profile| {
+            profile.level.name = name.to_owned();
+            profile
+        }));
+        Ok(())
+    }
+
+    /// Whether the user's own file says something of that profile.
+    pub fn is_own(&self, profile: &str) -> bool {
+        self.own.profiles.iter().any(|own| own.name == profile)
     }
 
     /// Every profile that can be chosen.
@@ -84,12 +100,17 @@ impl Sources {
     /// What narrows a profile: the rules for all profiles, and the project's.
     pub fn narrowing(&self, name: &str) -> Result<Vec<Profile>, PolicyError> {
         let mut narrowing: Vec<Profile> = self.own.global.iter().cloned().collect();
+        narrowing.extend(self.extra.iter().cloned());
         if let Some((_, project)) = &self.project {
-            narrowing.extend(project.global.iter().cloned());
+            narrowing.extend(project.global.iter().cloned().map(|mut global| {
+                global.level.name = "the project's global rules".to_owned();
+                global
+            }));
             // Without a base, so that it cannot bring in what it extends.
             if let Some(mut profile) = project.resolve(name, None)? {
                 profile.level.name = format!("the project's {}", profile.level.name);
                 profile.sensitive_paths.clear();
+                profile.level.approved.clear();
                 narrowing.push(profile);
             }
         }

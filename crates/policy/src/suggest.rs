@@ -1,19 +1,22 @@
-//! Rules proposed from what was recorded: what was asked about or would have
-//! been, often enough to be worth a rule.
+//! Rules proposed from what was recorded: what was asked about, or kept back
+//! for want of a rule, often enough to be worth one.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+
+use hermes_core::{Scope, Workplace};
+use hermes_shell::Leaf;
 
 use crate::pattern::escape;
 
 /// One recorded call that was asked about or refused, or would have been.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Observed {
-    /// The scope of the effect.
-    pub scope: String,
-    /// Its resource.
-    pub resource: String,
-    /// How it ended: `allow`, `ask` or `deny`.
+    /// Its effects: scope and resource.
+    pub effects: Vec<(String, String)>,
+    /// How it was judged: `allow`, `ask` or `deny`.
     pub answer: String,
+    /// By which rule.
+    pub rule: String,
     /// Whether somebody then approved it.
     pub approved: bool,
 }
@@ -21,17 +24,34 @@ pub struct Observed {
 /// How many calls make a suggestion.
 const ENOUGH: usize = 2;
 
+/// Rules that no other rule can lift, by how they begin or what is in them.
+const FINAL: &[&str] = &["protected", "unresolvable", "hard block", "sandbox", ": deny "];
+
 /// How often something was seen, and how often somebody then approved it.
 type Seen = (usize, usize);
 
-/// A part of a permission file that would let through what was observed, as
-/// YAML with a comment on each line that says how often it occurred. What is
-/// denied, or needs an approval whatever it is about, stays so.
-pub fn suggest(observed: &[Observed], profile: &str) -> Option<String> {
-    let mut groups: BTreeMap<(&str, Option<String>), Seen> = BTreeMap::new();
+/// A scope, and the resources that are meant; nothing for all of them.
+type Wanted = (String, Option<(&'static str, String)>);
+
+/// A profile that extends `profile` and would let through what was observed,
+/// as YAML with a comment on each line that says how often it occurred. What
+/// is denied stays so.
+pub fn suggest(observed: &[Observed], profile: &str, name: &str) -> Option<String> {
+    let mut groups: BTreeMap<Wanted, Seen> = BTreeMap::new();
     for call in observed.iter().filter(|call| call.answer != "allow") {
-        for pattern in patterns(call) {
-            let entry = groups.entry((&call.scope, pattern)).or_default();
+        if FINAL.iter().any(|end| call.rule.contains(end)) {
+            continue;
+        }
+        let mut wanted: Vec<Wanted> = call
+            .effects
+            .iter()
+            .filter(|(scope, _)| is_about(&call.rule, scope))
+            .flat_map(|(scope, resource)| wanted(&call.rule, scope, resource))
+            .collect();
+        wanted.sort();
+        wanted.dedup();
+        for one in wanted {
+            let entry = groups.entry(one).or_default();
             entry.0 += 1;
             entry.1 += usize::from(call.approved);
         }
@@ -40,28 +60,16 @@ pub fn suggest(observed: &[Observed], profile: &str) -> Option<String> {
     if groups.is_empty() {
         return None;
     }
-    let profile = quoted(profile);
-    let mut yaml = format!("profiles:\n  {profile}:\n    extends: {profile}\n    allow:\n");
-    for ((scope, pattern), seen) in &groups {
-        let rule = match pattern {
-            Some(pattern) => {
-                format!("{{scope: {}, {}: [{}]}}", quoted(scope), selector(scope), quoted(pattern))
+    let (profile, name) = (quoted(profile), quoted(name));
+    let mut yaml = format!("profiles:\n  {name}:\n    extends: {profile}\n    approved:\n");
+    for ((scope, resources), seen) in groups {
+        let rule = match resources {
+            Some((key, pattern)) => {
+                format!("{{scope: {}, {key}: [{}]}}", quoted(&scope), quoted(&pattern))
             }
-            None => quoted(scope),
+            None => quoted(&scope),
         };
-        yaml.push_str(&format!("      - {rule}  # {}\n", told(*seen)));
-    }
-    // Where the profile names the folders, these must be among them.
-    let mut heading = "    restrictions:\n";
-    let mut last = None;
-    for ((scope, pattern), seen) in groups.iter().filter(|((scope, _), _)| family(scope) == "file")
-    {
-        let Some(pattern) = pattern else { continue };
-        yaml.push_str(std::mem::take(&mut heading));
-        if last.replace(*scope) != Some(*scope) {
-            yaml.push_str(&format!("      {}:\n        allowed_paths:\n", quoted(scope)));
-        }
-        yaml.push_str(&format!("          - {}  # {}\n", quoted(pattern), told(*seen)));
+        yaml.push_str(&format!("      - {rule}  # {}\n", told(seen)));
     }
     Some(yaml)
 }
@@ -73,17 +81,61 @@ fn told((count, approved): Seen) -> String {
     }
 }
 
-fn selector(scope: &str) -> &'static str {
-    match family(scope) {
-        "file" | "git" => "paths",
-        "terminal" => "commands",
-        "network" | "browser" => "hosts",
-        _ => "names",
+/// Whether a rule speaks of this scope. A command's rules speak of its parts.
+fn is_about(rule: &str, scope: &str) -> bool {
+    let speaks = Scope::ALL.iter().any(|known| rule.contains(known.as_str()));
+    scope == Scope::TERMINAL_EXECUTE.as_str() || !speaks || rule.contains(scope)
+}
+
+/// What must be approved for this to go through: a folder, the parts of a
+/// command that the rule is about, a host, a name.
+fn wanted(rule: &str, scope: &str, resource: &str) -> Vec<Wanted> {
+    let one = |key, pattern: String| vec![(scope.to_owned(), Some((key, pattern)))];
+    match (scope.split(':').next().unwrap_or_default(), resource) {
+        // What was not known then is not known now.
+        ("file" | "git" | "terminal", "*") => Vec::new(),
+        (_, "*") => vec![(scope.to_owned(), None)],
+        ("terminal", command) => commands(rule, command),
+        ("file" | "git", path) => match path.rsplit_once('/') {
+            // Neither everything nor somebody's whole home.
+            Some((folder, _)) if folder.matches('/').count() > 2 => {
+                one("paths", format!("{}/**", escape(folder)))
+            }
+            _ => one("paths", escape(path)),
+        },
+        ("network" | "browser", host) => one("hosts", escape(host)),
+        (_, name) => one("names", escape(name)),
     }
 }
 
-fn family(scope: &str) -> &str {
-    scope.split(':').next().unwrap_or_default()
+/// The parts of a command that the rule stopped.
+fn commands(rule: &str, command: &str) -> Vec<Wanted> {
+    let analysis = hermes_shell::analyze(command, &Workplace::new("/", None));
+    let named = analysis.leaves.iter().filter(|leaf| !leaf.program.is_empty());
+    named.flat_map(|leaf| part(rule, leaf)).collect()
+}
+
+fn part(rule: &str, leaf: &Leaf) -> Vec<Wanted> {
+    let is_known = leaf.words.iter().all(|word| word.known && !word.glob);
+    let is_dangerous = leaf
+        .findings
+        .iter()
+        .any(|found| rule.contains(&format!("dangerous command: {}", found.category)));
+    // The same program can do anything, so only the same words are proposed.
+    let whole = leaf.words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
+    let rule_for = |scope: &Scope, pattern: String| {
+        (scope.to_string(), Some(("commands", pattern)))
+    };
+    let mut wanted = Vec::new();
+    if is_dangerous && is_known && !whole.contains('*') {
+        wanted.push(rule_for(&Scope::TERMINAL_EXECUTE, whole));
+    }
+    for effect in &leaf.effects {
+        if rule.contains(effect.scope.as_str()) && effect.resource.as_path().is_none() {
+            wanted.push(rule_for(&effect.scope, leaf.prefix().join(" ")));
+        }
+    }
+    wanted
 }
 
 /// A text as YAML reads it, whatever is in it.
@@ -100,32 +152,6 @@ fn quoted(text: &str) -> String {
     }
     out.push('"');
     out
-}
-
-/// What the resource has in common with its like: a folder, the programs with
-/// their subcommands, a host. Nothing stands for the whole scope.
-fn patterns(call: &Observed) -> Vec<Option<String>> {
-    let exact = || vec![Some(escape(&call.resource))];
-    match (family(&call.scope), call.resource.as_str()) {
-        // What was not known then is not known now.
-        ("file" | "git" | "terminal", "*") => Vec::new(),
-        (_, "*") => vec![None],
-        ("file", path) => match path.rsplit_once('/') {
-            // Neither everything nor somebody's whole home.
-            Some((folder, _)) if folder.matches('/').count() > 2 => {
-                vec![Some(format!("{}/**", escape(folder)))]
-            }
-            _ => exact(),
-        },
-        ("terminal", command) => {
-            let at = hermes_core::Workplace::new("/", None);
-            let analysis = hermes_shell::analyze(command, &at);
-            let named = analysis.leaves.iter().filter(|leaf| !leaf.program.is_empty());
-            let prefixes: BTreeSet<String> = named.map(|leaf| leaf.prefix().join(" ")).collect();
-            prefixes.into_iter().map(Some).collect()
-        }
-        _ => exact(),
-    }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use hermes_core::{
 };
 use proptest::prelude::*;
 
-use super::{Observed, suggest};
+use super::Observed;
 use crate::level::Answer;
 use crate::{File, Permissions, Places, SavedRules, Settings, Tickets};
 
@@ -20,12 +20,20 @@ fn places() -> Places {
 }
 
 fn asked(scope: &str, resource: &str) -> Observed {
+    ruled(scope, resource, &format!("profile x: approval_required {scope}"))
+}
+
+fn ruled(scope: &str, resource: &str, rule: &str) -> Observed {
     Observed {
-        scope: scope.into(),
-        resource: resource.into(),
+        effects: vec![(scope.into(), resource.into())],
         answer: "ask".into(),
+        rule: rule.into(),
         approved: true,
     }
+}
+
+fn suggest(observed: &[Observed], profile: &str) -> Option<String> {
+    super::suggest(observed, profile, profile)
 }
 
 fn judged(yaml: &str, profile: &str, effect: Effect) -> Answer {
@@ -87,14 +95,34 @@ fn names_and_hosts_are_meant_as_they_are() {
 }
 
 #[test]
-fn every_program_of_a_command_is_named() {
-    let observed = [
-        asked("terminal:execute", "cd a && git push x"),
-        asked("terminal:execute", "git push; cd b"),
-    ];
-    let yaml = suggest(&observed, "p").unwrap();
-    assert!(yaml.contains("\"git push\"") && yaml.contains("\"cd\""), "{yaml}");
-    assert!(File::parse("x", &yaml, &places()).is_ok());
+fn of_a_command_only_the_part_that_was_stopped_is_proposed() {
+    let rule = "profile default: approval_required network:send; dangerous command: recursive-delete";
+    let command = "cd a && git push x && rm -rf build";
+    let observed = vec![ruled("terminal:execute", command, rule); 2];
+    let yaml = suggest(&observed, "default").unwrap();
+    let judge = |command: &str| {
+        let resource = Resource::Command(command.into());
+        judged(&yaml, "default", Effect { scope: Scope::TERMINAL_EXECUTE, resource })
+    };
+    assert_eq!(judge(command), Answer::Allow, "{yaml}");
+    assert_eq!(judge("git push y"), Answer::Allow, "{yaml}");
+    assert_eq!(judge("rm -rf other"), Answer::Ask, "{yaml}");
+    assert_eq!(judge("curl -d x https://example.com"), Answer::Ask, "{yaml}");
+    assert_eq!(judge("git push y; rm -rf /"), Answer::Deny, "{yaml}");
+    assert!(!yaml.contains("\"cd\""), "{yaml}");
+}
+
+#[test]
+fn what_cannot_be_lifted_is_not_proposed() {
+    for rule in ["protected path", "hard block: root-delete", "profile p: deny file:write"] {
+        let observed = vec![ruled("file:write", "/srv/data/in/a", rule); 3];
+        assert_eq!(suggest(&observed, "default"), None, "{rule}");
+    }
+    let rule = "profile default: approval_required secret:use";
+    let mut call = ruled("secret:use", "KEY", rule);
+    call.effects.push(("file:write".into(), "/srv/data/in/a".into()));
+    let yaml = suggest(&[call.clone(), call], "default").unwrap();
+    assert!(yaml.contains("secret:use") && !yaml.contains("file:write"), "{yaml}");
 }
 
 #[test]
@@ -133,7 +161,7 @@ proptest! {
         let file = file.map_err(|e| TestCaseError::fail(format!("{e}\n{yaml}")))?;
         prop_assert_eq!(file.profiles.len(), 1);
         prop_assert_eq!(&file.profiles[0].name, &profile);
-        let allow = file.profiles[0].level.allow.as_ref().unwrap();
+        let allow = &file.profiles[0].level.approved;
         prop_assert_eq!(allow.len(), 1);
         prop_assert!(allow[0].selectors.as_ref().unwrap().names[0].matches(&odd), "{}", yaml);
     }

@@ -49,17 +49,25 @@ impl Needle {
 /// Every form of a value.
 pub(crate) fn every_form(value: &str) -> BTreeSet<Needle> {
     let mut forms = written_forms(value);
-    let bytes = value.as_bytes();
-    forms.insert(Needle::plain(hex(bytes, false)));
-    forms.insert(Needle::plain(hex(bytes, true)));
+    encode(value.as_bytes(), |needle| {
+        forms.insert(needle);
+    });
+    forms
+}
+
+/// In hex, and in base64 at each of its three beginnings.
+fn encode(bytes: &[u8], mut report: impl FnMut(Needle)) {
+    report(Needle::plain(hex(bytes, false)));
+    report(Needle::plain(hex(bytes, true)));
     for offset in 0..3 {
         let mut shifted = vec![0; offset];
         shifted.extend_from_slice(bytes);
         for encoded in [STANDARD_NO_PAD.encode(&shifted), URL_SAFE_NO_PAD.encode(&shifted)] {
-            forms.extend(inner_part(&encoded, offset, bytes.len()));
+            if let Some(needle) = inner_part(&encoded, offset, bytes.len()) {
+                report(needle);
+            }
         }
     }
-    forms
 }
 
 /// The forms in which the letters of a value stay readable.
@@ -81,6 +89,23 @@ pub(crate) fn written_forms(value: &str) -> BTreeSet<Needle> {
             }
         }
     }
+    forms
+}
+
+/// The value as it is, and as it stands in a JSON string, up to three deep.
+pub(crate) fn escaped_forms(value: &str) -> BTreeSet<String> {
+    let once = escape(value, 0);
+    let twice = escape(&once, 0);
+    BTreeSet::from([value.to_owned(), escape(&twice, 0), twice, once])
+}
+
+/// The value in hex and in base64, without the letters at the ends that
+/// something else has a part in.
+pub(crate) fn encoded_forms(value: &str) -> BTreeSet<String> {
+    let mut forms = BTreeSet::new();
+    encode(value.as_bytes(), |needle| {
+        forms.insert(needle.text);
+    });
     forms
 }
 

@@ -4,6 +4,7 @@
 mod commonplace;
 mod encodings;
 pub mod environment;
+mod fragments;
 mod json;
 pub mod names;
 mod patterns;
@@ -11,6 +12,7 @@ pub mod redact;
 pub mod reference;
 mod secret;
 pub mod vault;
+mod wording;
 
 pub use environment::child_env;
 pub use names::{Shown, is_secret, is_secret_name, is_secret_value, shown};

@@ -10,6 +10,7 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
 use crate::commonplace::is_commonplace;
 use crate::encodings::{Needle, every_form, written_forms};
+use crate::fragments::Fragments;
 use crate::json;
 use crate::patterns::{Examiner, Kind, TRIGGERS};
 
@@ -41,6 +42,7 @@ pub struct Redactor {
 struct Inner {
     automaton: AhoCorasick,
     needles: Vec<(Needle, usize)>,
+    fragments: Fragments,
     /// What stands for the secrets, then what stands for the kinds.
     labels: Vec<String>,
     unguarded: Vec<String>,
@@ -74,13 +76,15 @@ impl Redactor {
     /// For these names and values, besides the shapes of tokens.
     ///
     /// A value too short or too ordinary to be told from other text is not
-    /// looked for; see [`Redactor::unguarded`].
+    /// looked for; see [`Redactor::unguarded`]. Of a value that looks random,
+    /// pieces of 12 letters and more are looked for as well.
     pub fn new<N: AsRef<str>, V: AsRef<str>>(
         secrets: impl IntoIterator<Item = (N, V)>,
     ) -> Result<Self, RedactorError> {
         let mut needles = Vec::new();
         let mut labels = Vec::new();
         let mut unguarded = Vec::new();
+        let mut guarded = Vec::new();
         for (name, value) in secrets {
             let (name, value) = (name.as_ref(), value.as_ref().trim());
             if is_commonplace(value) {
@@ -94,10 +98,14 @@ impl Redactor {
                 forms.extend(written_forms(line));
             }
             needles.extend(forms.into_iter().map(|needle| (needle, label)));
+            guarded.push((value.to_owned(), label));
         }
         labels.extend(Kind::ALL.iter().map(|kind| format!("[redacted:{}]", kind.name())));
-        let automaton = build(&needles).map_err(|error| RedactorError(error.to_string()))?;
-        let mut inner = Inner { automaton, needles, labels, unguarded };
+        let values = guarded.iter().map(|(value, label)| (value.as_str(), *label));
+        let fragments = Fragments::new(values);
+        let automaton =
+            build(&needles, &fragments).map_err(|error| RedactorError(error.to_string()))?;
+        let mut inner = Inner { automaton, needles, fragments, labels, unguarded };
         inner.settle_labels();
         Ok(Self { inner: Arc::new(inner) })
     }
@@ -131,8 +139,14 @@ impl Redactor {
     /// becomes a string.
     pub fn redact_json(&self, text: &mut String) {
         // The forms looked for include those with the short escapes; where no
-        // other is, a string need not be read to be known as clean.
-        if !text.contains("\\u") && !text.contains("\\/") && !self.is_dirty(text) {
+        // other is, a string need not be read to be known as clean. Of pieces
+        // the escaped forms are judged less exactly.
+        let hidden = if self.inner.fragments.is_escapable() {
+            text.contains('\\')
+        } else {
+            text.contains("\\u") || text.contains("\\/")
+        };
+        if !hidden && !self.is_dirty(text) {
             return;
         }
         if let Some(clean) = json::redact(text, self) {
@@ -152,15 +166,19 @@ impl Redactor {
     }
 }
 
-fn build(needles: &[(Needle, usize)]) -> Result<AhoCorasick, aho_corasick::BuildError> {
+fn build(
+    needles: &[(Needle, usize)],
+    fragments: &Fragments,
+) -> Result<AhoCorasick, aho_corasick::BuildError> {
     let values = needles.iter().map(|(needle, _)| {
         let bytes = needle.text.as_bytes();
         bytes.get(..LOOKED_FOR).unwrap_or(bytes)
     });
     let triggers = TRIGGERS.iter().map(|(text, _)| text.as_bytes());
-    let size: usize = values.clone().chain(triggers.clone()).map(<[u8]>::len).sum();
+    let patterns = values.chain(fragments.anchors()).chain(triggers);
+    let size: usize = patterns.clone().map(<[u8]>::len).sum();
     let kind = (size <= MAX_FAST).then_some(AhoCorasickKind::DFA);
-    AhoCorasick::builder().match_kind(MatchKind::Standard).kind(kind).build(values.chain(triggers))
+    AhoCorasick::builder().match_kind(MatchKind::Standard).kind(kind).build(patterns)
 }
 
 /// The label of a secret. Its name is the user's, so it is kept to plain
@@ -209,6 +227,8 @@ impl Inner {
     /// What has to go, from the left, no two parts overlapping.
     fn spans(&self, text: &str) -> Vec<Span> {
         let first_kind = self.labels.len() - Kind::ALL.len();
+        let first_anchor = self.needles.len();
+        let first_trigger = first_anchor + self.fragments.len();
         let mut found = Vec::new();
         let mut examiner = Examiner::new(text);
         for hit in self.automaton.find_overlapping_iter(text) {
@@ -217,7 +237,10 @@ impl Inner {
                 if let Some((start, end)) = needle.range_at(text, hit.start()) {
                     found.push(Span { start, end, label: *label });
                 }
-            } else if let Some((_, trigger)) = TRIGGERS.get(pattern - self.needles.len()) {
+            } else if pattern < first_trigger {
+                let piece = self.fragments.piece_at(pattern - first_anchor, text, hit.start());
+                found.extend(piece.map(|(start, end, label)| Span { start, end, label }));
+            } else if let Some((_, trigger)) = TRIGGERS.get(pattern - first_trigger) {
                 examiner.examine(*trigger, hit.start(), hit.end(), |start, end, kind| {
                     found.push(Span { start, end, label: first_kind + kind as usize });
                 });

@@ -91,6 +91,35 @@ pub enum VaultError {
     },
 }
 
+impl VaultError {
+    /// What to do about it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Io { .. } => {
+                "Check that the file and its folder exist, that you may read and write them, and \
+                 that there is space left."
+            }
+            Self::Open { .. } => {
+                "Run `chmod 600` on the file, and renew the secrets that others may have read."
+            }
+            Self::Foreign { .. } => {
+                "Run `chown` on the file to make it yours, then `chmod 600`; or name another file."
+            }
+            Self::Damaged { .. } => {
+                "Mend the file or restore it from a copy; or move it away and set the secrets anew."
+            }
+            Self::Name { .. } => {
+                "A name has a letter or `_` first, then letters, digits, `_`, `.` and `-`, at \
+                 most 128 in all, such as GITHUB_TOKEN."
+            }
+            Self::Value { .. } => {
+                "A value has at least one character and at most 64 KiB; keep anything larger in a \
+                 file of its own."
+            }
+        }
+    }
+}
+
 /// A secret as a list shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Listed {
@@ -187,6 +216,15 @@ impl Vault {
         Ok(self.load()?.into_iter().map(pair).collect())
     }
 
+    /// All of them, by name, also from a file that is open to others or
+    /// belongs to somebody else: what must not be shown must not be shown
+    /// all the same. For nothing but hiding them.
+    pub fn values_for_redaction(&self) -> Result<Vec<(String, Secret)>, VaultError> {
+        let Some(bytes) = self.read_with(|_| Ok(()))? else { return Ok(Vec::new()) };
+        let pair = |(name, entry): (String, Entry)| (name, Secret::new(entry.value));
+        Ok(self.parse(&bytes)?.into_iter().map(pair).collect())
+    }
+
     /// Changes the secrets under the lock; written if `change` says so.
     fn change(
         &self,
@@ -220,9 +258,13 @@ impl Vault {
 
     fn load(&self) -> Result<BTreeMap<String, Entry>, VaultError> {
         let Some(bytes) = self.read()? else { return Ok(BTreeMap::new()) };
+        self.parse(&bytes)
+    }
+
+    fn parse(&self, bytes: &[u8]) -> Result<BTreeMap<String, Entry>, VaultError> {
         let damaged = |reason: String| VaultError::Damaged { path: self.path.clone(), reason };
         // The words of the parser may quote a value.
-        let document: Document = serde_json::from_slice(&bytes).map_err(|error| {
+        let document: Document = serde_json::from_slice(bytes).map_err(|error| {
             let what = match error.classify() {
                 Category::Eof => "the text ends too early",
                 Category::Data => "a field is missing or of the wrong type",
@@ -245,6 +287,15 @@ impl Vault {
     /// The bytes of the file, once it is known to be private; none if there
     /// is no file.
     fn read(&self) -> Result<Option<Vec<u8>>, VaultError> {
+        self.read_with(|found| self.check_private(found))
+    }
+
+    /// The bytes of the file, if `check` lets it pass; none if there is no
+    /// file.
+    fn read_with(
+        &self,
+        check: impl FnOnce(&fs::Metadata) -> Result<(), VaultError>,
+    ) -> Result<Option<Vec<u8>>, VaultError> {
         match fs::metadata(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(self.io("read", error)),
@@ -257,7 +308,7 @@ impl Vault {
         }
         let mut file = File::open(&self.path).map_err(|error| self.io("read", error))?;
         let found = file.metadata().map_err(|error| self.io("read", error))?;
-        self.check_private(&found)?;
+        check(&found)?;
         let mut bytes = Vec::new();
         let mut bounded = file.by_ref().take(MAX_FILE + 1);
         bounded.read_to_end(&mut bytes).map_err(|error| self.io("read", error))?;

@@ -54,5 +54,8 @@ mod corpus_tests;
 #[path = "everyday_tests.rs"]
 mod everyday_tests;
 #[cfg(test)]
+#[path = "judged_tests.rs"]
+mod judged_tests;
+#[cfg(test)]
 #[path = "limits_tests.rs"]
 mod limits_tests;

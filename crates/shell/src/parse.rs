@@ -282,7 +282,7 @@ impl<'s> Reader<'s> {
     fn parenthesised(&mut self) -> Command {
         if self.rest().starts_with("((") && self.closes_arithmetic(2) {
             self.pos += 2;
-            let words = vec![Raw { parts: self.arithmetic(b'(', b')', 2) }];
+            let words = vec![Raw { parts: vec![Part::Arithmetic(self.arithmetic(b'(', b')', 2))] }];
             let redirects = self.redirects();
             return Command::compound(words, Command::empty(), redirects);
         }
@@ -346,7 +346,8 @@ impl<'s> Reader<'s> {
         let mut name = String::new();
         if self.rest().starts_with("((") {
             self.pos += 2;
-            words.push(Raw { parts: self.arithmetic(b'(', b')', 2) });
+            let parts = vec![Part::Arithmetic(self.arithmetic(b'(', b')', 2))];
+            words.push(Raw { parts });
         } else {
             self.keyword().clone_into(&mut name);
             self.pos += name.len();

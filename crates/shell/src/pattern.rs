@@ -292,6 +292,18 @@ fn normalise(text: &str) -> String {
     out
 }
 
+impl std::fmt::Display for CommandPattern {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.kind {
+            Kind::Text(text) => f.write_str(text),
+            Kind::Words { program, leading, flags } => {
+                f.write_str(program)?;
+                leading.iter().chain(flags).try_for_each(|word| write!(f, " {word}"))
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 #[path = "pattern_tests.rs"]
 mod tests;

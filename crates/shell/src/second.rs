@@ -11,7 +11,7 @@ use crate::leaf::{Analysis, Finding};
 use crate::text::program_name;
 
 /// Longer source is read once only.
-const MAX_SOURCE: usize = 64 * 1024;
+const MAX_SOURCE: usize = 12 * 1024;
 /// How often the grammar may report that it is still busy, apart from what the
 /// length allows. Every report is a hundred steps.
 const PATIENCE: usize = 400;
@@ -48,12 +48,21 @@ pub(crate) fn disagrees(
     Some(Finding::ask("unparsable", reason))
 }
 
-/// Whether the source has more than plain words, quotes and pipes, so that it
-/// could be read in two ways at all.
+/// Whether the source has something that could be read in two ways at all:
+/// escapes, comments, heredocs, and brackets that are no plain group.
 fn is_unusual(source: &str) -> bool {
-    source.contains(['\\', '`', '#', '(', '{', '\n', '\r', '['])
-        || source.contains("<<")
-        || source.contains("$'")
+    const MARKS: &[&str] =
+        &["<<", "$'", "$\"", "${", "[[", "((", "=(", "@(", "!(", "?(", "*(", "+("];
+    source.contains(['\\', '`', '#', '\r'])
+        || MARKS.iter().any(|mark| source.contains(mark))
+        || source.contains("case ")
+        || source.contains("function ")
+}
+
+/// The source with a letter for everything that is not ASCII: to a shell it is
+/// a part of a word, and the grammar's scanner cannot be trusted with it.
+fn plain_bytes(source: &str) -> Vec<u8> {
+    source.bytes().map(|byte| if byte.is_ascii() { byte } else { b'x' }).collect()
 }
 
 fn parse(source: &str) -> Option<Tree> {
@@ -66,7 +75,7 @@ fn parse(source: &str) -> Option<Tree> {
             if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let options = ParseOptions::new().progress_callback(&mut count);
-        let bytes = source.as_bytes();
+        let bytes = plain_bytes(source);
         let mut chunk = |at: usize, _| bytes.get(at..).unwrap_or(&[]);
         let tree = parser.parse_with_options(&mut chunk, None, Some(options));
         // What was given up halfway must not be gone on with.

@@ -29,16 +29,16 @@ fn everyday_commands_are_read_alike() {
 #[test]
 fn what_only_the_grammar_sees_is_asked_about() {
     let blind = Analysis { leaves: Vec::new(), findings: Vec::new() };
-    let finding = disagrees("(rm x)", &blind, &HashSet::new()).expect("a finding");
+    let finding = disagrees("a=(1); rm x", &blind, &HashSet::new()).expect("a finding");
     assert_eq!(finding.category, "unparsable");
-    assert!(disagrees("(ll)", &blind, &HashSet::from(["ll".to_owned()])).is_none());
-    assert!(disagrees("(rm x)", &look("(rm x)"), &HashSet::new()).is_none());
+    assert!(disagrees("ll # x", &blind, &HashSet::from(["ll".to_owned()])).is_none());
+    assert!(disagrees("a=(1); rm x", &look("a=(1); rm x"), &HashSet::new()).is_none());
 }
 
 #[test]
 fn hostile_source_is_given_up() {
     for piece in ["(", "{ ", "$(", "<<a ", "((", "[[ ", "a=(", "`", "case x in ", "\"$(", "{a,"] {
-        for source in [piece.repeat(60_000 / piece.len()), piece.repeat(300)] {
+        for source in [piece.repeat(12_000 / piece.len()), piece.repeat(300)] {
             let _ = parse(&source).map(|tree| names(&tree, &source));
         }
     }

@@ -5,9 +5,10 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal as _, Read};
 use std::path::Path;
+use std::sync::Arc;
 
 use hermes::core::{ErrorKind, Status, ToolError, ToolResult};
-use hermes::engine::{Caller, Engine};
+use hermes::engine::{Caller, Engine, Secrets as _};
 use hermes::protocol::{Dialect, Frame, Framer, render, render_error};
 use tokio::sync::mpsc;
 
@@ -15,6 +16,7 @@ use super::{readable, runtime};
 use crate::app::App;
 use crate::args::{CallOptions, Exec};
 use crate::failure::{Exit, Failure, Outcome};
+use crate::guarding::Keeper;
 use crate::terminal::Terminal;
 
 pub(crate) fn run(app: &App, args: &Exec) -> Outcome {
@@ -41,6 +43,7 @@ pub(crate) fn run(app: &App, args: &Exec) -> Outcome {
         options,
         terminal: app.terminal,
         dialect,
+        secrets: Arc::clone(&ready.secrets),
         for_people: app.terminal.stdout_is_person && !app.json,
     };
     let outcome = runtime::with_tools(&cancel, session.serve(received))?;
@@ -118,6 +121,7 @@ struct Session {
     options: CallOptions,
     terminal: Terminal,
     dialect: Option<Dialect>,
+    secrets: Arc<Keeper>,
     /// Whether a person reads the answers, rather than a program.
     for_people: bool,
 }
@@ -129,7 +133,9 @@ impl Session {
         while let Some(Some(frame)) = cancel.run_until_cancelled(frames.recv()).await {
             let frame =
                 frame.map_err(|e| Failure::usage(format!("The input cannot be read: {e}")))?;
-            let (answer, ended) = self.answer(&frame).await;
+            let (mut answer, ended) = self.answer(&frame).await;
+            // What came in is quoted in errors and in the names of calls.
+            self.secrets.redactor().redact_json(&mut answer);
             self.terminal.line(&answer)?;
             exit = worse(exit, ended);
         }

@@ -29,8 +29,7 @@ pub(crate) enum Secrets {
 
 impl From<VaultError> for Failure {
     fn from(error: VaultError) -> Self {
-        Failure::usage(error.to_string())
-            .or_hint("Mend the file or move it away; its values are not shown anywhere.")
+        Failure::usage(error.to_string()).hint(error.hint())
     }
 }
 

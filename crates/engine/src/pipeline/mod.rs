@@ -93,6 +93,8 @@ pub(crate) struct Judged {
     pub(crate) rule: Option<String>,
     /// What the policy would have said if it did not only watch.
     pub(crate) watched: Option<Verdict>,
+    /// The name of the rules that were applied.
+    pub(crate) profile: Option<Arc<str>>,
     /// How it was answered.
     pub(crate) approval: Option<String>,
     /// Who was asked.
@@ -265,6 +267,7 @@ impl Flight {
         judged.verdict = Some(verdict);
         judged.rule = rule;
         judged.watched = ruling.watched.take();
+        judged.profile = ruling.profile.take();
         self.approve(&ruling, call, judged).await?;
         judged.grants = Arc::new(ruling.grants);
         judged.confinement = ruling.confinement;

@@ -56,6 +56,7 @@ impl Flight {
             parent: self.caller.parent.as_deref(),
             tool: &name,
             effects: &effects,
+            profile: judged.profile.as_deref(),
             verdict: judged.verdict,
             rule: judged.rule.as_deref(),
             approval: judged.approval.as_deref(),

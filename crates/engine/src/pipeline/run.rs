@@ -2,11 +2,13 @@
 //! is one answer.
 
 use std::any::Any;
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hermes_core::{
-    BoundCall, CancellationToken, Disposition, ErrorKind, ToolContext, ToolError, ToolOutput,
+    BoundCall, CancellationToken, Disposition, Effect, ErrorKind, Resource, ToolContext, ToolError,
+    ToolOutput,
 };
 use hermes_secrets::reference;
 use serde_json::json;
@@ -83,12 +85,33 @@ impl Flight {
             return Ok(bound);
         }
         let mut arguments = call.arguments.clone();
-        let lookup = |name: &str| self.engine.secrets().lookup(name);
-        reference::resolve(&mut arguments, &lookup).map_err(|missing| {
+        let trouble = RefCell::new(None);
+        let lookup = |name: &str| match self.engine.secrets().lookup(name) {
+            Ok(found) => found,
+            Err(why) => {
+                trouble.replace(Some(why));
+                None
+            }
+        };
+        let resolved = reference::resolve(&mut arguments, &lookup);
+        if let Some(why) = trouble.take() {
+            return Err(ToolError::unavailable(format!("The secret cannot be used: {why}")));
+        }
+        resolved.map_err(|missing| {
             ToolError::unavailable(missing.to_string())
                 .with_hint("The user can set it with `hermes secrets set NAME`.")
         })?;
-        Arc::clone(call.entry.tool()).bind(&arguments)
+        let revealed = Arc::clone(call.entry.tool()).bind(&arguments)?;
+        let places = |effects: &[Effect]| -> Vec<Effect> {
+            let is_place = |e: &&Effect| matches!(e.resource, Resource::Path(_) | Resource::Host(_));
+            effects.iter().filter(is_place).cloned().collect()
+        };
+        // Rules judged the placeholder; what it hides must not move the call.
+        if places(&revealed.effects(&self.workplace.load())) != places(&call.effects) {
+            return Err(ToolError::invalid("A secret cannot be part of a path or a host")
+                .with_hint("Name the file or the host itself, and use the secret elsewhere."));
+        }
+        Ok(revealed)
     }
 
     /// What would happen, for a call that is only rehearsed.

@@ -1,6 +1,7 @@
 //! Stage 9, first half: what must not leave is taken out, and what came from
 //! strangers is marked as theirs.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use hermes_core::{Effect, Resource, Taint, ToolResult};
@@ -33,10 +34,17 @@ impl Flight {
     /// An effect as it may be shown and kept.
     pub(super) fn masked_effect(&self, effect: &Effect) -> Effect {
         let mut effect = effect.clone();
-        if let Resource::Command(text) | Resource::Host(text) | Resource::Name(text) =
-            &mut effect.resource
-        {
-            *text = self.redactor().redact(text).into_owned();
+        match &mut effect.resource {
+            Resource::Any => {}
+            Resource::Path(path) => {
+                let shown = path.to_string_lossy();
+                if let Cow::Owned(masked) = self.redactor().redact(&shown) {
+                    *path = masked.into();
+                }
+            }
+            Resource::Command(text) | Resource::Host(text) | Resource::Name(text) => {
+                *text = self.redactor().redact(text).into_owned();
+            }
         }
         effect
     }

@@ -201,13 +201,16 @@ pub(crate) fn now_ms() -> u64 {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// What makes a call this call: profile, tool, arguments, place.
-pub(crate) fn fingerprint(profile: &str, proposal: &Proposal<'_>) -> String {
+/// What makes a call this call: profile, tool, arguments, where it is made
+/// and what it touches.
+pub(crate) fn fingerprint(profile: &str, proposal: &Proposal<'_>, touched: &[PathBuf]) -> String {
+    let touched: Vec<_> = touched.iter().map(|path| path.to_string_lossy()).collect();
     let call = serde_json::json!([
         profile,
         proposal.tool,
         sorted(proposal.arguments),
         proposal.workplace.cwd().to_string_lossy(),
+        touched,
     ]);
     blake3::hash(call.to_string().as_bytes()).to_hex().to_string()
 }

@@ -110,7 +110,7 @@ impl Unit {
         Self {
             scope: "tool:call".to_owned(),
             tool: Some(proposal.tool.to_owned()),
-            exact: Some(fingerprint("", proposal)),
+            exact: Some(fingerprint("", proposal, &[])),
             ..Self::default()
         }
     }

@@ -87,7 +87,9 @@ pub(super) fn describe(act: &mut Act<'_>) {
 }
 
 fn is_one_of(choice: &str, text: &str) -> bool {
-    choice.split('|').any(|pattern| crate::text::glob_match(pattern, text))
+    choice.split('|').any(|pattern| {
+        pattern == text || (pattern.contains('*') && crate::text::glob_match(pattern, text))
+    })
 }
 
 /// Whether all of these occur, the ones without a dash in this order.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hermes::core::{
     Annotations, Arguments, Confinement, Effect, Proposal, Resource, Scope, ToolCall, Workplace,
 };
-use hermes::engine::Caller;
+use hermes::engine::{Caller, Secrets as _};
 use hermes::policy::{Answer, Examination, Finding, Permissions};
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ use crate::app::{App, Ready, folder};
 use crate::commands::{call, runtime};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::table::Table;
-use crate::terminal::Style;
+use crate::terminal::{Style, one_line};
 use crate::values;
 
 /// What is to be judged.
@@ -46,10 +46,13 @@ pub(crate) fn run(app: &App, args: &Check, everything: bool) -> Outcome {
         depth: 0,
     });
     let report = Report { permissions: &permissions, exam: &exam, case: &case, confinement };
+    let redactor = ready.secrets.redactor();
     if app.json {
-        app.terminal.line(&report.json(everything).to_string())?;
+        let mut line = report.json(everything).to_string();
+        redactor.redact_json(&mut line);
+        app.terminal.line(&line)?;
     } else {
-        app.terminal.line(&report.text(app, everything))?;
+        app.terminal.line(&redactor.redact(&report.text(app, everything)))?;
     }
     match exam.answer() {
         Answer::Allow => Ok(Exit::Ok),
@@ -211,7 +214,7 @@ impl Report<'_> {
 }
 
 fn short(text: &str) -> String {
-    crate::table::clip(text, 60)
+    crate::table::clip(&one_line(text), 60)
 }
 
 fn style(answer: Answer) -> Style {

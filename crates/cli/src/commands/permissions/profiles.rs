@@ -1,6 +1,6 @@
 //! `hermes permissions profiles` and `show`.
 
-use hermes::policy::{Answer, Level, Profile, Restriction, Rule};
+use hermes::policy::{Level, Profile, Restriction, Rule, Selectors};
 use serde_json::{Value, json};
 
 use crate::app::{App, folder};
@@ -66,6 +66,8 @@ pub(crate) fn show(app: &App, name: Option<String>, options: ProfileOptions) -> 
     for profile in permissions.layers() {
         app.terminal.line(&profile_text(app, profile))?;
     }
+    let held = if permissions.sandbox().enabled { "on" } else { "off" };
+    app.terminal.line(&format!("sandbox {held}"))?;
     let always = "always: private keys, credential stores, start-up files and hermes's own state \
                   are protected; hard blocks are denied (docs/permissions.md)";
     app.terminal.line(&app.terminal.paint(Style::Dim, always))?;
@@ -96,8 +98,6 @@ fn profile_text(app: &App, profile: &Profile) -> String {
             lines.push(format!("    new hosts: {}", answer.name()));
         }
     }
-    let held = if profile.sandbox.enabled { "on" } else { "off" };
-    lines.push(format!("  sandbox {held}"));
     lines.join("\n")
 }
 
@@ -113,6 +113,9 @@ fn level_lines(level: &Level, indent: &str) -> Vec<String> {
     if !level.deny.is_empty() {
         lines.push(format!("{indent}deny     {}", list(&level.deny)));
     }
+    if !level.approved.is_empty() {
+        lines.push(format!("{indent}approved {}", list(&level.approved)));
+    }
     for restriction in &level.restrictions {
         lines.push(format!("{indent}{}", restriction_text(restriction)));
     }
@@ -122,28 +125,29 @@ fn level_lines(level: &Level, indent: &str) -> Vec<String> {
 fn restriction_text(restriction: &Restriction) -> String {
     let mut parts = Vec::new();
     if let Some(allowed) = &restriction.allowed {
-        let paths: Vec<String> = allowed.paths.iter().map(ToString::to_string).collect();
-        let rest = match restriction.elsewhere {
-            Answer::Ask => "ask elsewhere",
-            _ => "deny elsewhere",
-        };
-        if paths.is_empty() {
-            parts.push(format!("only some resources, {rest}"));
-        } else {
-            parts.push(format!("only {}, {rest}", paths.join(", ")));
+        let rest = restriction.elsewhere.name();
+        parts.push(format!("only {}, {rest} elsewhere", selected(allowed)));
+    }
+    for (word, list) in [("never", &restriction.denied), ("ask for", &restriction.asked)] {
+        if !list.is_empty() {
+            parts.push(format!("{word} {}", selected(list)));
         }
-    }
-    let denied: Vec<String> = restriction.denied.paths.iter().map(ToString::to_string).collect();
-    if !denied.is_empty() {
-        parts.push(format!("never {}", denied.join(", ")));
-    }
-    if !restriction.denied.commands.is_empty() {
-        parts.push(format!("{} commands never", restriction.denied.commands.len()));
     }
     if let Some(answer) = restriction.private_hosts {
         parts.push(format!("private hosts: {}", answer.name()));
     }
+    if let Some(answer) = restriction.dangerous {
+        parts.push(format!("dangerous commands: {}", answer.name()));
+    }
     format!("{}: {}", restriction.scope.as_str(), parts.join("; "))
+}
+
+/// Resources as they were written.
+fn selected(list: &Selectors) -> String {
+    let paths = list.paths.iter().map(ToString::to_string);
+    let commands = list.commands.iter().map(|command| format!("`{command}`"));
+    let names = list.hosts.iter().chain(&list.names).map(ToString::to_string);
+    paths.chain(commands).chain(names).collect::<Vec<_>>().join(", ")
 }
 
 /// A rule without the name of its level.
@@ -172,6 +176,7 @@ fn profile_json(profile: &Profile) -> Value {
         "allow": level.allow.as_deref().map(rules),
         "deny": rules(&level.deny),
         "approval_required": rules(&level.ask),
+        "approved": rules(&level.approved),
         "restrictions": level.restrictions.iter().map(restriction_text).collect::<Vec<_>>(),
         "tools": profile.tools.iter().map(|tool| tool.tool.to_string()).collect::<Vec<_>>(),
         "sandbox": { "enabled": profile.sandbox.enabled, "bubblewrap": profile.sandbox.bubblewrap },

@@ -5,12 +5,12 @@ use hermes::audit::{Entry, Query};
 use hermes::policy::{Observed, SavedRules, Ticket, Tickets, suggest as propose};
 use serde_json::json;
 
-use crate::app::App;
+use crate::app::{App, folder};
 use crate::args::ProfileOptions;
 use crate::commands::audit;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::table::Table;
-use crate::terminal::Style;
+use crate::terminal::{Style, one_line};
 
 pub(crate) fn approve(app: &App, token: Option<String>, refuse: bool) -> Outcome {
     let tickets = Tickets::new(app.home()?.tickets_dir());
@@ -58,9 +58,9 @@ fn pending(app: &App, tickets: &Tickets) -> Outcome {
 
 fn describe(app: &App, ticket: &Ticket) -> String {
     let title = app.terminal.paint(Style::Bold, &ticket.token);
-    let mut lines = vec![format!("{title}  {} in {}", ticket.tool, ticket.folder)];
-    lines.extend(ticket.effects.iter().map(|effect| format!("  {effect}")));
-    lines.push(format!("  why: {}", ticket.reason));
+    let mut lines = vec![format!("{title}  {} in {}", one_line(&ticket.tool), one_line(&ticket.folder))];
+    lines.extend(ticket.effects.iter().map(|effect| format!("  {}", one_line(effect))));
+    lines.push(format!("  why: {}", one_line(&ticket.reason)));
     lines.join("\n")
 }
 
@@ -106,8 +106,12 @@ pub(crate) fn suggest(app: &App, since: &str, options: &ProfileOptions) -> Outco
     })?;
     let query = Query { since: Some(since), ..Query::default() };
     let entries = hermes::audit::query(&audit::folder(&home), &query, 100_000)?;
-    let observed: Vec<Observed> = entries.iter().flat_map(observe).collect();
-    let proposal = propose(&observed, &profile);
+    let of_profile = |entry: &&Entry| entry.text("profile").is_none_or(|name| name == profile);
+    let observed: Vec<Observed> =
+        entries.iter().filter(of_profile).filter_map(observe).collect();
+    let is_own = app.sources(&home, options, &folder(None)?)?.is_own(&profile);
+    let name = if is_own { format!("{profile}_suggested") } else { profile.clone() };
+    let proposal = propose(&observed, &profile, &name);
     if app.json {
         let all = json!({ "schema_version": 1, "calls": entries.len(), "yaml": proposal });
         app.terminal.line(&all.to_string())?;
@@ -116,7 +120,7 @@ pub(crate) fn suggest(app: &App, since: &str, options: &ProfileOptions) -> Outco
     match proposal {
         Some(yaml) => {
             app.terminal.note(&format!(
-                "From {} calls. Read it, then put what you want into {}:",
+                "From {} calls. Read it, then put what you want of it into {}:",
                 entries.len(),
                 home.permissions_file().display()
             ));
@@ -130,20 +134,23 @@ pub(crate) fn suggest(app: &App, since: &str, options: &ProfileOptions) -> Outco
     Ok(Exit::Ok)
 }
 
-/// What one recorded call says about rules.
-fn observe(entry: &Entry) -> Vec<Observed> {
-    let Some(answer) = entry.text("would").or_else(|| entry.text("verdict")) else {
-        return Vec::new();
-    };
+/// What one recorded call says about rules. A rehearsal says nothing, and what
+/// a person refused is not proposed to them again.
+fn observe(entry: &Entry) -> Option<Observed> {
     let approval = entry.text("approval");
-    let approved = approval.is_some_and(|answer| answer != "refused" && answer != "nobody");
-    entry
-        .effects()
-        .map(|(scope, resource)| Observed {
-            scope: scope.to_owned(),
-            resource: resource.to_owned(),
-            answer: answer.to_owned(),
-            approved,
-        })
-        .collect()
+    let is_rehearsal = entry.fields.get("dry_run").is_some_and(|flag| flag == true);
+    if is_rehearsal || approval == Some("refused") {
+        return None;
+    }
+    let (answer, rule) = match entry.text("would") {
+        Some(would) => (would, entry.text("would_rule")),
+        None => (entry.text("verdict")?, entry.text("rule")),
+    };
+    let effects = entry.effects();
+    Some(Observed {
+        effects: effects.map(|(scope, resource)| (scope.to_owned(), resource.to_owned())).collect(),
+        answer: answer.to_owned(),
+        rule: rule.unwrap_or_default().to_owned(),
+        approved: approval.is_some_and(|answer| answer != "nobody"),
+    })
 }

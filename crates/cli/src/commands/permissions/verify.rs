@@ -49,7 +49,12 @@ pub(crate) fn run(app: &App, options: &ProfileOptions) -> Outcome {
             ]);
         }
         app.terminal.line(&table.render(&app.terminal))?;
-        let verdict = if holds { "The sandbox holds." } else { "The sandbox does NOT hold." };
+        let untried = probes.iter().any(|probe| probe.got == Got::Untried);
+        let verdict = match (holds, untried) {
+            (true, false) => "The sandbox holds.",
+            (true, true) => "The sandbox holds, as far as it could be tried.",
+            (false, _) => "The sandbox does NOT hold.",
+        };
         app.terminal.line(verdict)?;
     }
     Ok(if holds { Exit::Ok } else { Exit::Failed })

@@ -1,0 +1,141 @@
+//! Which letters of a value are ordinary: those of words, of counted-up rows
+//! such as `abcdef`, of repeated letters, and of the prefix that all tokens of
+//! a service share.
+
+/// A shorter row of letters is a word only by chance.
+const SHORTEST_WORD: usize = 4;
+
+/// A shorter counted-up or repeated row tells nothing.
+const SHORTEST_ROW: usize = 4;
+
+/// The longest part of a prefix: `github` in `github_pat_`.
+const LONGEST_PREFIX: usize = 6;
+
+/// For each letter, those that often follow it in a word.
+const FOLLOWERS: [&[u8]; 26] = [
+    b"bcdilmnprst",
+    b"aeilou",
+    b"aehiklot",
+    b"aeio",
+    b"acdelmnrstvx",
+    b"aeior",
+    b"aehior",
+    b"aeio",
+    b"cdelmnorstv",
+    b"ou",
+    b"ei",
+    b"adeiloty",
+    b"aeimop",
+    b"acdegiost",
+    b"cdlmnprstuw",
+    b"aehilor",
+    b"u",
+    b"adeimnosty",
+    b"aehiopstu",
+    b"aehiorsty",
+    b"clnprst",
+    b"aei",
+    b"aehio",
+    b"pt",
+    b"s",
+    b"e",
+];
+
+/// For each byte of an ASCII text, whether it is an ordinary one.
+pub(crate) fn ordinary_letters(text: &[u8]) -> Vec<bool> {
+    let mut ordinary = vec![false; text.len()];
+    mark(&mut ordinary, 0, prefix_length(text));
+    let mut at = 0;
+    while at < text.len() {
+        let end = word_end(text, at);
+        if text.get(at..end).is_some_and(is_word) {
+            mark(&mut ordinary, at, end);
+        }
+        at = end.max(at + 1);
+    }
+    for step in [0, 1] {
+        mark_rows(text, step, &mut ordinary);
+    }
+    ordinary
+}
+
+fn mark(ordinary: &mut [bool], from: usize, to: usize) {
+    for flag in ordinary.iter_mut().take(to).skip(from) {
+        *flag = true;
+    }
+}
+
+/// How far the value is a prefix made of short names: `sk-ant-api03-`.
+fn prefix_length(text: &[u8]) -> usize {
+    let mut length = 0;
+    for part in text.split_inclusive(|byte| b"-_.".contains(byte)) {
+        let Some((last, name)) = part.split_last() else { break };
+        if last.is_ascii_alphanumeric() || !is_short_name(name) {
+            break;
+        }
+        length += part.len();
+    }
+    length
+}
+
+/// Letters of one case, then at most two digits.
+fn is_short_name(name: &[u8]) -> bool {
+    let letters = name.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+    let (word, number) = name.split_at(letters);
+    let rest = word.get(1..).unwrap_or_default();
+    name.len() <= LONGEST_PREFIX
+        && number.len() <= 2
+        && number.iter().all(u8::is_ascii_digit)
+        && (rest.iter().all(u8::is_ascii_lowercase) || word.iter().all(u8::is_ascii_uppercase))
+}
+
+/// The end of the row of letters at `at`: small ones, perhaps after one
+/// capital, or capitals.
+fn word_end(text: &[u8], at: usize) -> usize {
+    let rest = text.get(at..).unwrap_or_default();
+    let capitals = rest.iter().take_while(|byte| byte.is_ascii_uppercase()).count();
+    let small = rest.iter().skip(capitals).take_while(|byte| byte.is_ascii_lowercase()).count();
+    match (capitals, small) {
+        (0 | 1, _) => at + capitals + small,
+        (_, 0) => at + capitals,
+        // The last capital begins the next word: `HTTPServer`.
+        _ => at + capitals - 1,
+    }
+}
+
+/// Whether at least two in three neighbours are such as words have.
+fn is_word(letters: &[u8]) -> bool {
+    if letters.len() < SHORTEST_WORD {
+        return false;
+    }
+    let pairs = letters.windows(2);
+    let count = pairs.len();
+    let usual = pairs.filter(|pair| matches!(pair, [first, next] if often_follows(*first, *next)));
+    usual.count() * 3 >= count * 2
+}
+
+fn often_follows(first: u8, next: u8) -> bool {
+    let row = usize::from(first.to_ascii_lowercase().wrapping_sub(b'a'));
+    FOLLOWERS.get(row).is_some_and(|followers| followers.contains(&next.to_ascii_lowercase()))
+}
+
+/// Marks rows in which each byte is the one before plus `step`.
+fn mark_rows(text: &[u8], step: u8, ordinary: &mut [bool]) {
+    let mut start = 0;
+    for at in 1..=text.len() {
+        let goes_on = match (text.get(at - 1), text.get(at)) {
+            (Some(last), Some(next)) => last.checked_add(step) == Some(*next),
+            _ => false,
+        };
+        if !goes_on {
+            if at - start >= SHORTEST_ROW {
+                mark(ordinary, start, at);
+            }
+            start = at;
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "wording_tests.rs"]
+mod tests;
