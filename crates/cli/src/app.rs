@@ -18,7 +18,7 @@ use hermes_store::FileSessions;
 use crate::args::{CallOptions, Choice, Global};
 use crate::commands::{audit, runtime};
 use crate::failure::Failure;
-use crate::guarding::Keeper;
+use crate::guarding::{Discreet, Keeper};
 use crate::progress::ProgressLine;
 use crate::terminal::Terminal;
 
@@ -107,6 +107,7 @@ impl App {
         caller.deadline = options.deadline();
         if let Some(id) = options.session_id()? {
             let store = FileSessions::new(ready.home.session_state_dir());
+            let store = Discreet::new(store, Arc::clone(&ready.secrets));
             caller.session = Session::new(id, Arc::new(store));
         }
         let choice = Choice { toolsets: toolsets.to_vec(), without: Vec::new() };

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use hermes::core::{Approver, Confinement};
+use hermes::core::{Approver, Confinement, SessionError, SessionStore};
 use hermes::engine::Secrets;
 use hermes::policy::{
     ApprovalMode, Mode, Permissions, Places, PolicyError, SavedRules, Settings, Sources, Tickets,
@@ -11,7 +11,8 @@ use hermes::policy::{
 use hermes::sandbox::Support;
 use hermes::secrets::{Redactor, Secret, Vault, is_secret};
 use hermes_config::{Config, Home, vars};
-use serde_json::json;
+use hermes_store::FileSessions;
+use serde_json::{Value, json};
 
 use crate::app::{App, Ready};
 use crate::args::ProfileOptions;
@@ -222,7 +223,7 @@ impl Keeper {
                 .chain(dotenv)
                 .filter(|(name, value)| is_secret(name, value))
                 .collect();
-        let kept = self.vault.secrets().unwrap_or_default();
+        let kept = self.vault.values_for_redaction().unwrap_or_default();
         known.extend(kept.into_iter().map(|(name, secret)| (name, secret.expose().to_owned())));
         known
     }
@@ -244,5 +245,41 @@ impl Secrets for Keeper {
             hermes_store::dotenv::Dotenv::load(&self.env_file).vars.get(name).cloned()
         };
         Ok(std::env::var(name).ok().or_else(from_file).map(Secret::new))
+    }
+}
+
+/// Session documents without secrets in them, but for the variables that
+/// programs must be given.
+pub(crate) struct Discreet {
+    store: FileSessions,
+    secrets: Arc<Keeper>,
+}
+
+impl Discreet {
+    pub(crate) fn new(store: FileSessions, secrets: Arc<Keeper>) -> Self {
+        Self { store, secrets }
+    }
+}
+
+impl SessionStore for Discreet {
+    fn read(&self, session: &str, key: &str) -> Result<Value, SessionError> {
+        self.store.read(session, key)
+    }
+
+    fn update(
+        &self,
+        session: &str,
+        key: &str,
+        change: &mut dyn FnMut(Value) -> Result<Value, SessionError>,
+    ) -> Result<(), SessionError> {
+        self.store.update(session, key, &mut |old| {
+            let new = change(old)?;
+            if key == "env" {
+                return Ok(new);
+            }
+            let mut text = new.to_string();
+            self.secrets.redactor().redact_json(&mut text);
+            Ok(serde_json::from_str(&text).unwrap_or(new))
+        })
     }
 }

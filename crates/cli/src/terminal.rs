@@ -180,7 +180,7 @@ impl Hidden {
         let Ok(before) = tcgetattr(io::stdin()) else { return Self(None) };
         let mut silent = before.clone();
         silent.local_modes.remove(LocalModes::ECHO);
-        let _ = tcsetattr(io::stdin(), OptionalActions::Flush, &silent);
+        let _ = tcsetattr(io::stdin(), OptionalActions::Now, &silent);
         Self(Some(before))
     }
 }
@@ -188,7 +188,7 @@ impl Hidden {
 impl Drop for Hidden {
     fn drop(&mut self) {
         if let Some(before) = &self.0 {
-            let when = rustix::termios::OptionalActions::Flush;
+            let when = rustix::termios::OptionalActions::Now;
             let _ = rustix::termios::tcsetattr(io::stdin(), when, before);
         }
     }

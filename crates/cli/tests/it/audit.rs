@@ -392,20 +392,11 @@ fn what_a_profile_of_the_users_own_kept_back_can_be_allowed_as_proposed() {
     }
     let yaml = proposed(&context, "mine").expect("a proposal");
     assert!(yaml.contains("plan:write"), "{yaml}");
-    // Pasted under the same name, and as a whole in its place.
     let pasted = format!("{own}{}", yaml.trim_start_matches("profiles:\n"));
-    let readable = context.file("pasted.yaml", &pasted);
-    let options = ["permissions", "check", "todo", CHANGE, "--permissions"];
-    let tried = context.run(options.into_iter().chain([readable.to_str().expect("UTF-8")]));
-    std::fs::write(context.home().join("hermes_permissions.yaml"), &yaml).expect("profiles");
-    context.settings("permissions:\n  profile: mine\n");
-    let run = context.run(["permissions", "check", "todo", CHANGE, "--json"]);
-    assert!(
-        run.code == 0 || tried.code == 0,
-        "in its place: {}pasted: {}{yaml}",
-        run.stdout,
-        tried.stderr
-    );
+    std::fs::write(context.home().join("hermes_permissions.yaml"), &pasted).expect("profiles");
+    context.settings("permissions:\n  profile: mine_suggested\n");
+    context.run(["permissions", "check", "todo", CHANGE, "--json"]).succeeds();
+    context.run(["permissions", "check", "--effect", "file:write=x"]).exits(3);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! every byte that comes out or stays behind is searched for them.
 
 use std::fmt::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -554,7 +555,16 @@ fn a_variable_of_a_session_keeps_secrets() {
         line(&["call", "--session", "s", "env_manager", "action=get", "name=TARGET"]),
         line(&["call", "--session", "s", "env_manager", "action=list"]),
     ];
-    nothing_leaks(&context, &lines, "");
+    // The variable is handed to programs, so it stands in the session's own
+    // file, which is for its owner's eyes.
+    let mut search = Search::default();
+    search.all(&context, &lines, "");
+    let state = context.home().join("session-state/s.json");
+    let mode = std::fs::metadata(&state).expect("a session").permissions().mode();
+    assert_eq!(mode & 0o077, 0);
+    std::fs::remove_file(state).expect("a session");
+    search.files(&context.home());
+    search.nothing();
 }
 
 #[test]

@@ -90,13 +90,17 @@ fn help_for_call() {
                       a file, key:=JSON is literal)
 
     Options:
-          --json               Print JSON for programs
-          --session <ID>       Share the working folder, environment and lists with other calls of this
-                               session [env: HERMES_SESSION=]
-      -C, --cwd <DIR>          Work in this folder
-      -q, --quiet              Print nothing on standard error but errors
-          --timeout <SECONDS>  Give up on a request after this many seconds
-      -h, --help               Print help
+          --json                Print JSON for programs
+          --session <ID>        Share the working folder, environment and lists with other calls of this
+                                session [env: HERMES_SESSION=]
+      -C, --cwd <DIR>           Work in this folder
+      -q, --quiet               Print nothing on standard error but errors
+          --timeout <SECONDS>   Give up on a request after this many seconds
+          --dry-run             Go through every stage but the run, and tell what would happen
+          --profile <NAME>      Use this permission profile
+          --permissions <FILE>  Read permission profiles from this file instead of
+                                HERMES_HOME/hermes_permissions.yaml
+      -h, --help                Print help
     --- stderr
     "#);
 }
