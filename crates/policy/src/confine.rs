@@ -124,24 +124,34 @@ impl Permissions {
         guarded
     }
 
+    /// The secret places that are there, with those in the working folder and
+    /// at the top of the workspace. A burst of calls looks once.
+    fn secrets_around(&self, cwd: &Path) -> Vec<PathBuf> {
+        self.sightings().get(cwd, || {
+            let named = self.sensitive().named().iter().filter(|path| path.exists());
+            let mut found: Vec<PathBuf> = named.cloned().collect();
+            let mut folders = vec![cwd.to_path_buf()];
+            folders.extend(self.places().workspace.clone());
+            dedupe_exact(&mut folders);
+            for folder in folders {
+                let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+                let paths = entries.take(MOST_NAMES).map(|entry| entry.path());
+                found.extend(
+                    paths.filter(|path| self.sensitive().refuses_read(&fold(path)).is_some()),
+                );
+            }
+            found
+        })
+    }
+
     /// What may not even be seen.
     fn hidden(&self, levels: &[&Level], cwd: &Path) -> Vec<PathBuf> {
-        let mut hidden: Vec<PathBuf> = self.sensitive().named().to_vec();
-        let mut folders = vec![cwd.to_path_buf()];
-        folders.extend(self.places().workspace.clone());
-        dedupe_exact(&mut folders);
-        for folder in folders {
-            let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-            let paths = entries.take(MOST_NAMES).map(|entry| entry.path());
-            hidden
-                .extend(paths.filter(|path| self.sensitive().refuses_read(&fold(path)).is_some()));
-        }
+        let mut hidden = self.secrets_around(cwd);
         let open = self.laid_open();
         hidden.retain(|path| !open.iter().any(|pattern| pattern.matches(path)));
         for level in levels {
-            hidden.extend(fixed(refused(level, &Scope::FILE_READ)));
+            hidden.extend(fixed(refused(level, &Scope::FILE_READ)).filter(|path| path.exists()));
         }
-        hidden.retain(|path| path.exists());
         dedupe(&mut hidden);
         hidden
     }
@@ -162,13 +172,7 @@ fn agreed(exam: &Examination) -> Vec<PathBuf> {
 
 /// Where the effect of a finding is, unless it is denied.
 fn place(finding: &Finding) -> Option<PathBuf> {
-    let path = finding.effect.resource.as_path().filter(|_| finding.answer != Answer::Deny)?;
-    // A link is deleted, not what it leads to.
-    if finding.effect.scope == Scope::FILE_DELETE {
-        hermes_files::real_entry(path).ok()
-    } else {
-        hermes_files::real_path(path).ok()
-    }
+    finding.real.clone().filter(|_| finding.answer != Answer::Deny)
 }
 
 /// The trees in which all levels let this be done without a question.

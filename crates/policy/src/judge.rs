@@ -1,7 +1,7 @@
 //! The ruling on one call: every effect is heard at every level, a command
 //! is taken apart first, and the strictest answer counts.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hermes_core::{Effect, Grant, Proposal, Resource, Scope, Taint};
@@ -20,6 +20,8 @@ use crate::sensitive::Sensitive;
 pub struct Finding {
     /// The effect that was judged.
     pub effect: Effect,
+    /// For a path: where it really is.
+    pub real: Option<PathBuf>,
     /// The simple command that has it, as it was written.
     pub leaf: Option<String>,
     /// The answer.
@@ -232,6 +234,7 @@ impl Permissions {
         });
         exam.findings.push(Finding {
             effect: effect.clone(),
+            real: real.map(Path::to_path_buf),
             leaf: leaf.map(|(leaf, _)| leaf.text.clone()),
             answer,
             reason,
@@ -325,6 +328,7 @@ impl Permissions {
                 let mut add = |answer, reason: String, origin: &Arc<Origin>| {
                     exam.findings.push(Finding {
                         effect: effect.clone(),
+                        real: None,
                         leaf: None,
                         answer,
                         reason,
@@ -363,6 +367,7 @@ fn danger(
     let unit = || Unit::of_leaf(&Scope::TERMINAL_EXECUTE, Some(found.category), leaf, command);
     Finding {
         effect: effect.clone(),
+        real: None,
         leaf: leaf.map(|leaf| leaf.text.clone()),
         answer,
         reason: found.reason.clone(),
@@ -398,6 +403,7 @@ fn unknown_command(effect: &Effect) -> Finding {
     let origin = Origin { rule: "dangerous command: unknown".to_owned(), place: None };
     Finding {
         effect: effect.clone(),
+        real: None,
         leaf: None,
         answer: Answer::Ask,
         reason: "The command is only known when it runs".to_owned(),

@@ -23,6 +23,7 @@ mod permissions;
 mod profile;
 mod reader;
 mod sensitive;
+mod sightings;
 mod sources;
 mod suggest;
 mod wishes;

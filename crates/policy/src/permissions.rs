@@ -13,6 +13,7 @@ use crate::level::Answer;
 use crate::pattern::Places;
 use crate::profile::{Profile, SandboxSettings};
 use crate::sensitive::Sensitive;
+use crate::sightings::Sightings;
 
 /// Whether the rules are enforced or only watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -82,6 +83,7 @@ pub struct Permissions {
     tickets: Tickets,
     session: Mutex<HashMap<String, Vec<SavedRule>>>,
     secret_files: OnceLock<Vec<(u64, u64)>>,
+    sightings: Sightings,
 }
 
 impl Permissions {
@@ -105,6 +107,7 @@ impl Permissions {
             tickets,
             session: Mutex::default(),
             secret_files: OnceLock::new(),
+            sightings: Sightings::default(),
         }
     }
 
@@ -145,6 +148,10 @@ impl Permissions {
     /// The questions that nobody was there to answer.
     pub fn tickets(&self) -> &Tickets {
         &self.tickets
+    }
+
+    pub(crate) fn sightings(&self) -> &Sightings {
+        &self.sightings
     }
 
     /// Whether the file is one of the secrets under another name.
@@ -319,6 +326,7 @@ fn unheld(exam: &Examination, lacking: &str, answer: Answer) -> Finding {
     Finding {
         effect: effect
             .unwrap_or_else(|| hermes_core::Effect::any(hermes_core::Scope::TERMINAL_EXECUTE)),
+        real: None,
         leaf: None,
         answer,
         reason: format!("Its processes cannot be confined here: {lacking}"),

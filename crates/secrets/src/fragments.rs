@@ -149,8 +149,11 @@ impl Fragments {
         let on = after.iter().zip(tail).take(REACH);
         let on = on.take_while(|(one, other)| one == other).count();
         let end = anchor.offset + ANCHOR + on;
-        form.gives_away(anchor.offset - back, end)
-            .then_some((start - back, start + ANCHOR + on, form.label))
+        form.gives_away(anchor.offset - back, end).then_some((
+            start - back,
+            start + ANCHOR + on,
+            form.label,
+        ))
     }
 }
 

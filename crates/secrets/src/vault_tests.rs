@@ -155,3 +155,55 @@ fn a_secret_never_prints_itself() {
     assert_eq!(secret.expose(), "hunter22");
     assert_eq!(secret.chars(), 8);
 }
+
+#[test]
+fn what_must_be_hidden_is_read_from_an_open_file() {
+    let (_folder, vault) = vault();
+    assert!(vault.values_for_redaction().expect("no file is no error").is_empty());
+    vault.set("A", "alpha").expect("set");
+    vault.set("B", "beta").expect("set");
+    for mode in [0o600, 0o644, 0o666] {
+        chmod(vault.path(), mode);
+        let values = vault.values_for_redaction().expect("whatever its mode");
+        let seen: Vec<_> = values.iter().map(|(name, value)| (&**name, value.expose())).collect();
+        assert_eq!(seen, [("A", "alpha"), ("B", "beta")]);
+    }
+    assert!(matches!(vault.secrets(), Err(VaultError::Open { .. })));
+    fs::write(vault.path(), "{").expect("written");
+    let error = vault.values_for_redaction().expect_err("damaged");
+    assert!(matches!(error, VaultError::Damaged { .. }), "{error}");
+}
+
+#[test]
+fn what_must_be_hidden_is_read_from_the_file_of_another() {
+    let (_folder, vault) = vault();
+    vault.set("A", "alpha").expect("set");
+    let other = Some(rustix::process::geteuid().as_raw() + 1);
+    // Only the superuser can give a file away.
+    if std::os::unix::fs::chown(vault.path(), other, None).is_err() {
+        return;
+    }
+    assert!(matches!(vault.secrets(), Err(VaultError::Foreign { .. })));
+    assert_eq!(vault.values_for_redaction().expect("read").len(), 1);
+}
+
+#[test]
+fn every_error_says_what_to_do() {
+    let path = PathBuf::from("secrets.json");
+    let source = io::Error::from(io::ErrorKind::PermissionDenied);
+    let name = "1A".to_owned();
+    for (error, told, hint) in [
+        (VaultError::Io { action: "read", path: path.clone(), source }, "Cannot read", "may read"),
+        (VaultError::Open { path: path.clone(), mode: 0o644 }, "mode 644", "chmod 600"),
+        (VaultError::Foreign { path: path.clone(), owner: 7 }, "id 7", "chown"),
+        (VaultError::Damaged { path, reason: "cut".to_owned() }, "(cut)", "move it away"),
+        (VaultError::Name { name: name.clone() }, "'1A'", "letters, digits, `_`, `.` and `-`"),
+        (VaultError::Value { name, reason: "it is empty" }, "it is empty", "at least one"),
+    ] {
+        assert!(error.to_string().contains(told), "{error}");
+        assert!(error.hint().contains(hint), "{}", error.hint());
+    }
+    // The examples and limits in the words are those of the code.
+    assert!(is_name("GITHUB_TOKEN") && is_name(&"x".repeat(128)) && !is_name(&"x".repeat(129)));
+    assert_eq!(MAX_VALUE, 64 * 1024);
+}

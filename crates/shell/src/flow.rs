@@ -118,7 +118,10 @@ pub(crate) fn output(program: &str, words: &[Word], input: &Stream, cwd: Option<
             _ => unknown(taint),
         },
         _ if DOWNLOADERS.contains(&program) => unknown(taint.with(Taint::REMOTE)),
-        _ if decodes(program, arguments) => unknown(taint.with(Taint::DECODED)),
+        _ if decodes(program, arguments) => {
+            let own = if input.connected { Taint::default() } else { Taint::COMPUTED };
+            unknown(taint.with(Taint::DECODED).with(own))
+        }
         "find" | "gfind" | "fd" | "fdfind" | "ls" | "locate" | "rg" => {
             Stream { names: listed(program, arguments), ..unknown(taint) }
         }
@@ -247,9 +250,7 @@ fn decodes(program: &str, arguments: &[Word]) -> bool {
             has(&["-d", "-D", "--decode", "-di", "-id"])
                 || arguments.iter().any(|word| word.text.starts_with("--d"))
         }
-        "xxd" => arguments
-            .iter()
-            .any(|word| word.text.starts_with("-r") || word.text == "-p" || word.text == "-revert"),
+        "xxd" => arguments.iter().any(|word| word.text.starts_with("-r")),
         "rev" | "tr" | "uudecode" | "gunzip" | "zcat" | "bunzip2" | "bzcat" | "unxz" | "xzcat"
         | "zstdcat" | "unzstd" | "tac" | "rot13" | "ascii2uni" => true,
         "gzip" | "bzip2" | "xz" | "zstd" => {

@@ -9,6 +9,7 @@ mod builtins;
 mod expand;
 mod flow;
 mod leaf;
+mod memory;
 mod parse;
 mod pattern;
 mod programs;
@@ -31,7 +32,7 @@ pub use pattern::CommandPattern;
 use hermes_core::Workplace;
 
 /// Longer commands are not read.
-const MAX_SOURCE: usize = 256 * 1024;
+const MAX_SOURCE: usize = 192 * 1024;
 
 /// What `source` would do if a shell ran it at this workplace.
 pub fn analyze(source: &str, at: &Workplace) -> Analysis {

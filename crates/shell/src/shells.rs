@@ -127,7 +127,8 @@ fn code_of(words: &[Word]) -> Code {
         rest = others.get(usize::from(takes_next)..).unwrap_or(&[]);
     }
     let Some((first, arguments)) = rest.split_first() else {
-        return if takes_text { Code::None } else { Code::Input };
+        // `-c "$@"` has its code from whoever calls.
+        return if takes_text { Code::Text(Word::literal(""), Vec::new()) } else { Code::Input };
     };
     if takes_text {
         // The first of the arguments is the name, not $1.

@@ -14,7 +14,7 @@ use crate::parse::{MAX_DEPTH, parse};
 use crate::programs;
 use crate::scope::{Scope, Value};
 use crate::site::{Act, Inner, Site};
-use crate::syntax::{Command, Part, Problem, Raw, Redirect, RedirectKind, Simple};
+use crate::syntax::{Command, Part, Problem, Raw, Simple};
 use crate::text::{looks_alike, program_name};
 use crate::{blocks, wrappers};
 
@@ -30,8 +30,6 @@ const MAX_WORDS: usize = 5000;
 const MAX_INNER: usize = 32;
 /// How many functions may call one another.
 const MAX_CALLS: usize = 8;
-/// More files are not kept.
-const MAX_FILES: usize = 64;
 /// A loop over more values is walked once.
 const MAX_ROUNDS: usize = 8;
 
@@ -53,7 +51,7 @@ pub(crate) struct Walk<'a> {
     /// Aliases that were used.
     aliased: HashSet<String>,
     /// Files that were written, with what is in them.
-    files: HashMap<PathBuf, Stream>,
+    pub(crate) files: HashMap<PathBuf, Stream>,
 }
 
 impl<'a> Walk<'a> {
@@ -274,22 +272,6 @@ impl<'a> Walk<'a> {
         out
     }
 
-    /// The redirects of a whole group, which are a leaf of their own.
-    fn group_redirects(&mut self, redirects: &[Redirect]) -> Option<Stream> {
-        if redirects.is_empty() {
-            return None;
-        }
-        let mut leaf = self.new_leaf("");
-        leaf.reads_only = true;
-        let stdin = self.redirects(redirects, &mut leaf);
-        if leaf.effects.len() + leaf.findings.len() > 0 {
-            leaf.text =
-                leaf.effects.first().map_or_else(String::new, |e| format!("> {}", e.resource));
-            self.push(leaf);
-        }
-        stdin
-    }
-
     pub(crate) fn new_leaf(&self, text: &str) -> Leaf {
         Leaf {
             text: text.to_owned(),
@@ -297,45 +279,6 @@ impl<'a> Walk<'a> {
             outer: self.outer.clone(),
             ..Leaf::default()
         }
-    }
-
-    fn redirects(&mut self, redirects: &[Redirect], leaf: &mut Leaf) -> Option<Stream> {
-        let mut stdin = None;
-        for redirect in redirects {
-            let Some(raw) = redirect.target.get() else { continue };
-            let word = self.expand_whole(raw);
-            match redirect.kind {
-                RedirectKind::Text | RedirectKind::Line => {
-                    let text = word.known().map(str::to_owned);
-                    stdin = Some(Stream {
-                        text,
-                        taint: word.taint,
-                        connected: true,
-                        ..Stream::default()
-                    });
-                }
-                RedirectKind::Read => {
-                    let written = self.absolute(&word).and_then(|path| self.files.get(&path));
-                    stdin = Some(match written {
-                        Some(stream) => stream.clone(),
-                        None => Stream {
-                            text: word.content.clone(),
-                            taint: word.taint,
-                            connected: true,
-                            ..Stream::default()
-                        },
-                    });
-                }
-                _ => {}
-            }
-            let nothing = Stream::unknown();
-            let cwd = self.scope.cwd.clone();
-            let site = Site { at: self.at, cwd: cwd.as_deref(), input: &nothing };
-            let mut act = Act { leaf, site: &site, inner: Vec::new() };
-            // A quoted glob and an unquoted one both name one file here.
-            act.redirect(redirect.kind, &word);
-        }
-        stdin
     }
 
     fn simple(&mut self, simple: &Simple, input: &Stream) -> Stream {
@@ -386,50 +329,6 @@ impl<'a> Walk<'a> {
         }
         words.truncate(MAX_WORDS);
         words
-    }
-
-    fn absolute(&self, word: &Word) -> Option<PathBuf> {
-        let nothing = Stream::unknown();
-        Site { at: self.at, cwd: self.scope.cwd.as_deref(), input: &nothing }.absolute(word)
-    }
-
-    /// Keeps what a command writes to a file, since a later one may run it.
-    fn remember(&mut self, redirects: &[Redirect], out: &Stream) {
-        for redirect in redirects {
-            let writes = matches!(redirect.kind, RedirectKind::Write | RedirectKind::Append);
-            let Some([Part::Text { text, .. }]) =
-                redirect.target.get().map(|raw| raw.parts.as_slice())
-            else {
-                continue;
-            };
-            let Some(path) = self.absolute(&Word::literal(text.as_str())).filter(|_| writes) else {
-                continue;
-            };
-            let before = self.files.remove(&path);
-            let stream = match before.filter(|_| redirect.kind == RedirectKind::Append) {
-                Some(before) => before.and(out.clone()),
-                None if redirect.kind == RedirectKind::Append => {
-                    Stream { text: None, ..out.clone() }
-                }
-                None => out.clone(),
-            };
-            if self.files.len() < MAX_FILES {
-                self.files.insert(path, stream);
-            }
-        }
-    }
-
-    /// Gives words that name such a file what is in it.
-    fn recall(&self, words: &mut [Word]) {
-        if self.files.is_empty() {
-            return;
-        }
-        for word in words {
-            if let Some(stream) = self.absolute(word).and_then(|path| self.files.get(&path)) {
-                word.content.clone_from(&stream.text);
-                word.taint = word.taint.with(stream.taint);
-            }
-        }
     }
 
     /// An index in brackets is computed, and so run, wherever it is written.

@@ -242,7 +242,11 @@ pub(crate) const WRAPPERS: &[Wrapper] = &[
         &["torsocks", "torify"],
         &["-a", "-P", "-u", "-p", "--address", "--port", "--user", "--pass"],
     ),
-    valued(&["strace", "ltrace", "truss", "dtruss", "uftrace"], TRACE),
+    valued(&["strace", "truss", "dtruss"], TRACE),
+    valued(
+        &["ltrace", "uftrace"],
+        &["-a", "-A", "-D", "-e", "-F", "-l", "-n", "-o", "-p", "-s", "-u", "-x", "-w"],
+    ),
     valued(&["systemd-run"], SERVICE),
     valued(&["systemd-inhibit"], &["--what", "--who", "--why", "--mode"]),
     valued(

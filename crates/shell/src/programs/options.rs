@@ -83,10 +83,8 @@ pub(super) fn describe(act: &mut Act<'_>) {
         "cargo" => cargo(act, &words),
         "npm" | "pnpm" | "yarn" => package_settings(act, &words),
         "ssh" | "scp" | "sftp" | "autossh" | "ssh-copy-id" | "sshfs" => ssh(act, &words),
-        "curl" => {
-            if !values(&words, &["-K", "--config"]).is_empty() {
-                act.ask("program-option", "Takes its orders from a file (curl)");
-            }
+        "curl" if !values(&words, &["-K", "--config"]).is_empty() => {
+            act.ask("program-option", "Takes its orders from a file (curl)");
         }
         "wget" | "wget2" => {
             for order in values(&words, &["-e", "--execute"]) {
@@ -162,10 +160,7 @@ fn preloads(act: &mut Act<'_>, words: &[Word]) {
         "ruby" => &["-r"],
         _ => &["-r", "--require", "--import", "--loader", "--experimental-loader", "--preload"],
     };
-    let end =
-        words.iter().position(|word| !word.text.starts_with('-') && word.text.ends_with("js"));
-    let own = words.get(..end.unwrap_or(words.len())).unwrap_or(&[]);
-    for word in values(own, names) {
+    for word in values(words, names) {
         let scheme = word.text.contains(':') && !word.text.starts_with("node:");
         let far = word.text.starts_with(['/', '~']) || word.text.starts_with("..");
         let ours = act
