@@ -145,6 +145,25 @@ fn ordinary_text_stays_whatever_is_known() {
 }
 
 #[test]
+fn what_has_no_shape_stays_whatever_is_known() {
+    let redactor = knowing(REALISTIC);
+    for text in crate::patterns::tests::ORDINARY {
+        assert_eq!(redactor.redact(text), *text);
+    }
+    // There are shapes in these, and they go with these values or without.
+    for text in [
+        include_str!("commonplace_tests.rs"),
+        include_str!("environment_tests.rs"),
+        include_str!("json_tests.rs"),
+        include_str!("names_tests.rs"),
+        include_str!("reference_tests.rs"),
+        include_str!("vault_tests.rs"),
+    ] {
+        assert_eq!(redactor.redact(text), Redactor::default().redact(text));
+    }
+}
+
+#[test]
 fn pieces_behind_escapes_go() {
     let value = "x8\"Kd93\\jf\"Ls2W";
     let redactor = knowing(&[("K", value)]);

@@ -380,4 +380,4 @@ fn in_aws_secret(byte: u8) -> bool {
 
 #[cfg(test)]
 #[path = "patterns_tests.rs"]
-mod tests;
+pub(crate) mod tests;

@@ -48,38 +48,54 @@ impl Stream {
 /// More paths are not kept.
 const MAX_NAMES: usize = 16;
 
-/// Programs whose output says nothing of what is in files, nor who works here.
-const TELLING_NOTHING: &[&str] = &[
-    "uname",
-    "date",
-    "arch",
-    "nproc",
-    "seq",
-    "git",
-    "rustc",
-    "cargo",
-    "node",
-    "python3",
-    "python",
-    "go",
-    "dpkg",
-    "lsb_release",
-    "getconf",
-    "basename",
-    "dirname",
-    "mktemp",
-    "brew",
-    "npm",
-    "kubectl",
-    "docker",
-    "which",
-    "uuidgen",
-    "sw_vers",
-    "minikube",
-    "rustup",
-    "expr",
-    "shuf",
+/// Programs whose output says nothing of what is in files, nor who works here;
+/// with words, only if one of them is there.
+const TELLING_NOTHING: &[(&[&str], &[&str])] = &[
+    (
+        &[
+            "uname",
+            "date",
+            "arch",
+            "nproc",
+            "seq",
+            "lsb_release",
+            "getconf",
+            "basename",
+            "dirname",
+            "mktemp",
+            "which",
+            "uuidgen",
+            "sw_vers",
+            "expr",
+        ],
+        &[],
+    ),
+    (
+        &["git"],
+        &[
+            "rev-parse",
+            "describe",
+            "branch",
+            "symbolic-ref",
+            "tag",
+            "rev-list",
+            "name-rev",
+            "--version",
+        ],
+    ),
+    (
+        &["rustc", "cargo", "node", "python3", "python", "go", "brew", "npm", "rustup", "dpkg"],
+        &["--version", "-V", "-v", "-vV", "version", "--prefix", "--print-architecture", "env"],
+    ),
+    (&["kubectl", "docker", "minikube"], &["version", "--version", "ip"]),
 ];
+
+fn tells_nothing(program: &str, arguments: &[Word]) -> bool {
+    let entry = TELLING_NOTHING.iter().find(|(names, _)| names.contains(&program));
+    entry.is_some_and(|(_, words)| {
+        words.is_empty() || arguments.iter().any(|word| words.contains(&word.text.as_str()))
+    })
+}
 
 const DOWNLOADERS: &[&str] =
     &["curl", "wget", "fetch", "http", "https", "xh", "aria2c", "lynx", "w3m", "nc", "ncat", "gh"];
@@ -127,7 +143,7 @@ pub(crate) fn output(program: &str, words: &[Word], input: &Stream, cwd: Option<
         }
         // Filters pass on what they are given.
         _ if input.connected => Stream { names: input.names.clone(), ..unknown(taint) },
-        _ if TELLING_NOTHING.contains(&program) => unknown(taint),
+        _ if tells_nothing(program, arguments) => unknown(taint),
         _ => unknown(taint.with(Taint::COMPUTED)),
     }
 }
