@@ -35,8 +35,23 @@ impl Approver for Prompt {
             std::thread::spawn(move || {
                 let _ = send.send(converse(&question, can_keep));
             });
-            answer.await.unwrap_or(Decision::Nobody)
+            let mut line = OpenLine(true);
+            let decision = answer.await.unwrap_or(Decision::Nobody);
+            line.0 = false;
+            decision
         })
+    }
+}
+
+/// A question that is given up leaves its line open; what follows must not be
+/// glued to it.
+struct OpenLine(bool);
+
+impl Drop for OpenLine {
+    fn drop(&mut self) {
+        if self.0 {
+            let _ = writeln!(io::stderr());
+        }
     }
 }
 
@@ -74,7 +89,10 @@ fn converse(question: &str, can_keep: bool) -> Decision {
         let _ = io::stderr().flush();
         let mut line = String::new();
         match input.read_line(&mut line) {
-            Ok(0) | Err(_) => return Decision::Refused(None),
+            Ok(0) | Err(_) => {
+                let _ = writeln!(io::stderr());
+                return Decision::Refused(None);
+            }
             Ok(_) => {}
         }
         let (word, rest) = match line.trim().split_once(char::is_whitespace) {

@@ -194,6 +194,9 @@ impl Reader<'_> {
                     profile.wishes = wishes(&node)?;
                     profile.sandbox = profile.wishes.settings();
                 }
+                "approved" | "extends" => {
+                    return Err(node.wrong("only a profile can have this; rules for all can only narrow"));
+                }
                 _ if self.part(&mut profile.level, &key, &node, own)? => {}
                 _ => return Err(node.unknown(PROFILE)),
             }
@@ -357,6 +360,7 @@ impl Reader<'_> {
             dangerous: None,
             origin: Arc::new(Origin { rule, place: node.place() }),
         };
+        let lists = node.entries()?.iter().any(|(key, _)| key.starts_with("allowed_"));
         for (key, node) in node.entries()? {
             match key.as_str() {
                 "elsewhere" => {
@@ -367,6 +371,12 @@ impl Reader<'_> {
                 "dangerous" => restriction.dangerous = Some(node.answer()?),
                 "examples" => self.expect(&restriction.scope, &node, own)?,
                 _ => self.restriction_list(&mut restriction, &key, &node)?,
+            }
+            // Under a wildcard there is no list of another profile's that it could be about.
+            if key == "elsewhere" && scope.contains('*') && !lists {
+                return Err(node
+                    .wrong("there is no list of what is allowed here")
+                    .hint("Name the scope itself, or give allowed_paths, allowed_hosts, …"));
             }
         }
         Ok(restriction)

@@ -45,6 +45,11 @@ impl std::error::Error for PolicyError {}
 
 impl From<ConfigError> for PolicyError {
     fn from(error: ConfigError) -> Self {
-        Self::new(error.to_string())
+        let text = error.to_string();
+        let Some((message, hint)) = text.rsplit_once("\nhint: ") else { return Self::new(text) };
+        if message.contains("anchor or alias") {
+            return Self::new(message).hint("A star begins an alias in YAML; write \"*\" in quotes.");
+        }
+        Self::new(message).hint(hint)
     }
 }

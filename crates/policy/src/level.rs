@@ -116,7 +116,7 @@ impl Selectors {
         if let Some(leaf) = subject.leaf
             && self.commands.iter().any(|pattern| {
                 let whole = subject.command.is_some_and(|text| matches_whole(pattern, text, loose));
-                pattern.matches(leaf) || whole
+                whole || if loose { pattern.matches(leaf) } else { pattern.permits(leaf) }
             })
         {
             return true;

@@ -140,6 +140,11 @@ impl Permissions {
         settings
     }
 
+    /// How they are applied.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
     /// The answers that were kept for good.
     pub fn saved(&self) -> &SavedRules {
         &self.saved

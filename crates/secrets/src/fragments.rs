@@ -19,6 +19,9 @@ const SHORTEST_END: usize = 8;
 /// A value up to here is told by half of it.
 const LONGEST_HALVED: usize = 23;
 
+/// So many letters of a signed token may tell no more than whose it is.
+const FIRST_CLAIM: usize = 24;
+
 /// The letters of an anchor.
 const ANCHOR: usize = 8;
 
@@ -190,11 +193,13 @@ fn is_eligible(value: &str) -> bool {
         && is_mixed(value.as_bytes())
 }
 
-/// The first part of a signed token says only how it was signed, and is the
-/// same in most.
+/// How far a signed token is like others: the first part says only how it was
+/// signed, and the second begins with the name of a claim.
 fn public_length(value: &[u8]) -> usize {
-    let dot = value.iter().position(|byte| *byte == b'.');
-    dot.filter(|_| value.starts_with(b"eyJ")).map_or(0, |dot| dot + 1)
+    let dot = value.iter().position(|byte| *byte == b'.').filter(|_| value.starts_with(b"eyJ"));
+    let Some(dot) = dot else { return 0 };
+    let claims = value.iter().skip(dot + 1).take(FIRST_CLAIM).take_while(|byte| **byte != b'.');
+    dot + 1 + claims.count()
 }
 
 /// Letters and digits, or letters of both cases and many of them.

@@ -180,6 +180,23 @@ fn pieces_behind_escapes_go() {
 }
 
 #[test]
+fn short_parts_are_not_taken_for_a_prefix() {
+    let value = "Bv-Fzvbb2_Jzq2_VB";
+    assert_eq!(redact(value, &value[..12]), "[secret:K]");
+    assert_eq!(redact(value, &value[5..]), "[secret:K]");
+}
+
+#[test]
+fn a_signed_token_is_told_by_its_signature() {
+    let value = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiI4NDEifQ.Qx7Zk2Wm9Vt4Nr8SLcY1fH6jD3pG5";
+    assert_eq!(redact(value, &value[40..]), "[secret:K]");
+    assert_eq!(redact(value, &value[45..60]), "[secret:K]");
+    assert_eq!(redact(value, &value[..60]), "[secret:K]");
+    let other = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln";
+    assert_eq!(redact(value, other), "[redacted:jwt]");
+}
+
+#[test]
 fn a_value_known_twice_has_the_first_name() {
     let value = "x8Kd93jfLs2WqZ7vTn4RbYc6";
     let redactor = knowing(&[("A", value), ("B", value)]);
@@ -213,7 +230,7 @@ fn texts_full_of_pieces_are_read_once() {
     for value in [periodic.as_str(), zeros.as_str()] {
         let redactor = knowing(&[("K", value)]);
         let unit = &value[3..value.len() - 2];
-        for text in [unit.repeat(400_000 / unit.len()), "0".repeat(400_000), "x8Kd".repeat(99)] {
+        for text in [unit.repeat(60_000 / unit.len()), "0".repeat(60_000), "x8Kd".repeat(99)] {
             let clean = redactor.redact(&text).into_owned();
             assert_eq!(redactor.redact(&clean), clean);
         }
@@ -334,13 +351,14 @@ proptest! {
     #[test]
     fn words_stay_whatever_is_known(
         words in prop::collection::vec(
-            "the|quick|Postgres|localhost|PRODUCTION|MyCompany|Admin|battery|staple|Summer|sk-ant|\
+            "the|quick|Postgres|localhost|PRODUCTION|MyCompany|Adapter|battery|staple|Summer|sk-ant|\
              api03|github_pat|service|session|[0-9]{1,4}|-|_|\\.|/|:| |\n",
             0..60,
         ),
     ) {
         static KNOWING: LazyLock<Redactor> = LazyLock::new(|| knowing(REALISTIC));
-        // Words in a row may well have the shape of a token.
+        // Words in a row may well have the shape of a token. None are most of a
+        // value.
         let text = words.concat();
         prop_assert_eq!(KNOWING.redact(&text), Redactor::default().redact(&text));
     }

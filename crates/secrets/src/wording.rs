@@ -9,7 +9,10 @@ const SHORTEST_WORD: usize = 4;
 const SHORTEST_ROW: usize = 4;
 
 /// The longest part of a prefix: `github` in `github_pat_`.
-const LONGEST_PREFIX: usize = 6;
+const LONGEST_NAME: usize = 6;
+
+/// No service puts more before its tokens.
+const LONGEST_PREFIX: usize = 16;
 
 /// For each letter, those that often follow it in a word.
 const FOLLOWERS: [&[u8]; 26] = [
@@ -65,28 +68,27 @@ fn mark(ordinary: &mut [bool], from: usize, to: usize) {
     }
 }
 
-/// How far the value is a prefix made of short names: `sk-ant-api03-`.
+/// How far the value is a prefix made of short names: `sk-ant-api03-`. What
+/// would leave less than half of the value is no prefix.
 fn prefix_length(text: &[u8]) -> usize {
     let mut length = 0;
     for part in text.split_inclusive(|byte| b"-_.".contains(byte)) {
         let Some((last, name)) = part.split_last() else { break };
-        if last.is_ascii_alphanumeric() || !is_short_name(name) {
+        let longer = length + part.len();
+        let fits = longer <= LONGEST_PREFIX.min(text.len() / 2);
+        if last.is_ascii_alphanumeric() || !is_short_name(name) || !fits {
             break;
         }
-        length += part.len();
+        length = longer;
     }
     length
 }
 
-/// Letters of one case, then at most two digits.
+/// Small letters, then at most two digits.
 fn is_short_name(name: &[u8]) -> bool {
-    let letters = name.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
-    let (word, number) = name.split_at(letters);
-    let rest = word.get(1..).unwrap_or_default();
-    name.len() <= LONGEST_PREFIX
-        && number.len() <= 2
-        && number.iter().all(u8::is_ascii_digit)
-        && (rest.iter().all(u8::is_ascii_lowercase) || word.iter().all(u8::is_ascii_uppercase))
+    let letters = name.iter().take_while(|byte| byte.is_ascii_lowercase()).count();
+    let number = name.get(letters..).unwrap_or_default();
+    name.len() <= LONGEST_NAME && number.len() <= 2 && number.iter().all(u8::is_ascii_digit)
 }
 
 /// The end of the row of letters at `at`: small ones, perhaps after one

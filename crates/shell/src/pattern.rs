@@ -98,6 +98,9 @@ pub(crate) fn subcommand<'w>(program: &str, words: &'w [Word]) -> Vec<&'w String
     all
 }
 
+/// Programs that lend the rights of somebody else.
+const RIGHTS: &[&str] = &["sudo", "doas", "su", "pkexec", "runuser", "sg", "setpriv", "run0"];
+
 /// A rule about commands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandPattern {
@@ -158,6 +161,38 @@ impl CommandPattern {
         }
     }
 
+    /// Whether the rule, as one that permits, covers this leaf: its words stand
+    /// first and in their order, no option that it does not name stands between
+    /// them, and nobody else's rights are used unless it says so.
+    pub fn permits(&self, leaf: &Leaf) -> bool {
+        let Kind::Words { program, leading, flags } = &self.kind else { return self.matches(leaf) };
+        if let Some(other) = leaf.via.iter().find(|via| RIGHTS.contains(&via.as_str())) {
+            return other == program && self.matches(leaf);
+        }
+        if !glob_match(program, &leaf.program) {
+            return false;
+        }
+        let mut wanted = leading.iter();
+        let mut next = wanted.next();
+        let mut given: Vec<String> = Vec::new();
+        for word in leaf.words.get(1..).unwrap_or(&[]) {
+            if is_flag(&word.text) {
+                let own = single_flags(&leaf.program, &word.text);
+                let named = own.iter().all(|own| flags.iter().any(|flag| glob_match(flag, own)));
+                if next.is_some() && !named {
+                    return false;
+                }
+                given.extend(own);
+            } else if let Some(leading) = next {
+                if !word.known || !same(leading, &word.text) {
+                    return false;
+                }
+                next = wanted.next();
+            }
+        }
+        next.is_none() && flags.iter().all(|flag| given.iter().any(|own| glob_match(flag, own)))
+    }
+
     /// Whether a rule with shell syntax is about this whole command.
     pub fn matches_text(&self, source: &str) -> bool {
         match &self.kind {
@@ -183,11 +218,17 @@ impl CommandPattern {
             if name == "git" { crate::programs::split_git(arguments).1 } else { arguments };
         let mut given: Vec<String> = Vec::new();
         let mut operands: Vec<&str> = Vec::new();
+        // Operands that may be the value of the option before them.
+        let mut values: Vec<bool> = Vec::new();
+        let mut after_option = false;
         for word in arguments {
             if is_flag(&word.text) {
                 given.extend(single_flags(name, &word.text));
+                after_option = !word.text.contains('=');
             } else {
                 operands.push(&word.text);
+                values.push(after_option || word.text.starts_with('+'));
+                after_option = false;
             }
         }
         if !flags.iter().all(|flag| given.iter().any(|own| glob_match(flag, own))) {
@@ -199,8 +240,9 @@ impl CommandPattern {
         for (index, wanted) in leading.iter().enumerate() {
             let in_place = fixed && index == 0;
             match rest.iter().position(|own| same(wanted, own)) {
-                Some(0) => rest = rest.get(1..).unwrap_or(&[]),
-                Some(at) if !in_place => rest = rest.get(at + 1..).unwrap_or(&[]),
+                Some(at) if !in_place || values.iter().take(at).all(|value| *value) => {
+                    rest = rest.get(at + 1..).unwrap_or(&[]);
+                }
                 _ => return false,
             }
         }

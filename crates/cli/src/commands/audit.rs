@@ -182,7 +182,11 @@ fn judgement(entry: &Entry) -> String {
     let verdict = entry.text("verdict").unwrap_or_default();
     match entry.text("approval") {
         Some(approval) => format!("{verdict}:{approval}"),
-        None => verdict.to_owned(),
+        None if entry.fields.get("dry_run").is_some() => format!("{verdict} (rehearsal)"),
+        None => match entry.text("would") {
+            Some(would) => format!("{verdict} (would {would})"),
+            None => verdict.to_owned(),
+        },
     }
 }
 

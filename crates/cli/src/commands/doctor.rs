@@ -1,6 +1,7 @@
 //! `hermes doctor`: what works here, what is missing, and what to do.
 
 use hermes::core::Availability;
+use hermes::policy::{ApprovalMode, Mode};
 use serde_json::{Value, json};
 
 use super::runtime;
@@ -133,7 +134,28 @@ fn permissions(app: &App, ready: &Ready) -> Vec<Finding> {
             fix: Some("Commands that need what is missing are refused; `hermes permissions verify` tells more.".to_owned()),
         }
     };
-    vec![Finding::good("permissions", format!("profile {profile}")), sandbox]
+    let mut findings = vec![Finding::good("permissions", format!("profile {profile}")), sandbox];
+    let mut notice = |detail: &str, fix: &str| {
+        findings.push(Finding {
+            what: "permissions".to_owned(),
+            health: Health::Missing,
+            detail: detail.to_owned(),
+            fix: Some(fix.to_owned()),
+        });
+    };
+    if permissions.settings().mode == Mode::Audit {
+        notice(
+            "only watched: what the profile refuses is recorded and done",
+            "`hermes config set permissions.mode enforce` enforces it.",
+        );
+    }
+    if permissions.settings().approvals == ApprovalMode::Off {
+        notice(
+            "questions count as answered with yes",
+            "Unset HERMES_YOLO, or `hermes config set approvals.mode manual`.",
+        );
+    }
+    findings
 }
 
 /// Whether state can be kept. Nothing is left behind by trying.

@@ -228,7 +228,11 @@ impl Flight {
         let landed = match self.clear(&call, hook_verdict, &mut judged).await {
             Ok(()) if self.caller.dry_run => self.rehearse(&call, &judged),
             Ok(()) => self.run(&call, bound, &judged).await,
-            Err(error) if self.caller.dry_run => Landed::refused(error.with("dry_run", true)),
+            Err(error) if self.caller.dry_run => {
+                let would = if judged.verdict == Some("ask") { "ask" } else { "refuse" };
+                let error = error.with("dry_run", true).with("would", would);
+                Landed::refused(error.with("verdict", judged.verdict.unwrap_or("deny")))
+            }
             Err(error) => Landed::refused(error),
         };
         let ran = landed.disposition != Disposition::NotRun;

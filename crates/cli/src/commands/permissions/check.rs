@@ -75,9 +75,16 @@ fn case(ready: &Ready, args: &Check, caller: &Caller) -> Result<Case, Failure> {
             Some((scope, resource)) => (scope, Some(resource)),
             None => (text.as_str(), None),
         };
-        if !scope.contains(':') {
-            return Err(Failure::usage(format!("--effect {text}: '{scope}' is no scope"))
-                .hint("For example: --effect file:write=/etc/hosts"));
+        let is_known = Scope::ALL.iter().any(|known| known.as_str() == scope);
+        if !is_known && !scope.strip_prefix("mcp:").is_some_and(|server| !server.is_empty()) {
+            let all = Scope::ALL.iter().map(Scope::as_str);
+            let near = hermes::core::similar::nearest(scope, all, 0.6);
+            let hint = near.map_or_else(
+                || "For example: --effect file:write=/etc/hosts".to_owned(),
+                |near| format!("Did you mean '{near}'?"),
+            );
+            let message = format!("--effect {text}: there is no scope '{scope}'");
+            return Err(Failure::usage(message).hint(hint));
         }
         effects.push(Permissions::effect(scope, resource, &at));
     }

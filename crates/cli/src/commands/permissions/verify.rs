@@ -22,7 +22,10 @@ pub(crate) fn run(app: &App, options: &ProfileOptions) -> Outcome {
     };
     let scratch = tempfile::tempdir()
         .map_err(|e| Failure::usage(format!("No folder for the trial can be made: {e}")))?;
-    let probes = sandbox::probe(&confinement, scratch.path());
+    let mut probes = sandbox::probe(&confinement, scratch.path());
+    // Where nothing may be written, that nothing can be written is right.
+    let writes = !confinement.write.is_empty();
+    probes.retain(|probe| writes || probe.wanted != Got::Permitted);
     let holds = probes.iter().all(|probe| probe.is_held() || probe.got == Got::Untried);
     if app.json {
         let all = json!({
