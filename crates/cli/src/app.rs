@@ -5,12 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use hermes::AuditRecorder;
 use hermes::core::{DynTool, ErrorKind, OutputBounds, Ports, Session};
 use hermes::engine::toolsets::{CustomToolsets, Selection, ToolsetError, Toolsets};
-use hermes::AuditRecorder;
 use hermes::engine::{
-    Caller, Counts, DeferMode, Deferral, Engine, GuardSettings, Limits, SearchLimits,
-    Snapshot,
+    Caller, Counts, DeferMode, Deferral, Engine, GuardSettings, Limits, SearchLimits, Snapshot,
 };
 use hermes_config::{Config, ConfigError, Env, Home, RawConfig, Settings, ToolSearchMode, save};
 use hermes_store::FileSessions;
@@ -101,6 +100,7 @@ impl App {
         toolsets: &[String],
     ) -> Result<Caller, Failure> {
         let mut caller = Caller::new(folder(options.cwd.as_deref())?);
+        ready.secrets.check()?;
         ready.engine.set_policy(self.permissions(ready, &options.profile, &caller.cwd)?);
         caller.dry_run = options.dry_run;
         caller.home = std::env::home_dir().filter(|h| h.is_absolute());

@@ -27,7 +27,9 @@ impl From<PolicyError> for Failure {
         let failure = Failure::usage(error.to_string());
         match error.hint {
             Some(hint) => failure.hint(hint),
-            None => failure.hint("Mend the file or move it away; until then nothing runs that it might restrict."),
+            None => failure.hint(
+                "Mend the file or move it away; until then nothing runs that it might restrict.",
+            ),
         }
     }
 }
@@ -69,8 +71,11 @@ impl App {
     ) -> Result<Sources, Failure> {
         let own = match &options.permissions {
             Some(file) if !file.exists() => {
-                return Err(Failure::usage(format!("--permissions {}: there is no such file", file.display()))
-                    .hint("Name a YAML file with permission profiles."));
+                return Err(Failure::usage(format!(
+                    "--permissions {}: there is no such file",
+                    file.display()
+                ))
+                .hint("Name a YAML file with permission profiles."));
             }
             Some(file) => file.clone(),
             None => home.permissions_file(),
@@ -215,14 +220,19 @@ impl Keeper {
         }
     }
 
+    /// An error if the vault cannot be read: then nobody knows what to hide.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        self.vault.values_for_redaction()?;
+        Ok(())
+    }
+
     fn known(&self) -> Vec<(String, String)> {
         let dotenv = hermes_store::dotenv::Dotenv::load(&self.env_file).vars;
-        let mut known: Vec<(String, String)> =
-            std::env::vars_os()
-                .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-                .chain(dotenv)
-                .filter(|(name, value)| is_secret(name, value))
-                .collect();
+        let mut known: Vec<(String, String)> = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .chain(dotenv)
+            .filter(|(name, value)| is_secret(name, value))
+            .collect();
         let kept = self.vault.values_for_redaction().unwrap_or_default();
         known.extend(kept.into_iter().map(|(name, secret)| (name, secret.expose().to_owned())));
         known
@@ -231,9 +241,8 @@ impl Keeper {
 
 impl Secrets for Keeper {
     fn redactor(&self) -> Arc<Redactor> {
-        let built = self.redactor.get_or_init(|| {
-            Arc::new(Redactor::new(self.known()).unwrap_or_default())
-        });
+        let built =
+            self.redactor.get_or_init(|| Arc::new(Redactor::new(self.known()).unwrap_or_default()));
         Arc::clone(built)
     }
 
@@ -241,9 +250,8 @@ impl Secrets for Keeper {
         if let Some(secret) = self.vault.get(name).map_err(|error| error.to_string())? {
             return Ok(Some(secret));
         }
-        let from_file = || {
-            hermes_store::dotenv::Dotenv::load(&self.env_file).vars.get(name).cloned()
-        };
+        let from_file =
+            || hermes_store::dotenv::Dotenv::load(&self.env_file).vars.get(name).cloned();
         Ok(std::env::var(name).ok().or_else(from_file).map(Secret::new))
     }
 }

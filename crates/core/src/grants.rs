@@ -49,9 +49,9 @@ impl Grants {
     /// An error unless this was declared and allowed.
     pub fn check(&self, scope: &Scope, resource: &Resource) -> Result<(), ToolError> {
         let Some(list) = &self.list else { return Ok(()) };
-        let covered = list.iter().any(|grant| {
-            grant.effect.scope == *scope && covers(&grant.effect.resource, resource)
-        });
+        let covered = list
+            .iter()
+            .any(|grant| grant.effect.scope == *scope && covers(&grant.effect.resource, resource));
         if covered { Ok(()) } else { Err(undeclared(scope, resource)) }
     }
 

@@ -179,7 +179,9 @@ impl Session {
                 SessionError::Failed(format!("Session document '{key}' cannot be written: {e}"))
             })
         })?;
-        answer.ok_or_else(|| SessionError::Failed(format!("Session document '{key}' was not changed")))
+        answer.ok_or_else(|| {
+            SessionError::Failed(format!("Session document '{key}' was not changed"))
+        })
     }
 
     /// The session's working folder, if it has chosen one.

@@ -31,7 +31,10 @@ pub mod toolsets;
 pub use availability::{Checks, GRACE, Lookup, PATIENCE, TTL};
 pub use caller::Caller;
 pub use definitions::{DeferMode, Deferral, Definitions, ToolScope};
-pub use engine::{AllowAll, DEFAULT_APPROVAL_TIMEOUT, DEFAULT_TIMEOUT, Engine, EngineBuilder, Preview, SearchLimits};
+pub use engine::{
+    AllowAll, DEFAULT_APPROVAL_TIMEOUT, DEFAULT_TIMEOUT, Engine, EngineBuilder, Preview,
+    SearchLimits,
+};
 pub use entry::Entry;
 pub use guard::{Counts, GuardSettings};
 pub use hooks::{CallView, Hook, Hooks, PreCall, ResultView};

@@ -6,12 +6,12 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use hermes::audit::Log;
 use hermes::core::{
     Annotations, DynTool, Effect, JsonSchema, Policy, Proposal, Resource, Scope, Session, Tool,
     ToolCall, ToolContext, ToolError, ToolSpec, Workplace, erase,
 };
 use hermes::engine::toolsets::Selection;
-use hermes::audit::Log;
 use hermes::engine::{Caller, Deferral, Engine};
 use hermes::policy::{Permissions, Places, SavedRules, Settings, Sources, Tickets};
 use hermes::schema::{Schema, coerce};
@@ -219,20 +219,24 @@ impl Bench {
         let at = Workplace::new(root, permissions.places().home.clone());
         let session = Session::in_memory();
         let effects = [effect];
-        self.sync(metric, || (), |()| {
-            black_box(permissions.judge(&Proposal {
-                tool: "bench",
-                toolset: "bench",
-                arguments: &Value::Null,
-                effects: &effects,
-                annotations: Annotations::default(),
-                workplace: &at,
-                call_id: "1",
-                session: &session,
-                task_id: "t",
-                depth: 0,
-            }));
-        });
+        self.sync(
+            metric,
+            || (),
+            |()| {
+                black_box(permissions.judge(&Proposal {
+                    tool: "bench",
+                    toolset: "bench",
+                    arguments: &Value::Null,
+                    effects: &effects,
+                    annotations: Annotations::default(),
+                    workplace: &at,
+                    call_id: "1",
+                    session: &session,
+                    task_id: "t",
+                    depth: 0,
+                }));
+            },
+        );
     }
 
     async fn definitions(&self, log: &std::path::Path) {

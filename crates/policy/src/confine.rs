@@ -106,7 +106,7 @@ impl Permissions {
         let mut guarded: Vec<PathBuf> = folders
             .flat_map(|folder| GUARDED.iter().copied().chain(books).map(|name| folder.join(name)))
             .collect();
-        guarded.extend(self.sensitive().guarded().iter().cloned());
+        guarded.extend(self.sensitive().guarded().iter().filter(|path| within(path)).cloned());
         let open = self.laid_open();
         guarded.retain(|path| !open.iter().any(|pattern| pattern.matches(path)));
         for level in levels {
@@ -265,7 +265,13 @@ fn dedupe_exact(paths: &mut Vec<PathBuf>) {
 
 /// Leaves out what another entry contains.
 fn dedupe(trees: &mut Vec<PathBuf>) {
-    dedupe_exact(trees);
-    let all = trees.clone();
-    trees.retain(|tree| !all.iter().any(|other| other != tree && tree.starts_with(other)));
+    // In order, a folder stands before what is in it.
+    trees.sort();
+    let mut kept: Vec<PathBuf> = Vec::with_capacity(trees.len());
+    for tree in trees.drain(..) {
+        if !kept.last().is_some_and(|last| tree.starts_with(last)) {
+            kept.push(tree);
+        }
+    }
+    *trees = kept;
 }

@@ -195,7 +195,9 @@ impl Reader<'_> {
                     profile.sandbox = profile.wishes.settings();
                 }
                 "approved" | "extends" => {
-                    return Err(node.wrong("only a profile can have this; rules for all can only narrow"));
+                    return Err(
+                        node.wrong("only a profile can have this; rules for all can only narrow")
+                    );
                 }
                 _ if self.part(&mut profile.level, &key, &node, own)? => {}
                 _ => return Err(node.unknown(PROFILE)),
@@ -309,7 +311,8 @@ impl Reader<'_> {
         let mut scope = None;
         let (mut selectors, mut reason, mut examples) = (Selectors::default(), None, None);
         let mut what = String::new();
-        let spelling = if matches!(list, "allow" | "approved") { Spelling::Exact } else { Spelling::Loose };
+        let spelling =
+            if matches!(list, "allow" | "approved") { Spelling::Exact } else { Spelling::Loose };
         for (key, node) in node.entries()? {
             match key.as_str() {
                 "scope" => scope = Some(parse(&node)?),
@@ -323,7 +326,8 @@ impl Reader<'_> {
             }
             if matches!(key.as_str(), "paths" | "commands" | "hosts" | "names") {
                 node.refuse_empty()?;
-                let all = node.items()?.iter().map(Node::loose_text).collect::<Result<Vec<_>, _>>()?;
+                let all =
+                    node.items()?.iter().map(Node::loose_text).collect::<Result<Vec<_>, _>>()?;
                 what = format!("{what} {}", all.join(", "));
             }
         }

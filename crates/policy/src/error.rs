@@ -48,7 +48,8 @@ impl From<ConfigError> for PolicyError {
         let text = error.to_string();
         let Some((message, hint)) = text.rsplit_once("\nhint: ") else { return Self::new(text) };
         if message.contains("anchor or alias") {
-            return Self::new(message).hint("A star begins an alias in YAML; write \"*\" in quotes.");
+            return Self::new(message)
+                .hint("A star begins an alias in YAML; write \"*\" in quotes.");
         }
         Self::new(message).hint(hint)
     }

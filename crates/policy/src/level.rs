@@ -244,8 +244,7 @@ impl Level {
 
     /// Whether somebody has agreed to it beforehand, and nothing forbids it.
     fn approves(&self, subject: &Subject<'_>) -> bool {
-        let mut about =
-            self.restrictions.iter().filter(|r| r.scope.matches(&subject.effect.scope));
+        let mut about = self.restrictions.iter().filter(|r| r.scope.matches(&subject.effect.scope));
         self.approved.iter().any(|rule| rule.matches(subject, false))
             && !about.any(|restriction| restriction.denied.matches(subject, true))
     }

@@ -240,8 +240,8 @@ impl Permissions {
         let exam = self.examine(proposal);
         let granted = exam.grants.iter().filter_map(|grant| grant.real.clone());
         let touched = exam.command_effects.iter().filter_map(|effect| effect.resource.as_path());
-        let touched = touched
-            .map(|path| hermes_files::real_path(path).unwrap_or_else(|_| path.to_owned()));
+        let touched =
+            touched.map(|path| hermes_files::real_path(path).unwrap_or_else(|_| path.to_owned()));
         let places: Vec<_> = granted.chain(touched).collect();
         crate::approvals::fingerprint(&self.profile.name, proposal, &places)
     }

@@ -123,9 +123,8 @@ fn part(rule: &str, leaf: &Leaf) -> Vec<Wanted> {
         .any(|found| rule.contains(&format!("dangerous command: {}", found.category)));
     // The same program can do anything, so only the same words are proposed.
     let whole = leaf.words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
-    let rule_for = |scope: &Scope, pattern: String| {
-        (scope.to_string(), Some(("commands", pattern)))
-    };
+    let rule_for =
+        |scope: &Scope, pattern: String| (scope.to_string(), Some(("commands", pattern)));
     let mut wanted = Vec::new();
     if is_dangerous && is_known && !whole.contains('*') {
         wanted.push(rule_for(&Scope::TERMINAL_EXECUTE, whole));

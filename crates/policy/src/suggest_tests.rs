@@ -96,7 +96,8 @@ fn names_and_hosts_are_meant_as_they_are() {
 
 #[test]
 fn of_a_command_only_the_part_that_was_stopped_is_proposed() {
-    let rule = "profile default: approval_required network:send; dangerous command: recursive-delete";
+    let rule =
+        "profile default: approval_required network:send; dangerous command: recursive-delete";
     let command = "cd a && git push x && rm -rf build";
     let observed = vec![ruled("terminal:execute", command, rule); 2];
     let yaml = suggest(&observed, "default").unwrap();

@@ -95,3 +95,58 @@ fn prefixes_are_narrow() {
         assert_eq!(look(source).leaves[0].prefix(), *wanted, "{source}");
     }
 }
+
+#[test]
+fn a_rule_that_permits_covers_only_what_it_says() {
+    let permits = |rule: &str, command: &str| {
+        let at = hermes_core::Workplace::new("/w", None);
+        let pattern = CommandPattern::parse(rule).unwrap();
+        crate::analyze(command, &at).leaves.iter().any(|leaf| pattern.permits(leaf))
+    };
+    for (rule, command) in [
+        ("git push origin", "git push origin main"),
+        ("git push origin", "/usr/bin/git push origin"),
+        ("npm run *", "npm run build --silent"),
+        ("ls -la", "ls -a -l src"),
+        ("cargo test", "RUST_LOG=x cargo test -p core"),
+        ("sudo ls", "sudo ls /root"),
+        ("docker exec web", "docker exec web ls"),
+    ] {
+        assert!(permits(rule, command), "{rule}: {command}");
+    }
+    for (rule, command) in [
+        ("git push origin", "git push evil origin"),
+        ("git push origin", "git push --repo=evil origin"),
+        ("git push origin", "git -c remote.origin.pushurl=x push origin"),
+        ("git push origin", "git push $R origin"),
+        ("npm run test", "npm run deploy test"),
+        ("docker exec web", "docker exec db web"),
+        ("ls", "sudo ls"),
+        ("ls -la", "ls -a"),
+    ] {
+        assert!(!permits(rule, command), "{rule}: {command}");
+    }
+}
+
+#[test]
+fn a_rule_that_refuses_looks_past_options_with_values() {
+    let refuses = |rule: &str, command: &str| {
+        let at = hermes_core::Workplace::new("/w", None);
+        let pattern = CommandPattern::parse(rule).unwrap();
+        crate::analyze(command, &at).leaves.iter().any(|leaf| pattern.matches(leaf))
+    };
+    for (rule, command) in [
+        ("kubectl delete pod", "kubectl -n x delete pod a"),
+        ("npm publish", "npm --prefix d publish"),
+        ("docker run", "docker --context x run y"),
+        ("aws s3 rm", "aws --profile p s3 rm s3://x"),
+        ("cargo publish", "cargo +nightly publish"),
+        ("git push", "sudo git -C x push"),
+    ] {
+        assert!(refuses(rule, command), "{rule}: {command}");
+    }
+    for (rule, command) in [("git push", "git commit -m push"), ("git push", "git log --grep push")]
+    {
+        assert!(!refuses(rule, command), "{rule}: {command}");
+    }
+}

@@ -108,7 +108,8 @@ fn a_change_that_fails_writes_nothing() {
     let folder = TempDir::new().unwrap();
     let store = FileSessions::new(folder.path());
     set(&store, "s", "k", json!(1));
-    let error = store.update("s", "k", &mut |_| Err(SessionError::Failed("no".into()))).unwrap_err();
+    let error =
+        store.update("s", "k", &mut |_| Err(SessionError::Failed("no".into()))).unwrap_err();
     assert_eq!(error.to_string(), "no");
     assert_eq!(store.read("s", "k").unwrap(), json!(1));
 }

@@ -3,9 +3,7 @@
 
 use std::path::Path;
 
-use hermes_core::{
-    Annotations, Effect, Proposal, Resource, Scope, Session, Workplace,
-};
+use hermes_core::{Annotations, Effect, Proposal, Resource, Scope, Session, Workplace};
 use hermes_policy::{Answer, Permissions, Places, SavedRules, Settings, Sources, Tickets};
 use hermes_protocol::{Dialect, Frame, Framer, parse_bytes};
 use hermes_schema::{Schema, coerce, parse_arguments, tidy, translate};

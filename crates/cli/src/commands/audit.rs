@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use hermes::core::ErrorKind;
 use hermes::audit::{Entry, LogError, Query};
+use hermes::core::ErrorKind;
 use hermes_config::Home;
 use serde_json::{Value, json};
 

@@ -257,7 +257,8 @@ fn toolsets_that_the_settings_switch_off_are_off() {
 fn every_call_is_recorded_without_its_arguments() {
     let context = with_notes();
     context.run(["call", "read_file", "path=notes.txt", "--session", "audited"]).succeeds();
-    let log = std::fs::read_to_string(context.home().join("logs/audit/audit.jsonl")).expect("a log");
+    let log =
+        std::fs::read_to_string(context.home().join("logs/audit/audit.jsonl")).expect("a log");
     let record: Value = serde_json::from_str(log.trim_end()).expect("one record");
     assert_eq!(record["tool"], "read_file");
     assert_eq!(record["session"], "audited");

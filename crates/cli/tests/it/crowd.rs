@@ -74,7 +74,8 @@ fn no_setting_is_lost() {
 fn no_record_is_torn() {
     let context = TestContext::new();
     together(&context, |_| words(&["call", "todo"]));
-    let log = std::fs::read_to_string(context.home().join("logs/audit/audit.jsonl")).expect("a log");
+    let log =
+        std::fs::read_to_string(context.home().join("logs/audit/audit.jsonl")).expect("a log");
     let records: Vec<Value> =
         log.lines().map(|line| serde_json::from_str(line).expect("a record")).collect();
     assert_eq!(records.len(), CROWD);

@@ -75,12 +75,7 @@ impl Flight {
     }
 
     /// Notes the answer, and keeps it if it was meant to last.
-    fn keep(
-        &self,
-        lasting: Lasting,
-        call: &Known,
-        judged: &mut Judged,
-    ) -> Result<(), ToolError> {
+    fn keep(&self, lasting: Lasting, call: &Known, judged: &mut Judged) -> Result<(), ToolError> {
         let name = match lasting {
             Lasting::Once => "once",
             Lasting::Session => "session",

@@ -103,7 +103,8 @@ impl Flight {
         })?;
         let revealed = Arc::clone(call.entry.tool()).bind(&arguments)?;
         let places = |effects: &[Effect]| -> Vec<Effect> {
-            let is_place = |e: &&Effect| matches!(e.resource, Resource::Path(_) | Resource::Host(_));
+            let is_place =
+                |e: &&Effect| matches!(e.resource, Resource::Path(_) | Resource::Host(_));
             effects.iter().filter(is_place).cloned().collect()
         };
         // Rules judged the placeholder; what it hides must not move the call.
@@ -126,10 +127,7 @@ impl Flight {
             "effects": effects,
             "verdict": judged.verdict,
         });
-        Landed {
-            outcome: Ok((told.to_string(), Vec::new())),
-            disposition: Disposition::NotRun,
-        }
+        Landed { outcome: Ok((told.to_string(), Vec::new())), disposition: Disposition::NotRun }
     }
 
     /// What the tool is handed. Calls that it makes in turn stop when it must
@@ -143,12 +141,8 @@ impl Flight {
     ) -> ToolContext {
         let flight = Arc::clone(self);
         let call_id: Arc<str> = call.id.as_str().into();
-        let host = SessionHost {
-            flight,
-            call_id: Arc::clone(&call_id),
-            cancel: cancel.clone(),
-            deadline,
-        };
+        let host =
+            SessionHost { flight, call_id: Arc::clone(&call_id), cancel: cancel.clone(), deadline };
         ToolContext {
             call_id,
             tool: call.entry.name().into(),

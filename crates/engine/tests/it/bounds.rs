@@ -30,7 +30,9 @@ impl Policy for Asks {
         ruling
     }
     fn redeem(&self, _: &Proposal<'_>) -> bool {
-        self.redeemable.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1)).is_ok()
+        self.redeemable
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1))
+            .is_ok()
     }
     fn ticket(&self, _: &Proposal<'_>, reason: &str) -> Option<String> {
         assert_eq!(reason, "it writes");
@@ -120,7 +122,10 @@ async fn a_rehearsal_does_nothing_and_tells_everything() {
     let (engine, mut caller, _dir) = engine(tools);
     caller.dry_run = true;
     let told = json(&engine.call(change(), &caller).await.content);
-    assert_eq!((&told["dry_run"], &told["would"], &told["verdict"]), (&json!(true), &json!("run"), &json!("allow")));
+    assert_eq!(
+        (&told["dry_run"], &told["would"], &told["verdict"]),
+        (&json!(true), &json!("run"), &json!("allow"))
+    );
     assert_eq!(told["effects"][0]["scope"], "file:write");
     let policy = Arc::new(Asks::default());
     engine.set_policy(Arc::clone(&policy) as Arc<dyn Policy>);
@@ -134,17 +139,18 @@ async fn a_rehearsal_does_nothing_and_tells_everything() {
 #[tokio::test]
 async fn a_call_is_handed_what_it_declared_and_no_more() {
     let honest = Effect::path(Scope::FILE_READ, "/srv/data");
-    let tool = Probe::new("reaches").touch(move |_, _| vec![honest.clone()]).act(|_, cx| async move {
-        let data = Resource::Path("/srv/data/x".into());
-        cx.permit(&Scope::FILE_READ, &data)?;
-        let variables = cx.session.variables();
-        let plan = cx.session.update("todo", |list: &mut Vec<String>| list.push("x".into()));
-        let taint = cx.session.read::<Value>("taint");
-        assert!(variables.is_err() && plan.is_err() && taint.is_err());
-        assert!(cx.session.update("own", |n: &mut u32| *n += 1).is_ok());
-        cx.permit(&Scope::FILE_WRITE, &data)?;
-        ToolOutput::json(&json!({}))
-    });
+    let tool =
+        Probe::new("reaches").touch(move |_, _| vec![honest.clone()]).act(|_, cx| async move {
+            let data = Resource::Path("/srv/data/x".into());
+            cx.permit(&Scope::FILE_READ, &data)?;
+            let variables = cx.session.variables();
+            let plan = cx.session.update("todo", |list: &mut Vec<String>| list.push("x".into()));
+            let taint = cx.session.read::<Value>("taint");
+            assert!(variables.is_err() && plan.is_err() && taint.is_err());
+            assert!(cx.session.update("own", |n: &mut u32| *n += 1).is_ok());
+            cx.permit(&Scope::FILE_WRITE, &data)?;
+            ToolOutput::json(&json!({}))
+        });
     let (engine, caller, _dir) = engine(vec![tool.tool()]);
     let result = engine.call(ToolCall::new("1", "reaches", json!({})), &caller).await;
     assert_eq!(result.status, Status::Error(ErrorKind::Denied), "{}", result.content);
@@ -175,7 +181,10 @@ async fn records_say_who_what_why_and_inside_which_call() {
     engine.call(ToolCall::new("out", "outer", json!({})), &caller).await;
     let lines = keeps.0.lock().unwrap();
     let inner = &lines[0];
-    assert_eq!((&inner["who"], &inner["call"], &inner["parent"]), (&json!("test"), &json!("in"), &json!("out")));
+    assert_eq!(
+        (&inner["who"], &inner["call"], &inner["parent"]),
+        (&json!("test"), &json!("in"), &json!("out"))
+    );
     assert_eq!((&inner["verdict"], &inner["status"]), (&json!("allow"), &json!("success")));
     assert_eq!(inner["effects"][0]["scope"], "file:write");
     assert_eq!(lines[1].get("parent"), None);

@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use hermes_core::{
-    ApprovalRequest, Approver, BoxFuture, Decision, Disposition, Effect, ErrorKind, Lasting, Policy,
-    Proposal, ResultLimit, Ruling, Scope, Status, ToolCall, ToolOutput, ToolSpec, Verdict,
+    ApprovalRequest, Approver, BoxFuture, Decision, Disposition, Effect, ErrorKind, Lasting,
+    Policy, Proposal, ResultLimit, Ruling, Scope, Status, ToolCall, ToolOutput, ToolSpec, Verdict,
 };
 use hermes_engine::{CallView, Engine, Hook, Limits, PreCall, Record, Recorder, ResultView};
 use hermes_testkit::probe::{self, Diary, Probe};
@@ -498,13 +498,13 @@ async fn a_large_error_is_bounded_like_anything_else() {
 
 #[tokio::test]
 async fn what_follows_a_change_of_folder_happens_there() {
-    let moves = Probe::new("moves")
-        .touch(|_, _| vec![Effect::any(Scope::TERMINAL_EXECUTE)])
-        .act(|args, cx| async move {
+    let moves = Probe::new("moves").touch(|_, _| vec![Effect::any(Scope::TERMINAL_EXECUTE)]).act(
+        |args, cx| async move {
             let to = cx.workplace.resolve(args["to"].as_str().unwrap());
             cx.session.update("cwd", |cwd: &mut Option<std::path::PathBuf>| *cwd = Some(to))?;
             ToolOutput::json(&json!({}))
-        });
+        },
+    );
     let tells = Probe::new("tells")
         .touch(|_, at| vec![Effect::path(Scope::FILE_READ, at.resolve("x"))])
         .act(|_, cx| async move { ToolOutput::json(&json!({ "at": cx.workplace.cwd() })) });

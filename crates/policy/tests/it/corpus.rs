@@ -57,7 +57,8 @@ fn nothing_dangerous_runs_and_next_to_nothing_harmless_is_asked_about() {
             other => panic!("verdict '{other}'"),
         };
         let why = exam.decisive().map(|f| format!("{:?}", f.origin.as_ref().map(|o| &o.rule)));
-        let told = format!("{} {} is {}: {} {why:?}", case.class, case.verdict, got.name(), case.command);
+        let told =
+            format!("{} {} is {}: {} {why:?}", case.class, case.verdict, got.name(), case.command);
         if case.verdict == "allow" {
             harmless += 1;
             if !right {

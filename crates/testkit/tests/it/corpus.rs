@@ -23,7 +23,8 @@ fn the_corpus_holds() {
             let path = entry.unwrap().path();
             let data = std::fs::read(&path).unwrap();
             // Judging a command means reading rules each time, so fewer will do.
-            let damaged = if name == "commands" { damages(&data, 3, b"'(") } else { damages(&data, 24, ANY) };
+            let damaged =
+                if name == "commands" { damages(&data, 3, b"'(") } else { damages(&data, 24, ANY) };
             for input in std::iter::once(data.clone()).chain(damaged) {
                 let held = std::panic::catch_unwind(|| target(&input)).is_ok();
                 let shown = String::from_utf8_lossy(&input);

@@ -90,8 +90,7 @@ fn crates_depend_only_on_what_is_below_them() {
                 continue;
             }
             assert!(layer(to) < layer(from), "{from} must not depend on {to}");
-            let family_sees = from.starts_with(FAMILY)
-                && !SEEN_BY_FAMILIES.contains(&to);
+            let family_sees = from.starts_with(FAMILY) && !SEEN_BY_FAMILIES.contains(&to);
             assert!(!family_sees, "{from}: a tool family sees the contracts, not {to}");
         }
     }

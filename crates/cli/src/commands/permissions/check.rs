@@ -76,7 +76,7 @@ fn case(ready: &Ready, args: &Check, caller: &Caller) -> Result<Case, Failure> {
             None => (text.as_str(), None),
         };
         let is_known = Scope::ALL.iter().any(|known| known.as_str() == scope);
-        if !is_known && !scope.strip_prefix("mcp:").is_some_and(|server| !server.is_empty()) {
+        if !is_known && scope.strip_prefix("mcp:").is_none_or(str::is_empty) {
             let all = Scope::ALL.iter().map(Scope::as_str);
             let near = hermes::core::similar::nearest(scope, all, 0.6);
             let hint = near.map_or_else(
@@ -98,12 +98,7 @@ fn case(ready: &Ready, args: &Check, caller: &Caller) -> Result<Case, Failure> {
     })
 }
 
-fn called(
-    ready: &Ready,
-    tool: &str,
-    written: &[String],
-    caller: &Caller,
-) -> Result<Case, Failure> {
+fn called(ready: &Ready, tool: &str, written: &[String], caller: &Caller) -> Result<Case, Failure> {
     let entry = call::meant(&ready.engine.snapshot(), tool);
     let arguments = match values::read(written, &call::parameters(entry.as_deref()))? {
         Value::String(text) => Arguments::Text(text),
@@ -184,11 +179,8 @@ impl Report<'_> {
         let terminal = &app.terminal;
         let answer = self.exam.answer();
         let paint = |answer: Answer| terminal.paint(style(answer), answer.name());
-        let mut lines = vec![format!(
-            "{}  (profile {})",
-            paint(answer),
-            self.permissions.profile().name
-        )];
+        let mut lines =
+            vec![format!("{}  (profile {})", paint(answer), self.permissions.profile().name)];
         let worth_a_line = |finding: &&Finding| everything || finding.answer != Answer::Allow;
         let mut table = Table::default();
         for finding in self.exam.findings.iter().filter(worth_a_line) {

@@ -58,7 +58,8 @@ fn pending(app: &App, tickets: &Tickets) -> Outcome {
 
 fn describe(app: &App, ticket: &Ticket) -> String {
     let title = app.terminal.paint(Style::Bold, &ticket.token);
-    let mut lines = vec![format!("{title}  {} in {}", one_line(&ticket.tool), one_line(&ticket.folder))];
+    let mut lines =
+        vec![format!("{title}  {} in {}", one_line(&ticket.tool), one_line(&ticket.folder))];
     lines.extend(ticket.effects.iter().map(|effect| format!("  {}", one_line(effect))));
     lines.push(format!("  why: {}", one_line(&ticket.reason)));
     lines.join("\n")
@@ -107,8 +108,7 @@ pub(crate) fn suggest(app: &App, since: &str, options: &ProfileOptions) -> Outco
     let query = Query { since: Some(since), ..Query::default() };
     let entries = hermes::audit::query(&audit::folder(&home), &query, 100_000)?;
     let of_profile = |entry: &&Entry| entry.text("profile").is_none_or(|name| name == profile);
-    let observed: Vec<Observed> =
-        entries.iter().filter(of_profile).filter_map(observe).collect();
+    let observed: Vec<Observed> = entries.iter().filter(of_profile).filter_map(observe).collect();
     let is_own = app.sources(&home, options, &folder(None)?)?.is_own(&profile);
     let name = if is_own { format!("{profile}_suggested") } else { profile.clone() };
     let proposal = propose(&observed, &profile, &name);

@@ -73,10 +73,8 @@ fn confinement(
     let permissions = app.permissions(ready, options, &cwd)?;
     let at = Workplace::new(cwd, std::env::home_dir().filter(|h| h.is_absolute()));
     let session = Session::in_memory();
-    let command = Effect {
-        scope: Scope::TERMINAL_EXECUTE,
-        resource: Resource::Command("true".to_owned()),
-    };
+    let command =
+        Effect { scope: Scope::TERMINAL_EXECUTE, resource: Resource::Command("true".to_owned()) };
     let (_, confinement) = permissions.consider(&Proposal {
         tool: "terminal",
         toolset: "terminal",

@@ -292,9 +292,9 @@ fn load(path: &str, cx: &ToolContext) -> Result<Answer, ToolError> {
 fn read(path: &Path, cx: &ToolContext) -> Result<String, ToolError> {
     let file = Files::new(cx).open(path)?;
     let mut bytes = Vec::new();
-    file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(|error| {
-        ToolError::io(format_args!("Cannot read {}", path.display()), &error)
-    })?;
+    file.take(MAX_FILE + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| ToolError::io(format_args!("Cannot read {}", path.display()), &error))?;
     if bytes.len() as u64 > MAX_FILE {
         return Err(ToolError::limit(format!(
             "{} is larger than {MAX_FILE} bytes",

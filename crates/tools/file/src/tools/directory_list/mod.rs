@@ -186,7 +186,13 @@ fn refused(files: &Files<'_>, path: &Path, cx: &ToolContext, error: ToolError) -
     }
 }
 
-fn hint(args: &Args, root: &Folder, survey: &Survey, total: u64, truncated: bool) -> Option<String> {
+fn hint(
+    args: &Args,
+    root: &Folder,
+    survey: &Survey,
+    total: u64,
+    truncated: bool,
+) -> Option<String> {
     if survey.is_partial {
         return Some(format!(
             "The walk stopped after {total} matches, there are more; list a folder below, or use \
