@@ -338,6 +338,9 @@ impl Reader<'_> {
         if let Some(examples) = examples {
             self.expect(&scope, &examples, own)?;
         }
+        for (key, node) in node.entries()? {
+            require_sense(&scope, &key, &node)?;
+        }
         let origin = named(&scope, &what);
         let selectors = (!selectors.is_empty()).then_some(selectors);
         Ok(Rule { scope, selectors, reason, origin })
@@ -401,6 +404,9 @@ impl Reader<'_> {
             Some(("approval", _)) => (&mut restriction.asked, Spelling::Loose),
             _ => return Err(node.unknown(RESTRICTION)),
         };
+        if let Some((_, kind)) = key.split_once('_') {
+            require_sense(&restriction.scope, kind, node)?;
+        }
         match key.split_once('_').map(|(_, kind)| kind) {
             Some("paths") => list.paths = self.paths(node, spelling)?,
             Some("commands") => list.commands = commands(node)?,
@@ -453,6 +459,25 @@ impl Node<'_> {
             _ => Err(self.unknown(EXAMPLES)),
         }
     }
+}
+
+/// A rule about resources that the scope does not have would never match, and
+/// look as if it did.
+fn require_sense(scope: &ScopePattern, kind: &str, node: &Node<'_>) -> Result<(), PolicyError> {
+    let family = scope.as_str().split(':').next().unwrap_or_default();
+    let has: &[&str] = match family {
+        "*" => return Ok(()),
+        "file" | "git" => &["paths", "commands"],
+        "terminal" => &["commands"],
+        "network" | "browser" => &["hosts", "names", "commands"],
+        _ => &["names", "hosts", "commands"],
+    };
+    let is_selector = matches!(kind, "paths" | "commands" | "hosts" | "names");
+    if !is_selector || has.contains(&kind) {
+        return Ok(());
+    }
+    let first = has.first().copied().unwrap_or_default();
+    Err(node.wrong(format!("{} has no {kind}", scope.as_str())).hint(format!("Use {first} there.")))
 }
 
 fn commands(node: &Node<'_>) -> Result<Vec<CommandPattern>, PolicyError> {

@@ -202,7 +202,9 @@ impl Walk<'_> {
                 fields.value(&value, "$(…)", *quoted);
             }
             Part::Process { body, writes } => {
-                let stream = self.capture(body, &Stream::unknown());
+                // Whatever is written there is the input of what is inside.
+                let input = Stream { connected: *writes, ..Stream::unknown() };
+                let stream = self.capture(body, &input);
                 let word = fields.word();
                 word.text.push_str("/dev/fd/63");
                 if !writes {

@@ -46,6 +46,9 @@ impl Walk<'_> {
                 (Some(word), arguments)
             }
             Code::File(word, arguments) => {
+                if is_descriptor(&word) {
+                    act.ask("dynamic-code", "Runs shell code that is only known when it runs");
+                }
                 act.tainted_code(word.taint);
                 act.runs(&word);
                 (word.content.map(Word::literal), arguments)
@@ -82,7 +85,10 @@ impl Walk<'_> {
         let mut act = Act { leaf: &mut leaf, site: &site, inner: Vec::new() };
         let word = act.leaf.words.get(1).cloned().unwrap_or_default();
         let mut text = word.content.clone();
-        if word.text == "/dev/stdin" {
+        if is_descriptor(&word) {
+            act.ask("dynamic-code", "Runs shell code that is only known when it runs");
+        }
+        if is_input(&word.text) {
             act.tainted_code(input.taint);
             text.clone_from(&input.text);
         } else {
@@ -95,6 +101,17 @@ impl Walk<'_> {
             None => Stream::unknown(),
         }
     }
+}
+
+/// The ways to name the standard input.
+pub(crate) fn is_input(text: &str) -> bool {
+    matches!(text, "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0" | "/proc/thread-self/fd/0")
+}
+
+/// A descriptor of which nothing is known: another one than a substitution's.
+pub(crate) fn is_descriptor(word: &Word) -> bool {
+    let named = ["/dev/fd/", "/proc/self/fd/"].iter().any(|folder| word.text.starts_with(folder));
+    named && word.text != "/dev/fd/63" && !is_input(&word.text)
 }
 
 fn code_of(words: &[Word]) -> Code {
@@ -134,7 +151,7 @@ fn code_of(words: &[Word]) -> Code {
         // The first of the arguments is the name, not $1.
         return Code::Text(first.clone(), arguments.get(1..).unwrap_or(&[]).to_vec());
     }
-    if reads_input || first.text == "/dev/stdin" {
+    if reads_input || is_input(&first.text) {
         return Code::Input;
     }
     Code::File(first.clone(), arguments.to_vec())

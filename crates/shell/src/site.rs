@@ -1,6 +1,6 @@
 //! Where a program runs and how its doings are written down.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use hermes_core::{Effect, Resource, Scope, Workplace};
 
@@ -43,7 +43,14 @@ impl Site<'_> {
     pub(crate) fn resource(&self, word: &Word) -> Resource {
         let cut = if word.glob { above_glob(&word.text) } else { word.text.clone() };
         let plain = Word { text: cut, ..word.clone() };
-        self.absolute(&plain).map_or(Resource::Any, Resource::Path)
+        let Some(folded) = self.absolute(&plain) else { return Resource::Any };
+        // `..` means the folder above what a link leads to, which only those
+        // can tell who look: it stays in the path.
+        let climbs = Path::new(&plain.text).components().any(|part| part == Component::ParentDir);
+        match (climbs, self.cwd) {
+            (true, Some(cwd)) => Resource::Path(cwd.join(&plain.text)),
+            _ => Resource::Path(folded),
+        }
     }
 }
 

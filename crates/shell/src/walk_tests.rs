@@ -5,7 +5,7 @@ fn effects_of_commands() {
     let expected: &[(&str, &str)] = &[
         ("ls -la", "terminal:execute ls -la"),
         ("echo x > f", "file:write /home/user/project/f"),
-        ("echo x >> ../f", "file:write /home/user/f"),
+        ("echo x >> ../f", "file:write /home/user/project/../f"),
         ("sort < f", "file:read /home/user/project/f"),
         ("cmd &> log", "file:write /home/user/project/log"),
         ("cat ~/.ssh/id_rsa", "file:read /home/user/.ssh/id_rsa"),

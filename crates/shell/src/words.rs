@@ -503,6 +503,10 @@ impl Reader<'_> {
                 _ => bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
             }
         }
+        // A shell's text ends at the first zero.
+        if let Some(end) = bytes.iter().position(|byte| *byte == 0) {
+            bytes.truncate(end);
+        }
         parts.text(&String::from_utf8_lossy(&bytes), true);
     }
 

@@ -133,6 +133,19 @@ fn a_grant_is_for_the_place_that_was_judged() {
 }
 
 #[test]
+fn a_command_that_climbs_from_a_link_is_followed() {
+    let world = World::new();
+    let p = world.builtin("default");
+    world.put("home/.netrc", "x");
+    symlink(world.path("home/.ssh"), world.path("ws/link")).unwrap();
+    for command in ["cat link/../.netrc", "echo x > link/../.bashrc", "cd link; cat ../.netrc"] {
+        assert_eq!(world.judged(&p, command), Answer::Deny, "{command}");
+    }
+    assert_eq!(world.judged(&p, "cat src/../README.md"), Answer::Allow);
+    assert_eq!(world.judged(&p, "echo x > link/../out.txt"), Answer::Ask);
+}
+
+#[test]
 fn the_same_rule_holds_for_a_command() {
     let world = World::new();
     let p = world.builtin("default");

@@ -193,7 +193,7 @@ fn interpret(act: &mut Act<'_>, interpreter: &Interpreter) {
         return act.only_reads();
     }
     match rest.first() {
-        Some(script) if script.text != "-" && script.text != "/dev/stdin" => {
+        Some(script) if script.text != "-" && !crate::shells::is_input(&script.text) => {
             act.tainted_code(script.taint);
             match &script.content {
                 Some(text) => {

@@ -23,6 +23,8 @@ mod vocabulary;
 
 use std::path::Path;
 
+use hermes_core::{Effect, Scope};
+
 use crate::leaf::{Finding, Word};
 use crate::site::{Act, Inner};
 
@@ -65,6 +67,104 @@ pub(crate) fn describe(act: &mut Act<'_>) {
         strangers::describe(act);
     }
     network::hands_out(act);
+    tells_of_secrets(act);
+}
+
+/// Programs that do not read what their arguments name, or say so themselves.
+const NAMES_ONLY: &[&str] = &[
+    "",
+    "echo",
+    "printf",
+    "test",
+    "[",
+    "[[",
+    "ls",
+    "tree",
+    "du",
+    "cd",
+    "pushd",
+    "popd",
+    "mkdir",
+    "rmdir",
+    "touch",
+    "rm",
+    "unlink",
+    "mv",
+    "chmod",
+    "chown",
+    "chgrp",
+    "find",
+    "fd",
+    "basename",
+    "dirname",
+    "realpath",
+    "readlink",
+    "stat",
+    "which",
+    "type",
+    "export",
+    "declare",
+    "local",
+    "readonly",
+    "unset",
+    "alias",
+    "true",
+    "false",
+    ":",
+    "set",
+    "git",
+    "ssh-keygen",
+    "hermes",
+];
+
+/// Names of files and folders that hold secrets wherever they are.
+const TELLING: &[&str] = &[
+    ".ssh",
+    ".aws",
+    ".gnupg",
+    ".kube",
+    ".azure",
+    ".netrc",
+    ".env",
+    ".envrc",
+    ".npmrc",
+    ".pypirc",
+    ".pgpass",
+    ".git-credentials",
+    ".vault-token",
+    ".password-store",
+    "shadow",
+    "gshadow",
+    "sudoers",
+    "id_rsa",
+    "id_dsa",
+    "id_ecdsa",
+    "id_ed25519",
+    "credentials",
+    "secrets.json",
+    "environ",
+    "gcloud",
+    "gh",
+];
+
+/// An argument that names a secret counts as read, whatever the program is:
+/// nobody knows them all.
+fn tells_of_secrets(act: &mut Act<'_>) {
+    if NAMES_ONLY.contains(&act.leaf.program.as_str()) {
+        return;
+    }
+    for word in act.arguments().iter().filter(|word| word.known && !word.glob) {
+        let after = |c: char| word.text.split_once(c).map(|(_, rest)| rest);
+        let texts = [Some(word.text.as_str()), after('='), after('@')];
+        for text in texts.into_iter().flatten() {
+            let mut parts = text.split('/');
+            let tells = parts.any(|part| TELLING.contains(&part) || part.starts_with(".env."));
+            if tells && !text.contains(char::is_whitespace) {
+                let resource = act.site.resource(&Word { text: text.to_owned(), ..word.clone() });
+                act.leaf.effect(Effect { scope: Scope::FILE_READ, resource });
+            }
+        }
+    }
 }
 
 /// A script that the same command wrote and now starts.
