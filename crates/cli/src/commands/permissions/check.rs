@@ -78,7 +78,8 @@ fn case(ready: &Ready, args: &Check, caller: &Caller) -> Result<Case, Failure> {
         let is_known = Scope::ALL.iter().any(|known| known.as_str() == scope);
         if !is_known && scope.strip_prefix("mcp:").is_none_or(str::is_empty) {
             let all = Scope::ALL.iter().map(Scope::as_str);
-            let near = hermes::core::similar::nearest(scope, all, 0.6);
+            let near =
+                hermes::core::similar::nearest(scope, all, 0.6).filter(|_| scope.contains(':'));
             let hint = near.map_or_else(
                 || "For example: --effect file:write=/etc/hosts".to_owned(),
                 |near| format!("Did you mean '{near}'?"),
