@@ -41,6 +41,7 @@ const AT_HOME: &[&str] = &[
     ".vault-token",
     ".password-store",
     ".local/share/keyrings",
+    ".hermes/secrets.json",
     ".bashrc",
     ".bash_profile",
     ".profile",
@@ -66,6 +67,17 @@ const OF_THE_SYSTEM: &[&str] = &[
     "/proc/1/environ",
     "/proc/kcore",
 ];
+
+/// Whether a path has the name of a secret in it, wherever that leads.
+pub(crate) fn tells(path: &str) -> bool {
+    let named = |part: &str| {
+        let last = |known: &&str| known.rsplit('/').next() == Some(part);
+        part.starts_with(".env.")
+            || ANYWHERE.contains(&part)
+            || AT_HOME.iter().chain(OF_THE_SYSTEM).any(last)
+    };
+    path.split('/').any(|part| !part.is_empty() && named(part))
+}
 
 /// What a glob, as an absolute path, may match.
 pub(crate) fn matched(glob: &Path, home: Option<&Path>) -> Vec<PathBuf> {

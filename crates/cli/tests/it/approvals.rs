@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::context::{Run, Stream, TestContext};
+use crate::context::{Run, Stream, TestContext, quoted};
 
 const CHANGE: &str = r#"todos:=[{"id":"a","content":"x","status":"pending"}]"#;
 const OTHER: &str = r#"todos:=[{"id":"b","content":"y","status":"pending"}]"#;
@@ -42,30 +42,18 @@ fn held_back(run: Run) -> String {
 
 /// The command on a terminal, its standard output in a file; none if there
 /// is no program to make a terminal.
-#[expect(clippy::print_stdout, reason = "a skipped test says why")]
 pub(crate) fn terminal(context: &TestContext, args: &[&str]) -> Option<Command> {
-    let has_script =
-        Command::new("script").arg("--version").output().is_ok_and(|o| o.status.success());
-    if !has_script {
-        println!("skipped: `script` of util-linux is not installed");
-        return None;
-    }
-    let quoted: Vec<String> =
-        args.iter().map(|arg| format!("'{}'", arg.replace('\'', r"'\''"))).collect();
-    let line = format!("stty cols 200 rows 40; exec \"$HERMES\" {} >answer", quoted.join(" "));
-    let mut command = Command::new("script");
-    context.settle(&mut command);
-    command.env("SHELL", "/bin/sh").env("TERM", "xterm-256color").env("NO_COLOR", "1");
-    command.env("HERMES", assert_cmd::cargo::cargo_bin!("hermes"));
-    command.args(["-qec", &line, "/dev/null"]);
+    let line = format!("stty cols 200 rows 40; exec \"$HERMES\" {} >answer", quoted(args));
+    let mut command = context.script(&line)?;
+    command.env("NO_COLOR", "1");
     Some(command)
 }
 
 /// What a person sees of a command whose answer is on the terminal, too.
 pub(crate) fn on_screen(context: &TestContext, words: &str) -> Option<Run> {
-    let mut command = terminal(context, &[])?;
     let line = format!("stty cols 250 rows 40; exec \"$HERMES\" {words}");
-    command.args(["-c", &line]);
+    let mut command = context.script(&line)?;
+    command.env("NO_COLOR", "1");
     let mut run = context.finish(command, b"");
     run.stdout = run.stdout.replace("\r\n", "\n");
     Some(run)

@@ -76,6 +76,24 @@ impl TestContext {
             .current_dir(self.work());
     }
 
+    /// A shell line on a terminal, with `$HERMES` to run; none if there is no
+    /// program to make a terminal.
+    #[expect(clippy::print_stdout, reason = "a skipped test says why")]
+    pub(crate) fn script(&self, line: &str) -> Option<Command> {
+        let has_script =
+            Command::new("script").arg("--version").output().is_ok_and(|o| o.status.success());
+        if !has_script {
+            println!("skipped: `script` of util-linux is not installed");
+            return None;
+        }
+        let mut command = Command::new("script");
+        self.settle(&mut command);
+        command.env("SHELL", "/bin/sh").env("TERM", "xterm-256color");
+        command.env("HERMES", assert_cmd::cargo::cargo_bin!("hermes"));
+        command.args(["-qec", line, "/dev/null"]);
+        Some(command)
+    }
+
     /// Runs the command with an empty standard input.
     pub(crate) fn run<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Run {
         self.finish(self.command(args), b"")
@@ -315,4 +333,10 @@ pub(crate) fn assert_fields(value: &Value, names: &[&str]) {
     for name in names {
         assert!(value.get(name).is_some(), "'{name}' is missing: {value}");
     }
+}
+
+/// Arguments as a shell reads them.
+pub(crate) fn quoted(args: &[&str]) -> String {
+    let quote = |arg: &&str| format!("'{}'", arg.replace('\'', r"'\''"));
+    args.iter().map(quote).collect::<Vec<_>>().join(" ")
 }

@@ -1,27 +1,13 @@
 //! What a person sees at a real terminal.
 
-use std::process::Command;
-
-use crate::context::{Run, TestContext};
+use crate::context::{Run, TestContext, quoted};
 
 /// Runs the command on a terminal of 100 columns; none if there is no program
 /// to make one.
-#[expect(clippy::print_stdout, reason = "a skipped test says why")]
 fn at_terminal(context: &TestContext, args: &[&str], variables: &[(&str, &str)]) -> Option<Run> {
-    let has_script =
-        Command::new("script").arg("--version").output().is_ok_and(|o| o.status.success());
-    if !has_script {
-        println!("skipped: `script` of util-linux is not installed");
-        return None;
-    }
-    let quoted: Vec<String> =
-        args.iter().map(|arg| format!("'{}'", arg.replace('\'', r"'\''"))).collect();
-    let line = format!("stty cols 100 rows 40; exec \"$HERMES\" {}", quoted.join(" "));
-    let mut command = Command::new("script");
-    context.settle(&mut command);
-    command.env("SHELL", "/bin/sh").env("TERM", "xterm-256color");
-    command.env("HERMES", assert_cmd::cargo::cargo_bin!("hermes")).envs(variables.iter().copied());
-    command.args(["-qec", &line, "/dev/null"]);
+    let line = format!("stty cols 100 rows 40; exec \"$HERMES\" {}", quoted(args));
+    let mut command = context.script(&line)?;
+    command.envs(variables.iter().copied());
     let mut run = context.finish(command, b"");
     run.stdout = run.stdout.replace("\r\n", "\n");
     Some(run)

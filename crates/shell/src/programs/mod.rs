@@ -26,6 +26,7 @@ use std::path::Path;
 use hermes_core::{Effect, Scope};
 
 use crate::leaf::{Finding, Word};
+use crate::sensitive;
 use crate::site::{Act, Inner};
 
 pub(crate) use environment::{environment_override, proxy_effect};
@@ -117,36 +118,6 @@ const NAMES_ONLY: &[&str] = &[
     "hermes",
 ];
 
-/// Names of files and folders that hold secrets wherever they are.
-const TELLING: &[&str] = &[
-    ".ssh",
-    ".aws",
-    ".gnupg",
-    ".kube",
-    ".azure",
-    ".netrc",
-    ".env",
-    ".envrc",
-    ".npmrc",
-    ".pypirc",
-    ".pgpass",
-    ".git-credentials",
-    ".vault-token",
-    ".password-store",
-    "shadow",
-    "gshadow",
-    "sudoers",
-    "id_rsa",
-    "id_dsa",
-    "id_ecdsa",
-    "id_ed25519",
-    "credentials",
-    "secrets.json",
-    "environ",
-    "gcloud",
-    "gh",
-];
-
 /// An argument that names a secret counts as read, whatever the program is:
 /// nobody knows them all.
 fn tells_of_secrets(act: &mut Act<'_>) {
@@ -157,9 +128,7 @@ fn tells_of_secrets(act: &mut Act<'_>) {
         let after = |c: char| word.text.split_once(c).map(|(_, rest)| rest);
         let texts = [Some(word.text.as_str()), after('='), after('@')];
         for text in texts.into_iter().flatten() {
-            let mut parts = text.split('/');
-            let tells = parts.any(|part| TELLING.contains(&part) || part.starts_with(".env."));
-            if tells && !text.contains(char::is_whitespace) {
+            if sensitive::tells(text) && !text.contains(char::is_whitespace) {
                 let resource = act.site.resource(&Word { text: text.to_owned(), ..word.clone() });
                 act.leaf.effect(Effect { scope: Scope::FILE_READ, resource });
             }
