@@ -90,8 +90,9 @@ fn read_value(app: &App, name: &str) -> Result<String, Failure> {
     let cannot = |e: std::io::Error| Failure::usage(format!("The value cannot be read: {e}"));
     let mut value = String::new();
     if std::io::stdin().is_terminal() {
-        app.terminal.note(&format!("Type the value of {name} and press Enter; it is not shown."));
+        // Before the question: whoever is quick must not be seen either.
         let hidden = crate::terminal::Hidden::begin();
+        app.terminal.note(&format!("Type the value of {name} and press Enter; it is not shown."));
         let read = std::io::stdin().read_line(&mut value);
         drop(hidden);
         read.map_err(cannot)?;
