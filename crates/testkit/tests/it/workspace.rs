@@ -12,15 +12,24 @@ use serde_json::Value;
 const LAYERS: [&[&str]; 8] = [
     &["hermes-core", "hermes-discover"],
     &[
+        "hermes-documents",
         "hermes-files",
         "hermes-protocol",
         "hermes-sandbox",
         "hermes-schema",
         "hermes-shell",
         "hermes-store",
+        "hermes-text",
         "hermes-threats",
     ],
-    &["hermes-audit", "hermes-config", "hermes-secrets"],
+    &[
+        "hermes-archives",
+        "hermes-audit",
+        "hermes-checkpoints",
+        "hermes-config",
+        "hermes-search",
+        "hermes-secrets",
+    ],
     &["hermes-tools-agent", "hermes-tools-file", "hermes-tools-system"],
     &["hermes-engine", "hermes-policy"],
     &["hermes"],
@@ -30,9 +39,19 @@ const LAYERS: [&[&str]; 8] = [
 
 const FAMILY: &str = "hermes-tools-";
 
-/// What a tool family may see: contracts, and the doors to files and state.
-const SEEN_BY_FAMILIES: [&str; 5] =
-    ["hermes-core", "hermes-discover", "hermes-files", "hermes-secrets", "hermes-store"];
+/// What a tool family may see: contracts, the doors to files and state, and
+/// the libraries of its subject.
+const SEEN_BY_FAMILIES: [&str; 9] = [
+    "hermes-archives",
+    "hermes-core",
+    "hermes-discover",
+    "hermes-documents",
+    "hermes-files",
+    "hermes-search",
+    "hermes-secrets",
+    "hermes-store",
+    "hermes-text",
+];
 
 /// Licences that let the program be used as freely as its own.
 const LICENCES: [&str; 13] = [
@@ -99,8 +118,14 @@ fn crates_depend_only_on_what_is_below_them() {
 #[test]
 fn heavy_crates_stay_where_they_belong() {
     let owners = BTreeMap::from([
+        ("calamine", "hermes-documents"),
+        ("grep-searcher", "hermes-search"),
         ("jsonschema", "hermes-schema"),
         ("landlock", "hermes-sandbox"),
+        ("nucleo-matcher", "hermes-search"),
+        ("pdf-extract", "hermes-documents"),
+        ("sevenz-rust2", "hermes-archives"),
+        ("similar", "hermes-text"),
         ("tree-sitter", "hermes-shell"),
         ("tree-sitter-bash", "hermes-shell"),
         ("sysinfo", "hermes-tools-system"),

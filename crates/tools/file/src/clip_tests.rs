@@ -66,7 +66,7 @@ proptest! {
     fn windows_put_together_are_the_line(line in "[a-zäあ𝄞]{0,60}", take in 1_u64..9, window in 1_usize..9) {
         for encoding in [UTF_8, UTF_16LE, SHIFT_JIS] {
             let line: String = line.chars().filter(|c| encoding != SHIFT_JIS || !"ä𝄞".contains(*c)).collect();
-            let format = crate::codec::TextFormat::new(encoding, false);
+            let format = hermes_text::codec::TextFormat::new(encoding, false);
             let bytes = format.encode(&format!("{line}\n")).expect("encodable");
             let mut whole = String::new();
             let mut skip = 0;

@@ -1,6 +1,6 @@
 //! What a file holds, judged by its bytes and never by its name.
 
-use crate::codec::{TextFormat, detect};
+use hermes_text::codec::{TextFormat, detect};
 
 /// Text of some format, or something that lines cannot show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

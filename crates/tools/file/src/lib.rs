@@ -2,7 +2,6 @@
 
 mod blocking;
 mod clip;
-pub mod codec;
 mod content;
 mod lines;
 mod missing;

@@ -9,7 +9,7 @@ use hermes_core::{
 use serde::{Deserialize, Serialize};
 
 use crate::blocking::off_thread;
-use crate::codec::TextFormat;
+use hermes_text::codec::TextFormat;
 use crate::content::Content;
 use crate::lines::fill;
 use crate::source::Source;

@@ -6,7 +6,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use hermes_core::OutputBounds;
 
 use crate::clip::{Clip, Endings, Line};
-use crate::codec::{TextFormat, detect};
+use hermes_text::codec::{TextFormat, detect};
 use crate::lines::{LineIndex, LineReader, Newline, fill};
 
 /// Characters that are shown of a line that is read on its own.

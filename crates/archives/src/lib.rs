@@ -1,0 +1,1 @@
+//! Archives: made, listed and unpacked, and never let out of their folder.

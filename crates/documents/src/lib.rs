@@ -1,0 +1,1 @@
+//! The text of notebooks, office documents and PDFs, within bounds.

@@ -1,0 +1,1 @@
+//! Finding files by content and by name, as fast as ripgrep.
