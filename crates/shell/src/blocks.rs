@@ -135,9 +135,40 @@ pub(crate) fn is_fork_bomb(name: &str, body: &Command) -> bool {
                 || stages.iter().any(|stage| is_fork_bomb(name, stage))
         }
         Command::Sequence(all) => all.iter().any(|next| is_fork_bomb(name, next)),
-        Command::Background(inner) => starts(name, inner) == Some(1) || is_fork_bomb(name, inner),
+        Command::Background(inner) | Command::Coproc(inner) => {
+            starts(name, inner) == Some(1) || is_fork_bomb(name, inner)
+        }
         Command::Maybe(inner) | Command::Subshell(inner, _) => is_fork_bomb(name, inner),
-        Command::Compound { body, .. } | Command::For { body, .. } => is_fork_bomb(name, body),
+        Command::Loop { body, .. } | Command::Compound { body, .. } | Command::For { body, .. } => {
+            is_fork_bomb(name, body)
+        }
+    }
+}
+
+/// Whether a loop that nothing ends leaves a process behind every time.
+pub(crate) fn multiplies(condition: &Command, body: &Command) -> bool {
+    always(condition) && leaves_process(body)
+}
+
+fn always(condition: &Command) -> bool {
+    match condition {
+        Command::Simple(Simple { words, .. }) => {
+            matches!(words.first().and_then(Raw::bare), Some(":" | "true" | "sleep" | "echo"))
+        }
+        Command::Sequence(all) => all.last().is_none_or(always),
+        _ => false,
+    }
+}
+
+fn leaves_process(body: &Command) -> bool {
+    match body {
+        Command::Background(_) => true,
+        Command::Sequence(all) => {
+            all.iter().any(leaves_process) && !all.iter().any(|next| starts("wait", next).is_some())
+        }
+        Command::Maybe(inner) | Command::Subshell(inner, _) => leaves_process(inner),
+        Command::Compound { body, .. } => leaves_process(body),
+        _ => false,
     }
 }
 

@@ -6,6 +6,7 @@ use crate::flow::{self, Stream};
 use crate::leaf::{Finding, Leaf, Word};
 use crate::programs;
 use crate::scope::Value;
+use crate::site::{Act, Site};
 use crate::walk::Walk;
 
 /// Builtins that compute what is in brackets.
@@ -47,8 +48,12 @@ impl Walk<'_> {
             "unset" => self.unset(leaf),
             "read" | "mapfile" | "readarray" | "getopts" => self.read_into(leaf, input),
             "printf" if leaf.words.get(1).is_some_and(|word| word.text == "-v") => {
-                let name = leaf.words.get(2).map(|word| word.text.clone()).unwrap_or_default();
-                self.scope.set(&name, Value::unknown());
+                let name = leaf.words.get(2).cloned().unwrap_or_default();
+                self.evaluated_index(&name);
+                let words = leaf.words.get(2..).unwrap_or(&[]);
+                let printed = flow::output("printf", words, input, None);
+                let value = Value { text: printed.text, taint: printed.taint, hints: Vec::new() };
+                self.scope.set(&name.text, value);
             }
             "alias" => self.alias(leaf),
             "trap" => return Some(self.trap(leaf)),
@@ -57,7 +62,26 @@ impl Walk<'_> {
             "fc" if leaf.words.iter().any(|word| matches!(word.text.as_str(), "-s" | "-e")) => {
                 leaf.find(Finding::ask("dynamic-code", "Runs an earlier command again"));
             }
+            "shopt" => {
+                let on = leaf.words.iter().any(|word| word.text == "-s");
+                if leaf.words.iter().any(|word| word.text == "dotglob") {
+                    self.scope.hidden = on;
+                }
+            }
             "history" => {
+                let files = leaf.words.windows(2).filter(|pair| {
+                    let flag = pair[0].text.strip_prefix('-').unwrap_or("");
+                    !pair[1].text.starts_with('-') && flag.contains(['a', 'r', 'w', 'n'])
+                });
+                let files: Vec<Word> = files.map(|pair| pair[1].clone()).collect();
+                let cwd = self.scope.cwd.clone();
+                let hidden = self.scope.hidden;
+                let site = Site { at: self.at, cwd: cwd.as_deref(), input, hidden };
+                let mut act = Act { leaf, site: &site, inner: Vec::new() };
+                for file in &files {
+                    act.read(file);
+                    act.write(file);
+                }
                 let wipes = leaf
                     .words
                     .iter()
@@ -72,11 +96,15 @@ impl Walk<'_> {
                     let reason = "Gives a command another meaning";
                     leaf.find(Finding::ask("shadowing", reason));
                 }
+                let at = leaf.words.iter().position(|word| word.text == "-W");
+                if let Some(words) = at.and_then(|at| leaf.words.get(at + 1)).cloned() {
+                    self.evaluated(&words.text);
+                }
             }
-            "shopt" | "unalias" | "ulimit" | "umask" | "wait" | "jobs" | "fg" | "bg" | "disown"
-            | "exit" | "return" | "break" | "continue" | "logout" | ":" | "true" | "false"
-            | "test" | "[" | "let" | "type" | "pwd" | "dirs" | "times" | "help" | "caller"
-            | "suspend" | "echo" => {}
+            "unalias" | "ulimit" | "umask" | "wait" | "jobs" | "fg" | "bg" | "disown" | "exit"
+            | "return" | "break" | "continue" | "logout" | ":" | "true" | "false" | "test"
+            | "[" | "let" | "type" | "pwd" | "dirs" | "times" | "help" | "caller" | "suspend"
+            | "echo" => {}
             _ => return None,
         }
         let out = flow::output(&leaf.program, &leaf.words, input, self.scope.cwd.as_deref());
@@ -92,6 +120,14 @@ impl Walk<'_> {
         let home = self.at.home().map(|home| home.to_string_lossy().into_owned());
         match (leaf.program.as_str(), target) {
             ("cd", None) => self.scope.enter(home.as_deref(), self.at),
+            // Another variable may say where it is looked for.
+            ("cd", Some(word))
+                if self.scope.get("CDPATH").is_some()
+                    && !word.text.starts_with('/')
+                    && !matches!(word.text.split('/').next(), Some("." | "..")) =>
+            {
+                self.scope.enter(None, self.at);
+            }
             ("cd" | "pushd", Some(word)) if word.text != "-" && !word.glob => {
                 let folder = word.known().map(str::to_owned);
                 self.scope.enter(folder.as_deref(), self.at);
@@ -129,7 +165,16 @@ impl Walk<'_> {
         let refers = leaf.words.iter().skip(1).any(|word| {
             word.text.starts_with('-') && word.text.contains('n') && leaf.program != "export"
         });
+        let exports = leaf.program == "export"
+            || leaf
+                .words
+                .iter()
+                .skip(1)
+                .any(|word| word.text.starts_with('-') && word.text.contains('x'));
         for word in leaf.words.clone().iter().skip(1) {
+            if exports {
+                self.scope.export(word.text.split('=').next().unwrap_or(""));
+            }
             if let Some((name, value)) = word.text.split_once('=') {
                 let mut value = Word { text: value.to_owned(), ..word.clone() };
                 if let (Some(rest), Some(home)) = (value.text.strip_prefix("~/"), self.at.home()) {
@@ -168,9 +213,37 @@ impl Walk<'_> {
             leaf.find(Finding::ask("program-option", "Runs a command for every line that is read"));
             self.nested_source(&callback, input);
         }
-        for word in leaf.words.iter().skip(1).filter(|word| !word.text.starts_with('-')) {
-            let hints = input.names.clone();
-            self.scope.set(&word.text, Value { hints, taint: input.taint, ..Value::unknown() });
+        let names: Vec<&str> = read_names(leaf.words.get(1..).unwrap_or(&[]));
+        let lines: Vec<String> =
+            input.text.iter().flat_map(|text| text.lines()).take(16).map(str::to_owned).collect();
+        let certain = self.repeats == 0 && input.text.is_some();
+        if leaf.program != "read" {
+            let all = |text: &String| Word { taint: input.taint, ..Word::literal(text.as_str()) };
+            let name = names.first().copied().unwrap_or("MAPFILE");
+            if certain && leaf.words.len() <= 3 {
+                self.scope.set_array(name, lines.iter().map(all).collect(), false);
+                return;
+            }
+        }
+        let mut hints = input.names.clone();
+        hints.extend(lines.iter().cloned());
+        let separators = self.scope.parameter("IFS", self.at).and_then(|ifs| ifs.text);
+        let separators = separators.unwrap_or_else(|| " \t\n".to_owned());
+        let line = lines.first().map_or("", String::as_str);
+        let mut rest = line.trim_matches(|c| c == ' ' || c == '\t');
+        let plain = !leaf.words.iter().any(|word| word.text.starts_with("-") && word.text != "-r");
+        for (index, name) in names.iter().enumerate() {
+            let last = index + 1 == names.len();
+            let (field, next) = match rest.find(|c| separators.contains(c)).filter(|_| !last) {
+                Some(at) => (
+                    rest.get(..at).unwrap_or(""),
+                    rest.get(at..).unwrap_or("").trim_start_matches(|c| separators.contains(c)),
+                ),
+                None => (rest, ""),
+            };
+            let text = (certain && plain).then(|| field.to_owned());
+            rest = next;
+            self.scope.set(name, Value { text, hints: hints.clone(), taint: input.taint });
         }
     }
 
@@ -197,7 +270,14 @@ impl Walk<'_> {
             self.code(word, &mut leaf);
         }
         self.push(leaf);
+        let at_the_end =
+            outer.iter().skip(2).all(|word| matches!(word.text.as_str(), "EXIT" | "0"));
         if let Some(word) = code {
+            // What it does depends on what is known by then.
+            if at_the_end && self.is_outermost() && self.traps.len() < 16 {
+                self.traps.push(word);
+                return Stream::text("");
+            }
             self.enter_via("trap".to_owned(), outer);
             self.nested_source(&word, &Stream::unknown());
             self.leave_via();
@@ -211,6 +291,8 @@ impl Walk<'_> {
             leaf.find(Finding::ask("history-tampering", "Switches the shell's history off"));
             return;
         }
+        self.scope.exports_all |= texts.contains(&"allexport")
+            || texts.iter().any(|text| text.starts_with('-') && text.contains('a'));
         if let Some(at) = texts.iter().position(|text| *text == "--") {
             self.scope.positional = Some(leaf.words.iter().skip(at + 2).cloned().collect());
         } else if texts.first().is_some_and(|text| !text.starts_with(['-', '+'])) {
@@ -220,4 +302,26 @@ impl Walk<'_> {
             leaf.effect(hermes_core::Effect::any(Permission::ENV_READ));
         }
     }
+}
+
+/// The variables that `read` and its like fill.
+fn read_names(words: &[Word]) -> Vec<&str> {
+    const VALUED: &[&str] = &["-p", "-d", "-n", "-N", "-t", "-u", "-i", "-O", "-s", "-c", "-C"];
+    let mut names = Vec::new();
+    let mut skip = false;
+    for word in words {
+        let text = word.text.as_str();
+        if std::mem::take(&mut skip) {
+            continue;
+        }
+        if text == "-a" {
+            continue;
+        }
+        if text.starts_with('-') && text.len() > 1 {
+            skip = VALUED.contains(&text) && text != "-s";
+            continue;
+        }
+        names.push(text);
+    }
+    if names.is_empty() { vec!["REPLY"] } else { names }
 }

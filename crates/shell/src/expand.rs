@@ -263,6 +263,13 @@ impl Walk<'_> {
                 Some(value) => fields.value(&value, &shown, quoted),
                 None => fields.unknown(&shown, taint),
             },
+            Operator::Indirect => {
+                let name = found.and_then(|value| value.text);
+                match name.and_then(|name| self.scope.parameter(&name, self.at)) {
+                    Some(value) => fields.value(&value, &shown, quoted),
+                    None => fields.unknown(&shown, taint),
+                }
+            }
             Operator::Default => match found {
                 Some(value) if value.text.as_ref().is_some_and(|text| !text.is_empty()) => {
                     fields.value(&value, &shown, quoted);
@@ -285,6 +292,12 @@ impl Walk<'_> {
             },
             Operator::Other => {
                 let word = self.expand_whole(&parameter.argument);
+                if let (Some(text), true) = (
+                    found.as_ref().and_then(|value| value.text.clone()),
+                    word.text.starts_with('@'),
+                ) {
+                    self.evaluated(&text);
+                }
                 let own = found.map_or(taint, |value| value.taint);
                 fields.unknown(&shown, word.taint.with(own));
             }

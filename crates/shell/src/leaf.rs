@@ -46,6 +46,8 @@ pub struct Leaf {
     pub(crate) outer: Vec<Arc<[Word]>>,
     /// Known to leave everything as it was.
     pub(crate) reads_only: bool,
+    /// Reads a file of which nothing is known before it runs.
+    pub(crate) reads_blindly: bool,
     /// Files that are run as programs or scripts.
     pub(crate) runs: Vec<PathBuf>,
     /// Files that are made executable.

@@ -8,6 +8,7 @@ mod braces;
 mod builtins;
 mod expand;
 mod flow;
+mod invoke;
 mod leaf;
 mod memory;
 mod parse;
@@ -43,7 +44,7 @@ pub fn analyze(source: &str, at: &Workplace) -> Analysis {
     let mut walk = walk::Walk::new(at);
     walk.findings.extend(text::hidden_characters(source));
     walk.source(source);
-    let (mut analysis, others) = walk.finish();
+    let (mut analysis, others) = walk.finish(source);
     analysis.findings.extend(second::disagrees(source, &analysis, &others));
     analysis
 }

@@ -60,7 +60,12 @@ impl Walk<'_> {
             }
             let nothing = Stream::unknown();
             let cwd = self.scope.cwd.clone();
-            let site = Site { at: self.at, cwd: cwd.as_deref(), input: &nothing };
+            let site = Site {
+                at: self.at,
+                cwd: cwd.as_deref(),
+                input: &nothing,
+                hidden: self.scope.hidden,
+            };
             let mut act = Act { leaf, site: &site, inner: Vec::new() };
             // A quoted glob and an unquoted one both name one file here.
             act.redirect(redirect.kind, &word);
@@ -70,7 +75,8 @@ impl Walk<'_> {
 
     pub(crate) fn absolute(&self, word: &Word) -> Option<PathBuf> {
         let nothing = Stream::unknown();
-        Site { at: self.at, cwd: self.scope.cwd.as_deref(), input: &nothing }.absolute(word)
+        Site { at: self.at, cwd: self.scope.cwd.as_deref(), input: &nothing, hidden: false }
+            .absolute(word)
     }
 
     /// Keeps what a command writes to a file, since a later one may run it.

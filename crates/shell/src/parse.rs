@@ -10,7 +10,7 @@ use crate::syntax::{Assignment, Command, Part, Problem, Raw, Simple};
 use crate::words::assignment_name;
 
 /// How deep commands may nest, over all kinds of nesting.
-pub(crate) const MAX_DEPTH: u32 = 110;
+pub(crate) const MAX_DEPTH: u32 = 90;
 
 /// More simple commands than this are not read.
 const MAX_COMMANDS: usize = 4000;
@@ -240,7 +240,7 @@ impl<'s> Reader<'s> {
             "time" if self.times_a_pipeline() => self.command(),
             "coproc" => {
                 self.pos += word.len();
-                Command::Background(Box::new(self.nested_command()))
+                Command::Coproc(Box::new(self.nested_command()))
             }
             _ if RESERVED.contains(&word) && word != "in" => {
                 self.fail(Problem::Syntax);
@@ -335,7 +335,7 @@ impl<'s> Reader<'s> {
         let body = self.list(&["done"]);
         self.close("done");
         let redirects = self.redirects();
-        let body = Command::maybe(Command::Sequence(vec![condition, body]));
+        let body = Command::Loop { condition: Box::new(condition), body: Box::new(body) };
         Command::compound(Vec::new(), body, redirects)
     }
 

@@ -1,6 +1,6 @@
 //! What a shell knows while a script runs: variables, functions, the folder.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -33,6 +33,14 @@ impl Value {
     }
 }
 
+/// A variable that one command was given, and what it was before.
+#[derive(Debug)]
+pub(crate) struct Lent {
+    name: String,
+    before: Option<Value>,
+    exported: bool,
+}
+
 /// The state of one shell.
 #[derive(Debug, Clone)]
 pub(crate) struct Scope {
@@ -46,6 +54,14 @@ pub(crate) struct Scope {
     pub(crate) positional: Option<Vec<Word>>,
     /// None if only known at run time.
     pub(crate) cwd: Option<PathBuf>,
+    /// `$0`.
+    pub(crate) name: Value,
+    /// Variables that programs see which the shell starts.
+    exported: HashSet<String>,
+    /// Every variable is one of those.
+    pub(crate) exports_all: bool,
+    /// Globs find hidden files as well.
+    pub(crate) hidden: bool,
 }
 
 impl Scope {
@@ -58,6 +74,50 @@ impl Scope {
             aliases: HashMap::new(),
             positional: Some(Vec::new()),
             cwd: Some(at.cwd().to_path_buf()),
+            name: Value::unknown(),
+            exported: HashSet::new(),
+            exports_all: false,
+            hidden: false,
+        }
+    }
+
+    /// What another shell knows that is started from this one.
+    pub(crate) fn started(&self, at: &Workplace) -> Self {
+        let sees = |name: &String| self.exports_all || self.exported.contains(name);
+        let vars = self.vars.iter().filter(|(name, _)| sees(name));
+        Scope {
+            vars: vars.map(|(name, value)| (name.clone(), value.clone())).collect(),
+            exported: self.exported.clone(),
+            cwd: self.cwd.clone(),
+            ..Scope::new(at)
+        }
+    }
+
+    /// Lets programs see a variable.
+    pub(crate) fn export(&mut self, name: &str) {
+        self.exported.insert(name.to_owned());
+    }
+
+    /// Gives variables to one command; what they were comes back.
+    pub(crate) fn lend(&mut self, assigned: &[(&str, Word)]) -> Vec<Lent> {
+        let lend = |(name, word): &(&str, Word)| {
+            let before = self.vars.insert((*name).to_owned(), Value::of(word));
+            let exported = !self.exported.insert((*name).to_owned());
+            Lent { name: (*name).to_owned(), before, exported }
+        };
+        assigned.iter().map(lend).collect()
+    }
+
+    /// Takes them back.
+    pub(crate) fn take_back(&mut self, lent: Vec<Lent>) {
+        for Lent { name, before, exported } in lent.into_iter().rev() {
+            if !exported {
+                self.exported.remove(&name);
+            }
+            match before {
+                Some(value) => self.vars.insert(name, value),
+                None => self.vars.remove(&name),
+            };
         }
     }
 
@@ -152,6 +212,7 @@ impl Scope {
         };
         match name {
             "HOME" => path(at.home()),
+            "OLDPWD" => Some(Value::unknown()),
             "PWD" => path(self.cwd.as_deref()),
             "TMPDIR" => known("/tmp".to_owned()),
             "IFS" => known(" \t\n".to_owned()),
@@ -161,7 +222,10 @@ impl Scope {
                 None => Some(Value::unknown()),
             },
             _ => {
-                let number = name.parse::<usize>().ok().filter(|number| *number > 0)?;
+                if name == "0" {
+                    return Some(self.name.clone());
+                }
+                let number = name.parse::<usize>().ok()?;
                 Some(match &self.positional {
                     None => Value::unknown(),
                     Some(all) => match all.get(number - 1) {

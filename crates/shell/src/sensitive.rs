@@ -68,29 +68,58 @@ const OF_THE_SYSTEM: &[&str] = &[
     "/proc/kcore",
 ];
 
+/// Names that hold a secret only in the right folder, but say so themselves.
+const TELLING: &[&str] = &["credentials", "credentials.json", "secrets.json", "environ", "shadow"];
+
+/// Files that show how the ones with secrets are written.
+const SAMPLES: &[&str] = &["example", "sample", "template", "dist", "defaults", "schema", "test"];
+
 /// Whether a path has the name of a secret in it, wherever that leads.
 pub(crate) fn tells(path: &str) -> bool {
-    let named = |part: &str| {
-        let last = |known: &&str| known.rsplit('/').next() == Some(part);
-        part.starts_with(".env.")
-            || ANYWHERE.contains(&part)
-            || AT_HOME.iter().chain(OF_THE_SYSTEM).any(last)
-    };
-    path.split('/').any(|part| !part.is_empty() && named(part))
+    let mut before = "";
+    path.split(['/', '(', ')', '|']).filter(|part| !part.is_empty()).any(|part| {
+        let folder = std::mem::replace(&mut before, part);
+        let sample = part.rsplit('.').next().is_some_and(|end| SAMPLES.contains(&end));
+        let placed = |known: &&str| match known.rsplit_once('/') {
+            None => *known == part,
+            Some((above, last)) => {
+                last == part && above.rsplit('/').next().is_some_and(|above| above == folder)
+            }
+        };
+        !sample
+            && (part.starts_with(".env.")
+                || ANYWHERE.contains(&part)
+                || AT_HOME.iter().chain(OF_THE_SYSTEM).any(placed))
+    })
+}
+
+/// Whether a path whose folder nobody knows ends like one of a secret.
+pub(crate) fn may_tell(path: &str) -> bool {
+    tells(path)
+        || ANYWHERE.iter().any(|name| path.ends_with(name))
+        || path.rsplit('/').next().is_some_and(|name| TELLING.contains(&name))
+}
+
+/// Whether a secret is named anywhere in the source of a command.
+pub(crate) fn mentioned(source: &str) -> bool {
+    let plain: String = source.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
+    plain
+        .split(|c: char| !(c.is_alphanumeric() || matches!(c, '.' | '/' | '_' | '-' | '~')))
+        .any(may_tell)
 }
 
 /// What a glob, as an absolute path, may match.
-pub(crate) fn matched(glob: &Path, home: Option<&Path>) -> Vec<PathBuf> {
+pub(crate) fn matched(glob: &Path, home: Option<&Path>, hidden: bool) -> Vec<PathBuf> {
     let mut found = Vec::new();
     if let (Some(name), Some(folder)) = (glob.file_name(), glob.parent()) {
         let name = name.to_string_lossy();
         if narrows(&name) {
-            let names = ANYWHERE.iter().filter(|known| matches_name(&name, known));
+            let names = ANYWHERE.iter().filter(|known| matches_name(&name, known, hidden));
             found.extend(names.map(|known| folder.join(known)));
         }
     }
     for known in known_places(home) {
-        found.extend(place(glob, &known));
+        found.extend(place(glob, &known, hidden));
     }
     found
 }
@@ -121,12 +150,12 @@ fn narrows(glob: &str) -> bool {
 }
 
 /// Whether a shell would find this name: a hidden one only if the dot is written.
-fn matches_name(glob: &str, name: &str) -> bool {
-    (!name.starts_with('.') || glob.starts_with('.')) && glob_match(glob, name)
+fn matches_name(glob: &str, name: &str, hidden: bool) -> bool {
+    (hidden || !name.starts_with('.') || glob.starts_with('.')) && glob_match(glob, name)
 }
 
 /// The known place, or what the glob names below it.
-fn place(glob: &Path, known: &Path) -> Option<PathBuf> {
+fn place(glob: &Path, known: &Path, hidden: bool) -> Option<PathBuf> {
     let mut wanted = glob.components();
     let mut literal = true;
     for own in known.components() {
@@ -137,7 +166,11 @@ fn place(glob: &Path, known: &Path) -> Option<PathBuf> {
         let (part, own) = (part.as_os_str().to_string_lossy(), own.as_os_str().to_string_lossy());
         if part != own {
             literal = false;
-            if !matches_name(&part, &own) {
+            // Two stars go through any number of folders.
+            if part == "**" && hidden {
+                return Some(known.to_path_buf());
+            }
+            if !matches_name(&part, &own, hidden) {
                 return None;
             }
         }

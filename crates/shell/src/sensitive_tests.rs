@@ -1,7 +1,7 @@
 use super::*;
 
 fn found(glob: &str) -> Vec<String> {
-    let all = matched(Path::new(glob), Some(Path::new("/home/user")));
+    let all = matched(Path::new(glob), Some(Path::new("/home/user")), false);
     all.into_iter().map(|path| path.to_string_lossy().into_owned()).collect()
 }
 

@@ -2,7 +2,7 @@
 
 use crate::flow::Stream;
 use crate::leaf::{Leaf, Word};
-use crate::scope::Scope;
+use crate::scope::Value;
 use crate::site::{Act, Site};
 use crate::walk::Walk;
 
@@ -15,7 +15,8 @@ const VALUED: &[&str] = &["-o", "+o", "-O", "--rcfile", "--init-file", "-C"];
 
 /// Where the words of a shell say that its code comes from.
 enum Code {
-    Text(Word, Vec<Word>),
+    /// The text, `$0` and the arguments.
+    Text(Word, Option<Word>, Vec<Word>),
     File(Word, Vec<Word>),
     Input,
     /// Nothing runs: the version, say.
@@ -30,14 +31,16 @@ impl Walk<'_> {
         let outer = leaf.words.clone();
         let cwd = self.scope.cwd.clone();
         let at = self.at;
-        let site = Site { at, cwd: cwd.as_deref(), input };
+        let site = Site { at, cwd: cwd.as_deref(), input, hidden: self.scope.hidden };
         let mut act = Act { leaf: &mut leaf, site: &site, inner: Vec::new() };
+        let mut name_of = None;
         let (text, arguments) = match code {
             Code::None => {
                 act.only_reads();
                 (None, Vec::new())
             }
-            Code::Text(word, arguments) => {
+            Code::Text(word, name, arguments) => {
+                name_of = name;
                 // No code at all is what an argument that nobody gave turns into.
                 let nothing = word.text.trim().is_empty();
                 if !act.tainted_code(word.taint) && (!word.known || nothing) {
@@ -67,9 +70,11 @@ impl Walk<'_> {
         let Some(text) = text else { return Stream { connected: true, ..Stream::unknown() } };
         self.enter_via(name, outer);
         let out = self.apart(|walk| {
-            // Another shell sees neither functions nor plain variables of this one.
-            let mut scope = Scope::new(at);
-            scope.cwd = walk.scope.cwd.take();
+            // Another shell sees no functions of this one, and only exported variables.
+            let mut scope = walk.scope.started(at);
+            if let Some(name) = name_of {
+                scope.name = Value::of(&name);
+            }
             scope.positional = Some(arguments);
             walk.scope = scope;
             walk.nested_source(&text, input)
@@ -81,7 +86,7 @@ impl Walk<'_> {
     /// `source` and `.`: a file, or what a substitution prints.
     pub(crate) fn source_file(&mut self, mut leaf: Leaf, input: &Stream) -> Stream {
         let cwd = self.scope.cwd.clone();
-        let site = Site { at: self.at, cwd: cwd.as_deref(), input };
+        let site = Site { at: self.at, cwd: cwd.as_deref(), input, hidden: self.scope.hidden };
         let mut act = Act { leaf: &mut leaf, site: &site, inner: Vec::new() };
         let word = act.leaf.words.get(1).cloned().unwrap_or_default();
         let mut text = word.content.clone();
@@ -145,11 +150,16 @@ fn code_of(words: &[Word]) -> Code {
     }
     let Some((first, arguments)) = rest.split_first() else {
         // `-c "$@"` has its code from whoever calls.
-        return if takes_text { Code::Text(Word::literal(""), Vec::new()) } else { Code::Input };
+        return if takes_text {
+            Code::Text(Word::literal(""), None, Vec::new())
+        } else {
+            Code::Input
+        };
     };
     if takes_text {
         // The first of the arguments is the name, not $1.
-        return Code::Text(first.clone(), arguments.get(1..).unwrap_or(&[]).to_vec());
+        let rest = arguments.get(1..).unwrap_or(&[]).to_vec();
+        return Code::Text(first.clone(), arguments.first().cloned(), rest);
     }
     if reads_input || is_input(&first.text) {
         return Code::Input;

@@ -26,6 +26,8 @@ pub(crate) struct Site<'a> {
     pub(crate) at: &'a Workplace,
     pub(crate) cwd: Option<&'a Path>,
     pub(crate) input: &'a Stream,
+    /// Whether a glob finds hidden files as well.
+    pub(crate) hidden: bool,
 }
 
 impl Site<'_> {
@@ -108,15 +110,27 @@ impl Act<'_> {
     }
 
     pub(crate) fn read(&mut self, word: &Word) {
-        if !is_stream(&word.text) {
-            let resource = self.site.resource(word);
-            // Reading what is not known yet is not worth a question.
-            if resource != Resource::Any {
-                self.leaf.effect(Effect { scope: Scope::FILE_READ, resource });
+        if is_stream(&word.text) {
+            return;
+        }
+        let resource = self.site.resource(word);
+        let shows = !lists_only(&self.leaf.program);
+        // Reading what is not known yet is not worth a question, unless its
+        // name says that it is a secret.
+        if resource != Resource::Any {
+            self.leaf.effect(Effect { scope: Scope::FILE_READ, resource });
+        } else if shows {
+            self.leaf.reads_blindly = true;
+            if sensitive::may_tell(&word.text) {
+                self.ask("secret-path", format!("Reads {}, which looks like a secret", word.text));
             }
-            if !lists_only(&self.leaf.program) {
-                self.guess(Scope::FILE_READ, word);
+        }
+        if shows {
+            let many = word.glob || word.text.contains('(');
+            if word.known && many && sensitive::tells(&word.text) {
+                self.ask("secret-path", format!("Reads {}, which looks like a secret", word.text));
             }
+            self.guess(Scope::FILE_READ, word);
         }
     }
 
@@ -125,15 +139,21 @@ impl Act<'_> {
     fn guess(&mut self, scope: Scope, word: &Word) {
         let home = self.site.at.home();
         let mut found = Vec::new();
+        let hidden = self.site.hidden;
         if word.known && word.glob {
             let path = self.site.absolute(word);
-            found.extend(path.into_iter().flat_map(|path| sensitive::matched(&path, home)));
+            found.extend(path.into_iter().flat_map(|path| sensitive::matched(&path, home, hidden)));
         }
         if !word.known {
             for hint in word.hints.iter().chain(&self.site.input.names) {
                 let Some(path) = self.site.absolute(&Word::literal(hint.as_str())) else {
                     continue;
                 };
+                if !has_glob(hint) {
+                    found.push(path);
+                    continue;
+                }
+                found.extend(sensitive::matched(&path, home, hidden));
                 if let (Some(name), Some(root)) = (path.file_name(), path.parent()) {
                     found.extend(sensitive::named(&name.to_string_lossy(), root, home));
                 }

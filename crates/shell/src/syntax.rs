@@ -19,7 +19,11 @@ pub(crate) enum Command {
     Subshell(Box<Command>, Vec<Redirect>),
     /// May run or not: what it changes in the shell is not certain afterwards.
     Maybe(Box<Command>),
-    /// `{ … }`, `if`, `while`, `case`: the words are read, the body runs.
+    /// `while` and `until`: the body runs as long as the condition wishes.
+    Loop { condition: Box<Command>, body: Box<Command> },
+    /// `coproc a`: somebody will speak to it later.
+    Coproc(Box<Command>),
+    /// `{ … }`, `if`, `case`: the words are read, the body runs.
     Compound { words: Vec<Raw>, body: Box<Command>, redirects: Vec<Redirect> },
     /// `for name in words`.
     For { name: String, words: Vec<Raw>, body: Box<Command>, redirects: Vec<Redirect> },
@@ -143,6 +147,8 @@ pub(crate) struct Parameter {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Operator {
     Plain,
+    /// `${!name}`: what the variable of that name holds.
+    Indirect,
     /// `:-`, `-`, `:=`, `=`.
     Default,
     /// `:+`, `+`.

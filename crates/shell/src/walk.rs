@@ -8,15 +8,13 @@ use std::sync::Arc;
 
 use hermes_core::{Effect, Resource, Scope as Permission, Workplace};
 
-use crate::flow::{self, Stream};
+use crate::flow::Stream;
 use crate::leaf::{Analysis, Finding, Leaf, Taint, Word};
 use crate::parse::{MAX_DEPTH, parse};
 use crate::programs;
 use crate::scope::{Scope, Value};
-use crate::site::{Act, Inner, Site};
 use crate::syntax::{Command, Part, Problem, Raw, Simple};
-use crate::text::{looks_alike, program_name};
-use crate::{blocks, wrappers};
+use crate::{blocks, sensitive};
 
 /// More leaves than this are not looked at one by one.
 const MAX_LEAVES: usize = 3000;
@@ -26,8 +24,6 @@ const FUEL: usize = 1_500_000;
 const MAX_WALK: u32 = 2 * MAX_DEPTH;
 /// More words of one command are not looked at.
 const MAX_WORDS: usize = 5000;
-/// More commands inside one other are not looked at.
-const MAX_INNER: usize = 32;
 /// How many functions may call one another.
 const MAX_CALLS: usize = 8;
 /// A loop over more values is walked once.
@@ -40,16 +36,22 @@ pub(crate) struct Walk<'a> {
     pub(crate) scope: Scope,
     pub(crate) findings: Vec<Finding>,
     pub(crate) via: Vec<String>,
-    outer: Vec<Arc<[Word]>>,
+    pub(crate) outer: Vec<Arc<[Word]>>,
     leaves: Vec<Leaf>,
     defined: Vec<(String, Rc<Command>)>,
-    called: HashSet<String>,
+    pub(crate) called: HashSet<String>,
     calls: Vec<String>,
     depth: u32,
     loops: u32,
-    fuel: usize,
+    /// How many loops are around that run nobody knows how often.
+    pub(crate) repeats: u32,
+    /// How many copies of the shell are around.
+    copies: u32,
+    /// What runs when the shell ends.
+    pub(crate) traps: Vec<Word>,
+    pub(crate) fuel: usize,
     /// Aliases that were used.
-    aliased: HashSet<String>,
+    pub(crate) aliased: HashSet<String>,
     /// Files that were written, with what is in them.
     pub(crate) files: HashMap<PathBuf, Stream>,
 }
@@ -68,6 +70,9 @@ impl<'a> Walk<'a> {
             calls: Vec::new(),
             depth: 0,
             loops: 0,
+            repeats: 0,
+            copies: 0,
+            traps: Vec::new(),
             fuel: FUEL,
             aliased: HashSet::new(),
             files: HashMap::new(),
@@ -115,23 +120,45 @@ impl<'a> Walk<'a> {
 
     /// The end: functions that nobody called, and what only shows over several
     /// leaves.
-    pub(crate) fn finish(mut self) -> (Analysis, HashSet<String>) {
+    pub(crate) fn finish(mut self, source: &str) -> (Analysis, HashSet<String>) {
+        for code in std::mem::take(&mut self.traps) {
+            self.enter_via("trap".to_owned(), vec![code.clone()]);
+            self.nested_source(&code, &Stream::unknown());
+            self.leave_via();
+        }
         for (name, body) in std::mem::take(&mut self.defined) {
             if self.called.insert(name.clone()) {
                 self.call(&name, &body, None, &Stream::unknown());
             }
         }
         programs::over_several(&mut self.leaves);
+        let blind = self.leaves.iter_mut().filter(|leaf| leaf.reads_blindly);
+        let mut blind = blind.peekable();
+        if blind.peek().is_some() && sensitive::mentioned(source) {
+            blind.for_each(|leaf| {
+                leaf.find(Finding::ask(
+                    "secret-path",
+                    "Reads a file that is only known when it runs, and the command names a secret",
+                ));
+            });
+        }
         (Analysis { leaves: self.leaves, findings: self.findings }, self.aliased)
     }
 
     /// Walks in a copy of the shell, which is forgotten afterwards.
     pub(crate) fn apart<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
         self.spend(self.scope.weight());
-        let saved = self.scope.clone();
+        let saved = Box::new(self.scope.clone());
+        self.copies += 1;
         let result = work(self);
-        self.scope = saved;
+        self.copies -= 1;
+        self.scope = *saved;
         result
+    }
+
+    /// Whether this is the shell that the command itself runs in.
+    pub(crate) fn is_outermost(&self) -> bool {
+        self.copies == 0 && self.calls.is_empty()
     }
 
     /// What a substitution prints.
@@ -175,13 +202,18 @@ impl<'a> Walk<'a> {
                 stream
             }
             Command::Background(inner) => self.apart(|walk| walk.run(inner, input)),
+            Command::Coproc(inner) => {
+                let later = Stream { connected: true, ..Stream::unknown() };
+                self.apart(|walk| walk.run(inner, &later))
+            }
             Command::Maybe(inner) => {
                 self.spend(self.scope.weight());
-                let before = self.scope.clone();
+                let before = Box::new(self.scope.clone());
                 let out = self.run(inner, input);
                 self.scope.blur(&before);
                 Stream { text: None, ..out }
             }
+            Command::Loop { condition, body } => self.repeat(condition, body, input),
             Command::Subshell(inner, redirects) => {
                 let stdin = self.group_redirects(redirects);
                 self.apart(|walk| walk.run(inner, stdin.as_ref().unwrap_or(input)))
@@ -203,6 +235,21 @@ impl<'a> Walk<'a> {
                 Stream::text("")
             }
         }
+    }
+
+    #[inline(never)]
+    fn repeat(&mut self, condition: &Command, body: &Command, input: &Stream) -> Stream {
+        if blocks::multiplies(condition, body) {
+            self.note(Finding::ask("fork-bomb", "Starts processes without end"));
+        }
+        self.spend(self.scope.weight());
+        let before = Box::new(self.scope.clone());
+        self.repeats += 1;
+        let out = self.run(condition, input);
+        let out = out.and(self.run(body, input));
+        self.repeats -= 1;
+        self.scope.blur(&before);
+        Stream { text: None, ..out }
     }
 
     fn loop_over(&mut self, name: &str, words: &[Raw], body: &Command, input: &Stream) -> Stream {
@@ -228,7 +275,7 @@ impl<'a> Walk<'a> {
             let hints = hints.take(16).collect();
             self.scope.set(name, Value { text: None, taint, hints });
             self.spend(self.scope.weight());
-            let before = self.scope.clone();
+            let before = Box::new(self.scope.clone());
             out = self.run(body, input);
             self.scope.blur(&before);
             out.text = None;
@@ -250,7 +297,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Calls a function; with None for arguments that nobody knows.
-    fn call(
+    pub(crate) fn call(
         &mut self,
         name: &str,
         body: &Rc<Command>,
@@ -317,7 +364,9 @@ impl<'a> Walk<'a> {
             }
             return Stream::text("");
         }
+        let lent = self.scope.lend(&assigned);
         let out = self.invoke(words, leaf, input);
+        self.scope.take_back(lent);
         self.remember(&simple.redirects, &out);
         out
     }
@@ -366,184 +415,6 @@ impl<'a> Walk<'a> {
             }
         }
         words
-    }
-
-    /// Runs a command by its words.
-    pub(crate) fn invoke(&mut self, words: Vec<Word>, mut leaf: Leaf, input: &Stream) -> Stream {
-        let Some(first) = words.first() else { return Stream::unknown() };
-        if !first.known || first.glob || first.text.is_empty() {
-            return self.dynamic(words, leaf);
-        }
-        let name = first.text.clone();
-        if let Some(body) = self.scope.functions.get(&name).cloned() {
-            self.called.insert(name.clone());
-            let arguments = words.get(1..).unwrap_or(&[]).to_vec();
-            leaf.program.clone_from(&name);
-            leaf.words = words;
-            leaf.reads_only = true;
-            self.push(leaf);
-            return self.call(&name, &body, Some(arguments), input);
-        }
-        if let Some(text) = self.scope.aliases.remove(&name) {
-            let rest: Vec<_> = words.iter().skip(1).map(|word| word.text.as_str()).collect();
-            let source = format!("{text} {}", rest.join(" "));
-            let out = self.source_with(&source, input);
-            self.aliased.insert(name.clone());
-            self.scope.aliases.insert(name, text);
-            return out;
-        }
-        self.execute(words, leaf, input)
-    }
-
-    /// Runs a program or a builtin, whatever functions and aliases there are.
-    fn execute(&mut self, mut words: Vec<Word>, mut leaf: Leaf, input: &Stream) -> Stream {
-        self.recall(&mut words);
-        let Some(first) =
-            words.first().filter(|first| first.known && !first.glob && !first.text.is_empty())
-        else {
-            return self.dynamic(words, leaf);
-        };
-        self.spend(words.len());
-        if self.fuel == 0 || self.via.len() > 12 {
-            self.note(Finding::ask("too-complex", "The command is nested too deeply"));
-            return Stream::unknown();
-        }
-        leaf.program = program_name(&first.text);
-        if looks_alike(&first.text) {
-            let reason =
-                format!("The program name “{}” is written with look-alike letters", first.text);
-            leaf.find(Finding::ask("obfuscation", reason));
-        }
-        leaf.words = words;
-        if let Some(out) = self.builtin(&mut leaf, input) {
-            return out;
-        }
-        if crate::shells::is_shell(&leaf.program) {
-            return self.shell(leaf, input);
-        }
-        let cwd = self.scope.cwd.clone();
-        let site = Site { at: self.at, cwd: cwd.as_deref(), input };
-        let peeled = wrappers::peel(&mut Act { leaf: &mut leaf, site: &site, inner: Vec::new() });
-        if let Some(inner) = peeled {
-            return self.under(leaf, inner, input);
-        }
-        self.describe(leaf, input)
-    }
-
-    /// What runs next runs under this program.
-    pub(crate) fn enter_via(&mut self, program: String, words: Vec<Word>) {
-        self.via.push(program);
-        self.outer.push(words.into());
-    }
-
-    /// The end of that.
-    pub(crate) fn leave_via(&mut self) {
-        self.via.pop();
-        self.outer.pop();
-    }
-
-    /// Goes on with what a wrapper runs; the wrapper itself is no leaf.
-    fn under(&mut self, leaf: Leaf, inner: Inner, input: &Stream) -> Stream {
-        let name = leaf.program.clone();
-        let outer = leaf.words.clone();
-        self.enter_via(name, outer);
-        let mut next = self.new_leaf(&leaf.text);
-        next.effects = leaf.effects;
-        next.findings = leaf.findings;
-        let out = match inner {
-            Inner::Words(words) if words.is_empty() => {
-                next.program = leaf.program;
-                next.words = leaf.words;
-                next.reads_only = leaf.reads_only;
-                self.leave_via();
-                next.via.pop();
-                next.outer.pop();
-                self.push(next);
-                return Stream::unknown();
-            }
-            // Only the shell itself knows functions and aliases.
-            Inner::Words(words) => self.execute(words, next, input),
-            Inner::Source(word) => {
-                next.program = leaf.program;
-                next.words = leaf.words;
-                next.via.pop();
-                next.outer.pop();
-                self.code(&word, &mut next);
-                self.push(next);
-                self.nested_source(&word, input)
-            }
-        };
-        self.leave_via();
-        out
-    }
-
-    /// Walks through source that a program is given, in a shell of its own.
-    pub(crate) fn nested_source(&mut self, word: &Word, input: &Stream) -> Stream {
-        if !word.known && word.text.contains('…') {
-            return Stream::unknown();
-        }
-        self.apart(|walk| walk.source_with(&word.text, input))
-    }
-
-    /// Findings about code that is not known before it runs.
-    pub(crate) fn code(&mut self, word: &Word, leaf: &mut Leaf) {
-        let nothing = Stream::unknown();
-        let site = Site { at: self.at, cwd: None, input: &nothing };
-        let mut act = Act { leaf, site: &site, inner: Vec::new() };
-        if !act.tainted_code(word.taint) && !word.known {
-            act.ask("dynamic-code", "Runs code that is only known when it runs");
-        }
-    }
-
-    fn dynamic(&mut self, words: Vec<Word>, mut leaf: Leaf) -> Stream {
-        let first = words.first().cloned().unwrap_or_default();
-        self.code(&Word { known: true, ..first.clone() }, &mut leaf);
-        let reason = format!("Which program “{}” is can only be known when it runs", first.text);
-        leaf.find(Finding::ask("dynamic-program", reason));
-        leaf.program = first.text;
-        leaf.words = words;
-        self.push(leaf);
-        Stream { connected: true, ..Stream::unknown() }
-    }
-
-    fn describe(&mut self, mut leaf: Leaf, input: &Stream) -> Stream {
-        let cwd = self.scope.cwd.clone();
-        let out = flow::output(&leaf.program, &leaf.words, input, cwd.as_deref());
-        let site = Site { at: self.at, cwd: cwd.as_deref(), input };
-        let mut act = Act { leaf: &mut leaf, site: &site, inner: Vec::new() };
-        programs::describe(&mut act);
-        let inner = act.inner;
-        if inner.is_empty() {
-            self.push(leaf);
-            return out;
-        }
-        if inner.len() > MAX_INNER {
-            self.note(Finding::ask("too-complex", "The command runs too many others to analyse"));
-        }
-        let name = leaf.program.clone();
-        let words = leaf.words.clone();
-        let text = leaf.text.clone();
-        for word in inner.iter().filter_map(|inner| match inner {
-            Inner::Source(word) => Some(word),
-            Inner::Words(_) => None,
-        }) {
-            self.code(word, &mut leaf);
-        }
-        self.push(leaf);
-        self.enter_via(name, words);
-        for next in inner.into_iter().take(MAX_INNER) {
-            match next {
-                Inner::Words(words) => {
-                    let leaf = self.new_leaf(&text);
-                    self.apart(|walk| walk.execute(words, leaf, input));
-                }
-                Inner::Source(word) => {
-                    self.nested_source(&word, input);
-                }
-            }
-        }
-        self.leave_via();
-        out
     }
 
     /// Adds a leaf.

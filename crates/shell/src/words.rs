@@ -120,7 +120,9 @@ impl Reader<'_> {
         if let Some(Part::Text { text, .. }) = parts.all.last_mut() {
             text.pop();
         }
-        parts.text("*", false);
+        let inside = self.rest().split(')').next().unwrap_or("");
+        let hidden = inside.starts_with("(.") || inside.contains("|.");
+        parts.text(if hidden { ".*" } else { "*" }, false);
         let mut inner = Parts::default();
         let mut open = 0usize;
         while let Some(byte) = self.byte() {
@@ -343,6 +345,7 @@ impl Reader<'_> {
             return;
         }
         let mut rough = false;
+        let indirect = self.byte() == Some(b'!') && self.byte_at(1) != Some(b'}');
         while matches!(self.byte(), Some(b'#' | b'!')) && self.byte_at(1) != Some(b'}') {
             self.pos += 1;
             rough = true;
@@ -363,7 +366,9 @@ impl Reader<'_> {
         const ALTERNATES: &[&str] = &[":+", "+"];
         // `${x:?message}` is x, or the script ends.
         let demanded = !rough && (self.eat(":?") || self.eat("?"));
-        let operator = if rough {
+        let operator = if indirect && self.byte() == Some(b'}') {
+            Operator::Indirect
+        } else if rough {
             Operator::Other
         } else if demanded || self.byte() == Some(b'}') {
             Operator::Plain

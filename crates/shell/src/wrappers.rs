@@ -208,6 +208,51 @@ fn strip(wrapper: &Wrapper, arguments: &[Word], leaf: &mut Leaf) -> Vec<Word> {
     rest.get(if rest.len() > own { own } else { 0 }..).unwrap_or(&[]).to_vec()
 }
 
+/// The folder that a wrapper goes to first.
+pub(crate) fn folder(leaf: &Leaf) -> Option<Word> {
+    let (short, long) = match leaf.program.as_str() {
+        "env" | "genv" => ("-C", "--chdir"),
+        "sudo" | "run0" => ("-D", "--chdir"),
+        "systemd-run" => ("-d", "--working-directory"),
+        "npm" | "pnpm" | "yarn" => ("-C", "--prefix"),
+        "uv" | "poetry" | "hatch" | "pixi" => ("-C", "--directory"),
+        "direnv" => return leaf.words.get(2).cloned(),
+        _ => return None,
+    };
+    let arguments = leaf.words.get(1..).unwrap_or(&[]);
+    let own = arguments.get(..leading(arguments, &[short, long])).unwrap_or(&[]);
+    own.iter().enumerate().find_map(|(index, word)| {
+        let text = word.text.as_str();
+        if text == short || text == long {
+            return own.get(index + 1).or_else(|| arguments.get(index + 1)).cloned();
+        }
+        let value = text
+            .strip_prefix(long)
+            .and_then(|rest| rest.strip_prefix('='))
+            .or_else(|| text.strip_prefix(short).filter(|rest| !rest.is_empty()))?;
+        Some(Word { text: value.to_owned(), ..word.clone() })
+    })
+}
+
+/// The variables that a wrapper sets for what it runs.
+pub(crate) fn given(leaf: &Leaf) -> Vec<(String, Word)> {
+    if !matches!(leaf.program.as_str(), "env" | "genv" | "sudo" | "doas") {
+        return Vec::new();
+    }
+    let arguments = leaf.words.get(1..).unwrap_or(&[]);
+    let assigns = |word: &&Word| {
+        word.text.split_once('=').is_some_and(|(name, _)| {
+            !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+        })
+    };
+    let assignments = arguments.iter().take(64).filter(assigns);
+    let pair = |word: &Word| {
+        let (name, value) = word.text.split_once('=')?;
+        Some((name.to_owned(), Word { text: value.to_owned(), ..word.clone() }))
+    };
+    assignments.filter_map(pair).collect()
+}
+
 /// Whether an option, or the last one of several in one word, takes the next word.
 fn takes_next(text: &str, valued: &[&str]) -> bool {
     if valued.contains(&text) {

@@ -4,7 +4,8 @@ use hermes_policy::Answer;
 
 use crate::World;
 
-const COMMANDS: &str = include_str!("../corpus/commands.tsv");
+const COMMANDS: [&str; 2] =
+    [include_str!("../corpus/commands.tsv"), include_str!("../corpus/travelling.tsv")];
 
 struct Case {
     verdict: &'static str,
@@ -21,7 +22,8 @@ fn cases(world: &World) -> Vec<Case> {
             .replace("/home/dev", &world.path("home").to_string_lossy());
         Some(Case { verdict, class, command })
     };
-    COMMANDS.split('\n').filter(|line| !line.starts_with('#')).filter_map(read).collect()
+    let lines = COMMANDS.iter().flat_map(|text| text.split('\n'));
+    lines.filter(|line| !line.starts_with('#')).filter_map(read).collect()
 }
 
 fn unescape(text: &str) -> String {

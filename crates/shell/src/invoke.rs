@@ -1,0 +1,217 @@
+//! How a command by its words becomes leaves: functions and aliases, shells and
+//! wrappers, and at last the program itself.
+
+use crate::flow::{self, Stream};
+use crate::leaf::{Finding, Leaf, Word};
+use crate::site::{Act, Inner, Site};
+use crate::text::{looks_alike, program_name};
+use crate::walk::Walk;
+use crate::{programs, wrappers};
+
+/// More commands inside one other are not looked at.
+const MAX_INNER: usize = 32;
+
+impl Walk<'_> {
+    /// Runs a command by its words.
+    pub(crate) fn invoke(&mut self, words: Vec<Word>, mut leaf: Leaf, input: &Stream) -> Stream {
+        let Some(first) = words.first() else { return Stream::unknown() };
+        if !first.known || first.glob || first.text.is_empty() {
+            return self.dynamic(words, leaf);
+        }
+        let name = first.text.clone();
+        if let Some(body) = self.scope.functions.get(&name).cloned() {
+            self.called.insert(name.clone());
+            let arguments = words.get(1..).unwrap_or(&[]).to_vec();
+            leaf.program.clone_from(&name);
+            leaf.words = words;
+            leaf.reads_only = true;
+            self.push(leaf);
+            return self.call(&name, &body, Some(arguments), input);
+        }
+        if let Some(text) = self.scope.aliases.remove(&name) {
+            let rest: Vec<_> = words.iter().skip(1).map(|word| word.text.as_str()).collect();
+            let source = format!("{text} {}", rest.join(" "));
+            let out = self.source_with(&source, input);
+            self.aliased.insert(name.clone());
+            self.scope.aliases.insert(name, text);
+            return out;
+        }
+        self.execute(words, leaf, input)
+    }
+
+    /// Runs a program or a builtin, whatever functions and aliases there are.
+    fn execute(&mut self, mut words: Vec<Word>, mut leaf: Leaf, input: &Stream) -> Stream {
+        self.recall(&mut words);
+        let Some(first) =
+            words.first().filter(|first| first.known && !first.glob && !first.text.is_empty())
+        else {
+            return self.dynamic(words, leaf);
+        };
+        self.spend(words.len());
+        if self.fuel == 0 || self.via.len() > 12 {
+            self.note(Finding::ask("too-complex", "The command is nested too deeply"));
+            return Stream::unknown();
+        }
+        leaf.program = program_name(&first.text);
+        if looks_alike(&first.text) {
+            let reason =
+                format!("The program name “{}” is written with look-alike letters", first.text);
+            leaf.find(Finding::ask("obfuscation", reason));
+        }
+        leaf.words = words;
+        if let Some(out) = self.builtin(&mut leaf, input) {
+            return out;
+        }
+        if crate::shells::is_shell(&leaf.program) {
+            return self.shell(leaf, input);
+        }
+        let cwd = self.scope.cwd.clone();
+        let site = Site { at: self.at, cwd: cwd.as_deref(), input, hidden: self.scope.hidden };
+        let peeled = wrappers::peel(&mut Act { leaf: &mut leaf, site: &site, inner: Vec::new() });
+        if let Some(inner) = peeled {
+            let plain = wrappers::folder(&leaf).is_none() && wrappers::given(&leaf).is_empty();
+            return match plain {
+                true => self.under(leaf, inner, input),
+                false => self.under_given(leaf, inner, input),
+            };
+        }
+        self.describe(leaf, input)
+    }
+
+    /// What runs next runs under this program.
+    pub(crate) fn enter_via(&mut self, program: String, words: Vec<Word>) {
+        self.via.push(program);
+        self.outer.push(words.into());
+    }
+
+    /// The end of that.
+    pub(crate) fn leave_via(&mut self) {
+        self.via.pop();
+        self.outer.pop();
+    }
+
+    /// Goes on with what a wrapper runs, in the folder and with the variables
+    /// that it is given.
+    #[inline(never)]
+    fn under_given(&mut self, leaf: Leaf, inner: Inner, input: &Stream) -> Stream {
+        let given = wrappers::given(&leaf);
+        let given: Vec<_> =
+            given.iter().map(|(name, word)| (name.as_str(), word.clone())).collect();
+        let lent = self.scope.lend(&given);
+        let folder = wrappers::folder(&leaf);
+        let cwd = self.scope.cwd.clone();
+        if let Some(folder) = &folder {
+            self.scope.enter(folder.known(), self.at);
+        }
+        let out = self.under(leaf, inner, input);
+        if folder.is_some() {
+            self.scope.cwd = cwd;
+        }
+        self.scope.take_back(lent);
+        out
+    }
+
+    /// Goes on with what a wrapper runs; the wrapper itself is no leaf.
+    fn under(&mut self, leaf: Leaf, inner: Inner, input: &Stream) -> Stream {
+        let name = leaf.program.clone();
+        let outer = leaf.words.clone();
+        self.enter_via(name, outer);
+        let mut next = self.new_leaf(&leaf.text);
+        next.effects = leaf.effects;
+        next.findings = leaf.findings;
+        let out = match inner {
+            Inner::Words(words) if words.is_empty() => {
+                next.program = leaf.program;
+                next.words = leaf.words;
+                next.reads_only = leaf.reads_only;
+                self.leave_via();
+                next.via.pop();
+                next.outer.pop();
+                self.push(next);
+                return Stream::unknown();
+            }
+            // Only the shell itself knows functions and aliases.
+            Inner::Words(words) => self.execute(words, next, input),
+            Inner::Source(word) => {
+                next.program = leaf.program;
+                next.words = leaf.words;
+                next.via.pop();
+                next.outer.pop();
+                self.code(&word, &mut next);
+                self.push(next);
+                self.nested_source(&word, input)
+            }
+        };
+        self.leave_via();
+        out
+    }
+
+    /// Walks through source that a program is given, in a shell of its own.
+    pub(crate) fn nested_source(&mut self, word: &Word, input: &Stream) -> Stream {
+        if !word.known && word.text.contains('…') {
+            return Stream::unknown();
+        }
+        self.apart(|walk| walk.source_with(&word.text, input))
+    }
+
+    /// Findings about code that is not known before it runs.
+    pub(crate) fn code(&mut self, word: &Word, leaf: &mut Leaf) {
+        let nothing = Stream::unknown();
+        let site = Site { at: self.at, cwd: None, input: &nothing, hidden: self.scope.hidden };
+        let mut act = Act { leaf, site: &site, inner: Vec::new() };
+        if !act.tainted_code(word.taint) && !word.known {
+            act.ask("dynamic-code", "Runs code that is only known when it runs");
+        }
+    }
+
+    fn dynamic(&mut self, words: Vec<Word>, mut leaf: Leaf) -> Stream {
+        let first = words.first().cloned().unwrap_or_default();
+        self.code(&Word { known: true, ..first.clone() }, &mut leaf);
+        let reason = format!("Which program “{}” is can only be known when it runs", first.text);
+        leaf.find(Finding::ask("dynamic-program", reason));
+        leaf.program = first.text;
+        leaf.words = words;
+        self.push(leaf);
+        Stream { connected: true, ..Stream::unknown() }
+    }
+
+    fn describe(&mut self, mut leaf: Leaf, input: &Stream) -> Stream {
+        let cwd = self.scope.cwd.clone();
+        let out = flow::output(&leaf.program, &leaf.words, input, cwd.as_deref());
+        let site = Site { at: self.at, cwd: cwd.as_deref(), input, hidden: self.scope.hidden };
+        let mut act = Act { leaf: &mut leaf, site: &site, inner: Vec::new() };
+        programs::describe(&mut act);
+        let inner = act.inner;
+        if inner.is_empty() {
+            self.push(leaf);
+            return out;
+        }
+        if inner.len() > MAX_INNER {
+            self.note(Finding::ask("too-complex", "The command runs too many others to analyse"));
+        }
+        let name = leaf.program.clone();
+        let words = leaf.words.clone();
+        let text = leaf.text.clone();
+        for word in inner.iter().filter_map(|inner| match inner {
+            Inner::Source(word) => Some(word),
+            Inner::Words(_) => None,
+        }) {
+            self.code(word, &mut leaf);
+        }
+        self.push(leaf);
+        self.enter_via(name, words);
+        for next in inner.into_iter().take(MAX_INNER) {
+            match next {
+                Inner::Words(words) => {
+                    let leaf = self.new_leaf(&text);
+                    self.apart(|walk| walk.execute(words, leaf, input));
+                }
+                Inner::Source(word) => {
+                    self.nested_source(&word, input);
+                }
+            }
+        }
+        self.leave_via();
+        out
+    }
+}
