@@ -9,6 +9,7 @@ use crate::judge::{Examination, Finding};
 use crate::level::{Answer, Level, Restriction, Selectors};
 use crate::pattern::{PathPattern, fold};
 use crate::permissions::Permissions;
+use crate::sightings::Sightings;
 
 /// What programs need to run at all, where reading is restricted.
 const SYSTEM: &[&str] = &[
@@ -50,11 +51,14 @@ impl Permissions {
         }
         let tainted = self.taint(proposal).is_some();
         let levels: Vec<&Level> = self.levels(proposal.tool, tainted).collect();
-        let mut write = trees(&levels, &Scope::FILE_WRITE);
-        let mut read = trees(&levels, &Scope::FILE_READ);
+        let mut write = trees(&levels, &Scope::FILE_WRITE, self.sightings());
+        let mut read = trees(&levels, &Scope::FILE_READ, self.sightings());
         // What somebody agreed to, although it is elsewhere.
         let agreed = agreed(exam);
-        write.extend(agreed.iter().filter_map(|place| self.opening(place)));
+        let elsewhere = |place: &&PathBuf| !write.iter().any(|tree| place.starts_with(tree));
+        let opened: Vec<PathBuf> =
+            agreed.iter().filter(elsewhere).filter_map(|place| self.opening(place)).collect();
+        write.extend(opened);
         read.extend(
             exam.findings.iter().filter(|f| f.effect.scope == Scope::FILE_READ).filter_map(place),
         );
@@ -117,7 +121,8 @@ impl Permissions {
         }
         // What is not there yet is guarded if its folder is: nobody may make it.
         let could_be = |path: &PathBuf| {
-            path.exists() || path.ends_with(".git/hooks") && path.parent().is_some_and(Path::is_dir)
+            self.sightings().exists(path)
+                || path.ends_with(".git/hooks") && path.parent().is_some_and(Path::is_dir)
         };
         guarded.retain(|path| within(path) && could_be(path));
         dedupe(&mut guarded);
@@ -127,7 +132,7 @@ impl Permissions {
     /// The secret places that are there, with those in the working folder and
     /// at the top of the workspace. A burst of calls looks once.
     fn secrets_around(&self, cwd: &Path) -> Vec<PathBuf> {
-        self.sightings().get(cwd, || {
+        self.sightings().secrets(cwd, || {
             let named = self.sensitive().named().iter().filter(|path| path.exists());
             let mut found: Vec<PathBuf> = named.cloned().collect();
             let mut folders = vec![cwd.to_path_buf()];
@@ -150,7 +155,10 @@ impl Permissions {
         let open = self.laid_open();
         hidden.retain(|path| !open.iter().any(|pattern| pattern.matches(path)));
         for level in levels {
-            hidden.extend(fixed(refused(level, &Scope::FILE_READ)).filter(|path| path.exists()));
+            hidden.extend(
+                fixed(refused(level, &Scope::FILE_READ))
+                    .filter(|path| self.sightings().exists(path)),
+            );
         }
         dedupe(&mut hidden);
         hidden
@@ -176,7 +184,7 @@ fn place(finding: &Finding) -> Option<PathBuf> {
 }
 
 /// The trees in which all levels let this be done without a question.
-fn trees(levels: &[&Level], scope: &Scope) -> Vec<PathBuf> {
+fn trees(levels: &[&Level], scope: &Scope, seen: &Sightings) -> Vec<PathBuf> {
     let mut trees = vec![PathBuf::from("/")];
     for level in levels {
         let mut all = level.deny.iter().chain(&level.ask);
@@ -186,12 +194,15 @@ fn trees(levels: &[&Level], scope: &Scope) -> Vec<PathBuf> {
         if let Some(allow) = &level.allow {
             let about = || allow.iter().filter(|rule| rule.scope.matches(scope));
             if !about().any(|rule| rule.selectors.is_none()) {
-                trees = both(&trees, &openings(about().filter_map(|rule| rule.selectors.as_ref())));
+                trees = both(
+                    &trees,
+                    &openings(about().filter_map(|rule| rule.selectors.as_ref()), seen),
+                );
             }
         }
         for restriction in level.restrictions.iter().filter(|r| r.scope.matches(scope)) {
             if let Some(allowed) = restricted_to(restriction) {
-                trees = both(&trees, &openings([allowed]));
+                trees = both(&trees, &openings([allowed], seen));
             }
         }
     }
@@ -207,8 +218,11 @@ fn restricted_to(restriction: &Restriction) -> Option<&Selectors> {
 
 /// The trees and the files that patterns lay open. Only real places: what has
 /// become a link since the rules were read leads elsewhere.
-fn openings<'a>(selectors: impl IntoIterator<Item = &'a Selectors>) -> Vec<PathBuf> {
-    let is_real = |path: &&PathBuf| hermes_files::real_path(path).is_ok_and(|real| real == **path);
+fn openings<'a>(
+    selectors: impl IntoIterator<Item = &'a Selectors>,
+    seen: &Sightings,
+) -> Vec<PathBuf> {
+    let is_real = |path: &&PathBuf| seen.is_real(path);
     let mut open = Vec::new();
     for pattern in selectors.into_iter().flat_map(|selectors| &selectors.paths) {
         open.extend(pattern.trees().iter().filter(is_real).cloned());

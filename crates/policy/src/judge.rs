@@ -13,6 +13,7 @@ use crate::hosts::{Reach, reach};
 use crate::level::{Answer, Level, Opinion, Origin, Subject, strictest};
 use crate::pattern::fold;
 use crate::permissions::Permissions;
+use crate::profile::Profile;
 use crate::sensitive::Sensitive;
 
 /// One thing that was judged, and what came of it.
@@ -160,6 +161,8 @@ impl Permissions {
         for found in &analysis.findings {
             exam.findings.push(danger(found, &whole, None));
         }
+        let by_command = self.layers().any(Profile::judges_files_by_command);
+        let mut allowed: Vec<&Effect> = Vec::new();
         for leaf in &analysis.leaves {
             for found in &leaf.findings {
                 let effect = Effect {
@@ -169,9 +172,17 @@ impl Permissions {
                 exam.findings.push(danger(found, &effect, Some(leaf)));
             }
             for effect in &leaf.effects {
+                // What was allowed once is allowed again, unless it matters
+                // who does it.
+                if !by_command && effect.resource.as_path().is_some() && allowed.contains(&effect) {
+                    continue;
+                }
                 let real = self.real(effect);
                 let context = (leaf, command);
                 self.examine_effect(proposal, effect, real.as_ref(), Some(context), taint, exam);
+                if exam.findings.last().is_some_and(|found| found.answer == Answer::Allow) {
+                    allowed.push(effect);
+                }
                 exam.command_effects.push(effect.clone());
                 runs |= effect.scope == Scope::TERMINAL_EXECUTE;
             }

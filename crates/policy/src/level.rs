@@ -242,6 +242,19 @@ impl Level {
         strictest(asked, restricted)
     }
 
+    /// Whether a rule for more than commands names commands.
+    pub(crate) fn judges_files_by_command(&self) -> bool {
+        let files = [Scope::FILE_READ, Scope::FILE_WRITE, Scope::FILE_DELETE];
+        let about = |scope: &ScopePattern| files.iter().any(|file| scope.matches(file));
+        let allow = self.allow.iter().flatten();
+        let rules = allow.chain(&self.deny).chain(&self.ask).chain(&self.approved);
+        let mut rules =
+            rules.filter(|rule| about(&rule.scope)).filter_map(|r| r.selectors.as_ref());
+        let restricted = self.restrictions.iter().filter(|r| about(&r.scope));
+        let mut restricted = restricted.flat_map(|r| r.allowed.iter().chain([&r.denied, &r.asked]));
+        rules.any(|s| !s.commands.is_empty()) || restricted.any(|s| !s.commands.is_empty())
+    }
+
     /// Whether somebody has agreed to it beforehand, and nothing forbids it.
     fn approves(&self, subject: &Subject<'_>) -> bool {
         let mut about = self.restrictions.iter().filter(|r| r.scope.matches(&subject.effect.scope));

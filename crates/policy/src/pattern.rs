@@ -1,6 +1,8 @@
 //! The patterns that rules are written with: scopes, paths, hosts, names.
 
+use std::borrow::Cow;
 use std::fmt;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use globset::{GlobBuilder, GlobMatcher};
@@ -79,6 +81,8 @@ pub struct PathPattern {
     trees: Vec<PathBuf>,
     /// The path that it is, if it is one and nothing else.
     single: Vec<PathBuf>,
+    /// Whether these are all that it covers, letter by letter.
+    simple: bool,
 }
 
 /// How a pattern treats spelling.
@@ -97,20 +101,27 @@ impl PathPattern {
     pub fn parse(text: &str, places: &Places, spelling: Spelling) -> Result<Self, String> {
         let mut matchers = Vec::new();
         let (mut trees, mut single) = (Vec::new(), Vec::new());
+        let mut simple = spelling == Spelling::Exact;
         for base in expand(text, places)? {
             for form in forms(&tidy(&base))? {
-                match form.strip_suffix("/**") {
-                    Some(folder) => trees.extend(plain(folder)),
-                    None => single.extend(plain(&form)),
-                }
+                let (folder, places) = match form.strip_suffix("/**") {
+                    Some(folder) => (plain(folder), &mut trees),
+                    None => (plain(&form), &mut single),
+                };
+                simple &= folder.is_some();
+                places.extend(folder);
                 matchers.extend(compile(&form, spelling)?);
             }
         }
-        Ok(Self { written: text.to_owned(), matchers, trees, single })
+        Ok(Self { written: text.to_owned(), matchers, trees, single, simple })
     }
 
     /// Whether the path is meant. For [`Spelling::Loose`], hand it the folded path.
     pub fn matches(&self, path: &Path) -> bool {
+        if self.simple {
+            return self.trees.iter().any(|tree| is_within(path, tree))
+                || self.single.iter().any(|single| single.as_os_str() == path.as_os_str());
+        }
         self.matchers.iter().any(|matcher| matcher.is_match(path))
     }
 
@@ -128,6 +139,13 @@ impl PathPattern {
     pub fn lies_below(&self, folder: &Path) -> bool {
         self.trees.iter().chain(&self.single).any(|path| path.starts_with(folder))
     }
+}
+
+/// Whether a folded path is the tree's root or lies below it.
+pub(crate) fn is_within(path: &Path, tree: &Path) -> bool {
+    let (path, tree) = (path.as_os_str().as_bytes(), tree.as_os_str().as_bytes());
+    let Some(rest) = path.strip_prefix(tree) else { return false };
+    rest.is_empty() || tree.ends_with(b"/") || rest.starts_with(b"/")
 }
 
 impl fmt::Display for PathPattern {
@@ -267,19 +285,21 @@ fn compile(pattern: &str, spelling: Spelling) -> Result<Vec<GlobMatcher>, String
 
 /// A path as [`Spelling::Loose`] compares it: one form for every letter, no
 /// capitals, no dots or blanks at the end of a name.
-pub(crate) fn fold(path: &Path) -> PathBuf {
-    let text = path.to_string_lossy();
-    let is_plain = text.bytes().all(|b| b.is_ascii() && !b.is_ascii_uppercase())
-        && !text.split('/').any(|part| part.ends_with(['.', ' ']));
+pub(crate) fn fold(path: &Path) -> Cow<'_, Path> {
+    let bytes = path.as_os_str().as_bytes();
+    let mut ends = bytes.split(|b| *b == b'/').map(<[u8]>::last);
+    let is_plain = bytes.iter().all(|b| b.is_ascii() && !b.is_ascii_uppercase())
+        && !ends.any(|last| matches!(last, Some(b'.' | b' ')));
     if is_plain {
-        return path.to_path_buf();
+        return Cow::Borrowed(path);
     }
+    let text = path.to_string_lossy();
     let folded = fold_text(&text);
     let parts = folded.split('/').map(|part| {
         let trimmed = part.trim_end_matches(['.', ' ']);
         if trimmed.is_empty() { part } else { trimmed }
     });
-    PathBuf::from(parts.collect::<Vec<_>>().join("/"))
+    Cow::Owned(PathBuf::from(parts.collect::<Vec<_>>().join("/")))
 }
 
 fn fold_text(text: &str) -> String {

@@ -204,7 +204,7 @@ proptest! {
 
     #[test]
     fn folding_twice_is_folding_once(path in "/[a-zA-Z\u{e9}\u{200b}./ ]{0,30}") {
-        let once = fold(Path::new(&path));
-        prop_assert_eq!(fold(&once), once);
+        let once = fold(Path::new(&path)).into_owned();
+        prop_assert_eq!(fold(&once).into_owned(), once);
     }
 }

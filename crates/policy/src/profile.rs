@@ -30,6 +30,16 @@ pub struct Profile {
     pub(crate) wishes: SandboxWishes,
 }
 
+impl Profile {
+    /// Whether it matters to it which command touches a file.
+    pub(crate) fn judges_files_by_command(&self) -> bool {
+        let after = self.after_untrusted.iter().map(|after| &after.level);
+        let tools = self.tools.iter().map(|tool| &tool.level);
+        let mut levels = std::iter::once(&self.level).chain(tools).chain(after);
+        levels.any(Level::judges_files_by_command)
+    }
+}
+
 /// What holds for one tool.
 #[derive(Debug, Clone)]
 pub struct ToolLevel {

@@ -244,7 +244,7 @@ impl Sensitive {
             secret: set(&secret.concat()),
             protected: set(&protected.concat()),
             open: set(&ours(OURS_OPEN)),
-            hermes: fold(&places.hermes),
+            hermes: fold(&places.hermes).into_owned(),
             named: [
                 named(None, SECRETS),
                 of_home(HOME_SECRETS),

@@ -1,5 +1,6 @@
 //! What was seen a moment ago.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -8,26 +9,64 @@ use std::time::{Duration, Instant};
 /// looked after anew.
 const FRESH: Duration = Duration::from_millis(500);
 
-/// The last look, and from where it was taken.
+/// More places are not kept.
+const MOST: usize = 1024;
+
+/// The last looks. They serve the bounds of child processes, which are made
+/// for every command; what a call itself touches is always looked up anew.
 #[derive(Debug, Default)]
-pub(crate) struct Sightings(Mutex<Option<Sighting>>);
+pub(crate) struct Sightings(Mutex<Option<Seen>>);
 
 #[derive(Debug)]
-struct Sighting {
-    at: Instant,
-    from: PathBuf,
-    found: Vec<PathBuf>,
+struct Seen {
+    since: Instant,
+    secrets: HashMap<PathBuf, Vec<PathBuf>>,
+    there: HashMap<PathBuf, bool>,
+    real: HashMap<PathBuf, bool>,
 }
 
 impl Sightings {
-    /// What is there, seen from that folder; looks only if the last look is old.
-    pub(crate) fn get(&self, from: &Path, look: impl FnOnce() -> Vec<PathBuf>) -> Vec<PathBuf> {
+    fn with<T>(&self, look: impl FnOnce(&mut Seen) -> T) -> T {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(seen) = last.as_ref().filter(|s| s.from == from && s.at.elapsed() < FRESH) {
-            return seen.found.clone();
-        }
-        let found = look();
-        *last = Some(Sighting { at: Instant::now(), from: from.to_owned(), found: found.clone() });
-        found
+        let fresh = last.take().filter(|seen| {
+            seen.since.elapsed() < FRESH && seen.there.len() + seen.real.len() < MOST
+        });
+        let seen = last.insert(fresh.unwrap_or_else(|| Seen {
+            since: Instant::now(),
+            secrets: HashMap::new(),
+            there: HashMap::new(),
+            real: HashMap::new(),
+        }));
+        look(seen)
+    }
+
+    /// The secrets that are there, seen from that folder.
+    pub(crate) fn secrets(&self, from: &Path, look: impl FnOnce() -> Vec<PathBuf>) -> Vec<PathBuf> {
+        self.with(|seen| match seen.secrets.get(from) {
+            Some(found) => found.clone(),
+            None => seen.secrets.entry(from.to_owned()).or_insert(look()).clone(),
+        })
+    }
+
+    /// Whether there is something at a path.
+    pub(crate) fn exists(&self, path: &Path) -> bool {
+        self.with(|seen| remember(&mut seen.there, path, Path::exists))
+    }
+
+    /// Whether a path is a real place: no link is in it.
+    pub(crate) fn is_real(&self, path: &Path) -> bool {
+        let look = |path: &Path| hermes_files::real_path(path).is_ok_and(|real| real == path);
+        self.with(|seen| remember(&mut seen.real, path, look))
+    }
+}
+
+fn remember(
+    known: &mut HashMap<PathBuf, bool>,
+    path: &Path,
+    look: impl FnOnce(&Path) -> bool,
+) -> bool {
+    match known.get(path) {
+        Some(answer) => *answer,
+        None => *known.entry(path.to_owned()).or_insert(look(path)),
     }
 }

@@ -1,0 +1,81 @@
+//! How long a ruling takes: `bench_policy [METRIC]`, one line of JSON each.
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use hermes_core::{Annotations, Effect, Policy, Proposal, Resource, Scope, Session, Workplace};
+use hermes_policy::{Places, SavedRules, Settings, Sources, Tickets};
+use serde_json::{Value, json};
+
+/// Everyday work of about 500 characters.
+const COMMAND: &str = "cd src && for f in $(git ls-files '*.rs' | head -n 20); do \
+if grep -q 'fn main' \"$f\"; then echo \"$f has a main of $(wc -l < \"$f\") lines\"; fi; done; \
+cargo build --release 2>&1 | tee build.log | grep -E '^(warning|error)' | sort | uniq -c | sort -rn | head -20; \
+test -f Cargo.lock && cargo metadata --format-version 1 | jq -r '.packages[].name' | sort > names.txt; \
+cp names.txt ../names.bak; find . -name '*.orig' -print0 | xargs -0 -r ls -la; git add -A && git commit -m 'update the list of names' && git status --short";
+
+fn main() {
+    let only = std::env::args().nth(1).unwrap_or_default();
+    let folder = std::env::temp_dir().join(format!("hermes-bench-{}", std::process::id()));
+    let workspace = folder.join("ws/a/b/c");
+    std::fs::create_dir_all(workspace.join("src")).unwrap();
+    let places = Places {
+        workspace: Some(workspace.clone()),
+        home: Some(folder.join("home")),
+        hermes: folder.join("hermes"),
+        temp: vec!["/var/tmp".into()],
+    };
+    let at = Workplace::new(workspace.clone(), places.home.clone());
+    let sources = Sources::load(&folder.join("none.yaml"), None, places).unwrap();
+    let saved = SavedRules::load(folder.join("approvals.json")).unwrap();
+    let tickets = Tickets::new(folder.join("tickets"));
+    let rules = sources.permissions("default", Settings::default(), saved, tickets).unwrap();
+    let session = Session::in_memory();
+    let measure = |metric: &str, rounds: usize, work: &dyn Fn()| {
+        if !metric.contains(&only) {
+            return;
+        }
+        let mut times: Vec<f64> = (0..rounds)
+            .map(|_| {
+                let start = Instant::now();
+                work();
+                start.elapsed().as_secs_f64() * 1e6
+            })
+            .collect();
+        times.sort_by(f64::total_cmp);
+        let line = json!({ "metric": metric, "p50_us": times[rounds / 2], "min_us": times[0] });
+        println!("{line}");
+    };
+    let judge = |effect: Effect| {
+        let effects = [effect];
+        let (rules, at, session) = (&rules, &at, &session);
+        move || {
+            black_box(rules.judge(&Proposal {
+                tool: "bench",
+                toolset: "bench",
+                arguments: &Value::Null,
+                effects: &effects,
+                annotations: Annotations::default(),
+                workplace: at,
+                call_id: "1",
+                session,
+                task_id: "t",
+                depth: 0,
+            }));
+        }
+    };
+    let file = workspace.join("src/lib.rs");
+    measure("policy.file_read", 50_000, &judge(Effect::path(Scope::FILE_READ, &file)));
+    measure("policy.file_write", 50_000, &judge(Effect::path(Scope::FILE_WRITE, &file)));
+    let resource = Resource::Command(COMMAND.to_owned());
+    let command = Effect { scope: Scope::TERMINAL_EXECUTE, resource };
+    measure("policy.command_500", 5_000, &judge(command));
+    measure("shell.analyze_500", 5_000, &|| {
+        black_box(hermes_shell::analyze(COMMAND, &at));
+    });
+    measure("files.find", 50_000, &|| {
+        black_box(hermes_files::find(&file)).unwrap();
+    });
+    let _ = std::fs::remove_dir_all(&folder);
+}
