@@ -149,11 +149,15 @@ impl App {
     }
 
     /// Who can be asked here: a person at the terminal, if there is one.
-    pub(crate) fn approver(&self, stdin_is_taken: bool) -> Option<Arc<dyn Approver>> {
+    pub(crate) fn approver(
+        &self,
+        stdin_is_taken: bool,
+        has_session: bool,
+    ) -> Option<Arc<dyn Approver>> {
         use std::io::IsTerminal as _;
         let is_there =
             std::io::stdin().is_terminal() && self.terminal.stderr_is_person && !stdin_is_taken;
-        is_there.then(|| Arc::new(Prompt::new(self.terminal)) as Arc<dyn Approver>)
+        is_there.then(|| Arc::new(Prompt::new(self.terminal, has_session)) as Arc<dyn Approver>)
     }
 }
 

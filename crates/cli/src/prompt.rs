@@ -13,13 +13,15 @@ const SHOWN: usize = 8;
 /// Asks on standard error, and reads the answer from the keyboard.
 pub(crate) struct Prompt {
     terminal: Terminal,
+    /// Whether there will be more calls in this session.
+    has_session: bool,
     /// One question at a time.
     turn: Mutex<()>,
 }
 
 impl Prompt {
-    pub(crate) fn new(terminal: Terminal) -> Self {
-        Self { terminal, turn: Mutex::new(()) }
+    pub(crate) fn new(terminal: Terminal, has_session: bool) -> Self {
+        Self { terminal, has_session, turn: Mutex::new(()) }
     }
 }
 
@@ -29,11 +31,12 @@ impl Approver for Prompt {
             let _turn = self.turn.lock().await;
             let question = question(&self.terminal, &request);
             let can_keep = !request.offers.is_empty();
+            let has_session = self.has_session && can_keep;
             let (send, answer) = oneshot::channel();
             // A thread of its own: a question that is given up must not keep
             // the program from ending.
             std::thread::spawn(move || {
-                let _ = send.send(converse(&question, can_keep));
+                let _ = send.send(converse(&question, has_session, can_keep));
             });
             let mut line = OpenLine(true);
             let decision = answer.await.unwrap_or(Decision::Nobody);
@@ -76,11 +79,11 @@ fn question(terminal: &Terminal, request: &ApprovalRequest) -> String {
     text
 }
 
-fn converse(question: &str, can_keep: bool) -> Decision {
-    let choices = if can_keep {
-        "[o]nce, for this [s]ession, [a]lways, or [d]eny? "
-    } else {
-        "[o]nce or [d]eny? "
+fn converse(question: &str, has_session: bool, can_keep: bool) -> Decision {
+    let choices = match (has_session, can_keep) {
+        (true, true) => "[o]nce, for this [s]ession, [a]lways, or [d]eny? ",
+        (false, true) => "[o]nce, [a]lways, or [d]eny? ",
+        (_, false) => "[o]nce or [d]eny? ",
     };
     let mut input = io::stdin().lock();
     let _ = write!(io::stderr(), "{question}");
@@ -101,7 +104,7 @@ fn converse(question: &str, can_keep: bool) -> Decision {
         };
         match word.to_lowercase().as_str() {
             "o" | "once" | "y" | "yes" => return Decision::Approved(Lasting::Once),
-            "s" | "session" if can_keep => return Decision::Approved(Lasting::Session),
+            "s" | "session" if has_session => return Decision::Approved(Lasting::Session),
             "a" | "always" if can_keep => return Decision::Approved(Lasting::Always),
             "" => return Decision::Refused(None),
             // `d use git rm instead`: the model is told.

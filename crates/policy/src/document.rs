@@ -130,7 +130,15 @@ impl File {
             self.resolve_at(parent, base, depth + 1)?
         };
         let below = below.ok_or_else(|| {
-            PolicyError::new(format!("There is no profile '{parent}' to extend")).at(place.clone())
+            let own = self.profiles.iter().map(|profile| profile.name.as_str());
+            let builtin = base.iter().flat_map(|base| &base.profiles).map(|p| p.name.as_str());
+            let near = hermes_core::similar::nearest(parent, own.chain(builtin), 0.6);
+            let meant = near.map_or_else(
+                || "`hermes permissions profiles` lists them".to_owned(),
+                |near| format!("did you mean '{near}'?"),
+            );
+            PolicyError::new(format!("There is no profile '{parent}' to extend; {meant}"))
+                .at(place.clone())
         })?;
         Ok(Some(own.clone().on_top_of(below)))
     }
@@ -186,6 +194,13 @@ impl Reader<'_> {
                 }
                 "sensitive_paths" => {
                     profile.sensitive_paths = self.paths(&node, Spelling::Exact)?;
+                    for item in node.items()? {
+                        if item.text()?.trim_start_matches('/').starts_with('*') {
+                            return Err(item.wrong(
+                                "This would lay every secret open; name the file or its folder",
+                            ));
+                        }
+                    }
                 }
                 "approved" if own.is_some() => {
                     profile.level.approved = self.rules(&profile.level, "approved", &node, own)?;

@@ -167,6 +167,12 @@ fn expand(text: &str, places: &Places) -> Result<Vec<String>, String> {
     if text.is_empty() {
         return Err("An empty path matches nothing".to_owned());
     }
+    if text.starts_with('!') {
+        return Err(format!("'{text}': a pattern cannot be turned around with '!'"));
+    }
+    if text.starts_with('$') && !text.starts_with("${") {
+        return Err(format!("'{text}': variables are not expanded; write ~ or ${{home}}"));
+    }
     if let Some(rest) = text.strip_prefix("${") {
         let (name, rest) =
             rest.split_once('}').ok_or_else(|| format!("'{text}' has no closing brace"))?;

@@ -19,77 +19,74 @@ const ANYWHERE: &[&str] = &[
     "id_ed25519",
 ];
 
-/// Files and folders below the home folder.
-const AT_HOME: &[&str] = &[
-    ".ssh",
-    ".aws",
-    ".gnupg",
-    ".kube",
-    ".azure",
-    ".docker/config.json",
-    ".config/gh",
-    ".config/gcloud",
-    ".config/op",
-    ".netrc",
-    ".pgpass",
-    ".my.cnf",
-    ".npmrc",
-    ".pypirc",
-    ".git-credentials",
-    ".cargo/credentials.toml",
-    ".gem/credentials",
-    ".vault-token",
-    ".password-store",
-    ".local/share/keyrings",
-    ".hermes/secrets.json",
-    ".bashrc",
-    ".bash_profile",
-    ".profile",
-    ".zshrc",
-    ".gitconfig",
+/// Files and folders below the home folder: the folders above, the name.
+const AT_HOME: &[(&str, &str)] = &[
+    ("", ".ssh"),
+    ("", ".aws"),
+    ("", ".gnupg"),
+    ("", ".kube"),
+    ("", ".azure"),
+    (".docker", "config.json"),
+    (".config", "gh"),
+    (".config", "gcloud"),
+    (".config", "op"),
+    ("", ".netrc"),
+    ("", ".pgpass"),
+    ("", ".my.cnf"),
+    ("", ".npmrc"),
+    ("", ".pypirc"),
+    ("", ".git-credentials"),
+    (".cargo", "credentials.toml"),
+    (".gem", "credentials"),
+    ("", ".vault-token"),
+    ("", ".password-store"),
+    (".local/share", "keyrings"),
+    (".hermes", "secrets.json"),
+    ("", ".bashrc"),
+    ("", ".bash_profile"),
+    ("", ".profile"),
+    ("", ".zshrc"),
+    ("", ".gitconfig"),
 ];
 
-/// Files of the system.
-const OF_THE_SYSTEM: &[&str] = &[
-    "/etc/shadow",
-    "/etc/shadow-",
-    "/etc/gshadow",
-    "/etc/sudoers",
-    "/etc/sudoers.d",
-    "/etc/krb5.keytab",
-    "/etc/ssl/private",
-    "/etc/ssh/ssh_host_rsa_key",
-    "/etc/ssh/ssh_host_ed25519_key",
-    "/root/.ssh",
-    "/run/secrets",
-    "/var/run/secrets",
-    "/proc/self/environ",
-    "/proc/1/environ",
-    "/proc/kcore",
+/// Files of the system, likewise.
+const OF_THE_SYSTEM: &[(&str, &str)] = &[
+    ("/etc", "shadow"),
+    ("/etc", "shadow-"),
+    ("/etc", "gshadow"),
+    ("/etc", "sudoers"),
+    ("/etc", "sudoers.d"),
+    ("/etc", "krb5.keytab"),
+    ("/etc/ssl", "private"),
+    ("/etc/ssh", "ssh_host_rsa_key"),
+    ("/etc/ssh", "ssh_host_ed25519_key"),
+    ("/root", ".ssh"),
+    ("/run", "secrets"),
+    ("/var/run", "secrets"),
+    ("/proc/self", "environ"),
+    ("/proc/1", "environ"),
+    ("/proc", "kcore"),
 ];
 
 /// Names that hold a secret only in the right folder, but say so themselves.
 const TELLING: &[&str] = &["credentials", "credentials.json", "secrets.json", "environ", "shadow"];
 
 /// Files that show how the ones with secrets are written.
-const SAMPLES: &[&str] = &["example", "sample", "template", "dist", "defaults", "schema", "test"];
+const SAMPLES: &[&str] = &["example", "sample", "template", "dist", "defaults", "schema"];
 
 /// Whether a path has the name of a secret in it, wherever that leads.
 pub(crate) fn tells(path: &str) -> bool {
     let mut before = "";
     path.split(['/', '(', ')', '|']).filter(|part| !part.is_empty()).any(|part| {
         let folder = std::mem::replace(&mut before, part);
-        let sample = part.rsplit('.').next().is_some_and(|end| SAMPLES.contains(&end));
-        let placed = |known: &&str| match known.rsplit_once('/') {
-            None => *known == part,
-            Some((above, last)) => {
-                last == part && above.rsplit('/').next().is_some_and(|above| above == folder)
-            }
+        let sample = || part.rsplit('.').next().is_some_and(|end| SAMPLES.contains(&end));
+        let placed = |(above, last): &(&str, &str)| {
+            *last == part && (above.is_empty() || !folder.is_empty() && above.ends_with(folder))
         };
-        !sample
-            && (part.starts_with(".env.")
-                || ANYWHERE.contains(&part)
-                || AT_HOME.iter().chain(OF_THE_SYSTEM).any(placed))
+        (part.starts_with(".env.")
+            || ANYWHERE.contains(&part)
+            || AT_HOME.iter().chain(OF_THE_SYSTEM).any(placed))
+            && !sample()
     })
 }
 
@@ -140,8 +137,10 @@ pub(crate) fn named(name: &str, root: &Path, home: Option<&Path>) -> Vec<PathBuf
 }
 
 fn known_places(home: Option<&Path>) -> impl Iterator<Item = PathBuf> {
-    let at_home = AT_HOME.iter().filter_map(move |name| home.map(|home| home.join(name)));
-    at_home.chain(OF_THE_SYSTEM.iter().map(PathBuf::from))
+    let at_home = AT_HOME
+        .iter()
+        .filter_map(move |(above, name)| home.map(|home| home.join(above).join(name)));
+    at_home.chain(OF_THE_SYSTEM.iter().map(|(above, name)| Path::new(above).join(name)))
 }
 
 /// Whether a glob says anything about the name at all.

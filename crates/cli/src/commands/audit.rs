@@ -217,6 +217,13 @@ fn verify(app: &App, folder: &std::path::Path) -> Outcome {
         app.terminal.line(&value.to_string())?;
     } else {
         app.terminal.line(&report.to_string())?;
+        if !report.is_clean() {
+            app.terminal.note(&format!(
+                "The log was changed or cut. Keep {} aside as evidence; entries before the first \
+                 fault can be trusted. hermes goes on in a new chain once the folder is moved away.",
+                folder.display()
+            ));
+        }
     }
     Ok(if report.is_clean() { Exit::Ok } else { Exit::Failed })
 }

@@ -20,7 +20,7 @@ pub(crate) fn run(app: &App, args: &Call) -> Outcome {
     // Programs want the answer as it is; it says itself that it came from outside.
     caller.labels = false;
     let arguments_from_stdin = args.arguments.iter().any(|argument| argument == "-");
-    caller.approver = app.approver(arguments_from_stdin);
+    caller.approver = app.approver(arguments_from_stdin, args.options.session.is_some());
     let entry = meant(&ready.engine.snapshot(), &args.tool);
     let arguments = match values::read(&args.arguments, &parameters(entry.as_deref()))? {
         Value::String(text) => Arguments::Text(text),

@@ -26,7 +26,7 @@ pub(crate) fn run(app: &App, args: &Exec) -> Outcome {
     let mut caller = app.caller(&ready, &args.options, &args.toolsets)?;
     let from_stdin = args.file.as_deref().is_none_or(|f| f == Path::new("-"));
     caller.who = "exec".into();
-    caller.approver = app.approver(from_stdin);
+    caller.approver = app.approver(from_stdin, true);
     let input = open(args.file.as_deref())?;
     if from_stdin && io::stdin().is_terminal() {
         app.terminal.note("Reading tool calls from the keyboard; Ctrl-D ends.");

@@ -1,7 +1,9 @@
 //! Rules that somebody saved by answering "always".
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{PoisonError, RwLock};
+use std::time::SystemTime;
 
 use hermes_config::{ConfigError, save};
 use serde::{Deserialize, Serialize};
@@ -28,30 +30,60 @@ struct Stored {
 #[derive(Debug)]
 pub struct SavedRules {
     path: PathBuf,
-    rules: RwLock<Vec<SavedRule>>,
+    known: RwLock<Known>,
+}
+
+/// The rules as they were read, and of which file.
+#[derive(Debug)]
+struct Known {
+    rules: Vec<SavedRule>,
+    stamp: Option<Stamp>,
+}
+
+/// What changes when somebody else changes the file.
+type Stamp = (u64, u64, SystemTime);
+
+fn stamp(path: &Path) -> Option<Stamp> {
+    let found = std::fs::metadata(path).ok()?;
+    Some((found.ino(), found.len(), found.modified().ok()?))
 }
 
 impl SavedRules {
     /// Reads the file; one that is not there holds no rules.
     pub fn load(path: impl Into<PathBuf>) -> Result<Self, String> {
         let path = path.into();
+        let stamp = stamp(&path);
         let rules = match std::fs::read_to_string(&path) {
             Ok(text) => parse(&path, &text)?,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
             Err(error) => return Err(format!("{} cannot be read: {error}", path.display())),
         };
-        Ok(Self { path, rules: RwLock::new(rules) })
+        Ok(Self { path, known: RwLock::new(Known { rules, stamp }) })
+    }
+
+    /// Reads the file again if another process has changed it. What cannot be
+    /// read allows nothing.
+    fn refresh(&self) {
+        let now = stamp(&self.path);
+        if self.known.read().unwrap_or_else(PoisonError::into_inner).stamp == now {
+            return;
+        }
+        let rules = std::fs::read_to_string(&self.path).ok();
+        let rules = rules.and_then(|text| parse(&self.path, &text).ok()).unwrap_or_default();
+        *self.known.write().unwrap_or_else(PoisonError::into_inner) = Known { rules, stamp: now };
     }
 
     /// All of them.
     pub fn list(&self) -> Vec<SavedRule> {
-        self.rules.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.refresh();
+        self.known.read().unwrap_or_else(PoisonError::into_inner).rules.clone()
     }
 
     /// Whether one of them covers this in that profile.
     pub fn cover(&self, profile: &str, unit: &Unit) -> bool {
-        let rules = self.rules.read().unwrap_or_else(PoisonError::into_inner);
-        rules.iter().any(|rule| rule.profile == profile && rule.unit.covers(unit))
+        self.refresh();
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        known.rules.iter().any(|rule| rule.profile == profile && rule.unit.covers(unit))
     }
 
     /// Saves more.
@@ -100,7 +132,8 @@ impl SavedRules {
         if let Some(problem) = problem {
             return Err(problem);
         }
-        *self.rules.write().unwrap_or_else(PoisonError::into_inner) = after;
+        let stamp = stamp(&self.path);
+        *self.known.write().unwrap_or_else(PoisonError::into_inner) = Known { rules: after, stamp };
         Ok(())
     }
 }

@@ -175,7 +175,12 @@ impl fmt::Display for Unit {
             write!(f, " {resource}")?;
         }
         for (index, tree) in self.trees.iter().enumerate() {
-            write!(f, "{} {}", if index == 0 { " below" } else { "," }, tree.display())?;
+            let lead = match (index, tree.is_file()) {
+                (0, true) => " of",
+                (0, false) => " below",
+                _ => ",",
+            };
+            write!(f, "{lead} {}", tree.display())?;
         }
         if self.exact.is_some() {
             f.write_str(", with exactly this text")?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hermes_core::{Effect, Lasting, Policy as _, Resource, Scope, Session, Verdict};
-use hermes_policy::{Answer, ApprovalMode, Settings};
+use hermes_policy::{Answer, ApprovalMode, SavedRules, Settings};
 use serde_json::json;
 
 use crate::World;
@@ -136,4 +136,23 @@ fn a_sandbox_that_cannot_hold_is_a_refusal_or_a_question() {
     let off = "profiles: {p: {extends: default, sandbox: {enabled: false}}}";
     let p = world.with_settings(off, "p", lacking()).unwrap();
     assert_eq!(world.judged(&p, "ls"), Answer::Allow);
+}
+
+#[test]
+fn a_rule_that_another_process_takes_away_holds_no_longer() {
+    let world = World::new();
+    let permissions = world.builtin("default");
+    let effect = Effect::path(Scope::FILE_WRITE, "/srv/other/file");
+    let at = world.at();
+    let effects = [effect];
+    let proposal = world.proposal(&effects, &at);
+    let answer = || permissions.consider(&proposal).0.answer();
+    assert_eq!(answer(), Answer::Ask);
+    permissions.remember(&proposal, Lasting::Always).unwrap();
+    assert_eq!(answer(), Answer::Allow);
+    let other = SavedRules::load(world.path("hermes/approvals.json")).unwrap();
+    assert!(other.remove(0).unwrap());
+    assert_eq!(answer(), Answer::Ask);
+    world.put("hermes/approvals.json", "{ damaged");
+    assert_eq!(answer(), Answer::Ask);
 }

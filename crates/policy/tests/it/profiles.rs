@@ -232,3 +232,25 @@ fn watching_refuses_only_hard_blocks_and_tells_what_would_have_been() {
     let ruling = p.judge(&world.proposal(&[effect], &at));
     assert!(matches!(ruling.verdict, Verdict::Deny { .. }));
 }
+
+#[test]
+fn a_pattern_that_would_mean_nothing_or_everything_is_refused() {
+    let world = World::new();
+    let refused = |body: &str| {
+        let yaml = format!("profiles:\n  mine:\n    allow: [\"*\"]\n{body}");
+        world.with(&yaml, "mine").map(drop).unwrap_err().to_string()
+    };
+    let denied = |path: &str| {
+        refused(&format!(
+            "    restrictions:\n      file:read:\n        denied_paths: [\"{path}\"]\n"
+        ))
+    };
+    assert!(denied("$HOME/x").contains("variables are not expanded"));
+    assert!(denied("!/srv/x").contains("turned around"));
+    for all in ["**", "/**", "*", "**/.env"] {
+        let told = refused(&format!("    sensitive_paths: [\"{all}\"]\n"));
+        assert!(told.contains("lay every secret open"), "{told}");
+    }
+    let told = refused("    extends: full_develper\n");
+    assert!(told.contains("did you mean 'full_developer'"), "{told}");
+}
