@@ -11,6 +11,8 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterable
+from itertools import count
+from pathlib import Path
 from typing import Any
 
 import model_tools
@@ -195,10 +197,81 @@ def measure_dispatch(quick: bool) -> None:
     measure_calls("pipeline.10000_tools", call(ECHO), native_args, n)
 
 
+LINE = "the quick brown fox jumps over the lazy dog, and the line goes on to its end\n"
+GIGABYTE = 1_000_000_000
+
+
+def measure_files(folder: Path, quick: bool) -> None:
+    """The file tools on the data of `bench_files`, each call in a task of its own, so that
+    nothing is answered from what was read before."""
+    few, many = (1, 3) if quick else (3, 15)
+    tasks = count()
+
+    def tool(name: str, **arguments: object) -> Callable[[], object]:
+        def run() -> None:
+            answer = model_tools.handle_function_call(
+                name, dict(arguments), task_id=f"bench-{next(tasks)}", session_id="bench"
+            )
+            if not answer:
+                raise SystemExit(f"{name} answered nothing")
+
+        return run
+
+    big = folder / "big.txt"
+    block = LINE * 10_000
+    with big.open("w", encoding="utf-8") as file:
+        for _ in range(GIGABYTE // len(block)):
+            file.write(block)
+    lines = (GIGABYTE // len(block)) * 10_000
+    measure_plain("files.read_first_page", tool("read_file", path=str(big), offset=1), few)
+    deep = tool("read_file", path=str(big), offset=lines - 1000)
+    measure_plain("files.read_deep_page", deep, few)
+    big.unlink()
+    one = folder / "one.txt"
+    write = tool("write_file", path=str(one), content=LINE * (1_000_000 // len(LINE)))
+    measure_plain("files.write_1mb", write, many, before=lambda: one.unlink(missing_ok=True))
+    source = folder / "source.txt"
+    text = "".join(f"line {n} says something of its own\n" for n in range(10_000))
+    patch = tool(
+        "patch",
+        mode="replace",
+        path=str(source),
+        old_string="line 7777 says something of its own",
+        new_string="line 7777 has been changed",
+    )
+    measure_plain("files.patch_10k_lines", patch, many, before=lambda: source.write_text(text))
+    miss = tool(
+        "patch",
+        mode="replace",
+        path=str(source),
+        old_string="line 7777 says something of its owm\nline 7778 said something\n",
+        new_string="x",
+    )
+    measure_plain("files.patch_no_match", miss, few, before=lambda: source.write_text(text))
+    tree = folder / "tree"
+    for number in range(500):
+        below = tree / f"pkg{number % 50:02}/mod{number:03}"
+        below.mkdir(parents=True)
+        for file_number in range(100):
+            content = LINE * (5 + (number * 7 + file_number * 13) % 40)
+            if file_number == 42:
+                content += "here is the needle_in_question\n"
+            (below / f"file_{file_number}.rs").write_text(content)
+    content = tool("search_files", pattern="needle_in_[a-z]+", path=str(tree), limit=1000)
+    measure_plain("files.search_content", content, few)
+    names = tool("search_files", pattern="file_42.rs", target="files", path=str(tree), limit=1000)
+    measure_plain("files.search_names", names, few)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer repetitions")
-    quick = parser.parse_args().quick
+    parser.add_argument("--files", type=Path, help="measure the file tools, below this folder")
+    options = parser.parse_args()
+    quick = options.quick
+    if options.files is not None:
+        measure_files(options.files, quick)
+        return
     measure_definitions(quick)
     measure_schemas()
     measure_dispatch(quick)

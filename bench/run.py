@@ -23,7 +23,7 @@ VENV = BENCH / ".venv"
 IN_PROCESS_ROUNDS = 5
 IN_PROCESS_ROUNDS_QUICK = 2
 BUILD_HERMES = "cargo build --release -p hermes-cli"
-BUILD_ENGINE = "cargo build --release --workspace --example bench_engine"
+BUILD_ENGINE = "cargo build --release --workspace --examples"
 
 
 def parse_options() -> argparse.Namespace:
@@ -37,11 +37,15 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument(
         "--spawn", type=Path, default=REPOSITORY / "target/release/examples/bench_spawn"
     )
+    parser.add_argument(
+        "--files", type=Path, default=REPOSITORY / "target/release/examples/bench_files"
+    )
+    parser.add_argument("--rg", type=Path, help="ripgrep, to measure searches against")
     parser.add_argument("--no-original", action="store_true", help="measure `hermes` alone")
     parser.add_argument("--date", help="date to print in the results; today if left out")
     options = parser.parse_args()
     # Measured programs run in a folder of their own.
-    for name in ("out", "hermes", "engine", "spawn"):
+    for name in ("out", "hermes", "engine", "spawn", "files"):
         setattr(options, name, getattr(options, name).resolve())
     return options
 
@@ -94,6 +98,9 @@ def measure(options: argparse.Namespace, network: str, work: Path) -> dict[str, 
     spawn = spawns(options, ours)
     recorder.note("spawns measured")
 
+    files = file_tools(options, venv, ours, theirs, work)
+    recorder.note("file tools measured")
+
     programs = in_process_programs(options, venv, ours, theirs)
     rounds = IN_PROCESS_ROUNDS_QUICK if options.quick else IN_PROCESS_ROUNDS
     inprocess.measure(programs, rounds, recorder.note)
@@ -114,6 +121,7 @@ def measure(options: argparse.Namespace, network: str, work: Path) -> dict[str, 
         "start_up": start_up,
         "in_process": metrics,
         "spawn": spawn,
+        "files": files,
         "schemas": {
             "hermes": schemas.cost_of(TOOLSET, options.hermes, ours),
             "original": theirs_in_prompt,
@@ -132,6 +140,40 @@ def spawns(options: argparse.Namespace, environment: dict[str, str]) -> dict[str
     everything = json.loads(line) if line else {}
     usual = everything.get("parent_20_mb", {})
     return {**everything, "ratio": usual.get("ratio"), "namespace_ratio": usual.get("with_namespace_ratio")}
+
+
+def file_tools(
+    options: argparse.Namespace,
+    venv: Path | None,
+    ours: dict[str, str],
+    theirs: dict[str, str],
+    work: Path,
+) -> dict[str, dict[str, Any]] | None:
+    """The file tools against the same work by hand, and against the original's."""
+    if not options.files.is_file():
+        return None
+    rg = options.rg or shutil.which("rg")
+    quick = {"HERMES_BENCH_QUICK": "1"} if options.quick else {}
+    environment = {**ours, **quick, **({"RG": str(Path(rg).resolve())} if rg else {})}
+    found = metrics_of([str(options.files), str(work)], environment)
+    if venv is not None:
+        folder = work / "original-files"
+        folder.mkdir()
+        command = [str(venv / "bin/python"), str(BENCH / "original.py"), "--files", str(folder)]
+        for name, values in metrics_of(command + ["--quick"] * options.quick, theirs).items():
+            if name in found:
+                found[name]["original_us"] = values["p50_us"]
+    return found
+
+
+def metrics_of(command: list[str], environment: dict[str, str]) -> dict[str, dict[str, Any]]:
+    try:
+        lines = try_out(command, environment).splitlines()
+    except CommandFailed as failure:
+        say(f"{command[0]} failed: {failure}")
+        return {}
+    parsed = [json.loads(line) for line in lines if line.startswith("{")]
+    return {entry["metric"]: entry for entry in parsed if "metric" in entry}
 
 
 def in_process_programs(

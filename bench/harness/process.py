@@ -15,7 +15,7 @@ _DEV_NULL_STREAMS = (
     (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
     (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
 )
-_TRIAL_TIMEOUT_S = 120
+_TRIAL_TIMEOUT_S = 900
 
 
 class CommandFailed(Exception):

@@ -45,6 +45,8 @@ def render(results: Fields) -> str:
         _start_up(_fields(results, "start_up")),
         "## In process",
         _in_process(_fields(results, "in_process")),
+        "## File tools",
+        _files(_fields(results, "files")),
         f"## Schemas of `{TOOLSET}`",
         _schemas(_fields(results, "schemas")),
         *_remarks(_rows(results, "remarks")),
@@ -157,6 +159,51 @@ def _in_process(sides: Fields) -> str:
         "min",
     )
     return _table(header, body)
+
+
+_FILE_WORK = {
+    "files.read_first_page": ("`read_file`, first page of 1 GB", "reading those bytes"),
+    "files.read_deep_page": ("`read_file`, last page of 1 GB", "counting all line ends"),
+    "files.write_1mb": ("`write_file`, 1 MB", "write, fsync, rename"),
+    "files.patch_10k_lines": ("`patch`, one of 10,000 lines", "read, write, fsync, rename"),
+    "files.patch_no_match": ("`patch`, nothing matches", "reading the file"),
+    "files.search_content": ("`search_files`, content of 50,000 files", "`rg`"),
+    "files.search_names": ("`search_files`, names of 50,000 files", "`rg --files`"),
+    "files.search_first": ("`search_files`, content, the first 20", "`rg`, all"),
+}
+
+
+def _files(metrics: Fields) -> str:
+    if not metrics:
+        return "Not measured: `bench_files` is not built."
+    rows = []
+    for name, (what, reference) in _FILE_WORK.items():
+        found = _fields(metrics, name)
+        if not found:
+            continue
+        ours = found.get("p50_us")
+        original = found.get("original_us")
+        rows.append(
+            (
+                what,
+                _figure(ours),
+                reference,
+                _figure(found.get("reference_us")),
+                _times(ours, found.get("reference_us")),
+                _figure(original) if original is not None else ABSENT,
+                _times(original, ours) if original is not None else "",
+            )
+        )
+    header = (
+        "tool",
+        "p50, µs",
+        "against",
+        "p50, µs",
+        "hermes ÷ that",
+        "original p50, µs",
+        "original ÷ hermes",
+    )
+    return _table(header, rows)
 
 
 def _pair(metric: Fields) -> str:

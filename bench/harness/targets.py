@@ -50,6 +50,10 @@ def _spawn(name: str) -> Callable[[Results], float | None]:
     return lambda results: _number(results, "spawn", name)
 
 
+def _files(metric: str, name: str) -> Callable[[Results], float | None]:
+    return lambda results: _number(results, "files", f"files.{metric}", name)
+
+
 def _version_over_true(results: Results) -> float | None:
     return ratio(
         _start_up("version", "wall_p50_ms")(results), _start_up("true", "wall_p50_ms")(results)
@@ -102,6 +106,30 @@ TARGETS: tuple[Target, ...] = (
     Target("policy, a file call, p50", 5, "µs", _ours("policy.file_write", "p50_us")),
     Target("policy, a command of 500 characters, p50", 200, "µs", _ours("policy.command_500", "p50_us")),
     Target("sandboxed spawn over a bare one, p50", 1.3, "×", _spawn("ratio")),
+    Target("`read_file`, first page of 1 GB, p50", 1000, "µs", _files("read_first_page", "p50_us")),
+    Target(
+        "`read_file`, last page of 1 GB over counting its line ends",
+        1.5,
+        "×",
+        _files("read_deep_page", "ratio"),
+    ),
+    Target("`write_file`, 1 MB over write, fsync, rename", 1.5, "×", _files("write_1mb", "ratio")),
+    Target(
+        "`patch`, one of 10,000 lines over read, write, fsync, rename",
+        2,
+        "×",
+        _files("patch_10k_lines", "ratio"),
+    ),
+    Target("`patch`, nothing matches, p50", 20_000, "µs", _files("patch_no_match", "p50_us")),
+    Target(
+        "`search_files`, content of 50,000 files over `rg`",
+        1.1,
+        "×",
+        _files("search_content", "ratio"),
+    ),
+    Target(
+        "`search_files`, names of 50,000 files over `rg`", 1.1, "×", _files("search_names", "ratio")
+    ),
     # "As with 100": a tenth is what two equal medians differ by on a shared machine.
     Target("one call, 10,000 tools over 100, p50", 1.1, "×", _many_over_few_tools),
     Target(f"schemas of `{TOOLSET}` as sent to a model", 6000, "tokens", _schema_tokens),

@@ -1,0 +1,282 @@
+//! What the file tools cost beside the work that nobody can avoid: reading,
+//! counting line ends, writing and waiting for the disk. One line of JSON for
+//! each metric, in microseconds; `reference_us` is the same work by hand.
+//!
+//! `bench_files FOLDER [METRIC]`: everything is made below FOLDER, which must
+//! be on a real disk.
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+use std::fs::{self, File};
+use std::hint::black_box;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use hermes::core::ToolCall;
+use hermes::policy::{Permissions, Places, SavedRules, Settings, Sources, Tickets};
+use hermes::{Caller, Engine};
+use serde_json::{Value, json};
+
+const GIGABYTE: u64 = 1_000_000_000;
+const LINE: &str = "the quick brown fox jumps over the lazy dog, and the line goes on to its end\n";
+
+struct Bench {
+    folder: PathBuf,
+    only: String,
+    rounds: usize,
+    runtime: tokio::runtime::Runtime,
+}
+
+impl Bench {
+    fn engine(&self) -> Engine {
+        let state = self.folder.join("state");
+        let places = Places {
+            workspace: Some(self.folder.clone()),
+            home: Some(state.join("home")),
+            hermes: state.clone(),
+            temp: Vec::new(),
+        };
+        let sources = Sources::load(&state.join("none.yaml"), None, places).unwrap();
+        let saved = SavedRules::load(state.join("approvals.json")).unwrap();
+        let tickets = Tickets::new(state.join("tickets"));
+        let permissions: Permissions =
+            sources.permissions("default", Settings::default(), saved, tickets).unwrap();
+        Engine::builder()
+            .tools(hermes_tools_file::tools())
+            .policy(Arc::new(permissions))
+            .build()
+            .unwrap()
+    }
+
+    fn call(&self, engine: &Engine, tool: &str, arguments: Value) -> Value {
+        let caller = Caller::new(&self.folder);
+        let call = ToolCall::new("call_1", tool, arguments);
+        let result = self.runtime.block_on(engine.call(call, &caller));
+        serde_json::from_str(&result.content).unwrap()
+    }
+
+    /// The tool and the reference by turns.
+    fn compare(
+        &self,
+        metric: &str,
+        rounds: usize,
+        mut prepare: impl FnMut(),
+        mut tool: impl FnMut(),
+        mut reference: impl FnMut(),
+    ) {
+        if !metric.contains(&self.only) {
+            return;
+        }
+        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        let timed = |work: &mut dyn FnMut()| {
+            let start = Instant::now();
+            work();
+            start.elapsed()
+        };
+        prepare();
+        tool();
+        reference();
+        for _ in 0..rounds {
+            prepare();
+            ours.push(timed(&mut tool));
+            prepare();
+            theirs.push(timed(&mut reference));
+        }
+        let median = |times: &mut Vec<Duration>| {
+            times.sort_unstable();
+            times[times.len() / 2].as_secs_f64() * 1e6
+        };
+        let (ours, theirs) = (median(&mut ours), median(&mut theirs));
+        let line = json!({
+            "metric": metric, "p50_us": ours, "reference_us": theirs, "ratio": ours / theirs,
+            "n": rounds,
+        });
+        println!("{line}");
+    }
+}
+
+fn touch(path: &Path, step: u64) {
+    let at = SystemTime::UNIX_EPOCH + Duration::from_secs(1_600_000_000 + step);
+    File::options().write(true).open(path).unwrap().set_modified(at).unwrap();
+}
+
+/// The line ends of a file, by the fastest means there is.
+fn count_lines(path: &Path) -> usize {
+    let mut file = File::open(path).unwrap();
+    let mut buffer = vec![0; 1 << 20];
+    let mut lines = 0;
+    loop {
+        let read = file.read(&mut buffer).unwrap();
+        if read == 0 {
+            return lines;
+        }
+        lines += memchr::memchr_iter(b'\n', &buffer[..read]).count();
+    }
+}
+
+fn replace(path: &Path, bytes: &[u8]) {
+    let new = path.with_extension("new");
+    let mut file = File::create(&new).unwrap();
+    file.write_all(bytes).unwrap();
+    file.sync_all().unwrap();
+    fs::rename(&new, path).unwrap();
+}
+
+fn reading(bench: &Bench) {
+    if !"files.read_first_page files.read_deep_page".contains(&bench.only) {
+        return;
+    }
+    let path = bench.folder.join("big.txt");
+    let mut file = std::io::BufWriter::new(File::create(&path).unwrap());
+    let block = LINE.repeat(10_000);
+    for _ in 0..GIGABYTE / block.len() as u64 {
+        file.write_all(block.as_bytes()).unwrap();
+    }
+    drop(file);
+    let lines = count_lines(&path);
+    let engine = bench.engine();
+    let mut step = 0;
+    let mut prepare = || {
+        step += 1;
+        touch(&path, step);
+    };
+    let read = |offset: usize| {
+        let answer =
+            bench.call(&engine, "read_file", json!({ "path": "big.txt", "offset": offset }));
+        assert!(answer["content"].is_string(), "{answer}");
+    };
+    let first = || {
+        let mut buffer = vec![0; 500 * LINE.len()];
+        File::open(&path).unwrap().read_exact(&mut buffer).unwrap();
+        black_box(buffer);
+    };
+    bench.compare("files.read_first_page", bench.rounds, &mut prepare, || read(1), first);
+    let count = || {
+        black_box(count_lines(&path));
+    };
+    let deep = || read(lines - 1000);
+    bench.compare("files.read_deep_page", 5, prepare, deep, count);
+    fs::remove_file(&path).unwrap();
+}
+
+fn writing(bench: &Bench) {
+    let engine = bench.engine();
+    let content = LINE.repeat(1_000_000 / LINE.len());
+    let path = bench.folder.join("one.txt");
+    let by_hand = bench.folder.join("two.txt");
+    let write = || {
+        let _ = fs::remove_file(&path);
+        let answer =
+            bench.call(&engine, "write_file", json!({ "path": "one.txt", "content": content }));
+        assert!(answer["error"].is_null(), "{answer}");
+    };
+    let reference = || replace(&by_hand, content.as_bytes());
+    bench.compare("files.write_1mb", bench.rounds, || (), write, reference);
+
+    let text: String = (0..10_000).map(|n| format!("line {n} says something of its own\n")).collect();
+    let source = bench.folder.join("source.rs");
+    let prepare = || fs::write(&source, &text).unwrap();
+    let patch = || {
+        let answer = bench.call(
+            &engine,
+            "patch",
+            json!({ "path": "source.rs", "old_string": "line 7777 says something of its own",
+                    "new_string": "line 7777 has been changed" }),
+        );
+        assert!(answer["error"].is_null(), "{answer}");
+    };
+    let reference = || {
+        let old = fs::read_to_string(&source).unwrap();
+        replace(&source, old.replacen("line 7777 says", "line 7777 has", 1).as_bytes());
+    };
+    bench.compare("files.patch_10k_lines", bench.rounds, prepare, patch, reference);
+    let miss = || {
+        let answer = bench.call(
+            &engine,
+            "patch",
+            json!({ "path": "source.rs",
+                    "old_string": "line 7777 says something of its owm\nline 7778 said something\n",
+                    "new_string": "x" }),
+        );
+        assert!(answer["error"].is_string(), "{answer}");
+    };
+    let reference = || {
+        black_box(fs::read_to_string(&source).unwrap());
+    };
+    bench.compare("files.patch_no_match", bench.rounds, prepare, miss, reference);
+}
+
+/// A tree of 50,000 files in 500 folders, a word in one of a hundred.
+fn tree(root: &Path) {
+    for folder in 0..500 {
+        let below = root.join(format!("pkg{:02}/mod{folder:03}", folder % 50));
+        fs::create_dir_all(&below).unwrap();
+        for file in 0..100 {
+            let mut text = LINE.repeat(5 + (folder * 7 + file * 13) % 40);
+            if file == 42 {
+                text.push_str("here is the needle_in_question\n");
+            }
+            fs::write(below.join(format!("file_{file}.rs")), text).unwrap();
+        }
+    }
+}
+
+fn searching(bench: &Bench) {
+    let Some(rg) = std::env::var_os("RG").filter(|rg| Path::new(rg).is_file()) else {
+        println!("{}", json!({ "skipped": "files.search", "why": "RG does not name ripgrep" }));
+        return;
+    };
+    if !["files.search_content", "files.search_names", "files.search_first"]
+        .iter()
+        .any(|metric| metric.contains(&bench.only))
+    {
+        return;
+    }
+    let root = bench.folder.join("tree");
+    tree(&root);
+    let engine = bench.engine();
+    let search = |arguments: Value| {
+        let answer = bench.call(&engine, "search_files", arguments);
+        assert!(answer["error"].is_null(), "{answer}");
+        answer
+    };
+    let run = |arguments: &[&str]| {
+        let output = Command::new(&rg).args(arguments).current_dir(&root).output().unwrap();
+        assert!(output.status.success());
+        black_box(output.stdout);
+    };
+    let content = json!({ "pattern": "needle_in_[a-z]+", "path": "tree", "limit": 1000 });
+    assert_eq!(search(content.clone())["total_count"], 500);
+    let ours = || drop(search(content.clone()));
+    bench.compare("files.search_content", 15, || (), ours, || run(&["needle_in_[a-z]+"]));
+    let names = json!({ "pattern": "file_42.rs", "target": "files", "path": "tree", "limit": 1000 });
+    assert_eq!(search(names.clone())["total_count"], 500);
+    let ours = || drop(search(names.clone()));
+    let theirs = || run(&["--files", "-g", "file_42.rs"]);
+    bench.compare("files.search_names", 15, || (), ours, theirs);
+    let few = json!({ "pattern": "needle_in_[a-z]+", "path": "tree", "limit": 20 });
+    let ours = || drop(search(few.clone()));
+    bench.compare("files.search_first", 15, || (), ours, || run(&["needle_in_[a-z]+"]));
+    fs::remove_dir_all(&root).unwrap();
+}
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let folder = PathBuf::from(arguments.next().expect("a folder"));
+    let folder = folder.join(format!("hermes-bench-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let folder = folder.canonicalize().unwrap();
+    let quick = std::env::var_os("HERMES_BENCH_QUICK").is_some();
+    let bench = Bench {
+        folder: folder.clone(),
+        only: arguments.next().unwrap_or_default(),
+        rounds: if quick { 10 } else { 60 },
+        runtime: tokio::runtime::Runtime::new().unwrap(),
+    };
+    reading(&bench);
+    writing(&bench);
+    searching(&bench);
+    let _ = fs::remove_dir_all(&folder);
+}
