@@ -189,8 +189,20 @@ impl Form {
 /// letters, no address, no path and no text.
 fn is_eligible(value: &str) -> bool {
     value.len() >= SHORTEST_PIECE
-        && value.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'/' && byte != b':')
+        && value.bytes().all(|byte| byte.is_ascii_graphic() && byte != b':')
+        && (!value.contains('/') || is_base64(value.as_bytes()))
         && is_mixed(value.as_bytes())
+}
+
+/// Random bytes in base64, where a slash is a letter. A path of that length
+/// would have other letters, or be all of one case.
+fn is_base64(value: &[u8]) -> bool {
+    value.len() >= 32
+        && value.iter().all(|byte| byte.is_ascii_alphanumeric() || b"+/=".contains(byte))
+        && value.iter().any(u8::is_ascii_uppercase)
+        && value.iter().any(u8::is_ascii_lowercase)
+        && value.iter().filter(|byte| byte.is_ascii_digit()).count() >= 2
+        && !value.starts_with(b"/")
 }
 
 /// How far a signed token is like others: the first part says only how it was

@@ -363,3 +363,13 @@ proptest! {
         prop_assert_eq!(KNOWING.redact(&text), Redactor::default().redact(&text));
     }
 }
+
+#[test]
+fn a_slash_is_a_letter_of_base64_and_an_end_in_a_path() {
+    let key = "wJalrXUtnFEMI7K8MDENG/bPxRfiCYzq4H2vQ9/T";
+    let cut = redact(key, "log: wJalrXUtnFEMI7K8MDENG/bPx and no more");
+    assert!(!cut.contains("FEMI7K8"), "{cut}");
+    let path = "/srv/Data/releases/v12/builds/Nightly2024/archive";
+    let text = "see releases/v12/builds/Nightly2024";
+    assert_eq!(redact(path, text), text);
+}

@@ -4,7 +4,8 @@
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::fmt;
-use std::sync::{Arc, LazyLock};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
@@ -20,6 +21,10 @@ const LOOKED_FOR: usize = 10;
 
 /// Up to here the faster automaton is affordable.
 const MAX_FAST: usize = 40_000;
+
+/// So much text is read before the faster automaton is worth its making: a
+/// program that makes one call reads a few thousand bytes.
+const WORTH_IT: usize = 4 * 1024 * 1024;
 
 /// What is left of a text may, next to what was put in, read like another
 /// secret. It is gone over again, but not without end.
@@ -41,6 +46,10 @@ pub struct Redactor {
 
 struct Inner {
     automaton: AhoCorasick,
+    /// The same, made later and faster; none if it would be too large.
+    fast: OnceLock<Option<AhoCorasick>>,
+    /// How much text was read so far.
+    read: AtomicUsize,
     needles: Vec<(Needle, usize)>,
     fragments: Fragments,
     /// What stands for the secrets, then what stands for the kinds.
@@ -103,9 +112,10 @@ impl Redactor {
         labels.extend(Kind::ALL.iter().map(|kind| format!("[redacted:{}]", kind.name())));
         let values = guarded.iter().map(|(value, label)| (value.as_str(), *label));
         let fragments = Fragments::new(values);
-        let automaton =
-            build(&needles, &fragments).map_err(|error| RedactorError(error.to_string()))?;
-        let mut inner = Inner { automaton, needles, fragments, labels, unguarded };
+        let automaton = build(&needles, &fragments, AhoCorasickKind::ContiguousNFA)
+            .map_err(|error| RedactorError(error.to_string()))?;
+        let (fast, read) = (OnceLock::new(), AtomicUsize::new(0));
+        let mut inner = Inner { automaton, fast, read, needles, fragments, labels, unguarded };
         inner.settle_labels();
         Ok(Self { inner: Arc::new(inner) })
     }
@@ -169,16 +179,25 @@ impl Redactor {
 fn build(
     needles: &[(Needle, usize)],
     fragments: &Fragments,
+    kind: AhoCorasickKind,
 ) -> Result<AhoCorasick, aho_corasick::BuildError> {
+    AhoCorasick::builder()
+        .match_kind(MatchKind::Standard)
+        .kind(Some(kind))
+        .build(patterns(needles, fragments))
+}
+
+/// What the automaton looks for, in order.
+fn patterns<'a>(
+    needles: &'a [(Needle, usize)],
+    fragments: &'a Fragments,
+) -> impl Iterator<Item = &'a [u8]> + Clone {
     let values = needles.iter().map(|(needle, _)| {
         let bytes = needle.text.as_bytes();
         bytes.get(..LOOKED_FOR).unwrap_or(bytes)
     });
     let triggers = TRIGGERS.iter().map(|(text, _)| text.as_bytes());
-    let patterns = values.chain(fragments.anchors()).chain(triggers);
-    let size: usize = patterns.clone().map(<[u8]>::len).sum();
-    let kind = (size <= MAX_FAST).then_some(AhoCorasickKind::DFA);
-    AhoCorasick::builder().match_kind(MatchKind::Standard).kind(kind).build(patterns)
+    values.chain(fragments.anchors()).chain(triggers)
 }
 
 /// The label of a secret. Its name is the user's, so it is kept to plain
@@ -224,6 +243,18 @@ impl Inner {
         }
     }
 
+    fn automaton_for(&self, text: &str) -> &AhoCorasick {
+        if self.read.fetch_add(text.len(), Relaxed) < WORTH_IT {
+            return &self.automaton;
+        }
+        let make = || {
+            let size: usize = patterns(&self.needles, &self.fragments).map(<[u8]>::len).sum();
+            let fits = size <= MAX_FAST;
+            fits.then(|| build(&self.needles, &self.fragments, AhoCorasickKind::DFA).ok()).flatten()
+        };
+        self.fast.get_or_init(make).as_ref().unwrap_or(&self.automaton)
+    }
+
     /// What has to go, from the left, no two parts overlapping.
     fn spans(&self, text: &str) -> Vec<Span> {
         let first_kind = self.labels.len() - Kind::ALL.len();
@@ -231,7 +262,7 @@ impl Inner {
         let first_trigger = first_anchor + self.fragments.len();
         let mut found = Vec::new();
         let mut examiner = Examiner::new(text);
-        for hit in self.automaton.find_overlapping_iter(text) {
+        for hit in self.automaton_for(text).find_overlapping_iter(text) {
             let pattern = hit.pattern().as_usize();
             if let Some((needle, label)) = self.needles.get(pattern) {
                 if let Some((start, end)) = needle.range_at(text, hit.start()) {
