@@ -1,1 +1,37 @@
 //! What files were before they were changed, so that it can be undone.
+//!
+//! A [`Keeper`] is told by the engine of every call that may change files. It
+//! keeps what the call is about to change in a [`Store`]: contents by their
+//! hash, and one log for each turn and workspace that says what each file was
+//! before and after. [`Store::plan`] and [`Store::carry_out`] bring files back,
+//! and keep what they replace in the same way.
+//!
+//! Nothing is synced to the disk: what was kept outlives the process, not a
+//! power cut. What a power cut damages is found by its hash.
+
+mod capture;
+mod history;
+mod keeper;
+mod limits;
+mod manifest;
+mod names;
+mod objects;
+mod plan;
+mod prune;
+mod restore;
+mod snapshots;
+mod spot;
+mod state;
+mod store;
+mod tree;
+mod turn;
+
+pub use history::{Kind, Undoable};
+pub use keeper::Keeper;
+pub use limits::Limits;
+pub use manifest::{CallLine, Change, Manifest};
+pub use plan::{Obstacle, Plan, Step, Target, Why};
+pub use prune::{Pruned, Usage};
+pub use restore::Restored;
+pub use state::{Hash, State, Unkept};
+pub use store::{Store, workspace_of};

@@ -6,16 +6,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hermes::AuditRecorder;
-use hermes::core::{DynTool, ErrorKind, OutputBounds, Ports, Session};
+use hermes::core::{DynTool, ErrorKind, OutputBounds, Ports, Session, Snapshots};
 use hermes::engine::toolsets::{CustomToolsets, Selection, ToolsetError, Toolsets};
 use hermes::engine::{
     Caller, Counts, DeferMode, Deferral, Engine, GuardSettings, Limits, SearchLimits, Snapshot,
 };
+use hermes_checkpoints::{Keeper as FileKeeper, Store as Checkpoints};
 use hermes_config::{Config, ConfigError, Env, Home, RawConfig, Settings, ToolSearchMode, save};
 use hermes_store::FileSessions;
 
 use crate::args::{CallOptions, Choice, Global};
-use crate::commands::{audit, runtime};
+use crate::commands::{audit, checkpoints, runtime};
 use crate::failure::Failure;
 use crate::guarding::{Discreet, Keeper};
 use crate::progress::ProgressLine;
@@ -35,6 +36,8 @@ pub(crate) struct Ready {
     pub(crate) engine: Engine,
     pub(crate) secrets: Arc<Keeper>,
     records: Arc<AuditRecorder>,
+    /// Who keeps what calls are about to change, unless that is switched off.
+    checkpoints: Option<Arc<FileKeeper>>,
 }
 
 /// Every tool that is compiled in.
@@ -87,8 +90,11 @@ impl App {
         let config = self.config(&home)?;
         let secrets = Arc::new(Keeper::new(&home));
         let records = Arc::new(AuditRecorder::new(hermes::audit::Log::open(audit::folder(&home))));
-        let engine = engine(&home, &config.settings, &secrets, &records)?;
-        Ok(Ready { home, config, engine, secrets, records })
+        let kept = checkpoints::limits(&config.settings);
+        let kept = Arc::new(Checkpoints::new(home.checkpoints_dir(), kept));
+        let checkpoints = checkpoints::keeper(&home, &config.settings, &kept);
+        let made = engine(&home, &config.settings, &secrets, &records, kept, checkpoints.clone());
+        Ok(Ready { home, config, engine: made?, secrets, records, checkpoints })
     }
 
     /// Who makes the calls of this command. Without `toolsets` every tool may
@@ -166,16 +172,23 @@ fn engine(
     settings: &Settings,
     secrets: &Arc<Keeper>,
     records: &Arc<AuditRecorder>,
+    kept: Arc<Checkpoints>,
+    checkpoints: Option<Arc<FileKeeper>>,
 ) -> Result<Engine, Failure> {
     let defect = |e: &dyn std::fmt::Display| Failure::failed(ErrorKind::Internal, e.to_string());
     let variables = variables(home);
-    let engine = Engine::builder()
+    let ports = Ports::new().with(Arc::new(bounds(settings))).with::<dyn Snapshots>(kept);
+    let mut builder = Engine::builder();
+    if let Some(keeper) = checkpoints {
+        builder = builder.checkpoints(keeper);
+    }
+    let engine = builder
         .tools(tools())
         .guard(guard(settings))
         .limits(Limits::for_window(settings.model.context_length))
         .search_limits(search_limits(settings))
         .spill_to(home.cache_dir().join("results"))
-        .ports(Ports::new().with(Arc::new(bounds(settings))))
+        .ports(ports)
         .secrets(Arc::clone(secrets) as Arc<dyn hermes::engine::Secrets>)
         .approval_timeout(Duration::from_secs(settings.approvals.timeout))
         .recorder(Arc::clone(records) as Arc<dyn hermes::engine::Recorder>)
@@ -261,6 +274,9 @@ impl Ready {
         let flushed = self.records.flush(SETTLING).err().map(|error| error.to_string());
         if let Some(problem) = flushed.or_else(|| self.records.problem()) {
             app.terminal.warn(&format!("The audit log is not complete: {problem}"));
+        }
+        if let Some(problem) = self.checkpoints.as_ref().and_then(|keeper| keeper.problem()) {
+            app.terminal.warn(&format!("Some changes cannot be undone: {problem}"));
         }
     }
 

@@ -50,6 +50,13 @@ pub(crate) enum Command {
     /// Look at the record of every call
     #[command(subcommand)]
     Audit(crate::commands::audit::Audit),
+    /// Undo the file changes of the last turn, or of several
+    Undo(crate::commands::undo::Undo),
+    /// Take the last undo back
+    Redo(crate::commands::undo::Redo),
+    /// Look at what files were before tools changed them, and bring them back
+    #[command(subcommand)]
+    Checkpoints(crate::commands::checkpoints::Checkpoints),
     /// Tell what works here and what is missing
     Doctor,
     /// Print a completion script for a shell

@@ -51,6 +51,9 @@ fn run(app: &App, command: Command) -> Outcome {
         Command::Permissions(args) => commands::permissions::run(app, args),
         Command::Secrets(args) => commands::secrets::run(app, args),
         Command::Audit(args) => commands::audit::run(app, args),
+        Command::Undo(args) => commands::undo::undo(app, &args),
+        Command::Redo(args) => commands::undo::redo(app, &args),
+        Command::Checkpoints(args) => commands::checkpoints::run(app, args),
         Command::Doctor => commands::doctor::run(app),
         Command::Completions { shell } => {
             let mut script = Vec::new();

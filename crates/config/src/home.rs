@@ -88,6 +88,12 @@ impl Home {
         self.root.join("cache")
     }
 
+    /// `checkpoints/files/`: what files were before they were changed. Hermes
+    /// Agent keeps its own beside it.
+    pub fn checkpoints_dir(&self) -> PathBuf {
+        self.root.join("checkpoints").join("files")
+    }
+
     /// `session-state/`: what separate processes of one session share.
     pub fn session_state_dir(&self) -> PathBuf {
         self.root.join("session-state")

@@ -66,6 +66,7 @@ pub enum Preset {
 }
 
 const POSITIVE: Kind = Kind::Count { min: 1, max: u64::MAX };
+const ANY: Kind = Kind::Count { min: 0, max: u64::MAX };
 const UP_TO_50: Kind = Kind::Count { min: 1, max: 50 };
 
 /// A key together with the Rust type its value is read as.
@@ -143,6 +144,16 @@ keys! {
         "Commands that are never run, by program and subcommand, such as `git push`; nothing overrides it."
     APPROVAL_TIMEOUT: u64 = "approvals.timeout", Kind::Count { min: 1, max: 86_400 }, Preset::Count(60);
         "How many seconds a question waits for an answer. Silence is no."
+    CHECKPOINTS_ENABLED: bool = "checkpoints.enabled", Kind::Flag, Preset::Flag(true);
+        "Whether files are kept before a tool changes them, so that `hermes undo` can bring them back."
+    CHECKPOINTS_MAX_SNAPSHOTS: u64 = "checkpoints.max_snapshots", POSITIVE, Preset::Count(20);
+        "How many checkpoints of one workspace are kept; the oldest go."
+    CHECKPOINTS_MAX_TOTAL: u64 = "checkpoints.max_total_size_mb", ANY, Preset::Count(500);
+        "How many megabytes all checkpoints may take on the disk, 0 for any; the oldest go."
+    CHECKPOINTS_MAX_FILE: u64 = "checkpoints.max_file_size_mb", ANY, Preset::Count(10);
+        "A file of more megabytes than this is not kept, and so cannot be brought back; 0 for no bound."
+    CHECKPOINTS_RETENTION: u64 = "checkpoints.retention_days", ANY, Preset::Count(7);
+        "How many days a checkpoint is kept; 0 for no bound."
 }
 
 /// Sections of a shared configuration that other programs read. They are no slips of known names.
@@ -150,7 +161,6 @@ pub(crate) const OTHER_SECTIONS: &[&str] = &[
     "_config_version",
     "auxiliary",
     "browser",
-    "checkpoints",
     "command_allowlist",
     "computer_use",
     "cron",

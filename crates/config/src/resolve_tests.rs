@@ -67,7 +67,7 @@ fn every_key_changes_the_settings() {
     for key in KEYS {
         let other = match key.kind {
             Kind::Flag => json!(key.default.to_value() != json!(true)),
-            Kind::Count { .. } => json!(7),
+            Kind::Count { .. } => json!(9),
             Kind::Percent => json!(33.5),
             Kind::Switch => json!("off"),
             Kind::Choice(words) => json!(words[1]),

@@ -25,6 +25,8 @@ pub struct Settings {
     pub permissions: Permissions,
     /// `approvals`.
     pub approvals: Approvals,
+    /// `checkpoints`.
+    pub checkpoints: Checkpoints,
 }
 
 /// `agent`.
@@ -121,6 +123,21 @@ pub struct Approvals {
     pub timeout: u64,
 }
 
+/// `checkpoints`: what is kept of files before they are changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Checkpoints {
+    /// Whether anything is.
+    pub enabled: bool,
+    /// Checkpoints of one workspace.
+    pub max_snapshots: u64,
+    /// Megabytes of all of them.
+    pub max_total_size_mb: u64,
+    /// Megabytes of one file.
+    pub max_file_size_mb: u64,
+    /// Days that they are kept.
+    pub retention_days: u64,
+}
+
 /// Something that answers for every key of the table.
 pub(crate) trait Answer {
     fn read<T: Setting>(&mut self, typed: Typed<T>) -> T;
@@ -166,6 +183,13 @@ impl Settings {
                 mode: from.read(keys::APPROVAL_MODE),
                 deny: from.read(keys::APPROVAL_DENY),
                 timeout: from.read(keys::APPROVAL_TIMEOUT),
+            },
+            checkpoints: Checkpoints {
+                enabled: from.read(keys::CHECKPOINTS_ENABLED),
+                max_snapshots: from.read(keys::CHECKPOINTS_MAX_SNAPSHOTS),
+                max_total_size_mb: from.read(keys::CHECKPOINTS_MAX_TOTAL),
+                max_file_size_mb: from.read(keys::CHECKPOINTS_MAX_FILE),
+                retention_days: from.read(keys::CHECKPOINTS_RETENTION),
             },
         }
     }

@@ -9,6 +9,7 @@ mod approval;
 mod availability;
 mod bounds;
 mod call;
+mod checkpoint;
 mod confinement;
 mod context;
 mod effect;
@@ -29,6 +30,7 @@ pub use approval::{
 pub use availability::Availability;
 pub use bounds::OutputBounds;
 pub use call::{Arguments, Disposition, Status, ToolCall, ToolResult};
+pub use checkpoint::{CheckpointId, CheckpointInfo, Checkpoints, Impending, Snapshots};
 pub use confinement::{ChildLimits, Confinement};
 pub use context::{Progress, ProgressSink, ToolContext, Workplace};
 pub use effect::{Access, Effect, Resource, Scope};

@@ -38,6 +38,9 @@ pub struct Caller {
     pub labels: bool,
     /// Who makes the calls, for the record: `cli`, `exec`, `mcp`, `agent`, …
     pub who: Arc<str>,
+    /// The turn that the calls are part of: what is undone as one. None means
+    /// that each dispatch is a turn of its own.
+    pub turn: Option<Arc<str>>,
     /// The call inside which these are made.
     pub(crate) parent: Option<Arc<str>>,
     /// How deep inside other calls these calls are.
@@ -62,6 +65,7 @@ impl Caller {
             dry_run: false,
             labels: true,
             who: "library".into(),
+            turn: None,
             parent: None,
             depth: 0,
             snapshot: None,

@@ -9,7 +9,8 @@ use std::time::Duration;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use futures_util::future::join_all;
 use hermes_core::{
-    Availability, DynTool, Policy, Ports, Proposal, Ruling, ToolCall, ToolResult, Verdict,
+    Availability, Checkpoints, DynTool, Policy, Ports, Proposal, Ruling, ToolCall, ToolResult,
+    Verdict,
 };
 
 use crate::availability::{Checks, Lookup};
@@ -68,6 +69,7 @@ struct Inner {
     limits: Limits,
     spill: Spill,
     recorder: Option<Arc<dyn Recorder>>,
+    checkpoints: Option<Arc<dyn Checkpoints>>,
     ports: Arc<Ports>,
     default_timeout: Duration,
     search_limits: SearchLimits,
@@ -260,6 +262,10 @@ impl Engine {
         self.inner.recorder.as_ref()
     }
 
+    pub(crate) fn checkpoints(&self) -> Option<&Arc<dyn Checkpoints>> {
+        self.inner.checkpoints.as_ref()
+    }
+
     pub(crate) fn ports(&self) -> &Arc<Ports> {
         &self.inner.ports
     }
@@ -305,6 +311,7 @@ pub struct EngineBuilder {
     limits: Limits,
     spill: PathBuf,
     recorder: Option<Arc<dyn Recorder>>,
+    checkpoints: Option<Arc<dyn Checkpoints>>,
     ports: Ports,
     toolsets: Toolsets,
     variable: Lookup,
@@ -324,6 +331,7 @@ impl Default for EngineBuilder {
             limits: Limits::default(),
             spill: std::env::temp_dir().join("hermes-results"),
             recorder: None,
+            checkpoints: None,
             ports: Ports::new(),
             toolsets: Toolsets::default(),
             variable: Arc::new(|name| std::env::var(name).ok()),
@@ -403,6 +411,13 @@ impl EngineBuilder {
         self
     }
 
+    /// Who keeps what calls are about to change.
+    #[must_use]
+    pub fn checkpoints(mut self, keeper: Arc<dyn Checkpoints>) -> Self {
+        self.checkpoints = Some(keeper);
+        self
+    }
+
     /// What tools may reach.
     #[must_use]
     pub fn ports(mut self, ports: Ports) -> Self {
@@ -462,6 +477,7 @@ impl EngineBuilder {
             limits: self.limits,
             spill: Spill::new(self.spill),
             recorder: self.recorder,
+            checkpoints: self.checkpoints,
             ports: Arc::new(self.ports),
             default_timeout: self.default_timeout,
             search_limits: self.search_limits,

@@ -40,6 +40,7 @@ impl SessionHost {
         caller.cancel = self.cancel.clone();
         caller.deadline = Some(self.deadline);
         caller.snapshot = Some(Arc::clone(&self.flight.snapshot));
+        caller.turn = Some(self.flight.turn());
         caller.parent = Some(Arc::clone(&self.call_id));
         caller.depth += 1;
         if caller.depth > MAX_DEPTH {

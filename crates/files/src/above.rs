@@ -1,4 +1,5 @@
-//! What git leaves alone by order of the folders above.
+//! What the folders above say of a file: whether git leaves it alone, and how
+//! editors write it.
 
 use std::fs::File;
 use std::io::Read;
@@ -62,6 +63,19 @@ impl Files<'_> {
             }
         }
         Ok(rules)
+    }
+
+    /// The `.editorconfig` files that speak of a file, the nearest first, each
+    /// with the folder that it is in. They need no grant of their own: they
+    /// decide how the file is written, and are not shown.
+    pub fn editor_configs_above(&self, path: &Path) -> Result<Vec<(PathBuf, String)>, ToolError> {
+        let place = self.place("look at", &Scope::FILE_READ, path, Last::Follow)?;
+        let found = place.ancestors().skip(1).filter_map(|above| {
+            let folder = open_folder(above, self.walk()).ok()?;
+            let config = folder.open(Path::new(".editorconfig")).ok()?;
+            Some((above.to_path_buf(), read(config)))
+        });
+        Ok(found.collect())
     }
 }
 

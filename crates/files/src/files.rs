@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use hermes_core::{Grants, Scope, ToolContext, ToolError};
+use hermes_core::{ErrorKind, Grants, Scope, ToolContext, ToolError};
 use rustix::fs::OFlags;
 
 use crate::facts::Facts;
@@ -104,7 +104,8 @@ impl<'a> Files<'a> {
         spot.read_link().map_err(|error| explain_way("look at", path, &error))
     }
 
-    fn look(&self, path: &Path) -> Result<Option<Facts>, ToolError> {
+    /// What is at a path now; none if nothing is.
+    pub(crate) fn look(&self, path: &Path) -> Result<Option<Facts>, ToolError> {
         let place = self.place("look at", &Scope::FILE_READ, path, Last::Follow)?;
         let found = match Spot::reach(&place, self.walk) {
             Ok(spot) => spot.look(),
@@ -119,6 +120,17 @@ impl<'a> Files<'a> {
             Err(error) => Err(error),
         };
         found.map_err(|error| explain_way("look at", path, &error))
+    }
+
+    /// [`Self::open`], none if nothing is there.
+    pub(crate) fn open_if_there(&self, path: &Path) -> Result<Option<File>, ToolError> {
+        match self.open(path) {
+            Ok(file) => Ok(Some(file)),
+            Err(error) if error.kind() == ErrorKind::NotFound && self.look(path)?.is_none() => {
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     pub(crate) fn walk(&self) -> Walk {

@@ -5,9 +5,12 @@
 //! that nothing that happens between the two can lead a call elsewhere.
 
 mod above;
+mod attributes;
+mod change;
 mod facts;
 mod files;
 mod folder;
+mod hold;
 mod open;
 mod place;
 mod real;
@@ -18,9 +21,11 @@ mod words;
 mod write;
 
 pub use above::IgnoreRules;
+pub use change::{Change, Changed, Prepared};
 pub use facts::{Facts, Identity, Kind, WrongKind, identity, same_file};
 pub use files::Files;
 pub use folder::{Entries, Entry, Folder};
+pub use hold::Hold;
 pub use open::{Walk, open_file, open_folder};
 pub use real::{Found, find, real_entry, real_path};
 pub use traps::refuse_traps;

@@ -62,17 +62,33 @@ impl Spot {
 
     /// [`Self::reach`] that makes the folders that are missing.
     pub(crate) fn reach_making(real: &Path, walk: Walk) -> io::Result<Self> {
+        Self::reach_noting(real, walk, &mut Vec::new())
+    }
+
+    /// [`Self::reach_making`] that says which folders it made, from the top
+    /// down, also if it fails in the end.
+    pub(crate) fn reach_noting(
+        real: &Path,
+        walk: Walk,
+        made: &mut Vec<PathBuf>,
+    ) -> io::Result<Self> {
         match Self::reach(real, walk) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             reached => return reached,
         }
         let (folder, name) = split(below_root(real)?)?;
         let mut here = root()?.try_clone()?;
+        let mut path = PathBuf::from("/");
         for part in folder {
+            path.push(part);
             here = match step(&here, part) {
                 Err(Errno::NOENT) => {
                     match rustix::fs::mkdirat(&here, part, Mode::from_raw_mode(0o777)) {
-                        Ok(()) | Err(Errno::EXIST) => step(&here, part)?,
+                        Ok(()) => {
+                            made.push(path.clone());
+                            step(&here, part)?
+                        }
+                        Err(Errno::EXIST) => step(&here, part)?,
                         Err(error) => return Err(error.into()),
                     }
                 }

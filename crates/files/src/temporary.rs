@@ -1,63 +1,297 @@
-//! A file that is written beside its target and then takes its name.
+//! A file that is made beside its target and then takes its name, and one
+//! that is put aside until it is clear that it may go.
+//!
+//! Both can be left behind by a process that is killed. They have the first
+//! free one of a few names, and their maker holds a lock on them: whoever
+//! writes into the folder next sees at once which of them belong to nobody.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
-use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::io::{self, Seek};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, SystemTime};
 
-use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
+use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
+use crate::attributes::Model;
+use crate::facts::{Facts, Kind};
 use crate::open::Spot;
-use crate::write::Existing;
+use crate::write::{Existing, PRIVATE};
 
-/// How many names are tried.
-const NAMES: u64 = 64;
+/// How many names are tried in turn.
+const NAMES: u64 = 16;
+/// How many names are tried by chance after that.
+const CHANCES: u64 = 16;
+/// Where files cannot be locked, one of this age belongs to nobody.
+const ABANDONED: Duration = Duration::from_secs(60 * 60);
 
 /// A new file in an open folder; removed when dropped, unless it was kept.
 #[derive(Debug)]
-pub(crate) struct Temporary<'a> {
-    folder: BorrowedFd<'a>,
-    name: OsString,
+pub(crate) struct Temporary {
+    folder: OwnedFd,
+    /// None as long as it has no name, and when it has that of its target.
+    name: Option<OsString>,
     pub(crate) file: File,
-    is_kept: bool,
 }
 
-impl<'a> Temporary<'a> {
-    /// Makes one that has these permissions, less the umask.
-    pub(crate) fn create(folder: BorrowedFd<'a>, permissions: u32) -> io::Result<Self> {
-        let flags = OFlags::WRONLY
+impl Temporary {
+    /// Makes one that has these permissions, less the umask. It has no name
+    /// where the file system can do that: then nothing can be left of it.
+    pub(crate) fn create(folder: BorrowedFd<'_>, permissions: u32) -> io::Result<Self> {
+        sweep(folder);
+        let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+        let mode = Mode::from_raw_mode(permissions);
+        match rustix::fs::openat(folder, ".", flags, mode) {
+            Ok(file) => {
+                claim(&file);
+                let folder = folder.try_clone_to_owned()?;
+                Ok(Self { folder, name: None, file: file.into() })
+            }
+            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOENT | Errno::NOSYS) => {
+                Self::create_named(folder, permissions)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Makes one that has a name from the beginning.
+    fn create_named(folder: BorrowedFd<'_>, permissions: u32) -> io::Result<Self> {
+        let flags = OFlags::RDWR
             | OFlags::CREATE
             | OFlags::EXCL
             | OFlags::NOFOLLOW
             | OFlags::CLOEXEC
             | OFlags::NOCTTY;
-        let random = RandomState::new();
-        for number in 0..NAMES {
-            let name = OsString::from(format!(".hermes-{:016x}.tmp", random.hash_one(number)));
-            match rustix::fs::openat(folder, &name, flags, Mode::from_raw_mode(permissions)) {
-                Ok(file) => return Ok(Self { folder, name, file: file.into(), is_kept: false }),
-                Err(Errno::EXIST) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Err(Errno::EXIST.into())
+        let mode = Mode::from_raw_mode(permissions);
+        let (name, file) = first_free(folder, |name| {
+            let file = rustix::fs::openat(folder, name, flags, mode)?;
+            claim(&file);
+            // Somebody may have taken it for abandoned before it was locked.
+            if is_at(folder, name, &file) { Ok(file) } else { Err(Errno::EXIST) }
+        })?;
+        let folder = folder.try_clone_to_owned()?;
+        Ok(Self { folder, name: Some(name), file: file.into() })
     }
 
     /// Gives it the name of its target.
     pub(crate) fn keep(mut self, name: &OsStr, existing: Existing) -> io::Result<()> {
-        move_entry(self.folder, &self.name, self.folder, name, existing)?;
-        self.is_kept = true;
+        // Where nothing is, it needs no name of its own on the way.
+        if self.name.is_none() {
+            match self.link(name) {
+                Ok(()) => return Ok(()),
+                Err(Errno::EXIST) if existing == Existing::Refuse => {
+                    return Err(Errno::EXIST.into());
+                }
+                Err(_) => {}
+            }
+        }
+        let own = self.own_name()?;
+        move_entry(&self.folder, &own, &self.folder, name, existing)?;
+        self.name = None;
         Ok(())
+    }
+
+    /// Gives it the name of its target, and puts the target aside.
+    pub(crate) fn swap(mut self, name: &OsStr) -> io::Result<Parked> {
+        let own = self.own_name()?;
+        let held = hold_open(self.folder.as_fd(), name);
+        let exchange = RenameFlags::EXCHANGE;
+        let aside =
+            match rustix::fs::renameat_with(&self.folder, &own, &self.folder, name, exchange) {
+                Ok(()) => own,
+                // A file system that cannot do that: the old one gets a second name.
+                Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
+                    let folder = self.folder.as_fd();
+                    let (aside, ()) = first_free(folder, |aside| {
+                        rustix::fs::linkat(folder, name, folder, aside, AtFlags::empty())
+                    })?;
+                    if let Err(error) = rustix::fs::renameat(folder, &own, folder, name) {
+                        let _ = rustix::fs::unlinkat(folder, &aside, AtFlags::empty());
+                        return Err(error.into());
+                    }
+                    aside
+                }
+                Err(error) => return Err(error.into()),
+            };
+        self.name = None;
+        Ok(Parked { folder: self.folder.try_clone()?, name: Some(aside), _held: held })
+    }
+
+    fn link(&self, name: &OsStr) -> Result<(), Errno> {
+        let handle = format!("/proc/self/fd/{}", self.file.as_raw_fd());
+        rustix::fs::linkat(CWD, &handle, &self.folder, name, AtFlags::SYMLINK_FOLLOW)
+    }
+
+    /// Its own name, which it gets now if it had none.
+    fn own_name(&mut self) -> io::Result<OsString> {
+        if let Some(name) = &self.name {
+            return Ok(name.clone());
+        }
+        let name = match first_free(self.folder.as_fd(), |name| self.link(name)) {
+            Ok((name, ())) => name,
+            // Without /proc a nameless file stays nameless.
+            Err(_) => self.copy()?,
+        };
+        self.name = Some(name.clone());
+        Ok(name)
+    }
+
+    /// Goes on with a copy that has a name.
+    fn copy(&mut self) -> io::Result<OsString> {
+        let mut copy = Self::create_named(self.folder.as_fd(), PRIVATE)?;
+        self.file.rewind()?;
+        io::copy(&mut self.file, &mut copy.file)?;
+        let facts = Facts::of(&rustix::fs::fstat(&self.file)?);
+        let model = Model { facts, file: Some(self.file.try_clone()?) };
+        model.dress(&copy.file)?;
+        rustix::fs::fchmod(&copy.file, Mode::from_raw_mode(facts.mode))?;
+        copy.file.sync_all()?;
+        let name = copy.name.take().unwrap_or_default();
+        self.file = copy.file.try_clone()?;
+        Ok(name)
     }
 }
 
-impl Drop for Temporary<'_> {
+impl Drop for Temporary {
     fn drop(&mut self) {
-        if !self.is_kept {
-            let _ = rustix::fs::unlinkat(self.folder, &self.name, AtFlags::empty());
+        if let Some(name) = &self.name {
+            let _ = rustix::fs::unlinkat(&self.folder, name, AtFlags::empty());
         }
+    }
+}
+
+/// A file that was put aside; it goes when dropped.
+#[derive(Debug)]
+pub(crate) struct Parked {
+    folder: OwnedFd,
+    name: Option<OsString>,
+    /// Shows that its owner lives.
+    _held: Option<OwnedFd>,
+}
+
+impl Parked {
+    /// Puts aside what is at a spot.
+    pub(crate) fn park(spot: &Spot) -> io::Result<Self> {
+        let folder = spot.folder.as_fd();
+        let held = hold_open(folder, &spot.name);
+        let (name, ()) = first_free(folder, |name| {
+            match move_entry(folder, &spot.name, folder, name, Existing::Refuse) {
+                Err(error) => Err(Errno::from_io_error(&error).unwrap_or(Errno::IO)),
+                Ok(()) => Ok(()),
+            }
+        })?;
+        Ok(Self { folder: spot.folder.try_clone()?, name: Some(name), _held: held })
+    }
+
+    /// Gives it its old name back.
+    pub(crate) fn put_back(mut self, name: &OsStr, existing: Existing) -> io::Result<()> {
+        let aside = self.name.take().unwrap_or_default();
+        let moved = move_entry(&self.folder, &aside, &self.folder, name, existing);
+        if moved.is_err() {
+            // It holds what must not be lost: give it a name that nobody sweeps.
+            let kept = OsString::from(format!("{}.kept", aside.to_string_lossy()));
+            let _ = move_entry(&self.folder, &aside, &self.folder, &kept, Existing::Refuse);
+        }
+        moved
+    }
+}
+
+impl Drop for Parked {
+    fn drop(&mut self) {
+        if let Some(name) = &self.name {
+            let _ = rustix::fs::unlinkat(&self.folder, name, AtFlags::empty());
+        }
+    }
+}
+
+fn nth_name(number: u64) -> OsString {
+    format!(".hermes-write-{number}.tmp").into()
+}
+
+/// Does something with the first name that is free.
+fn first_free<T>(
+    folder: BorrowedFd<'_>,
+    mut make: impl FnMut(&OsStr) -> Result<T, Errno>,
+) -> io::Result<(OsString, T)> {
+    let random = RandomState::new();
+    let by_chance = |number| format!(".hermes-write-{:016x}.tmp", random.hash_one(number)).into();
+    let names = (0..NAMES).map(nth_name).chain((0..CHANCES).map(by_chance));
+    for name in names {
+        match make(&name) {
+            Err(Errno::EXIST) if clear(folder, &name) => match make(&name) {
+                Err(Errno::EXIST) => {}
+                made => return Ok((name, made?)),
+            },
+            Err(Errno::EXIST) => {}
+            made => return Ok((name, made?)),
+        }
+    }
+    Err(Errno::EXIST.into())
+}
+
+/// Removes what dead processes have left in a folder.
+fn sweep(folder: BorrowedFd<'_>) {
+    for number in 0..NAMES {
+        let name = nth_name(number);
+        if rustix::fs::statat(folder, &name, AtFlags::SYMLINK_NOFOLLOW).is_ok() {
+            clear(folder, &name);
+        }
+    }
+}
+
+/// Removes a file that its maker has abandoned; whether the name is free now.
+fn clear(folder: BorrowedFd<'_>, name: &OsStr) -> bool {
+    let Some(file) = open_there(folder, name) else { return false };
+    let is_abandoned = match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => true,
+        Err(Errno::WOULDBLOCK | Errno::INTR) => false,
+        Err(_) => is_old(&file),
+    };
+    // As long as it is locked, nobody else takes it away to make another.
+    is_abandoned
+        && is_at(folder, name, &file)
+        && rustix::fs::unlinkat(folder, name, AtFlags::empty()).is_ok()
+}
+
+/// Whether nothing was done to a file for long. Its content may be old all
+/// the same, if it is one that was put aside.
+fn is_old(file: &OwnedFd) -> bool {
+    let Ok(stat) = rustix::fs::fstat(file) else { return false };
+    let changed = u64::try_from(i128::from(stat.st_ctime)).unwrap_or(u64::MAX);
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    now.as_secs().saturating_sub(changed) > ABANDONED.as_secs()
+}
+
+/// The regular file of that name, open for nothing but its lock.
+fn open_there(folder: BorrowedFd<'_>, name: &OsStr) -> Option<OwnedFd> {
+    let stat = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    if Facts::of(&stat).kind != Kind::File {
+        return None;
+    }
+    let careful = OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
+    let open = |how| rustix::fs::openat(folder, name, how | careful, Mode::empty()).ok();
+    open(OFlags::RDONLY).or_else(|| open(OFlags::WRONLY))
+}
+
+fn hold_open(folder: BorrowedFd<'_>, name: &OsStr) -> Option<OwnedFd> {
+    let file = open_there(folder, name)?;
+    claim(&file);
+    Some(file)
+}
+
+/// Shows as long as the file is open that it belongs to somebody.
+fn claim(file: impl AsFd) {
+    let _ = rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive);
+}
+
+/// Whether the name is that of this open file.
+fn is_at(folder: BorrowedFd<'_>, name: &OsStr, file: &OwnedFd) -> bool {
+    let there = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
+    match (there, rustix::fs::fstat(file)) {
+        (Ok(there), Ok(open)) => Facts::of(&there).identity.is_same(&Facts::of(&open).identity),
+        _ => false,
     }
 }
 
@@ -95,3 +329,7 @@ pub(crate) fn sync_folder(spot: &Spot) {
         let _ = rustix::fs::fsync(folder);
     }
 }
+
+#[cfg(test)]
+#[path = "temporary_tests.rs"]
+mod tests;

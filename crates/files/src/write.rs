@@ -6,9 +6,10 @@ use std::os::fd::AsFd;
 use std::path::Path;
 
 use hermes_core::{Scope, ToolError};
-use rustix::fs::{Gid, OFlags, Uid};
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 
+use crate::attributes::Model;
 use crate::facts::{Facts, Kind};
 use crate::files::Files;
 use crate::open::Spot;
@@ -19,7 +20,7 @@ use crate::words::{explain, explain_way};
 /// The permissions of a new file, less the umask.
 const USUAL: u32 = 0o666;
 /// The permissions of a file that will get those of another.
-const PRIVATE: u32 = 0o600;
+pub(crate) const PRIVATE: u32 = 0o600;
 /// The permission bits that new content may have. It does not run as somebody
 /// else, as the system sees to when a file is written in place.
 const KEPT: u32 = 0o1777;
@@ -61,9 +62,14 @@ impl Files<'_> {
     /// full disk or a crash leaves the old.
     ///
     /// The file's mode is kept, but for the bits that let it run as its owner,
-    /// and so is the owner where the system lets us. A file that has several names (hard links) is replaced under this name
-    /// only; under the others the old content stays. Folders, devices and
-    /// pipes are refused, and so is a file that may not be written to.
+    /// and so are the owner, access lists and other attributes where the
+    /// system lets us. A file that has several names (hard links) is replaced
+    /// under this name only; under the others the old content stays. Folders,
+    /// devices and pipes are refused, and so is a file that may not be written
+    /// to.
+    ///
+    /// A power cut leaves the old content or the new; that a new file is there
+    /// at all has reached the disk when this returns.
     pub fn write(&self, path: &Path, bytes: &[u8], mode: Mode) -> Result<(), ToolError> {
         self.write_with(path, mode, |file| file.write_all(bytes))
     }
@@ -171,59 +177,68 @@ fn replace(
     mode: Mode,
     fill: impl FnOnce(&mut File) -> io::Result<()>,
 ) -> io::Result<()> {
-    let old = spot.look()?;
-    if let Some(old) = &old {
-        old.require(Kind::File)?;
-        if mode.existing == Existing::Refuse {
-            return Err(Errno::EXIST.into());
-        }
-        require_writable(spot, old)?;
+    let old = match spot.look()? {
+        Some(_) if mode.existing == Existing::Refuse => return Err(Errno::EXIST.into()),
+        Some(old) => Some(require_writable(spot, old)?),
+        None => None,
+    };
+    let (temporary, _) = stage(spot, old.as_ref(), mode.permissions, fill)?;
+    temporary.keep(&spot.name, mode.existing)?;
+    if old.is_none() {
+        sync_folder(spot);
     }
-    let at_first = match (&old, mode.permissions) {
+    Ok(())
+}
+
+/// Makes the file that is going to be at a spot, complete and on the disk,
+/// but not yet under that name. Also says which attributes of its model could
+/// not be kept.
+pub(crate) fn stage(
+    spot: &Spot,
+    model: Option<&Model>,
+    permissions: Permissions,
+    fill: impl FnOnce(&mut File) -> io::Result<()>,
+) -> io::Result<(Temporary, Vec<String>)> {
+    let at_first = match (model, permissions) {
         (None, Permissions::Keep) => USUAL,
         _ => PRIVATE,
     };
     let mut temporary = Temporary::create(spot.folder.as_fd(), at_first)?;
     fill(&mut temporary.file)?;
-    // The owner comes first, since a change of owner takes bits off the mode.
-    if let Some(old) = &old {
-        resemble(&temporary.file, old)?;
-    }
-    let bits = match (mode.permissions, &old) {
+    // The owner comes first, since a change of owner takes bits off the mode,
+    // and then the access list, of which the mode is a part.
+    let lost = match model {
+        Some(model) => model.dress(&temporary.file)?,
+        None => Vec::new(),
+    };
+    let bits = match (permissions, model) {
         (Permissions::Set(bits), _) => Some(bits & KEPT),
-        (Permissions::Keep, old) => old.map(|old| old.mode & KEPT),
+        (Permissions::Keep, model) => model.map(|model| model.facts.mode & KEPT),
     };
     if let Some(bits) = bits {
         rustix::fs::fchmod(&temporary.file, rustix::fs::Mode::from_raw_mode(bits))?;
     }
     temporary.file.sync_all()?;
-    temporary.keep(&spot.name, mode.existing)?;
-    sync_folder(spot);
-    Ok(())
+    Ok((temporary, lost))
 }
 
-/// A rename asks only the folder for permission; the file has a say too.
-fn require_writable(spot: &Spot, old: &Facts) -> io::Result<()> {
+/// The file at a spot, which may be replaced. A rename asks only the folder
+/// for permission; the file has a say too.
+pub(crate) fn require_writable(spot: &Spot, old: Facts) -> io::Result<Model> {
+    old.require(Kind::File)?;
     // The superuser could open it all the same.
     if old.mode & 0o222 == 0 {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, "the file is read-only"));
     }
-    match spot.open(OFlags::WRONLY) {
-        Ok(_) => Ok(()),
+    let file = match spot.open(OFlags::WRONLY) {
+        Ok(file) => Some(file),
         // A running program cannot be written to, but it can be replaced.
-        Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => Ok(()),
-        Err(error) => Err(error),
-    }
-}
-
-fn resemble(new: &File, old: &Facts) -> io::Result<()> {
-    let made = Facts::of(&rustix::fs::fstat(new)?);
-    if made.owner != old.owner {
-        let (user, group) = old.owner;
-        // Only root can give files away; for everybody else it stays theirs.
-        let _ = rustix::fs::fchown(new, Some(Uid::from_raw(user)), Some(Gid::from_raw(group)));
-    }
-    Ok(())
+        Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => {
+            spot.open(OFlags::RDONLY).ok()
+        }
+        Err(error) => return Err(error),
+    };
+    Ok(Model { facts: old, file })
 }
 
 #[cfg(test)]

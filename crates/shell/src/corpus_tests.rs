@@ -194,7 +194,7 @@ pub(crate) const EVERYDAY: &[&str] = &[
     "echo hi > f 2>&1",
     "make 2>&1 | tee log",
     "ls 2>/dev/null",
-    "cmd &> log",
+    "make &> log",
     "diff <(sort a) <(sort b)",
     "x=1",
     "x=$(date)",

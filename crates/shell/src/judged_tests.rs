@@ -383,7 +383,6 @@ fn harmless_relatives_stay_quiet() {
         "nvim +qa",
         "make -f Makefile.ci test",
         "npm config get registry",
-        "npm config set registry https://packages.example.com/",
         "npm exec tsc -- --noEmit",
         "cargo --config net.git-fetch-with-cli=true fetch",
         "cargo build --config 'build.rustc-wrapper=\"sccache\"'",

@@ -93,6 +93,27 @@ impl TextFormat {
             e => encode_legacy(e.new_encoder(), text, e.name()),
         }
     }
+
+    /// The same, but a character that comes back as a look-alike counts as one
+    /// that cannot be written.
+    pub fn encode_exactly(self, text: &str) -> Result<Vec<u8>, Unencodable> {
+        let bytes = self.encode(text)?;
+        if [UTF_8, UTF_16LE, UTF_16BE].contains(&self.encoding) {
+            return Ok(bytes);
+        }
+        let back = self.encoding.decode_without_bom_handling(&bytes).0;
+        if back == text {
+            return Ok(bytes);
+        }
+        let differs = |((_, wanted), read): &((usize, char), char)| wanted != read;
+        let ends = back.chars().chain(std::iter::repeat('\0'));
+        match text.char_indices().zip(ends).find(differs) {
+            Some(((offset, character), _)) => {
+                Err(Unencodable { character, offset, encoding: self.encoding.name() })
+            }
+            None => Ok(bytes),
+        }
+    }
 }
 
 fn encode_legacy(

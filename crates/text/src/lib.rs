@@ -3,4 +3,18 @@
 //! Nothing here touches a file. An edit is found in the decoded text, and only
 //! its own bytes are encoded anew and put between the old ones.
 
+mod binary;
 pub mod codec;
+pub mod diff;
+mod document;
+pub mod editorconfig;
+mod endings;
+mod error;
+pub mod formats;
+pub mod matching;
+mod places;
+mod shifted;
+
+pub use document::{Document, Edit};
+pub use endings::{Ending, Endings};
+pub use error::{NotText, SpliceError};

@@ -2,6 +2,7 @@
 
 pub(crate) mod audit;
 pub(crate) mod call;
+pub(crate) mod checkpoints;
 pub(crate) mod config;
 pub(crate) mod doctor;
 pub(crate) mod exec;
@@ -11,3 +12,4 @@ pub(crate) mod runtime;
 pub(crate) mod secrets;
 pub(crate) mod tools;
 pub(crate) mod toolsets;
+pub(crate) mod undo;

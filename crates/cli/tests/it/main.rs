@@ -5,6 +5,7 @@ mod approvals;
 mod audit;
 mod call;
 mod canary;
+mod checkpoints;
 mod config;
 mod context;
 mod crowd;

@@ -3,7 +3,6 @@
 use hermes_core::{
     ApprovalRequest, Decision, Effect, ErrorKind, Lasting, Ruling, ToolError, Verdict,
 };
-use serde_json::Value;
 
 use super::{Flight, Judged, Known};
 
@@ -26,6 +25,8 @@ impl Flight {
             let error = ToolError::new(ErrorKind::ApprovalRequired, reason.clone());
             return Err(self.explained(error, rule, call));
         }
+        // Nobody is asked about a call that cannot be made anyway.
+        self.require_secrets(call)?;
         if self.engine.policy().redeem(&self.proposal(call, &self.workplace.load())) {
             judged.approval = Some("token".to_owned());
             return Ok(());
@@ -117,8 +118,8 @@ impl Flight {
     }
 
     fn explained(&self, error: ToolError, rule: &str, call: &Known) -> ToolError {
-        let shown = |effect: &Effect| Value::from(self.masked_effect(effect).to_string());
-        let effects: Vec<Value> = call.effects.iter().take(20).map(shown).collect();
+        let shown = call.effects.iter().take(20).map(|effect| self.masked_effect(effect));
+        let effects = serde_json::to_value(shown.collect::<Vec<Effect>>()).unwrap_or_default();
         error.with("rule", rule).with("effects", effects)
     }
 }

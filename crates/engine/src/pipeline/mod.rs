@@ -10,6 +10,7 @@
 //!  6 inspect    policy, loop guard, hooks            inspect.rs
 //!  7 approve    somebody is asked                    approve.rs
 //!  8 run        deadline, cancellation, panics       run.rs
+//!              (what it may change is kept before)  keep.rs
 //!  9 bound      secrets out, strangers' text
 //!               labelled, oversize spilled          bound.rs
 //! 10 record     audit                                record.rs
@@ -23,13 +24,14 @@ mod arguments;
 mod bound;
 mod effects;
 mod inspect;
+mod keep;
 mod record;
 mod resolve;
 mod run;
 mod screen;
 
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use arc_swap::ArcSwap;
@@ -54,6 +56,8 @@ pub(crate) struct Flight {
     pub(crate) caller: Caller,
     /// Changes when a call of the batch changes the session's working folder.
     pub(crate) workplace: ArcSwap<Workplace>,
+    /// The name of the turn, once somebody asks for it.
+    turn: OnceLock<Arc<str>>,
 }
 
 /// A call whose tool, arguments and effects are known.
@@ -126,6 +130,7 @@ impl Flight {
             snapshot,
             caller: caller.clone(),
             workplace: ArcSwap::from_pointee(caller.workplace()),
+            turn: OnceLock::new(),
         })
     }
 

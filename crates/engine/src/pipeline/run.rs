@@ -11,7 +11,7 @@ use hermes_core::{
     ToolOutput,
 };
 use hermes_secrets::reference;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::task::JoinError;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -38,6 +38,21 @@ impl Flight {
             Ok(bound) => bound,
             Err(error) => return Landed::refused(error),
         };
+        let kept = match self.keep_files(call, judged).await {
+            Ok(kept) => kept,
+            Err(stopped) => return Landed::refused(stopped),
+        };
+        let landed = self.run_alone(call, bound, judged).await;
+        self.settle_files(kept).await;
+        landed
+    }
+
+    async fn run_alone(
+        self: &Arc<Self>,
+        call: &Known,
+        bound: Box<dyn BoundCall>,
+        judged: &Judged,
+    ) -> Landed {
         let entry = &call.entry;
         let started = Instant::now();
         let patience = entry.spec().timeout.unwrap_or(self.engine.default_timeout());
@@ -75,15 +90,16 @@ impl Flight {
         }
     }
 
-    /// The call with its secrets in place: not before somebody has allowed it.
-    fn reveal(
-        &self,
-        call: &Known,
-        bound: Box<dyn BoundCall>,
-    ) -> Result<Box<dyn BoundCall>, ToolError> {
+    /// An error if a secret that the call names is not there.
+    pub(super) fn require_secrets(&self, call: &Known) -> Result<(), ToolError> {
         if reference::contains(&call.arguments).is_empty() {
-            return Ok(bound);
+            return Ok(());
         }
+        self.put_in(call).map(drop)
+    }
+
+    /// The arguments with the secrets that they name.
+    fn put_in(&self, call: &Known) -> Result<Value, ToolError> {
         let mut arguments = call.arguments.clone();
         let trouble = RefCell::new(None);
         let lookup = |name: &str| match self.engine.secrets().lookup(name) {
@@ -101,6 +117,19 @@ impl Flight {
             ToolError::unavailable(missing.to_string())
                 .with_hint("The user can set it with `hermes secrets set NAME`.")
         })?;
+        Ok(arguments)
+    }
+
+    /// The call with its secrets in place: not before somebody has allowed it.
+    fn reveal(
+        &self,
+        call: &Known,
+        bound: Box<dyn BoundCall>,
+    ) -> Result<Box<dyn BoundCall>, ToolError> {
+        if reference::contains(&call.arguments).is_empty() {
+            return Ok(bound);
+        }
+        let arguments = self.put_in(call)?;
         let revealed = Arc::clone(call.entry.tool()).bind(&arguments)?;
         let places = |effects: &[Effect]| -> Vec<Effect> {
             let is_place =

@@ -2,7 +2,12 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod changing;
+mod filling;
 mod harness;
+mod holding;
+mod keeping;
+mod killing;
 mod race;
 mod reading;
 mod real;

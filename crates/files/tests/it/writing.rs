@@ -220,33 +220,3 @@ fn a_rename_needs_both_ends() {
         world.assert_outside_untouched();
     }
 }
-
-/// Needs a machine that lets us mount; elsewhere no disk is small enough.
-#[test]
-fn a_full_disk_changes_nothing() {
-    let world = World::new();
-    let disk = world.ws("disk");
-    fs::create_dir(&disk).unwrap();
-    let run = |program: &str, arguments: &[&str]| {
-        let done = std::process::Command::new(program).args(arguments).arg(&disk).output();
-        done.is_ok_and(|output| output.status.success())
-    };
-    if !run("mount", &["-t", "tmpfs", "-o", "size=64k", "tmpfs"]) {
-        return;
-    }
-    let file = disk.join("file");
-    let grants = judged(&disk);
-    let files = Files::with(&grants);
-    let small = files.write(&file, b"old", Mode::default());
-    let large = vec![b'x'; 1024 * 1024];
-    let written = files.write(&file, &large, Mode::default());
-    let appended = files.append(&file, &large);
-    let content = fs::read_to_string(&file);
-    let count = fs::read_dir(&disk).map(Iterator::count);
-    assert!(run("umount", &[]));
-    small.unwrap();
-    for refused in [written, appended] {
-        assert_eq!(refused.unwrap_err().kind(), ErrorKind::Limit);
-    }
-    assert_eq!((content.unwrap().as_str(), count.unwrap()), ("old", 1));
-}

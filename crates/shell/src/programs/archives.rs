@@ -2,6 +2,7 @@
 
 use hermes_core::Scope;
 
+use super::trees;
 use crate::args::Args;
 use crate::leaf::Word;
 use crate::site::Act;
@@ -16,6 +17,25 @@ pub(super) fn describe(act: &mut Act<'_>) -> bool {
             if let Some((archive, files)) = args.operands.split_first() {
                 act.write(archive);
                 files.iter().for_each(|word| act.read(word));
+                if trees::goes_down(&words, &['r', 'R'], &["--recurse-paths"]) {
+                    trees::read_whole(act, files);
+                }
+                let moves = words.iter().any(|word| {
+                    word.text == "--move"
+                        || (word.text.starts_with('-')
+                            && !word.text.starts_with("--")
+                            && word.text.contains('m'))
+                });
+                if moves {
+                    if !crate::blocks::guard(act, files, "root-delete", "Deletes") {
+                        act.ask("recursive-delete", "Deletes what was packed");
+                    }
+                    files.iter().for_each(|word| act.delete(word));
+                }
+            }
+            if words.iter().any(|word| word.text.starts_with('-') && word.text.contains('@')) {
+                let listed = act.site.input.text.clone();
+                read_list(act, listed.as_deref());
             }
         }
         "unzip" => {
@@ -51,6 +71,8 @@ pub(super) fn describe(act: &mut Act<'_>) -> bool {
                     if let Some((archive, rest)) = files.split_first() {
                         act.write(archive);
                         rest.iter().for_each(|word| act.read(word));
+                        let roots: Vec<Word> = rest.iter().map(|word| (*word).clone()).collect();
+                        trees::read_whole(act, &roots);
                     }
                 }
                 _ => {
@@ -60,14 +82,47 @@ pub(super) fn describe(act: &mut Act<'_>) -> bool {
                         .filter(|word| !word.text.starts_with('-'))
                         .take(1)
                         .for_each(|word| act.read(word));
-                    act.here(Scope::FILE_WRITE);
+                    let into = words.iter().find_map(|word| {
+                        let text = word.text.strip_prefix("-o").filter(|text| !text.is_empty())?;
+                        Some(Word { text: text.to_owned(), ..word.clone() })
+                    });
+                    target(act, into);
                 }
             }
         }
-        "cpio" | "pax" | "ar" => act.here(Scope::FILE_WRITE),
+        "cpio" => {
+            let args =
+                Args::parse(&words, &["-D", "--directory", "-F", "-I", "-O", "-H", "--file"]);
+            args.values(&["-I"]).iter().for_each(|word| act.read(word));
+            args.values(&["-O"]).iter().for_each(|word| act.write(word));
+            if args.has(&["-o", "--create"]) {
+                let listed = act.site.input.text.clone();
+                read_list(act, listed.as_deref());
+            } else if !args.has(&["-t", "--list"]) {
+                if args.has(&["--absolute-filenames"]) {
+                    act.any(Scope::FILE_WRITE);
+                }
+                let folder = args.value(&["-D", "--directory"]);
+                target(act, folder.or_else(|| args.operands.first().cloned()));
+            }
+        }
+        "pax" => act.here(Scope::FILE_WRITE),
+        "ar" => {
+            let args = Args::parse(&words, &[]);
+            args.operands.iter().skip(1).for_each(|word| act.read(word));
+            act.here(Scope::FILE_WRITE);
+            args.operands.iter().skip(1).take(1).for_each(|word| act.write(word));
+        }
         _ => return false,
     }
     true
+}
+
+/// Files that a list names, one on each line.
+fn read_list(act: &mut Act<'_>, list: Option<&str>) {
+    for line in list.unwrap_or("").lines().take(256).filter(|line| !line.is_empty()) {
+        act.read(&Word::literal(line));
+    }
 }
 
 fn target(act: &mut Act<'_>, folder: Option<Word>) {
@@ -138,6 +193,13 @@ fn tar(act: &mut Act<'_>, words: &[Word]) {
             act.write(archive);
         }
         let folder = args.value(&["-C", "--directory"]);
+        for list in args.values(&["-T", "--files-from"]) {
+            act.read(&list);
+            read_list(act, list.content.as_deref());
+        }
+        let roots: Vec<Word> =
+            args.operands.iter().map(|word| super::gitloss::under(folder.as_ref(), word)).collect();
+        trees::read_whole(act, &roots);
         for word in &args.operands {
             match &folder {
                 Some(folder) if !word.text.starts_with('/') => {
@@ -163,6 +225,11 @@ fn tar(act: &mut Act<'_>, words: &[Word]) {
         if args.has(&["-P", "--absolute-names"]) {
             act.any(Scope::FILE_WRITE);
         }
-        target(act, args.value(&["-C", "--directory"]));
+        let top = args.value(&["--one-top-level"]);
+        let folder = args.value(&["-C", "--directory"]);
+        match top {
+            Some(top) => target(act, Some(super::gitloss::under(folder.as_ref(), &top))),
+            None => target(act, folder),
+        }
     }
 }

@@ -15,11 +15,7 @@ pub(super) fn describe(act: &mut Act<'_>) -> bool {
         "terraform" | "tofu" | "terragrunt" | "pulumi" | "cdk" | "serverless" | "sls" => {
             infrastructure(act, &words)
         }
-        "aws" | "gcloud" | "az" | "gsutil" | "doctl" | "fly" | "flyctl" | "heroku" | "vercel"
-        | "netlify" | "wrangler" | "linode-cli" | "hcloud" | "oci" | "ibmcloud" | "s3cmd"
-        | "rclone" | "mc" | "eksctl" | "railway" => {
-            provider(act, &words);
-        }
+        "aws" => return downloads(act, &words),
         "ansible" | "ansible-playbook" => {
             let check = words.iter().any(|word| {
                 matches!(
@@ -86,7 +82,7 @@ fn kubectl(act: &mut Act<'_>, words: &[Word]) {
         }
         "rollout" if matches!(args.operand(1), "status" | "history") => looks(act),
         _ if dry || helps(words) => looks(act),
-        "port-forward" | "proxy" => act.any(Scope::CLOUD_READ),
+        "port-forward" | "proxy" => changes(act, "tunnel", "Opens a way into the cluster"),
         "exec" => {
             changes(act, "cluster-change", "Runs a command inside the cluster");
             if let Some(at) = words.iter().position(|word| word.text == "--") {
@@ -100,6 +96,10 @@ fn kubectl(act: &mut Act<'_>, words: &[Word]) {
         }
     }
     args.values(&["-f"]).iter().for_each(|word| act.read(word));
+    for file in args.values(&["--kubeconfig"]) {
+        act.read(&file);
+        act.ask("program-option", "Takes settings that may run programs from a file (kubectl)");
+    }
 }
 
 fn helm(act: &mut Act<'_>, words: &[Word]) {
@@ -126,6 +126,10 @@ fn infrastructure(act: &mut Act<'_>, words: &[Word]) {
         "plan" | "validate" | "fmt" | "show" | "output" | "version" | "graph" | "providers"
         | "preview" | "diff" | "synth" | "ls" | "list" | "whoami" | "about" | "console" | "get"
         | "login" | "" => looks(act),
+        "init" if words.iter().any(|word| word.text.starts_with("-from-module")) => {
+            act.any(Scope::NETWORK_FETCH);
+            act.ask("remote-code", "Takes the description of the infrastructure from elsewhere");
+        }
         "init" => act.any(Scope::NETWORK_FETCH),
         "state" if matches!(args.operand(1), "list" | "show" | "pull") => looks(act),
         "stack" | "workspace" | "config"
@@ -144,84 +148,8 @@ fn infrastructure(act: &mut Act<'_>, words: &[Word]) {
     }
 }
 
-/// Verbs that only look.
-const READING: &[&str] = &[
-    "describe", "list", "ls", "get", "show", "view", "status", "logs", "tail", "head", "lookup",
-    "search", "info", "whoami", "version", "check", "validate", "wait", "help", "history",
-    "regions", "size", "cat", "estimate", "preview", "select", "query", "scan", "stat", "du",
-    "tree", "find", "diff", "presign", "apps", "ps", "releases",
-];
-/// Verbs that change something.
-const CHANGING: &[&str] = &[
-    "delete",
-    "terminate",
-    "rm",
-    "rb",
-    "mb",
-    "create",
-    "put",
-    "update",
-    "run",
-    "start",
-    "stop",
-    "reboot",
-    "deploy",
-    "cp",
-    "mv",
-    "sync",
-    "set",
-    "add",
-    "remove",
-    "attach",
-    "detach",
-    "modify",
-    "invoke",
-    "publish",
-    "purge",
-    "destroy",
-    "import",
-    "restore",
-    "enable",
-    "disable",
-    "copy",
-    "move",
-    "import-key-pair",
-    "scale",
-    "ssh",
-    "apply",
-    "reset",
-    "launch",
-    "secrets",
-    "send",
-    "register",
-    "deregister",
-    "associate",
-    "disassociate",
-    "revoke",
-    "authorize",
-    "cancel",
-    "replace",
-    "tag",
-    "untag",
-    "patch",
-    "drain",
-    "rollback",
-    "resize",
-    "rsync",
-    "del",
-    "release",
-    "up",
-    "down",
-    "redeploy",
-    "promote",
-    "dispatch",
-    "upload",
-    "bulk-delete",
-    "delete-objects",
-    "config:set",
-];
-
-fn provider(act: &mut Act<'_>, words: &[Word]) {
+/// `aws s3 cp` and `sync` from the cloud to here; false for all the rest.
+fn downloads(act: &mut Act<'_>, words: &[Word]) -> bool {
     let args = Args::parse(
         words,
         &[
@@ -229,49 +157,17 @@ fn provider(act: &mut Act<'_>, words: &[Word]) {
             "--region",
             "--output",
             "--query",
-            "--project",
-            "--zone",
-            "-g",
-            "-n",
-            "--subscription",
-            "--account",
-            "-a",
-            "--app",
+            "--endpoint-url",
+            "--exclude",
+            "--include",
         ],
     );
-    if act.leaf.program == "aws" && matches!(args.operand(1), "cp" | "sync") && downloads(&args) {
-        act.any(Scope::CLOUD_READ);
-        return args.operands.iter().skip(3).for_each(|word| act.write(word));
+    let far = |index: usize| args.operand(index).starts_with("s3://");
+    let verb = args.operand(0) == "s3" && matches!(args.operand(1), "cp" | "sync");
+    if !verb || !far(2) || far(3) || args.has(&["--delete", "--endpoint-url"]) {
+        return false;
     }
-    let verb_of = |text: &str| text.split(['-', ':']).next().unwrap_or(text).to_ascii_lowercase();
-    let in_list = |word: &Word, list: &[&str]| {
-        list.contains(&word.text.as_str()) || list.contains(&verb_of(&word.text).as_str())
-    };
-    let operands: Vec<&Word> = args.operands.iter().take(5).collect();
-    let change = operands
-        .iter()
-        .skip(usize::from(operands.len() > 1 && act.leaf.program == "aws"))
-        .find(|word| in_list(word, CHANGING));
-    let read = operands.iter().find(|word| in_list(word, READING));
-    let first_read = operands.iter().position(|word| in_list(word, READING));
-    let first_change = operands.iter().position(|word| in_list(word, CHANGING));
-    if helps(words)
-        || operands.is_empty()
-        || (read.is_some() && (change.is_none() || first_read < first_change))
-    {
-        looks(act);
-    } else if let Some(verb) = change {
-        let reason = format!("Changes something in the cloud ({})", verb.text);
-        changes(act, "infrastructure-change", &reason);
-        for word in operands.iter().filter(|word| word.text.starts_with(['/', '.', '~'])) {
-            act.read(word);
-        }
-    } else {
-        act.any(Scope::CLOUD_WRITE);
-    }
-}
-
-/// Whether a copy goes from the cloud to here.
-fn downloads(args: &Args) -> bool {
-    args.operand(2).starts_with("s3://") && !args.operand(3).starts_with("s3://")
+    act.any(Scope::CLOUD_READ);
+    args.operands.iter().skip(3).for_each(|word| act.write(word));
+    true
 }

@@ -8,6 +8,7 @@ use super::vocabulary::{
     JAVASCRIPT, OTHERS, PYTHON, SAFE_OS, SAFE_PERL_MODULES, SAFE_PYTHON, SAFE_REQUIRE,
 };
 use crate::leaf::Word;
+use crate::sensitive;
 use crate::site::Act;
 
 /// The language of a piece of code.
@@ -312,6 +313,13 @@ pub(super) fn awk(act: &mut Act<'_>, script: &Word) {
         act.ask("interpreter-code", "Runs programs from an awk script");
         act.any(Scope::CODE_EXECUTE);
     }
+    for path in strings.iter().filter(|text| sensitive::tells(text)) {
+        act.ask("secret-path", format!("Names {path}, which looks like a secret"));
+    }
+    if names(&bare, &["getline"]).is_some() {
+        let paths = strings.iter().filter(|text| text.contains(['/', '.']) && !text.contains(' '));
+        paths.for_each(|path| act.read(&Word::literal(path.as_str())));
+    }
     let writes = bare.contains("> \"\"")
         || bare.contains(">\"\"")
         || bare.contains(">> \"\"")
@@ -323,5 +331,18 @@ pub(super) fn awk(act: &mut Act<'_>, script: &Word) {
             None if strings.iter().any(|text| text.starts_with("/dev/std")) => {}
             None => act.any(Scope::FILE_WRITE),
         }
+    } else if redirects(&bare) && strings.iter().any(|text| text.contains(['/', '~'])) {
+        act.any(Scope::FILE_WRITE);
     }
+}
+
+/// Whether an awk program prints into something that is computed.
+fn redirects(code: &str) -> bool {
+    code.split([';', '}', '\n']).filter_map(|part| part.split_once("print")).any(|(_, rest)| {
+        let mut depth = 0i32;
+        rest.chars().any(|c| {
+            depth += i32::from(c == '(') - i32::from(c == ')');
+            c == '>' && depth <= 0
+        })
+    })
 }

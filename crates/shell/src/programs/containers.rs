@@ -100,6 +100,10 @@ pub(super) fn describe(act: &mut Act<'_>) -> bool {
         act.only_reads();
         return true;
     }
+    let far = Args::parse(global, VALUED).values(&["-H", "--host", "-c", "--context", "--url"]);
+    if far.iter().any(|word| !word.text.starts_with("unix:") && word.text != "default") {
+        act.ask("infrastructure-change", "Speaks to containers of another machine");
+    }
     let mut verb = rest.first().map(|word| word.text.clone()).unwrap_or_default();
     let mut arguments = rest.get(1..).unwrap_or(&[]);
     let mut group = String::new();

@@ -67,16 +67,7 @@ const CLIENTS: &[Client] = &[
         operand: Some(1),
     },
     Client {
-        names: &[
-            "clickhouse-client",
-            "clickhouse",
-            "snowsql",
-            "bq",
-            "sqlcmd",
-            "usql",
-            "trino",
-            "presto",
-        ],
+        names: &["clickhouse-client", "clickhouse", "snowsql", "sqlcmd", "usql", "trino", "presto"],
         code: &["-q", "--query", "-Q", "--execute", "-e"],
         valued: &[
             "-q",
@@ -200,6 +191,15 @@ fn sql(act: &mut Act<'_>, client: &Client, words: &[Word]) {
         {
             act.write(file);
         }
+    }
+    if matches!(act.leaf.program.as_str(), "duckdb" | "clickhouse-local" | "clickhouse" | "sqlite3")
+    {
+        let quoted = statements.iter().flat_map(|word| word.text.split('\'').skip(1).step_by(2));
+        let paths: Vec<Word> = quoted
+            .filter(|text| text.contains(['/', '.']) && !text.contains(char::is_whitespace))
+            .map(Word::literal)
+            .collect();
+        paths.iter().for_each(|word| act.read(word));
     }
     for word in &statements {
         if let Some(reason) = loses(&word.text) {
@@ -419,6 +419,50 @@ fn redis(act: &mut Act<'_>, words: &[Word]) {
 fn mongo(act: &mut Act<'_>, words: &[Word]) {
     let args = Args::parse(words, &["--eval", "-u", "-p", "--host", "--port", "-f", "--file"]);
     let code: String = args.values(&["--eval"]).iter().map(|word| word.text.as_str()).collect();
+    // Calls that are known to look; the rest may change something.
+    let looking = [
+        "find",
+        "findOne",
+        "countDocuments",
+        "count",
+        "estimatedDocumentCount",
+        "distinct",
+        "limit",
+        "sort",
+        "pretty",
+        "toArray",
+        "explain",
+        "stats",
+        "getIndexes",
+        "getCollectionNames",
+        "version",
+        "serverStatus",
+        "hello",
+        "ping",
+        "skip",
+        "project",
+        "printjson",
+        "print",
+        "status",
+        "getCollection",
+        "getSiblingDB",
+        "ISODate",
+        "ObjectId",
+        "aggregate",
+    ];
+    let calls = code.match_indices('(').map(|(at, _)| {
+        let before = code.get(..at).unwrap_or("");
+        before.rsplit(|c: char| !(c.is_alphanumeric() || c == '_')).next().unwrap_or("")
+    });
+    let mut calls = calls.peekable();
+    if calls.peek().is_some()
+        && calls.all(|name| looking.contains(&name))
+        && !code.contains("$out")
+        && !code.contains("$merge")
+    {
+        act.any(Scope::DATABASE_READ);
+        return act.only_reads();
+    }
     act.any(Scope::DATABASE_WRITE);
     let marks = [
         "dropDatabase",

@@ -68,6 +68,58 @@ const LOADERS: &[&str] = &[
     "COSH_ENV",
     "CARGO_BUILD_RUSTC",
     "MAVEN_CONFIG_FILE",
+    "GNUPGHOME",
+    "DOCKER_HOST",
+    "DOCKER_CONFIG",
+    "DOCKER_CONTEXT",
+    "CONTAINER_HOST",
+    "KUBECONFIG",
+    "AWS_CONFIG_FILE",
+    "AWS_SHARED_CREDENTIALS_FILE",
+    "AWS_ENDPOINT_URL",
+    "CLOUDSDK_CONFIG",
+    "AZURE_CONFIG_DIR",
+    "PIP_INDEX_URL",
+    "PIP_EXTRA_INDEX_URL",
+    "PIP_CONFIG_FILE",
+    "PIP_FIND_LINKS",
+    "PIP_TRUSTED_HOST",
+    "UV_INDEX_URL",
+    "UV_EXTRA_INDEX_URL",
+    "UV_DEFAULT_INDEX",
+    "UV_INDEX",
+    "YARN_REGISTRY",
+    "YARN_NPM_REGISTRY_SERVER",
+    "GOINSECURE",
+    "GONOSUMDB",
+    "GONOSUMCHECK",
+    "RUSTUP_DIST_SERVER",
+    "RUSTUP_UPDATE_ROOT",
+    "HOMEBREW_BOTTLE_DOMAIN",
+    "HOMEBREW_BREW_GIT_REMOTE",
+    "HEX_MIRROR",
+    "PERL_CPANM_OPT",
+    "BUNDLE_GEMFILE",
+    "PYTEST_PLUGINS",
+    "COVERAGE_PROCESS_START",
+    "PYTHONPLATLIBDIR",
+    "MANROFFOPT",
+    "MANROFFSEQ",
+    "GROFF_COMMAND_PREFIX",
+    "LESSKEY",
+    "LESSKEYIN",
+    "ANSIBLE_CONFIG",
+    "TF_CLI_CONFIG_FILE",
+    "TERRAFORM_CONFIG",
+    "HELM_PLUGINS",
+    "NPM_CONFIG_REGISTRY",
+    "npm_config_registry",
+    "XDG_CONFIG_DIRS",
+    "XDG_DATA_HOME",
+    "GIT_ATTR_SOURCE",
+    "GIT_COMMON_DIR",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
 ];
 
 /// Variables that name a program to use.
@@ -163,12 +215,18 @@ const OPTIONS: &[(&[&str], &[&str])] = &[
         &["linker=/tmp", "linker=./", "linker=~"],
     ),
     (&["PYTEST_ADDOPTS"], &["-p ", "--pyargs", "-c "]),
+    (
+        &["ERL_FLAGS", "ERL_AFLAGS", "ERL_ZFLAGS", "ELIXIR_ERL_OPTIONS"],
+        &["-eval", "-run", "-s ", "-pa"],
+    ),
+    (&["R_PROFILE_USER", "R_ENVIRON_USER", "GDBHISTFILE", "HISTFILE"], &["/."]),
 ];
 
 /// Variables that list folders to load code from.
 const FOLDERS: &[&str] = &[
     "PATH",
     "LD_LIBRARY_PATH",
+    "DYLD_LIBRARY_PATH",
     "PYTHONPATH",
     "NODE_PATH",
     "PERL5LIB",
@@ -183,7 +241,6 @@ const FOLDERS: &[&str] = &[
     "JAVA_HOME",
     "CARGO_HOME",
     "RUSTUP_HOME",
-    "XDG_CONFIG_HOME",
     "PKG_CONFIG_PATH",
 ];
 
@@ -193,7 +250,12 @@ pub(crate) fn environment_override(name: &str, value: &Word) -> Option<Finding> 
     let text = value.text.as_str();
     let loads = name.starts_with("LD_") && !matches!(name, "LD_LIBRARY_PATH" | "LD_RUN_PATH")
         || name.starts_with("DYLD_") && name != "DYLD_LIBRARY_PATH"
-        || name == "ENV" && text.contains('/')
+        || name.starts_with("BASH_FUNC")
+        || name == "ENV" && is_file(text)
+        || matches!(name, "HOME" | "XDG_CONFIG_HOME" | "GIT_DIR") && strange_home(name, text)
+        || name.starts_with("CARGO_REGISTRIES_") && name.ends_with("_INDEX")
+        || name.starts_with("CARGO_SOURCE_")
+        || name == "GOPROXY" && !is_usual_proxy(text)
         || LOADERS.contains(&name) && !(text.is_empty() && value.known)
         || git_setting(name, text)
         || npm_setting(name);
@@ -225,14 +287,47 @@ pub(crate) fn environment_override(name: &str, value: &Word) -> Option<Finding> 
         .then(|| Finding::ask("history-tampering", "Switches the shell's history off"))
 }
 
+/// Whether the value is a file that a shell would read.
+fn is_file(text: &str) -> bool {
+    text.contains('/') || text.ends_with("sh") || text.contains('$')
+}
+
+/// Whether programs would look for their settings in another place.
+fn strange_home(name: &str, text: &str) -> bool {
+    match name {
+        "GIT_DIR" => !text.ends_with(".git") && text != "/dev/null",
+        "XDG_CONFIG_HOME" => !text.ends_with("/.config"),
+        _ => !matches!(text, "/root" | "") && !is_person(text),
+    }
+}
+
+/// Whether a path is just the home folder of somebody.
+fn is_person(text: &str) -> bool {
+    let name = ["/home/", "/Users/"].iter().find_map(|folder| text.strip_prefix(folder));
+    name.is_some_and(|name| !name.is_empty() && !name.contains('/'))
+}
+
+fn is_usual_proxy(text: &str) -> bool {
+    let usual = ["direct", "off", "https://proxy.golang.org", "https://goproxy.io", ""];
+    text.split([',', '|']).all(|part| usual.contains(&part))
+}
+
 /// Whether a variable is a setting of git that names a program or a file of
 /// settings.
 fn git_setting(name: &str, value: &str) -> bool {
     if name.starts_with("GIT_CONFIG_KEY_") {
         return super::git::runs_a_program(value);
     }
+    // A path is where git writes what it does.
+    if name.starts_with("GIT_TRACE") || name.starts_with("GIT_TR2") || name == "GIT_CURL_VERBOSE" {
+        return text_is_path(value);
+    }
     matches!(name, "GIT_CONFIG" | "GIT_CONFIG_GLOBAL" | "GIT_CONFIG_SYSTEM")
         && !matches!(value, "" | "/dev/null")
+}
+
+fn text_is_path(value: &str) -> bool {
+    value.contains('/') || value.starts_with("af_unix")
 }
 
 fn npm_setting(name: &str) -> bool {
@@ -267,12 +362,19 @@ fn strange_folders(name: &str, text: &str) -> bool {
         |part: &str| ["/tmp", "/var/tmp", "/dev/shm"].iter().any(|place| part.starts_with(place));
     text.split(':').any(|part| {
         anybody(part)
+            || (matches!(name, "LD_LIBRARY_PATH" | "DYLD_LIBRARY_PATH")
+                && (part == "." || !part.starts_with(['/', '$', '~']) && !text.is_empty()))
             || (name == "PATH"
                 && (part.is_empty()
                     || part == "."
                     || part.starts_with("./")
                     || !part.starts_with(['/', '$', '~'])))
     })
+}
+
+/// Libraries of the project are fine for a program of the project.
+pub(super) fn own_libraries(leaf: &mut crate::leaf::Leaf) {
+    leaf.findings.retain(|found| !found.reason.ends_with("(LD_LIBRARY_PATH)"));
 }
 
 /// The machine that a proxy variable makes other programs talk to.

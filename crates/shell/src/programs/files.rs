@@ -1,5 +1,6 @@
 //! Programs that change files.
 
+use super::trees;
 use crate::args::Args;
 use crate::blocks;
 use crate::leaf::Word;
@@ -10,9 +11,15 @@ pub(super) fn describe(act: &mut Act<'_>) -> bool {
     let words = act.arguments();
     match act.leaf.program.clone().as_str() {
         "rm" | "grm" | "srm" => remove(act, &words),
-        "unlink" | "rmdir" | "trash" | "trash-put" => {
-            Args::parse(&words, &[]).operands.iter().for_each(|word| act.delete(word));
+        "unlink" | "rmdir" | "trash" | "trash-put" | "rip" | "gtrash" | "safe-rm" | "del" => {
+            let operands = Args::parse(&words, &[]).operands;
+            repository(act, &operands);
+            everything(act, &operands, "Deletes");
+            operands.iter().for_each(|word| act.delete(word));
         }
+        "trash-empty" | "trash-rm" => act.ask("data-loss", "Deletes what was thrown away before"),
+        "trash-list" => act.only_reads(),
+        "gio" => desktop(act, &words),
         "mv" | "gmv" => relocate(act, &words),
         "cp" | "gcp" | "install" | "ginstall" => copy(act, &words),
         "ln" | "gln" | "link" => link(act, &words),
@@ -72,6 +79,8 @@ fn remove(act: &mut Act<'_>, words: &[Word]) {
             act.ask("delete-with-glob", reason);
         }
     }
+    repository(act, &args.operands);
+    everything(act, &args.operands, "Deletes");
     if act.leaf.via.iter().any(|via| via.ends_with("xargs") || via == "parallel") {
         act.ask("recursive-delete", "Deletes a list of files that another command makes");
     }
@@ -81,6 +90,62 @@ fn remove(act: &mut Act<'_>, words: &[Word]) {
             let reason = format!("Removes the device {finding}");
             act.ask("disk", reason);
         }
+    }
+}
+
+/// What a repository is made of. A lock that was left behind is none of it.
+fn repository(act: &mut Act<'_>, words: &[Word]) {
+    let of_git = |word: &&Word| {
+        word.known
+            && word.text.split('/').any(|part| part == ".git")
+            && !word.text.ends_with(".lock")
+            && !word.text.contains(".git/tmp")
+    };
+    if let Some(word) = words.iter().find(of_git) {
+        let reason = format!("Takes a part of the repository away ({})", word.text);
+        act.ask("git-history-loss", reason);
+    }
+}
+
+/// All that is in the working folder, or above it.
+fn everything(act: &mut Act<'_>, words: &[Word], does: &str) {
+    let found = words.iter().filter(|word| word.glob).find(|word| {
+        let Some(path) = act.site.absolute(word) else { return false };
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+        let all = matches!(name.as_deref(), Some("*" | "**" | ".*" | "?*" | "*.*" | "[!.]*"));
+        let folder = path.parent().unwrap_or(&path);
+        all && (act.site.at.cwd().starts_with(folder) || act.site.cwd == Some(folder))
+    });
+    if let Some(word) = found {
+        let reason = format!("{does} all files that match {}", word.text);
+        act.ask("delete-with-glob", reason);
+    }
+}
+
+/// The desktop's own tool for files.
+fn desktop(act: &mut Act<'_>, words: &[Word]) {
+    let args = Args::parse(words, &["-a", "--attributes"]);
+    let verb = args.operand(0).to_owned();
+    let rest: Vec<Word> = args.operands.iter().skip(1).cloned().collect();
+    match verb.as_str() {
+        "info" | "list" | "tree" | "cat" | "mime" | "version" | "help" | "monitor" | "" => {
+            act.only_reads();
+            rest.iter().for_each(|word| act.read(word));
+        }
+        "trash" | "remove" => {
+            if !blocks::guard(act, &rest, "root-delete", "Deletes") {
+                act.ask("recursive-delete", "Deletes files or folders");
+            }
+            rest.iter().for_each(|word| act.delete(word));
+        }
+        "copy" | "move" | "rename" => {
+            if let Some((target, sources)) = rest.split_last() {
+                sources.iter().for_each(|word| act.read(word));
+                act.write(target);
+            }
+        }
+        "mkdir" | "save" => rest.iter().for_each(|word| act.write(word)),
+        _ => act.ask("unknown-subcommand", format!("Nobody knows what “gio {verb}” does")),
     }
 }
 
@@ -99,6 +164,8 @@ fn relocate(act: &mut Act<'_>, words: &[Word]) {
     let args = Args::parse(words, &["-t", "--target-directory", "-S", "--suffix"]);
     let (sources, target) = ends(&args);
     blocks::guard(act, &sources, "root-move", "Moves away");
+    repository(act, &sources);
+    everything(act, &sources, "Moves");
     sources.iter().for_each(|word| act.delete(word));
     if let Some(target) = target {
         if target.text == "/dev/null" {
@@ -129,6 +196,9 @@ fn copy(act: &mut Act<'_>, words: &[Word]) {
     }
     let (sources, target) = ends(&args);
     sources.iter().for_each(|word| act.read(word));
+    if trees::goes_down(words, &['r', 'R', 'a'], &["--recursive", "--archive"]) {
+        trees::read_whole(act, &sources);
+    }
     if let Some(mode) = args.value(&["-m", "--mode"]) {
         judge_mode(act, &mode.text, args.operands.len() > 2);
     }
@@ -141,7 +211,13 @@ fn link(act: &mut Act<'_>, words: &[Word]) {
     let args = Args::parse(words, &["-t", "--target-directory", "-S", "--suffix"]);
     let (sources, target) = ends(&args);
     match (sources.is_empty(), target) {
-        (true, Some(_)) => act.here(hermes_core::Scope::FILE_WRITE),
+        (true, Some(source)) => {
+            // The link has the name of what it leads to.
+            act.here(hermes_core::Scope::FILE_WRITE);
+            act.read(&source);
+            let name = source.text.trim_end_matches('/').rsplit('/').next().unwrap_or("");
+            leads(act, &Word::literal(name), &source);
+        }
         (false, Some(target)) => {
             sources.iter().for_each(|word| act.read(word));
             act.write(&target);
@@ -221,15 +297,27 @@ fn synchronise(act: &mut Act<'_>, words: &[Word]) {
             None => act.read(source),
         }
     }
+    let near: Vec<Word> = sources
+        .iter()
+        .filter(|word| super::network::remote_host(&word.text).is_none())
+        .cloned()
+        .collect();
+    trees::read_whole(act, &near);
+    args.values(&["--files-from", "--exclude-from", "--password-file"])
+        .iter()
+        .for_each(|word| act.read(word));
+    let dry = words.iter().any(|word| word.text == "--dry-run" || word.text == "-n");
+    let deletes = words.iter().any(|word| word.text.starts_with("--del"));
+    if args.has(&["--remove-source-files"]) && !dry {
+        act.ask("recursive-delete", "Deletes what was copied");
+    }
+    if deletes && !dry {
+        blocks::guard(act, std::slice::from_ref(target), "root-delete", "Deletes");
+        act.ask("recursive-delete", "Deletes what is not in the source");
+    }
     match super::network::remote_host(&target.text) {
         Some(host) => act.reach(hermes_core::Scope::NETWORK_SEND, Some(&host)),
-        None => {
-            if args.has(&["--delete", "--delete-after", "--delete-before", "--delete-excluded"]) {
-                blocks::guard(act, std::slice::from_ref(target), "root-delete", "Deletes");
-                act.ask("recursive-delete", "Deletes what is not in the source");
-            }
-            act.write(target);
-        }
+        None => act.write(target),
     }
 }
 
@@ -306,9 +394,11 @@ fn is_symbolic_mode(program: &str, text: &str) -> bool {
 }
 
 fn judge_mode(act: &mut Act<'_>, mode: &str, recursive: bool) {
-    let digits = mode.len() >= 3 && mode.bytes().all(|b| b.is_ascii_digit());
+    let number = mode.trim_start_matches(['=', '+']);
+    let digits = number.len() >= 3 && number.bytes().all(|b| b.is_ascii_digit());
     let (mut world, mut set) = (false, false);
     if digits {
+        let mode = number;
         world = mode.bytes().last().is_some_and(|last| (last - b'0') & 2 != 0);
         set = mode.len() >= 4
             && mode.bytes().rev().nth(3).is_some_and(|special| (special - b'0') & 6 != 0);
@@ -335,10 +425,31 @@ fn judge_mode(act: &mut Act<'_>, mode: &str, recursive: bool) {
 }
 
 fn apply_patch(act: &mut Act<'_>, words: &[Word]) {
-    let args = Args::parse(words, &["-i", "--input", "-d", "--directory", "-o", "-p", "-D", "-B"]);
+    let args = Args::parse(
+        words,
+        &[
+            "-i",
+            "--input",
+            "-d",
+            "--directory",
+            "-o",
+            "--output",
+            "-r",
+            "--reject-file",
+            "-p",
+            "-D",
+            "-B",
+        ],
+    );
     args.values(&["-i", "--input"]).iter().for_each(|word| act.read(word));
     if args.has(&["--dry-run"]) {
         return act.only_reads();
+    }
+    args.values(&["-o", "--output", "-r", "--reject-file"]).iter().for_each(|word| act.write(word));
+    let tainted = act.site.input.taint.has(crate::leaf::Taint::REMOTE)
+        || args.operands.iter().any(|word| word.taint.has(crate::leaf::Taint::REMOTE));
+    if tainted {
+        act.ask("remote-to-shell", "Changes files as something downloaded says");
     }
     match args.operands.first() {
         Some(file) => act.write(file),

@@ -2,6 +2,7 @@
 
 use hermes_core::Scope;
 
+use super::gitloss;
 use crate::args::Args;
 use crate::leaf::Word;
 use crate::site::{Act, Inner};
@@ -82,6 +83,11 @@ const RUNNING: &[&str] = &[
     "uploadpack.packobjectshook",
     "protocol.ext.allow",
     "browser",
+    "core.worktree",
+    "http.proxy",
+    "http.sslverify",
+    "http.sslcainfo",
+    "http.cookiefile",
 ];
 
 /// Describes git.
@@ -100,20 +106,31 @@ pub(super) fn describe(act: &mut Act<'_>) -> bool {
     }
     let words = act.arguments();
     let (global, rest) = split_global(&words);
-    let mut folder = None;
     let globals = Args::parse(global, GLOBAL_VALUED);
     for setting in globals.values(&["-c", "--config-env"]) {
         judge_setting(act, &setting);
     }
-    if let Some(path) = globals.value(&["-C"]) {
-        folder = Some(path);
+    let folder = globals.value(&["-C", "--work-tree"]);
+    for path in globals.values(&["--git-dir"]) {
+        if !path.text.ends_with(".git") {
+            act.ask("env-override", "Takes settings that may run programs from elsewhere (git)");
+        }
+        act.write(&path);
     }
     if globals.has(&["--exec-path"]) && globals.value(&["--exec-path"]).is_some() {
         act.ask("env-override", "Makes git run other programs");
     }
     let verb = rest.first().map_or("", |word| word.text.as_str()).to_owned();
     let arguments = rest.get(1..).unwrap_or(&[]);
-    let reads = READING.contains(&verb.as_str()) && !changes(&verb, arguments);
+    if arguments.iter().any(|word| word.text == "--help") {
+        act.only_reads();
+        return true;
+    }
+    let looks = READING.contains(&verb.as_str()) || gitloss::only_looks(&verb);
+    let reads = looks && !changes(&verb, arguments);
+    if !looks && !gitloss::is_known_verb(&verb) {
+        act.ask("unknown-subcommand", format!("Nobody knows what “git {verb}” does"));
+    }
     let scope = if reads { Scope::GIT_READ } else { Scope::GIT_WRITE };
     match &folder {
         Some(path) => {
@@ -125,9 +142,10 @@ pub(super) fn describe(act: &mut Act<'_>) -> bool {
     if reads {
         act.only_reads();
     }
-    reach(act, &verb, arguments);
-    losses(act, &verb, arguments);
-    options(act, &verb, arguments);
+    reach(act, &verb, arguments, folder.as_ref());
+    gitloss::losses(act, &verb, arguments);
+    gitloss::files(act, &verb, arguments, folder.as_ref());
+    options(act, &verb, arguments, folder.as_ref());
     true
 }
 
@@ -196,23 +214,28 @@ pub(super) fn runs_a_program(name: &str) -> bool {
         || ends("tar.", &[".command"])
         || ends("hook.", &[".command"])
         || ends("alias.", &[""])
+        || ends("url.", &[".insteadof", ".pushinsteadof"])
+        || ends("gc.", &["expire", "expireunreachable"])
         || name.starts_with("pager.")
         || name.ends_with(".cmd")
 }
 
 /// Whether a verb that mostly reads is told to change something.
-fn changes(verb: &str, arguments: &[Word]) -> bool {
+pub(super) fn changes(verb: &str, arguments: &[Word]) -> bool {
     let first =
         arguments.iter().find(|word| !word.text.starts_with('-')).map_or("", |word| &word.text);
     let has = |names: &[&str]| arguments.iter().any(|word| names.contains(&word.text.as_str()));
     match verb {
         "reflog" => matches!(first, "expire" | "delete"),
         "config" => {
-            let operands = arguments.iter().filter(|word| !word.text.starts_with('-')).count();
+            let operands = gitloss::without_file(arguments);
+            let operands = operands.iter().filter(|word| !word.text.starts_with('-')).count();
             let reads = has(&["--get", "--list", "-l", "--get-all", "--get-regexp", "get", "list"]);
             !reads
                 && (operands > 1
                     || has(&[
+                        "--replace-all",
+                        "--rename-section",
                         "--unset",
                         "--unset-all",
                         "--edit",
@@ -232,7 +255,7 @@ fn changes(verb: &str, arguments: &[Word]) -> bool {
 }
 
 /// Network and files of a verb.
-fn reach(act: &mut Act<'_>, verb: &str, arguments: &[Word]) {
+fn reach(act: &mut Act<'_>, verb: &str, arguments: &[Word], folder: Option<&Word>) {
     let host = arguments.iter().find_map(|word| {
         super::network::url_host(&word.text).or_else(|| super::network::remote_host(&word.text))
     });
@@ -258,12 +281,12 @@ fn reach(act: &mut Act<'_>, verb: &str, arguments: &[Word]) {
                 judge_setting(act, &setting);
             }
             match args.operands.get(1) {
-                Some(folder) => act.write(folder),
+                Some(target) => act.write(&gitloss::under(folder, target)),
                 None => match args.operands.first().filter(|word| word.known) {
                     Some(source) => {
                         let name = source.text.trim_end_matches('/').trim_end_matches(".git");
                         let name = name.rsplit(['/', ':']).next().unwrap_or(name);
-                        act.write(&Word::literal(name));
+                        act.write(&gitloss::under(folder, &Word::literal(name)));
                     }
                     None => act.here(Scope::FILE_WRITE),
                 },
@@ -292,85 +315,13 @@ fn reach(act: &mut Act<'_>, verb: &str, arguments: &[Word]) {
     }
 }
 
-/// What cannot be brought back.
-fn losses(act: &mut Act<'_>, verb: &str, arguments: &[Word]) {
-    let args = Args::parse(arguments, &["-m", "-b", "-B", "-c", "-C", "-u", "-o", "--exec", "-x"]);
-    let has = |names: &[&str]| arguments.iter().any(|word| names.contains(&word.text.as_str()));
-    let first = args.operand(0);
-    let short = |letter: char| {
-        arguments.iter().any(|word| {
-            word.text.starts_with('-') && !word.text.starts_with("--") && word.text.contains(letter)
-        })
-    };
-    if matches!(verb, "svn" | "p4") && matches!(first, "dcommit" | "submit" | "commit-diff") {
-        act.name(Scope::NETWORK_SEND, "git push");
-    }
-    let everything = |word: &Word| matches!(word.text.as_str(), "." | "./" | ":/" | "*" | ":/*");
-    let reason = match verb {
-        "reset" if args.has(&["--hard"]) || has(&["--merge", "--keep"]) => {
-            "Throws away changes that are not committed"
-        }
-        "push"
-            if short('f') || has(&["--force", "--mirror", "--delete", "--prune"]) || short('d') =>
-        {
-            "Overwrites or deletes branches on the remote"
-        }
-        "push"
-            if args.operands.iter().skip(1).any(|word| {
-                word.text.starts_with('+') || (word.text.starts_with(':') && word.text.len() > 1)
-            }) =>
-        {
-            "Overwrites or deletes branches on the remote"
-        }
-        "clean" if (short('f') || has(&["--force"])) && !short('n') && !has(&["--dry-run"]) => {
-            act.ask("recursive-delete", "Deletes all files that git does not know");
-            act.here(Scope::FILE_DELETE);
-            "Deletes all files that git does not know"
-        }
-        "branch"
-            if short('D')
-                || ((short('d') || has(&["--delete"])) && (short('f') || has(&["--force"]))) =>
-        {
-            "Deletes branches that are not merged"
-        }
-        "checkout" if args.operands.iter().any(everything) => {
-            "Throws away changes that are not committed"
-        }
-        "checkout" | "switch" if short('f') || has(&["--force", "--discard-changes"]) => {
-            "Throws away changes that are not committed"
-        }
-        "restore"
-            if args.operands.iter().any(everything)
-                && (!has(&["--staged", "-S"]) || has(&["--worktree", "-W"])) =>
-        {
-            "Throws away changes that are not committed"
-        }
-        "stash" if matches!(first, "drop" | "clear") => "Deletes stashed changes",
-        "reflog" if matches!(first, "expire" | "delete") => "Deletes the record of earlier states",
-        "filter-branch" | "filter-repo" => "Rewrites the whole history",
-        "gc" if arguments
-            .iter()
-            .any(|word| matches!(word.text.as_str(), "--prune=now" | "--prune=all")) =>
-        {
-            "Deletes everything that no branch holds"
-        }
-        "prune" if !has(&["-n", "--dry-run"]) => "Deletes everything that no branch holds",
-        "update-ref" if short('d') => "Deletes a reference",
-        "worktree" if first == "remove" && (short('f') || has(&["--force"])) => {
-            "Deletes a worktree with its changes"
-        }
-        "tag" if short('d') && has(&["--force"]) => "Deletes tags",
-        _ => return,
-    };
-    act.ask("git-history-loss", reason);
-}
-
 /// Options of verbs that run programs or write files.
-fn options(act: &mut Act<'_>, verb: &str, arguments: &[Word]) {
+fn options(act: &mut Act<'_>, verb: &str, arguments: &[Word], folder: Option<&Word>) {
     let valued: &[&str] = match verb {
         "grep" => &["-e", "-f", "-A", "-B", "-C", "-m"],
         "difftool" | "mergetool" => &["-x", "--extcmd", "-t", "--tool"],
         "rebase" => &["-x", "--exec", "-s", "-X", "--onto"],
+        "config" => &["-f", "--file", "--blob", "--type", "--default"],
         _ => &[
             "-x",
             "--exec",
@@ -446,22 +397,31 @@ fn options(act: &mut Act<'_>, verb: &str, arguments: &[Word]) {
         "maintenance" if args.operand(0) == "start" => {
             act.ask("persistence", "Makes something run later by itself");
         }
-        "hash-object" => args.operands.iter().for_each(|word| act.read(word)),
-        _ => transfer_options(act, verb, arguments, &args),
+        "hash-object" => {
+            args.operands.iter().for_each(|word| act.read(&gitloss::under(folder, word)));
+        }
+        _ => transfer_options(act, verb, arguments, &args, folder),
     }
 }
 
 /// Options of verbs that move or compare something.
-fn transfer_options(act: &mut Act<'_>, verb: &str, arguments: &[Word], args: &Args) {
+fn transfer_options(
+    act: &mut Act<'_>,
+    verb: &str,
+    arguments: &[Word],
+    args: &Args,
+    folder: Option<&Word>,
+) {
     match verb {
         "diff" | "log" | "show" | "archive" | "format-patch" => {
-            args.values(&["-o", "--output"]).iter().for_each(|word| act.write(word));
+            let targets = args.values(&["-o", "--output"]);
+            targets.iter().for_each(|word| act.write(&gitloss::under(folder, word)));
             let outside = arguments.iter().any(|word| word.text == "--no-index");
             let read = args
                 .operands
                 .iter()
                 .filter(|word| verb == "diff" && (outside || word.text.starts_with(['/', '~'])));
-            read.for_each(|word| act.read(word));
+            read.for_each(|word| act.read(&gitloss::under(folder, word)));
         }
         _ => {}
     }
@@ -507,7 +467,8 @@ fn forge(act: &mut Act<'_>) {
             | "download"
             | "checkout"
             | ""
-    ) || (api && !writes);
+    ) || matches!(args.operand(0), "search" | "status" | "browse" | "help" | "version")
+        || (api && !writes);
     if reads {
         act.any(Scope::NETWORK_FETCH);
     } else {

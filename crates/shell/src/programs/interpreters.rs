@@ -114,7 +114,13 @@ const INTERPRETERS: &[Interpreter] = &[
         valued: &["-e"],
         quiet: &["--version"],
     },
-    Interpreter { name: "tclsh", language: Language::Opaque, code: &[], valued: &[], quiet: &[] },
+    Interpreter {
+        name: "R",
+        language: Language::Other,
+        code: &["-e"],
+        valued: &["-e", "-f", "--file"],
+        quiet: &["--version", "--help"],
+    },
 ];
 
 /// Python modules that are run with `-m` and write or reach nothing of note.
@@ -136,6 +142,12 @@ pub(super) fn describe(act: &mut Act<'_>) -> bool {
         }
         _ => {}
     }
+    if program == "m4" {
+        return false;
+    }
+    if program == "bun" && !runs_code(&act.arguments()) {
+        return false;
+    }
     let base = base_name(&program);
     let Some(interpreter) = INTERPRETERS.iter().find(|known| known.name == base) else {
         return false;
@@ -144,11 +156,20 @@ pub(super) fn describe(act: &mut Act<'_>) -> bool {
     true
 }
 
+/// Whether bun is given code or a file, not a verb.
+fn runs_code(words: &[Word]) -> bool {
+    const CODE: &[&str] = &["-e", "--eval", "-p", "--print"];
+    let script = words.iter().find(|word| !word.text.starts_with('-'));
+    words.iter().any(|word| CODE.contains(&word.text.as_str()))
+        || script.is_some_and(|word| word.text.contains(['.', '/']))
+        || script.is_none()
+}
+
 /// `python3.12` is python, `powershell` is pwsh.
 fn base_name(program: &str) -> &str {
     let plain = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     match plain {
-        "pypy" | "python" | "ipython" => "python",
+        "pypy" | "python" => "python",
         "nodejs" => "node",
         "powershell" | "powershell.exe" => "pwsh",
         "luajit" | "lua" => "lua",
@@ -206,7 +227,7 @@ fn interpret(act: &mut Act<'_>, interpreter: &Interpreter) {
     }
 }
 
-fn from_input(act: &mut Act<'_>, language: Language) {
+pub(super) fn from_input(act: &mut Act<'_>, language: Language) {
     let input = act.site.input;
     if !input.connected {
         return;
@@ -251,6 +272,9 @@ fn own_words(words: &[Word], interpreter: &Interpreter) -> usize {
 }
 
 fn module_run(act: &mut Act<'_>, module: &Word, rest: &[Word]) {
+    if super::tools::asks_about_itself(rest) {
+        return act.only_reads();
+    }
     match module.text.as_str() {
         "pip" | "pip3" => {
             let mut words = vec![Word::literal("pip")];
@@ -307,16 +331,37 @@ fn deno(act: &mut Act<'_>) {
             }
         }
         Some("run") => {
-            if let Some(script) = words.iter().skip(1).find(|word| !word.text.starts_with('-')) {
+            if let Some(script) =
+                words.iter().skip(1).find(|word| !word.text.starts_with('-') || word.text == "-")
+            {
                 if let Some(host) = super::network::url_host(&script.text) {
                     act.reach(Scope::NETWORK_FETCH, Some(&host));
                     act.ask("remote-to-shell", "Runs code that is downloaded by the same command");
+                } else if script.text == "-" {
+                    from_input(act, Language::JavaScript);
                 } else {
                     act.runs(script);
                 }
+            } else {
+                from_input(act, Language::JavaScript);
             }
         }
         Some("--version" | "info" | "lint" | "check") => act.only_reads(),
+        Some("publish" | "deploy") => {
+            act.any(Scope::NETWORK_SEND);
+            act.ask("publish", "Hands something out to everybody");
+        }
+        Some("install" | "x" | "jupyter" | "compile")
+            if words.iter().any(|word| {
+                matches!(word.text.as_str(), "-g" | "--global") || word.text.contains("://")
+            }) =>
+        {
+            act.any(Scope::NETWORK_FETCH);
+            act.ask("remote-code", "Installs or runs code from elsewhere");
+        }
+        Some(first) if first.contains("://") => {
+            act.ask("remote-to-shell", "Runs code that is downloaded by the same command");
+        }
         _ => {}
     }
 }
@@ -337,7 +382,8 @@ fn editor(act: &mut Act<'_>) {
         editor_command(act, &command);
     }
     if is_emacs(&act.leaf.program)
-        && args.has(&["--eval", "-l", "--load", "-f", "--funcall", "--script", "--execute"])
+        && (args.has(&["--eval", "-l", "--load", "-f", "--funcall", "--script", "--execute"])
+            || words.iter().any(|word| word.text == "-e"))
     {
         act.ask("interpreter-code", "Runs code inside an editor");
     }

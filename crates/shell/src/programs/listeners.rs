@@ -95,6 +95,8 @@ pub(super) fn describe(act: &mut Act<'_>) {
     let first = words.iter().find(|word| !word.text.starts_with('-'));
     let verb = first.map_or("", |word| word.text.as_str());
     let looks = crate::args::asks_for_help(&act.leaf.words)
+        || program == "sshd"
+            && words.first().is_some_and(|word| matches!(word.text.as_str(), "-t" | "-T"))
         || matches!(verb, "status" | "version" | "help" | "ip" | "ping" | "netcheck");
     let through = matches!(program, "npx" | "bunx" | "pnpx" | "uvx" | "pipx")
         && (TUNNELS.contains(&verb) || SERVERS.contains(&verb));

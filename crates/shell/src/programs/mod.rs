@@ -7,19 +7,33 @@ mod containers;
 mod databases;
 mod environment;
 mod files;
+mod frameworks;
 mod git;
+mod gitloss;
+mod installs;
 mod interpreters;
+mod known;
+mod languages;
 mod listeners;
 mod network;
 mod options;
+mod outputs;
 mod packages;
 mod readers;
+mod remote;
+mod runners;
+mod scripts;
 mod search;
 mod secrets;
 mod sequels;
 mod strangers;
 mod system;
+mod toolbox;
+mod tools;
+mod trees;
 mod vocabulary;
+mod web;
+mod workbench;
 
 use std::path::Path;
 
@@ -41,7 +55,9 @@ const FAMILIES: &[Family] = &[
     search::describe,
     git::describe,
     interpreters::describe,
+    languages::describe,
     network::describe,
+    web::describe,
     packages::describe,
     containers::describe,
     databases::describe,
@@ -62,11 +78,22 @@ pub(crate) fn describe(act: &mut Act<'_>) {
     }
     options::describe(act);
     secrets::describe(act);
+    runners::describe(act);
+    runners::wrapped(act);
+    let home = strangers::home_of(act);
+    if home == strangers::Home::Project {
+        environment::own_libraries(act.leaf);
+    }
     let known = FAMILIES.iter().any(|family| family(act));
+    let known = (known || tools::describe(act) || strangers::by_kind(act))
+        && home != strangers::Home::Elsewhere;
+    outputs::of_its_own(act);
     listeners::describe(act);
     if !known {
-        strangers::describe(act);
+        strangers::describe(act, home);
     }
+    frameworks::describe(act);
+    remote::describe(act);
     network::hands_out(act);
     tells_of_secrets(act);
 }

@@ -12,15 +12,20 @@ pub(crate) fn url_host(text: &str) -> Option<String> {
     host_of(rest)
 }
 
-fn host_of(rest: &str) -> Option<String> {
+pub(super) fn host_of(rest: &str) -> Option<String> {
     let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or("");
     let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
     let host = match host.strip_prefix('[') {
         Some(inside) => inside.split(']').next().unwrap_or(inside),
         None => host.split(':').next().unwrap_or(host),
     };
+    // Programs fold letters and digits of other scripts to plain ones.
+    let folded = match host.is_ascii() {
+        true => host.to_owned(),
+        false => crate::text::program_name(host).replace(['\u{3002}', '\u{ff61}'], "."),
+    };
     (!host.is_empty() && !host.contains('$'))
-        .then(|| host.trim_end_matches('.').to_ascii_lowercase())
+        .then(|| folded.trim_end_matches('.').to_ascii_lowercase())
 }
 
 /// The host of `user@host:path`.
@@ -93,10 +98,6 @@ pub(super) fn hands_out(act: &mut Act<'_>) {
 pub(super) fn describe(act: &mut Act<'_>) -> bool {
     let words = act.arguments();
     match act.leaf.program.as_str() {
-        "curl" => curl(act, &words),
-        "wget" | "wget2" | "aria2c" => wget(act, &words),
-        "http" | "https" | "xh" | "httpie" => httpie(act, &words),
-        "fetch" | "lynx" | "w3m" | "links" | "elinks" => fetch(act, &words),
         "ssh" | "autossh" | "mosh" => ssh(act, &words),
         "scp" | "sftp" => copy(act, &words),
         "nc" | "ncat" | "netcat" | "nc.openbsd" | "nc.traditional" => netcat(act, &words),
@@ -129,325 +130,6 @@ pub(super) fn describe(act: &mut Act<'_>) -> bool {
         _ => return false,
     }
     true
-}
-
-const CURL: &[&str] = &[
-    "-o",
-    "-d",
-    "-F",
-    "-T",
-    "-X",
-    "-H",
-    "-A",
-    "-e",
-    "-u",
-    "-b",
-    "-c",
-    "-K",
-    "-m",
-    "-w",
-    "-x",
-    "-E",
-    "-r",
-    "-C",
-    "-Y",
-    "-y",
-    "-z",
-    "-t",
-    "-U",
-    "-Q",
-    "-P",
-    "-D",
-    "--output",
-    "--data",
-    "--data-raw",
-    "--data-binary",
-    "--data-urlencode",
-    "--data-ascii",
-    "--json",
-    "--form",
-    "--form-string",
-    "--upload-file",
-    "--request",
-    "--header",
-    "--user-agent",
-    "--referer",
-    "--user",
-    "--cookie",
-    "--cookie-jar",
-    "--config",
-    "--max-time",
-    "--write-out",
-    "--proxy",
-    "--cert",
-    "--key",
-    "--cacert",
-    "--range",
-    "--connect-timeout",
-    "--retry",
-    "--retry-delay",
-    "--url",
-    "--resolve",
-    "--interface",
-    "--output-dir",
-    "--dump-header",
-    "--netrc-file",
-    "--limit-rate",
-    "--retry-max-time",
-    "--max-redirs",
-    "--trace",
-    "--trace-ascii",
-    "--connect-to",
-    "--preproxy",
-    "--socks4",
-    "--socks4a",
-    "--socks5",
-    "--socks5-hostname",
-    "--proxy1.0",
-    "--proxy-user",
-    "--doh-url",
-    "--dns-servers",
-    "--unix-socket",
-    "--abstract-unix-socket",
-    "--haproxy-clientip",
-    "--engine",
-];
-const CURL_DATA: &[&str] = &[
-    "-d",
-    "-F",
-    "-T",
-    "--data",
-    "--data-raw",
-    "--data-binary",
-    "--data-urlencode",
-    "--data-ascii",
-    "--json",
-    "--form",
-    "--upload-file",
-    "--form-string",
-];
-
-fn curl(act: &mut Act<'_>, words: &[Word]) {
-    let args = Args::parse(words, CURL);
-    if args.has(&["--help", "--version", "-V"]) {
-        return act.only_reads();
-    }
-    let data = args.values(CURL_DATA);
-    let method = args.value(&["-X", "--request"]).map(|word| word.text.to_ascii_uppercase());
-    let sends = !data.is_empty() && !args.has(&["-G", "--get"])
-        || method.is_some_and(|method| !matches!(method.as_str(), "GET" | "HEAD" | "OPTIONS"));
-    let scope = if sends { Scope::NETWORK_SEND } else { Scope::NETWORK_FETCH };
-    let mut urls = args.operands.clone();
-    urls.extend(args.values(&["--url"]));
-    reach_urls(act, &scope, &urls);
-    for word in &data {
-        let uploaded = if args.values(&["-T", "--upload-file"]).contains(word) {
-            Some(word.text.as_str())
-        } else {
-            word.text
-                .split_once('@')
-                .map(|(_, file)| file)
-                .or_else(|| word.text.split_once("=<").map(|(_, file)| file))
-        };
-        if let Some(file) = uploaded.map(|file| file.split(';').next().unwrap_or(file)) {
-            upload(act, &expand_home(act, word, file));
-        }
-    }
-    let secret = words.iter().any(|word| word.taint.has(Taint::SECRET));
-    if secret || (sends && act.site.input.taint.has(Taint::SECRET)) {
-        reach_urls(act, &Scope::NETWORK_SEND, &urls);
-        act.ask("secret-exfiltration", "Sends what looks like a secret to another machine");
-    }
-    if let Some(config) = args.value(&["-K", "--config"]) {
-        act.read(&config);
-    }
-    detours(act, &args, &scope);
-    args.values(&[
-        "-o",
-        "--output",
-        "-c",
-        "--cookie-jar",
-        "-D",
-        "--dump-header",
-        "--trace",
-        "--trace-ascii",
-    ])
-    .iter()
-    .for_each(|word| act.write(word));
-    if args.has(&["-O", "--remote-name", "--remote-name-all"]) {
-        for url in urls.iter().filter(|url| url.known) {
-            let name =
-                url.text.split(['?', '#']).next().unwrap_or("").rsplit('/').next().unwrap_or("");
-            act.write(&Word::literal(name));
-        }
-    }
-}
-
-/// Other machines that curl is told to talk to.
-fn detours(act: &mut Act<'_>, args: &Args, scope: &Scope) {
-    for word in args.values(&["--resolve"]) {
-        // host:port:address,address
-        for address in word.text.splitn(3, ':').nth(2).unwrap_or("").split(',') {
-            act.reach(scope.clone(), Some(address.trim_matches(['[', ']', '+'])));
-        }
-    }
-    for word in args.values(&["--connect-to"]) {
-        // host:port:host:port
-        if let Some(host) = word.text.splitn(3, ':').nth(2).and_then(host_of) {
-            act.reach(scope.clone(), Some(&host));
-        }
-    }
-    for word in args.values(&[
-        "-x",
-        "--proxy",
-        "--preproxy",
-        "--socks4",
-        "--socks4a",
-        "--socks5",
-        "--socks5-hostname",
-        "--proxy1.0",
-        "--doh-url",
-    ]) {
-        let host = proxy_host(&word.text).filter(|_| word.known);
-        act.reach(scope.clone(), host.as_deref());
-    }
-    for word in args.values(&["--unix-socket", "--abstract-unix-socket"]) {
-        act.read(&word);
-        act.ask("privilege", "Talks to a service of the machine through its socket");
-    }
-}
-
-/// A path with the home folder for `~`, which programs are given as it is.
-fn expand_home(act: &Act<'_>, word: &Word, path: &str) -> Word {
-    let text = match (path.strip_prefix("~/"), act.site.at.home()) {
-        (Some(rest), Some(home)) => home.join(rest).to_string_lossy().into_owned(),
-        _ => path.to_owned(),
-    };
-    Word { text, ..word.clone() }
-}
-
-/// A file that is sent away.
-fn upload(act: &mut Act<'_>, file: &Word) {
-    act.read(file);
-    const PRIVATE: &[&str] = &[
-        "/.ssh/",
-        "/.aws/",
-        "/.gnupg/",
-        "/.env",
-        "/.netrc",
-        "/.kube/",
-        "/.docker/config",
-        "/etc/shadow",
-        "id_rsa",
-        "id_ed25519",
-        "credentials",
-        "/.config/gcloud",
-        "/.npmrc",
-        "/.pypirc",
-        ".pem",
-        "/etc/passwd",
-        "/.git-credentials",
-    ];
-    let path =
-        act.site.absolute(file).map(|path| path.to_string_lossy().into_owned()).unwrap_or_default();
-    if PRIVATE.iter().any(|mark| path.contains(mark)) || file.taint.has(Taint::SECRET) {
-        act.ask("secret-exfiltration", "Sends a private file to another machine");
-    }
-}
-
-fn reach_urls(act: &mut Act<'_>, scope: &Scope, urls: &[Word]) {
-    if urls.is_empty() {
-        act.any(scope.clone());
-    }
-    for url in urls {
-        let host = url_host(&url.text).or_else(|| url.known.then(|| host_of(&url.text)).flatten());
-        act.reach(scope.clone(), host.as_deref());
-    }
-}
-
-fn wget(act: &mut Act<'_>, words: &[Word]) {
-    let args = Args::parse(
-        words,
-        &[
-            "-O",
-            "-o",
-            "-P",
-            "-U",
-            "-t",
-            "-T",
-            "-i",
-            "-a",
-            "-e",
-            "-d",
-            "--output-document",
-            "--directory-prefix",
-            "--user-agent",
-            "--tries",
-            "--timeout",
-            "--header",
-            "--post-data",
-            "--post-file",
-            "--method",
-            "--body-data",
-            "--body-file",
-            "-A",
-            "-R",
-            "-l",
-            "-Q",
-        ],
-    );
-    if args.has(&["--help", "--version"]) {
-        return act.only_reads();
-    }
-    let files = args.values(&["--post-file", "--body-file"]);
-    let sends = !files.is_empty()
-        || args.has(&["--post-data", "--body-data"])
-        || args.value(&["--method"]).is_some_and(|method| !method.text.eq_ignore_ascii_case("get"));
-    let scope = if sends { Scope::NETWORK_SEND } else { Scope::NETWORK_FETCH };
-    reach_urls(act, &scope, &args.operands);
-    for file in &files {
-        upload(act, file);
-    }
-    if words.iter().any(|word| word.taint.has(Taint::SECRET)) {
-        act.ask("secret-exfiltration", "Sends what looks like a secret to another machine");
-    }
-    if args.has(&["--use-askpass"]) {
-        act.ask("env-override", "Makes wget run another program");
-    }
-    let target = args.value(&["-O", "--output-document"]);
-    match (target, args.value(&["-P", "--directory-prefix"])) {
-        (Some(file), _) => act.write(&file),
-        (None, Some(folder)) => act.write(&folder),
-        _ if args.has(&["--spider"]) => {}
-        _ => {
-            for url in args.operands.iter().filter(|url| url.known) {
-                let name = url.text.split(['?', '#']).next().unwrap_or("");
-                let name = name.split_once("://").map_or(name, |(_, rest)| rest);
-                let name = name.split_once('/').map_or("index.html", |(_, path)| path);
-                let name = name.rsplit('/').next().filter(|name| !name.is_empty());
-                act.write(&Word::literal(name.unwrap_or("index.html")));
-            }
-        }
-    }
-}
-
-fn httpie(act: &mut Act<'_>, words: &[Word]) {
-    let args = Args::parse(words, &["-o", "--output", "-a", "--auth", "--session"]);
-    let method = args.operand(0).to_ascii_uppercase();
-    let named =
-        matches!(method.as_str(), "GET" | "POST" | "PUT" | "PATCH" | "DELETE" | "HEAD" | "OPTIONS");
-    let url: Vec<Word> = args.operands.iter().skip(usize::from(named)).take(1).cloned().collect();
-    let items = args.operands.len() > usize::from(named) + 1;
-    let sends = if named { !matches!(method.as_str(), "GET" | "HEAD" | "OPTIONS") } else { items };
-    let scope = if sends { Scope::NETWORK_SEND } else { Scope::NETWORK_FETCH };
-    reach_urls(act, &scope, &url);
-    args.values(&["-o", "--output"]).iter().for_each(|word| act.write(word));
-}
-
-fn fetch(act: &mut Act<'_>, words: &[Word]) {
-    let args = Args::parse(words, &["-o"]);
-    args.values(&["-o"]).iter().for_each(|word| act.write(word));
-    reach_urls(act, &Scope::NETWORK_FETCH, &args.operands);
 }
 
 fn ssh(act: &mut Act<'_>, words: &[Word]) {
@@ -506,7 +188,7 @@ fn copy(act: &mut Act<'_>, words: &[Word]) {
                 act.reach(Scope::NETWORK_SEND, Some(&host));
             }
             None if index == last => act.write(word),
-            None => upload(act, word),
+            None => super::web::upload(act, word),
         }
     }
 }
@@ -556,6 +238,9 @@ fn keygen(act: &mut Act<'_>, words: &[Word]) {
 }
 
 fn openssl(act: &mut Act<'_>, words: &[Word]) {
+    if super::tools::asks_about_itself(words) {
+        return act.only_reads();
+    }
     let after = |name: &str| {
         words.iter().position(|word| word.text == name).and_then(|at| words.get(at + 1)).cloned()
     };

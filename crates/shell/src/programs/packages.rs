@@ -2,6 +2,7 @@
 
 use hermes_core::Scope;
 
+use super::installs;
 use crate::args::Args;
 use crate::leaf::Word;
 use crate::site::{Act, Inner};
@@ -64,7 +65,18 @@ const MANAGERS: &[Manager] = &[
         system: false,
     },
     Manager {
-        names: &["uv", "poetry", "pdm", "hatch", "pipenv", "conda", "mamba", "micromamba"],
+        names: &[
+            "uv",
+            "rye",
+            "pixi",
+            "poetry",
+            "pdm",
+            "hatch",
+            "pipenv",
+            "conda",
+            "mamba",
+            "micromamba",
+        ],
         fetch: &[
             "sync", "add", "pip", "lock", "install", "update", "upgrade", "tool", "python",
             "create", "self",
@@ -236,10 +248,7 @@ const MANAGERS: &[Manager] = &[
         system: false,
     },
     Manager {
-        names: &[
-            "rustup", "nvm", "pyenv", "rbenv", "asdf", "mise", "volta", "fnm", "sdk", "nix-env",
-            "nix",
-        ],
+        names: &["rustup", "nix-env", "nix"],
         fetch: &[
             "install",
             "update",
@@ -270,14 +279,6 @@ const MANAGERS: &[Manager] = &[
         ],
         system: false,
     },
-    Manager {
-        names: &["twine"],
-        fetch: &[],
-        send: &["upload", "register"],
-        remove: &[],
-        read: &["check"],
-        system: false,
-    },
 ];
 
 /// Describes package managers and what they build with.
@@ -289,8 +290,9 @@ pub(super) fn describe(act: &mut Act<'_>) -> bool {
             let words = act.arguments();
             let args =
                 Args::parse(&words, &["-p", "--package", "-c", "--call", "--from", "--with"]);
-            if let Some(code) = args.value(&["-c", "--call"]) {
-                act.inner.push(Inner::Source(code));
+            match args.value(&["-c", "--call"]) {
+                Some(code) => act.inner.push(Inner::Source(code)),
+                None => installs::fetched_program(act, &words),
             }
             return true;
         }
@@ -321,22 +323,46 @@ pub(super) fn describe(act: &mut Act<'_>) -> bool {
         }
         _ => {}
     }
-    let Some(manager) = MANAGERS.iter().find(|manager| manager.names.contains(&program.as_str()))
-    else {
+    // `pip3.11` is pip.
+    let plain = super::known::without_version(&program).unwrap_or(&program);
+    let known = |manager: &&Manager| {
+        manager.names.contains(&program.as_str()) || manager.names.contains(&plain)
+    };
+    let Some(manager) = MANAGERS.iter().find(known) else {
         return false;
     };
     manage(act, manager);
     true
 }
 
+/// What a build or an install runs is whatever the folder says.
+pub(super) fn runs_here(act: &mut Act<'_>) {
+    // Which files those are is not told: a name that no file has stands for them.
+    act.leaf.runs.extend(act.site.cwd.map(|cwd| cwd.join("*")));
+}
+
 fn manage(act: &mut Act<'_>, manager: &Manager) {
     let words = act.arguments();
+    if !manager.system {
+        runs_here(act);
+    }
     let dry = words
         .iter()
         .any(|word| matches!(word.text.as_str(), "--dry-run" | "-s" | "--simulate" | "-n"));
     let args = Args::parse(
         &words,
-        &["-C", "--prefix", "--cwd", "-w", "--filter", "--manifest-path", "-p", "-o"],
+        &[
+            "-C",
+            "--prefix",
+            "--cwd",
+            "-w",
+            "--filter",
+            "--manifest-path",
+            "-p",
+            "-o",
+            "--config",
+            "--color",
+        ],
     );
     let toolchain = args.operand(0).starts_with('+');
     let verb = match args.operands.get(usize::from(toolchain)) {
@@ -345,8 +371,32 @@ fn manage(act: &mut Act<'_>, manager: &Manager) {
     };
     let verb = verb.as_str();
     let bare_install = matches!(act.leaf.program.as_str(), "yarn" | "bundle") && verb.is_empty();
+    installs::from_elsewhere(act, verb, &words);
     if manager.read.contains(&verb) {
         return act.only_reads();
+    }
+    let known = [manager.fetch, manager.send, manager.remove];
+    if !known.iter().any(|list| list.contains(&verb)) {
+        installs::unknown_verb(act, verb);
+    }
+    let fetches = matches!(
+        (act.leaf.program.as_str(), verb),
+        ("pnpm" | "yarn", "dlx") | ("bun", "x") | ("pipx", "run") | ("npm", "x")
+    );
+    if fetches {
+        let at = words.iter().position(|word| word.text == verb).map_or(0, |at| at + 1);
+        installs::fetched_program(act, words.get(at..).unwrap_or(&[]));
+    }
+    if act.leaf.program == "cargo" && matches!(verb, "run" | "r") {
+        super::strangers::looks_like_hermes(act);
+    }
+    if matches!(act.leaf.program.as_str(), "cpan" | "cpanm") && !args.operands.is_empty() {
+        act.ask("remote-code", "Installs code that is not a part of the project");
+    }
+    let second = args.operands.get(1 + usize::from(toolchain));
+    let second = second.map_or("", |word| word.text.as_str());
+    if (verb == "npm" && second == "publish") || verb.starts_with("exec:") {
+        act.ask("publish", "Hands something out to everybody, or runs another program");
     }
     if manager.remove.contains(&verb) && !dry {
         act.ask("package-removal", "Removes packages that something may rely on");

@@ -2,6 +2,7 @@
 
 use hermes_core::Scope;
 
+use super::trees;
 use crate::args::Args;
 use crate::leaf::Word;
 use crate::site::Act;
@@ -241,7 +242,6 @@ const LOOKERS: &[&str] = &[
     "yes",
     "expr",
     "bc",
-    "dc",
     "factor",
     "basename",
     "dirname",
@@ -306,8 +306,8 @@ pub(super) fn describe(act: &mut Act<'_>) -> bool {
     let program = act.leaf.program.clone();
     let words = act.arguments();
     match program.as_str() {
-        "sed" | "gsed" => sed(act, &words),
-        "awk" | "gawk" | "mawk" | "nawk" => awk(act, &words),
+        "sed" | "gsed" => super::scripts::sed(act, &words),
+        "awk" | "gawk" | "mawk" | "nawk" | "goawk" | "frawk" => super::scripts::awk(act, &words),
         "sort" | "gsort" => sort(act, &words),
         "hostname" | "date" if sets(&program, &words) => {
             act.ask("system-setting", format!("Sets the {program} of the machine"));
@@ -359,7 +359,31 @@ fn read_files(act: &mut Act<'_>, reader: &Reader, words: &[Word]) {
     act.only_reads();
     let skip = if args.has(reader.instead) { 0 } else { reader.skip };
     let mut operands: Vec<Word> = args.operands.iter().skip(skip).cloned().collect();
-    args.values(&["--file", "--from-file"]).iter().for_each(|word| act.read(word));
+    args.values(&["--file", "--from-file", "--to-file", "--files0-from", "--exclude-from"])
+        .iter()
+        .for_each(|word| act.read(word));
+    if reader.instead.contains(&"-f") {
+        args.values(&["-f"]).iter().for_each(|word| act.read(word));
+    }
+    let hidden = match act.leaf.program.as_str() {
+        "grep" | "egrep" | "fgrep" | "zgrep" | "ggrep" | "ugrep" => {
+            trees::goes_down(words, &['r', 'R'], &["--recursive", "--dereference-recursive"])
+        }
+        "rg" | "ripgrep" | "ag" | "ack" => {
+            let all = ["--hidden", "--no-ignore", "--unrestricted", "--all-types", "-."];
+            trees::goes_down(words, &['u', '.'], &all)
+        }
+        _ => false,
+    };
+    if hidden {
+        trees::read_whole(act, &operands);
+    }
+    orders(act, words);
+    if reader.skip == 0 {
+        // Whether an option takes the next word differs too much between them.
+        let all = words.iter().filter(|word| !word.text.starts_with('-'));
+        operands = all.cloned().collect();
+    }
     match act.leaf.program.as_str() {
         "yq" if args.has(&["-i", "--inplace"]) => operands.iter().for_each(|word| act.write(word)),
         "uniq" | "xxd" | "shuf" if operands.len() > 1 => {
@@ -403,118 +427,25 @@ fn sort(act: &mut Act<'_>, words: &[Word]) {
     args.operands.iter().for_each(|word| act.read(word));
 }
 
-fn sed(act: &mut Act<'_>, words: &[Word]) {
-    let args = Args::parse(words, &["-e", "-f", "-l", "--expression", "--file", "--line-length"]);
-    let mut scripts = args.values(&["-e", "--expression"]);
-    let mut operands = args.operands.clone();
-    if scripts.is_empty() && !args.has(&["-f", "--file"]) && !operands.is_empty() {
-        scripts.push(operands.remove(0));
+/// Files that a query names: `load("x")`, `--rawfile x FILE`.
+fn orders(act: &mut Act<'_>, words: &[Word]) {
+    if !matches!(act.leaf.program.as_str(), "jq" | "gojq" | "jaq" | "yq" | "dasel") {
+        return;
     }
-    args.values(&["-f", "--file"]).iter().for_each(|word| act.read(word));
-    for script in &scripts {
-        if let Some(command) = sed_runs(&script.text) {
-            act.ask("interpreter-code", format!("Runs programs from a sed script ({command})"));
+    for (at, word) in words.iter().enumerate() {
+        if matches!(word.text.as_str(), "--rawfile" | "--slurpfile" | "--argfile")
+            && let Some(file) = words.get(at + 2)
+        {
+            act.read(file);
         }
-        if let Some(file) = sed_writes(&script.text) {
-            act.write(&Word::literal(file));
-        }
-    }
-    // A backup suffix may be glued to the option; the old BSD form has it as a word of its own.
-    let in_place = words.iter().any(|word| {
-        word.text.starts_with("--in-place")
-            || (word.text.starts_with("-i") && !word.text.starts_with("--"))
-            || (word.text.starts_with('-')
-                && !word.text.starts_with("--")
-                && word.text.len() < 5
-                && word.text.contains('i')
-                && !word.text.contains('e'))
-    });
-    if in_place {
-        operands.iter().filter(|word| !word.text.is_empty()).for_each(|word| act.write(word));
-    } else {
-        act.only_reads();
-    }
-    operands.iter().for_each(|word| act.read(word));
-}
-
-/// The part of a sed script that runs a program: the `e` command or the `e`
-/// flag of a substitution.
-fn sed_runs(script: &str) -> Option<&str> {
-    script.split(['\n', ';']).map(str::trim).find(|part| {
-        let command = part.trim_start_matches(|c: char| c.is_ascii_digit() || "$,! {".contains(c));
-        if command == "e" || command.starts_with("e ") {
-            return true;
-        }
-        flags_of(command).is_some_and(|flags| flags.contains('e') && !flags.contains([' ', '/']))
-    })
-}
-
-/// The file that a substitution writes to.
-fn sed_writes(script: &str) -> Option<&str> {
-    script.split(['\n', ';']).map(str::trim).find_map(|part| {
-        let command = part.trim_start_matches(|c: char| c.is_ascii_digit() || "$,! {".contains(c));
-        if let Some(file) = command.strip_prefix("w ") {
-            return Some(file.trim());
-        }
-        let flags = flags_of(command)?;
-        flags.split_once("w ").map(|(_, file)| file.trim())
-    })
-}
-
-/// What comes after the last separator of `s/a/b/flags`.
-fn flags_of(command: &str) -> Option<&str> {
-    let mut letters = command.strip_prefix('s')?.char_indices();
-    let (_, separator) = letters.next()?;
-    if separator.is_alphanumeric() || separator.is_whitespace() {
-        return None;
-    }
-    let mut seen = 0;
-    let mut escaped = false;
-    for (at, c) in letters {
-        if escaped {
-            escaped = false;
-        } else if c == '\\' {
-            escaped = true;
-        } else if c == separator {
-            seen += 1;
-            if seen == 2 {
-                return command.get(1 + at + c.len_utf8()..);
+        for call in word.text.split("load").skip(1) {
+            let inside = call.split_once('(').map_or("", |(_, rest)| rest);
+            if let Some(path) = inside.split(['"', '\'']).nth(1) {
+                act.read(&Word { text: path.to_owned(), ..word.clone() });
             }
         }
     }
-    None
-}
-
-fn awk(act: &mut Act<'_>, words: &[Word]) {
-    let args = Args::parse(
-        words,
-        &[
-            "-F",
-            "-v",
-            "-f",
-            "-i",
-            "--file",
-            "--assign",
-            "--field-separator",
-            "--include",
-            "-e",
-            "--source",
-            "-l",
-        ],
-    );
-    let mut operands = args.operands.clone();
-    let mut scripts = args.values(&["-e", "--source"]);
-    let files = args.values(&["-f", "--file"]);
-    if scripts.is_empty() && files.is_empty() && !operands.is_empty() {
-        scripts.push(operands.remove(0));
+    if words.iter().any(|word| word.text.contains("env") || word.text.contains("$ENV")) {
+        act.any(Scope::ENV_READ);
     }
-    files.iter().for_each(|word| act.read(word));
-    act.only_reads();
-    for script in &scripts {
-        super::code::awk(act, script);
-    }
-    if args.values(&["-i", "--include"]).iter().any(|word| word.text == "inplace") {
-        operands.iter().for_each(|word| act.write(word));
-    }
-    operands.iter().filter(|word| !word.text.contains('=')).for_each(|word| act.read(word));
 }

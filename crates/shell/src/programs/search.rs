@@ -134,6 +134,13 @@ fn executes(act: &mut Act<'_>, command: &[Word], roots: &[Word], narrowed: bool)
     if removes {
         deletes(act, roots, narrowed);
     }
+    let lists = matches!(
+        program.as_deref(),
+        Some("ls" | "echo" | "printf" | "stat" | "file" | "du" | "basename" | "dirname" | "test")
+    );
+    if !removes && !lists {
+        super::trees::read_whole(act, roots);
+    }
     let words = command.iter().map(|word| placed(word, roots)).collect();
     act.inner.push(Inner::Words(words));
 }

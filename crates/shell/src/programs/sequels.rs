@@ -14,10 +14,17 @@ pub(crate) fn over_several(leaves: &mut [Leaf]) {
     let mut enabled: HashSet<PathBuf> = HashSet::new();
     let mut made: HashSet<PathBuf> = HashSet::new();
     let mut links: HashMap<PathBuf, PathBuf> = HashMap::new();
+    let mut brought: Vec<PathBuf> = Vec::new();
+    let mut built: HashSet<PathBuf> = HashSet::new();
     for leaf in leaves {
         through_links(leaf, &links);
+        raised(leaf);
+        if leaf.runs.iter().any(|path| built.contains(path)) {
+            leaf.findings.retain(|found| found.category != "unknown-program");
+        }
         let runs = |files: &HashSet<PathBuf>| leaf.runs.iter().any(|path| files.contains(path));
-        let found = if runs(&fetched) {
+        let within = |path: &PathBuf| brought.iter().any(|folder| path.starts_with(folder));
+        let found = if runs(&fetched) || leaf.runs.iter().any(within) {
             Some(("remote-to-shell", "Runs a file that the same command downloads"))
         } else if runs(&enabled) {
             Some(("chmod-then-run", "Runs a file that the same command makes executable"))
@@ -32,10 +39,26 @@ pub(crate) fn over_several(leaves: &mut [Leaf]) {
         enabled.extend(leaf.enables.iter().cloned());
         let fetches = leaf.effects.iter().any(|effect| effect.scope == Scope::NETWORK_FETCH);
         let written = leaf.effects.iter().filter_map(written);
-        if fetches && matches!(leaf.program.as_str(), "curl" | "wget" | "fetch" | "http" | "aria2c")
+        if fetches && leaf.program == "git" {
+            brought.extend(written.take(8));
+        } else if fetches
+            && matches!(
+                leaf.program.as_str(),
+                "curl" | "wget" | "wget2" | "fetch" | "http" | "xh" | "aria2c"
+            )
         {
+            // A build runs what is written in these without naming them.
+            let written: Vec<PathBuf> = written.collect();
+            brought.extend(
+                written
+                    .iter()
+                    .filter(|path| steers_a_build(path))
+                    .filter_map(|path| path.parent().map(std::path::Path::to_path_buf)),
+            );
             fetched.extend(written);
-        } else if !builds(&leaf.program) {
+        } else if builds(&leaf.program) {
+            built.extend(written);
+        } else {
             made.extend(written);
         }
         for (link, target) in leaf.links.iter().take(64) {
@@ -44,6 +67,177 @@ pub(crate) fn over_several(leaves: &mut [Leaf]) {
                 links.insert(link.clone(), target.clone());
             }
         }
+    }
+}
+
+/// Files that a build, a test or an install runs without being told.
+fn steers_a_build(path: &std::path::Path) -> bool {
+    const NAMES: &[&str] = &[
+        "makefile",
+        "gnumakefile",
+        "justfile",
+        "rakefile",
+        "gemfile",
+        "dockerfile",
+        "build.rs",
+        "cargo.toml",
+        "package.json",
+        "conftest.py",
+        "setup.py",
+        "setup.cfg",
+        "pyproject.toml",
+        "tox.ini",
+        "noxfile.py",
+        "cmakelists.txt",
+        "meson.build",
+        "build.gradle",
+        "build.gradle.kts",
+        "settings.gradle",
+        "pom.xml",
+        "build.xml",
+        "build.sbt",
+        "mix.exs",
+        "composer.json",
+        "jest.config.js",
+        "vite.config.js",
+        "webpack.config.js",
+        ".eslintrc.js",
+        "taskfile.yml",
+        "requirements.txt",
+        "go.mod",
+        "build.zig",
+        "dune",
+        "workspace",
+        "build.bazel",
+        "configure",
+        "sitecustomize.py",
+        ".npmrc",
+        ".pre-commit-config.yaml",
+    ];
+    let name = path.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase());
+    name.is_some_and(|name| NAMES.contains(&name.as_str()))
+}
+
+/// Programs that change who one is or what holds one back.
+const UNBINDING: &[&str] = &[
+    "pkexec",
+    "run0",
+    "doas",
+    "setpriv",
+    "unshare",
+    "nsenter",
+    "capsh",
+    "chroot",
+    "machinectl",
+    "systemd-nspawn",
+    "su-exec",
+    "gosu",
+    "runuser",
+    "sg",
+    "newgrp",
+    "setuidgid",
+    "s6-setuidgid",
+    "systemd-run",
+];
+
+/// What is done with the rights of somebody else: reading files that one may
+/// not read oneself is no less than writing.
+fn raised(leaf: &mut Leaf) {
+    let unbound = leaf.via.iter().find(|via| UNBINDING.contains(&via.as_str())).cloned();
+    if let Some(via) = unbound {
+        leaf.find(Finding::ask(
+            "privilege",
+            format!("Runs {} with other rights ({via})", leaf.program),
+        ));
+        return;
+    }
+    let loader =
+        |via: &String| via.starts_with("ld-") || via.starts_with("ld.") || via.starts_with("ld64");
+    if leaf.via.iter().any(loader) {
+        leaf.find(Finding::ask(
+            "env-override",
+            "Starts a program through the loader of the system",
+        ));
+    }
+    if crate::shells::is_shell(&leaf.program)
+        && leaf.words.iter().any(|word| {
+            let name = word.text.split('=').next().unwrap_or("");
+            matches!(name, "--rcfile" | "--init-file")
+        })
+    {
+        leaf.find(Finding::ask("env-override", "Makes a shell run another file first"));
+    }
+    let sudo = leaf.via.iter().position(|via| via == "sudo");
+    let Some(words) = sudo.and_then(|at| leaf.outer.get(at)) else { return };
+    let other = words
+        .iter()
+        .skip(1)
+        .take_while(|word| {
+            word.text.starts_with('-')
+                || word.text.contains('=')
+                || !word.known
+                || word.text.len() < 24
+        })
+        .take(12)
+        .any(|word| {
+            let text = word.text.as_str();
+            (text.starts_with("-u") && text != "-uroot")
+                || text.starts_with("--user")
+                || text.starts_with("-g")
+                || text.starts_with("--group")
+                || matches!(text, "-D" | "-R" | "-i" | "-s" | "-C")
+                || text.starts_with("--ch")
+        });
+    let other = other && words.get(1).is_some_and(|word| word.text.starts_with('-'));
+    let lists = matches!(
+        leaf.program.as_str(),
+        "ls" | "lsof"
+            | "stat"
+            | "du"
+            | "df"
+            | "file"
+            | "fuser"
+            | "lsblk"
+            | "find"
+            | "tree"
+            | "wc"
+            | "systemctl"
+            | "journalctl"
+            | "service"
+            | "docker"
+            | "ss"
+            | "netstat"
+            | "dmesg"
+    );
+    let reads = !lists && leaf.effects.iter().any(reads_private);
+    if other || reads {
+        let reason = format!("Runs {} as another user", leaf.program);
+        leaf.find(Finding::ask("privilege", reason));
+    }
+}
+
+/// Whether a file is read where others keep what is theirs.
+fn reads_private(effect: &Effect) -> bool {
+    const PLACES: &[&str] = &[
+        "/root",
+        "/home",
+        "/Users",
+        "/var/lib",
+        "/var/spool",
+        "/srv",
+        "/mnt",
+        "/media",
+        "/boot",
+        "/run",
+        "/var/mail",
+        "/var/backups",
+    ];
+    match &effect.resource {
+        Resource::Path(path) if effect.scope == Scope::FILE_READ => {
+            PLACES.iter().any(|place| path.starts_with(place))
+        }
+        Resource::Any => effect.scope == Scope::FILE_READ,
+        _ => false,
     }
 }
 

@@ -1,5 +1,12 @@
-//! Programs that nobody here has heard of: they may run what they are given.
+//! Programs by their name alone, and those that nobody here has heard of:
+//! they may do anything, so somebody is asked.
 
+use std::path::Path;
+
+use hermes_core::Scope;
+
+use super::known::{self, Kind};
+use super::tools::asks_about_itself;
 use crate::leaf::Word;
 use crate::site::{Act, Inner};
 use crate::text::program_name;
@@ -55,8 +62,153 @@ const SHELLS: &[&str] = &["sh", "bash", "zsh", "dash", "ksh", "ash", "fish"];
 const TAKING_CODE: &[&str] =
     &["-c", "-e", "-x", "--command", "--exec", "--execute", "--cmd", "--run", "--shell", "--call"];
 
+/// Reads a program by the kind that its name has; false if it has none.
+pub(super) fn by_kind(act: &mut Act<'_>) -> bool {
+    let Some(kind) = known::kind(&act.leaf.program) else { return false };
+    let words = act.arguments();
+    let plain = |word: &&Word| {
+        !word.text.starts_with('-')
+            && !word.text.contains("://")
+            && !word.text.contains(char::is_whitespace)
+    };
+    let operands: Vec<Word> = words.iter().filter(plain).cloned().collect();
+    super::outputs::describe(act);
+    for word in words.iter().filter(|word| word.text.starts_with('|')) {
+        let code = word.text.trim_start_matches('|').to_owned();
+        act.program_option(&Word { text: code, ..word.clone() });
+    }
+    match kind {
+        Kind::Looks => act.only_reads(),
+        Kind::Works => super::packages::runs_here(act),
+        Kind::Converts => {
+            if let (Some(last), true) = (operands.last(), operands.len() > 1) {
+                act.write(last);
+            }
+        }
+        Kind::Changes => operands.iter().for_each(|word| act.write(word)),
+        Kind::Asks => {
+            let host = words.iter().find_map(|word| super::network::url_host(&word.text));
+            act.reach(Scope::NETWORK_FETCH, host.as_deref());
+        }
+    }
+    operands.iter().for_each(|word| act.read(word));
+    true
+}
+
+/// Where the file of a program is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Home {
+    /// Wherever the shell finds the name.
+    Searched,
+    /// In a folder for programs of the system or of the user.
+    Installed,
+    /// In the project.
+    Project,
+    /// Anywhere else.
+    Elsewhere,
+}
+
+/// Where the program of a leaf is.
+pub(super) fn home_of(act: &Act<'_>) -> Home {
+    const SYSTEM: &[&str] = &[
+        "/bin",
+        "/sbin",
+        "/usr",
+        "/opt",
+        "/nix",
+        "/snap",
+        "/lib",
+        "/lib64",
+        "/System",
+        "/Library",
+        "/Applications",
+        "/home/linuxbrew",
+        "/etc/init.d",
+    ];
+    const USER: &[&str] = &[
+        "bin",
+        ".cargo/bin",
+        ".local",
+        ".rustup",
+        ".pyenv",
+        ".rbenv",
+        ".nvm",
+        ".asdf",
+        ".volta",
+        ".bun",
+        ".deno",
+        "go",
+        ".goenv",
+        ".sdkman",
+        "miniconda3",
+        "anaconda3",
+        "miniforge3",
+        ".nix-profile",
+        ".dotnet",
+        ".ghcup",
+        ".juliaup",
+        ".npm-global",
+        ".poetry",
+        ".fnm",
+        ".rvm",
+        ".composer/vendor/bin",
+        ".krew/bin",
+        ".pixi",
+        ".elan",
+        ".opam",
+    ];
+    let Some(first) = act.leaf.words.first().filter(|word| word.text.contains('/')) else {
+        return Home::Searched;
+    };
+    if first.text.contains("://") {
+        return Home::Elsewhere;
+    }
+    let Some(path) = act.site.absolute(first) else { return Home::Elsewhere };
+    if path.starts_with(act.site.at.cwd()) {
+        return Home::Project;
+    }
+    let user = act.site.at.home().and_then(|home| path.strip_prefix(home).ok());
+    let installed = SYSTEM.iter().any(|place| path.starts_with(place))
+        || user.is_some_and(|below| USER.iter().any(|place| below.starts_with(Path::new(place))));
+    if installed { Home::Installed } else { Home::Elsewhere }
+}
+
+/// A program that is in no table, or not where programs are.
+pub(super) fn describe(act: &mut Act<'_>, home: Home) {
+    if home != Home::Project && !is_only_named(&act.arguments()) {
+        let reason = match home {
+            Home::Elsewhere => format!(
+                "Runs a program that is neither installed nor the project's own ({})",
+                act.leaf.words.first().map_or("", |word| word.text.as_str())
+            ),
+            _ => format!("Nobody knows what the program “{}” does", act.leaf.program),
+        };
+        act.ask("unknown-program", reason);
+    }
+    looks_like_hermes(act);
+    runs_others(act);
+}
+
+fn is_only_named(words: &[Word]) -> bool {
+    words.len() == 1 && asks_about_itself(words)
+}
+
+/// Hermes itself under another name.
+pub(super) fn looks_like_hermes(act: &mut Act<'_>) {
+    let words = act.arguments();
+    let orders = words.windows(2).any(|pair| {
+        matches!(
+            (pair[0].text.as_str(), pair[1].text.as_str()),
+            ("permissions", "approve") | ("secrets", "set" | "remove") | ("config", "set")
+        )
+    });
+    if orders {
+        act.ask("hermes-itself", "May change the settings of hermes");
+    }
+}
+
 /// Looks for a command among the words of a program that is not known.
-pub(super) fn describe(act: &mut Act<'_>) {
+fn runs_others(act: &mut Act<'_>) {
     let words = act.arguments();
     for (at, word) in words.iter().enumerate().take(32) {
         let Some(text) = word.known() else { continue };

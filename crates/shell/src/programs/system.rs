@@ -150,18 +150,7 @@ pub(super) fn describe(act: &mut Act<'_>) -> bool {
                 act.reach(Scope::NETWORK_FETCH, host.as_deref());
             }
         }
-        "gdb" | "lldb" => {
-            let marks =
-                ["shell ", "!", "python", "call ", "print ", "p ", "pipe ", "make", "source"];
-            let orders = words.iter().any(|word| {
-                let text = word.text.rsplit('=').next().unwrap_or("").trim();
-                marks.iter().any(|mark| text.starts_with(mark) || word.text.starts_with(mark))
-            });
-            let flags = ["-p", "-x", "--command", "--pid"];
-            if orders || words.iter().any(|word| flags.contains(&word.text.as_str())) {
-                act.ask("interpreter-code", "Runs programs from a debugger");
-            }
-        }
+        "gdb" | "lldb" | "cgdb" | "rust-gdb" | "rust-lldb" => debugger(act, &words),
         "dbus-send" | "gdbus" | "busctl" | "qdbus" => {
             let reads = words.iter().any(|word| {
                 matches!(word.text.as_str(), "list" | "tree" | "introspect" | "status" | "monitor")
@@ -179,12 +168,52 @@ pub(super) fn describe(act: &mut Act<'_>) -> bool {
                 .filter(|word| !word.text.starts_with('-'))
                 .for_each(|word| act.write(word));
         }
-        "expect" | "autoexpect" => {
-            act.ask("interpreter-code", "Runs code that may act on its own (expect)")
-        }
         _ => return always(act, &program),
     }
     true
+}
+
+/// A debugger: what it is told must only look at the program.
+fn debugger(act: &mut Act<'_>, words: &[Word]) {
+    const CODE: &[&str] = &[
+        "-ex",
+        "-iex",
+        "-eval-command",
+        "--eval-command",
+        "--ex",
+        "--iex",
+        "--init-eval-command",
+        "-o",
+        "-O",
+        "-k",
+        "-K",
+        "--one-line",
+        "--one-line-before-file",
+        "--one-line-on-crash",
+    ];
+    const HARMLESS: &str = "bt backtrace where run r start quit q continue c next n step s finish \
+        info i break b list l frame f up down thread disassemble disas x/ watch display detach \
+        delete until register image process target help version bt; set";
+    let harmless = |text: &str| {
+        let first = text.split_whitespace().next().unwrap_or("");
+        let set = first == "set" && !text.contains("pagination") && !text.contains("confirm");
+        !set && !text.contains(['!', '|', '`'])
+            && HARMLESS.split_whitespace().any(|own| own == first)
+    };
+    let given = words.iter().enumerate().filter_map(|(at, word)| {
+        let (name, glued) = match word.text.split_once('=') {
+            Some((name, value)) => (name, Some(value.to_owned())),
+            None => (word.text.as_str(), None),
+        };
+        let next = || words.get(at + 1).map(|word| word.text.clone());
+        CODE.contains(&name).then(|| glued.or_else(next).unwrap_or_default())
+    });
+    let orders = given.into_iter().any(|order| !harmless(order.trim()));
+    let files = ["-p", "-x", "--command", "--pid", "-s", "--source", "-S", "-ix"];
+    let flags = words.iter().any(|word| files.contains(&word.text.as_str()));
+    if orders || flags || act.site.input.connected {
+        act.ask("interpreter-code", "Runs programs from a debugger");
+    }
 }
 
 fn always(act: &mut Act<'_>, program: &str) -> bool {
@@ -444,6 +473,7 @@ fn itself(act: &mut Act<'_>, words: &[Word]) {
 }
 
 fn build(act: &mut Act<'_>, words: &[Word]) {
+    super::packages::runs_here(act);
     let args = Args::parse(
         words,
         &["-C", "-f", "-B", "-S", "--file", "--makefile", "--directory", "-G", "-I", "-o", "-W"],

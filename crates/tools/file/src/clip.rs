@@ -4,7 +4,10 @@ use std::io::{self, Read};
 
 use encoding_rs::Encoding;
 
-use crate::lines::LineReader;
+use crate::lines::{LineReader, Newline, Stop};
+
+/// Bytes behind the window that are looked at to say how long the line is.
+const SPARE: usize = 1024 * 1024;
 
 /// Which characters of a line to keep.
 #[derive(Debug, Clone, Copy)]
@@ -22,6 +25,8 @@ pub(crate) enum Ending {
     None,
     Lf,
     CrLf,
+    /// A carriage return, in a file without line feeds.
+    Cr,
 }
 
 /// A line, as much of it as was asked for.
@@ -31,6 +36,8 @@ pub(crate) struct Line {
     pub(crate) text: String,
     /// How many characters the whole line has, its ending not counted.
     pub(crate) chars: u64,
+    /// Whether it goes on for longer than was looked at.
+    pub(crate) is_endless: bool,
     pub(crate) ending: Ending,
     /// Whether bytes without a meaning became U+FFFD.
     pub(crate) damaged: bool,
@@ -55,13 +62,24 @@ impl Clip {
             let (_, _, replaced) = decoder.decode_to_string(piece, &mut scratch, last);
             damaged |= replaced;
             line.add(&scratch);
+            line.seen
         };
-        let Some(terminated) = reader.next_line(|piece| decode(piece, false))? else {
+        let mut spare = SPARE;
+        let stop = reader.next_line(|piece| {
+            if decode(piece, false) > self.end() {
+                spare = spare.saturating_sub(piece.len());
+            }
+            spare > 0
+        })?;
+        let Some(stop) = stop else {
             return Ok(None);
         };
-        decode(b"", true);
-        let ending = line.finish(terminated);
-        Ok(Some(Line { text: line.text, chars: line.seen, ending, damaged }))
+        if stop != Stop::Inside {
+            decode(b"", true);
+        }
+        let ending = line.finish(stop, reader.newline());
+        let is_endless = stop == Stop::Inside;
+        Ok(Some(Line { text: line.text, chars: line.seen, is_endless, ending, damaged }))
     }
 
     /// The first character behind the window, counted from 0.
@@ -92,17 +110,18 @@ impl Kept {
     }
 
     /// A carriage return before the line feed belongs to the ending.
-    fn finish(&mut self, terminated: bool) -> Ending {
-        match (terminated, self.last) {
-            (false, _) => Ending::None,
-            (true, Some('\r')) => {
+    fn finish(&mut self, stop: Stop, newline: Newline) -> Ending {
+        match (stop, newline, self.last) {
+            (Stop::Inside | Stop::FileEnded, ..) => Ending::None,
+            (Stop::Ended, Newline::Return, _) => Ending::Cr,
+            (Stop::Ended, _, Some('\r')) => {
                 self.seen -= 1;
                 if (self.clip.skip..self.clip.end()).contains(&self.seen) {
                     self.text.pop();
                 }
                 Ending::CrLf
             }
-            (true, _) => Ending::Lf,
+            (Stop::Ended, ..) => Ending::Lf,
         }
     }
 }
@@ -112,6 +131,7 @@ impl Kept {
 pub(crate) struct Endings {
     lf: bool,
     crlf: bool,
+    cr: bool,
 }
 
 impl Endings {
@@ -129,6 +149,7 @@ impl Endings {
     pub(crate) fn add(&mut self, ending: Ending) {
         self.lf |= ending == Ending::Lf;
         self.crlf |= ending == Ending::CrLf;
+        self.cr |= ending == Ending::Cr;
     }
 
     /// Their name; none for plain line feeds, which need no mention.
@@ -136,6 +157,7 @@ impl Endings {
         match (self.crlf, self.lf) {
             (true, true) => Some("mixed"),
             (true, false) => Some("crlf"),
+            (false, false) if self.cr => Some("cr"),
             (false, _) => None,
         }
     }

@@ -21,10 +21,31 @@ fn signatures_name_the_kind_and_the_tool() {
         (b"\x7FELF\x02\x01\x01\0", "an ELF program or library"),
         (b"SQLite format 3\0\x10\0", "an SQLite database"),
         (b"MZ\x90\0\x03\0", "a Windows program or library"),
+        (b"RIFF\x24\0\0\0WEBPVP8 \0\0", "a WebP image"),
+        (b"RIFF\x24\0\0\0WAVEfmt \x10\0\0\0", "a WAV recording"),
+        (b"\0\0\0\x20ftypisom\0\0\x02\0", "an MPEG-4 or QuickTime film"),
+        (b"\0\0\0\x20ftypheic\0\0\0\0", "a HEIF image"),
+        (b"\0\x01\0\0\0\x0F\0\x80", "a TrueType font"),
+        (b"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1\0", "an old or encrypted Office document"),
         (b"\xFF\xFE\0\0a\0\0\0", "UTF-32 text"),
     ] {
         assert_eq!(kind(bytes), Some(name), "{bytes:?}");
     }
+}
+
+#[test]
+fn an_archive_of_text_is_named_by_its_mark_further_in() {
+    let mut tar = b"notes.txt".to_vec();
+    tar.resize(257, 0);
+    tar.extend(b"ustar\x0000");
+    assert_eq!(kind(&tar), Some("a tar archive"));
+}
+
+#[test]
+fn an_encoding_that_is_told_is_taken_unless_it_makes_noise() {
+    let cyrillic = TextFormat::new(encoding_rs::WINDOWS_1251, false);
+    assert_eq!(Content::told(b"\xCF\xF0\xE8", cyrillic), Content::Text(cyrillic));
+    assert!(matches!(Content::told(b"\x89PNG\r\n\x1A\n\0\0", cyrillic), Content::Binary(_)));
 }
 
 #[test]

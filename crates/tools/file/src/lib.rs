@@ -1,12 +1,23 @@
 //! Tools for files and folders.
 
 mod blocking;
+mod change;
 mod clip;
 mod content;
+mod extraction;
+mod image;
+mod known;
 mod lines;
+mod lint;
+mod marks;
 mod missing;
+mod numbered;
 mod similar;
 mod source;
+mod spelling;
+mod stamp;
+mod unchanged;
+mod versions;
 
 mod tools {
     include!(concat!(env!("OUT_DIR"), "/tools.rs"));

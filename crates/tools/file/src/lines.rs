@@ -3,14 +3,18 @@
 use std::io::{self, Read, Seek, SeekFrom};
 
 use encoding_rs::{Encoding, UTF_16BE, UTF_16LE};
+use serde::{Deserialize, Serialize};
 
-/// How a line feed looks in the bytes of an encoding. Every encoding but the
-/// UTF-16s keeps the byte 0x0A for it alone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What ends a line, as bytes of an encoding. Every encoding but the UTF-16s
+/// keeps the bytes 0x0A and 0x0D for their controls alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Newline {
+    /// A line feed.
     Byte,
     WideLittle,
     WideBig,
+    /// A carriage return, in a file that has no line feed.
+    Return,
 }
 
 impl Newline {
@@ -22,14 +26,31 @@ impl Newline {
         }
     }
 
-    fn width(self) -> usize {
-        if self == Self::Byte { 1 } else { 2 }
+    /// What ends lines in a file of that encoding that begins with `bytes`.
+    pub(crate) fn met(encoding: &'static Encoding, bytes: &[u8]) -> Self {
+        let newline = Self::of(encoding);
+        let is_old = newline == Self::Byte
+            && memchr::memchr(b'\n', bytes).is_none()
+            && memchr::memchr(b'\r', bytes).is_some();
+        if is_old { Self::Return } else { newline }
     }
 
-    /// Where line feeds begin. `bytes` begins with a whole character.
+    fn width(self) -> usize {
+        if self.is_wide() { 2 } else { 1 }
+    }
+
+    pub(crate) fn is_wide(self) -> bool {
+        matches!(self, Self::WideLittle | Self::WideBig)
+    }
+
+    fn byte(self) -> u8 {
+        if self == Self::Return { b'\r' } else { b'\n' }
+    }
+
+    /// Where line ends begin. `bytes` begins with a whole character.
     fn positions(self, bytes: &[u8]) -> impl Iterator<Item = usize> + '_ {
-        memchr::memchr_iter(b'\n', bytes).filter_map(move |at| match self {
-            Self::Byte => Some(at),
+        memchr::memchr_iter(self.byte(), bytes).filter_map(move |at| match self {
+            Self::Byte | Self::Return => Some(at),
             Self::WideLittle => (at % 2 == 0 && bytes.get(at + 1) == Some(&0)).then_some(at),
             Self::WideBig => {
                 let start = at.checked_sub(1)?;
@@ -41,7 +62,7 @@ impl Newline {
     fn count(self, bytes: &[u8]) -> u64 {
         let count = match self {
             // Counts without visiting each position.
-            Self::Byte => memchr::memchr_iter(b'\n', bytes).count(),
+            Self::Byte | Self::Return => memchr::memchr_iter(self.byte(), bytes).count(),
             _ => self.positions(bytes).count(),
         };
         count as u64
@@ -49,95 +70,186 @@ impl Newline {
 
     fn ends(self, bytes: &[u8]) -> bool {
         match self {
-            Self::Byte => bytes.ends_with(b"\n"),
+            Self::Byte | Self::Return => bytes.last() == Some(&self.byte()),
             Self::WideLittle => bytes.len().is_multiple_of(2) && bytes.ends_with(b"\n\0"),
             Self::WideBig => bytes.len().is_multiple_of(2) && bytes.ends_with(b"\0\n"),
         }
     }
 }
 
-/// How many lines a text has and, chunk by chunk, where they are: any line is
-/// found again by reading one chunk.
-#[derive(Debug)]
+/// Where lines are, as far as anybody wanted to know: marks at even distances
+/// from which any line is found by reading a little. It grows as it is asked
+/// for lines further on, and can be kept for the next call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LineIndex {
     newline: Newline,
+    /// Where the text begins, behind a byte order mark.
     start: u64,
+    /// How much is read at a time.
     chunk: usize,
-    /// Line feeds before each chunk.
-    before: Vec<u64>,
-    newlines: u64,
-    is_empty: bool,
+    /// How many chunks lie between two marks.
+    stride: u64,
+    /// Line ends before each mark.
+    marks: Vec<u64>,
+    /// How many chunks were counted, and the line ends in them.
+    chunks: u64,
+    ends: u64,
+    /// Whether the last chunk ended with a line end.
     is_terminated: bool,
+    /// How many lines there are, once the end was seen.
+    total: Option<u64>,
 }
 
 impl LineIndex {
-    /// How much is read at a time, and how far marks are apart.
+    /// How much is read at a time.
     pub(crate) const CHUNK: usize = 256 * 1024;
+    /// How many marks a large file gets.
+    const MARKS: u64 = 512;
 
-    /// Counts the lines from byte `start` on. `chunk` is even.
-    pub(crate) fn build<R: Read + Seek>(
-        source: &mut R,
-        newline: Newline,
-        start: u64,
-        chunk: usize,
-    ) -> io::Result<Self> {
-        let mut index = Self {
+    /// Nothing counted yet, in a file of `len` bytes. `chunk` is even.
+    pub(crate) fn new(newline: Newline, start: u64, len: u64, chunk: usize) -> Self {
+        let stride = (len / chunk.max(1) as u64).div_ceil(Self::MARKS).max(1);
+        Self {
             newline,
             start,
             chunk,
-            before: Vec::new(),
-            newlines: 0,
-            is_empty: true,
+            stride,
+            marks: Vec::new(),
+            chunks: 0,
+            ends: 0,
             is_terminated: false,
-        };
-        let mut buffer = vec![0; chunk];
-        source.seek(SeekFrom::Start(start))?;
-        loop {
-            let bytes = fill(source, &mut buffer)?;
-            if bytes.is_empty() {
-                return Ok(index);
-            }
-            index.before.push(index.newlines);
-            index.newlines += newline.count(bytes);
-            index.is_empty = false;
-            index.is_terminated = newline.ends(bytes);
+            total: None,
         }
     }
 
-    /// The number of lines. A final line feed ends the last line and begins none.
-    pub(crate) fn total(&self) -> u64 {
-        self.newlines + u64::from(!self.is_empty && !self.is_terminated)
+    /// Whether it is about a text that begins and ends lines like this.
+    pub(crate) fn is_about(&self, newline: Newline, start: u64) -> bool {
+        (self.newline, self.start) == (newline, start)
     }
 
-    /// Whether the last line ends with a line feed.
-    pub(crate) fn is_terminated(&self) -> bool {
-        self.is_terminated
+    /// The number of lines, once the end was seen. A line end at the very end
+    /// begins no line.
+    pub(crate) fn total(&self) -> Option<u64> {
+        self.total
     }
 
-    /// Where line `number`, counted from 1, begins.
-    pub(crate) fn find<R: Read + Seek>(&self, source: &mut R, number: u64) -> io::Result<u64> {
-        let Some(feeds) = number.checked_sub(1).filter(|&n| n > 0) else {
-            return Ok(self.start);
-        };
-        let at = self.before.partition_point(|&before| before < feeds).saturating_sub(1);
-        let mut base = self.start + at as u64 * self.chunk as u64;
-        let mut left = feeds - self.before.get(at).copied().unwrap_or(0);
+    /// Lines that there are at least.
+    pub(crate) fn at_least(&self) -> u64 {
+        self.total.unwrap_or(self.ends)
+    }
+
+    /// Whether the last line is ended, once the end was seen.
+    pub(crate) fn is_terminated(&self) -> Option<bool> {
+        self.total.map(|_| self.is_terminated)
+    }
+
+    /// How many bytes were counted.
+    pub(crate) fn counted(&self) -> u64 {
+        self.chunks * self.chunk as u64
+    }
+
+    /// Counts to the end.
+    pub(crate) fn finish<R: Read + Seek>(&mut self, source: &mut R) -> io::Result<u64> {
+        self.count_to(source, u64::MAX)?;
+        Ok(self.total.unwrap_or(self.ends))
+    }
+
+    /// Where line `number`, counted from 1, begins; nothing if there are fewer.
+    pub(crate) fn find<R: Read + Seek>(
+        &mut self,
+        source: &mut R,
+        number: u64,
+    ) -> io::Result<Option<u64>> {
+        let wanted = number.saturating_sub(1);
+        if wanted == 0 && self.total.is_none() {
+            return Ok(Some(self.start));
+        }
+        // A line that begins where the counting stopped may not be there.
+        let is_behind = self.ends < wanted || self.ends == wanted && self.is_terminated;
+        if is_behind && self.total.is_none() {
+            return self.count_to(source, wanted);
+        }
+        if self.total.is_some_and(|total| number > total) {
+            return Ok(None);
+        }
+        if wanted == 0 {
+            return Ok(Some(self.start));
+        }
+        let mark = self.marks.partition_point(|&before| before < wanted).saturating_sub(1);
+        let mut left = wanted - self.marks.get(mark).copied().unwrap_or(0);
+        let mut base = self.start + mark as u64 * self.stride * self.chunk as u64;
         let mut buffer = vec![0; self.chunk];
         source.seek(SeekFrom::Start(base))?;
         loop {
             let bytes = fill(source, &mut buffer)?;
             if bytes.is_empty() {
-                return Ok(base);
+                return Ok(Some(base));
             }
-            for position in self.newline.positions(bytes) {
-                left -= 1;
-                if left == 0 {
-                    return Ok(base + (position + self.newline.width()) as u64);
-                }
+            let here = self.newline.count(bytes);
+            if here >= left {
+                return Ok(Some(base + self.behind(bytes, left)));
             }
+            left -= here;
             base += bytes.len() as u64;
         }
     }
+
+    /// Counts on until that many line ends were met, and says where the last
+    /// of them ends; nothing if the text does first.
+    fn count_to<R: Read + Seek>(&mut self, source: &mut R, ends: u64) -> io::Result<Option<u64>> {
+        if self.total.is_some() {
+            return Ok(None);
+        }
+        let mut buffer = vec![0; self.chunk];
+        let mut base = self.start + self.counted();
+        source.seek(SeekFrom::Start(base))?;
+        loop {
+            let bytes = fill(source, &mut buffer)?;
+            let here = self.newline.count(bytes);
+            let found = ends.checked_sub(self.ends).filter(|&left| left <= here);
+            let found = found.map(|left| base + self.behind(bytes, left));
+            if !bytes.is_empty() {
+                if self.chunks.is_multiple_of(self.stride) {
+                    self.marks.push(self.ends);
+                }
+                self.chunks += 1;
+                self.ends += here;
+                self.is_terminated = self.newline.ends(bytes);
+                base += bytes.len() as u64;
+            }
+            if bytes.len() < self.chunk {
+                let is_empty = self.chunks == 0;
+                let open = !is_empty && !self.is_terminated;
+                let total = self.ends + u64::from(open);
+                self.total = Some(total);
+                // Behind the last line end there may be no line.
+                return Ok(found.filter(|_| ends < total));
+            }
+            // At the very end of a chunk it is open whether more follows.
+            if found.is_some_and(|at| at < base) {
+                return Ok(found);
+            }
+        }
+    }
+
+    /// Where the `nth` line end of `bytes` is over.
+    fn behind(&self, bytes: &[u8], nth: u64) -> u64 {
+        let Some(before) = nth.checked_sub(1) else { return 0 };
+        let before = usize::try_from(before).unwrap_or(usize::MAX);
+        let at = self.newline.positions(bytes).nth(before).unwrap_or(bytes.len());
+        (at + self.newline.width()) as u64
+    }
+}
+
+/// How the reading of a line ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// With its line end.
+    Ended,
+    /// With the file.
+    FileEnded,
+    /// Inside: nobody wanted to know more of it.
+    Inside,
 }
 
 /// Reads one line after the other from where the source stands, piece by
@@ -166,28 +278,44 @@ impl<'a, R: Read> LineReader<'a, R> {
         self.taken
     }
 
-    /// Hands over the next line without its line feed, and says whether it had
-    /// one; nothing at the end of the text.
-    pub(crate) fn next_line(&mut self, mut piece: impl FnMut(&[u8])) -> io::Result<Option<bool>> {
+    /// What ends its lines.
+    pub(crate) fn newline(&self) -> Newline {
+        self.newline
+    }
+
+    /// Whether nothing follows.
+    pub(crate) fn is_at_end(&mut self) -> io::Result<bool> {
+        if self.from == self.to {
+            self.from = 0;
+            self.to = fill(self.source, &mut self.buffer)?.len();
+        }
+        Ok(self.to == 0)
+    }
+
+    /// Hands over the next line without its end, as long as `piece` wants
+    /// more, and says how that stopped; nothing at the end of the text.
+    pub(crate) fn next_line(
+        &mut self,
+        mut piece: impl FnMut(&[u8]) -> bool,
+    ) -> io::Result<Option<Stop>> {
         let mut begun = false;
         loop {
-            if self.from == self.to {
-                self.from = 0;
-                self.to = fill(self.source, &mut self.buffer)?.len();
-                if self.to == 0 {
-                    return Ok(begun.then_some(false));
-                }
+            if self.is_at_end()? {
+                return Ok(begun.then_some(Stop::FileEnded));
             }
             begun = true;
             let rest = self.buffer.get(self.from..self.to).unwrap_or_default();
             let feed = self.newline.positions(rest).next();
             let end = feed.unwrap_or(rest.len());
-            piece(rest.get(..end).unwrap_or_default());
+            let goes_on = piece(rest.get(..end).unwrap_or_default());
             let used = end + feed.map_or(0, |_| self.newline.width());
             self.from += used;
             self.taken += used as u64;
             if feed.is_some() {
-                return Ok(Some(true));
+                return Ok(Some(Stop::Ended));
+            }
+            if !goes_on && !self.is_at_end()? {
+                return Ok(Some(Stop::Inside));
             }
         }
     }

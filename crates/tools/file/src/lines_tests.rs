@@ -6,7 +6,13 @@ use proptest::prelude::*;
 use super::*;
 
 fn index(bytes: &[u8], newline: Newline, chunk: usize) -> LineIndex {
-    LineIndex::build(&mut Cursor::new(bytes), newline, 0, chunk).expect("memory")
+    let mut index = LineIndex::new(newline, 0, bytes.len() as u64, chunk);
+    index.finish(&mut Cursor::new(bytes)).expect("memory");
+    index
+}
+
+fn total(bytes: &[u8], newline: Newline, chunk: usize) -> u64 {
+    index(bytes, newline, chunk).total().expect("counted to the end")
 }
 
 /// Lines without their line feeds, and whether each had one.
@@ -17,8 +23,12 @@ fn read_all(bytes: &[u8], newline: Newline, at: u64, window: usize) -> Vec<(Vec<
     let mut lines = Vec::new();
     loop {
         let mut line = Vec::new();
-        match reader.next_line(|piece| line.extend_from_slice(piece)).expect("memory") {
-            Some(terminated) => lines.push((line, terminated)),
+        let take = |piece: &[u8]| {
+            line.extend_from_slice(piece);
+            true
+        };
+        match reader.next_line(take).expect("memory") {
+            Some(stop) => lines.push((line, stop == Stop::Ended)),
             None => break,
         }
     }
@@ -28,7 +38,7 @@ fn read_all(bytes: &[u8], newline: Newline, at: u64, window: usize) -> Vec<(Vec<
 
 #[test]
 fn a_final_line_feed_begins_no_line() {
-    for (text, total, terminated) in [
+    for (text, lines, terminated) in [
         ("", 0, false),
         ("\n", 1, true),
         ("a", 1, false),
@@ -39,7 +49,8 @@ fn a_final_line_feed_begins_no_line() {
         ("\r\n\r\nx", 3, false),
     ] {
         let index = index(text.as_bytes(), Newline::Byte, 4);
-        assert_eq!((index.total(), index.is_terminated()), (total, terminated), "{text:?}");
+        let expected = (Some(lines), Some(terminated));
+        assert_eq!((index.total(), index.is_terminated()), expected, "{text:?}");
     }
 }
 
@@ -51,7 +62,7 @@ fn wide_line_feeds_are_not_mistaken() {
     let big: Vec<u8> = text.encode_utf16().flat_map(u16::to_be_bytes).collect();
     for (encoding, bytes) in [(UTF_16LE, little), (UTF_16BE, big)] {
         let newline = Newline::of(encoding);
-        assert_eq!(index(&bytes, newline, 4).total(), 3);
+        assert_eq!(total(&bytes, newline, 4), 3);
         assert_eq!(read_all(&bytes, newline, 0, 4).len(), 3);
     }
     assert_eq!(Newline::of(UTF_8), Newline::Byte);
@@ -60,7 +71,7 @@ fn wide_line_feeds_are_not_mistaken() {
 #[test]
 fn an_odd_last_byte_of_wide_text_is_a_line_of_its_own() {
     let newline = Newline::of(UTF_16LE);
-    assert_eq!(index(b"a\0\n\0x", newline, 2).total(), 2);
+    assert_eq!(total(b"a\0\n\0x", newline, 2), 2);
     assert_eq!(
         read_all(b"a\0\n\0x", newline, 0, 2),
         [(b"a\0".to_vec(), true), (b"x".to_vec(), false)]
@@ -68,11 +79,41 @@ fn an_odd_last_byte_of_wide_text_is_a_line_of_its_own() {
 }
 
 #[test]
-fn a_line_behind_the_end_begins_at_the_end() {
-    let bytes = b"a\nb\n";
-    let index = index(bytes, Newline::Byte, 2);
-    assert_eq!(index.find(&mut Cursor::new(bytes), 3).expect("memory"), 4);
-    assert_eq!(index.find(&mut Cursor::new(bytes), 99).expect("memory"), 4);
+fn a_line_behind_the_end_is_not_found() {
+    for chunk in [1, 2, 4, 64] {
+        let bytes = b"a\nb\n";
+        let mut index = LineIndex::new(Newline::Byte, 0, 4, chunk);
+        assert_eq!(index.find(&mut Cursor::new(bytes), 2).expect("memory"), Some(2));
+        assert_eq!(index.find(&mut Cursor::new(bytes), 3).expect("memory"), None, "chunk {chunk}");
+        assert_eq!(index.find(&mut Cursor::new(bytes), 99).expect("memory"), None);
+        assert_eq!(index.total(), Some(2));
+    }
+}
+
+#[test]
+fn nothing_is_counted_before_it_is_wanted() {
+    let bytes = b"a\n".repeat(1000);
+    let mut index = LineIndex::new(Newline::Byte, 0, bytes.len() as u64, 20);
+    assert_eq!(index.find(&mut Cursor::new(&bytes), 1).expect("memory"), Some(0));
+    assert_eq!((index.counted(), index.total()), (0, None));
+    assert_eq!(index.find(&mut Cursor::new(&bytes), 15).expect("memory"), Some(28));
+    assert_eq!((index.counted(), index.at_least(), index.total()), (40, 20, None));
+}
+
+#[test]
+fn carriage_returns_end_lines_only_without_line_feeds() {
+    assert_eq!(Newline::met(UTF_8, b"a\rb\r"), Newline::Return);
+    assert_eq!(Newline::met(UTF_8, b"a\rb\n"), Newline::Byte);
+    assert_eq!(Newline::met(UTF_8, b"ab"), Newline::Byte);
+    assert_eq!(total(b"a\rb\rc", Newline::Return, 2), 3);
+}
+
+#[test]
+fn nobody_has_to_read_a_line_to_its_end() {
+    let mut source = Cursor::new(b"0123456789\nx\n");
+    let mut reader = LineReader::new(&mut source, Newline::Byte, 4);
+    assert_eq!(reader.next_line(|_| false).expect("memory"), Some(Stop::Inside));
+    assert_eq!(reader.taken(), 4);
 }
 
 fn any_text() -> impl Strategy<Value = Vec<u8>> {
@@ -96,19 +137,44 @@ proptest! {
             whole.extend_from_slice(if *terminated { b"\n" } else { b"" });
         }
         prop_assert_eq!(whole, text.clone());
-        prop_assert_eq!(index(&text, Newline::Byte, window).total(), lines.len() as u64);
+        prop_assert_eq!(total(&text, Newline::Byte, window), lines.len() as u64);
     }
 
     #[test]
-    fn every_line_is_found_from_any_chunk_size(text in any_text(), chunk in 1_usize..40, bom in 0_u64..4) {
+    fn every_line_is_found_in_any_order_from_any_chunk_size(
+        text in any_text(),
+        chunk in 1_usize..40,
+        bom in 0_u64..4,
+        order in prop::collection::vec(1_u64..60, 1..12),
+    ) {
         let start = bom.min(text.len() as u64);
         let all = read_all(&text, Newline::Byte, start, 8);
         let mut source = Cursor::new(&text[..]);
-        let index = LineIndex::build(&mut source, Newline::Byte, start, chunk).expect("memory");
-        for number in 1..=index.total() {
-            let at = index.find(&mut source, number).expect("memory");
-            let rest = read_all(&text, Newline::Byte, at, 8);
-            prop_assert_eq!(&rest[..], &all[number as usize - 1..]);
+        let mut index = LineIndex::new(Newline::Byte, start, text.len() as u64, chunk);
+        for number in order {
+            let rest = match index.find(&mut source, number).expect("memory") {
+                Some(at) => read_all(&text, Newline::Byte, at, 8),
+                None => Vec::new(),
+            };
+            let expected = all.get(number as usize - 1..).unwrap_or_default();
+            prop_assert_eq!(&rest[..], expected, "line {}", number);
+            prop_assert!(index.at_least() <= all.len() as u64);
+            prop_assert!(index.total().is_none_or(|total| total == all.len() as u64));
+        }
+        prop_assert_eq!(index.finish(&mut source).expect("memory"), all.len() as u64);
+    }
+
+    #[test]
+    fn marks_are_few_and_lead_to_every_line(lines in 1_usize..3000, strided: bool) {
+        let text = b"ab\n".repeat(lines);
+        let len = if strided { text.len() as u64 * 100 } else { text.len() as u64 };
+        let mut source = Cursor::new(&text[..]);
+        let mut index = LineIndex::new(Newline::Byte, 0, len, 4);
+        index.finish(&mut source).expect("memory");
+        prop_assert!(index.marks.len() as u64 <= LineIndex::MARKS + 2);
+        for number in [1, lines / 3 + 1, lines / 2 + 1, lines] {
+            let at = index.find(&mut source, number as u64).expect("memory");
+            prop_assert_eq!(at, Some(number as u64 * 3 - 3));
         }
     }
 
@@ -120,7 +186,7 @@ proptest! {
         } else {
             (Newline::WideLittle, units.flat_map(u16::to_le_bytes).collect())
         };
-        let total = index(&bytes, newline, half * 2).total();
+        let total = total(&bytes, newline, half * 2);
         prop_assert_eq!(total, text.split_inclusive('\n').count() as u64);
         prop_assert_eq!(read_all(&bytes, newline, 0, half * 2).len() as u64, total);
     }

@@ -2,6 +2,7 @@
 //! have been meant. Only names are looked at, and only around a path that the
 //! call may read.
 
+use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -10,6 +11,7 @@ use hermes_files::{Entry, Files, Kind, real_path};
 use serde_json::Value;
 
 use crate::similar::nearest;
+use crate::spelling::show;
 
 /// How many names are suggested.
 const SUGGESTED: usize = 5;
@@ -135,20 +137,29 @@ fn similar(files: &Files<'_>, folder: &Path, missing: &OsStr, only_folders: bool
         Kind::Link if only_folders => is_folder(files, &folder.join(&entry.name)),
         kind => !only_folders || kind == Kind::Folder,
     };
-    let names = entries
-        .into_iter()
-        .flatten()
-        .take(COMPARED)
-        .flatten()
-        .filter(fits)
-        .filter_map(|entry| entry.name.into_string().ok());
+    let names = entries.into_iter().flatten().take(COMPARED).flatten().filter(fits);
+    // Names that are no text are compared by what is shown of them.
+    let mut odd = HashMap::new();
+    let names = names.map(|entry| {
+        entry.name.into_string().unwrap_or_else(|name| {
+            let shown = name.to_string_lossy().into_owned();
+            odd.insert(shown.clone(), name);
+            shown
+        })
+    });
     let names = nearest(&missing.to_string_lossy(), names, SUGGESTED);
-    names.into_iter().map(|name| folder.join(name)).collect()
+    names
+        .into_iter()
+        .map(|name| folder.join(odd.remove(&name).unwrap_or_else(|| name.into())))
+        .collect()
 }
 
 /// Relative to the working folder where that is shorter.
 fn shorten(path: &Path, at: &Workplace) -> String {
-    path.strip_prefix(at.cwd()).unwrap_or(path).to_string_lossy().into_owned()
+    match path.strip_prefix(at.cwd()).ok().and_then(Path::to_str) {
+        Some(short) => short.to_owned(),
+        None => show(path),
+    }
 }
 
 #[cfg(test)]

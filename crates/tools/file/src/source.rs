@@ -1,34 +1,88 @@
 //! An opened regular file: small ones in memory, large ones read as needed.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::time::{Duration, Instant, SystemTime};
 
-use hermes_core::{CancellationToken, ErrorKind, ToolContext, ToolError};
+use hermes_core::{ErrorKind, ToolContext, ToolError};
 use hermes_files::{Files, Kind, explain};
+use serde::{Deserialize, Serialize};
 
 use crate::missing::{Wanted, explain_missing};
 
-/// Files up to this size are read at once, so that what is shown is of one moment.
-const SMALL: u64 = 1024 * 1024;
+/// Files up to this size are read at once, so that what is shown is of one
+/// moment and its hash is known.
+const SMALL: u64 = 8 * 1024 * 1024;
 /// Kernel files say that they are empty; no more than this is taken from one.
 const PSEUDO: u64 = 16 * 1024 * 1024;
+/// How long a reading may take before it says how far it is, and then again.
+const PATIENCE: Duration = Duration::from_millis(700);
+/// Clocks of file systems tick in steps: what changed this short a time ago
+/// may change again without a trace.
+const TICK: Duration = Duration::from_millis(100);
 
 /// Bytes of a file that can be read more than once.
 #[derive(Debug)]
-pub(crate) enum Source {
+pub(crate) struct Source {
+    bytes: Bytes,
+    stamp: Stamp,
+    modified: Option<SystemTime>,
+}
+
+#[derive(Debug)]
+enum Bytes {
     Memory(Cursor<Vec<u8>>),
     Disk(Watched),
+}
+
+/// What tells one version of a file from another without reading it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Stamp {
+    dev: u64,
+    ino: u64,
+    len: u64,
+    /// Content and properties last changed, in seconds and nanoseconds.
+    modified: (i64, i64),
+    changed: (i64, i64),
 }
 
 /// A file as it was when opened: what is appended later is not seen, and a
 /// read fails once the call is cancelled.
 #[derive(Debug)]
-pub(crate) struct Watched {
+struct Watched {
     file: File,
     position: u64,
     len: u64,
-    cancel: CancellationToken,
+    cx: ToolContext,
+    told: Instant,
+}
+
+impl Stamp {
+    fn of(found: &Metadata) -> Self {
+        Self {
+            dev: found.dev(),
+            ino: found.ino(),
+            len: found.len(),
+            modified: (found.mtime(), found.mtime_nsec()),
+            changed: (found.ctime(), found.ctime_nsec()),
+        }
+    }
+
+    /// Whether both are versions of one file.
+    pub(crate) fn is_same_file(&self, other: &Self) -> bool {
+        (self.dev, self.ino) == (other.dev, other.ino)
+    }
+
+    /// Whether the next change would leave a trace.
+    pub(crate) fn is_settled(&self) -> bool {
+        let (seconds, nanoseconds) = self.changed.max(self.modified);
+        let parts = (u64::try_from(seconds), u32::try_from(nanoseconds));
+        let (Ok(seconds), Ok(nanoseconds)) = parts else { return false };
+        let at = SystemTime::UNIX_EPOCH.checked_add(Duration::new(seconds, nanoseconds));
+        at.and_then(|at| at.elapsed().ok()).is_some_and(|age| age > TICK)
+    }
 }
 
 impl Source {
@@ -38,11 +92,13 @@ impl Source {
         let files = Files::new(cx);
         let file = files.open(path).map_err(|error| refused(&files, path, cx, error))?;
         let opened = file.metadata().map_err(|error| explain("open", path, &error))?;
+        let (stamp, modified) = (Stamp::of(&opened), opened.modified().ok());
         let len = opened.len();
         let limit = if len == 0 { PSEUDO + 1 } else { len };
-        let mut watched = Watched { file, position: 0, len: limit, cancel: cx.cancel.clone() };
+        let mut watched =
+            Watched { file, position: 0, len: limit, cx: cx.clone(), told: Instant::now() };
         if len > SMALL {
-            return Ok(Self::Disk(watched));
+            return Ok(Self { bytes: Bytes::Disk(watched), stamp, modified });
         }
         let mut bytes = Vec::with_capacity(len as usize);
         watched.read_to_end(&mut bytes).map_err(|error| Self::failed(path, cx, &error))?;
@@ -52,15 +108,39 @@ impl Source {
                 path.display()
             )));
         }
-        Ok(Self::Memory(Cursor::new(bytes)))
+        Ok(Self { bytes: Bytes::Memory(Cursor::new(bytes)), stamp, modified })
+    }
+
+    /// A text that was made from this file, in its place.
+    pub(crate) fn with_text(&self, text: &str) -> Self {
+        let bytes = Bytes::Memory(Cursor::new(text.as_bytes().to_vec()));
+        Self { bytes, stamp: self.stamp, modified: self.modified }
     }
 
     /// How many bytes there are.
     pub(crate) fn len(&self) -> u64 {
-        match self {
-            Self::Memory(bytes) => bytes.get_ref().len() as u64,
-            Self::Disk(watched) => watched.len,
+        match &self.bytes {
+            Bytes::Memory(bytes) => bytes.get_ref().len() as u64,
+            Bytes::Disk(watched) => watched.len,
         }
+    }
+
+    /// All of a small file.
+    pub(crate) fn memory(&self) -> Option<&[u8]> {
+        match &self.bytes {
+            Bytes::Memory(bytes) => Some(bytes.get_ref()),
+            Bytes::Disk(_) => None,
+        }
+    }
+
+    /// Which version it is.
+    pub(crate) fn stamp(&self) -> Stamp {
+        self.stamp
+    }
+
+    /// When it last changed.
+    pub(crate) fn modified(&self) -> Option<SystemTime> {
+        self.modified
     }
 
     /// The error of a call whose reading failed.
@@ -85,8 +165,13 @@ fn refused(files: &Files<'_>, path: &Path, cx: &ToolContext, error: ToolError) -
 
 impl Read for Watched {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.cancel.is_cancelled() {
+        if self.cx.cancel.is_cancelled() {
             return Err(io::Error::other("cancelled"));
+        }
+        if self.told.elapsed() > PATIENCE {
+            self.told = Instant::now();
+            let fraction = self.position as f64 / self.len.max(1) as f64;
+            self.cx.report(Some(fraction.min(1.0)), "Reading the file");
         }
         let left = usize::try_from(self.len.saturating_sub(self.position)).unwrap_or(usize::MAX);
         let room = buffer.len().min(left);
@@ -105,18 +190,18 @@ impl Seek for Watched {
 
 impl Read for Source {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Self::Memory(bytes) => bytes.read(buffer),
-            Self::Disk(watched) => watched.read(buffer),
+        match &mut self.bytes {
+            Bytes::Memory(bytes) => bytes.read(buffer),
+            Bytes::Disk(watched) => watched.read(buffer),
         }
     }
 }
 
 impl Seek for Source {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        match self {
-            Self::Memory(bytes) => bytes.seek(to),
-            Self::Disk(watched) => watched.seek(to),
+        match &mut self.bytes {
+            Bytes::Memory(bytes) => bytes.seek(to),
+            Bytes::Disk(watched) => watched.seek(to),
         }
     }
 }

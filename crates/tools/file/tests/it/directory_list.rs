@@ -1,7 +1,9 @@
 use std::fs;
-use std::time::{Duration, SystemTime};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
 
-use hermes_core::{Effect, Scope, ToolContext};
+use hermes_core::{Effect, Ports, Scope, ToolContext};
+use hermes_search::Veil;
 use serde_json::{Value, json};
 
 use crate::harness::{Place, check_examples, tool};
@@ -38,6 +40,7 @@ async fn one_level_with_folders_first() {
             {"path": "a.md", "type": "file", "size": 0},
         ],
         "total": 3,
+        "totals": {"files": 2, "dirs": 1, "bytes": 10},
         "truncated": false,
     });
     assert_eq!(result, expected);
@@ -109,7 +112,8 @@ async fn a_cut_list_keeps_the_total() {
     let result = place.call("directory_list", json!({"limit": 4})).await;
     assert_eq!(paths(&result), ["f00", "f01", "f02", "f03"]);
     assert_eq!((&result["total"], &result["truncated"]), (&json!(30), &json!(true)));
-    assert!(result["hint"].as_str().unwrap().starts_with("4 of 30 shown"), "{result}");
+    assert_eq!(result["next_offset"], 4);
+    assert!(result["hint"].as_str().unwrap().starts_with("1 to 4 of 30 shown"), "{result}");
 }
 
 #[tokio::test]
@@ -223,4 +227,86 @@ async fn a_cancelled_call_stops() {
     cx.cancel.cancel();
     let call = tool("directory_list").bind(&json!({})).unwrap();
     assert_eq!(call.run(cx).await.unwrap_err().kind().name(), "cancelled");
+}
+
+#[tokio::test]
+async fn pages_of_a_large_folder_meet() {
+    let place = Place::new();
+    for number in 0..2500 {
+        place.write(&format!("d/{number}"), "x".repeat(number % 5));
+    }
+    for sort in ["name", "size", "modified"] {
+        let mut seen = Vec::new();
+        let mut offset = json!(0);
+        while !offset.is_null() {
+            let arguments = json!({"path": "d", "limit": 700, "offset": offset, "sort": sort});
+            let page = place.call("directory_list", arguments).await;
+            let totals = json!({"files": 2500, "dirs": 0, "bytes": 5000});
+            assert_eq!((&page["total"], &page["totals"]), (&json!(2500), &totals));
+            seen.extend(paths(&page).into_iter().map(str::to_owned));
+            offset = page["next_offset"].clone();
+        }
+        assert_eq!(seen.len(), 2500, "{sort}");
+        seen.sort();
+        seen.dedup();
+        assert_eq!(seen.len(), 2500, "{sort}");
+    }
+    let beyond = place.call("directory_list", json!({"path": "d", "offset": 2500})).await;
+    assert_eq!((paths(&beyond), &beyond["truncated"]), (vec![], &json!(false)));
+    assert!(beyond["hint"].as_str().unwrap().contains("only 2500"));
+}
+
+#[tokio::test]
+async fn totals_count_every_level() {
+    let result = project().call("directory_list", json!({"depth": 3, "limit": 1})).await;
+    assert_eq!(result["totals"], json!({"files": 4, "dirs": 2, "bytes": 18}));
+    assert_eq!((&result["total"], &result["truncated"]), (&json!(6), &json!(true)));
+}
+
+#[tokio::test]
+async fn folders_are_added_up_when_asked() {
+    let place = Place::new();
+    place.write("big/a", "x".repeat(100));
+    place.write("big/deep/.hidden", "x".repeat(50));
+    place.write("small/a", "x");
+    place.write("file", "x".repeat(120));
+    fs::hard_link(place.path().join("big/a"), place.path().join("big/again")).unwrap();
+    std::os::unix::fs::symlink("../file", place.path().join("small/link")).unwrap();
+    let arguments = json!({"folder_sizes": true, "sort": "size"});
+    let result = place.call("directory_list", arguments).await;
+    assert_eq!(
+        result["entries"],
+        json!([
+            {"path": "big", "type": "dir", "size": 150},
+            {"path": "file", "type": "file", "size": 120},
+            {"path": "small", "type": "dir", "size": 1},
+        ])
+    );
+    // The bytes of the files that match, not of what lies below.
+    assert_eq!(result["totals"]["bytes"], 120);
+}
+
+#[tokio::test]
+async fn when_time_is_up_the_list_says_so() {
+    let place = project();
+    let mut cx = ToolContext::bare(place.path());
+    cx.deadline = Some(Instant::now());
+    let call = tool("directory_list").bind(&json!({})).unwrap();
+    let output = call.run(cx).await.unwrap();
+    let result: Value = serde_json::from_str(output.content()).unwrap();
+    assert_eq!((&result["total_is_exact"], &result["truncated"]), (&json!(false), &json!(true)));
+    assert!(result["hint"].as_str().unwrap().contains("Time was up"));
+}
+
+#[tokio::test]
+async fn what_is_veiled_is_not_looked_into() {
+    let place = project();
+    place.write("keys/id", "secret");
+    let mut cx = ToolContext::bare(place.path());
+    let veil = Veil::new(|real| real.ends_with("keys"));
+    cx.ports = Arc::new(Ports::new().with(Arc::new(veil)));
+    let arguments = json!({"depth": 3, "pattern": "{keys,id}", "folder_sizes": true});
+    let output = tool("directory_list").bind(&arguments).unwrap().run(cx).await.unwrap();
+    let result: Value = serde_json::from_str(output.content()).unwrap();
+    assert_eq!(result["entries"], json!([{"path": "keys", "type": "dir"}]));
 }

@@ -46,9 +46,10 @@ async fn plain_text_has_no_remarks() {
     let result = place.call("read_file", json!({"path": "a.txt"})).await;
     let expected = json!({
         "content": "1|one", "path": path.to_string_lossy(), "total_lines": 1, "file_size": 4,
-        "truncated": false
+        "truncated": false, "hash": result["hash"]
     });
     assert_eq!(result, expected);
+    assert!(result["hash"].as_str().is_some_and(|hash| hash.len() >= 16), "{result}");
     let expected = vec![Effect::path(Scope::FILE_READ, &path)];
     assert_eq!(place.effects("read_file", json!({"path": "./x/../a.txt"})), expected);
 }
@@ -272,21 +273,28 @@ async fn folders_and_missing_files_are_explained() {
 }
 
 #[tokio::test]
-async fn binary_files_are_refused_with_the_right_tool() {
+async fn binary_files_are_named_with_the_right_tool() {
     let place = Place::new();
-    place.write("a.txt", b"\x89PNG\r\n\x1A\n\0\0\0\rIHDR");
+    place.write("a.txt", b"\x89PNG\r\n\x1A\n\0\0\0\rIHDR\0\0\x02\x80\0\0\x01\xE0\x08\x06");
     place.write("b.png", "really text\n");
+    place.write("c.doc", b"\x1F\x8B\x08\0\0\0");
     let image = place.call("read_file", json!({"path": "a.txt"})).await;
-    assert_eq!((&image["kind"], &image["binary"]), (&json!("invalid_arguments"), &json!(true)));
+    assert_eq!((&image["is_binary"], &image["is_image"]), (&json!(true), &json!(true)));
+    assert_eq!((&image["width"], &image["height"]), (&json!(640), &json!(480)));
+    assert_eq!((&image["file_kind"], &image["file_size"]), (&json!("a PNG image"), &json!(26)));
     assert!(image["hint"].as_str().unwrap().contains("vision_analyze"));
+    assert!(image.get("content").is_none());
+    let archive = place.call("read_file", json!({"path": "c.doc"})).await;
+    assert_eq!((&archive["is_binary"], &archive["is_image"]), (&json!(true), &json!(false)));
+    assert!(archive["hint"].as_str().unwrap().contains("file_compress"), "{archive}");
     let text = place.call("read_file", json!({"path": "b.png"})).await;
     assert_eq!(text["content"], "1|really text");
 }
 
 #[tokio::test]
 async fn a_zero_byte_in_a_tiny_file_makes_it_binary() {
-    let error = read(b"a\0b\nc\n", json!({})).await;
-    assert_eq!((&error["kind"], &error["binary"]), (&json!("invalid_arguments"), &json!(true)));
+    let binary = read(b"a\0b\nc\n", json!({})).await;
+    assert_eq!((&binary["is_binary"], &binary["file_kind"]), (&json!(true), &json!("binary data")));
 }
 
 #[cfg(target_os = "linux")]

@@ -1,14 +1,14 @@
 //! One entry of a folder: as it is found, and as it is told.
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 use std::path::PathBuf;
 use std::time::SystemTime;
 
 use hermes_files::{Facts, Folder};
-use jiff::Timestamp;
 use serde::Serialize;
 
 use super::Sort;
+use crate::stamp::stamp;
 
 /// The kind of an entry. A link is a link, whatever it leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -20,14 +20,36 @@ pub(super) enum Kind {
     Other,
 }
 
-/// What the order needs to know.
-#[derive(Debug)]
+impl From<hermes_files::Kind> for Kind {
+    fn from(kind: hermes_files::Kind) -> Self {
+        match kind {
+            hermes_files::Kind::Link => Self::Symlink,
+            hermes_files::Kind::Folder => Self::Dir,
+            hermes_files::Kind::File => Self::File,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// What is known of an entry, ordered as it is listed.
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct Found {
+    sort: Sort,
     path: PathBuf,
     depth: usize,
     kind: Kind,
-    size: u64,
+    /// None for what is gone meanwhile, and for folders that were not summed.
+    size: Option<u64>,
     modified: Option<SystemTime>,
+    /// The size of a folder is only a part of it.
+    is_partial: bool,
+}
+
+/// The size of a folder: all files below it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Sum {
+    pub(super) bytes: u64,
+    pub(super) is_partial: bool,
 }
 
 /// What the caller gets to know.
@@ -38,6 +60,9 @@ pub(super) struct Entry {
     kind: Kind,
     #[serde(skip_serializing_if = "Option::is_none")]
     size: Option<u64>,
+    /// There are at least so many bytes.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    size_at_least: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     modified: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -48,52 +73,35 @@ pub(super) struct Entry {
 }
 
 impl Found {
-    /// `facts` are needed only where the order depends on them.
-    pub(super) fn new(
-        path: PathBuf,
-        depth: usize,
-        kind: hermes_files::Kind,
-        facts: Option<Facts>,
-    ) -> Self {
-        let kind = match kind {
-            hermes_files::Kind::Link => Kind::Symlink,
-            hermes_files::Kind::Folder => Kind::Dir,
-            hermes_files::Kind::File => Kind::File,
-            _ => Kind::Other,
-        };
-        let size = facts.filter(|_| kind == Kind::File).map_or(0, |facts| facts.len);
-        let modified = facts.and_then(|facts| facts.modified);
-        Self { path, depth, kind, size, modified }
+    pub(super) fn new(sort: Sort, path: PathBuf, depth: usize, kind: Kind) -> Self {
+        Self { sort, path, depth, kind, size: None, modified: None, is_partial: false }
     }
 
-    /// Puts them in order: near ones before deep ones where names decide, so
-    /// that a cut takes away the deepest.
-    pub(super) fn sort(found: &mut [Self], by: Sort) {
-        found.sort_by(|a, b| {
-            let by_name = || {
-                (a.depth, a.kind != Kind::Dir, &a.path).cmp(&(
-                    b.depth,
-                    b.kind != Kind::Dir,
-                    &b.path,
-                ))
-            };
-            match by {
-                Sort::Name => by_name(),
-                Sort::Size => Reverse(a.size).cmp(&Reverse(b.size)).then_with(by_name),
-                Sort::Modified => Reverse(a.modified).cmp(&Reverse(b.modified)).then_with(by_name),
-            }
-        });
+    pub(super) fn with_facts(mut self, facts: Option<Facts>) -> Self {
+        self.size = facts.filter(|_| self.kind == Kind::File).map(|facts| facts.len);
+        self.modified = facts.and_then(|facts| facts.modified);
+        self
     }
 
-    /// The entry for the answer; what is gone meanwhile has no size.
+    pub(super) fn with_sum(mut self, sum: Sum) -> Self {
+        self.size = Some(sum.bytes);
+        self.is_partial = sum.is_partial;
+        self
+    }
+
+    pub(super) fn size(&self) -> Option<u64> {
+        self.size
+    }
+
+    /// The entry for the answer.
     pub(super) fn describe(&self, root: &Folder, with_time: bool) -> Entry {
-        let size = || root.facts(&self.path).ok().map(|facts| facts.len);
         let target = || root.read_link(&self.path).ok().flatten();
         Entry {
             path: self.path.to_string_lossy().into_owned(),
             kind: self.kind,
-            size: if self.kind == Kind::File { size() } else { None },
-            modified: if with_time { self.modified.and_then(to_text) } else { None },
+            size: self.size,
+            size_at_least: self.is_partial,
+            modified: if with_time { self.modified.and_then(stamp) } else { None },
             target: if self.kind == Kind::Symlink {
                 target().map(|target| target.to_string_lossy().into_owned())
             } else {
@@ -104,8 +112,27 @@ impl Found {
     }
 }
 
-/// RFC 3339, to the second.
-fn to_text(time: SystemTime) -> Option<String> {
-    let seconds = Timestamp::try_from(time).ok()?.as_second();
-    Some(Timestamp::from_second(seconds).ok()?.to_string())
+impl Ord for Found {
+    /// Near ones before deep ones where names decide, so that a cut takes away
+    /// the deepest.
+    fn cmp(&self, other: &Self) -> Ordering {
+        let by_name = || {
+            let name = |found: &Self| (found.depth, found.kind != Kind::Dir);
+            name(self).cmp(&name(other)).then_with(|| self.path.cmp(&other.path))
+        };
+        let size = |found: &Self| Reverse(found.size.unwrap_or(0));
+        match self.sort {
+            Sort::Name => by_name(),
+            Sort::Size => size(self).cmp(&size(other)).then_with(by_name),
+            Sort::Modified => {
+                Reverse(self.modified).cmp(&Reverse(other.modified)).then_with(by_name)
+            }
+        }
+    }
+}
+
+impl PartialOrd for Found {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
 }

@@ -2,24 +2,23 @@
 
 use std::path::Path;
 
-use globset::{GlobBuilder, GlobMatcher};
 use hermes_core::{
     Effect, ErrorKind, Example, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolSpec,
     Workplace,
 };
 use hermes_files::{Files, Folder, Kind, explain};
+use hermes_search::{PathGlob, Rules, Veil};
 use serde::{Deserialize, Serialize};
 
 use crate::blocking::off_thread;
 use crate::missing::{Wanted, explain_missing};
 
 mod entry;
-mod rules;
+mod sum;
 mod walk;
 
-use entry::{Entry, Found};
-use rules::Rules;
-use walk::Survey;
+use entry::Entry;
+use walk::{Guide, Survey, Totals};
 
 /// Entries in an answer at most.
 const ENTRIES: u64 = 2000;
@@ -50,6 +49,12 @@ pub(crate) struct Args {
     #[serde(default = "usual_entries")]
     #[schemars(range(min = 1))]
     limit: u64,
+    /// Entries to skip, for the next page.
+    #[serde(default)]
+    offset: u64,
+    /// Add up what is below each folder.
+    #[serde(default)]
+    folder_sizes: bool,
     /// Name: folders first; size: largest first; modified: newest first.
     #[serde(default)]
     sort: Sort,
@@ -87,11 +92,22 @@ pub(crate) struct Output {
     entries: Vec<Entry>,
     /// Of all that match, shown or not.
     total: u64,
+    totals: Totals,
+    /// Otherwise time was up, and there are at least so many.
+    #[serde(skip_serializing_if = "is_true")]
+    total_is_exact: bool,
     truncated: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_offset: Option<u64>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unreadable: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_true(value: &bool) -> bool {
+    *value
 }
 
 impl Tool for DirectoryList {
@@ -101,7 +117,7 @@ impl Tool for DirectoryList {
     fn spec() -> ToolSpec {
         ToolSpec::new("directory_list", "file")
             .emoji("📂")
-            .description("List a folder: paths relative to it, types and sizes in bytes.")
+            .description("List a folder: paths relative to it, types and sizes in bytes, with totals.")
             .alias("list_directory")
             .parameter_alias("directory", "path")
             .parameter_alias("dir", "path")
@@ -115,6 +131,7 @@ impl Tool for DirectoryList {
             .parameter_alias("max_results", "limit")
             .parameter_alias("max_entries", "limit")
             .parameter_alias("sort_by", "sort")
+            .parameter_alias("directory_sizes", "folder_sizes")
             .read_only()
             .keyword("ls")
             .keyword("dir")
@@ -122,6 +139,7 @@ impl Tool for DirectoryList {
             .keyword("folder")
             .keyword("browse")
             .keyword("files")
+            .keyword("du")
             .example(
                 Example::new("A folder and what is one level below", r#"{"depth":2}"#)
                     .given("src/main.rs", "fn main() {}\n")
@@ -149,27 +167,36 @@ impl Tool for DirectoryList {
 }
 
 fn list(args: &Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolError> {
-    let pattern = args.pattern.as_deref().map(Pattern::new).transpose()?;
+    let pattern = args.pattern.as_deref().map(|glob| PathGlob::new(glob, false)).transpose()?;
     let files = Files::new(cx);
     let root = files.folder(path).map_err(|error| refused(&files, path, cx, error))?;
     let walked = root.try_clone().map_err(|error| explain("list", path, &error))?;
-    let rules = if args.gitignore { Some(Rules::above(&files, path)?) } else { None };
-    let mut survey = Survey::take(args, walked, rules, pattern.as_ref(), cx)?;
-    let total = survey.found.len() as u64;
-    let shown = usize::try_from(args.limit.clamp(1, ENTRIES)).unwrap_or(usize::MAX);
-    let truncated = survey.is_partial || survey.found.len() > shown;
-    Found::sort(&mut survey.found, args.sort);
-    survey.found.truncate(shown);
+    let place = files.real(path)?;
+    let above = files.ignore_rules_above(path)?;
+    let rules = args.gitignore.then(|| Rules::above(&place, &above));
+    let veil = cx.ports.get::<Veil>();
+    let guide = Guide { args, pattern: pattern.as_ref(), place: &place, veil, cx };
+    let end = args.offset.saturating_add(args.limit.clamp(1, ENTRIES));
+    let mut survey = Survey::take(&guide, walked, rules, end)?;
+    let (is_partial, totals) = (survey.is_partial, survey.totals);
+    let unreadable = std::mem::take(&mut survey.unreadable);
+    let (found, total) = survey.into_order();
+    let skip = usize::try_from(args.offset).unwrap_or(usize::MAX);
     let with_time = args.sort == Sort::Modified;
-    let entries: Vec<Entry> =
-        survey.found.iter().map(|found| found.describe(&root, with_time)).collect();
+    let shown = found.iter().skip(skip);
+    let entries: Vec<Entry> = shown.map(|found| found.describe(&root, with_time)).collect();
+    let next = args.offset.saturating_add(entries.len() as u64);
+    let has_more = total > next && !entries.is_empty();
     Ok(Output {
-        hint: hint(args, &root, &survey, total, truncated),
+        hint: hint(args, &root, total, next, is_partial),
         path: path.to_string_lossy().into_owned(),
         entries,
         total,
-        truncated,
-        unreadable: survey.unreadable,
+        totals,
+        total_is_exact: !is_partial,
+        truncated: is_partial || has_more,
+        next_offset: has_more.then_some(next),
+        unreadable,
     })
 }
 
@@ -186,24 +213,21 @@ fn refused(files: &Files<'_>, path: &Path, cx: &ToolContext, error: ToolError) -
     }
 }
 
-fn hint(
-    args: &Args,
-    root: &Folder,
-    survey: &Survey,
-    total: u64,
-    truncated: bool,
-) -> Option<String> {
-    if survey.is_partial {
+fn hint(args: &Args, root: &Folder, total: u64, next: u64, is_partial: bool) -> Option<String> {
+    if is_partial {
         return Some(format!(
-            "The walk stopped after {total} matches, there are more; list a folder below, or use \
-             a smaller depth."
+            "Time was up after {total} matches, there may be more; list a folder below, or use a \
+             smaller depth."
         ));
     }
-    if truncated {
+    if total > 0 && args.offset >= total {
+        return Some(format!("There are only {total} entries."));
+    }
+    if total > next {
         return Some(format!(
-            "{} of {total} shown; set limit (at most {ENTRIES}), narrow with pattern, or list a \
-             folder below.",
-            survey.found.len()
+            "{} to {next} of {total} shown; offset={next} gives the next (limit at most \
+             {ENTRIES}), pattern narrows.",
+            args.offset + 1,
         ));
     }
     let is_filtered = !args.hidden || args.gitignore || args.pattern.is_some();
@@ -213,27 +237,4 @@ fn hint(
          gitignore=false what git ignores."
             .to_owned()
     })
-}
-
-/// A glob for names, or for relative paths if it speaks of folders.
-#[derive(Debug)]
-pub(crate) struct Pattern {
-    matcher: GlobMatcher,
-    on_path: bool,
-}
-
-impl Pattern {
-    fn new(glob: &str) -> Result<Self, ToolError> {
-        let written = glob.strip_prefix("./").unwrap_or(glob);
-        let built = GlobBuilder::new(written).literal_separator(true).build();
-        let matcher = built
-            .map_err(|error| ToolError::invalid(format!("The pattern is not a glob: {error}")))?
-            .compile_matcher();
-        Ok(Self { matcher, on_path: written.contains('/') })
-    }
-
-    fn matches(&self, relative: &Path) -> bool {
-        let subject = if self.on_path { Some(relative.as_os_str()) } else { relative.file_name() };
-        subject.is_some_and(|subject| self.matcher.is_match(subject))
-    }
 }

@@ -1,30 +1,67 @@
 //! The walk through a folder, from handle to handle.
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 use std::vec::IntoIter;
 
 use hermes_core::{ToolContext, ToolError};
 use hermes_files::{Entry, Folder, Kind};
+use hermes_search::{Best, Marks, PathGlob, Rules, Veil};
+use serde::Serialize;
 
 use super::entry::Found;
-use super::rules::Rules;
-use super::{Args, Pattern, Sort};
+use super::sum::Summing;
+use super::{Args, Sort};
 
-/// Matches after which a walk stops.
-const MATCHES: usize = 100_000;
 /// Folders that could not be read, of which the names are kept.
 const UNREADABLE: usize = 20;
 /// Levels that a walk descends.
 const LEVELS: u64 = 10;
+/// Entries between two looks at the clock.
+const LOOK: u64 = 256;
+const BETWEEN_REPORTS: Duration = Duration::from_secs(1);
+/// The part of the remaining time that is left for the answer.
+const RESERVE: u32 = 10;
 
-/// All that matches, in no particular order.
-#[derive(Debug, Default)]
+/// What matches, shown or not.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub(super) struct Totals {
+    files: u64,
+    dirs: u64,
+    /// Links, pipes and the like.
+    #[serde(skip_serializing_if = "is_zero")]
+    others: u64,
+    /// Of the files.
+    bytes: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+/// All that matches: the first ones, and the sums of all.
+#[derive(Debug)]
 pub(super) struct Survey {
-    pub(super) found: Vec<Found>,
+    best: Best<Found>,
+    pub(super) totals: Totals,
     /// Paths that could not be looked into.
     pub(super) unreadable: Vec<String>,
-    /// The walk stopped before its end.
+    /// Time was up before the end.
     pub(super) is_partial: bool,
+}
+
+/// What a walk goes by.
+#[derive(Debug)]
+pub(super) struct Guide<'a> {
+    pub(super) args: &'a Args,
+    pub(super) pattern: Option<&'a PathGlob>,
+    /// The real path of the folder.
+    pub(super) place: &'a Path,
+    pub(super) veil: Option<Arc<Veil>>,
+    pub(super) cx: &'a ToolContext,
 }
 
 /// A folder on the way down, and what is left of it.
@@ -35,53 +72,97 @@ struct Level {
     rules: Option<Rules>,
 }
 
+/// When a walk has to end, and when it last told of itself.
+struct Clock {
+    until: Option<Instant>,
+    reported: Instant,
+    seen: u64,
+}
+
 impl Survey {
-    /// `rules` are those of the folders above.
+    /// Keeps the first `most`. `rules` are those of the folders above.
     pub(super) fn take(
-        args: &Args,
+        guide: &Guide<'_>,
         root: Folder,
         rules: Option<Rules>,
-        pattern: Option<&Pattern>,
-        cx: &ToolContext,
+        most: u64,
     ) -> Result<Self, ToolError> {
-        let mut survey = Self::default();
+        let mut survey = Self::new(most);
         let mut levels = Vec::new();
-        survey.enter(&mut levels, root, PathBuf::new(), rules.as_ref());
-        let most = usize::try_from(args.depth.clamp(1, LEVELS)).unwrap_or(usize::MAX);
+        let mut clock = Clock::new(guide.cx);
+        let mut summing = Summing::new(guide);
+        survey.enter(&mut levels, guide, root, PathBuf::new(), rules.as_ref());
+        let depth = usize::try_from(guide.args.depth.clamp(1, LEVELS)).unwrap_or(usize::MAX);
         while let Some(level) = levels.last_mut() {
-            cx.check()?;
+            if clock.is_up(guide.cx)? {
+                survey.is_partial = true;
+                break;
+            }
             let Some(entry) = level.left.next() else {
                 levels.pop();
                 continue;
             };
             let relative = level.relative.join(&entry.name);
-            if is_left_out(args, level.rules.as_ref(), &relative, &entry) {
+            let real = guide.place.join(&relative);
+            if is_left_out(guide.args, level.rules.as_ref(), &real, &entry) {
                 continue;
             }
-            if pattern.is_none_or(|pattern| pattern.matches(&relative)) {
-                let wants_facts = args.sort != Sort::Name;
-                let facts = || level.folder.facts(Path::new(&entry.name)).ok();
-                let facts = if wants_facts { facts() } else { None };
-                survey.found.push(Found::new(relative.clone(), levels.len(), entry.kind, facts));
-            }
-            if survey.found.len() >= MATCHES {
-                survey.is_partial = true;
-                break;
-            }
             // Git's own objects are never what somebody looks for.
-            let is_closed = args.gitignore && entry.name == ".git";
-            if entry.kind == Kind::Folder && !is_closed && levels.len() < most {
-                survey.descend(&mut levels, &entry, relative);
+            let is_closed = guide.args.gitignore && entry.name == ".git" || guide.is_veiled(&real);
+            let is_open = entry.kind == Kind::Folder && !is_closed;
+            if guide.pattern.is_none_or(|pattern| pattern.matches(&relative)) {
+                let (sort, kind) = (guide.args.sort, entry.kind.into());
+                let found = Found::new(sort, relative.clone(), levels.len(), kind);
+                let found = match levels.last() {
+                    Some(level) => describe(guide, level, found, &entry, is_open, &mut summing)?,
+                    None => found,
+                };
+                survey.count(&entry, &found);
+                survey.best.show(found);
+            }
+            if is_open && levels.len() < depth {
+                survey.descend(&mut levels, guide, &entry, relative);
             }
         }
         Ok(survey)
     }
 
-    fn descend(&mut self, levels: &mut Vec<Level>, entry: &Entry, relative: PathBuf) {
+    fn new(most: u64) -> Self {
+        Self {
+            best: Best::new(most),
+            totals: Totals::default(),
+            unreadable: Vec::new(),
+            is_partial: false,
+        }
+    }
+
+    /// Those that were kept, in order, and how many there are in all.
+    pub(super) fn into_order(self) -> (Vec<Found>, u64) {
+        Best::merge(vec![self.best])
+    }
+
+    fn count(&mut self, entry: &Entry, found: &Found) {
+        match entry.kind {
+            Kind::File => {
+                self.totals.files += 1;
+                self.totals.bytes = self.totals.bytes.saturating_add(found.size().unwrap_or(0));
+            }
+            Kind::Folder => self.totals.dirs += 1,
+            _ => self.totals.others += 1,
+        }
+    }
+
+    fn descend(
+        &mut self,
+        levels: &mut Vec<Level>,
+        guide: &Guide<'_>,
+        entry: &Entry,
+        relative: PathBuf,
+    ) {
         let Some(above) = levels.last() else { return };
         let rules = above.rules.clone();
         match above.folder.folder(Path::new(&entry.name)) {
-            Ok(folder) => self.enter(levels, folder, relative, rules.as_ref()),
+            Ok(folder) => self.enter(levels, guide, folder, relative, rules.as_ref()),
             Err(_) => self.skip(&relative),
         }
     }
@@ -89,15 +170,20 @@ impl Survey {
     fn enter(
         &mut self,
         levels: &mut Vec<Level>,
+        guide: &Guide<'_>,
         folder: Folder,
         relative: PathBuf,
         above: Option<&Rules>,
     ) {
         let Ok(entries) = folder.entries() else { return self.skip(&relative) };
         let mut left = Vec::new();
+        let mut marks = Marks::default();
         for entry in entries {
             match entry {
-                Ok(entry) => left.push(entry),
+                Ok(entry) => {
+                    marks.see(entry.name.as_bytes());
+                    left.push(entry);
+                }
                 Err(_) => {
                     self.skip(&relative);
                     break;
@@ -106,7 +192,8 @@ impl Survey {
         }
         // A walk that stops early gives the same answer every time.
         left.sort_by(|a, b| a.name.cmp(&b.name));
-        let rules = above.map(|above| above.within(&folder, &relative));
+        let place = guide.place.join(&relative);
+        let rules = above.map(|above| above.within(&place, marks, |name| folder.open(name)));
         levels.push(Level { relative, folder, left: left.into_iter(), rules });
     }
 
@@ -118,10 +205,63 @@ impl Survey {
     }
 }
 
+impl Guide<'_> {
+    pub(super) fn is_veiled(&self, real: &Path) -> bool {
+        self.veil.as_ref().is_some_and(|veil| veil.hides(real))
+    }
+}
+
+impl Clock {
+    fn new(cx: &ToolContext) -> Self {
+        let now = Instant::now();
+        let until = cx.deadline.map(|at| {
+            let left = at.saturating_duration_since(now);
+            at.checked_sub(left / RESERVE).unwrap_or(at)
+        });
+        Self { until, reported: now, seen: 0 }
+    }
+
+    /// Whether to stop; an error if the call was cancelled.
+    fn is_up(&mut self, cx: &ToolContext) -> Result<bool, ToolError> {
+        cx.check()?;
+        self.seen += 1;
+        if !self.seen.is_multiple_of(LOOK) && self.seen > 1 {
+            return Ok(false);
+        }
+        let now = Instant::now();
+        if now.saturating_duration_since(self.reported) >= BETWEEN_REPORTS {
+            self.reported = now;
+            cx.report(None, format!("{} entries seen", self.seen));
+        }
+        Ok(self.until.is_some_and(|at| now >= at))
+    }
+}
+
+fn describe(
+    guide: &Guide<'_>,
+    level: &Level,
+    found: Found,
+    entry: &Entry,
+    is_open: bool,
+    summing: &mut Summing<'_>,
+) -> Result<Found, ToolError> {
+    let facts = || level.folder.facts(Path::new(&entry.name)).ok();
+    let wants_facts = entry.kind == Kind::File || guide.args.sort == Sort::Modified;
+    let found = if wants_facts { found.with_facts(facts()) } else { found };
+    if !guide.args.folder_sizes || !is_open {
+        return Ok(found);
+    }
+    let real = guide.place.join(level.relative.join(&entry.name));
+    Ok(match level.folder.folder(Path::new(&entry.name)) {
+        Ok(folder) => found.with_sum(summing.sum(&folder, &real)?),
+        Err(_) => found,
+    })
+}
+
 /// A rule may show what is hidden, as it may leave out what is not.
-fn is_left_out(args: &Args, rules: Option<&Rules>, relative: &Path, entry: &Entry) -> bool {
+fn is_left_out(args: &Args, rules: Option<&Rules>, real: &Path, entry: &Entry) -> bool {
     let is_folder = entry.kind == Kind::Folder;
-    let by_rule = rules.and_then(|rules| rules.leave_out(relative, is_folder));
+    let by_rule = rules.and_then(|rules| rules.leave_out(real, is_folder));
     let is_hidden = || entry.name.as_encoded_bytes().starts_with(b".");
     by_rule.unwrap_or_else(|| !args.hidden && is_hidden())
 }

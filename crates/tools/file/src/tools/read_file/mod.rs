@@ -1,4 +1,5 @@
-//! `read_file`: the lines of a text file, numbered, a page at a time.
+//! `read_file`: the lines of a text file, numbered, a page at a time; the text
+//! of documents; what else a file is.
 
 use std::path::Path;
 
@@ -6,17 +7,27 @@ use hermes_core::{
     Effect, Example, JsonSchema, OutputBounds, ResultLimit, Scope, Tool, ToolContext, ToolError,
     ToolSpec, Workplace,
 };
+use hermes_text::codec::TextFormat;
 use serde::{Deserialize, Serialize};
 
 use crate::blocking::off_thread;
-use hermes_text::codec::TextFormat;
 use crate::content::Content;
-use crate::lines::fill;
+use crate::extraction::extract_text;
+use crate::image;
+use crate::known::{self, Hash, Seen};
+use crate::lines::{Newline, fill};
+use crate::marks;
 use crate::source::Source;
+use crate::spelling;
+use crate::unchanged::{self, is_repeat};
+use crate::versions;
 
+mod answer;
 mod page;
+mod range;
 
-use page::{Page, Request};
+use answer::{BinaryAnswer, Output, TextAnswer, Unchanged};
+use page::{Page, Request, Text};
 
 /// How much of a file is looked at to tell its format.
 const SAMPLE: usize = 64 * 1024;
@@ -24,11 +35,11 @@ const SAMPLE: usize = 64 * 1024;
 #[derive(Debug, Default)]
 pub(crate) struct ReadFile;
 
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
     /// File to read.
-    #[schemars(length(min = 1, max = 4096))]
+    #[schemars(length(min = 1, max = 12_300))]
     path: String,
     /// First line, from 1; negative counts from the end (-20: the last 20 lines).
     #[serde(default = "first_line")]
@@ -40,6 +51,19 @@ pub(crate) struct Args {
     /// Read only line `offset`, from this character on (from 1): for long lines.
     #[schemars(range(min = 1))]
     column: Option<u64>,
+    /// Read bytes instead of lines, from this one on (from 0): text, or hex for binary files.
+    byte_offset: Option<u64>,
+    /// How many bytes.
+    #[schemars(range(min = 1))]
+    byte_limit: Option<u64>,
+    /// The file's encoding, if it was not recognised (such as utf-8, windows-1252, shift_jis).
+    encoding: Option<String>,
+    /// Show a notebook or document as it is stored, not its text.
+    #[serde(default)]
+    raw: bool,
+    /// Show the content even if it is unchanged since the last read.
+    #[serde(default)]
+    fresh: bool,
 }
 
 fn first_line() -> i64 {
@@ -48,30 +72,6 @@ fn first_line() -> i64 {
 
 fn usual_lines() -> u64 {
     500
-}
-
-#[derive(Debug, Serialize)]
-pub(crate) struct Output {
-    content: String,
-    path: String,
-    total_lines: u64,
-    file_size: u64,
-    truncated: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    next_offset: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    next_column: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    encoding: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    line_ending: Option<&'static str>,
-    /// Said only when the last line has no line feed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    final_newline: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    note: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    hint: Option<String>,
 }
 
 impl Tool for ReadFile {
@@ -83,7 +83,8 @@ impl Tool for ReadFile {
             .emoji("📖")
             .description(
                 "Read a text file as numbered lines (`N|text`). Any encoding and size; \
-                 page with offset and limit.",
+                 page with offset and limit. Notebooks, PDF, docx, xlsx, pptx, odt and ods give \
+                 their text; other binary files are named.",
             )
             .alias("file_read")
             .parameter_alias("file_path", "path")
@@ -97,6 +98,7 @@ impl Tool for ReadFile {
             .parameter_alias("num_lines", "limit")
             .parameter_alias("line_count", "limit")
             .parameter_alias("start_column", "column")
+            .parameter_alias("charset", "encoding")
             .read_only()
             .result_limit(ResultLimit::Unbounded)
             .keyword("cat")
@@ -107,6 +109,9 @@ impl Tool for ReadFile {
             .keyword("tail")
             .keyword("lines")
             .keyword("text")
+            .keyword("pdf")
+            .keyword("notebook")
+            .keyword("spreadsheet")
             .example(
                 Example::new(
                     "The second line of a file",
@@ -120,56 +125,155 @@ impl Tool for ReadFile {
                     .given("app.log", "start\nwork\nfail\nstop\n")
                     .gives(r#"{"content":"3|fail\n4|stop","total_lines":4,"truncated":false}"#),
             )
+            .example(
+                Example::new(
+                    "The first bytes",
+                    r#"{"path":"a.bin","byte_offset":0,"byte_limit":4}"#,
+                )
+                .given("a.bin", "\u{1}\0\0A\0\0")
+                .gives(r#"{"content":"00000000  01 00 00 41  |...A|","next_byte_offset":4}"#),
+            )
     }
 
     fn effects(&self, args: &Args, at: &Workplace) -> Vec<Effect> {
-        vec![Effect::path(Scope::FILE_READ, at.resolve(&args.path))]
+        vec![Effect::path(Scope::FILE_READ, spelling::resolve(at, &args.path))]
     }
 
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
-        let path = cx.workplace.resolve(&args.path);
+        let path = spelling::resolve(&cx.workplace, &args.path);
         off_thread(cx, move |cx| read(&args, &path, cx)).await
     }
 }
 
 fn read(args: &Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolError> {
+    let encoding = args.encoding.as_deref().map(named).transpose()?;
     let mut source = Source::open(path, cx)?;
     let failed = |error: std::io::Error| Source::failed(path, cx, &error);
-    let file_size = source.len();
-    let mut buffer = vec![0; SAMPLE.min(usize::try_from(file_size).unwrap_or(SAMPLE))];
+    let mut buffer = vec![0; SAMPLE.min(usize::try_from(source.len()).unwrap_or(SAMPLE))];
     let sample = fill(&mut source, &mut buffer).map_err(failed)?;
-    let is_whole = sample.len() as u64 == file_size;
-    let format = text_format(path, sample, is_whole)?;
-    let request = Request {
-        offset: args.offset,
-        limit: args.limit,
-        column: args.column,
-        bounds: cx.ports.get::<OutputBounds>().map_or_else(OutputBounds::default, |b| *b),
+    let is_whole = sample.len() as u64 == source.len();
+    let content = match encoding {
+        Some(encoding) => Content::told(sample, told_format(encoding, sample)),
+        None => Content::of(sample, is_whole),
     };
-    let page = Page::read(&mut source, format, sample, &request).map_err(failed)?;
-    Ok(Output {
-        truncated: page.is_cut(),
-        hint: page.hint(&request),
-        note: page.note(),
-        content: page.content,
-        path: path.to_string_lossy().into_owned(),
-        total_lines: page.total,
-        file_size,
-        next_offset: page.next_offset,
-        next_column: page.next_column,
-        encoding: page.format.label(),
-        line_ending: page.endings.name(),
-        final_newline: (page.total > 0 && !page.is_terminated).then_some(false),
+    if args.byte_offset.is_some() || args.byte_limit.is_some() {
+        let from = args.byte_offset.unwrap_or(0);
+        let answer = range::read(&mut source, content, path, from, args.byte_limit);
+        return answer.map(Output::Bytes).map_err(failed);
+    }
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let kind = hermes_documents::kind(&name, sample).filter(|_| !args.raw && encoding.is_none());
+    if let Some(kind) = kind
+        && let Some(extracted) = extract_text(path, &mut source, kind, cx)?
+    {
+        let inner = source.with_text(&extracted.text);
+        let text = Text { format: TextFormat::PLAIN, newline: Newline::Byte, is_told: true };
+        let read = Reading { args, path, cx, sample: b"", document: Some(kind.name()) };
+        return read.page(&mut source, Some(inner), text, &extracted.notes);
+    }
+    match content {
+        Content::Binary(kind) => {
+            let (width, height) = image::dimensions(sample).filter(|_| kind.is_image()).unzip();
+            Ok(Output::Binary(BinaryAnswer {
+                path: spelling::show(path),
+                file_size: source.len(),
+                is_binary: true,
+                is_image: kind.is_image(),
+                file_kind: kind.name,
+                width,
+                height,
+                hint: format!("{} Its bytes can be read with byte_offset=0.", kind.advice),
+            }))
+        }
+        Content::Text(format) => {
+            let newline = Newline::met(format.encoding(), source.memory().unwrap_or(sample));
+            let text = Text { format, newline, is_told: encoding.is_some() };
+            let read = Reading { args, path, cx, sample, document: None };
+            read.page(&mut source, None, text, &[])
+        }
+    }
+}
+
+/// The encoding of that name.
+fn named(label: &str) -> Result<&'static encoding_rs::Encoding, ToolError> {
+    let name = label.trim().to_ascii_lowercase();
+    let name = name.strip_suffix("-bom").unwrap_or(&name);
+    encoding_rs::Encoding::for_label_no_replacement(name.as_bytes()).ok_or_else(|| {
+        ToolError::invalid(format!("There is no encoding '{label}'"))
+            .with_hint("Names are those of the web, such as utf-8, utf-16le, windows-1252, gbk.")
     })
 }
 
-fn text_format(path: &Path, sample: &[u8], is_whole: bool) -> Result<TextFormat, ToolError> {
-    match Content::of(sample, is_whole) {
-        Content::Text(format) => Ok(format),
-        Content::Binary(kind) => {
-            Err(ToolError::invalid(format!("{} is not text but {}", path.display(), kind.name))
-                .with_hint(kind.advice)
-                .with("binary", true))
+/// That encoding, with the byte order mark that is there.
+fn told_format(encoding: &'static encoding_rs::Encoding, sample: &[u8]) -> TextFormat {
+    let marked = TextFormat::new(encoding, true);
+    let has_mark = !marked.bom().is_empty() && sample.starts_with(marked.bom());
+    TextFormat::new(encoding, has_mark)
+}
+
+/// One call that shows lines.
+struct Reading<'a> {
+    args: &'a Args,
+    path: &'a Path,
+    cx: &'a ToolContext,
+    /// The beginning of the text.
+    sample: &'a [u8],
+    document: Option<&'static str>,
+}
+
+impl Reading<'_> {
+    /// The page that was asked for, of `file` or of the text `inner` in it.
+    fn page(
+        &self,
+        file: &mut Source,
+        mut inner: Option<Source>,
+        text: Text,
+        notes: &[String],
+    ) -> Result<Output, ToolError> {
+        let Self { args, path, cx, .. } = *self;
+        let request = Request {
+            offset: args.offset,
+            limit: args.limit,
+            column: args.column,
+            bounds: cx.ports.get::<OutputBounds>().map_or_else(OutputBounds::default, |b| *b),
+        };
+        let source = inner.as_mut().unwrap_or(file);
+        let mut index = marks::load(cx, source, text.newline, text.start());
+        let before = index.counted();
+        let page = Page::read(source, &mut index, text, self.sample, &request)
+            .map_err(|error| Source::failed(path, cx, &error))?;
+        marks::keep(cx, source, &index, before);
+        let hash = file.memory().map(Hash::of);
+        let version = match &hash {
+            Some(hash) => hash.to_string(),
+            None => format!("{:?} {}", file.stamp(), blake3::hash(page.content.as_bytes())),
+        };
+        let Args { offset, limit, column, encoding, raw, .. } = args;
+        let what = format!("{offset} {limit} {column:?} {encoding:?} {raw}");
+        let path_text = spelling::show(path);
+        if is_repeat(cx, path, &what, &version, args.fresh) {
+            return Ok(Output::Unchanged(Unchanged {
+                status: "unchanged",
+                message: unchanged::MESSAGE,
+                path: path_text,
+                dedup: true,
+                content_returned: false,
+                hash: hash.map(|hash| hash.to_string()),
+            }));
         }
+        if let (Some(hash), Some(bytes)) = (hash.clone(), file.memory()) {
+            versions::keep(&hash, bytes);
+            let whole = page.is_whole() && self.document.is_none();
+            let seen = Seen { len: file.len(), modified: file.modified(), whole };
+            known::saw(cx, path, hash, seen);
+        }
+        let mut answer = TextAnswer::new(path_text, file.len(), page, &request);
+        answer.hash = hash.map(|hash| hash.to_string());
+        answer.extracted_document = self.document;
+        if self.document.is_some() {
+            answer.final_newline = None;
+        }
+        answer.add_notes(notes);
+        Ok(Output::Text(answer))
     }
 }

@@ -4,15 +4,19 @@ use std::fmt::Write as _;
 use std::io::{self, Read, Seek, SeekFrom};
 
 use hermes_core::OutputBounds;
-
-use crate::clip::{Clip, Endings, Line};
 use hermes_text::codec::{TextFormat, detect};
+
+use crate::clip::{Clip, Ending, Endings, Line};
 use crate::lines::{LineIndex, LineReader, Newline, fill};
+use crate::source::Source;
 
 /// Characters that are shown of a line that is read on its own.
 const COLUMN_CHARS: u64 = 20_000;
 /// Bytes of a page that are looked at to tell another encoding.
 const PAGE_SAMPLE: u64 = 1024 * 1024;
+/// The lines of files up to this size are always counted; of larger ones the
+/// first page shall not wait for that.
+const COUNTED: u64 = 64 * 1024 * 1024;
 
 /// What the caller wants to see.
 #[derive(Debug, Clone, Copy)]
@@ -24,17 +28,36 @@ pub(super) struct Request {
     pub(super) bounds: OutputBounds,
 }
 
+/// How the bytes of the text are to be taken.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Text {
+    pub(super) format: TextFormat,
+    pub(super) newline: Newline,
+    /// It was the caller who said so.
+    pub(super) is_told: bool,
+}
+
+impl Text {
+    /// Where it begins, behind a byte order mark.
+    pub(super) fn start(&self) -> u64 {
+        self.format.bom().len() as u64
+    }
+}
+
 /// What it sees.
 #[derive(Debug)]
 pub(super) struct Page {
     /// The numbered lines.
     pub(super) content: String,
-    pub(super) format: TextFormat,
+    pub(super) text: Text,
     /// Those met at the beginning of the file and in this page.
     pub(super) endings: Endings,
-    /// Lines in the file.
-    pub(super) total: u64,
-    pub(super) is_terminated: bool,
+    /// Lines in the file, if they have been counted, and lines that there are
+    /// for certain.
+    pub(super) total: Option<u64>,
+    pub(super) at_least: u64,
+    /// Whether the last line of the file is ended, if that is known.
+    pub(super) is_terminated: Option<bool>,
     pub(super) next_offset: Option<u64>,
     pub(super) next_column: Option<u64>,
     first: u64,
@@ -42,34 +65,42 @@ pub(super) struct Page {
     end: u64,
     /// Lines of which the end is missing.
     cut: Vec<u64>,
-    /// The length of the one line that was asked for by column.
+    /// The length of the last line.
     chars: u64,
+    /// The last line goes on for longer than was looked at.
+    endless: bool,
     damaged: bool,
     /// It was the size of the page that ended it.
     full: bool,
+    /// Characters that were passed over, and the one behind the last one that
+    /// is shown, of a line that is cut.
+    skipped: u64,
+    edge: u64,
 }
 
 impl Page {
     /// Reads a page. `sample` is the beginning of the file.
-    pub(super) fn read<R: Read + Seek>(
-        source: &mut R,
-        format: TextFormat,
+    pub(super) fn read(
+        source: &mut Source,
+        index: &mut LineIndex,
+        text: Text,
         sample: &[u8],
         request: &Request,
     ) -> io::Result<Self> {
-        let newline = Newline::of(format.encoding());
-        let start = format.bom().len() as u64;
-        let index = LineIndex::build(source, newline, start, LineIndex::CHUNK)?;
-        let total = index.total();
-        let first = match u64::try_from(request.offset) {
-            Ok(line) => line.max(1),
-            Err(_) => total.saturating_sub(request.offset.unsigned_abs()) + 1,
+        if source.len() <= COUNTED || request.offset < 0 {
+            index.finish(source)?;
+        }
+        let first = match (u64::try_from(request.offset), index.total()) {
+            (Ok(line), _) => line.max(1),
+            (Err(_), total) => total.unwrap_or(0).saturating_sub(request.offset.unsigned_abs()) + 1,
         };
+        let at = index.find(source, first)?;
         let mut page = Page {
             content: String::new(),
-            format,
-            endings: Endings::of(&format.decode(sample).text),
-            total,
+            text,
+            endings: Endings::of(&text.format.decode(sample).text),
+            total: index.total(),
+            at_least: index.at_least(),
             is_terminated: index.is_terminated(),
             next_offset: None,
             next_column: None,
@@ -77,17 +108,21 @@ impl Page {
             end: first,
             cut: Vec::new(),
             chars: 0,
+            endless: false,
             damaged: false,
             full: false,
+            skipped: 0,
+            edge: 0,
         };
-        if first > total {
+        let Some(at) = at else {
             return Ok(page);
-        }
-        let at = index.find(source, first)?;
+        };
         let size = page.fill(source, at, request)?;
-        if page.damaged && format == TextFormat::PLAIN && sample.is_ascii() {
+        let is_guess = !text.is_told && text.format == TextFormat::PLAIN && sample.is_ascii();
+        if page.damaged && is_guess {
             page.reconsider(source, at, size, request)?;
         }
+        page.at_least = page.at_least.max(page.next_offset.unwrap_or(0)).max(page.end - 1);
         Ok(page)
     }
 
@@ -105,12 +140,14 @@ impl Page {
                 request.limit.clamp(1, request.bounds.read_lines.max(1)),
             ),
         };
-        let last = self.total.min(self.first.saturating_add(lines - 1));
+        self.skipped = clip.skip;
+        self.edge = clip.skip.saturating_add(clip.take).saturating_add(1);
+        let last = self.first.saturating_add(lines - 1).min(self.total.unwrap_or(u64::MAX));
         source.seek(SeekFrom::Start(at))?;
-        let encoding = self.format.encoding();
-        let mut reader = LineReader::new(source, Newline::of(encoding), LineReader::<R>::WINDOW);
-        let mut used = 0;
-        while self.end <= last {
+        let encoding = self.text.format.encoding();
+        let mut reader = LineReader::new(source, self.text.newline, LineReader::<R>::WINDOW);
+        let (mut used, mut ending) = (0, None);
+        while self.end <= last && !self.endless {
             let Some(line) = clip.read(&mut reader, encoding)? else {
                 break;
             };
@@ -120,15 +157,30 @@ impl Page {
                 self.full = true;
                 break;
             }
-            self.take(&line, &shown, request.column);
+            ending = Some(line.ending);
+            self.take(&line, &shown);
         }
-        // The rest of a line comes before the line behind it.
-        let next = if self.next_column.is_some() { self.first } else { self.end };
-        self.next_offset = (next <= self.total).then_some(next);
+        let goes_on = self.full || self.endless || !reader.is_at_end()?;
+        if !goes_on && self.total.is_none() {
+            self.total = Some(self.end - 1);
+            self.is_terminated = ending.map(|ending| ending != Ending::None);
+        }
+        self.set_next(goes_on, request.column.is_some());
         Ok(reader.taken())
     }
 
-    fn take(&mut self, line: &Line, shown: &Shown, column: Option<u64>) {
+    fn set_next(&mut self, goes_on: bool, by_column: bool) {
+        let is_last_cut = self.cut.last() == Some(&(self.end - 1)) && !self.full;
+        if self.endless || by_column && is_last_cut {
+            // The rest of a line comes before the line behind it.
+            self.next_offset = Some(self.end - 1);
+            self.next_column = Some(self.edge);
+        } else {
+            self.next_offset = goes_on.then_some(self.end);
+        }
+    }
+
+    fn take(&mut self, line: &Line, shown: &Shown) {
         if !self.content.is_empty() {
             self.content.push('\n');
         }
@@ -136,9 +188,9 @@ impl Page {
         self.endings.add(line.ending);
         self.damaged |= line.damaged;
         self.chars = line.chars;
-        if shown.left > 0 {
+        self.endless = line.is_endless;
+        if shown.is_cut {
             self.cut.push(self.end);
-            self.next_column = column.map(|_| line.chars - shown.left + 1);
         }
         self.end += 1;
     }
@@ -155,15 +207,16 @@ impl Page {
         source.seek(SeekFrom::Start(at))?;
         let mut bytes = vec![0; size.min(PAGE_SAMPLE) as usize];
         let format = detect(fill(source, &mut bytes)?, size <= PAGE_SAMPLE);
-        let same_lines = Newline::of(format.encoding()) == Newline::of(self.format.encoding());
-        if format == self.format || !same_lines || !format.bom().is_empty() {
+        let same_lines = !Newline::of(format.encoding()).is_wide();
+        if format == self.text.format || !same_lines || !format.bom().is_empty() {
             return Ok(());
         }
-        self.format = format;
+        self.text.format = format;
         self.content.clear();
         self.cut.clear();
         self.end = self.first;
-        (self.damaged, self.full, self.next_column) = (false, false, None);
+        (self.damaged, self.full, self.endless) = (false, false, false);
+        (self.next_offset, self.next_column) = (None, None);
         self.fill(source, at, request)?;
         Ok(())
     }
@@ -173,39 +226,65 @@ impl Page {
         self.next_offset.is_some() || !self.cut.is_empty()
     }
 
+    /// Whether all of the file is shown.
+    pub(super) fn is_whole(&self) -> bool {
+        self.first == 1 && self.skipped == 0 && !self.is_cut()
+    }
+
+    /// What ended the page before the text did.
+    pub(super) fn cut_by(&self) -> Option<&'static str> {
+        match (self.full, &self.next_offset) {
+            (true, _) => Some("characters"),
+            (false, Some(_)) if self.next_column.is_none() => Some("lines"),
+            _ => self.is_cut().then_some("line_length"),
+        }
+    }
+
     /// What is odd about the text.
     pub(super) fn note(&self) -> Option<String> {
-        if self.total == 0 {
+        if self.total == Some(0) {
             return Some("The file is empty.".to_owned());
         }
-        let name = self.format.encoding().name();
-        self.damaged.then(|| format!("Bytes that are not valid {name} are shown as U+FFFD."))
+        let mut notes = Vec::new();
+        if self.damaged {
+            let name = self.text.format.encoding().name();
+            notes.push(format!("Bytes that are not valid {name} are shown as U+FFFD."));
+        }
+        if self.total.is_none() {
+            notes.push(
+                "The lines of this large file have not been counted to the end; a negative offset \
+                 counts them."
+                    .to_owned(),
+            );
+        }
+        (!notes.is_empty()).then(|| notes.join(" "))
     }
 
     /// How to go on.
     pub(super) fn hint(&self, request: &Request) -> Option<String> {
         let Self { first, total, .. } = *self;
-        if total == 0 {
+        if total == Some(0) {
             return None;
         }
-        if first > total {
+        if let Some(total) = total.filter(|&total| first > total) {
             return Some(format!("The last line is {total}; offset={first} is behind it."));
         }
         if let Some(column) = request.column {
             return self.column_hint(column);
         }
         let mut hint = String::new();
-        if let Some(next) = self.next_offset {
+        if let (Some(next), None) = (self.next_offset, self.next_column) {
             let full = if self.full {
                 format!(" (at most {} characters)", request.bounds.read_chars)
             } else {
                 String::new()
             };
-            let _ = write!(
-                hint,
-                "Lines {first}-{} of {total}{full}; go on with offset={next}.",
-                next - 1
-            );
+            let of = match total {
+                Some(total) => total.to_string(),
+                None => "many".to_owned(),
+            };
+            let _ =
+                write!(hint, "Lines {first}-{} of {of}{full}; go on with offset={next}.", next - 1);
         }
         if let Some(line) = self.cut.first() {
             let more = match self.cut.len() - 1 {
@@ -221,14 +300,23 @@ impl Page {
                 chars + 1
             );
         }
+        if self.endless {
+            let _ = write!(
+                hint,
+                " Line {} is very long: byte_offset reads on faster, offset={} skips it.",
+                self.end - 1,
+                self.end
+            );
+        }
         (!hint.is_empty()).then_some(hint)
     }
 
     fn column_hint(&self, column: u64) -> Option<String> {
         let Self { first, chars, .. } = *self;
         if let Some(next) = self.next_column {
+            let of = if self.endless { format!("more than {chars}") } else { chars.to_string() };
             return Some(format!(
-                "Characters {column}-{} of {chars}; go on with offset={first}, column={next}.",
+                "Characters {column}-{} of {of}; go on with offset={first}, column={next}.",
                 next - 1
             ));
         }
@@ -239,17 +327,17 @@ impl Page {
 /// A line with its number and, if its end is missing, a mark.
 struct Shown {
     text: String,
-    /// Characters behind those shown.
-    left: u64,
+    is_cut: bool,
 }
 
 impl Shown {
     fn new(number: u64, line: &Line, clip: Clip) -> Self {
         let left = line.chars.saturating_sub(clip.skip.saturating_add(clip.take));
         let mut text = format!("{number}|{}", line.text);
+        let more = if line.is_endless { "more than " } else { "" };
         if left > 0 {
-            let _ = write!(text, "… [+{left} chars]");
+            let _ = write!(text, "… [+{more}{left} chars]");
         }
-        Self { text, left }
+        Self { text, is_cut: left > 0 }
     }
 }

@@ -1,0 +1,88 @@
+//! Which entries are meant.
+
+use std::path::Path;
+
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use hermes_core::ToolError;
+
+/// Globs that choose entries and globs that leave some out. A glob without a
+/// slash is matched against names, one with a slash against whole paths. A
+/// folder that matches stands for all that is in it.
+#[derive(Debug, Clone)]
+pub struct Choice {
+    include: Globs,
+    exclude: Globs,
+}
+
+#[derive(Debug, Clone)]
+struct Globs {
+    names: GlobSet,
+    paths: GlobSet,
+}
+
+impl Choice {
+    /// No `include` means everything.
+    pub fn new(include: &[String], exclude: &[String]) -> Result<Self, ToolError> {
+        Ok(Self { include: Globs::new(include)?, exclude: Globs::new(exclude)? })
+    }
+
+    /// Everything.
+    pub fn all() -> Self {
+        let none = || Globs { names: GlobSet::empty(), paths: GlobSet::empty() };
+        Self { include: none(), exclude: none() }
+    }
+
+    /// Whether everything is included, but for what is excluded.
+    pub fn is_open(&self) -> bool {
+        self.include.names.is_empty() && self.include.paths.is_empty()
+    }
+
+    /// Whether it is excluded, or something above it is.
+    pub fn leaves_out(&self, path: &Path) -> bool {
+        self.exclude.match_any(path)
+    }
+
+    /// Whether it is meant.
+    pub fn takes(&self, path: &Path) -> bool {
+        !self.leaves_out(path) && (self.is_open() || self.include.match_any(path))
+    }
+}
+
+impl Globs {
+    fn new(written: &[String]) -> Result<Self, ToolError> {
+        let (mut names, mut paths) = (GlobSetBuilder::new(), GlobSetBuilder::new());
+        for glob in written {
+            let plain = glob.strip_prefix("./").unwrap_or(glob).trim_end_matches('/');
+            let built = GlobBuilder::new(plain).literal_separator(true).build();
+            let built = built.map_err(|error| not_a_glob(glob, &error))?;
+            if plain.contains('/') {
+                paths.add(built)
+            } else {
+                names.add(built)
+            };
+        }
+        let build = |set: GlobSetBuilder| {
+            set.build().map_err(|error| not_a_glob(&written.join(", "), &error))
+        };
+        Ok(Self { names: build(names)?, paths: build(paths)? })
+    }
+
+    fn match_any(&self, path: &Path) -> bool {
+        let names = || path.iter().any(|part| self.names.is_match(part));
+        let paths = || {
+            path.ancestors()
+                .take_while(|p| !p.as_os_str().is_empty())
+                .any(|p| self.paths.is_match(p))
+        };
+        (!self.names.is_empty() && names()) || (!self.paths.is_empty() && paths())
+    }
+}
+
+fn not_a_glob(glob: &str, error: &globset::Error) -> ToolError {
+    ToolError::invalid(format!("{glob:?} is not a glob: {error}"))
+        .with_hint("For example: *.rs, docs/**, {a,b}*.txt")
+}
+
+#[cfg(test)]
+#[path = "choice_tests.rs"]
+mod tests;

@@ -1,0 +1,125 @@
+//! Bounds for what comes out of an archive, counted while it comes.
+
+use std::cell::Cell;
+use std::io::{self, Read};
+
+use hermes_core::ToolError;
+
+use crate::gauge::Gauge;
+
+/// Levels of folders in a name.
+pub(crate) const LEVELS: usize = 256;
+
+/// How much may come out of an archive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes altogether.
+    pub bytes: u64,
+    /// Entries.
+    pub entries: u64,
+    /// Bytes for each byte of the archive.
+    pub ratio: u64,
+    /// Bytes that may come out whatever the ratio.
+    pub free: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { bytes: 2 << 30, entries: 100_000, ratio: 100, free: 10 << 20 }
+    }
+}
+
+/// What has come out so far.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    limits: Limits,
+    /// Bytes of the archive.
+    packed: u64,
+    /// Bytes that were kept.
+    bytes: Cell<u64>,
+    /// Bytes that came out, kept or passed over.
+    seen: Cell<u64>,
+    entries: Cell<u64>,
+}
+
+impl Budget {
+    pub(crate) fn new(limits: Limits, packed: u64) -> Self {
+        Self { limits, packed, bytes: Cell::new(0), seen: Cell::new(0), entries: Cell::new(0) }
+    }
+
+    /// Counts an entry.
+    pub(crate) fn count_entry(&self) -> Result<(), ToolError> {
+        self.entries.set(self.entries.get().saturating_add(1));
+        let most = self.limits.entries;
+        if self.entries.get() <= most {
+            return Ok(());
+        }
+        Err(ToolError::limit(format!("The archive has more than {most} entries"))
+            .with_hint("Unpack a part of it with include, or use a program made for it."))
+    }
+
+    /// Counts bytes that are kept.
+    pub(crate) fn spend(&self, bytes: u64) -> Result<(), ToolError> {
+        self.bytes.set(self.bytes.get().saturating_add(bytes));
+        let most = self.limits.bytes;
+        if self.bytes.get() > most {
+            return Err(ToolError::limit(format!(
+                "More than {most} bytes come out of the archive"
+            ))
+            .with_hint("If that is meant, allow more with max_bytes; or choose with include."));
+        }
+        self.pass(bytes)
+    }
+
+    /// Counts bytes that only stand in the way: a bomb that nobody wants is
+    /// a bomb all the same.
+    pub(crate) fn pass(&self, bytes: u64) -> Result<(), ToolError> {
+        let all = self.seen.get().saturating_add(bytes);
+        self.seen.set(all);
+        let Limits { ratio, free, .. } = self.limits;
+        if all > free && all > self.packed.saturating_mul(ratio) {
+            let packed = self.packed;
+            return Err(ToolError::limit(format!(
+                "More than {ratio} times its size comes out of the archive ({all} bytes of \
+                 {packed}): it may be a bomb"
+            ))
+            .with_hint("If it is trusted, allow more with max_ratio."));
+        }
+        Ok(())
+    }
+}
+
+/// Content of an entry that is counted while it is read. An error is left
+/// with the gauge, where it survives the libraries that pass it on.
+pub(crate) struct Spending<'a, R> {
+    pub(crate) inner: R,
+    pub(crate) purpose: Purpose,
+    pub(crate) budget: &'a Budget,
+    pub(crate) gauge: &'a Gauge<'a>,
+}
+
+/// What content is read for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Somebody keeps it.
+    Keep,
+    /// It stands in the way.
+    Pass,
+}
+
+impl<R: Read> Read for Spending<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.gauge.check()?;
+        let read = self.inner.read(buffer)?;
+        let counted = match self.purpose {
+            Purpose::Keep => self.budget.spend(read as u64),
+            Purpose::Pass => self.budget.pass(read as u64),
+        };
+        counted.map_err(|error| self.gauge.stop(error))?;
+        Ok(read)
+    }
+}
+
+#[cfg(test)]
+#[path = "limits_tests.rs"]
+mod tests;

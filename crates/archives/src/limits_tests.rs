@@ -1,0 +1,32 @@
+use hermes_core::ErrorKind;
+
+use super::*;
+
+#[test]
+fn the_ratio_counts_only_beyond_the_free_bytes() {
+    let limits = Limits { bytes: 1_000_000, entries: 2, ratio: 10, free: 1000 };
+    let budget = Budget::new(limits, 50);
+    budget.spend(1000).expect("free");
+    let refused = budget.spend(1).expect_err("a bomb");
+    assert_eq!(refused.kind(), ErrorKind::Limit);
+    assert!(refused.hint().contains("max_ratio"));
+    let honest = Budget::new(limits, 100_000);
+    honest.spend(999_999).expect("within the ratio");
+    assert!(honest.spend(2).expect_err("too much").hint().contains("max_bytes"));
+}
+
+#[test]
+fn sums_cannot_overflow() {
+    let budget = Budget::new(Limits { bytes: u64::MAX, entries: 1, ratio: u64::MAX, free: 0 }, 2);
+    budget.spend(u64::MAX).expect("all there is");
+    budget.spend(u64::MAX).expect("saturated");
+    budget.count_entry().expect("the first");
+    assert!(budget.count_entry().is_err());
+}
+
+#[test]
+fn what_is_passed_over_counts_for_the_ratio_only() {
+    let budget = Budget::new(Limits { bytes: 10, entries: 1, ratio: 100, free: 0 }, 1);
+    budget.pass(100).expect("nobody keeps it");
+    assert!(budget.pass(1).expect_err("a bomb").hint().contains("max_ratio"));
+}

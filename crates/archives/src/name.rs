@@ -1,0 +1,129 @@
+//! Names from archives, which become paths only if they stay below a folder.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+
+use hermes_core::ToolError;
+
+use crate::limits::LEVELS;
+
+/// Bytes of one part of a path.
+const LONGEST_PART: usize = 255;
+/// Bytes of a path.
+const LONGEST: usize = 4095;
+
+/// A relative path of plain names. It is not empty and stays below the folder
+/// that it is joined to, as long as no link is followed.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SafeName(PathBuf);
+
+impl SafeName {
+    /// Checks a name. None stands for the top folder itself, as in `./`.
+    pub fn new(raw: &[u8]) -> Result<Option<Self>, ToolError> {
+        if let Some(why) = objection(raw) {
+            return Err(refuse(raw, why));
+        }
+        let parts: PathBuf = raw
+            .split(|&byte| byte == b'/')
+            .filter(|part| !matches!(*part, b"" | b"."))
+            .map(OsStr::from_bytes)
+            .collect();
+        Ok((!parts.as_os_str().is_empty()).then_some(Self(parts)))
+    }
+
+    /// The name without its first parts; none if nothing is left.
+    pub fn strip(&self, count: usize) -> Option<Self> {
+        let rest: PathBuf = self.0.iter().skip(count).collect();
+        (!rest.as_os_str().is_empty()).then_some(Self(rest))
+    }
+
+    /// The path.
+    pub fn as_path(&self) -> &Path {
+        &self.0
+    }
+
+    /// The folder that it is in, and its own name there.
+    pub(crate) fn split(&self) -> (&Path, &OsStr) {
+        (self.0.parent().unwrap_or(Path::new("")), self.0.file_name().unwrap_or_default())
+    }
+
+    /// Whether a link of this name with this target stays below the folder.
+    /// Only the parts at its beginning may lead up: those go through folders
+    /// that are known to be folders, while later ones could go through links.
+    pub(crate) fn may_point_to(&self, target: &[u8]) -> Result<(), &'static str> {
+        let path = Path::new(OsStr::from_bytes(target));
+        if target.is_empty() || target.contains(&0) || target.len() > LONGEST {
+            return Err("a link without a usable target");
+        }
+        if path.is_absolute() {
+            return Err("a link to an absolute path");
+        }
+        let ups = path.components().take_while(|part| *part == Component::ParentDir).count();
+        let mut rest = path.components().skip(ups);
+        if rest.any(|part| part == Component::ParentDir) {
+            return Err("a link with .. in the middle of its target");
+        }
+        let depth = self.0.iter().count().saturating_sub(1);
+        if ups > depth { Err("a link that leads out of the folder") } else { Ok(()) }
+    }
+
+    /// The first part of the path that is git's own folder, with what is
+    /// above it.
+    pub(crate) fn git_folder(&self) -> Option<PathBuf> {
+        let is_git = |part: &&OsStr| {
+            let name = part.as_bytes();
+            name.eq_ignore_ascii_case(b".git") || name.eq_ignore_ascii_case(b"git~1")
+        };
+        let at = self.0.iter().position(|part| is_git(&part))?;
+        Some(self.0.iter().take(at + 1).collect())
+    }
+}
+
+fn objection(raw: &[u8]) -> Option<&'static str> {
+    if raw.is_empty() {
+        return Some("is empty");
+    }
+    if raw.contains(&0) {
+        return Some("has a zero byte in it");
+    }
+    if matches!(raw, [b'/', ..] | [b'\\', ..]) {
+        return Some("is absolute");
+    }
+    // Other systems read a backslash as a separator; a name that is harmless
+    // here must not be an attack there.
+    let mut parts = raw.split(|byte| matches!(byte, b'/' | b'\\'));
+    if matches!(raw, [letter, b':'] if letter.is_ascii_alphabetic())
+        || matches!(raw, [letter, b':', b'/' | b'\\', ..] if letter.is_ascii_alphabetic())
+    {
+        return Some("begins with a drive letter");
+    }
+    if parts.any(|part| part == b"..") {
+        return Some("leads up with ..");
+    }
+    if raw.len() > LONGEST || raw.split(|&b| b == b'/').any(|part| part.len() > LONGEST_PART) {
+        return Some("is too long");
+    }
+    if raw.split(|&b| b == b'/').count() > LEVELS {
+        return Some("has too many levels of folders");
+    }
+    None
+}
+
+fn refuse(raw: &[u8], why: &str) -> ToolError {
+    let mut shown = String::from_utf8_lossy(raw).into_owned();
+    if shown.chars().count() > 200 {
+        shown = shown.chars().take(200).chain("…".chars()).collect();
+    }
+    ToolError::denied(format!("The archive has an entry whose name {why}: {shown:?}"))
+        .with("rule", "unsafe-entry")
+        .with("entry", shown)
+        .with_hint(
+            "Nothing was unpacked. Such an archive is broken or hostile; if the rest of it is \
+             wanted, leave the entry out with exclude.",
+        )
+}
+
+#[cfg(test)]
+#[path = "name_tests.rs"]
+mod tests;

@@ -1,0 +1,137 @@
+//! Going through an archive, whatever its format: each entry once, in order.
+
+mod seven;
+mod seven_header;
+mod single;
+mod tarball;
+mod zipfile;
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use hermes_core::ToolError;
+use hermes_files::{Files, explain};
+
+use crate::format::{Format, HEAD};
+use crate::gauge::{Gauge, Oversight};
+use crate::limits::{Budget, Limits};
+use crate::member::Member;
+
+/// An archive that is open for reading.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) path: PathBuf,
+    pub(crate) file: File,
+    pub(crate) len: u64,
+    pub(crate) format: Format,
+}
+
+/// What is wanted of the entries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Appetite {
+    /// What the archive tells of them.
+    Names,
+    /// Their content as well.
+    Content,
+}
+
+/// Whoever is shown the entries, each with its content.
+pub(crate) type Visitor<'v> = dyn FnMut(Member, &mut dyn Read) -> Result<(), ToolError> + 'v;
+
+/// One way through an archive.
+pub(crate) struct Tour<'a> {
+    pub(crate) archive: &'a Opened,
+    pub(crate) gauge: &'a Gauge<'a>,
+    pub(crate) budget: &'a Budget,
+    pub(crate) appetite: Appetite,
+}
+
+impl Opened {
+    pub(crate) fn new(files: &Files<'_>, path: &Path) -> Result<Self, ToolError> {
+        let mut file = files.open(path)?;
+        let failed = |error: io::Error| explain("read", path, &error);
+        let len = file.metadata().map_err(failed)?.len();
+        let mut head = Vec::new();
+        (&mut file).take(HEAD as u64).read_to_end(&mut head).map_err(failed)?;
+        if head.is_empty() {
+            return Err(ToolError::invalid(format!("{} is empty", path.display()))
+                .with_hint("It is no archive; check how it was made."));
+        }
+        let format = Format::of_content(&head, path)?;
+        file.seek(SeekFrom::Start(0)).map_err(failed)?;
+        Ok(Self { path: path.to_path_buf(), file, len, format })
+    }
+
+    /// Shows every entry to `each`, until it fails.
+    pub(crate) fn visit(
+        &self,
+        limits: Limits,
+        oversight: Oversight<'_>,
+        appetite: Appetite,
+        each: &mut Visitor<'_>,
+    ) -> Result<(), ToolError> {
+        let gauge = Gauge::new(oversight, self.len);
+        let budget = Budget::new(limits, self.len);
+        let tour = Tour { archive: self, gauge: &gauge, budget: &budget, appetite };
+        let visited = match self.format {
+            Format::Zip => zipfile::visit(&tour, each),
+            Format::SevenZip => seven::visit(&tour, each),
+            Format::Gz | Format::Zst => single::visit(&tour, each),
+            Format::Tar | Format::TarGz | Format::TarZst => tarball::visit(&tour, each),
+        };
+        // What stopped the work comes before what failed because of it.
+        visited.map_err(|error| gauge.reason(|| error))
+    }
+
+    /// The name of the one file in it: that of the archive, less its ending.
+    pub(crate) fn inner_name(&self) -> Vec<u8> {
+        use std::os::unix::ffi::OsStrExt;
+        let stem = self.path.file_stem().filter(|_| self.path.extension().is_some());
+        let plain = || self.path.file_name().map(|name| [name.as_bytes(), b".out"].concat());
+        stem.map(|stem| stem.as_bytes().to_vec()).or_else(plain).unwrap_or_else(|| b"data".to_vec())
+    }
+}
+
+impl Tour<'_> {
+    /// The archive's file from its beginning, counted.
+    pub(crate) fn source(&self) -> Result<File, ToolError> {
+        let opened = || {
+            let mut file = self.archive.file.try_clone()?;
+            file.seek(SeekFrom::Start(0))?;
+            Ok(file)
+        };
+        opened().map_err(|error: io::Error| explain("read", &self.archive.path, &error))
+    }
+
+    /// The answer to an archive that cannot be read on.
+    pub(crate) fn broken(&self, error: &dyn std::fmt::Display) -> ToolError {
+        self.gauge.reason(|| {
+            let (path, format) = (self.archive.path.display(), self.archive.format);
+            ToolError::invalid(format!("{path} is a damaged {format} archive: {error}"))
+                .with("damaged", true)
+                .with_hint("It may be cut off or changed on its way here; get it anew.")
+        })
+    }
+
+    /// The answer to an archive that needs what we do not have.
+    pub(crate) fn unsupported(&self, what: &str) -> ToolError {
+        self.gauge.reason(|| {
+            let path = self.archive.path.display();
+            ToolError::invalid(format!("{path} cannot be unpacked: {what}"))
+                .with_hint("A program such as `7z` or `bsdtar` may know it.")
+        })
+    }
+
+    /// The answer to an archive, or an entry, that needs a password.
+    pub(crate) fn locked(&self, entry: Option<&str>) -> ToolError {
+        let path = self.archive.path.display();
+        let what = match entry {
+            Some(entry) => format!("{entry:?} in {path} is encrypted"),
+            None => format!("{path} is encrypted"),
+        };
+        ToolError::invalid(format!("{what}; passwords are not supported"))
+            .with("encrypted", true)
+            .with_hint("Ask the user to decrypt it with a program such as `7z`.")
+    }
+}

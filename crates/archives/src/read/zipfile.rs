@@ -1,0 +1,157 @@
+//! Zip. The list at the end of the file is what counts; entries that share
+//! bytes, or names, are refused.
+
+use std::io::{self, BufReader, Read, Seek};
+use std::time::{Duration, SystemTime};
+
+use hermes_core::ToolError;
+use jiff::civil;
+use zip::extra_fields::ExtraField;
+use zip::read::{ZipFile, ZipReadOptions};
+use zip::result::ZipError;
+use zip::{CompressionMethod, System, ZipArchive};
+
+use super::{Appetite, Tour, Visitor};
+use crate::gauge::Metered;
+use crate::limits::{Purpose, Spending};
+use crate::member::{LONGEST_TARGET, Member, Nature, TYPE_BITS, TYPE_FILE, TYPE_FOLDER, TYPE_LINK};
+
+pub(super) fn visit(tour: &Tour<'_>, each: &mut Visitor<'_>) -> Result<(), ToolError> {
+    let source = BufReader::new(Metered { inner: tour.source()?, gauge: tour.gauge });
+    let mut archive = ZipArchive::new(source).map_err(|error| explain(tour, error))?;
+    if archive.has_duplicate_names() {
+        return Err(refuse("two of its entries have the same name"));
+    }
+    if archive.has_overlapping_entries().map_err(|error| explain(tour, error))? {
+        return Err(refuse("its entries share bytes with one another, as those of bombs do"));
+    }
+    for index in 0..archive.len() {
+        tour.budget.count_entry()?;
+        show(tour, &mut archive, index, each)?;
+    }
+    Ok(())
+}
+
+fn show<R: Read + Seek>(
+    tour: &Tour<'_>,
+    archive: &mut ZipArchive<R>,
+    index: usize,
+    each: &mut Visitor<'_>,
+) -> Result<(), ToolError> {
+    let raw = archive.by_index_raw(index).map_err(|error| explain(tour, error))?;
+    let mut member = describe(&raw);
+    let is_known = matches!(
+        raw.compression(),
+        CompressionMethod::Stored | CompressionMethod::Deflated | CompressionMethod::Zstd
+    );
+    let method = raw.compression();
+    drop(raw);
+    let is_link = matches!(member.nature, Nature::Link(_));
+    if member.encrypted || (tour.appetite == Appetite::Names && !is_link) {
+        // Whoever wants the content sees the mark and refuses.
+        return each(member, &mut io::empty());
+    }
+    if !is_known {
+        // Only whoever reads it has to know.
+        let what = format!("{:?} is compressed by {method}", member.shown());
+        return each(member, &mut Unreadable { tour, what });
+    }
+    let opened = archive.by_index_with_options(index, ZipReadOptions::new());
+    let content = opened.map_err(|error| explain(tour, error))?;
+    let (budget, gauge) = (tour.budget, tour.gauge);
+    let mut content = Spending { inner: content, purpose: Purpose::Keep, budget, gauge };
+    if is_link {
+        let mut target = Vec::new();
+        let read = (&mut content).take(LONGEST_TARGET + 1).read_to_end(&mut target);
+        read.map_err(|error| tour.broken(&error))?;
+        member.nature = Nature::Link(target);
+    }
+    each(member, &mut content)
+}
+
+/// Content of an entry that nobody here can decode.
+struct Unreadable<'a> {
+    tour: &'a Tour<'a>,
+    what: String,
+}
+
+impl Read for Unreadable<'_> {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        let error = self.tour.unsupported(&self.what);
+        Err(self.tour.gauge.stop(error))
+    }
+}
+
+fn describe<R: Read>(entry: &ZipFile<'_, R>) -> Member {
+    let mut name = match std::str::from_utf8(entry.name_raw()) {
+        Ok(_) => entry.name_raw().to_vec(),
+        // An old code page, unless the entry says otherwise.
+        Err(_) => entry
+            .name()
+            .map_or_else(|_| entry.name_raw().to_vec(), |name| name.into_owned().into_bytes()),
+    };
+    let is_unix = entry.system() == System::Unix;
+    if !is_unix {
+        // Some programs of Windows write their own separator.
+        name.iter_mut().filter(|byte| **byte == b'\\').for_each(|byte| *byte = b'/');
+    }
+    let mode = entry.unix_mode();
+    let nature = match mode.map_or(0, |mode| mode & TYPE_BITS) {
+        TYPE_LINK => Nature::Link(Vec::new()),
+        TYPE_FOLDER => Nature::Folder,
+        0 | TYPE_FILE if name.ends_with(b"/") => Nature::Folder,
+        0 | TYPE_FILE => Nature::File,
+        _ => Nature::Special,
+    };
+    Member {
+        name,
+        size: Some(if nature == Nature::Folder { 0 } else { entry.size() }),
+        nature,
+        packed: Some(entry.compressed_size()),
+        // Made elsewhere, the bits are guesses.
+        mode: mode.filter(|_| is_unix).map(|mode| mode & 0o7777),
+        modified: modified(entry),
+        encrypted: entry.encrypted(),
+    }
+}
+
+/// The exact time where the entry has it, or the one to two seconds, which
+/// is in an unknown zone and taken for UTC.
+fn modified<R: Read>(entry: &ZipFile<'_, R>) -> Option<SystemTime> {
+    let exact = entry.extra_data_fields().find_map(|field| match field {
+        ExtraField::ExtendedTimestamp(times) => times.mod_time(),
+        _ => None,
+    });
+    if let Some(seconds) = exact {
+        return SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(seconds.into()));
+    }
+    let coarse = entry.last_modified()?;
+    let part = |number: u8| i8::try_from(number).ok();
+    let date = civil::Date::new(
+        i16::try_from(coarse.year()).ok()?,
+        part(coarse.month())?,
+        part(coarse.day())?,
+    )
+    .ok()?;
+    let time =
+        civil::Time::new(part(coarse.hour())?, part(coarse.minute())?, part(coarse.second())?, 0)
+            .ok()?;
+    let zoned = date.to_datetime(time).to_zoned(jiff::tz::TimeZone::UTC).ok()?;
+    Some(zoned.timestamp().into())
+}
+
+fn explain(tour: &Tour<'_>, error: ZipError) -> ToolError {
+    match error {
+        ZipError::UnsupportedArchive(ZipError::PASSWORD_REQUIRED) | ZipError::InvalidPassword => {
+            tour.locked(None)
+        }
+        ZipError::UnsupportedArchive(what) => tour.unsupported(what),
+        other => tour.broken(&other),
+    }
+}
+
+fn refuse(why: &str) -> ToolError {
+    ToolError::denied(format!("The archive is refused: {why}"))
+        .with("rule", "unsafe-archive")
+        .with_hint("No honest program makes such an archive; get it from elsewhere.")
+}

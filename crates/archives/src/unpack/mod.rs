@@ -1,0 +1,304 @@
+//! Unpacking: everything or nothing, and nowhere else than below the target.
+
+mod commit;
+mod place;
+mod staging;
+
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use hermes_core::{Grants, Resource, Scope, ToolError};
+use hermes_files::Files;
+
+use crate::choice::Choice;
+use crate::format::Format;
+use crate::gauge::Oversight;
+use crate::limits::Limits;
+use crate::member::{Member, Nature, Skipped};
+use crate::name::SafeName;
+use crate::read::{Appetite, Opened};
+
+use place::Place;
+use staging::Staging;
+
+/// What happens to a file that is there already.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Existing {
+    /// Nothing is unpacked at all.
+    #[default]
+    Refuse,
+    /// It is replaced.
+    Overwrite,
+    /// It stays, and the entry is left out.
+    Skip,
+    /// It stays, and the entry gets another name.
+    Rename,
+}
+
+/// What is unpacked, and where.
+#[derive(Debug)]
+pub struct Unpacking<'a> {
+    /// The archive.
+    pub archive: &'a Path,
+    /// The folder into which it goes; made if it is missing.
+    pub target: &'a Path,
+    /// Which of the entries.
+    pub choice: &'a Choice,
+    /// How many leading folders are taken off the names.
+    pub strip: usize,
+    /// If a file is there already.
+    pub existing: Existing,
+    /// How much may come out.
+    pub limits: Limits,
+}
+
+/// What was unpacked.
+#[derive(Debug)]
+pub struct Extracted {
+    /// The format of the archive.
+    pub format: Format,
+    /// Files that were written.
+    pub files: u64,
+    /// Folders of the archive.
+    pub folders: u64,
+    /// Links, symbolic and hard.
+    pub links: u64,
+    /// Bytes that were written.
+    pub bytes: u64,
+    /// Bytes of the archive.
+    pub packed: u64,
+    /// What was unpacked, relative to the target, by its final name.
+    pub names: Vec<PathBuf>,
+    /// What was left out, and why.
+    pub skipped: Vec<Skipped>,
+    /// Files that were replaced.
+    pub replaced: u64,
+    /// Entries that got another name: as it was, as it is.
+    pub renamed: Vec<(PathBuf, PathBuf)>,
+}
+
+/// Unpacks an archive. On any failure what was there before is there, and
+/// nothing else.
+pub fn extract(
+    grants: &Grants,
+    unpacking: &Unpacking<'_>,
+    oversight: Oversight<'_>,
+) -> Result<Extracted, ToolError> {
+    let opened = Opened::new(&Files::with(grants), unpacking.archive)?;
+    let place = Place::find(grants, unpacking.target)?;
+    let staging = Staging::begin(&place, unpacking.target)?;
+    let mut work = Work {
+        grants,
+        unpacking,
+        place: &place,
+        staging,
+        links: Vec::new(),
+        out: Extracted {
+            format: opened.format,
+            files: 0,
+            folders: 0,
+            links: 0,
+            bytes: 0,
+            packed: opened.len,
+            names: Vec::new(),
+            skipped: Vec::new(),
+            replaced: 0,
+            renamed: Vec::new(),
+        },
+    };
+    let mut seen_any = false;
+    opened.visit(unpacking.limits, oversight, Appetite::Content, &mut |member, content| {
+        seen_any = true;
+        work.take(&opened, &member, content)
+    })?;
+    work.finish(seen_any, oversight)
+}
+
+struct Work<'a> {
+    grants: &'a Grants,
+    unpacking: &'a Unpacking<'a>,
+    place: &'a Place,
+    staging: Staging,
+    /// Symbolic links are made when all else is there, so that nothing can
+    /// be written through one.
+    links: Vec<(SafeName, Vec<u8>)>,
+    out: Extracted,
+}
+
+impl Work<'_> {
+    fn take(
+        &mut self,
+        opened: &Opened,
+        member: &Member,
+        content: &mut dyn Read,
+    ) -> Result<(), ToolError> {
+        let shown = member.shown();
+        if !self.unpacking.choice.takes(Path::new(shown.trim_start_matches("./"))) {
+            return Ok(());
+        }
+        let Some(name) = SafeName::new(&member.name)? else { return Ok(()) };
+        let Some(name) = name.strip(self.unpacking.strip) else {
+            if member.nature != Nature::Folder {
+                self.skip(member, "strip_components leaves nothing of its name");
+            }
+            return Ok(());
+        };
+        if member.encrypted {
+            return Err(ToolError::invalid(format!(
+                "{shown:?} in {} is encrypted; passwords are not supported",
+                opened.path.display()
+            ))
+            .with("encrypted", true)
+            .with_hint("Ask the user to decrypt it with a program such as `7z`."));
+        }
+        if !self.may_go(&name, &member.nature)? {
+            return Ok(());
+        }
+        match &member.nature {
+            Nature::Folder => {
+                self.staging.make_folder(&name, member.mode, member.modified)?;
+                self.out.folders += 1;
+            }
+            Nature::File => {
+                let bytes = self.write(opened, &name, member, content)?;
+                self.out.files += 1;
+                self.out.bytes = self.out.bytes.saturating_add(bytes);
+                self.out.names.push(name.as_path().to_path_buf());
+            }
+            Nature::Link(target) => match name.may_point_to(target) {
+                Ok(()) => self.links.push((name, target.clone())),
+                Err(why) => self.skip(member, why),
+            },
+            Nature::HardLink(target) => self.link_hard(member, &name, target)?,
+            Nature::Special => self.skip(member, "it is neither a file nor a folder nor a link"),
+        }
+        Ok(())
+    }
+
+    /// Whether an entry may go where its name says; what is there already is
+    /// looked at before anything is unpacked for nothing.
+    fn may_go(&mut self, name: &SafeName, nature: &Nature) -> Result<bool, ToolError> {
+        let path = self.unpacking.target.join(name.as_path());
+        self.grants.check(&Scope::FILE_WRITE, &Resource::Path(path.clone()))?;
+        if let Some(git) = name.git_folder()
+            && self.place.holds(&git)?
+        {
+            return Err(ToolError::denied(format!(
+                "The archive would write into the repository at {}",
+                self.unpacking.target.join(git).display()
+            ))
+            .with("rule", "repository")
+            .with_hint("What git runs later must not come from an archive; choose another target, or leave it out with exclude."));
+        }
+        if *nature == Nature::Folder || !self.place.holds(name.as_path())? {
+            return Ok(true);
+        }
+        match self.unpacking.existing {
+            Existing::Refuse => Err(exists(&path)),
+            Existing::Skip => {
+                let shown = name.as_path().to_string_lossy().into_owned();
+                self.out.skipped.push(Skipped { path: shown, reason: "it exists already".into() });
+                Ok(false)
+            }
+            Existing::Overwrite | Existing::Rename => Ok(true),
+        }
+    }
+
+    fn write(
+        &self,
+        opened: &Opened,
+        name: &SafeName,
+        member: &Member,
+        content: &mut dyn Read,
+    ) -> Result<u64, ToolError> {
+        let mut file = self.staging.create(name, member.mode)?;
+        // Reading and writing fail for different reasons.
+        let mut trouble = None;
+        let mut source = Noting { inner: content, trouble: &mut trouble };
+        let copied = io::copy(&mut source, &mut file);
+        let bytes = copied.map_err(|error| match trouble {
+            Some(text) => damaged(opened, member, &text),
+            None => self.staging.failed(name.as_path(), &error),
+        })?;
+        if let Some(modified) = member.modified {
+            // Some file systems keep no such time; the content is what counts.
+            let _ = file.set_modified(modified);
+        }
+        Ok(bytes)
+    }
+
+    fn link_hard(
+        &mut self,
+        member: &Member,
+        name: &SafeName,
+        target: &[u8],
+    ) -> Result<(), ToolError> {
+        let target = SafeName::new(target)?.and_then(|target| target.strip(self.unpacking.strip));
+        let linked = match &target {
+            Some(target) => self.staging.link_hard(name, target)?,
+            None => false,
+        };
+        if linked {
+            self.out.links += 1;
+            self.out.names.push(name.as_path().to_path_buf());
+        } else {
+            self.skip(member, "another name of a file that was not unpacked");
+        }
+        Ok(())
+    }
+
+    fn finish(mut self, seen_any: bool, oversight: Oversight<'_>) -> Result<Extracted, ToolError> {
+        for (name, target) in std::mem::take(&mut self.links) {
+            self.staging.link_soft(&name, &target)?;
+            self.out.links += 1;
+            self.out.names.push(name.as_path().to_path_buf());
+        }
+        let nothing = self.out.names.is_empty() && self.out.folders == 0;
+        if nothing && self.out.skipped.is_empty() && seen_any && !self.unpacking.choice.is_open() {
+            return Err(ToolError::not_found("No entry of the archive matches include")
+                .with_hint("The action list shows what is in it."));
+        }
+        if (oversight.stopped)() {
+            return Err(ToolError::cancelled());
+        }
+        self.staging.settle();
+        let moved = self.staging.commit(self.unpacking.existing, self.unpacking.target)?;
+        moved.amend(&mut self.out);
+        Ok(self.out)
+    }
+
+    fn skip(&mut self, member: &Member, reason: &str) {
+        self.out.skipped.push(Skipped { path: member.shown(), reason: reason.to_owned() });
+    }
+}
+
+pub(crate) fn exists(path: &Path) -> ToolError {
+    ToolError::conflict(format!("{} exists already; nothing was unpacked", path.display()))
+        .with("path", path.to_string_lossy())
+        .with_hint("Choose another target, or set existing to overwrite, skip or rename.")
+}
+
+/// A reader that remembers that it was the one who failed.
+struct Noting<'a> {
+    inner: &'a mut dyn Read,
+    trouble: &'a mut Option<String>,
+}
+
+impl Read for Noting<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buffer);
+        if let Err(error) = &read
+            && error.kind() != io::ErrorKind::Interrupted
+        {
+            *self.trouble = Some(error.to_string());
+        }
+        read
+    }
+}
+
+fn damaged(opened: &Opened, member: &Member, why: &str) -> ToolError {
+    let (path, entry) = (opened.path.display(), member.shown());
+    ToolError::invalid(format!("{entry:?} in {path} cannot be unpacked: {why}"))
+        .with("damaged", true)
+        .with_hint("Nothing was unpacked. The archive may be cut off or changed on its way here.")
+}

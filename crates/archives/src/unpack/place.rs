@@ -1,0 +1,156 @@
+//! The folder into which an archive goes, held open from the moment at which
+//! it was judged. No link is followed below it.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use hermes_core::{Grants, Scope, ToolError};
+use hermes_files::{explain, real_path};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
+use rustix::io::Errno;
+
+/// The real place of a target.
+#[derive(Debug)]
+pub(super) struct Place {
+    /// The deepest folder on the way that exists.
+    pub(super) base: OwnedFd,
+    /// What is missing below it; empty if the target exists.
+    pub(super) missing: Vec<OsString>,
+}
+
+impl Place {
+    /// Finds the place where the call was allowed to write.
+    pub(super) fn find(grants: &Grants, target: &Path) -> Result<Self, ToolError> {
+        let failed = |error: io::Error| explain("unpack into", target, &error);
+        let real = match grants.real(&Scope::FILE_WRITE, target)? {
+            Some(real) => real,
+            None => real_path(target).map_err(failed)?,
+        };
+        Self::reach(&real).map_err(failed)
+    }
+
+    fn reach(real: &Path) -> io::Result<Self> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let mut base = rustix::fs::openat(CWD, "/", flags, Mode::empty())?;
+        let mut parts = real.iter().skip(1);
+        for part in parts.by_ref() {
+            match step(&base, part) {
+                Ok(next) => base = next,
+                Err(Errno::NOENT) => {
+                    let missing = std::iter::once(part).chain(parts).map(OsStr::to_owned).collect();
+                    return Ok(Self { base, missing });
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(Self { base, missing: Vec::new() })
+    }
+
+    /// Whether something is there under a relative path. A link on the way
+    /// is an error: what is behind it is not ours to write.
+    pub(super) fn holds(&self, relative: &Path) -> Result<bool, ToolError> {
+        if !self.missing.is_empty() {
+            return Ok(false);
+        }
+        let folder = relative.parent().unwrap_or(Path::new(""));
+        let mut here = None;
+        for part in folder {
+            match step(here.as_ref().unwrap_or(&self.base), part) {
+                Ok(next) => here = Some(next),
+                Err(Errno::NOENT) => return Ok(false),
+                Err(Errno::LOOP) => return Err(through_link(relative)),
+                Err(error) => return Err(explain("unpack", relative, &error.into())),
+            }
+        }
+        let name = relative.file_name().unwrap_or_default();
+        let found = kind_at(here.as_ref().unwrap_or(&self.base), name);
+        Ok(found.map_err(|error| explain("look at", relative, &error.into()))?.is_some())
+    }
+}
+
+fn through_link(relative: &Path) -> ToolError {
+    ToolError::denied(format!(
+        "{} would be written through a link that is in the target already",
+        relative.display()
+    ))
+    .with("rule", "link")
+    .with_hint("Nothing was unpacked. Unpack into the place that the link leads to, or elsewhere.")
+}
+
+/// The handle of the folder `name` in `here`; a link is told from a file.
+pub(super) fn step(here: impl AsFd, name: &OsStr) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    match rustix::fs::openat(here.as_fd(), name, flags, Mode::empty()) {
+        Err(Errno::NOTDIR) if kind_at(here, name)? == Some(FileType::Symlink) => Err(Errno::LOOP),
+        stepped => stepped,
+    }
+}
+
+/// What is there under a name, if anything.
+pub(super) fn kind_at(here: impl AsFd, name: &OsStr) -> Result<Option<FileType>, Errno> {
+    match rustix::fs::statat(here, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) => Ok(Some(FileType::from_raw_mode(stat.st_mode))),
+        Err(Errno::NOENT) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The names in a folder.
+pub(super) fn names_in(folder: impl AsFd) -> Result<Vec<(OsString, FileType)>, Errno> {
+    use std::os::unix::ffi::OsStrExt;
+    let mut names = Vec::new();
+    // A handle that only stands for a place cannot be read.
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let readable = rustix::fs::openat(folder.as_fd(), ".", flags, Mode::empty())?;
+    for entry in rustix::fs::Dir::new(readable)? {
+        let entry = entry?;
+        let name = OsStr::from_bytes(entry.file_name().to_bytes());
+        if name == "." || name == ".." {
+            continue;
+        }
+        let kind = match entry.file_type() {
+            FileType::Unknown => kind_at(folder.as_fd(), name)?.unwrap_or(FileType::Unknown),
+            told => told,
+        };
+        names.push((name.to_owned(), kind));
+    }
+    names.sort_by(|a, b| a.0.cmp(&b.0));
+    Ok(names)
+}
+
+/// Removes a tree by handle and never through a link; what cannot be removed
+/// stays.
+pub(super) fn remove_tree(base: impl AsFd, name: &OsStr) {
+    let Ok(top) = step(base.as_fd(), name) else { return };
+    let mut levels = vec![(top, name.to_owned(), None::<Vec<(OsString, FileType)>>)];
+    while let Some((folder, _, left)) = levels.last_mut() {
+        let left = left.get_or_insert_with(|| {
+            // A folder that may not be entered or changed is made ours first.
+            let _ =
+                rustix::fs::chmodat(&*folder, ".", Mode::from_raw_mode(0o700), AtFlags::empty());
+            names_in(&*folder).unwrap_or_default()
+        });
+        match left.pop() {
+            Some((entry, FileType::Directory)) => {
+                if let Ok(below) = step(&*folder, &entry) {
+                    levels.push((below, entry, None));
+                }
+            }
+            Some((entry, _)) => {
+                let _ = rustix::fs::unlinkat(&*folder, &entry, AtFlags::empty());
+            }
+            None => {
+                let Some((_, done, _)) = levels.pop() else { break };
+                let above = levels.last().map_or(base.as_fd(), |(above, ..)| above.as_fd());
+                let _ = rustix::fs::unlinkat(above, &done, AtFlags::REMOVEDIR);
+            }
+        }
+    }
+}
+
+/// The path of what is missing, for messages.
+pub(super) fn joined(parts: &[OsString]) -> PathBuf {
+    parts.iter().collect()
+}

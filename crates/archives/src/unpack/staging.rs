@@ -1,0 +1,210 @@
+//! A folder beside the target in which a tree grows until it is complete. It
+//! goes away with all that is in it unless it was moved into place.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::hash::{BuildHasher, RandomState};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use hermes_core::ToolError;
+use hermes_files::explain;
+use rustix::fs::{AtFlags, Mode, OFlags, Timespec, Timestamps};
+use rustix::io::Errno;
+
+use super::place::{Place, remove_tree, step};
+use crate::name::SafeName;
+
+/// How many names are tried for the folder.
+const NAMES: u64 = 64;
+/// What the owner may do with a folder while it is filled.
+const OWNER: u32 = 0o700;
+/// No bits that make a file run as somebody else.
+const KEPT: u32 = 0o777;
+
+/// A tree on its way.
+#[derive(Debug)]
+pub(super) struct Staging {
+    /// The folder in which it is: the target, or the deepest folder on the
+    /// way to it that exists.
+    pub(super) base: OwnedFd,
+    pub(super) name: OsString,
+    pub(super) root: OwnedFd,
+    pub(super) missing: Vec<OsString>,
+    target: PathBuf,
+    /// Folders of the archive, whose times and bits are set at the end.
+    folders: BTreeMap<PathBuf, (Option<u32>, Option<SystemTime>)>,
+}
+
+impl Staging {
+    pub(super) fn begin(place: &Place, target: &Path) -> Result<Self, ToolError> {
+        let failed = |error: io::Error| explain("unpack into", target, &error);
+        let base = place.base.try_clone().map_err(failed)?;
+        let random = RandomState::new();
+        for number in 0..NAMES {
+            let name = OsString::from(format!(".hermes-{:016x}.tmp", random.hash_one(number)));
+            // A new target gets the usual bits, less the umask.
+            let bits = if place.missing.is_empty() { OWNER } else { 0o777 };
+            match rustix::fs::mkdirat(&base, &name, Mode::from_raw_mode(bits)) {
+                Ok(()) => {
+                    let root = step(&base, &name).map_err(|error| failed(error.into()))?;
+                    return Ok(Self {
+                        base,
+                        name,
+                        root,
+                        missing: place.missing.clone(),
+                        target: target.to_path_buf(),
+                        folders: BTreeMap::new(),
+                    });
+                }
+                Err(Errno::EXIST) => {}
+                Err(error) => return Err(failed(error.into())),
+            }
+        }
+        Err(failed(Errno::EXIST.into()))
+    }
+
+    /// Makes a folder of the archive, which may be told several times.
+    pub(super) fn make_folder(
+        &mut self,
+        name: &SafeName,
+        mode: Option<u32>,
+        modified: Option<SystemTime>,
+    ) -> Result<(), ToolError> {
+        let made = self.enter(name.as_path());
+        made.map_err(|error| self.failed(name.as_path(), &error.into()))?;
+        self.folders.insert(name.as_path().to_path_buf(), (mode, modified));
+        Ok(())
+    }
+
+    /// Makes a new file.
+    pub(super) fn create(&self, name: &SafeName, mode: Option<u32>) -> Result<File, ToolError> {
+        let flags = OFlags::WRONLY
+            | OFlags::CREATE
+            | OFlags::EXCL
+            | OFlags::NOFOLLOW
+            | OFlags::CLOEXEC
+            | OFlags::NOCTTY;
+        let bits = Mode::from_raw_mode(mode.unwrap_or(0o666) & KEPT);
+        let (folder, own) = name.split();
+        let made =
+            self.enter(folder).and_then(|folder| rustix::fs::openat(folder, own, flags, bits));
+        made.map(File::from).map_err(|error| self.failed(name.as_path(), &error.into()))
+    }
+
+    /// Gives a file that was unpacked before another name; whether there is
+    /// such a file.
+    pub(super) fn link_hard(&self, name: &SafeName, target: &SafeName) -> Result<bool, ToolError> {
+        let (from, old) = target.split();
+        let Ok(from) = self.look(from) else { return Ok(false) };
+        let (to, new) = name.split();
+        let linked = self.enter(to).and_then(|to| {
+            let from = from.as_ref().unwrap_or(&self.root);
+            let stat = match rustix::fs::statat(from, old, AtFlags::SYMLINK_NOFOLLOW) {
+                Err(Errno::NOENT) => return Ok(false),
+                found => found?,
+            };
+            let is_file = rustix::fs::FileType::from_raw_mode(stat.st_mode).is_file();
+            if is_file {
+                rustix::fs::linkat(from, old, &to, new, AtFlags::empty())?;
+            }
+            Ok(is_file)
+        });
+        linked.map_err(|error| self.failed(name.as_path(), &error.into()))
+    }
+
+    /// Makes a symbolic link, whose target was judged.
+    pub(super) fn link_soft(&self, name: &SafeName, target: &[u8]) -> Result<(), ToolError> {
+        let (folder, own) = name.split();
+        let made = self
+            .enter(folder)
+            .and_then(|folder| rustix::fs::symlinkat(OsStr::from_bytes(target), &folder, own));
+        made.map_err(|error| self.failed(name.as_path(), &error.into()))
+    }
+
+    /// Gives the folders their bits and times, the deepest first, since what
+    /// happens in a folder changes its time.
+    pub(super) fn settle(&self) {
+        for (path, (mode, modified)) in self.folders.iter().rev() {
+            let Ok(Some(folder)) = self.look(path) else { continue };
+            if let (Some(mode), Ok(stat)) = (mode, rustix::fs::fstat(&folder)) {
+                // Only taken away: what the umask took is not given back.
+                let bits = Mode::from_raw_mode(stat.st_mode & (mode & KEPT | OWNER));
+                let _ = rustix::fs::chmodat(&folder, ".", bits, AtFlags::empty());
+            }
+            if let Some(times) = modified.and_then(timestamps) {
+                let _ = rustix::fs::utimensat(&folder, ".", &times, AtFlags::empty());
+            }
+        }
+    }
+
+    /// The folder at a path below, made where it is missing.
+    fn enter(&self, folder: &Path) -> Result<OwnedFd, Errno> {
+        if let Ok(found) = self.look(folder) {
+            return found.map_or_else(|| clone(&self.root), Ok);
+        }
+        let mut here = clone(&self.root)?;
+        for part in folder {
+            here = match step(&here, part) {
+                Err(Errno::NOENT) => {
+                    rustix::fs::mkdirat(&here, part, Mode::from_raw_mode(KEPT))?;
+                    step(&here, part)?
+                }
+                other => other?,
+            };
+        }
+        Ok(here)
+    }
+
+    /// The folder at a path below; none for the top.
+    fn look(&self, folder: &Path) -> Result<Option<OwnedFd>, Errno> {
+        let mut here = None;
+        for part in folder {
+            here = Some(step(here.as_ref().unwrap_or(&self.root), part)?);
+        }
+        Ok(here)
+    }
+
+    pub(super) fn failed(&self, name: &Path, error: &io::Error) -> ToolError {
+        if error.kind() == io::ErrorKind::AlreadyExists || is_in_the_way(error) {
+            return ToolError::denied(format!(
+                "The archive has two entries of the name {:?}",
+                name.to_string_lossy()
+            ))
+            .with("rule", "unsafe-entry")
+            .with_hint("Nothing was unpacked. Leave one of them out with exclude, or get the archive from elsewhere.");
+        }
+        let told = explain("unpack", &self.target.join(name), error);
+        let message = format!("{}; nothing was unpacked", told.message());
+        told.with_message(message)
+    }
+}
+
+impl Drop for Staging {
+    fn drop(&mut self) {
+        remove_tree(&self.base, &self.name);
+    }
+}
+
+/// A file where a folder should be, or the other way round.
+fn is_in_the_way(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotADirectory | io::ErrorKind::IsADirectory)
+        || hermes_files::is_loop(error)
+}
+
+fn clone(handle: &OwnedFd) -> Result<OwnedFd, Errno> {
+    rustix::io::fcntl_dupfd_cloexec(handle, 0)
+}
+
+fn timestamps(modified: SystemTime) -> Option<Timestamps> {
+    let since = modified.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+    let at = Timespec {
+        tv_sec: i64::try_from(since.as_secs()).ok()?,
+        tv_nsec: since.subsec_nanos().into(),
+    };
+    Some(Timestamps { last_access: at, last_modification: at })
+}

@@ -1,0 +1,443 @@
+//! Archives that want out, or too much, or are broken.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+
+use hermes_archives::Existing;
+use hermes_core::ErrorKind;
+
+use crate::harness::Place;
+
+/// An entry made by hand: name, type, target of a link, content.
+type Entry<'a> = (&'a [u8], u8, &'a str, &'a [u8]);
+
+/// A tar of such entries.
+fn tar(entries: &[Entry<'_>]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for (name, kind, target, content) in entries {
+        let mut header = [0_u8; 512];
+        header[..name.len()].copy_from_slice(name);
+        header[100..108].copy_from_slice(b"0006755\0");
+        header[108..116].copy_from_slice(b"0000000\0");
+        header[116..124].copy_from_slice(b"0000000\0");
+        header[124..136].copy_from_slice(format!("{:011o}\0", content.len()).as_bytes());
+        header[136..148].copy_from_slice(b"00000000000\0");
+        header[156] = *kind;
+        header[157..157 + target.len()].copy_from_slice(target.as_bytes());
+        header[257..265].copy_from_slice(b"ustar\x0000");
+        header[148..156].fill(b' ');
+        let sum: u32 = header.iter().map(|&byte| u32::from(byte)).sum();
+        header[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+        bytes.extend(header);
+        bytes.extend(*content);
+        bytes.resize(bytes.len().next_multiple_of(512), 0);
+    }
+    bytes.resize(bytes.len() + 1024, 0);
+    bytes
+}
+
+const FILE: u8 = b'0';
+const HARD: u8 = b'1';
+const SOFT: u8 = b'2';
+const FOLDER: u8 = b'5';
+
+/// A place with a file that must stay as it is, beside the target.
+fn place() -> Place {
+    let place = Place::new();
+    place.write("victim", "untouched");
+    place
+}
+
+fn assert_untouched(place: &Place, expected: &[&str]) {
+    assert_eq!(fs::read_to_string(place.at("victim")).unwrap(), "untouched");
+    assert_eq!(place.names(), expected);
+}
+
+#[test]
+fn names_that_lead_out_are_refused_as_a_whole() {
+    for name in ["../victim", "a/../../victim", "/tmp/hermes-evil", "..\\victim", "C:\\x", "C:/x"] {
+        let place = place();
+        place.write(
+            "a.tar",
+            tar(&[(b"good", FILE, "", b"x"), (name.as_bytes(), FILE, "", b"evil")]),
+        );
+        let refused = place.unpack("a.tar", "out").expect_err(name);
+        assert_eq!(refused.kind(), ErrorKind::Denied, "{refused}");
+        assert_untouched(&place, &["a.tar", "victim"]);
+    }
+    assert!(!fs::exists("/tmp/hermes-evil").unwrap());
+}
+
+#[test]
+fn names_in_zips_that_lead_out_are_refused() {
+    for name in ["../victim", "/abs", "a/../../victim", "..\\\\victim", "C:/x"] {
+        let place = place();
+        place.python(&format!(
+            "import zipfile\nz = zipfile.ZipFile('a.zip', 'w')\nz.writestr('good', 'x')\ni = zipfile.ZipInfo('x')\ni.filename = '{name}'\nz.writestr(i, 'evil')\nz.close()"
+        ));
+        let refused = place.unpack("a.zip", "out").expect_err(name);
+        assert_eq!(refused.kind(), ErrorKind::Denied, "{name}: {refused}");
+        assert_untouched(&place, &["a.zip", "victim"]);
+    }
+}
+
+#[test]
+fn an_unsafe_entry_can_be_left_out() {
+    let place = place();
+    place.write("a.tar", tar(&[(b"good", FILE, "", b"x"), (b"../victim", FILE, "", b"evil")]));
+    let choice = hermes_archives::Choice::new(&[], &["..".to_owned()]).unwrap();
+    place
+        .unpack_with("a.tar", "out", |unpacking| unpacking.choice = Box::leak(Box::new(choice)))
+        .unwrap();
+    assert_eq!(fs::read_to_string(place.at("out/good")).unwrap(), "x");
+    assert_untouched(&place, &["a.tar", "out", "victim"]);
+}
+
+#[test]
+fn links_that_lead_out_are_left_out_and_told() {
+    let place = place();
+    let entries: &[Entry<'_>] = &[
+        (b"up", SOFT, "..", b""),
+        (b"abs", SOFT, "/etc/passwd", b""),
+        (b"d/up2", SOFT, "../../victim", b""),
+        (b"winding", SOFT, "d/../../victim", b""),
+        (b"fine", SOFT, "d/file", b""),
+        (b"d/file", FILE, "", b"x"),
+        (b"dev", b'3', "", b""),
+        (b"pipe", b'6', "", b""),
+    ];
+    place.write("a.tar", tar(entries));
+    let out = place.unpack("a.tar", "out").unwrap();
+    assert_eq!((out.files, out.links, out.skipped.len()), (1, 1, 6), "{:?}", out.skipped);
+    assert_eq!(fs::read_to_string(place.at("out/fine")).unwrap(), "x");
+    assert!(fs::symlink_metadata(place.at("out/up")).is_err());
+    assert_untouched(&place, &["a.tar", "out", "victim"]);
+}
+
+#[test]
+fn nothing_is_written_through_a_link_of_the_archive() {
+    let cases: &[&[Entry<'_>]] = &[
+        &[(b"l", SOFT, "d", b""), (b"d", FOLDER, "", b""), (b"l/x", FILE, "", b"evil")],
+        &[(b"l", SOFT, "..", b""), (b"l/victim", FILE, "", b"evil")],
+        &[(b"l", SOFT, "/tmp", b""), (b"l/hermes-evil", FILE, "", b"evil")],
+        &[(b"x", SOFT, "y", b""), (b"x", FILE, "", b"evil")],
+    ];
+    for entries in cases {
+        let place = place();
+        place.write("a.tar", tar(entries));
+        if place.unpack("a.tar", "out").is_ok() {
+            // The link was left out, and the file is an ordinary one.
+            assert!(fs::symlink_metadata(place.at("out/l")).unwrap().is_dir());
+        }
+        assert_eq!(fs::read_to_string(place.at("victim")).unwrap(), "untouched");
+        assert!(!fs::exists("/tmp/hermes-evil").unwrap());
+    }
+}
+
+#[test]
+fn hard_links_reach_only_what_came_from_the_archive() {
+    for (target, kind) in [
+        ("../victim", Some(ErrorKind::Denied)),
+        ("victim", None),
+        ("/etc/passwd", Some(ErrorKind::Denied)),
+    ] {
+        let place = place();
+        place.write("out/victim", "inside");
+        place.write(
+            "a.tar",
+            tar(&[(b"x", HARD, target, b""), (b"y", FILE, "", b"y"), (b"z", HARD, "y", b"")]),
+        );
+        match place.unpack("a.tar", "out") {
+            Err(error) => assert_eq!(Some(error.kind()), kind, "{target}: {error}"),
+            Ok(out) => {
+                assert_eq!((kind, out.skipped.len()), (None, 1), "{target}: {:?}", out.skipped);
+                assert_eq!(fs::read_to_string(place.at("out/z")).unwrap(), "y");
+                assert!(!fs::exists(place.at("out/x")).unwrap());
+            }
+        }
+        assert_eq!(fs::read_to_string(place.at("out/victim")).unwrap(), "inside");
+    }
+}
+
+#[test]
+fn links_that_are_in_the_target_already_are_not_followed() {
+    for existing in [Existing::Refuse, Existing::Overwrite, Existing::Skip, Existing::Rename] {
+        let place = place();
+        fs::create_dir(place.at("out")).unwrap();
+        fs::create_dir(place.at("elsewhere")).unwrap();
+        std::os::unix::fs::symlink("../elsewhere", place.at("out/d")).unwrap();
+        place.write("a.tar", tar(&[(b"d/x", FILE, "", b"evil")]));
+        let refused =
+            place.unpack_with("a.tar", "out", |u| u.existing = existing).expect_err("a link");
+        assert_eq!(refused.kind(), ErrorKind::Denied, "{refused}");
+        assert!(fs::read_dir(place.at("elsewhere")).unwrap().next().is_none());
+        assert_eq!(fs::read_dir(place.at("out")).unwrap().count(), 1);
+    }
+}
+
+#[test]
+fn a_link_in_the_target_is_replaced_and_not_written_through() {
+    let place = place();
+    fs::create_dir(place.at("out")).unwrap();
+    std::os::unix::fs::symlink("../victim", place.at("out/x")).unwrap();
+    place.write("a.tar", tar(&[(b"x", FILE, "", b"new")]));
+    place.unpack_with("a.tar", "out", |u| u.existing = Existing::Overwrite).unwrap();
+    assert_eq!(fs::read_to_string(place.at("out/x")).unwrap(), "new");
+    assert!(!fs::symlink_metadata(place.at("out/x")).unwrap().is_symlink());
+    assert_untouched(&place, &["a.tar", "out", "victim"]);
+}
+
+#[test]
+fn nobody_runs_as_somebody_else() {
+    let place = place();
+    place.write("a.tar", tar(&[(b"d", FOLDER, "", b""), (b"d/suid", FILE, "", b"x")]));
+    place.unpack("a.tar", "out").unwrap();
+    for path in ["out/d", "out/d/suid"] {
+        let mode = fs::metadata(place.at(path)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o7000, 0, "{path}: {mode:o}");
+    }
+}
+
+#[test]
+fn two_entries_of_one_name_are_refused() {
+    let cases: &[&[Entry<'_>]] = &[
+        &[(b"x", FILE, "", b"1"), (b"x", FILE, "", b"2")],
+        &[(b"x", FILE, "", b"1"), (b"./x", FILE, "", b"2")],
+        &[(b"x", FILE, "", b"1"), (b"x/y", FILE, "", b"2")],
+        &[(b"x/y", FILE, "", b"1"), (b"x", FILE, "", b"2")],
+        &[(b"x", FILE, "", b"1"), (b"x", SOFT, "y", b"")],
+    ];
+    for entries in cases {
+        let place = place();
+        place.write("a.tar", tar(entries));
+        let refused = place.unpack("a.tar", "out").expect_err("twice");
+        assert_eq!(refused.kind(), ErrorKind::Denied, "{refused}");
+        assert_untouched(&place, &["a.tar", "victim"]);
+    }
+    let place = place();
+    place.python("import warnings, zipfile\nwarnings.simplefilter('ignore')\nz = zipfile.ZipFile('a.zip', 'w')\nz.writestr('x', '1')\nz.writestr('x', '2')\nz.close()");
+    assert_eq!(place.unpack("a.zip", "out").expect_err("twice").kind(), ErrorKind::Denied);
+    // Twins that differ in case are two files here.
+    place.write("b.tar", tar(&[(b"readme", FILE, "", b"1"), (b"README", FILE, "", b"2")]));
+    assert_eq!(place.unpack("b.tar", "twins").unwrap().files, 2);
+}
+
+#[test]
+fn a_repository_that_is_there_is_not_written_into() {
+    let place = place();
+    place.write("out/.git/config", "[core]\n");
+    place.write("a.tar", tar(&[(b".git/hooks/post-checkout", FILE, "", b"evil")]));
+    let refused =
+        place.unpack_with("a.tar", "out", |u| u.existing = Existing::Overwrite).expect_err("hooks");
+    assert_eq!(refused.details()["rule"], "repository");
+    assert!(!fs::exists(place.at("out/.git/hooks")).unwrap());
+    // A repository that comes as a whole is somebody's backup.
+    place.unpack("a.tar", "new").unwrap();
+}
+
+#[test]
+fn bombs_stop_early_and_leave_nothing() {
+    let place = place();
+    place.python(
+        "
+import gzip, tarfile, io, zipfile
+class Zeros(io.RawIOBase):
+    left = 25 << 20
+    def read(self, n=-1):
+        n = min(n if n >= 0 else self.left, self.left)
+        self.left -= n
+        return bytes(n)
+with tarfile.open('a.tar.gz', 'w:gz', compresslevel=9) as t:
+    i = tarfile.TarInfo('zeros'); i.size = 25 << 20
+    t.addfile(i, Zeros())
+with zipfile.ZipFile('a.zip', 'w', zipfile.ZIP_DEFLATED, compresslevel=9) as z:
+    z.writestr('zeros', bytes(25 << 20))
+with gzip.open('a.gz', 'wb', compresslevel=9) as g:
+    for _ in range(25): g.write(bytes(1 << 20))
+",
+    );
+    for archive in ["a.tar.gz", "a.zip", "a.gz"] {
+        let refused = place.unpack(archive, "out").expect_err(archive);
+        assert_eq!(refused.kind(), ErrorKind::Limit, "{archive}: {refused}");
+        assert!(refused.hint().contains("max_ratio"), "{refused:?}");
+        let refused = place.unpack_with(archive, "out", |u| {
+            u.limits.ratio = u64::MAX;
+            u.limits.bytes = 20 << 20;
+        });
+        assert!(refused.expect_err(archive).hint().contains("max_bytes"));
+        assert_untouched(&place, &["a.gz", "a.tar.gz", "a.zip", "victim"]);
+    }
+    let allowed = place.unpack_with("a.zip", "out", |u| u.limits.ratio = 5000).unwrap();
+    assert_eq!(allowed.bytes, 25 << 20);
+}
+
+#[test]
+fn headers_that_claim_to_be_endless_do_not_fill_the_memory() {
+    let place = place();
+    place.python(
+        "
+import gzip
+def header(name, kind, size):
+    h = bytearray(512)
+    h[0:len(name)] = name; h[100:108] = b'0000644\\0'; h[124:136] = b'%011o\\0' % size
+    h[156:157] = kind; h[257:265] = b'ustar  \\0'; h[148:156] = b' ' * 8
+    h[148:156] = b'%06o\\0 ' % sum(h)
+    return bytes(h)
+with gzip.open('a.tar.gz', 'wb') as g:
+    g.write(header(b'././@LongLink', b'L', 20 << 20))
+    for _ in range(20): g.write(b'a' * (1 << 20))
+    g.write(header(b'x', b'0', 0)); g.write(bytes(1024))
+",
+    );
+    let refused = place.unpack("a.tar.gz", "out").expect_err("too long");
+    assert_eq!(refused.kind(), ErrorKind::Limit, "{refused}");
+    assert_eq!(place.list("a.tar.gz").expect_err("too long").kind(), ErrorKind::Limit);
+}
+
+#[test]
+fn entries_are_counted() {
+    let place = place();
+    place.python("import zipfile\nz = zipfile.ZipFile('a.zip', 'w')\n[z.writestr(str(i), '') for i in range(50)]\nz.close()");
+    let refused =
+        place.unpack_with("a.zip", "out", |u| u.limits.entries = 49).expect_err("too many");
+    assert_eq!(refused.kind(), ErrorKind::Limit);
+    assert_untouched(&place, &["a.zip", "victim"]);
+}
+
+#[test]
+fn zips_whose_entries_share_bytes_are_refused() {
+    let place = place();
+    place.python(
+        "
+import zipfile, struct
+z = zipfile.ZipFile('a.zip', 'w', zipfile.ZIP_DEFLATED)
+z.writestr('a', bytes(100000)); z.writestr('b', bytes(100000))
+z.close()
+data = bytearray(open('a.zip', 'rb').read())
+first = data.find(b'PK\\x01\\x02'); second = data.find(b'PK\\x01\\x02', first + 4)
+struct.pack_into('<I', data, second + 42, 0)
+local = data.rfind(b'PK\\x03\\x04')
+open('a.zip', 'wb').write(data)
+",
+    );
+    let refused = place.unpack("a.zip", "out").expect_err("overlap");
+    assert_eq!(refused.kind(), ErrorKind::Denied, "{refused}");
+    assert_untouched(&place, &["a.zip", "victim"]);
+}
+
+#[test]
+fn broken_archives_are_told_and_leave_nothing() {
+    for archive in ["a.zip", "a.tar", "a.tar.gz", "a.tar.zst", "a.7z", "a.gz", "a.zst"] {
+        let place = place();
+        let noise: Vec<u8> =
+            (0..40_000_u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+        place.write("in/noise", &noise);
+        place.write("in/more", "more");
+        let format = hermes_archives::Format::of_name(archive.as_ref()).unwrap();
+        let (from, name) = if format.is_single() { ("in/noise", "noise") } else { ("in", "in") };
+        place.pack_as(from, name, archive, format, &hermes_archives::Choice::all()).unwrap();
+        let whole = fs::read(place.at(archive)).unwrap();
+        for cut in [whole.len() / 2, whole.len() - 1030.min(whole.len() / 3)] {
+            if format == hermes_archives::Format::Tar && cut > whole.len() / 2 {
+                // Only the padding is cut off, which other programs accept, too.
+                continue;
+            }
+            fs::write(place.at(archive), &whole[..cut]).unwrap();
+            let error = place.unpack(archive, "out").expect_err(archive);
+            assert_eq!(
+                error.kind(),
+                ErrorKind::InvalidArguments,
+                "{archive} cut at {cut}: {error}"
+            );
+            assert_untouched(&place, &[archive, "in", "victim"]);
+        }
+        // A byte of the content changed: whatever has a checksum notices.
+        if format != hermes_archives::Format::Tar {
+            let mut changed = whole.clone();
+            let at = whole.len() / 2;
+            changed[at] ^= 0x55;
+            fs::write(place.at(archive), &changed).unwrap();
+            place.unpack(archive, "out").expect_err(archive);
+            assert_untouched(&place, &[archive, "in", "victim"]);
+        }
+    }
+}
+
+#[test]
+fn sizes_in_headers_are_not_believed() {
+    let place = place();
+    place.python(
+        "
+import zipfile, struct
+z = zipfile.ZipFile('a.zip', 'w', zipfile.ZIP_DEFLATED)
+z.writestr('a', bytes(2000000))
+z.close()
+data = bytearray(open('a.zip', 'rb').read())
+central = data.find(b'PK\\x01\\x02')
+struct.pack_into('<I', data, central + 24, 10)
+struct.pack_into('<I', data, 22, 10)
+open('a.zip', 'wb').write(data)
+",
+    );
+    // However it is read, no more than was packed comes out, or an error.
+    match place.unpack_with("a.zip", "out", |u| u.limits.bytes = 100_000) {
+        Ok(out) => assert!(out.bytes <= 100_000),
+        Err(error) => assert_ne!(error.kind(), ErrorKind::Internal, "{error}"),
+    }
+    let mut long = tar(&[(b"x", FILE, "", b"short")]);
+    long[124..136].copy_from_slice(b"77777777777\0");
+    long[148..156].fill(b' ');
+    let sum: u32 = long[..512].iter().map(|&byte| u32::from(byte)).sum();
+    long[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+    place.write("b.tar", long);
+    assert_eq!(place.unpack("b.tar", "out2").expect_err("cut").kind(), ErrorKind::InvalidArguments);
+    assert_eq!(place.list("b.tar").expect_err("cut").kind(), ErrorKind::InvalidArguments);
+}
+
+#[test]
+fn encrypted_entries_are_listed_and_not_unpacked() {
+    let place = place();
+    place.python(
+        "
+import zipfile, struct
+z = zipfile.ZipFile('a.zip', 'w')
+z.writestr('secret', b'0123456789abcdef')
+z.close()
+data = bytearray(open('a.zip', 'rb').read())
+central = data.find(b'PK\\x01\\x02')
+data[6] |= 1; data[central + 8] |= 1
+open('a.zip', 'wb').write(data)
+",
+    );
+    let listing = place.list("a.zip").unwrap();
+    assert!(listing.encrypted && listing.members[0].encrypted);
+    let refused = place.unpack("a.zip", "out").expect_err("encrypted");
+    assert_eq!(refused.details()["encrypted"], true);
+    assert_untouched(&place, &["a.zip", "victim"]);
+}
+
+#[test]
+fn noise_after_a_signature_is_an_error_and_no_panic() {
+    let place = place();
+    let mut seed = 1_u32;
+    for round in 0..300 {
+        let mut bytes = match round % 6 {
+            0 => b"PK\x03\x04".to_vec(),
+            1 => b"7z\xBC\xAF\x27\x1C\0\x04".to_vec(),
+            2 => b"\x1F\x8B\x08\0".to_vec(),
+            3 => b"\x28\xB5\x2F\xFD".to_vec(),
+            4 => b"PK\x05\x06".to_vec(),
+            _ => tar(&[(b"x", b'x', "", b"20 path=abcdefghijk\n")])[..600].to_vec(),
+        };
+        for _ in 0..(round * 7 % 400) {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            bytes.push((seed >> 24) as u8);
+        }
+        fs::File::create(place.at("a")).unwrap().write_all(&bytes).unwrap();
+        let _ = place.list("a");
+        let _ = place.unpack("a", "out");
+        let _ = fs::remove_dir_all(place.at("out"));
+    }
+    assert_untouched(&place, &["a", "victim"]);
+}

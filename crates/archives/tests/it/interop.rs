@@ -1,0 +1,201 @@
+//! Other programs read what we write, and we read what they write.
+
+use std::fs;
+
+use crate::harness::{Found, Place, Tree, furnish};
+
+const MAKE_ZIP: &str = "
+import zipfile, os
+with zipfile.ZipFile('a.zip', 'w', zipfile.ZIP_DEFLATED) as z:
+    for root, dirs, files in os.walk('in'):
+        for name in files:
+            path = os.path.join(root, name)
+            if not os.path.islink(path):
+                z.write(path, os.path.relpath(path, 'in'))
+";
+
+fn files_of(tree: &Tree) -> Vec<(String, Vec<u8>)> {
+    let file = |(path, found): (&std::path::PathBuf, &Found)| match found {
+        Found::File(content, _) => Some((path.to_string_lossy().into_owned(), content.clone())),
+        _ => None,
+    };
+    tree.iter().filter_map(file).collect()
+}
+
+#[test]
+fn pythons_zip_is_read() {
+    let place = Place::new();
+    furnish(&place, "in");
+    place.python(MAKE_ZIP);
+    place.unpack("a.zip", "out").unwrap();
+    assert_eq!(files_of(&place.tree("out")), files_of(&place.tree("in")));
+}
+
+#[test]
+fn pythons_tars_are_read_in_every_dialect() {
+    for (dialect, mode, archive) in [
+        ("USTAR_FORMAT", "w", "a.tar"),
+        ("GNU_FORMAT", "w:gz", "a.tar.gz"),
+        ("PAX_FORMAT", "w", "a.tar"),
+        ("PAX_FORMAT", "w:gz", "a.tgz"),
+    ] {
+        let place = Place::new();
+        place.write("in/a b/c", "x");
+        place.write("in/ü.txt", "y".repeat(2000));
+        std::os::unix::fs::symlink("a b/c", place.at("in/l")).unwrap();
+        fs::hard_link(place.at("in/ü.txt"), place.at("in/zz-hard")).unwrap();
+        if dialect != "USTAR_FORMAT" {
+            let long = "n".repeat(150);
+            place.write(format!("in/{long}/{long}"), "z");
+        }
+        place.python(&format!(
+            "import tarfile\nt = tarfile.open('{archive}', '{mode}', format=tarfile.{dialect})\nt.add('in', '.')\nt.close()"
+        ));
+        let out = place.unpack(archive, "out").unwrap();
+        assert!(out.skipped.is_empty(), "{dialect}: {:?}", out.skipped);
+        assert_eq!(place.tree("out"), place.tree("in"), "{dialect} {archive}");
+    }
+}
+
+#[test]
+fn python_reads_ours() {
+    let place = Place::new();
+    furnish(&place, "in");
+    for archive in ["a.zip", "a.tar", "a.tar.gz"] {
+        place.pack("in", archive).unwrap();
+    }
+    place.python(
+        "
+import zipfile, tarfile, os
+with zipfile.ZipFile('a.zip') as z:
+    assert z.testzip() is None
+    z.extractall('zip')
+for name, to in [('a.tar', 'tar'), ('a.tar.gz', 'gz')]:
+    with tarfile.open(name) as t:
+        t.extractall(to)
+",
+    );
+    for to in ["tar", "gz"] {
+        assert_eq!(place.tree(to), place.tree("in"), "{to}");
+    }
+    let mut expected = files_of(&place.tree("in"));
+    // Python writes links of a zip as files with the target in them.
+    let mut found = files_of(&place.tree("zip"));
+    found.retain(|(path, _)| !path.ends_with("link") && !path.ends_with("up"));
+    expected.sort();
+    found.sort();
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn tar_and_we_understand_each_other() {
+    let place = Place::new();
+    furnish(&place, "in");
+    for (flags, archive) in [("-cf", "a.tar"), ("-czf", "a.tar.gz"), ("--zstd", "a.tar.zst")] {
+        let arguments = match flags {
+            "--zstd" => vec!["--zstd", "-cf", archive, "-C", "in", "."],
+            _ => vec![flags, archive, "-C", "in", "."],
+        };
+        if place.run("tar", &arguments).is_none() {
+            return;
+        }
+        let to = format!("out-{archive}");
+        place.unpack(archive, &to).unwrap();
+        assert_eq!(place.tree(&to), place.tree("in"), "{archive}");
+        let ours = format!("ours-{archive}");
+        place.pack("in", &ours).unwrap();
+        let to = format!("back-{archive}");
+        fs::create_dir(place.at(&to)).unwrap();
+        place.run("tar", &["-xf", &ours, "-C", &to]).unwrap();
+        assert_eq!(place.tree(&to), place.tree("in"), "{ours}");
+    }
+}
+
+#[test]
+fn a_sparse_tar_is_read() {
+    let place = Place::new();
+    fs::create_dir(place.at("in")).unwrap();
+    let file = fs::File::create(place.at("in/sparse")).unwrap();
+    file.set_len(3_000_000).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&file, b"middle", 1_500_000).unwrap();
+    if place.run("tar", &["--format=gnu", "-Scf", "a.tar", "-C", "in", "."]).is_some() {
+        place.unpack("a.tar", "out").unwrap();
+        assert_eq!(place.tree("out"), place.tree("in"));
+    }
+}
+
+#[test]
+fn zip_and_unzip_agree_with_us() {
+    let place = Place::new();
+    furnish(&place, "in");
+    // unzip itself drops line breaks from names.
+    fs::remove_file(place.at("in/with space/and\nnewline")).unwrap();
+    if !["zip", "unzip"].iter().all(|program| place.run(program, &["-v"]).is_some()) {
+        return;
+    }
+    place.run("sh", &["-c", "cd in && zip -qry ../a.zip ."]).unwrap();
+    place.unpack("a.zip", "out").unwrap();
+    assert_eq!(place.tree("out"), place.tree("in"));
+    place.pack("in", "ours.zip").unwrap();
+    place.run("unzip", &["-q", "ours.zip", "-d", "back"]).unwrap();
+    assert_eq!(place.tree("back"), place.tree("in"));
+}
+
+#[test]
+fn gzip_and_zstd_agree_with_us() {
+    let place = Place::new();
+    let text = "some text\n".repeat(3000);
+    place.write("t.txt", &text);
+    for (program, ending) in [("gzip", "gz"), ("zstd", "zst")] {
+        let keep = format!("t.txt.{ending}");
+        if place.run(program, &["-k", "t.txt"]).is_none() {
+            continue;
+        }
+        let to = format!("out-{ending}");
+        place.unpack(&keep, &to).unwrap();
+        assert_eq!(fs::read_to_string(place.at(format!("{to}/t.txt"))).unwrap(), text);
+        let ours = format!("ours.{ending}");
+        let format = hermes_archives::Format::of_name(ours.as_ref()).unwrap();
+        place.pack_as("t.txt", "t.txt", &ours, format, &hermes_archives::Choice::all()).unwrap();
+        assert_eq!(place.run(program, &["-dc", &ours]).unwrap(), text);
+    }
+}
+
+#[test]
+fn seven_zip_agrees_with_us() {
+    let place = Place::new();
+    furnish(&place, "in");
+    let Some(_) = place.run("7z", &["a", "-bd", "a.7z", "./in/plain.txt", "./in/run.sh"]) else {
+        return;
+    };
+    place.unpack("a.7z", "out").unwrap();
+    assert_eq!(fs::read_to_string(place.at("out/plain.txt")).unwrap(), "hello\n");
+    place.pack("in", "ours.7z").unwrap();
+    place.run("7z", &["x", "-bd", "-oback", "ours.7z"]).unwrap();
+    assert_eq!(files_of(&place.tree("back")), files_of(&place.tree("in")));
+}
+
+#[test]
+fn several_members_of_gzip_are_one_file() {
+    let place = Place::new();
+    place.python(
+        "import gzip\nopen('a.gz','wb').write(gzip.compress(b'one ') + gzip.compress(b'two'))",
+    );
+    place.unpack("a.gz", "out").unwrap();
+    assert_eq!(fs::read_to_string(place.at("out/a")).unwrap(), "one two");
+}
+
+#[test]
+fn large_fields_of_zip_are_read() {
+    let place = Place::new();
+    place.python(
+        "
+import zipfile
+with zipfile.ZipFile('a.zip', 'w') as z:
+    with z.open('big', 'w', force_zip64=True) as f:
+        f.write(b'zip64')
+",
+    );
+    place.unpack("a.zip", "out").unwrap();
+    assert_eq!(fs::read_to_string(place.at("out/big")).unwrap(), "zip64");
+}

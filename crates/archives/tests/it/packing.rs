@@ -1,0 +1,202 @@
+//! Making archives.
+
+use std::cell::Cell;
+use std::fs;
+
+use hermes_archives::{Choice, Format, Oversight, Packing, Source, create};
+use hermes_core::{Effect, ErrorKind, Grants, Scope};
+
+use crate::harness::{Place, furnish};
+
+fn names(created: &hermes_archives::Created) -> Vec<String> {
+    created.names.iter().map(|name| name.to_string_lossy().into_owned()).collect()
+}
+
+#[test]
+fn globs_choose_and_leave_out() {
+    let place = Place::new();
+    for name in ["a.rs", "b.txt", "d/c.rs", "target/x.rs"] {
+        place.write(format!("in/{name}"), "x");
+    }
+    let choice = Choice::new(&["*.rs".to_owned()], &["target".to_owned()]).unwrap();
+    let created = place.pack_as("in", "in", "a.zip", Format::Zip, &choice).unwrap();
+    assert_eq!(names(&created), ["in/a.rs", "in/d/c.rs"]);
+}
+
+#[test]
+fn git_decides_when_it_is_asked() {
+    let place = Place::new();
+    fs::create_dir_all(place.at("in/.git")).unwrap();
+    place.write("in/.gitignore", "*.log\n/out\n!keep.log\n");
+    place.write("in/sub/.ignore", "tmp\n");
+    for name in ["a", "b.log", "keep.log", "out/x", "sub/out/y", "sub/tmp"] {
+        place.write(format!("in/{name}"), "");
+    }
+    let sources = [Source { path: place.at("in"), name: "".into() }];
+    let archive = place.at("a.tar");
+    let mut packing = Packing {
+        sources: &sources,
+        archive: &archive,
+        format: Format::Tar,
+        level: None,
+        choice: &Choice::all(),
+        gitignore: true,
+        existing: hermes_files::Existing::Refuse,
+    };
+    let created = create(&Grants::everything(), &packing, Oversight::NONE).unwrap();
+    let expected = [".gitignore", "a", "keep.log", "sub", "sub/.ignore", "sub/out", "sub/out/y"];
+    assert_eq!(names(&created), expected);
+    let again = create(&Grants::everything(), &packing, Oversight::NONE).expect_err("it exists");
+    assert_eq!(again.kind(), ErrorKind::Conflict);
+    packing.existing = hermes_files::Existing::Replace;
+    packing.gitignore = false;
+    let all = create(&Grants::everything(), &packing, Oversight::NONE).unwrap();
+    assert_eq!(all.files, 8);
+}
+
+#[test]
+fn an_archive_is_never_packed_into_itself() {
+    let place = Place::new();
+    place.write("in/a", "x");
+    for _ in 0..2 {
+        let created = place.pack("in", "in/own.tar").unwrap();
+        assert_eq!(names(&created), ["a"]);
+    }
+    let created = place.pack("in", "in/own.tar").unwrap();
+    assert_eq!(created.skipped[0].reason, "it is the archive itself");
+    let only = place.pack_as("in/own.tar", "own.tar", "in/own.tar", Format::Tar, &Choice::all());
+    assert_eq!(only.expect_err("itself").kind(), ErrorKind::InvalidArguments);
+}
+
+#[test]
+fn a_failure_leaves_the_old_archive() {
+    let place = Place::new();
+    place.write("in/a", vec![7; 3_000_000]);
+    place.write("a.zip", "the old one");
+    for archive in ["a.zip", "a.tar.gz", "a.7z", "a.tar.zst"] {
+        let calls = Cell::new(0);
+        let stopped = || {
+            calls.set(calls.get() + 1);
+            calls.get() > 20
+        };
+        let sources = [Source { path: place.at("in"), name: "".into() }];
+        let path = place.at(archive);
+        let packing = Packing {
+            sources: &sources,
+            archive: &path,
+            format: Format::of_name(&path).unwrap(),
+            level: None,
+            choice: &Choice::all(),
+            gitignore: false,
+            existing: hermes_files::Existing::Replace,
+        };
+        let oversight = Oversight { stopped: &stopped, progress: &|_, _| {} };
+        let error = create(&Grants::everything(), &packing, oversight).expect_err("stopped");
+        assert_eq!(error.kind(), ErrorKind::Cancelled, "{archive}: {error}");
+    }
+    assert_eq!(fs::read_to_string(place.at("a.zip")).unwrap(), "the old one");
+    assert_eq!(place.names(), ["a.zip", "in"]);
+}
+
+#[test]
+fn levels_and_formats_are_checked() {
+    let place = Place::new();
+    furnish(&place, "in");
+    let sources = [Source { path: place.at("in"), name: "in".into() }];
+    for (archive, format, level, kind) in [
+        ("a.zip", Format::Zip, Some(10), ErrorKind::InvalidArguments),
+        ("a.tar", Format::Tar, Some(1), ErrorKind::InvalidArguments),
+        ("a.tar.zst", Format::TarZst, Some(0), ErrorKind::InvalidArguments),
+        ("a.gz", Format::Gz, None, ErrorKind::InvalidArguments),
+    ] {
+        let packing = Packing {
+            sources: &sources,
+            archive: &place.at(archive),
+            format,
+            level,
+            choice: &Choice::all(),
+            gitignore: false,
+            existing: hermes_files::Existing::Refuse,
+        };
+        let error = create(&Grants::everything(), &packing, Oversight::NONE).expect_err(archive);
+        assert_eq!(error.kind(), kind, "{error}");
+    }
+    for (format, levels) in
+        [(Format::Zip, [0, 9]), (Format::SevenZip, [0, 1]), (Format::TarZst, [1, 19])]
+    {
+        let sizes: Vec<u64> = levels
+            .iter()
+            .map(|&level| {
+                let packing = Packing {
+                    sources: &sources,
+                    archive: &place.at("level"),
+                    format,
+                    level: Some(level),
+                    choice: &Choice::all(),
+                    gitignore: false,
+                    existing: hermes_files::Existing::Replace,
+                };
+                create(&Grants::everything(), &packing, Oversight::NONE).unwrap().packed
+            })
+            .collect();
+        assert!(sizes[0] > sizes[1] || format == Format::TarZst, "{format}: {sizes:?}");
+        place.unpack("level", &format!("out-{format}")).unwrap();
+        assert_eq!(place.tree(&format!("out-{format}/in")), place.tree("in"));
+    }
+}
+
+#[test]
+fn only_what_was_granted_is_read_and_written() {
+    let place = Place::new();
+    place.write("in/a", "x");
+    let sources = [Source { path: place.at("in"), name: "".into() }];
+    let archive = place.at("a.zip");
+    let packing = Packing {
+        sources: &sources,
+        archive: &archive,
+        format: Format::Zip,
+        level: None,
+        choice: &Choice::all(),
+        gitignore: false,
+        existing: hermes_files::Existing::Refuse,
+    };
+    let read = Effect::path(Scope::FILE_READ, place.at("in"));
+    let write = Effect::path(Scope::FILE_WRITE, &archive);
+    for grants in [vec![], vec![read.clone()], vec![write.clone()]] {
+        let refused = create(&Grants::of(&grants), &packing, Oversight::NONE).expect_err("denied");
+        assert_eq!(refused.kind(), ErrorKind::Denied, "{refused}");
+    }
+    create(&Grants::of(&[read, write]), &packing, Oversight::NONE).unwrap();
+}
+
+#[test]
+fn nothing_to_pack_is_said() {
+    let place = Place::new();
+    fs::create_dir(place.at("in")).unwrap();
+    assert_eq!(place.pack("in", "a.zip").expect_err("empty").kind(), ErrorKind::InvalidArguments);
+    assert_eq!(place.pack("gone", "a.zip").expect_err("gone").kind(), ErrorKind::NotFound);
+    assert_eq!(place.names(), ["in"]);
+}
+
+#[test]
+fn progress_ends_at_the_end() {
+    let place = Place::new();
+    place.write("in/a", vec![1; 5 << 20]);
+    let sources = [Source { path: place.at("in"), name: "".into() }];
+    let packing = Packing {
+        sources: &sources,
+        archive: &place.at("a.tar"),
+        format: Format::Tar,
+        level: None,
+        choice: &Choice::all(),
+        gitignore: false,
+        existing: hermes_files::Existing::Refuse,
+    };
+    let seen = std::cell::RefCell::new(Vec::new());
+    let progress = |done, total| seen.borrow_mut().push((done, total));
+    let oversight = Oversight { stopped: &|| false, progress: &progress };
+    create(&Grants::everything(), &packing, oversight).unwrap();
+    let seen = seen.into_inner();
+    assert!(seen.len() >= 4 && seen.is_sorted(), "{seen:?}");
+    assert!(seen.iter().all(|&(done, total)| done <= total && total == 5 << 20));
+}

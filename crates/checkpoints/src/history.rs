@@ -1,0 +1,80 @@
+//! What can be undone and what can be done again, as in an editor: an undo
+//! takes a turn off, a redo puts it back, and a new turn ends the redoing.
+
+use serde::{Deserialize, Serialize};
+
+use crate::manifest::Manifest;
+
+/// What made the changes of a checkpoint.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// The calls of a turn.
+    Turn,
+    /// These turns were undone, the newest first.
+    Undo(Vec<String>),
+    /// This undo was taken back.
+    Redo(String),
+    /// Files were brought back to this checkpoint.
+    Restore(String),
+}
+
+impl Kind {
+    /// The command that does it, if it is no turn.
+    pub fn word(&self) -> Option<&'static str> {
+        match self {
+            Self::Turn => None,
+            Self::Undo(_) => Some("undo"),
+            Self::Redo(_) => Some("redo"),
+            Self::Restore(_) => Some("restore"),
+        }
+    }
+}
+
+/// What can be undone and redone in a workspace, each the newest first, as
+/// positions in the list that it was made from.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Undoable {
+    /// Turns and restores that are in force.
+    pub done: Vec<usize>,
+    /// Undos that can be taken back.
+    pub undone: Vec<usize>,
+}
+
+impl Undoable {
+    /// From a workspace's checkpoints, the oldest first. One that did not get
+    /// to its end is passed over: what it was to do is still to be done.
+    pub fn of(checkpoints: &[Manifest]) -> Self {
+        let mut history = Self::default();
+        let at = |id: &str| checkpoints.iter().position(|m| m.id() == id);
+        for (position, checkpoint) in checkpoints.iter().enumerate() {
+            match checkpoint.kind() {
+                Kind::Turn => {
+                    history.done.push(position);
+                    history.undone.clear();
+                }
+                _ if !checkpoint.is_finished => {}
+                Kind::Restore(_) => {
+                    history.done.push(position);
+                    history.undone.clear();
+                }
+                Kind::Undo(turns) => {
+                    history.done.retain(|done| !turns.iter().any(|id| at(id) == Some(*done)));
+                    history.undone.push(position);
+                }
+                Kind::Redo(undo) => {
+                    let undo = at(undo);
+                    history.undone.retain(|undone| Some(*undone) != undo);
+                    if let Some(Kind::Undo(turns)) =
+                        undo.and_then(|at| checkpoints.get(at)).map(Manifest::kind)
+                    {
+                        history.done.extend(turns.iter().rev().filter_map(|id| at(id)));
+                    }
+                }
+            }
+        }
+        history.done.reverse();
+        history.undone.reverse();
+        history
+    }
+}

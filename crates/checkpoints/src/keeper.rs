@@ -1,0 +1,238 @@
+//! Who is told of calls that may change files, and keeps what they change.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use hermes_core::{CheckpointId, Checkpoints, ErrorKind, Impending, ToolError};
+
+use crate::capture::Capture;
+use crate::manifest::Change;
+use crate::store::{Store, id_of, now, workspace_of};
+use crate::tree::{Ground, Listing};
+use crate::turn::{Sight, Turn};
+
+/// Turns that are kept in memory after their last call.
+const REMEMBERED: usize = 32;
+
+/// Trees that are kept in memory; the others are read again.
+const SEEN: usize = 8;
+
+/// Keeps what calls are about to change. Cheap to share; one for a process.
+#[derive(Debug)]
+pub struct Keeper {
+    store: Arc<Store>,
+    /// Folders of our own, which are in no snapshot.
+    private: Vec<PathBuf>,
+    turns: Mutex<HashMap<CheckpointId, Arc<Mutex<Turn>>>>,
+    /// The tree of each workspace, as it was last seen.
+    seen: Mutex<HashMap<PathBuf, Sight>>,
+    problem: Mutex<Option<String>>,
+}
+
+impl Keeper {
+    /// One that keeps in `store`. What is in `private` is in no snapshot of a
+    /// tree.
+    pub fn new(store: Arc<Store>, private: Vec<PathBuf>) -> Self {
+        let real = |path: PathBuf| hermes_files::real_path(&path).unwrap_or(path);
+        Self {
+            store,
+            private: private.into_iter().map(real).collect(),
+            turns: Mutex::default(),
+            seen: Mutex::default(),
+            problem: Mutex::default(),
+        }
+    }
+
+    /// Why something could not be kept, if that has happened.
+    pub fn problem(&self) -> Option<String> {
+        lock(&self.problem).clone()
+    }
+
+    fn noting<T>(&self, done: Result<T, ToolError>) -> Result<T, ToolError> {
+        done.inspect_err(|error| {
+            if error.kind() != ErrorKind::Cancelled {
+                lock(&self.problem).get_or_insert_with(|| error.message().to_owned());
+            }
+        })
+    }
+
+    /// The turn of a call, found or begun.
+    fn turn(&self, id: &str, change: &Impending<'_>, workspace: &Path) -> Arc<Mutex<Turn>> {
+        let mut turns = lock(&self.turns);
+        if let Some(turn) = turns.get(id) {
+            return Arc::clone(turn);
+        }
+        if turns.len() >= REMEMBERED {
+            // A turn that is locked is in use.
+            turns.retain(|_, turn| turn.try_lock().map_or(true, |turn| turn.is_running()));
+        }
+        let turn = Turn::find(&self.store, id, change, workspace);
+        let turn = Arc::new(Mutex::new(turn));
+        turns.insert(id.to_owned(), Arc::clone(&turn));
+        turn
+    }
+
+    fn keep(
+        &self,
+        change: &Impending<'_>,
+        workspace: &Path,
+        turn: &mut Turn,
+    ) -> Result<(), ToolError> {
+        let store = &*self.store;
+        let _shared = store.share().map_err(|e| store.failed("lock", store.root(), &e))?;
+        let mut capture = Capture::keeping(&store.objects, store.limits);
+        let mut met = Vec::new();
+        let mut whole = change.open_ended;
+        for place in change.places {
+            let place = real(place)?;
+            if place.starts_with(store.root()) {
+                continue;
+            }
+            // All that commands may change, so it is kept as for a command.
+            if place == workspace {
+                whole = true;
+                continue;
+            }
+            turn.meet(&place, &mut capture, store.limits, &mut met).map_err(|error| {
+                ToolError::io(format!("{} cannot be kept", place.display()), &error)
+            })?;
+        }
+        let tree = if whole { Some(self.snapshot(change, workspace, &mut capture)?) } else { None };
+        turn.note(store, change, met, tree, workspace)
+            .map_err(|error| store.failed("write in", store.root(), &error))
+    }
+
+    /// Keeps the whole tree of a workspace.
+    fn snapshot(
+        &self,
+        change: &Impending<'_>,
+        workspace: &Path,
+        capture: &mut Capture<'_>,
+    ) -> Result<Sight, ToolError> {
+        let home = change.workplace.home().and_then(|home| hermes_files::real_path(home).ok());
+        if workspace.parent().is_none() || home.is_some_and(|home| home.starts_with(workspace)) {
+            return Err(ToolError::limit(format!(
+                "{} is not kept as a whole, so what commands change there cannot be undone",
+                workspace.display()
+            )));
+        }
+        let folder = self.store.folder_of(workspace);
+        let generation = self.store.tally().generation;
+        let known = self.last_seen(workspace, &folder, generation);
+        let started = now();
+        let spared = self.spared(change);
+        let ground = Ground {
+            root: workspace,
+            spared: &spared,
+            most: self.store.limits.tree_entries,
+            cancel: change.cancel,
+        };
+        let none = Listing::default();
+        let listing = ground.list(capture, known.as_ref().map_or(&none, |known| &known.listing))?;
+        let sight = match known {
+            // As it was: it is kept already.
+            Some(known) if known.generation == generation && *known.listing == listing => {
+                Sight { started, ..known }
+            }
+            _ => Sight::keep(&self.store, &folder, listing, generation, started)
+                .map_err(|error| self.store.failed("write in", &folder, &error))?,
+        };
+        let mut seen = lock(&self.seen);
+        if seen.len() >= SEEN {
+            seen.clear();
+        }
+        seen.insert(workspace.to_path_buf(), sight.clone());
+        Ok(sight)
+    }
+
+    /// The tree as it was last seen, by us or another process.
+    fn last_seen(&self, workspace: &Path, folder: &Path, generation: u64) -> Option<Sight> {
+        if let Some(sight) = lock(&self.seen).get(workspace)
+            && sight.generation == generation
+        {
+            return Some(sight.clone());
+        }
+        let pointer = self.store.pointer(folder)?;
+        let mut listing = Listing::load(&self.store.objects, pointer.listing).ok()?;
+        if pointer.generation != generation {
+            // Contents were cleared away since.
+            listing.verify(&self.store.objects);
+        }
+        let (hash, generation) = (pointer.listing, pointer.generation);
+        Some(Sight { listing: Arc::new(listing), hash, generation, started: 0 })
+    }
+
+    fn spared(&self, change: &Impending<'_>) -> Vec<PathBuf> {
+        change.spared.iter().chain(&self.private).cloned().collect()
+    }
+
+    fn settle(
+        &self,
+        change: &Impending<'_>,
+        workspace: &Path,
+        turn: &mut Turn,
+    ) -> Result<(), ToolError> {
+        let store = &*self.store;
+        let mut capture = Capture::looking(store.limits);
+        let mut seen: Vec<(PathBuf, Change)> = Vec::new();
+        for place in change.places {
+            let place = real(place)?;
+            turn.revisit(&place, &mut capture, store.limits, &mut seen)
+                .map_err(|error| ToolError::io(place.display(), &error))?;
+        }
+        if let Some(before) = turn.take_tree(change.call_id) {
+            let spared = self.spared(change);
+            // The call is through; stopping it does not stop this.
+            let cancel = hermes_core::CancellationToken::new();
+            let most = store.limits.tree_entries;
+            let ground = Ground { root: workspace, spared: &spared, most, cancel: &cancel };
+            let after = ground.list(&mut capture, &before.listing)?;
+            turn.compare(workspace, &before, &after, &mut capture, &mut seen)
+                .map_err(|error| ToolError::io(workspace.display(), &error))?;
+        }
+        turn.settle(seen, &mut capture)
+            .map_err(|error| store.failed("write in", store.root(), &error))
+    }
+}
+
+impl Checkpoints for Keeper {
+    fn before(&self, change: &Impending<'_>) -> Result<Option<CheckpointId>, ToolError> {
+        let workspace = workspace_of(change.workplace.cwd(), change.workplace.home());
+        let id = id_of(change.session, change.turn, &workspace);
+        let turn = self.turn(&id, change, &workspace);
+        let mut turn = lock(&turn);
+        self.noting(self.keep(change, &workspace, &mut turn))?;
+        if turn.is_new() {
+            let tidied = self.store.tidy(&self.store.folder_of(&workspace));
+            let tidied =
+                tidied.map_err(|e| self.store.failed("clear away in", self.store.root(), &e));
+            // The call is kept all the same.
+            let _ = self.noting(tidied);
+        }
+        Ok(Some(id))
+    }
+
+    fn after(&self, change: &Impending<'_>) -> Result<(), ToolError> {
+        let workspace = workspace_of(change.workplace.cwd(), change.workplace.home());
+        let id = id_of(change.session, change.turn, &workspace);
+        let Some(turn) = lock(&self.turns).get(&id).cloned() else { return Ok(()) };
+        let mut turn = lock(&turn);
+        turn.leave();
+        self.noting(self.settle(change, &workspace, &mut turn))
+    }
+}
+
+fn real(place: &Path) -> Result<PathBuf, ToolError> {
+    // The link itself may be what is removed, so its own place is kept as well.
+    match hermes_files::real_entry(place) {
+        // Nothing can be there.
+        Err(error) if hermes_files::is_loop(&error) => Ok(place.to_path_buf()),
+        found => found
+            .map_err(|error| ToolError::io(format!("{} cannot be kept", place.display()), &error)),
+    }
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,30 @@
+//! How much is kept, and for how long.
+
+use std::time::Duration;
+
+/// How much is kept, and for how long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Checkpoints of one workspace.
+    pub per_workspace: usize,
+    /// Bytes of everything that is kept, as it lies on the disk.
+    pub total_bytes: u64,
+    /// Bytes of a file; a larger one is not kept.
+    pub file_bytes: u64,
+    /// How old a checkpoint may become.
+    pub age: Duration,
+    /// Files and folders of a tree; of a larger one not all are kept.
+    pub tree_entries: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            per_workspace: 20,
+            total_bytes: 500_000_000,
+            file_bytes: 10_000_000,
+            age: Duration::from_secs(7 * 24 * 60 * 60),
+            tree_entries: 200_000,
+        }
+    }
+}

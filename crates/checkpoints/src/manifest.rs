@@ -1,0 +1,268 @@
+//! The log of one checkpoint: a line of JSON for each thing that is known. It
+//! only ever grows, so that a process that dies leaves what it had written.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::history::Kind;
+use crate::names;
+use crate::objects::UNFINISHED;
+use crate::state::{Hash, State};
+
+/// The format that is written, and the latest that is read.
+const VERSION: u32 = 1;
+
+/// The first line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Head {
+    pub(crate) version: u32,
+    pub(crate) id: String,
+    #[serde(with = "names")]
+    pub(crate) workspace: PathBuf,
+    pub(crate) session: String,
+    pub(crate) turn: String,
+    pub(crate) kind: Kind,
+    /// Nanoseconds since 1970.
+    pub(crate) at: i64,
+}
+
+/// A call that changed files.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallLine {
+    /// The caller's id for it.
+    pub id: String,
+    /// The tool.
+    pub tool: String,
+    /// The task.
+    pub task: String,
+}
+
+/// One line.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Line {
+    Checkpoint(Head),
+    Call(CallLine),
+    /// What was there before the turn.
+    Before(Seen),
+    /// What a call made of it.
+    After(Seen),
+    /// Everything below a folder, as it was before an open-ended call.
+    Tree(TreeLine),
+    /// Whoever made the changes has made them all.
+    Finished(bool),
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Seen {
+    #[serde(with = "names")]
+    pub(crate) path: PathBuf,
+    pub(crate) state: State,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct TreeLine {
+    #[serde(with = "names")]
+    pub(crate) root: PathBuf,
+    pub(crate) listing: Hash,
+}
+
+/// What is known of one path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// What was there before the turn.
+    pub before: State,
+    /// What was there after it; none if nobody came to look.
+    pub after: Option<State>,
+}
+
+impl Change {
+    /// Whether the turn left the path as it was.
+    pub fn is_none(&self) -> bool {
+        self.after.as_ref().is_some_and(|after| after.is_same(&self.before))
+    }
+}
+
+/// One checkpoint.
+#[derive(Debug, Clone)]
+pub struct Manifest {
+    pub(crate) head: Head,
+    /// The calls that it is about.
+    pub calls: Vec<CallLine>,
+    /// What they touched.
+    pub(crate) changes: BTreeMap<PathBuf, Change>,
+    pub(crate) trees: Vec<TreeLine>,
+    pub(crate) is_finished: bool,
+}
+
+impl Manifest {
+    pub(crate) fn new(
+        id: String,
+        workspace: PathBuf,
+        session: &str,
+        turn: &str,
+        kind: Kind,
+        at: i64,
+    ) -> Self {
+        let (session, turn) = (session.to_owned(), turn.to_owned());
+        let head = Head { version: VERSION, id, workspace, session, turn, kind, at };
+        Self {
+            head,
+            calls: Vec::new(),
+            changes: BTreeMap::new(),
+            trees: Vec::new(),
+            is_finished: false,
+        }
+    }
+
+    /// The name of the checkpoint.
+    pub fn id(&self) -> &str {
+        &self.head.id
+    }
+
+    /// The folder that the turn worked in.
+    pub fn workspace(&self) -> &Path {
+        &self.head.workspace
+    }
+
+    /// The session.
+    pub fn session(&self) -> &str {
+        &self.head.session
+    }
+
+    /// What made the changes.
+    pub fn kind(&self) -> &Kind {
+        &self.head.kind
+    }
+
+    /// When, in nanoseconds since 1970.
+    pub fn at(&self) -> i64 {
+        self.head.at
+    }
+
+    /// When, as programs write it: `2026-01-31T10:20:30.123Z`.
+    pub fn moment(&self) -> String {
+        let moment = jiff::Timestamp::from_millisecond(self.head.at / 1_000_000);
+        moment.map(|moment| moment.to_string()).unwrap_or_default()
+    }
+
+    /// What was changed, or may have been: paths that are as they were are
+    /// left out.
+    pub fn changes(&self) -> impl Iterator<Item = (&Path, &Change)> {
+        let changed = self.changes.iter().filter(|(_, change)| !change.is_none());
+        changed.map(|(path, change)| (path.as_path(), change))
+    }
+
+    /// What changed the files: the tools, or `undo`, `redo`, `restore`.
+    pub fn by(&self) -> Vec<String> {
+        if let Some(word) = self.head.kind.word() {
+            return vec![word.to_owned()];
+        }
+        let mut tools: Vec<String> = Vec::new();
+        for call in &self.calls {
+            if !tools.contains(&call.tool) {
+                tools.push(call.tool.clone());
+            }
+        }
+        tools
+    }
+
+    /// Takes a line in. What was there before the turn is said once, and not
+    /// changed by what is said later.
+    pub(crate) fn take(&mut self, line: Line) {
+        match line {
+            Line::Checkpoint(_) => {}
+            Line::Call(call) => self.calls.push(call),
+            Line::Before(Seen { path, state }) => {
+                self.changes.entry(path).or_insert(Change { before: state, after: None });
+            }
+            Line::After(Seen { path, state }) => {
+                if let Some(change) = self.changes.get_mut(&path) {
+                    change.after = Some(state);
+                }
+            }
+            Line::Tree(tree) => self.trees.push(tree),
+            Line::Finished(is_finished) => self.is_finished = is_finished,
+        }
+    }
+
+    /// Reads a log. A last line that was cut off does not count; none if not
+    /// even the first one is whole.
+    pub(crate) fn load(path: &Path) -> io::Result<Option<Self>> {
+        let bytes = fs::read(path)?;
+        let mut lines = bytes.split_inclusive(|byte| *byte == b'\n');
+        let mut whole = lines.by_ref().filter_map(|line| line.strip_suffix(b"\n"));
+        let damaged = |error| io::Error::new(io::ErrorKind::InvalidData, error);
+        let Some(first) = whole.next() else { return Ok(None) };
+        let Line::Checkpoint(head) = serde_json::from_slice(first).map_err(damaged)? else {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "it has no heading"));
+        };
+        if head.version > VERSION {
+            let newer = "it was written by a newer hermes";
+            return Err(io::Error::new(io::ErrorKind::Unsupported, newer));
+        }
+        let mut manifest = Self {
+            head,
+            calls: Vec::new(),
+            changes: BTreeMap::new(),
+            trees: Vec::new(),
+            is_finished: false,
+        };
+        for line in whole {
+            // A line that a dying process left half, with one after it.
+            let Ok(line) = serde_json::from_slice(line) else { continue };
+            manifest.take(line);
+        }
+        Ok(Some(manifest))
+    }
+}
+
+/// A log that is open to be written on.
+#[derive(Debug)]
+pub(crate) struct Log {
+    file: File,
+    pub(crate) path: PathBuf,
+}
+
+impl Log {
+    /// A new log, with its first line; it is there with it, or not at all.
+    pub(crate) fn create(path: PathBuf, head: &Head) -> io::Result<Self> {
+        let part = path.with_file_name(format!("{UNFINISHED}{}", head.id));
+        // One that is there was left by a process that died: no two processes
+        // begin the same checkpoint.
+        let mut options = OpenOptions::new();
+        let file = options.write(true).create(true).truncate(true).mode(0o600).open(&part)?;
+        Self { file, path: part.clone() }.write(&[Line::Checkpoint(head.clone())])?;
+        fs::rename(&part, &path)?;
+        let file = OpenOptions::new().append(true).open(&path)?;
+        Ok(Self { file, path })
+    }
+
+    /// One that is there.
+    pub(crate) fn reopen(path: PathBuf) -> io::Result<Self> {
+        let file = OpenOptions::new().append(true).open(&path)?;
+        let mut log = Self { file, path };
+        // Ends a line that was cut off; an empty one does no harm.
+        log.file.write_all(b"\n")?;
+        Ok(log)
+    }
+
+    /// Adds lines, all in one piece.
+    pub(crate) fn write(&mut self, lines: &[Line]) -> io::Result<()> {
+        let mut text = Vec::new();
+        for line in lines {
+            serde_json::to_writer(&mut text, line)?;
+            text.push(b'\n');
+        }
+        self.file.write_all(&text)
+    }
+}
+
+#[cfg(test)]
+#[path = "manifest_tests.rs"]
+mod tests;

@@ -1,0 +1,77 @@
+use super::*;
+
+fn seen(path: &str, text: &str) -> Seen {
+    let state = State::File {
+        hash: Hash::of(text.as_bytes()),
+        len: text.len() as u64,
+        mode: 0o644,
+        attributes: BTreeMap::new(),
+    };
+    Seen { path: path.into(), state }
+}
+
+fn log() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("1-a.log");
+    let manifest = Manifest::new("a".into(), "/w".into(), "s", "t", Kind::Turn, 1);
+    let mut log = Log::create(path.clone(), &manifest.head).expect("a log");
+    let call = CallLine { id: "c".into(), tool: "x".into(), task: "k".into() };
+    let lines = [
+        Line::Call(call),
+        Line::Before(seen("/w/a", "1")),
+        Line::Before(seen("/w/b\n", "1")),
+        Line::After(seen("/w/a", "2")),
+        Line::Before(seen("/w/a", "2")),
+        Line::After(seen("/w/a", "3")),
+        Line::After(seen("/w/never-seen-before", "3")),
+        Line::Finished(true),
+    ];
+    log.write(&lines).expect("lines");
+    (folder, path)
+}
+
+#[test]
+fn the_first_before_and_the_last_after_count() {
+    let (_folder, path) = log();
+    let manifest = Manifest::load(&path).expect("a log").expect("whole");
+    let changes: Vec<_> = manifest.changes().collect();
+    assert_eq!(changes.len(), 2);
+    assert_eq!(changes[0].1.before, seen("", "1").state);
+    assert_eq!(changes[0].1.after, Some(seen("", "3").state));
+    assert_eq!(changes[1].1.after, None);
+    assert!(manifest.is_finished);
+    assert_eq!(manifest.by(), ["x"]);
+}
+
+#[test]
+fn a_log_that_was_cut_off_anywhere_says_what_it_had_said() {
+    let (_folder, path) = log();
+    let whole = fs::read(&path).expect("bytes");
+    let mut known = 0;
+    for len in 0..whole.len() {
+        fs::write(&path, &whole[..len]).expect("a shorter log");
+        let changes = match Manifest::load(&path).expect("never an error") {
+            None => 0,
+            Some(manifest) => manifest.changes.len(),
+        };
+        assert!(changes >= known, "at {len}");
+        known = changes;
+        // And it can be written on.
+        if len % 50 == 0 && known > 0 {
+            Log::reopen(path.clone())
+                .expect("a log")
+                .write(&[Line::Finished(true)])
+                .expect("a line");
+            assert!(Manifest::load(&path).expect("a log").expect("whole").is_finished);
+        }
+    }
+    assert_eq!(known, 2);
+}
+
+#[test]
+fn a_log_of_the_future_is_not_guessed_at() {
+    let (_folder, path) = log();
+    let text = fs::read_to_string(&path).expect("text");
+    fs::write(&path, text.replacen("\"version\":1", "\"version\":2", 1)).expect("a newer log");
+    assert!(Manifest::load(&path).is_err());
+}

@@ -1,0 +1,187 @@
+//! Contents, each once, by their hash: compressed, and checked when read.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::hash::{BuildHasher as _, RandomState};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::state::Hash;
+
+/// The fastest: a call waits for it.
+const LEVEL: i32 = 1;
+
+/// What is not larger is hashed before anything is written.
+const IN_MEMORY: usize = 256 * 1024;
+
+/// Between two looks at what a reader thinks of it.
+const CHUNK: usize = 128 * 1024;
+
+/// How many names are tried.
+const NAMES: u64 = 64;
+
+/// How the name of a content begins that is not yet whole.
+pub(crate) const UNFINISHED: &str = ".part-";
+
+/// Contents by their hash.
+#[derive(Debug)]
+pub(crate) struct Objects {
+    folder: PathBuf,
+    /// Bytes that this process has added.
+    added: AtomicU64,
+}
+
+impl Objects {
+    pub(crate) fn new(folder: PathBuf) -> Self {
+        Self { folder, added: AtomicU64::new(0) }
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Bytes that were added since this was last asked.
+    pub(crate) fn take_added(&self) -> u64 {
+        self.added.swap(0, Ordering::Relaxed)
+    }
+
+    /// Keeps a content.
+    pub(crate) fn put(&self, bytes: &[u8]) -> io::Result<Hash> {
+        let hash = Hash::of(bytes);
+        if !self.has(hash) {
+            let packed = zstd::bulk::compress(bytes, LEVEL)?;
+            let (mut file, part) = self.begin(hash)?;
+            let written = file.write_all(&packed);
+            self.finish(written, &part, hash, packed.len() as u64)?;
+        }
+        Ok(hash)
+    }
+
+    /// Keeps the content of a file; its hash and how long it was.
+    pub(crate) fn put_file(&self, file: &mut File, expected: u64) -> io::Result<(Hash, u64)> {
+        let room = usize::try_from(expected).unwrap_or(IN_MEMORY).min(IN_MEMORY) + 1;
+        let mut start = Vec::with_capacity(room);
+        let most = IN_MEMORY as u64 + 1;
+        Read::by_ref(file).take(most).read_to_end(&mut start)?;
+        if start.len() <= IN_MEMORY {
+            return Ok((self.put(&start)?, start.len() as u64));
+        }
+        let (sink, part) = self.begin(Hash::of(&start))?;
+        let pack = || {
+            let mut hasher = blake3::Hasher::new();
+            let mut packer = zstd::stream::write::Encoder::new(sink, LEVEL)?;
+            hasher.update(&start);
+            packer.write_all(&start)?;
+            let mut len = start.len() as u64;
+            let mut chunk = vec![0; CHUNK];
+            loop {
+                let read = file.read(&mut chunk)?;
+                let Some(piece) = chunk.get(..read).filter(|piece| !piece.is_empty()) else {
+                    break;
+                };
+                hasher.update(piece);
+                packer.write_all(piece)?;
+                len += piece.len() as u64;
+            }
+            let packed = packer.finish()?.metadata()?.len();
+            Ok((Hash(hasher.finalize()), len, packed))
+        };
+        let done: io::Result<(Hash, u64, u64)> = pack();
+        let (hash, len, packed) = done.inspect_err(|_| discard(&part))?;
+        if self.has(hash) {
+            discard(&part);
+        } else {
+            self.finish(Ok(()), &part, hash, packed)?;
+        }
+        Ok((hash, len))
+    }
+
+    /// Whether a content is there. One that a power cut has emptied is not.
+    pub(crate) fn has(&self, hash: Hash) -> bool {
+        fs::metadata(self.path(hash)).is_ok_and(|found| found.len() > 0)
+    }
+
+    /// Writes a content to somebody, and fails at the end if it is not the one
+    /// that was kept.
+    pub(crate) fn copy_to(&self, hash: Hash, to: &mut dyn Write) -> io::Result<()> {
+        let mut packed = zstd::stream::read::Decoder::new(File::open(self.path(hash))?)?;
+        let mut hasher = blake3::Hasher::new();
+        let mut chunk = vec![0; CHUNK];
+        loop {
+            let read = packed.read(&mut chunk)?;
+            let Some(piece) = chunk.get(..read).filter(|piece| !piece.is_empty()) else { break };
+            hasher.update(piece);
+            to.write_all(piece)?;
+        }
+        if Hash(hasher.finalize()) == hash {
+            return Ok(());
+        }
+        Err(io::Error::new(io::ErrorKind::InvalidData, "what was kept is damaged"))
+    }
+
+    /// A whole content.
+    pub(crate) fn get(&self, hash: Hash) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.copy_to(hash, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Where a content is.
+    pub(crate) fn path(&self, hash: Hash) -> PathBuf {
+        let hex = hash.to_hex();
+        let (drawer, name) = hex.split_at(2);
+        self.folder.join(drawer).join(name)
+    }
+
+    /// A new file beside the place of `near`.
+    fn begin(&self, near: Hash) -> io::Result<(File, PathBuf)> {
+        let random = RandomState::new();
+        for number in 0..NAMES {
+            let name = format!("{UNFINISHED}{:016x}", random.hash_one(number));
+            let part = self.path(near).with_file_name(name);
+            match create(&part) {
+                Ok(file) => return Ok((file, part)),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    make_folder(part.parent().unwrap_or(&self.folder))?;
+                }
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(io::ErrorKind::AlreadyExists.into())
+    }
+
+    fn finish(
+        &self,
+        written: io::Result<()>,
+        part: &Path,
+        hash: Hash,
+        packed: u64,
+    ) -> io::Result<()> {
+        let target = self.path(hash);
+        let moved = written.and_then(|()| match fs::rename(part, &target) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                make_folder(target.parent().unwrap_or(&self.folder))?;
+                fs::rename(part, &target)
+            }
+            moved => moved,
+        });
+        moved.inspect_err(|_| discard(part))?;
+        self.added.fetch_add(packed, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+/// Makes a folder that only its owner can look into, and those above it.
+pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+fn create(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
+}
+
+fn discard(part: &Path) {
+    let _ = fs::remove_file(part);
+}

@@ -1,0 +1,325 @@
+//! What it would take to bring files back, and what stands in the way.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use hermes_core::ToolError;
+
+use crate::capture::Capture;
+use crate::history::{Kind, Undoable};
+use crate::manifest::Manifest;
+use crate::state::{State, Unkept};
+use crate::store::Store;
+use crate::tree::Listing;
+
+/// What is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target<'a> {
+    /// The last turns of a workspace undone.
+    Undo {
+        /// The workspace.
+        workspace: &'a Path,
+        /// How many turns.
+        turns: usize,
+    },
+    /// The last undo of a workspace taken back.
+    Redo {
+        /// The workspace.
+        workspace: &'a Path,
+    },
+    /// Files as they were at a checkpoint.
+    Restore {
+        /// Its name.
+        checkpoint: &'a str,
+        /// These files, and what is below these folders; everything that was
+        /// changed since if there are none.
+        paths: &'a [PathBuf],
+    },
+}
+
+/// What would be done.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// What it is called in the list of checkpoints.
+    pub kind: Kind,
+    /// Where.
+    pub workspace: PathBuf,
+    /// The checkpoints that it is about, the oldest first.
+    pub checkpoints: Vec<String>,
+    /// Path by path. Files that are already as wanted are not named.
+    pub steps: Vec<Step>,
+}
+
+/// What would be done with one path.
+#[derive(Debug, Clone)]
+pub struct Step {
+    /// Where.
+    pub path: PathBuf,
+    /// What is there.
+    pub from: State,
+    /// What will be there.
+    pub to: State,
+    /// What stands in the way.
+    pub obstacle: Option<Obstacle>,
+}
+
+/// What stands in the way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Obstacle {
+    /// What it is.
+    pub why: Why,
+    /// Whether it can be done nevertheless.
+    pub can_be_forced: bool,
+}
+
+/// Why a path is not simply brought back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Why {
+    /// Somebody else has changed it since.
+    ChangedSince,
+    /// Somebody else has changed it between two of the turns.
+    ChangedBetween,
+    /// The turn was cut off, so nobody knows what it left.
+    CutOff,
+    /// What was there was not kept.
+    NotKept(Unkept),
+    /// What was kept is gone or damaged.
+    Lost,
+    /// What is there now cannot be kept, so this could not be undone.
+    CannotBeKept(Unkept),
+    /// There is a link on the way to it now.
+    LinkOnTheWay,
+    /// It cannot be looked at.
+    Unreadable,
+}
+
+impl Why {
+    /// The reason in words.
+    pub fn describe(self) -> String {
+        match self {
+            Self::ChangedSince => "it was changed since".into(),
+            Self::ChangedBetween => "it was changed between the turns".into(),
+            Self::CutOff => "the turn was cut off, so it is not known what it left".into(),
+            Self::NotKept(why) => format!("it was not kept: {}", why.describe()),
+            Self::Lost => "what was kept of it is gone or damaged".into(),
+            Self::CannotBeKept(why) => format!("what is there now is not kept: {}", why.describe()),
+            Self::LinkOnTheWay => "there is a link on the way to it".into(),
+            Self::Unreadable => "it cannot be looked at".into(),
+        }
+    }
+
+    fn can_be_forced(self) -> bool {
+        !matches!(self, Self::NotKept(_) | Self::Lost | Self::LinkOnTheWay | Self::Unreadable)
+    }
+}
+
+impl Plan {
+    /// The steps that something stands in the way of.
+    pub fn obstacles(&self) -> impl Iterator<Item = (&Step, Obstacle)> {
+        self.steps.iter().filter_map(|step| Some((step, step.obstacle?)))
+    }
+}
+
+/// What several checkpoints together say of a path.
+struct Span<'a> {
+    /// Before the first of them.
+    first: &'a State,
+    /// After the last.
+    last: Option<&'a State>,
+    /// Each began where the one before it ended.
+    is_unbroken: bool,
+}
+
+impl Store {
+    /// What it would take to get there. Nothing is changed.
+    pub fn plan(&self, target: Target<'_>) -> Result<Plan, ToolError> {
+        match target {
+            Target::Undo { workspace, turns } => self.plan_undo(workspace, turns),
+            Target::Redo { workspace } => self.plan_redo(workspace),
+            Target::Restore { checkpoint, paths } => self.plan_restore(checkpoint, paths),
+        }
+    }
+
+    fn plan_undo(&self, workspace: &Path, turns: usize) -> Result<Plan, ToolError> {
+        let all = self.checkpoints(workspace)?;
+        let done = Undoable::of(&all).done;
+        if done.is_empty() {
+            return Err(ToolError::not_found(format!(
+                "Nothing is left to undo in {}",
+                workspace.display()
+            ))
+            .with_hint("`hermes checkpoints list --all` shows what was changed elsewhere."));
+        }
+        let chosen: Vec<&Manifest> =
+            done.iter().take(turns.max(1)).filter_map(|at| all.get(*at)).collect();
+        let kind = Kind::Undo(chosen.iter().map(|m| m.id().to_owned()).collect());
+        let oldest_first: Vec<&Manifest> = chosen.into_iter().rev().collect();
+        self.plan_for(kind, workspace, &oldest_first, &|_| true)
+    }
+
+    fn plan_redo(&self, workspace: &Path) -> Result<Plan, ToolError> {
+        let all = self.checkpoints(workspace)?;
+        let undone = Undoable::of(&all).undone;
+        let Some(undo) = undone.first().and_then(|at| all.get(*at)) else {
+            return Err(ToolError::not_found(format!(
+                "Nothing is left to redo in {}",
+                workspace.display()
+            ))
+            .with_hint("An undo can be taken back until the next turn changes something."));
+        };
+        self.plan_for(Kind::Redo(undo.id().to_owned()), workspace, &[undo], &|_| true)
+    }
+
+    fn plan_restore(&self, checkpoint: &str, paths: &[PathBuf]) -> Result<Plan, ToolError> {
+        let wanted = self.find(checkpoint)?;
+        let all = self.checkpoints(wanted.workspace())?;
+        let since: Vec<&Manifest> = all.iter().filter(|m| m.at() >= wanted.at()).collect();
+        let is_chosen =
+            |path: &Path| paths.is_empty() || paths.iter().any(|chosen| path.starts_with(chosen));
+        let kind = Kind::Restore(wanted.id().to_owned());
+        let mut plan = self.plan_for(kind, wanted.workspace(), &since, &is_chosen)?;
+        let touched = |path: &Path| since.iter().any(|m| m.changes.contains_key(path));
+        // What nobody of ours has touched is brought back if it is asked for.
+        for (path, state) in self.tree_of(&wanted, paths) {
+            if !touched(&path) {
+                let span = Span { first: &state, last: None, is_unbroken: true };
+                plan.steps.extend(self.step(&path, &span));
+            }
+        }
+        let is_known = |path: &PathBuf| {
+            plan.steps.iter().any(|step| step.path.starts_with(path))
+                || since.iter().any(|m| m.changes.keys().any(|known| known.starts_with(path)))
+                || self.tree_of(&wanted, std::slice::from_ref(path)).next().is_some()
+        };
+        if let Some(unknown) = paths.iter().find(|path| !is_known(path)) {
+            return Err(ToolError::not_found(format!(
+                "Checkpoint {} knows nothing of {}",
+                wanted.id(),
+                unknown.display()
+            ))
+            .with_hint(format!("`hermes checkpoints show {}` lists what it knows.", wanted.id())));
+        }
+        Ok(plan)
+    }
+
+    /// What the trees of a checkpoint say of these paths and what is below.
+    fn tree_of<'a>(
+        &'a self,
+        manifest: &'a Manifest,
+        paths: &'a [PathBuf],
+    ) -> impl Iterator<Item = (PathBuf, State)> + 'a {
+        let trees = manifest.trees.iter().take(if paths.is_empty() { 0 } else { 1 });
+        trees.flat_map(move |tree| {
+            let listing = Listing::load(&self.objects, tree.listing).unwrap_or_default();
+            listing.entries.into_iter().filter_map(move |(path, leaf)| {
+                let path = tree.root.join(path);
+                paths.iter().any(|chosen| path.starts_with(chosen)).then_some((path, leaf.state))
+            })
+        })
+    }
+
+    /// What was at a path when a checkpoint was made, as far as it is known.
+    pub fn state_at(&self, manifest: &Manifest, path: &Path) -> Result<Option<State>, ToolError> {
+        let all = self.checkpoints(manifest.workspace())?;
+        let since = all.iter().filter(|m| m.at() >= manifest.at());
+        if let Some(change) = since.into_iter().find_map(|m| m.changes.get(path)) {
+            return Ok(Some(change.before.clone()));
+        }
+        let paths = [path.to_path_buf()];
+        let found = self.tree_of(manifest, &paths).find(|(found, _)| found == path);
+        Ok(found.map(|(_, state)| state))
+    }
+
+    fn plan_for(
+        &self,
+        kind: Kind,
+        workspace: &Path,
+        checkpoints: &[&Manifest],
+        is_chosen: &dyn Fn(&Path) -> bool,
+    ) -> Result<Plan, ToolError> {
+        let mut spans: BTreeMap<&Path, Span<'_>> = BTreeMap::new();
+        for manifest in checkpoints {
+            for (path, change) in &manifest.changes {
+                if !is_chosen(path) {
+                    continue;
+                }
+                let last = change.after.as_ref();
+                spans
+                    .entry(path)
+                    .and_modify(|span| {
+                        let joins = span.last.is_none_or(|last| last.is_same(&change.before));
+                        span.is_unbroken &= joins;
+                        span.last = last;
+                    })
+                    .or_insert(Span { first: &change.before, last, is_unbroken: true });
+            }
+        }
+        let mut steps: Vec<Step> =
+            spans.iter().filter_map(|(path, span)| self.step(path, span)).collect();
+        mark_links(&mut steps);
+        let checkpoints = checkpoints.iter().map(|m| m.id().to_owned()).collect();
+        Ok(Plan { kind, workspace: workspace.to_path_buf(), checkpoints, steps })
+    }
+
+    /// What is to be done with one path; none if it is as wanted.
+    fn step(&self, path: &Path, span: &Span<'_>) -> Option<Step> {
+        let to = span.first.clone();
+        let mut capture = Capture::looking(self.limits);
+        let Ok(from) = capture.state_since(path, span.last.unwrap_or(&to)) else {
+            let obstacle = Obstacle { why: Why::Unreadable, can_be_forced: false };
+            let (path, from) = (path.to_path_buf(), State::Absent);
+            return Some(Step { path, from, to, obstacle: Some(obstacle) });
+        };
+        let settled = from.is_same(&to)
+            || matches!(capture.state_since(path, &to), Ok(now) if now.is_same(&to));
+        if settled {
+            return None;
+        }
+        let why = self.trouble(&from, &to, span);
+        let obstacle = why.map(|why| Obstacle { why, can_be_forced: why.can_be_forced() });
+        Some(Step { path: path.to_path_buf(), from, to, obstacle })
+    }
+
+    fn trouble(&self, from: &State, to: &State, span: &Span<'_>) -> Option<Why> {
+        if let State::Unkept { why, .. } = to {
+            return Some(Why::NotKept(*why));
+        }
+        if !self.has(to) {
+            return Some(Why::Lost);
+        }
+        let Some(last) = span.last else { return Some(Why::CutOff) };
+        if !span.is_unbroken {
+            return Some(Why::ChangedBetween);
+        }
+        // A folder loses nothing: it goes only when it is empty.
+        let are_folders = from.is_folder() && last.is_folder();
+        // Between the removal of a folder and the file in its place (or the
+        // other way round) a restore may have been cut off.
+        let is_halfway = *from == State::Absent && last.is_folder() != to.is_folder();
+        if !from.is_same(last) && !are_folders && !is_halfway {
+            return Some(Why::ChangedSince);
+        }
+        match from {
+            State::Unkept { why, .. } => Some(Why::CannotBeKept(*why)),
+            _ => None,
+        }
+    }
+}
+
+/// Nothing is brought back by way of a link, unless the link itself gives way.
+fn mark_links(steps: &mut [Step]) {
+    let going: BTreeSet<PathBuf> = steps.iter().map(|step| step.path.clone()).collect();
+    let mut links: BTreeMap<PathBuf, bool> = BTreeMap::new();
+    for step in steps.iter_mut().filter(|step| step.to != State::Absent) {
+        let mut above = step.path.ancestors().skip(1);
+        let is_barred = above.any(|folder| {
+            let is_link = *links
+                .entry(folder.to_path_buf())
+                .or_insert_with(|| folder.symlink_metadata().is_ok_and(|found| found.is_symlink()));
+            is_link && !going.contains(folder)
+        });
+        if is_barred {
+            step.obstacle = Some(Obstacle { why: Why::LinkOnTheWay, can_be_forced: false });
+        }
+    }
+}

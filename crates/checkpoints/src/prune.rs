@@ -1,0 +1,306 @@
+//! Clearing away: what is too old, too many or too much, and contents that
+//! nothing names any more.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use hermes_core::ToolError;
+use serde::{Deserialize, Serialize};
+
+use crate::manifest::Manifest;
+use crate::objects::UNFINISHED;
+use crate::state::{Hash, State};
+use crate::store::{Store, logs, now};
+use crate::tree::Listing;
+
+/// How often is cleared away without being asked: once an hour.
+const PAUSE: i64 = 3_600_000_000_000;
+
+/// Less than this is not counted until the next clearing.
+const WORTH_COUNTING: u64 = 1_000_000;
+
+/// What was cleared away.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Pruned {
+    /// Checkpoints.
+    pub checkpoints: usize,
+    /// Contents.
+    pub objects: usize,
+    /// Bytes on the disk.
+    pub bytes: u64,
+}
+
+/// How much there is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Folders that have checkpoints.
+    pub workspaces: usize,
+    /// Checkpoints.
+    pub checkpoints: usize,
+    /// Checkpoints that cannot be read.
+    pub damaged: usize,
+    /// Contents.
+    pub objects: usize,
+    /// Bytes of contents on the disk.
+    pub bytes: u64,
+}
+
+/// What is known of the whole without looking at all of it.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+pub(crate) struct Tally {
+    /// Goes up when contents were removed.
+    pub(crate) generation: u64,
+    /// Bytes of contents, as far as they were counted.
+    bytes: u64,
+    /// When was last cleared away.
+    at: i64,
+}
+
+/// Where a workspace's tree was last seen.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct Pointer {
+    pub(crate) listing: Hash,
+    pub(crate) generation: u64,
+}
+
+/// The file that holds a [`Pointer`].
+pub(crate) const POINTER: &str = "listing";
+
+impl Store {
+    /// Clears away what the limits do not allow, and what nothing names.
+    pub fn prune(&self) -> Result<Pruned, ToolError> {
+        let held = self.alone().map_err(|error| self.failed("lock", self.root(), &error))?;
+        let pruned = self.clear();
+        drop(held);
+        pruned
+    }
+
+    /// How much there is.
+    pub fn usage(&self) -> Result<Usage, ToolError> {
+        let mut usage = Usage::default();
+        for folder in self.folders()? {
+            let there = logs(&folder).map_err(|error| self.failed("list", &folder, &error))?;
+            let read = self.load(&folder)?.len();
+            usage.workspaces += usize::from(read > 0);
+            usage.checkpoints += read;
+            usage.damaged += there.len().saturating_sub(read);
+        }
+        for (_, bytes) in self.contents()? {
+            usage.objects += 1;
+            usage.bytes += bytes;
+        }
+        Ok(usage)
+    }
+
+    /// After a checkpoint was begun: the oldest of its workspace go, and now
+    /// and then everything is looked through.
+    pub(crate) fn tidy(&self, folder: &Path) -> io::Result<()> {
+        let there = logs(folder)?;
+        let surplus = there.len().saturating_sub(self.limits.per_workspace.max(1));
+        for path in there.iter().take(surplus) {
+            remove(path)?;
+        }
+        let mut tally = self.tally();
+        let added = self.objects.take_added();
+        tally.bytes = tally.bytes.saturating_add(added);
+        let is_due = now().saturating_sub(tally.at) > PAUSE;
+        if !is_due && tally.bytes <= self.limits.total_bytes {
+            if added >= WORTH_COUNTING {
+                let _shared = self.share()?;
+                self.write_tally(&tally)?;
+            }
+            return Ok(());
+        }
+        // Somebody who adds comes first; the next checkpoint tries again.
+        if let Some(_held) = self.try_alone()? {
+            self.clear().map_err(io::Error::other)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn tally(&self) -> Tally {
+        let text = fs::read(self.root().join("tally")).unwrap_or_default();
+        serde_json::from_slice(&text).unwrap_or_default()
+    }
+
+    fn write_tally(&self, tally: &Tally) -> io::Result<()> {
+        replace(&self.root().join("tally"), &serde_json::to_vec(tally)?)
+    }
+
+    /// Needs to be alone.
+    fn clear(&self) -> Result<Pruned, ToolError> {
+        let failed = |error: io::Error| self.failed("clear away in", self.root(), &error);
+        let mut pruned = Pruned::default();
+        let oldest =
+            now().saturating_sub(i64::try_from(self.limits.age.as_nanos()).unwrap_or(i64::MAX));
+        for folder in self.folders()? {
+            let mut there = logs(&folder).map_err(failed)?;
+            let surplus = there.len().saturating_sub(self.limits.per_workspace.max(1));
+            for (at, path) in there.iter().enumerate() {
+                if at < surplus || time_of(path).is_none_or(|time| time < oldest) {
+                    remove(path).map_err(failed)?;
+                    pruned.checkpoints += 1;
+                }
+            }
+            remove_leftovers(&folder).map_err(failed)?;
+            there = logs(&folder).map_err(failed)?;
+            if there.is_empty() && is_old(&folder.join(POINTER), oldest) {
+                fs::remove_dir_all(&folder).map_err(failed)?;
+            }
+        }
+        remove_leftovers(self.root()).map_err(failed)?;
+        let mut bytes = self.sweep(&mut pruned)?;
+        while bytes > self.limits.total_bytes && self.give_way(&mut pruned).map_err(failed)? {
+            bytes = self.sweep(&mut pruned)?;
+        }
+        let mut tally = self.tally();
+        tally.generation += u64::from(pruned.objects > 0);
+        tally = Tally { bytes, at: now(), ..tally };
+        self.write_tally(&tally).map_err(failed)?;
+        Ok(pruned)
+    }
+
+    /// Lets go of the oldest quarter of all checkpoints, or else of the trees
+    /// that were last seen; whether there was anything to let go of.
+    fn give_way(&self, pruned: &mut Pruned) -> io::Result<bool> {
+        let mut all = Vec::new();
+        let mut pointers = Vec::new();
+        for folder in self.folders().map_err(io::Error::other)? {
+            all.extend(logs(&folder)?);
+            pointers.push(folder.join(POINTER));
+        }
+        pointers.retain(|path| path.exists());
+        all.sort_by_key(|path| time_of(path));
+        // The newest stays: it is about what is being done right now.
+        if all.len() <= 1 {
+            pointers.iter().try_for_each(|path| remove(path))?;
+            return Ok(!pointers.is_empty());
+        }
+        let share = all.len().div_ceil(4).min(all.len() - 1);
+        for path in all.iter().take(share) {
+            remove(path)?;
+            pruned.checkpoints += 1;
+        }
+        Ok(true)
+    }
+
+    /// Removes the contents that nothing names; how many bytes are left.
+    fn sweep(&self, pruned: &mut Pruned) -> Result<u64, ToolError> {
+        let named = self.named()?;
+        let mut left = 0;
+        for (path, bytes) in self.contents()? {
+            let hash = hash_at(&path);
+            if hash.is_some_and(|hash| named.contains(&hash)) {
+                left += bytes;
+                continue;
+            }
+            remove(&path).map_err(|error| self.failed("remove", &path, &error))?;
+            pruned.objects += 1;
+            pruned.bytes += bytes;
+        }
+        Ok(left)
+    }
+
+    /// Every content that a checkpoint or a pointer names.
+    fn named(&self) -> Result<HashSet<Hash>, ToolError> {
+        let mut named = HashSet::new();
+        let mut listings = HashSet::new();
+        for folder in self.folders()? {
+            let there = logs(&folder).map_err(|error| self.failed("list", &folder, &error))?;
+            for manifest in there.iter().filter_map(|path| Manifest::load(path).ok().flatten()) {
+                listings.extend(manifest.trees.iter().map(|tree| tree.listing));
+                named.extend(manifest.changes.values().filter_map(|change| match change.before {
+                    State::File { hash, .. } => Some(hash),
+                    _ => None,
+                }));
+            }
+            listings.extend(self.pointer(&folder).map(|pointer| pointer.listing));
+        }
+        for hash in listings {
+            named.insert(hash);
+            if let Ok(listing) = Listing::load(&self.objects, hash) {
+                named.extend(listing.hashes());
+            }
+        }
+        Ok(named)
+    }
+
+    /// Every file among the contents, and its size.
+    fn contents(&self) -> Result<Vec<(PathBuf, u64)>, ToolError> {
+        let list = |path: &Path| match fs::read_dir(path) {
+            Ok(entries) => Ok(entries.flatten().collect()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) => Err(self.failed("list", path, &error)),
+        };
+        let mut found = Vec::new();
+        for drawer in list(self.objects.folder())? {
+            for entry in list(&drawer.path())? {
+                found.push((entry.path(), entry.metadata().map_or(0, |m| m.len())));
+            }
+        }
+        Ok(found)
+    }
+
+    pub(crate) fn pointer(&self, folder: &Path) -> Option<Pointer> {
+        serde_json::from_slice(&fs::read(folder.join(POINTER)).ok()?).ok()
+    }
+
+    pub(crate) fn write_pointer(&self, folder: &Path, pointer: &Pointer) -> io::Result<()> {
+        replace(&folder.join(POINTER), &serde_json::to_vec(pointer)?)
+    }
+}
+
+fn hash_at(path: &Path) -> Option<Hash> {
+    let name = path.file_name()?.to_str()?;
+    if name.starts_with(UNFINISHED) {
+        return None;
+    }
+    let drawer = path.parent()?.file_name()?.to_str()?;
+    Hash::from_hex(&format!("{drawer}{name}"))
+}
+
+/// What processes that died have left half-written.
+fn remove_leftovers(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)?.flatten() {
+        if entry.file_name().as_encoded_bytes().starts_with(UNFINISHED.as_bytes()) {
+            remove(&entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+/// When a checkpoint was begun, by the name of its file.
+fn time_of(log: &Path) -> Option<i64> {
+    log.file_stem()?.to_str()?.split('-').next()?.parse().ok()
+}
+
+fn is_old(path: &Path, oldest: i64) -> bool {
+    let Ok(modified) = fs::metadata(path).and_then(|found| found.modified()) else { return true };
+    let since = modified.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_nanos()).unwrap_or(i64::MAX) < oldest
+}
+
+/// Removes a file; one that somebody else has removed is as good.
+pub(crate) fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Replaces a small file as a whole, without waiting for the disk.
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    use std::hash::{BuildHasher as _, RandomState};
+    use std::io::Write as _;
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let name = format!("{UNFINISHED}{:016x}", RandomState::new().hash_one(0));
+    let part = path.with_file_name(name);
+    let mut options = fs::OpenOptions::new();
+    let mut file = options.write(true).create_new(true).mode(0o600).open(&part)?;
+    let moved = file.write_all(bytes).and_then(|()| fs::rename(&part, path));
+    moved.inspect_err(|_| {
+        let _ = fs::remove_file(&part);
+    })
+}

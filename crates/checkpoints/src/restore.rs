@@ -1,0 +1,323 @@
+//! Bringing files back. What is replaced is kept first, each file is replaced
+//! as a whole, and what was cut off can be carried out again.
+
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use hermes_core::{CheckpointId, ToolError};
+
+use crate::capture::Capture;
+use crate::history::Kind;
+use crate::manifest::{Line, Log, Manifest, Seen};
+use crate::plan::{Plan, Step};
+use crate::prune::remove;
+use crate::spot::{self, Spot};
+use crate::state::State;
+use crate::store::{LOG, Store, id_of, lock_alone, logs, now};
+use crate::turn::begin_log;
+
+/// The permission bits of a folder that had to be made to hold a file.
+const FOLDER: u32 = 0o755;
+
+/// What was done.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Restored {
+    /// The checkpoint with which it can be undone; none if nothing was done,
+    /// and none for a redo, after which the turn itself can be undone again.
+    pub checkpoint: Option<CheckpointId>,
+    /// What was brought back.
+    pub done: Vec<PathBuf>,
+    /// What was left as it is, and why.
+    pub left: Vec<(PathBuf, String)>,
+}
+
+impl Store {
+    /// Carries a plan out. What stands in the way is an error, unless `force`
+    /// is given: then what can be done is done.
+    pub fn carry_out(&self, plan: &Plan, force: bool) -> Result<Restored, ToolError> {
+        if !force {
+            refuse_obstacles(plan)?;
+        }
+        let mut restored = Restored::default();
+        let mut steps = Vec::new();
+        for step in &plan.steps {
+            match step.obstacle.filter(|obstacle| !obstacle.can_be_forced) {
+                Some(obstacle) => {
+                    restored.left.push((step.path.clone(), obstacle.why.describe()));
+                }
+                None => steps.push(step),
+            }
+        }
+        // An undo or a redo counts even if all files are as wanted already.
+        let is_restore = matches!(plan.kind, Kind::Restore(_));
+        if is_restore && steps.is_empty() && self.unfinished(plan)?.is_none() {
+            return Ok(restored);
+        }
+        let folder = self.folder_of(&plan.workspace);
+        let failed = |error: io::Error| self.failed("write in", &folder, &error);
+        let _alone = lock_alone(&folder).map_err(failed)?;
+        let (mut manifest, mut log) = self.keep(plan, &steps, force)?;
+        // Files go before the folders that they are in, and come after them.
+        steps.sort_by_key(|step| (phase(step), Depth::of(step)));
+        for step in &steps {
+            match self.take(step) {
+                Ok(Taken::Done) => restored.done.push(step.path.clone()),
+                Ok(Taken::Left(why)) => restored.left.push((step.path.clone(), why.into())),
+                Err(error) => {
+                    let what = format!("{} cannot be brought back", step.path.display());
+                    return Err(ToolError::io(what, &error)
+                        .with("done", restored.done.len())
+                        .with_hint("Remove the cause and run the same command again: it goes on where it stopped."));
+                }
+            }
+        }
+        self.set_folder_modes(&steps);
+        let mut capture = Capture::looking(self.limits);
+        let mut lines = Vec::new();
+        for path in manifest.changes.keys() {
+            if let Ok(state) = capture.state(path) {
+                lines.push(Line::After(Seen { path: path.clone(), state }));
+            }
+        }
+        lines.push(Line::Finished(true));
+        log.write(&lines).map_err(failed)?;
+        lines.into_iter().for_each(|line| manifest.take(line));
+        restored.done.sort();
+        if let Kind::Redo(undo) = &plan.kind {
+            // Both together are nothing: the turn stands as it stood. The undo
+            // goes first, since alone it would say that the turn is undone.
+            remove_log(&folder, undo).map_err(failed)?;
+            remove_log(&folder, manifest.id()).map_err(failed)?;
+            return Ok(restored);
+        }
+        restored.checkpoint = Some(manifest.id().to_owned());
+        // Everything is in place; what is to be cleared away can wait.
+        let _ = self.tidy(&folder);
+        Ok(restored)
+    }
+
+    /// Keeps what is about to be replaced.
+    fn keep(
+        &self,
+        plan: &Plan,
+        steps: &[&Step],
+        force: bool,
+    ) -> Result<(Manifest, Log), ToolError> {
+        let folder = self.folder_of(&plan.workspace);
+        let failed = |error: io::Error| self.failed("write in", &folder, &error);
+        let _shared = self.share().map_err(failed)?;
+        let mut capture = Capture::keeping(&self.objects, self.limits);
+        let mut lines = Vec::new();
+        for step in steps {
+            for above in missing(&step.path) {
+                lines.push(Line::Before(Seen { path: above, state: State::Absent }));
+            }
+            let state = capture.state_since(&step.path, &step.from);
+            let state = state.map_err(|error| ToolError::io(step.path.display(), &error))?;
+            if !state.is_same(&step.from) {
+                return Err(changed_meanwhile(&step.path));
+            }
+            if matches!(state, State::Unkept { .. }) && !force {
+                return Err(changed_meanwhile(&step.path));
+            }
+            lines.push(Line::Before(Seen { path: step.path.clone(), state }));
+        }
+        let (mut manifest, mut log) = match self.unfinished(plan)? {
+            Some((manifest, path)) => {
+                remove_leftovers(&manifest);
+                (manifest, Log::reopen(path).map_err(failed)?)
+            }
+            None => {
+                let at = now();
+                let turn =
+                    format!("{}-{at}-{}", plan.kind.word().unwrap_or("turn"), std::process::id());
+                let id = id_of("", &turn, &plan.workspace);
+                let (workspace, kind) = (plan.workspace.clone(), plan.kind.clone());
+                let manifest = Manifest::new(id, workspace, "", &turn, kind, at);
+                let log = begin_log(self, &manifest.head).map_err(failed)?;
+                (manifest, log)
+            }
+        };
+        log.write(&lines).map_err(failed)?;
+        lines.into_iter().for_each(|line| manifest.take(line));
+        Ok((manifest, log))
+    }
+
+    /// The same thing begun before and cut off, if it is the last that was
+    /// done in the workspace.
+    fn unfinished(&self, plan: &Plan) -> Result<Option<(Manifest, PathBuf)>, ToolError> {
+        let folder = self.folder_of(&plan.workspace);
+        let there = logs(&folder).map_err(|error| self.failed("list", &folder, &error))?;
+        let Some(path) = there.last() else { return Ok(None) };
+        let last = Manifest::load(path).ok().flatten();
+        let last = last.filter(|m| *m.kind() == plan.kind && !m.is_finished);
+        Ok(last.map(|manifest| (manifest, path.clone())))
+    }
+
+    fn take(&self, step: &Step) -> io::Result<Taken> {
+        make_way(&step.path)?;
+        let Some(spot) = Spot::reach(&step.path)? else {
+            return Ok(Taken::Left("the folder that it was in is gone"));
+        };
+        match &step.to {
+            State::Absent => {
+                return match spot.remove(step.from.is_folder()) {
+                    Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
+                        Ok(Taken::Left("it is not empty"))
+                    }
+                    removed => removed.map(|()| Taken::Done),
+                };
+            }
+            State::Folder { .. } => {
+                if !step.from.is_folder() {
+                    spot.remove(false)?;
+                }
+                spot.put_folder()?;
+                // Its own bits come last; until then it must take files.
+                if matches!(step.from, State::Folder { mode } if mode & 0o300 != 0o300) {
+                    spot.set_mode(0o700)?;
+                }
+            }
+            State::File { hash, mode, attributes, .. } => {
+                if let State::File { hash: there, .. } = &step.from
+                    && there == hash
+                {
+                    spot.set_mode(*mode)?;
+                    return Ok(Taken::Done);
+                }
+                if let Some(refused) = clear(&spot, &step.from)? {
+                    return Ok(refused);
+                }
+                spot.put_file(*mode, attributes, |file| self.objects.copy_to(*hash, file))?;
+            }
+            State::Link { target } => {
+                if let Some(refused) = clear(&spot, &step.from)? {
+                    return Ok(refused);
+                }
+                spot.put_link(target)?;
+            }
+            State::Unkept { .. } => return Ok(Taken::Left("it was not kept")),
+        }
+        Ok(Taken::Done)
+    }
+
+    /// Last, and from the inside out: a folder that may not be written to
+    /// could not be filled.
+    fn set_folder_modes(&self, steps: &[&Step]) {
+        for step in steps.iter().rev() {
+            if let State::Folder { mode } = step.to
+                && let Ok(Some(spot)) = Spot::reach(&step.path)
+            {
+                // It is there with all that was in it; that counts.
+                let _ = spot.set_mode(mode);
+            }
+        }
+    }
+}
+
+enum Taken {
+    Done,
+    Left(&'static str),
+}
+
+/// A folder gives way to a file only if nothing is in it.
+fn clear(spot: &Spot, from: &State) -> io::Result<Option<Taken>> {
+    if !from.is_folder() {
+        return Ok(None);
+    }
+    match spot.remove(true) {
+        Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
+            Ok(Some(Taken::Left("a folder that is not empty is in its place")))
+        }
+        removed => removed.map(|()| None),
+    }
+}
+
+/// What goes, then folders that come, then files and links.
+fn phase(step: &Step) -> u8 {
+    match &step.to {
+        State::Absent if !step.from.is_folder() => 0,
+        State::Absent => 1,
+        State::Folder { .. } => 2,
+        // In the place of a folder, which is empty by now.
+        _ => 3,
+    }
+}
+
+/// From the inside out for what goes, from the outside in for what comes.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Depth {
+    Going(Reverse<usize>),
+    Coming(usize),
+}
+
+impl Depth {
+    fn of(step: &Step) -> Self {
+        let depth = step.path.components().count();
+        if step.to == State::Absent { Self::Going(Reverse(depth)) } else { Self::Coming(depth) }
+    }
+}
+
+/// The folders on the way to a path that are not there.
+fn missing(path: &Path) -> Vec<PathBuf> {
+    let is_there = |path: &Path| path.symlink_metadata().is_ok();
+    path.ancestors().skip(1).take_while(|above| !is_there(above)).map(PathBuf::from).collect()
+}
+
+fn make_way(path: &Path) -> io::Result<()> {
+    for folder in missing(path).iter().rev() {
+        if let Some(spot) = Spot::reach(folder)? {
+            spot.put_folder()?;
+            spot.set_mode(FOLDER)?;
+        }
+    }
+    Ok(())
+}
+
+fn remove_log(folder: &Path, id: &str) -> io::Result<()> {
+    let end = format!("-{id}.{LOG}");
+    let there = logs(folder)?;
+    there
+        .iter()
+        .filter(|path| path.to_string_lossy().ends_with(&end))
+        .try_for_each(|path| remove(path))
+}
+
+/// What a restore that was cut off has left half-written.
+fn remove_leftovers(manifest: &Manifest) {
+    let folders: BTreeSet<&Path> = manifest.changes.keys().filter_map(|p| p.parent()).collect();
+    for entry in folders.into_iter().filter_map(|f| fs::read_dir(f).ok()).flatten().flatten() {
+        if entry.file_name().as_bytes().starts_with(spot::UNFINISHED.as_bytes()) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+fn refuse_obstacles(plan: &Plan) -> Result<(), ToolError> {
+    const SHOWN: usize = 5;
+    let told: Vec<String> = plan
+        .obstacles()
+        .map(|(step, obstacle)| format!("{}: {}", step.path.display(), obstacle.why.describe()))
+        .collect();
+    if told.is_empty() {
+        return Ok(());
+    }
+    let shown = told.iter().take(SHOWN).cloned().collect::<Vec<_>>().join("; ");
+    let more = told.len().saturating_sub(SHOWN);
+    let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+    Err(ToolError::conflict(format!("Nothing was changed. {shown}{more}"))
+        .with("files", told)
+        .with_hint("--preview shows everything; --force does what can be done."))
+}
+
+fn changed_meanwhile(path: &Path) -> ToolError {
+    ToolError::conflict(format!(
+        "{} was changed just now; nothing was brought back",
+        path.display()
+    ))
+    .with_hint("Run the command again.")
+}

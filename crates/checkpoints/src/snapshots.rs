@@ -1,0 +1,57 @@
+//! What files were, for tools that ask.
+
+use std::path::Path;
+use std::time::{Duration, UNIX_EPOCH};
+
+use hermes_core::{CheckpointInfo, Snapshots, ToolError};
+
+use crate::manifest::Manifest;
+use crate::state::State;
+use crate::store::Store;
+
+/// Stands for the newest checkpoint that knows a path.
+const LATEST: &str = "latest";
+
+impl Manifest {
+    /// The checkpoint in brief.
+    pub fn info(&self) -> CheckpointInfo {
+        let since = Duration::from_nanos(u64::try_from(self.at()).unwrap_or(0));
+        CheckpointInfo {
+            id: self.id().to_owned(),
+            workspace: self.workspace().to_path_buf(),
+            session: self.session().to_owned(),
+            at: UNIX_EPOCH + since,
+            by: self.by(),
+            files: self.changes().count(),
+        }
+    }
+}
+
+impl Snapshots for Store {
+    fn content(&self, checkpoint: &str, path: &Path) -> Result<Option<Vec<u8>>, ToolError> {
+        let place = hermes_files::real_path(path).unwrap_or_else(|_| path.to_path_buf());
+        let manifest = if checkpoint == LATEST {
+            let mut all = self.all()?;
+            let at = all.iter().rposition(|m| m.changes().any(|(known, _)| known == place));
+            at.map(|at| all.swap_remove(at)).ok_or_else(|| {
+                ToolError::not_found(format!("No checkpoint knows {}", path.display()))
+                    .with_hint("Only files that hermes has changed are kept.")
+            })?
+        } else {
+            self.find(checkpoint)?
+        };
+        let state = self.state_at(&manifest, &place)?.ok_or_else(|| {
+            let id = manifest.id();
+            ToolError::not_found(format!("Checkpoint {id} knows nothing of {}", path.display()))
+                .with_hint(format!("`hermes checkpoints show {id}` lists what it knows."))
+        })?;
+        match state {
+            State::Absent => Ok(None),
+            kept => self.content_of(&kept).map(Some),
+        }
+    }
+
+    fn list(&self, limit: usize) -> Result<Vec<CheckpointInfo>, ToolError> {
+        Ok(self.all()?.iter().rev().take(limit).map(Manifest::info).collect())
+    }
+}

@@ -1,0 +1,223 @@
+//! A name in a folder that is held open, reached without following a link:
+//! what is looked at or replaced is what was named, and nothing else.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, XattrFlags};
+use rustix::io::Errno;
+
+use crate::names::{hex, unhex};
+use crate::state::Stamp;
+
+/// Extended attributes that are larger than this together are not kept.
+const ATTRIBUTES: usize = 16 * 1024;
+
+/// How the name of a file begins that is being brought back.
+pub(crate) const UNFINISHED: &str = ".hermes-restore-";
+
+/// The place of one file, folder or link.
+#[derive(Debug)]
+pub(crate) struct Spot {
+    folder: OwnedFd,
+    name: OsString,
+}
+
+/// What is there.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Look {
+    pub(crate) kind: FileType,
+    pub(crate) mode: u32,
+    pub(crate) stamp: Stamp,
+}
+
+impl Spot {
+    /// The spot at an absolute path; none if the folder that it would be in is
+    /// not there, or only by way of a link.
+    pub(crate) fn reach(path: &Path) -> io::Result<Option<Self>> {
+        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+            return Ok(Some(Self { folder: open_folder(Path::new("/"))?, name: ".".into() }));
+        };
+        match open_folder(folder) {
+            Ok(folder) => Ok(Some(Self { folder, name: name.to_owned() })),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// What is there; a link is a link.
+    pub(crate) fn look(&self) -> io::Result<Option<Look>> {
+        match rustix::fs::statat(&self.folder, &self.name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Ok(Some(look(&stat))),
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Where the link that is there leads.
+    pub(crate) fn read_link(&self) -> io::Result<PathBuf> {
+        let target = rustix::fs::readlinkat(&self.folder, &self.name, Vec::new())?;
+        Ok(OsString::from_vec(target.into_bytes()).into())
+    }
+
+    /// Opens the regular file that is there.
+    pub(crate) fn open(&self) -> io::Result<(File, Look)> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let file = rustix::fs::openat(&self.folder, &self.name, flags, Mode::empty())?;
+        let found = look(&rustix::fs::fstat(&file)?);
+        if found.kind != FileType::RegularFile {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+        }
+        Ok((file.into(), found))
+    }
+
+    /// Puts a file there, whole or not at all, in place of a file or a link.
+    pub(crate) fn put_file(
+        &self,
+        mode: u32,
+        attributes: &BTreeMap<String, String>,
+        fill: impl FnOnce(&mut File) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
+        let private = Mode::from_raw_mode(0o600);
+        let temporary = self.temporary(|name| {
+            rustix::fs::openat(&self.folder, name, flags | OFlags::CLOEXEC, private)
+        });
+        let (opened, name) = temporary?;
+        let mut file = File::from(opened);
+        let finish = || {
+            fill(&mut file)?;
+            set_attributes(&file, attributes);
+            rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))?;
+            file.sync_all()?;
+            Ok(rustix::fs::renameat(&self.folder, &name, &self.folder, &self.name)?)
+        };
+        finish().inspect_err(|_| self.discard(&name))
+    }
+
+    /// Puts a link there, in place of a file or a link.
+    pub(crate) fn put_link(&self, target: &Path) -> io::Result<()> {
+        let ((), name) =
+            self.temporary(|name| rustix::fs::symlinkat(target, &self.folder, name))?;
+        let moved = rustix::fs::renameat(&self.folder, &name, &self.folder, &self.name);
+        moved.inspect_err(|_| self.discard(&name))?;
+        Ok(())
+    }
+
+    /// Makes a folder there, if there is none.
+    pub(crate) fn put_folder(&self) -> io::Result<()> {
+        match rustix::fs::mkdirat(&self.folder, &self.name, Mode::from_raw_mode(0o700)) {
+            Ok(()) => Ok(()),
+            Err(Errno::EXIST) if self.look()?.is_some_and(|l| l.kind == FileType::Directory) => {
+                Ok(())
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Changes the permission bits of the file or folder that is there.
+    pub(crate) fn set_mode(&self, mode: u32) -> io::Result<()> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let mode = Mode::from_raw_mode(mode);
+        match rustix::fs::openat(&self.folder, &self.name, flags, Mode::empty()) {
+            Ok(opened) => Ok(rustix::fs::fchmod(opened, mode)?),
+            // One that cannot be read can still be changed by its owner; a
+            // link is refused, since its target would change.
+            Err(Errno::ACCESS) if self.look()?.is_some_and(|l| l.kind != FileType::Symlink) => {
+                Ok(rustix::fs::chmodat(&self.folder, &self.name, mode, AtFlags::empty())?)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Removes a file or a link, or an empty folder.
+    pub(crate) fn remove(&self, is_folder: bool) -> io::Result<()> {
+        let flags = if is_folder { AtFlags::REMOVEDIR } else { AtFlags::empty() };
+        match rustix::fs::unlinkat(&self.folder, &self.name, flags) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn temporary<T>(&self, make: impl Fn(&OsStr) -> Result<T, Errno>) -> io::Result<(T, OsString)> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        loop {
+            let number = NEXT.fetch_add(1, Ordering::Relaxed);
+            let name: OsString =
+                format!("{UNFINISHED}{:x}-{number:x}.tmp", std::process::id()).into();
+            match make(&name) {
+                Ok(made) => return Ok((made, name)),
+                Err(Errno::EXIST) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    fn discard(&self, name: &OsStr) {
+        let _ = rustix::fs::unlinkat(&self.folder, name, AtFlags::empty());
+    }
+}
+
+/// A folder by its path, on which there must be no link.
+fn open_folder(path: &Path) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    match rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
+        // An old kernel does not know the call, a filter may forbid it.
+        Err(Errno::NOSYS | Errno::PERM) => {}
+        opened => return opened,
+    }
+    let mut here = rustix::fs::openat(CWD, "/", flags, Mode::empty())?;
+    for part in path.strip_prefix("/").map_err(|_| Errno::INVAL)? {
+        here = rustix::fs::openat(&here, part, flags | OFlags::NOFOLLOW, Mode::empty())?;
+    }
+    Ok(here)
+}
+
+pub(crate) fn look(stat: &rustix::fs::Stat) -> Look {
+    // Widened first, since the fields differ from one machine to another.
+    let moment = |seconds: i128, nanoseconds: i128| {
+        i64::try_from(seconds * 1_000_000_000 + nanoseconds).unwrap_or(i64::MAX)
+    };
+    let stamp = Stamp {
+        len: u64::try_from(i128::from(stat.st_size)).unwrap_or(0),
+        modified: moment(i128::from(stat.st_mtime), i128::from(stat.st_mtime_nsec)),
+        changed: moment(i128::from(stat.st_ctime), i128::from(stat.st_ctime_nsec)),
+        inode: stat.st_ino,
+    };
+    Look { kind: FileType::from_raw_mode(stat.st_mode), mode: stat.st_mode & 0o7777, stamp }
+}
+
+/// The user's extended attributes; none if they cannot be had.
+pub(crate) fn attributes(file: impl AsFd) -> BTreeMap<String, String> {
+    let read = || -> Result<BTreeMap<String, String>, Errno> {
+        let mut kept = BTreeMap::new();
+        let mut names = [0; 1024];
+        let len = rustix::fs::flistxattr(&file, &mut names)?;
+        for name in names.get(..len).unwrap_or_default().split(|byte| *byte == 0) {
+            let Some(name) = std::str::from_utf8(name).ok().filter(|n| n.starts_with("user."))
+            else {
+                continue;
+            };
+            let mut value = vec![0; ATTRIBUTES];
+            let len = rustix::fs::fgetxattr(&file, name, value.as_mut_slice())?;
+            kept.insert(name.to_owned(), hex(value.get(..len).unwrap_or_default()));
+        }
+        Ok(kept)
+    };
+    read().unwrap_or_default()
+}
+
+/// As far as the file system lets us.
+fn set_attributes(file: &File, attributes: &BTreeMap<String, String>) {
+    for (name, value) in attributes {
+        if let Some(value) = unhex(value) {
+            let _ = rustix::fs::fsetxattr(file, name.as_str(), &value, XattrFlags::empty());
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! What was at a path: nothing, a file, a folder, a link, or something that
+//! could not be kept.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::names;
+
+/// The hash of a content, by which it is found again.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Hash(pub(crate) blake3::Hash);
+
+impl Hash {
+    /// That of these bytes.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(blake3::hash(bytes))
+    }
+
+    /// In hexadecimal digits.
+    pub fn to_hex(self) -> String {
+        self.0.to_hex().to_string()
+    }
+
+    /// From hexadecimal digits.
+    pub fn from_hex(text: &str) -> Option<Self> {
+        blake3::Hash::from_hex(text).ok().map(Self)
+    }
+}
+
+impl fmt::Debug for Hash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.to_hex())
+    }
+}
+
+impl Serialize for Hash {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&self.0.to_hex())
+    }
+}
+
+impl<'de> Deserialize<'de> for Hash {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(from)?;
+        Self::from_hex(&text).ok_or_else(|| serde::de::Error::custom("a hash is damaged"))
+    }
+}
+
+/// What was at a path.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "is", rename_all = "snake_case")]
+pub enum State {
+    /// Nothing.
+    Absent,
+    /// A folder.
+    Folder {
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// A regular file.
+    File {
+        /// Its content.
+        hash: Hash,
+        /// Bytes of content.
+        len: u64,
+        /// Its permission bits.
+        mode: u32,
+        /// The user's extended attributes, each value in hexadecimal.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        attributes: BTreeMap<String, String>,
+    },
+    /// A symbolic link.
+    Link {
+        /// Where it leads, as it is written.
+        #[serde(with = "names")]
+        target: PathBuf,
+    },
+    /// Something whose content is not kept.
+    Unkept {
+        /// Why not.
+        why: Unkept,
+        /// Bytes of content.
+        len: u64,
+        /// Its permission bits.
+        mode: u32,
+        /// Which version of it this was.
+        stamp: Stamp,
+    },
+}
+
+/// Why a content is not kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unkept {
+    /// The file is larger than is kept.
+    TooLarge,
+    /// As much as is kept was kept already.
+    NoRoom,
+    /// It holds more files than are kept.
+    TooMany,
+    /// It could not be read.
+    Unreadable,
+    /// A pipe, a socket or a device.
+    Special,
+}
+
+impl Unkept {
+    /// The reason in words.
+    pub fn describe(self) -> &'static str {
+        match self {
+            Self::TooLarge => "it is larger than checkpoints.max_file_size_mb",
+            Self::NoRoom => "checkpoints.max_total_size_mb was reached",
+            Self::TooMany => "it holds too many files",
+            Self::Unreadable => "it could not be read",
+            Self::Special => "it is no regular file",
+        }
+    }
+}
+
+impl State {
+    /// Whether a restore leaves one for the other: extended attributes are
+    /// brought along, and do not count as a change by themselves.
+    pub fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::File { hash: a, mode: x, .. }, Self::File { hash: b, mode: y, .. }) => {
+                (a, x) == (b, y)
+            }
+            (
+                Self::Unkept { len: a, mode: m, stamp: x, .. },
+                Self::Unkept { len: b, mode: n, stamp: y, .. },
+            ) => (a, m, x.modified, x.inode) == (b, n, y.modified, y.inode),
+            (a, b) => a == b,
+        }
+    }
+
+    /// Whether it is a folder.
+    pub fn is_folder(&self) -> bool {
+        matches!(self, Self::Folder { .. })
+    }
+
+    /// What it is, in a word.
+    pub fn noun(&self) -> &'static str {
+        match self {
+            Self::Absent => "nothing",
+            Self::Folder { .. } => "folder",
+            Self::File { .. } | Self::Unkept { .. } => "file",
+            Self::Link { .. } => "link",
+        }
+    }
+}
+
+/// What tells that a file has not been touched, without reading it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stamp {
+    /// Bytes.
+    #[serde(rename = "l")]
+    pub(crate) len: u64,
+    /// When the content changed, in nanoseconds.
+    #[serde(rename = "m")]
+    pub(crate) modified: i64,
+    /// When anything about it changed.
+    #[serde(rename = "c")]
+    pub(crate) changed: i64,
+    /// Which file it is.
+    #[serde(rename = "i")]
+    pub(crate) inode: u64,
+}

@@ -1,0 +1,252 @@
+//! Where checkpoints lie on the disk, and who may touch them when.
+//!
+//! ```text
+//! lock            shared by those who add, alone for those who clear away
+//! tally           how much there is, and how often was cleared away
+//! objects/        contents, by their hash
+//! workspaces/NAME/
+//!   TIME-ID.log   a checkpoint
+//!   listing       the tree as it was last seen
+//!   lock          held while files are brought back
+//! ```
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use hermes_core::ToolError;
+
+use crate::limits::Limits;
+use crate::manifest::Manifest;
+use crate::objects::{Objects, make_folder};
+use crate::state::{Hash, State};
+
+/// Digits of a checkpoint's name.
+const ID_DIGITS: usize = 10;
+
+/// Digits that are enough to ask for one.
+const SHORTEST: usize = 4;
+
+/// How the file of a checkpoint ends.
+pub(crate) const LOG: &str = "log";
+
+/// Checkpoints on the disk. Making one of these makes no file.
+#[derive(Debug)]
+pub struct Store {
+    root: PathBuf,
+    pub(crate) objects: Objects,
+    pub(crate) limits: Limits,
+}
+
+/// Held until dropped. The system lets go of it when the process dies.
+#[derive(Debug)]
+pub(crate) struct Lock {
+    _file: File,
+}
+
+impl Store {
+    /// The checkpoints below a folder.
+    pub fn new(root: impl Into<PathBuf>, limits: Limits) -> Self {
+        let root = root.into();
+        Self { objects: Objects::new(root.join("objects")), root, limits }
+    }
+
+    /// Where it is.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// How much it keeps.
+    pub fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// The checkpoints of one workspace, the oldest first.
+    pub fn checkpoints(&self, workspace: &Path) -> Result<Vec<Manifest>, ToolError> {
+        self.load(&self.folder_of(workspace))
+    }
+
+    /// All checkpoints, the oldest first.
+    pub fn all(&self) -> Result<Vec<Manifest>, ToolError> {
+        let mut all = Vec::new();
+        for folder in self.folders()? {
+            all.extend(self.load(&folder)?);
+        }
+        all.sort_by_key(Manifest::at);
+        Ok(all)
+    }
+
+    /// The nearest folder at or above `folder` that has checkpoints.
+    pub fn nearest(&self, folder: &Path) -> Option<PathBuf> {
+        let mut above = folder.ancestors();
+        above.find(|at| logs(&self.folder_of(at)).is_ok_and(|l| !l.is_empty())).map(PathBuf::from)
+    }
+
+    /// The checkpoint of that name, or the only one whose name begins so.
+    pub fn find(&self, name: &str) -> Result<Manifest, ToolError> {
+        let mut found: Vec<Manifest> = self.all()?;
+        found.retain(|m| m.id() == name || (name.len() >= SHORTEST && m.id().starts_with(name)));
+        match (found.len(), found.pop()) {
+            (1, Some(manifest)) => Ok(manifest),
+            (0, _) | (_, None) => Err(ToolError::not_found(format!(
+                "There is no checkpoint {name}"
+            ))
+            .with_hint("`hermes checkpoints list` shows them; four letters of a name are enough.")),
+            (several, _) => {
+                Err(ToolError::invalid(format!("{several} checkpoints begin with {name}"))
+                    .with_hint("Give more letters of the name."))
+            }
+        }
+    }
+
+    /// The content that a state stands for.
+    pub fn content_of(&self, state: &State) -> Result<Vec<u8>, ToolError> {
+        match state {
+            State::File { hash, .. } => self
+                .objects
+                .get(*hash)
+                .map_err(|error| self.failed("read", &self.objects.path(*hash), &error)),
+            State::Absent => Err(ToolError::not_found("There was no such file")),
+            State::Folder { .. } => Err(ToolError::invalid("It was a folder")),
+            State::Link { target } => {
+                Err(ToolError::invalid(format!("It was a link to {}", target.display())))
+            }
+            State::Unkept { why, .. } => {
+                Err(ToolError::unavailable(format!("It was not kept: {}", why.describe()))
+                    .with_hint("Larger files are kept if the limits in config.yaml are raised."))
+            }
+        }
+    }
+
+    /// Whether what a state stands for can be had.
+    pub(crate) fn has(&self, state: &State) -> bool {
+        !matches!(state, State::File { hash, .. } if !self.objects.has(*hash))
+    }
+
+    /// The folder of a workspace's checkpoints: a readable part, and a digest.
+    pub(crate) fn folder_of(&self, workspace: &Path) -> PathBuf {
+        let last = workspace.file_name().unwrap_or_default().to_string_lossy();
+        let is_safe = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+        let readable: String = last.chars().take(40).filter(|c| is_safe(*c)).collect();
+        let digest = Hash::of(workspace.as_os_str().as_bytes()).to_hex();
+        let digest = digest.get(..16).unwrap_or(&digest);
+        self.root.join("workspaces").join(format!("{readable}~{digest}"))
+    }
+
+    /// The folders of all workspaces.
+    pub(crate) fn folders(&self) -> Result<Vec<PathBuf>, ToolError> {
+        let path = self.root.join("workspaces");
+        let entries = match fs::read_dir(&path) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(self.failed("list", &path, &error)),
+        };
+        Ok(entries.flatten().map(|entry| entry.path()).collect())
+    }
+
+    /// The checkpoints in a folder; those that cannot be read are left out.
+    pub(crate) fn load(&self, folder: &Path) -> Result<Vec<Manifest>, ToolError> {
+        let paths = logs(folder).map_err(|error| self.failed("list", folder, &error))?;
+        // One that is gone or damaged takes nothing from the others.
+        let mut all: Vec<Manifest> =
+            paths.iter().filter_map(|path| Manifest::load(path).ok().flatten()).collect();
+        all.sort_by_key(Manifest::at);
+        Ok(all)
+    }
+
+    /// For those who add contents: nothing is cleared away meanwhile.
+    pub(crate) fn share(&self) -> io::Result<Lock> {
+        let file = open_lock(&self.root)?;
+        file.lock_shared()?;
+        Ok(Lock { _file: file })
+    }
+
+    /// For those who clear away; none if somebody is adding.
+    pub(crate) fn try_alone(&self) -> io::Result<Option<Lock>> {
+        let file = open_lock(&self.root)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Lock { _file: file })),
+            Err(fs::TryLockError::WouldBlock) => Ok(None),
+            Err(fs::TryLockError::Error(error)) => Err(error),
+        }
+    }
+
+    /// [`Self::try_alone`] that waits.
+    pub(crate) fn alone(&self) -> io::Result<Lock> {
+        lock_alone(&self.root)
+    }
+
+    pub(crate) fn failed(&self, verb: &str, path: &Path, error: &io::Error) -> ToolError {
+        let what = format!("Checkpoints: cannot {verb} {}", path.display());
+        if error.kind() == io::ErrorKind::InvalidData {
+            return ToolError::unavailable(format!("{what}: {error}"));
+        }
+        ToolError::io(what, error)
+    }
+}
+
+/// The logs in a folder, the oldest first.
+pub(crate) fn logs(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let paths = entries.flatten().map(|entry| entry.path());
+    let mut logs: Vec<PathBuf> =
+        paths.filter(|path| path.extension().is_some_and(|end| end == LOG)).collect();
+    // The names begin with the time.
+    logs.sort();
+    Ok(logs)
+}
+
+pub(crate) fn lock_alone(folder: &Path) -> io::Result<Lock> {
+    let file = open_lock(folder)?;
+    file.lock()?;
+    Ok(Lock { _file: file })
+}
+
+fn open_lock(folder: &Path) -> io::Result<File> {
+    let open = || {
+        let mut options = OpenOptions::new();
+        options.create(true).truncate(false).write(true).mode(0o600).open(folder.join("lock"))
+    };
+    match open() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            make_folder(folder)?;
+            open()
+        }
+        opened => opened,
+    }
+}
+
+/// The name of the checkpoint of a turn in a workspace.
+pub(crate) fn id_of(session: &str, turn: &str, workspace: &Path) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for part in [session.as_bytes(), turn.as_bytes(), workspace.as_os_str().as_bytes()] {
+        hasher.update(&(part.len() as u64).to_le_bytes());
+        hasher.update(part);
+    }
+    let hex = hasher.finalize().to_hex();
+    hex.get(..ID_DIGITS).unwrap_or(&hex).to_owned()
+}
+
+/// Now, in nanoseconds since 1970.
+pub(crate) fn now() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
+}
+
+/// The folder that a turn works in, for one that happens in `cwd`: the top of
+/// the repository, or `cwd` itself.
+pub fn workspace_of(cwd: &Path, home: Option<&Path>) -> PathBuf {
+    let cwd = hermes_files::real_path(cwd).unwrap_or_else(|_| cwd.to_path_buf());
+    let home = home.and_then(|home| hermes_files::real_path(home).ok());
+    // A home folder under version control is not one project.
+    let mut inner = cwd.ancestors().take_while(|at| Some(*at) != home.as_deref());
+    let top = inner.find(|at| at.parent().is_some() && at.join(".git").exists());
+    top.map_or_else(|| cwd.clone(), PathBuf::from)
+}

@@ -1,0 +1,365 @@
+//! One turn in one workspace: what its calls have met so far.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use hermes_core::Impending;
+
+use crate::capture::{Capture, below, too_many};
+use crate::history::Kind;
+use crate::limits::Limits;
+use crate::manifest::{CallLine, Change, Line, Log, Manifest, Seen, TreeLine};
+use crate::objects::make_folder;
+use crate::prune::{Pointer, remove};
+use crate::state::{Hash, State};
+use crate::store::{LOG, Store, logs, now};
+use crate::tree::Listing;
+
+/// Entries below one folder that is about to change.
+const FOLDER_ENTRIES: usize = 50_000;
+
+/// Times of files are this coarse.
+const COARSE: i64 = 20_000_000;
+
+/// A tree that was kept.
+#[derive(Debug, Clone)]
+pub(crate) struct Sight {
+    pub(crate) listing: Arc<Listing>,
+    pub(crate) hash: Hash,
+    pub(crate) generation: u64,
+    /// When the walk began.
+    pub(crate) started: i64,
+}
+
+impl Sight {
+    /// Keeps a listing, and remembers it as the last one of its workspace.
+    pub(crate) fn keep(
+        store: &Store,
+        folder: &Path,
+        listing: Listing,
+        generation: u64,
+        started: i64,
+    ) -> io::Result<Self> {
+        let hash = listing.keep(&store.objects)?;
+        let known = store.pointer(folder);
+        if known.is_none_or(|known| (known.listing, known.generation) != (hash, generation)) {
+            make_folder(folder)?;
+            store.write_pointer(folder, &Pointer { listing: hash, generation })?;
+        }
+        Ok(Self { listing: Arc::new(listing), hash, generation, started })
+    }
+}
+
+/// One turn in one workspace.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    manifest: Manifest,
+    /// None as long as nothing was written.
+    log: Option<Log>,
+    is_new: bool,
+    /// How many calls are under way.
+    running: usize,
+    /// What the open-ended ones among them began with.
+    trees: Vec<(String, Sight)>,
+}
+
+impl Turn {
+    /// The turn as it was left, or a new one.
+    pub(crate) fn find(store: &Store, id: &str, change: &Impending<'_>, workspace: &Path) -> Self {
+        let folder = store.folder_of(workspace);
+        let end = format!("-{id}.{LOG}");
+        let is_it = |path: &&PathBuf| path.to_string_lossy().ends_with(&end);
+        let there = logs(&folder).unwrap_or_default().iter().find(is_it).cloned();
+        let left = there.and_then(|path| {
+            let manifest = Manifest::load(&path).ok().flatten()?;
+            Some((manifest, Log::reopen(path).ok()?))
+        });
+        let (manifest, log) = match left {
+            Some((manifest, log)) => (manifest, Some(log)),
+            None => {
+                let workspace = workspace.to_path_buf();
+                let (session, turn) = (change.session, change.turn);
+                (Manifest::new(id.into(), workspace, session, turn, Kind::Turn, now()), None)
+            }
+        };
+        Self { manifest, log, is_new: false, running: 0, trees: Vec::new() }
+    }
+
+    pub(crate) fn is_running(&self) -> bool {
+        self.running > 0
+    }
+
+    /// A call is through.
+    pub(crate) fn leave(&mut self) {
+        self.running = self.running.saturating_sub(1);
+    }
+
+    /// Whether the checkpoint was begun by the last call; asked once.
+    pub(crate) fn is_new(&mut self) -> bool {
+        std::mem::take(&mut self.is_new)
+    }
+
+    /// Keeps what is at a place that is about to change, and below it.
+    pub(crate) fn meet(
+        &self,
+        place: &Path,
+        capture: &mut Capture<'_>,
+        limits: Limits,
+        met: &mut Vec<Seen>,
+    ) -> io::Result<()> {
+        // Folders on the way that will be made are taken away again.
+        for above in place.ancestors().skip(1) {
+            if fs::symlink_metadata(above).is_ok() || self.manifest.changes.contains_key(above) {
+                break;
+            }
+            met.push(Seen { path: above.to_path_buf(), state: State::Absent });
+        }
+        let state = self.first_state(place, capture)?;
+        let target = match &state {
+            State::Link { .. } => hermes_files::real_path(place).ok(),
+            _ => None,
+        };
+        let is_folder = state.is_folder();
+        let inside = if is_folder {
+            below(place, FOLDER_ENTRIES.min(limits.tree_entries))
+        } else {
+            Some(Vec::new())
+        };
+        match inside {
+            None => met.push(Seen { path: place.to_path_buf(), state: too_many(place)? }),
+            Some(inside) => {
+                met.push(Seen { path: place.to_path_buf(), state });
+                for path in inside {
+                    let state = self.first_state(&path, capture)?;
+                    met.push(Seen { path, state });
+                }
+            }
+        }
+        match target {
+            Some(target) if target != place => self.meet(&target, capture, limits, met),
+            _ => Ok(()),
+        }
+    }
+
+    /// What was at a path when the turn began, as far as that is known.
+    fn first_state(&self, path: &Path, capture: &mut Capture<'_>) -> io::Result<State> {
+        if let Some(change) = self.manifest.changes.get(path) {
+            return Ok(change.before.clone());
+        }
+        // Inside a command that is still running, the tree that it began with
+        // tells; the command may have changed the file already.
+        let below = path.strip_prefix(self.manifest.workspace());
+        let leaf = below.ok().and_then(|path| {
+            self.trees.iter().find_map(|(_, sight)| sight.listing.entries.get(path))
+        });
+        match leaf {
+            Some(leaf) => Ok(leaf.state.clone()),
+            None => capture.state(path),
+        }
+    }
+
+    /// Writes down what was met, before the call runs.
+    pub(crate) fn note(
+        &mut self,
+        store: &Store,
+        change: &Impending<'_>,
+        met: Vec<Seen>,
+        tree: Option<Sight>,
+        workspace: &Path,
+    ) -> io::Result<()> {
+        let mut lines = vec![Line::Call(CallLine {
+            id: change.call_id.to_owned(),
+            tool: change.tool.to_owned(),
+            task: change.task.to_owned(),
+        })];
+        let is_known = |seen: &Seen| self.manifest.changes.contains_key(&seen.path);
+        lines.extend(met.into_iter().filter(|seen| !is_known(seen)).map(Line::Before));
+        if let Some(sight) = &tree {
+            let root = workspace.to_path_buf();
+            lines.push(Line::Tree(TreeLine { root, listing: sight.hash }));
+        }
+        self.write(store, lines)?;
+        self.running += 1;
+        self.trees.extend(tree.map(|sight| (change.call_id.to_owned(), sight)));
+        Ok(())
+    }
+
+    fn write(&mut self, store: &Store, lines: Vec<Line>) -> io::Result<()> {
+        if self.log.is_none() {
+            self.log = Some(begin_log(store, &self.manifest.head)?);
+            self.is_new = true;
+        }
+        if let Some(log) = &mut self.log {
+            log.write(&lines)?;
+        }
+        lines.into_iter().for_each(|line| self.manifest.take(line));
+        Ok(())
+    }
+
+    /// What a call has made of a place, and of what is below it.
+    pub(crate) fn revisit(
+        &self,
+        place: &Path,
+        capture: &mut Capture<'_>,
+        limits: Limits,
+        seen: &mut Vec<(PathBuf, Change)>,
+    ) -> io::Result<()> {
+        let changes = &self.manifest.changes;
+        let mut look = |path: &Path, before: &State| -> io::Result<State> {
+            let after = capture.state_since(path, before)?;
+            let change = Change { before: before.clone(), after: Some(after.clone()) };
+            seen.push((path.to_path_buf(), change));
+            Ok(after)
+        };
+        let made = place.ancestors().skip(1).map_while(|above| Some((above, changes.get(above)?)));
+        for (above, change) in made.filter(|(_, change)| change.before == State::Absent) {
+            look(above, &change.before)?;
+        }
+        let mut target = None;
+        for (path, change) in changes.range(place.to_path_buf()..) {
+            if !path.starts_with(place) {
+                break;
+            }
+            look(path, &change.before)?;
+            if path == place && matches!(change.before, State::Link { .. }) {
+                target = hermes_files::real_path(path).ok();
+            }
+        }
+        let is_whole =
+            changes.get(place).is_some_and(|c| !matches!(c.before, State::Unkept { .. }));
+        let is_folder = fs::symlink_metadata(place).is_ok_and(|found| found.is_dir());
+        if is_whole && is_folder {
+            let inside = below(place, FOLDER_ENTRIES.min(limits.tree_entries)).unwrap_or_default();
+            for path in inside.iter().filter(|path| !changes.contains_key(*path)) {
+                look(path, &State::Absent)?;
+            }
+        }
+        match target {
+            Some(target) if target != place => self.revisit(&target, capture, limits, seen),
+            _ => Ok(()),
+        }
+    }
+
+    /// The tree that a call began with.
+    pub(crate) fn take_tree(&mut self, call_id: &str) -> Option<Sight> {
+        let at = self.trees.iter().position(|(id, _)| id == call_id)?;
+        Some(self.trees.swap_remove(at).1)
+    }
+
+    /// What is different between two sights of the workspace.
+    pub(crate) fn compare(
+        &self,
+        workspace: &Path,
+        before: &Sight,
+        after: &Listing,
+        capture: &mut Capture<'_>,
+        seen: &mut Vec<(PathBuf, Change)>,
+    ) -> io::Result<()> {
+        let old = &before.listing.entries;
+        let is_rule = |path: &Path| path.file_name().is_some_and(|name| name == ".gitignore");
+        let rules_changed = old
+            .iter()
+            .filter(|(path, _)| is_rule(path))
+            .any(|(path, leaf)| after.entries.get(path).is_none_or(|now| now.state != leaf.state));
+        let mut told = HashSet::new();
+        let mut tell = |path: PathBuf, was: &State, is: State| {
+            let was = self.manifest.changes.get(&path).map_or(was, |change| &change.before);
+            seen.push((path.clone(), Change { before: was.clone(), after: Some(is) }));
+            told.insert(path);
+        };
+        for (path, leaf) in old {
+            let is = match after.entries.get(path) {
+                Some(now) => now.state.clone(),
+                // It may be there and ignored now.
+                None => capture.state_since(&workspace.join(path), &leaf.state)?,
+            };
+            if !is.is_same(&leaf.state) {
+                tell(workspace.join(path), &leaf.state, is);
+            }
+        }
+        for (path, leaf) in &after.entries {
+            if before.listing.is_partial {
+                break;
+            }
+            // One that was there and ignored was not made by the call.
+            let is_older = || {
+                let found = crate::spot::Spot::reach(&workspace.join(path));
+                let found = found.ok().flatten().and_then(|spot| spot.look().ok().flatten());
+                found.is_some_and(|found| found.stamp.changed < before.started - COARSE)
+            };
+            let is_made = !old.contains_key(path) && (!rules_changed || !is_older());
+            if is_made {
+                tell(workspace.join(path), &State::Absent, leaf.state.clone());
+            }
+        }
+        // Calls that the command made in turn have told of these.
+        for (path, change) in self.manifest.changes.iter().filter(|(p, _)| p.starts_with(workspace))
+        {
+            if !told.contains(path) {
+                let after = capture.state_since(path, &change.before)?;
+                let change = Change { before: change.before.clone(), after: Some(after) };
+                seen.push((path.clone(), change));
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes down what a call has made of the files. A turn that has changed
+    /// nothing leaves no checkpoint.
+    pub(crate) fn settle(
+        &mut self,
+        mut seen: Vec<(PathBuf, Change)>,
+        capture: &mut Capture<'_>,
+    ) -> io::Result<()> {
+        if self.running == 0 {
+            // A link that was on the way and is not any more has hidden these.
+            let told: HashSet<PathBuf> = seen.iter().map(|(path, _)| path.clone()).collect();
+            for (path, change) in &self.manifest.changes {
+                if change.after.is_none() && !told.contains(path) {
+                    let after = Some(capture.state_since(path, &change.before)?);
+                    seen.push((path.clone(), Change { before: change.before.clone(), after }));
+                }
+            }
+        }
+        let mut lines = Vec::new();
+        for (path, change) in seen {
+            let known = self.manifest.changes.get(&path);
+            let Some(after) = change.after else { continue };
+            if known.is_none() {
+                lines.push(Line::Before(Seen { path: path.clone(), state: change.before }));
+            }
+            if known.is_none_or(|known| known.after.as_ref() != Some(&after)) {
+                lines.push(Line::After(Seen { path, state: after }));
+            }
+        }
+        if let Some(log) = &mut self.log {
+            log.write(&lines)?;
+        }
+        lines.into_iter().for_each(|line| self.manifest.take(line));
+        if self.running == 0 && self.manifest.changes().next().is_none() {
+            if let Some(log) = self.log.take() {
+                remove(&log.path)?;
+            }
+            self.manifest.changes.clear();
+            self.manifest.calls.clear();
+            self.manifest.trees.clear();
+        }
+        Ok(())
+    }
+}
+
+/// A new log in its workspace's folder.
+pub(crate) fn begin_log(store: &Store, head: &crate::manifest::Head) -> io::Result<Log> {
+    let folder = store.folder_of(&head.workspace);
+    let path = folder.join(format!("{:020}-{}.{LOG}", head.at, head.id));
+    match Log::create(path.clone(), head) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            make_folder(&folder)?;
+            Log::create(path, head)
+        }
+        made => made,
+    }
+}

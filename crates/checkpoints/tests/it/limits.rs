@@ -1,0 +1,155 @@
+//! How much is kept, and for how long.
+
+use std::fs;
+use std::time::Duration;
+
+use hermes_checkpoints::{Limits, State, Target, Unkept, Why};
+use hermes_core::ErrorKind;
+
+use crate::bench::Bench;
+
+#[test]
+fn a_file_that_is_too_large_is_named_and_not_kept() {
+    let bench = Bench::with(Limits { file_bytes: 10, ..Limits::default() });
+    bench.write("big", "more than ten bytes");
+    bench.write("small", "few");
+    let id = bench.turn(&["big", "small"], || {
+        bench.write("big", "other than ten bytes");
+        bench.write("small", "fewer");
+    });
+    let manifest = bench.store.find(&id.unwrap()).unwrap();
+    let unkept: Vec<_> = manifest
+        .changes()
+        .filter(|(_, change)| matches!(change.before, State::Unkept { why: Unkept::TooLarge, .. }))
+        .map(|(path, _)| path.to_path_buf())
+        .collect();
+    assert_eq!(unkept, [bench.path("big")]);
+    let error = bench.undo(1).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict);
+    assert!(error.message().contains("max_file_size_mb"), "{error}");
+    let plan = bench.store.plan(Target::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
+    let done = bench.store.carry_out(&plan, true).unwrap();
+    assert_eq!(done.done, [bench.path("small")]);
+    assert_eq!(done.left.len(), 1);
+    assert_eq!(bench.read("small").as_deref(), Some("few"));
+}
+
+#[test]
+fn a_large_file_that_nobody_touched_is_no_change() {
+    let bench = Bench::with(Limits { file_bytes: 10, ..Limits::default() });
+    bench.write("big", "more than ten bytes");
+    bench.turn(&["big"], || {});
+    bench.command(|| {});
+    assert!(bench.store.all().unwrap().is_empty());
+}
+
+#[test]
+fn a_large_file_that_was_made_is_removed_only_by_force() {
+    let bench = Bench::with(Limits { file_bytes: 10, ..Limits::default() });
+    bench.turn(&["big"], || bench.write("big", "more than ten bytes"));
+    let plan = bench.store.plan(Target::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
+    let whys: Vec<Why> = plan.obstacles().map(|(_, obstacle)| obstacle.why).collect();
+    assert_eq!(whys, [Why::CannotBeKept(Unkept::TooLarge)]);
+    assert!(bench.store.carry_out(&plan, false).is_err());
+    bench.store.carry_out(&plan, true).unwrap();
+    assert_eq!(bench.read("big"), None);
+}
+
+#[test]
+fn a_snapshot_takes_no_more_room_than_there_is() {
+    let bench = Bench::with(Limits { total_bytes: 100, ..Limits::default() });
+    for n in 0..10 {
+        bench.write(&format!("f{n}"), format!("{n}").repeat(30));
+    }
+    let id = bench.command(|| (0..10).for_each(|n| bench.write(&format!("f{n}"), "new"))).unwrap();
+    let manifest = bench.store.find(&id).unwrap();
+    let kept = manifest.changes().filter(|(_, c)| matches!(c.before, State::File { .. })).count();
+    assert_eq!((kept, manifest.changes().count()), (3, 10));
+    assert_eq!(bench.undo(1).unwrap_err().kind(), ErrorKind::Conflict);
+}
+
+#[test]
+fn the_oldest_go_first() {
+    let bench = Bench::with(Limits { per_workspace: 3, ..Limits::default() });
+    for n in 0..6 {
+        bench.turn(&["n"], || bench.write("n", n.to_string()));
+    }
+    assert_eq!(bench.store.all().unwrap().len(), 3);
+    bench.undo(3).unwrap();
+    assert_eq!(bench.read("n").as_deref(), Some("2"));
+}
+
+#[test]
+fn contents_that_nothing_names_are_cleared_away() {
+    let mut bench = Bench::new();
+    for n in 0..6 {
+        bench.turn(&["n"], || bench.write("n", format!("content {n}")));
+    }
+    assert_eq!(bench.store.usage().unwrap().objects, 5);
+    bench.reopen(Limits { per_workspace: 2, ..Limits::default() });
+    let pruned = bench.store.prune().unwrap();
+    assert_eq!((pruned.checkpoints, pruned.objects), (4, 3));
+    let left = bench.store.usage().unwrap();
+    assert_eq!((left.checkpoints, left.objects), (2, 2));
+    bench.undo(2).unwrap();
+    assert_eq!(bench.read("n").as_deref(), Some("content 3"));
+}
+
+#[test]
+fn what_is_too_old_goes() {
+    let mut bench = Bench::new();
+    bench.turn(&["n"], || bench.write("n", "1"));
+    bench.reopen(Limits { age: Duration::ZERO, ..Limits::default() });
+    assert_eq!(bench.store.prune().unwrap().checkpoints, 1);
+    assert!(bench.store.all().unwrap().is_empty());
+    assert_eq!(fs::read_dir(bench.store.root().join("workspaces")).unwrap().count(), 0);
+}
+
+#[test]
+fn more_than_there_is_room_for_goes_the_oldest_first() {
+    let mut bench = Bench::new();
+    for n in 0..8_u32 {
+        // Noise, which does not shrink.
+        let noise: Vec<u8> = (0..500_u32)
+            .map(|i| {
+                (i.wrapping_mul(2_654_435_761).wrapping_add(n * 97).rotate_left(n) >> 13) as u8
+            })
+            .collect();
+        bench.turn(&["n"], || fs::write(bench.path("n"), &noise).unwrap());
+    }
+    let newest = bench.store.all().unwrap().pop().unwrap().id().to_owned();
+    bench.reopen(Limits { total_bytes: 1_200, ..Limits::default() });
+    bench.store.prune().unwrap();
+    let left = bench.store.usage().unwrap();
+    assert!(left.bytes <= 1_200 && left.checkpoints >= 1, "{left:?}");
+    assert_eq!(bench.store.all().unwrap().pop().unwrap().id(), newest);
+}
+
+#[test]
+fn a_snapshot_after_clearing_away_is_whole_again() {
+    let mut bench = Bench::new();
+    bench.write("a.txt", "old");
+    std::thread::sleep(Duration::from_millis(80));
+    bench.command(|| {});
+    // Everything is forgotten, contents too.
+    bench.reopen(Limits { age: Duration::ZERO, total_bytes: 1, ..Limits::default() });
+    bench.store.prune().unwrap();
+    assert_eq!(bench.store.usage().unwrap().objects, 0);
+    bench.reopen(Limits::default());
+    bench.command(|| bench.write("a.txt", "new"));
+    bench.undo(1).unwrap();
+    assert_eq!(bench.read("a.txt").as_deref(), Some("old"));
+}
+
+#[test]
+fn a_tree_that_is_too_large_is_kept_in_part_and_nothing_is_guessed() {
+    let bench = Bench::with(Limits { tree_entries: 5, ..Limits::default() });
+    for n in 0..10 {
+        bench.write(&format!("f{n}"), "old");
+    }
+    bench.command(|| (0..10).for_each(|n| bench.write(&format!("f{n}"), "new")));
+    bench.undo(1).unwrap();
+    let old = (0..10).filter(|n| bench.read(&format!("f{n}")).unwrap() == "old").count();
+    assert_eq!(old, 5);
+    assert_eq!(bench.picture().len(), 10, "no file is removed that was there before");
+}

@@ -1,0 +1,11 @@
+//! Checkpoints through their public door: a keeper that is told of calls, and
+//! a store that brings files back.
+#![allow(clippy::unwrap_used)]
+
+mod bench;
+mod history;
+mod laws;
+mod limits;
+mod places;
+mod processes;
+mod trees;

@@ -1,0 +1,174 @@
+//! Commands that may change anything below the working folder.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+
+use hermes_core::{ErrorKind, Snapshots};
+
+use crate::bench::{Bench, Call};
+
+#[test]
+fn whatever_a_command_does_is_undone() {
+    let bench = Bench::new();
+    bench.write("a.txt", "one");
+    bench.write("dir/b.txt", "two");
+    bench.write("dir/gone.txt", "three");
+    fs::create_dir(bench.path("empty")).unwrap();
+    bench.link("link", "a.txt");
+    let before = bench.picture();
+    bench.command(|| {
+        bench.write("a.txt", "changed");
+        fs::remove_file(bench.path("dir/gone.txt")).unwrap();
+        bench.write("new/deep/c.txt", "made");
+        fs::remove_dir(bench.path("empty")).unwrap();
+        fs::remove_file(bench.path("link")).unwrap();
+        bench.chmod("dir/b.txt", 0o755);
+    });
+    let after = bench.picture();
+    bench.undo(1).unwrap();
+    assert_eq!(bench.picture(), before);
+    bench.redo().unwrap();
+    assert_eq!(bench.picture(), after);
+}
+
+#[test]
+fn an_untouched_tree_is_not_read_again() {
+    let mut bench = Bench::new();
+    for n in 0..50 {
+        bench.write(&format!("f{n}"), n.to_string());
+    }
+    // Times are coarse; what was just written is read again.
+    std::thread::sleep(std::time::Duration::from_millis(80));
+    bench.command(|| {});
+    let inode = || fs::metadata(bench.store.root().join("objects")).unwrap().ino();
+    let first = (bench.store.usage().unwrap(), inode());
+    bench.reopen(hermes_checkpoints::Limits::default());
+    // A file that cannot be read any more was not read.
+    let atimes = |bench: &Bench| -> Vec<i64> {
+        (0..50).map(|n| fs::metadata(bench.path(format!("f{n}"))).unwrap().atime_nsec()).collect()
+    };
+    let before = atimes(&bench);
+    bench.command(|| {});
+    assert_eq!(atimes(&bench), before);
+    assert_eq!(bench.store.usage().unwrap(), first.0);
+}
+
+#[test]
+fn what_git_ignores_is_not_kept_and_not_touched() {
+    let bench = Bench::new();
+    bench.write(".gitignore", "target/\n");
+    bench.write("target/big.o", "built");
+    bench.write("untracked.txt", "old");
+    bench.command(|| {
+        bench.write("target/big.o", "built again");
+        bench.write("untracked.txt", "new");
+    });
+    bench.undo(1).unwrap();
+    assert_eq!(bench.read("untracked.txt").as_deref(), Some("old"));
+    assert_eq!(bench.read("target/big.o").as_deref(), Some("built again"));
+}
+
+#[test]
+fn a_command_that_changes_what_is_ignored_makes_no_file_vanish() {
+    let bench = Bench::new();
+    bench.write(".gitignore", "secret/\n");
+    bench.write("secret/old.txt", "was there");
+    bench.write("data/x.txt", "x");
+    // Older than the command, beyond what times can tell.
+    std::thread::sleep(std::time::Duration::from_millis(80));
+    bench.command(|| bench.write(".gitignore", "data/\n"));
+    bench.undo(1).unwrap();
+    assert_eq!(bench.read(".gitignore").as_deref(), Some("secret/\n"));
+    assert_eq!(bench.read("secret/old.txt").as_deref(), Some("was there"));
+    assert_eq!(bench.read("data/x.txt").as_deref(), Some("x"));
+}
+
+#[test]
+fn git_itself_is_never_touched() {
+    let bench = Bench::new();
+    bench.write(".git/HEAD", "ref: refs/heads/main");
+    bench.write("a.txt", "old");
+    bench.command(|| {
+        bench.write(".git/HEAD", "ref: refs/heads/other");
+        bench.write("a.txt", "new");
+    });
+    bench.undo(1).unwrap();
+    assert_eq!(bench.read("a.txt").as_deref(), Some("old"));
+    assert_eq!(bench.read(".git/HEAD").as_deref(), Some("ref: refs/heads/other"));
+}
+
+#[test]
+fn what_a_command_cannot_write_is_not_kept() {
+    let bench = Bench::new();
+    bench.write(".env", "KEY=1");
+    bench.write("a.txt", "old");
+    let call = Call { open_ended: true, spared: vec![bench.path(".env")], ..Call::default() };
+    let id = bench.call(call, || bench.write("a.txt", "new")).unwrap().unwrap();
+    assert_eq!(
+        bench.store.content(&id, &bench.path(".env")).unwrap_err().kind(),
+        ErrorKind::NotFound
+    );
+    assert_eq!(bench.store.content(&id, &bench.path("a.txt")).unwrap().unwrap(), b"old");
+}
+
+#[test]
+fn a_call_inside_a_command_is_part_of_it() {
+    let bench = Bench::new();
+    bench.write("a.txt", "0");
+    let outer = Call { open_ended: true, turn: Some("t"), ..Call::default() };
+    bench
+        .call(outer, || {
+            bench.write("a.txt", "1");
+            let inner = Call { places: &["a.txt", "b.txt"], turn: Some("t"), ..Call::default() };
+            bench
+                .call(inner, || {
+                    bench.write("a.txt", "2");
+                    bench.write("b.txt", "made");
+                })
+                .unwrap();
+            fs::remove_file(bench.path("b.txt")).unwrap();
+        })
+        .unwrap();
+    bench.undo(1).unwrap();
+    assert_eq!(bench.read("a.txt").as_deref(), Some("0"));
+    assert_eq!(bench.read("b.txt"), None);
+}
+
+#[test]
+fn a_file_of_the_tree_can_be_asked_for_though_no_call_changed_it() {
+    let bench = Bench::new();
+    bench.write("a.txt", "old");
+    bench.write("mine.txt", "before");
+    let id = bench.command(|| bench.write("a.txt", "new")).unwrap();
+    bench.write("mine.txt", "edited by hand");
+    assert_eq!(bench.store.content(&id, &bench.path("mine.txt")).unwrap().unwrap(), b"before");
+    bench.restore(&id, &[]).unwrap();
+    assert_eq!(bench.read("mine.txt").as_deref(), Some("edited by hand"), "not hermes's doing");
+}
+
+#[test]
+fn a_home_folder_is_not_kept_as_a_whole() {
+    use hermes_core::{CancellationToken, Checkpoints, Impending, Workplace};
+    let bench = Bench::new();
+    let workplace = Workplace::new(bench.work(), Some(bench.work()));
+    let cancel = CancellationToken::new();
+    let change = Impending {
+        session: "s",
+        turn: "t",
+        task: "k",
+        call_id: "c",
+        tool: "terminal",
+        places: &[],
+        open_ended: true,
+        spared: &[],
+        workplace: &workplace,
+        cancel: &cancel,
+    };
+    assert_eq!(bench.keeper.before(&change).unwrap_err().kind(), ErrorKind::Limit);
+    assert!(bench.keeper.problem().unwrap().contains("cannot be undone"));
+    cancel.cancel();
+    let elsewhere = Workplace::new(bench.work(), None);
+    let change = Impending { workplace: &elsewhere, ..change };
+    bench.write("a.txt", "x");
+    assert_eq!(bench.keeper.before(&change).unwrap_err().kind(), ErrorKind::Cancelled);
+}

@@ -1,0 +1,420 @@
+//! `hermes checkpoints`: what files were before tools changed them.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use hermes_checkpoints::{Change, Kind, Limits, Manifest, State, Store, Target, workspace_of};
+use hermes_config::{Config, Settings};
+use serde_json::{Value, json};
+
+use super::undo;
+use crate::app::{App, folder};
+use crate::failure::{Exit, Failure, Outcome};
+use crate::table::Table;
+use crate::terminal::{Style, one_line};
+
+/// Lines around a change in a diff.
+const CONTEXT: usize = 3;
+
+const MEGABYTE: u64 = 1_000_000;
+
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Checkpoints {
+    /// List the checkpoints of this workspace, the newest first
+    List {
+        /// Of all workspaces
+        #[arg(long)]
+        all: bool,
+        /// How many to show
+        #[arg(short = 'n', long = "lines", value_name = "N", default_value_t = 50)]
+        lines: usize,
+    },
+    /// Show which files a turn changed
+    Show {
+        /// The checkpoint's name, or its first letters
+        id: String,
+    },
+    /// Show what has changed since a checkpoint
+    Diff {
+        /// The checkpoint's name, or its first letters
+        id: String,
+        /// Only these files, and what is below these folders
+        #[arg(value_name = "PATH")]
+        paths: Vec<PathBuf>,
+    },
+    /// Bring files back to what they were at a checkpoint
+    Restore {
+        /// The checkpoint's name, or its first letters
+        id: String,
+        /// Only these files, and what is below these folders
+        #[arg(value_name = "PATH")]
+        paths: Vec<PathBuf>,
+        #[command(flatten)]
+        options: undo::Options,
+    },
+    /// Clear away what is too old or too much, and contents that nothing needs
+    Prune,
+    /// Show how much is kept, and how much may be
+    Status,
+}
+
+pub(crate) fn run(app: &App, command: Checkpoints) -> Outcome {
+    let home = app.home()?;
+    let config = app.config(&home)?;
+    let store = Store::new(home.checkpoints_dir(), limits(&config.settings));
+    match command {
+        Checkpoints::List { all, lines } => list(app, &store, all, lines),
+        Checkpoints::Show { id } => show(app, &store, &id),
+        Checkpoints::Diff { id, paths } => diff(app, &store, &id, &paths),
+        Checkpoints::Restore { id, paths, options } => {
+            let paths = places(&paths)?;
+            undo::carry_out(
+                app,
+                &store,
+                Target::Restore { checkpoint: &id, paths: &paths },
+                options,
+            )
+        }
+        Checkpoints::Prune => prune(app, &store),
+        Checkpoints::Status => status(app, &store, &config),
+    }
+}
+
+/// The checkpoints of this home.
+pub(crate) fn store(app: &App) -> Result<Store, Failure> {
+    let home = app.home()?;
+    let settings = app.config(&home)?.settings;
+    Ok(Store::new(home.checkpoints_dir(), limits(&settings)))
+}
+
+/// How much is kept, by the settings; 0 stands for no bound.
+pub(crate) fn limits(settings: &Settings) -> Limits {
+    let said = &settings.checkpoints;
+    let megabytes = |n: u64| if n == 0 { u64::MAX } else { n.saturating_mul(MEGABYTE) };
+    let age = match said.retention_days {
+        0 => Duration::MAX,
+        days => Duration::from_secs(days.saturating_mul(24 * 60 * 60)),
+    };
+    Limits {
+        per_workspace: usize::try_from(said.max_snapshots).unwrap_or(usize::MAX),
+        total_bytes: megabytes(said.max_total_size_mb),
+        file_bytes: megabytes(said.max_file_size_mb),
+        age,
+        ..Limits::default()
+    }
+}
+
+/// The workspace that a command is about: the one that calls made here would
+/// have, or else the nearest folder above that has checkpoints. Neither a
+/// repository nor the home folder is left that way.
+pub(crate) fn workspace(store: &Store, named: Option<&Path>) -> Result<PathBuf, Failure> {
+    let here = folder(named)?;
+    let home = std::env::home_dir().and_then(|home| home.canonicalize().ok());
+    let own = workspace_of(&here, home.as_deref());
+    if own.join(".git").exists() {
+        return Ok(own);
+    }
+    let nearest = store.nearest(&own).filter(|above| {
+        *above == own || (above.parent().is_some() && Some(above) != home.as_ref())
+    });
+    Ok(nearest.unwrap_or(own))
+}
+
+/// The absolute form of paths on the command line.
+fn places(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    let place = |path: &PathBuf| {
+        let wrong = |e: std::io::Error| Failure::usage(format!("{}: {e}", path.display()));
+        let absolute = std::path::absolute(path).map_err(wrong)?;
+        let (Some(above), Some(name)) = (absolute.parent(), absolute.file_name()) else {
+            return Ok(absolute);
+        };
+        // The folder may be gone, and the checkpoint knows it by this name.
+        Ok(std::fs::canonicalize(above).unwrap_or(above.to_path_buf()).join(name))
+    };
+    paths.iter().map(place).collect()
+}
+
+fn list(app: &App, store: &Store, all: bool, lines: usize) -> Outcome {
+    let place = workspace(store, None)?;
+    let mut found = if all { store.all()? } else { store.checkpoints(&place)? };
+    found.reverse();
+    found.truncate(lines);
+    if app.json {
+        let checkpoints: Vec<Value> = found.iter().map(brief).collect();
+        let workspace = (!all).then(|| place.to_string_lossy().into_owned());
+        let answer =
+            json!({ "schema_version": 1, "workspace": workspace, "checkpoints": checkpoints });
+        app.terminal.line(&answer.to_string())?;
+        return Ok(Exit::Ok);
+    }
+    if found.is_empty() {
+        let place = place.display();
+        app.terminal.note(&if all {
+            "There are no checkpoints; one is made when a tool changes a file.".to_owned()
+        } else {
+            format!("No checkpoints of {place}; `hermes checkpoints list --all` shows others.")
+        });
+        return Ok(Exit::Ok);
+    }
+    let mut table = Table::default();
+    for manifest in &found {
+        let files = manifest.changes().count();
+        let unkept = manifest.changes().filter(|(_, c)| is_unkept(&c.before)).count();
+        let mut what = format!("{files} file{}", if files == 1 { "" } else { "s" });
+        if unkept > 0 {
+            what.push_str(&format!(", {unkept} not kept"));
+        }
+        if all {
+            what.push_str(&format!("  {}", manifest.workspace().display()));
+        }
+        table.row([
+            (manifest.id().to_owned(), Some(Style::Bold)),
+            (ago(manifest), Some(Style::Dim)),
+            (manifest.by().join(", "), None),
+            (what, Some(Style::Dim)),
+        ]);
+    }
+    app.terminal.line(&table.render(&app.terminal))?;
+    Ok(Exit::Ok)
+}
+
+fn brief(manifest: &Manifest) -> Value {
+    json!({
+        "id": manifest.id(),
+        "at": manifest.moment(),
+        "workspace": manifest.workspace().to_string_lossy(),
+        "session": manifest.session(),
+        "kind": manifest.kind().word().unwrap_or("turn"),
+        "by": manifest.by(),
+        "files": manifest.changes().count(),
+        "not_kept": manifest.changes().filter(|(_, c)| is_unkept(&c.before)).count(),
+    })
+}
+
+fn show(app: &App, store: &Store, id: &str) -> Outcome {
+    let manifest = store.find(id)?;
+    if app.json {
+        let mut answer = brief(&manifest);
+        let changes: Vec<Value> = manifest
+            .changes()
+            .map(|(path, change)| {
+                json!({
+                    "path": path.to_string_lossy(),
+                    "change": word(change),
+                    "before": change.before,
+                    "after": change.after,
+                    "kept": !is_unkept(&change.before),
+                })
+            })
+            .collect();
+        if let Some(fields) = answer.as_object_mut() {
+            let calls: Vec<Value> = manifest
+                .calls
+                .iter()
+                .map(|call| json!({ "id": call.id, "tool": call.tool, "task": call.task }))
+                .collect();
+            fields.insert("schema_version".into(), 1.into());
+            fields.insert("calls".into(), calls.into());
+            fields.insert("changes".into(), changes.into());
+        }
+        app.terminal.line(&answer.to_string())?;
+        return Ok(Exit::Ok);
+    }
+    let by = match manifest.kind() {
+        Kind::Undo(turns) => format!("undo of {}", turns.join(", ")),
+        Kind::Redo(undo) => format!("redo of {undo}"),
+        Kind::Restore(to) => format!("restore of {to}"),
+        Kind::Turn => manifest.by().join(", "),
+    };
+    let (id, workspace) = (manifest.id(), manifest.workspace());
+    app.terminal.line(&format!("{id}  {}  {by}  {}", ago(&manifest), workspace.display()))?;
+    let mut table = Table::default();
+    for (path, change) in manifest.changes() {
+        let mut named = shown(path, workspace);
+        if let State::Unkept { why, .. } = change.before {
+            named.push_str(&format!("  (not kept: {})", why.describe()));
+        }
+        table.row([(format!("  {}", word(change)), None), (named, None)]);
+    }
+    app.terminal.line(&table.render(&app.terminal))?;
+    Ok(Exit::Ok)
+}
+
+fn diff(app: &App, store: &Store, id: &str, paths: &[PathBuf]) -> Outcome {
+    let paths = places(paths)?;
+    let plan = store.plan(Target::Restore { checkpoint: id, paths: &paths })?;
+    let mut files = Vec::new();
+    for step in &plan.steps {
+        let name = shown(&step.path, &plan.workspace);
+        let (old, new) = (text(store, &step.to), now(&step.from, &step.path));
+        let body = match (old, new) {
+            (Some(old), Some(new)) if step.to.is_folder() || step.from.is_folder() => {
+                format!("{name}: {} → {}{old}{new}", step.to.noun(), step.from.noun())
+            }
+            (Some(old), Some(new)) => {
+                let (before, after) = (format!("a/{name}"), format!("b/{name}"));
+                let changed = hermes_text::diff::unified(&old, &new, &before, &after, CONTEXT);
+                if changed.is_empty() { format!("{name}: its mode changed") } else { changed }
+            }
+            _ => format!("{name}: binary, or not kept"),
+        };
+        files.push((step, body));
+    }
+    if app.json {
+        let files: Vec<Value> = files
+            .iter()
+            .map(|(step, body)| json!({ "path": step.path.to_string_lossy(), "diff": body }))
+            .collect();
+        app.terminal.line(&json!({ "schema_version": 1, "files": files }).to_string())?;
+        return Ok(Exit::Ok);
+    }
+    if files.is_empty() {
+        app.terminal.note("Nothing has changed since.");
+    }
+    for (_, body) in &files {
+        let body = body.trim_end_matches('\n');
+        let body = if app.terminal.stdout_is_person {
+            crate::terminal::visible(body).into_owned()
+        } else {
+            body.to_owned()
+        };
+        app.terminal.line(&body)?;
+    }
+    Ok(Exit::Ok)
+}
+
+/// What was there, as text; none if it is none.
+fn text(store: &Store, state: &State) -> Option<String> {
+    match state {
+        State::Absent | State::Folder { .. } => Some(String::new()),
+        State::Link { target } => Some(format!("→ {}\n", target.display())),
+        kept => readable(store.content_of(kept).ok()?),
+    }
+}
+
+fn now(state: &State, path: &Path) -> Option<String> {
+    match state {
+        State::Absent | State::Folder { .. } => Some(String::new()),
+        State::Link { target } => Some(format!("→ {}\n", target.display())),
+        State::File { .. } => readable(std::fs::read(path).ok()?),
+        State::Unkept { .. } => None,
+    }
+}
+
+fn readable(bytes: Vec<u8>) -> Option<String> {
+    String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'))
+}
+
+fn prune(app: &App, store: &Store) -> Outcome {
+    let pruned = if store.root().exists() { store.prune()? } else { Default::default() };
+    if app.json {
+        let answer = json!({
+            "schema_version": 1,
+            "checkpoints": pruned.checkpoints,
+            "objects": pruned.objects,
+            "bytes": pruned.bytes,
+        });
+        app.terminal.line(&answer.to_string())?;
+    } else {
+        app.terminal.line(&format!(
+            "Cleared away: {} checkpoints, {} contents, {}",
+            pruned.checkpoints,
+            pruned.objects,
+            size(pruned.bytes)
+        ))?;
+    }
+    Ok(Exit::Ok)
+}
+
+fn status(app: &App, store: &Store, config: &Config) -> Outcome {
+    let usage = store.usage()?;
+    let said = config.settings.checkpoints;
+    if app.json {
+        let answer = json!({
+            "schema_version": 1,
+            "enabled": said.enabled,
+            "folder": store.root().to_string_lossy(),
+            "workspaces": usage.workspaces,
+            "checkpoints": usage.checkpoints,
+            "damaged": usage.damaged,
+            "objects": usage.objects,
+            "bytes": usage.bytes,
+            "max_snapshots": said.max_snapshots,
+            "max_total_size_mb": said.max_total_size_mb,
+            "max_file_size_mb": said.max_file_size_mb,
+            "retention_days": said.retention_days,
+        });
+        app.terminal.line(&answer.to_string())?;
+        return Ok(Exit::Ok);
+    }
+    let bound = |n: u64, unit: &str| match n {
+        0 => "no bound".to_owned(),
+        n => format!("{n} {unit}"),
+    };
+    let mut table = Table::default();
+    let mut row = |name: &str, value: String| {
+        table.row([(name.to_owned(), Some(Style::Bold)), (value, None)]);
+    };
+    row("kept", if said.enabled { "yes" } else { "no: checkpoints.enabled is false" }.to_owned());
+    row("folder", store.root().display().to_string());
+    row("checkpoints", format!("{} in {} workspaces", usage.checkpoints, usage.workspaces));
+    row("on the disk", format!("{} in {} contents", size(usage.bytes), usage.objects));
+    row("at most", format!("{} checkpoints of a workspace", said.max_snapshots));
+    row("at most", format!("{} on the disk", bound(said.max_total_size_mb, "MB")));
+    row("at most", format!("{} of one file", bound(said.max_file_size_mb, "MB")));
+    row("for", bound(said.retention_days, "days"));
+    if usage.damaged > 0 {
+        row("damaged", format!("{} that cannot be read", usage.damaged));
+    }
+    app.terminal.line(&table.render(&app.terminal))?;
+    Ok(Exit::Ok)
+}
+
+/// A path as it is shown: below the workspace if it is there, on one line.
+pub(crate) fn shown(path: &Path, workspace: &Path) -> String {
+    one_line(&path.strip_prefix(workspace).unwrap_or(path).to_string_lossy())
+}
+
+fn word(change: &Change) -> &'static str {
+    match (&change.before, &change.after) {
+        (_, None) => "cut off",
+        (State::Absent, Some(_)) => "created",
+        (_, Some(State::Absent)) => "deleted",
+        _ => "changed",
+    }
+}
+
+fn is_unkept(state: &State) -> bool {
+    matches!(state, State::Unkept { .. })
+}
+
+/// How long ago a checkpoint was made.
+pub(crate) fn ago(manifest: &Manifest) -> String {
+    let since = SystemTime::now().duration_since(manifest.info().at).unwrap_or_default().as_secs();
+    match since {
+        0..60 => format!("{since} s ago"),
+        60..3600 => format!("{} min ago", since / 60),
+        3600..86_400 => format!("{} h ago", since / 3600),
+        _ => format!("{} days ago", since / 86_400),
+    }
+}
+
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..1000 => format!("{bytes} B"),
+        1000..1_000_000 => format!("{} kB", bytes / 1000),
+        _ => format!("{}.{} MB", bytes / 1_000_000, bytes / 100_000 % 10),
+    }
+}
+
+/// Who keeps files for calls, if the settings say so.
+pub(crate) fn keeper(
+    home: &hermes_config::Home,
+    settings: &Settings,
+    store: &Arc<Store>,
+) -> Option<Arc<hermes_checkpoints::Keeper>> {
+    let private = vec![home.root().to_path_buf()];
+    let make = || Arc::new(hermes_checkpoints::Keeper::new(Arc::clone(store), private));
+    settings.checkpoints.enabled.then(make)
+}

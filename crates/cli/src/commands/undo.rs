@@ -1,0 +1,168 @@
+//! `hermes undo` and `hermes redo`, and what they share with
+//! `hermes checkpoints restore`.
+
+use std::path::PathBuf;
+
+use hermes_checkpoints::{Kind, Plan, Restored, State, Step, Store, Target};
+use serde_json::{Value, json};
+
+use super::checkpoints::{shown, store, workspace};
+use crate::app::App;
+use crate::failure::{Exit, Outcome};
+use crate::table::Table;
+use crate::terminal::Style;
+
+/// How files are brought back.
+#[derive(Debug, Clone, Copy, Default, clap::Args)]
+pub(crate) struct Options {
+    /// Show what would be done, and do nothing
+    #[arg(long, alias = "dry-run")]
+    pub(crate) preview: bool,
+    /// Overwrite files that were changed since, and do what can be done
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Undo {
+    /// How many turns
+    #[arg(value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    turns: u32,
+    #[command(flatten)]
+    options: Options,
+    /// Of the workspace of this folder
+    #[arg(long, short = 'C', value_name = "DIR")]
+    cwd: Option<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Redo {
+    #[command(flatten)]
+    options: Options,
+    /// Of the workspace of this folder
+    #[arg(long, short = 'C', value_name = "DIR")]
+    cwd: Option<PathBuf>,
+}
+
+pub(crate) fn undo(app: &App, args: &Undo) -> Outcome {
+    let store = store(app)?;
+    let workspace = workspace(&store, args.cwd.as_deref())?;
+    let turns = usize::try_from(args.turns).unwrap_or(usize::MAX);
+    carry_out(app, &store, Target::Undo { workspace: &workspace, turns }, args.options)
+}
+
+pub(crate) fn redo(app: &App, args: &Redo) -> Outcome {
+    let store = store(app)?;
+    let workspace = workspace(&store, args.cwd.as_deref())?;
+    carry_out(app, &store, Target::Redo { workspace: &workspace }, args.options)
+}
+
+/// Plans, and does it unless it is only to be seen.
+pub(crate) fn carry_out(app: &App, store: &Store, target: Target<'_>, options: Options) -> Outcome {
+    let plan = store.plan(target)?;
+    if options.preview {
+        preview(app, &plan)?;
+        return Ok(Exit::Ok);
+    }
+    let restored = store.carry_out(&plan, options.force)?;
+    let is_whole = plan.obstacles().all(|(_, obstacle)| obstacle.can_be_forced);
+    if app.json {
+        app.terminal.line(&told(&plan, Some(&restored)).to_string())?;
+    } else {
+        report(app, &plan, &restored)?;
+    }
+    Ok(if is_whole { Exit::Ok } else { Exit::Failed })
+}
+
+fn preview(app: &App, plan: &Plan) -> Result<(), crate::failure::Failure> {
+    if app.json {
+        return Ok(app.terminal.line(&told(plan, None).to_string())?);
+    }
+    if plan.steps.is_empty() {
+        app.terminal.note("Nothing would be changed: all files are as wanted already.");
+        return Ok(());
+    }
+    let mut table = Table::default();
+    for step in &plan.steps {
+        let obstacle = step.obstacle.map_or(String::new(), |o| format!("! {}", o.why.describe()));
+        table.row([
+            (format!("would {}", deed(step)), None),
+            (shown(&step.path, &plan.workspace), Some(Style::Bold)),
+            (obstacle, Some(Style::Red)),
+        ]);
+    }
+    app.terminal.line(&table.render(&app.terminal))?;
+    if plan.obstacles().next().is_some() {
+        app.terminal
+            .note("What is marked with ! stands in the way; --force does what can be done.");
+    }
+    Ok(())
+}
+
+fn report(app: &App, plan: &Plan, restored: &Restored) -> Result<(), crate::failure::Failure> {
+    let mut table = Table::default();
+    for step in plan.steps.iter().filter(|step| restored.done.contains(&step.path)) {
+        let done = match deed(step) {
+            "remove" => "removed",
+            _ => "restored",
+        };
+        table.row([(done.into(), None), (shown(&step.path, &plan.workspace), Some(Style::Bold))]);
+    }
+    let text = table.render(&app.terminal);
+    if !text.is_empty() {
+        app.terminal.line(&text)?;
+    }
+    for (path, why) in &restored.left {
+        app.terminal.warn(&format!("{} was left as it is: {why}", shown(path, &plan.workspace)));
+    }
+    let back = match plan.kind {
+        Kind::Undo(_) => "`hermes redo` takes it back.",
+        _ => "`hermes undo` takes it back.",
+    };
+    let is_changed = !restored.done.is_empty();
+    app.terminal.note(if is_changed { back } else { "Nothing had to be changed." });
+    Ok(())
+}
+
+fn told(plan: &Plan, restored: Option<&Restored>) -> Value {
+    let steps: Vec<Value> = plan
+        .steps
+        .iter()
+        .map(|step| {
+            json!({
+                "path": step.path.to_string_lossy(),
+                "do": deed(step),
+                "obstacle": step.obstacle.map(|o| o.why.describe()),
+                "can_be_forced": step.obstacle.map(|o| o.can_be_forced),
+            })
+        })
+        .collect();
+    let mut answer = json!({
+        "schema_version": 1,
+        "action": plan.kind.word(),
+        "preview": restored.is_none(),
+        "workspace": plan.workspace.to_string_lossy(),
+        "checkpoints": plan.checkpoints,
+        "steps": steps,
+    });
+    if let (Some(restored), Some(fields)) = (restored, answer.as_object_mut()) {
+        let done: Vec<_> = restored.done.iter().map(|path| path.to_string_lossy()).collect();
+        let left: Vec<Value> = restored
+            .left
+            .iter()
+            .map(|(path, why)| json!({ "path": path.to_string_lossy(), "why": why }))
+            .collect();
+        fields.insert("checkpoint".into(), json!(restored.checkpoint));
+        fields.insert("done".into(), json!(done));
+        fields.insert("left".into(), left.into());
+    }
+    answer
+}
+
+fn deed(step: &Step) -> &'static str {
+    match (&step.from, &step.to) {
+        (_, State::Absent) => "remove",
+        (State::Absent, _) => "bring back",
+        _ => "restore",
+    }
+}

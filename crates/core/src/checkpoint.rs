@@ -1,0 +1,78 @@
+//! What files were before calls changed them: who keeps it, and who can look
+//! it up.
+
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::{ToolError, Workplace};
+
+/// The name of a checkpoint.
+pub type CheckpointId = String;
+
+/// A call that may change files and is about to run, or has just run.
+#[derive(Debug, Clone, Copy)]
+pub struct Impending<'a> {
+    /// On whose behalf.
+    pub session: &'a str,
+    /// The turn that it is part of: what is undone as one.
+    pub turn: &'a str,
+    /// For which task.
+    pub task: &'a str,
+    /// The caller's id for the call.
+    pub call_id: &'a str,
+    /// The canonical name of the tool.
+    pub tool: &'a str,
+    /// The files and folders that it writes or deletes, where they really are.
+    pub places: &'a [PathBuf],
+    /// Whether it may write anywhere below the working folder, as a command or
+    /// a script can.
+    pub open_ended: bool,
+    /// What an open-ended call cannot write, and so is not kept for it.
+    pub spared: &'a [PathBuf],
+    /// Where it happens.
+    pub workplace: &'a Workplace,
+    /// Becomes set when the call must stop.
+    pub cancel: &'a CancellationToken,
+}
+
+/// Keeps what a call is about to change, so that it can be undone.
+///
+/// Called by the engine, from a thread that may wait.
+pub trait Checkpoints: Send + Sync {
+    /// Before the call runs. None if there is nothing to keep. An error says
+    /// that the call cannot be undone.
+    fn before(&self, change: &Impending<'_>) -> Result<Option<CheckpointId>, ToolError>;
+
+    /// After it ran, however it ended: what it made of the files.
+    fn after(&self, change: &Impending<'_>) -> Result<(), ToolError>;
+}
+
+/// A checkpoint in brief.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckpointInfo {
+    /// Its name.
+    pub id: CheckpointId,
+    /// The folder that the turn worked in.
+    pub workspace: PathBuf,
+    /// The session that made the changes.
+    pub session: String,
+    /// When the turn first changed something.
+    pub at: SystemTime,
+    /// What changed the files: the tools, or `undo`, `redo`, `restore`.
+    pub by: Vec<String>,
+    /// How many files and folders it is about.
+    pub files: usize,
+}
+
+/// Reads what files were at a checkpoint. A port (`cx.ports`).
+pub trait Snapshots: Send + Sync {
+    /// The content of a file when the checkpoint was made; none if it did not
+    /// exist. `latest` stands for the newest checkpoint that knows the path.
+    /// A path of which the checkpoint knows nothing is `not_found`.
+    fn content(&self, checkpoint: &str, path: &Path) -> Result<Option<Vec<u8>>, ToolError>;
+
+    /// The checkpoints, the newest first.
+    fn list(&self, limit: usize) -> Result<Vec<CheckpointInfo>, ToolError>;
+}

@@ -1,0 +1,23 @@
+use std::sync::mpsc::channel;
+
+use super::*;
+
+#[test]
+fn panics_are_errors() {
+    let result: Result<(), _> = in_time(Duration::from_secs(60), |_| panic!("odd {}", "font"));
+    assert_eq!(result, Err(DocumentError::Damaged("a reader gave up on it (odd font)".to_owned())));
+}
+
+#[test]
+fn what_takes_too_long_is_left_behind_and_counted() {
+    let (release, held) = channel::<()>();
+    let (tell, told) = channel();
+    let slow = in_time(Duration::from_millis(1), move |sign| {
+        let _ = held.recv();
+        let _ = tell.send(sign.is_given_up());
+        Ok(())
+    });
+    assert_eq!(slow, Err(DocumentError::TooSlow(Duration::from_millis(1))));
+    drop(release);
+    assert!(told.recv().expect("the thread goes on"));
+}

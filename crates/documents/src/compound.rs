@@ -1,0 +1,208 @@
+//! The container of old workbooks, read only far enough to see how large the
+//! tables are that a library would make of it.
+
+use std::collections::HashSet;
+
+use crate::bound::DocumentError;
+
+/// Cells of a sheet that are taken, from the first to the last one: a table of
+/// them all is laid out in memory.
+const MOST_CELLS: u64 = 4 << 20;
+const MARK: &[u8] = b"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1";
+/// Where the header goes on with the list of the allocation table's sectors.
+const LISTED: usize = 109;
+/// Sector numbers from here on are signs, not numbers.
+const SPECIAL: u32 = 0xFFFF_FFFA;
+
+/// An error if a sheet of the workbook has cells so far apart that the table
+/// between them would not fit.
+pub(crate) fn check_sheets(bytes: &[u8]) -> Result<(), DocumentError> {
+    let container = Container::open(bytes)?;
+    let Some(book) = container.stream(&["Workbook", "Book"]) else {
+        return Err(DocumentError::Damaged("it holds no workbook".to_owned()));
+    };
+    let mut starts = HashSet::from([0]);
+    let mut globals = Extent::default();
+    globals.measure(&book, 0, &mut starts)?;
+    for start in starts {
+        Extent::default().measure(&book, start, &mut HashSet::new())?;
+    }
+    Ok(())
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    let pair = bytes.get(at..at.checked_add(2)?)?;
+    Some(u16::from_le_bytes(pair.try_into().ok()?))
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    let four = bytes.get(at..at.checked_add(4)?)?;
+    Some(u32::from_le_bytes(four.try_into().ok()?))
+}
+
+/// Sectors, and which follows which.
+struct Container<'a> {
+    bytes: &'a [u8],
+    sector: usize,
+    table: Vec<u32>,
+    folder: u32,
+    small_table: u32,
+}
+
+impl<'a> Container<'a> {
+    fn open(bytes: &'a [u8]) -> Result<Self, DocumentError> {
+        Self::read(bytes).ok_or_else(|| DocumentError::Damaged("its container is cut".to_owned()))
+    }
+
+    fn read(bytes: &'a [u8]) -> Option<Self> {
+        if !bytes.starts_with(MARK) {
+            return None;
+        }
+        let sector = match u16_at(bytes, 30)? {
+            shift @ (9 | 12) => 1_usize << shift,
+            _ => return None,
+        };
+        let mut container = Self {
+            bytes,
+            sector,
+            table: Vec::new(),
+            folder: u32_at(bytes, 48)?,
+            small_table: u32_at(bytes, 60)?,
+        };
+        let mut sectors: Vec<u32> = (0..LISTED).filter_map(|i| u32_at(bytes, 76 + i * 4)).collect();
+        let mut next = u32_at(bytes, 68)?;
+        let mut seen = HashSet::new();
+        while next < SPECIAL && seen.insert(next) {
+            let Some(more) = container.sector(next) else { break };
+            let mut numbers = numbers(more);
+            next = numbers.pop().unwrap_or(SPECIAL);
+            sectors.extend(numbers);
+        }
+        for number in sectors.into_iter().filter(|&number| number < SPECIAL) {
+            if let Some(part) = container.sector(number) {
+                let part = numbers(part);
+                container.table.extend(part);
+            }
+        }
+        Some(container)
+    }
+
+    fn sector(&self, number: u32) -> Option<&'a [u8]> {
+        let start = (number as usize).checked_add(1)?.checked_mul(self.sector)?;
+        let end = start.checked_add(self.sector)?.min(self.bytes.len());
+        self.bytes.get(start..end).filter(|bytes| !bytes.is_empty())
+    }
+
+    fn chain(&self, start: u32) -> Vec<u8> {
+        let mut all = Vec::new();
+        let mut next = start;
+        let mut seen = HashSet::new();
+        while next < SPECIAL && seen.insert(next) {
+            let Some(bytes) = self.sector(next) else { break };
+            all.extend_from_slice(bytes);
+            next = self.table.get(next as usize).copied().unwrap_or(SPECIAL);
+        }
+        all
+    }
+
+    /// The first stream with one of these names.
+    fn stream(&self, names: &[&str]) -> Option<Vec<u8>> {
+        let folder = self.chain(self.folder);
+        let entries: Vec<&[u8]> = folder.chunks_exact(128).collect();
+        let root = entries.first()?;
+        let named = |wanted: &str| {
+            entries.iter().find(|entry| {
+                let len = usize::from(u16_at(entry, 64).unwrap_or(0)).saturating_sub(2);
+                let name = entry.get(..len).unwrap_or_default();
+                let units = name.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]));
+                char::decode_utf16(units).map(|c| c.unwrap_or('\0')).eq(wanted.chars())
+            })
+        };
+        let entry = names.iter().find_map(|name| named(name))?;
+        let (start, size) = (u32_at(entry, 116)?, u32_at(entry, 120)? as usize);
+        let mut bytes = if size < 4096 { self.small(root, start)? } else { self.chain(start) };
+        bytes.truncate(size);
+        Some(bytes)
+    }
+
+    /// Small streams lie in sectors of 64 bytes inside one of their own.
+    fn small(&self, root: &[u8], start: u32) -> Option<Vec<u8>> {
+        let all = self.chain(u32_at(root, 116)?);
+        let table = numbers(&self.chain(self.small_table));
+        let mut bytes = Vec::new();
+        let mut next = start;
+        let mut seen = HashSet::new();
+        while next < SPECIAL && seen.insert(next) {
+            let at = (next as usize).checked_mul(64)?;
+            bytes.extend_from_slice(all.get(at..(at + 64).min(all.len()))?);
+            next = table.get(next as usize).copied().unwrap_or(SPECIAL);
+        }
+        Some(bytes)
+    }
+}
+
+fn numbers(bytes: &[u8]) -> Vec<u32> {
+    bytes
+        .chunks_exact(4)
+        .map(|four| u32::from_le_bytes([four[0], four[1], four[2], four[3]]))
+        .collect()
+}
+
+/// The box around the cells of a sheet.
+#[derive(Default)]
+struct Extent {
+    cells: Option<(u16, u16, u16, u16)>,
+}
+
+impl Extent {
+    /// Goes through the records from `start` to the sheet's end.
+    fn measure(
+        &mut self,
+        book: &[u8],
+        start: usize,
+        sheets: &mut HashSet<usize>,
+    ) -> Result<(), DocumentError> {
+        let mut at = start;
+        while let (Some(kind), Some(len)) = (u16_at(book, at), u16_at(book, at + 2)) {
+            let body_end = at + 4 + usize::from(len);
+            let body = book.get(at + 4..body_end).unwrap_or_default();
+            match kind {
+                0x000A => break,
+                0x0085 => {
+                    sheets.extend(u32_at(body, 0).map(|position| position as usize));
+                }
+                0x0006 | 0x00D6 | 0x00FD | 0x0201 | 0x0203 | 0x0204 | 0x0205 | 0x027E => {
+                    let column = u16_at(body, 2);
+                    self.meet(u16_at(body, 0), column, column);
+                }
+                0x00BD | 0x00BE => {
+                    let last = body.len().checked_sub(2).and_then(|end| u16_at(body, end));
+                    self.meet(u16_at(body, 0), u16_at(body, 2), last);
+                }
+                _ => {}
+            }
+            at = body_end;
+        }
+        let Some((top, bottom, left, right)) = self.cells else {
+            return Ok(());
+        };
+        let cells = (u64::from(bottom - top) + 1) * (u64::from(right - left) + 1);
+        if cells > MOST_CELLS {
+            return Err(DocumentError::TooLarge(format!("a sheet spans {cells} cells")));
+        }
+        Ok(())
+    }
+
+    fn meet(&mut self, row: Option<u16>, first: Option<u16>, last: Option<u16>) {
+        let (Some(row), Some(first), Some(last)) = (row, first, last) else {
+            return;
+        };
+        let last = last.max(first);
+        let (top, bottom, left, right) = self.cells.unwrap_or((row, row, first, last));
+        self.cells = Some((top.min(row), bottom.max(row), left.min(first), right.max(last)));
+    }
+}
+
+#[cfg(test)]
+#[path = "compound_tests.rs"]
+mod tests;

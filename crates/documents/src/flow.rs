@@ -1,0 +1,139 @@
+//! Text that is put together paragraph by paragraph and, inside tables, cell
+//! by cell.
+
+use crate::bound::Limits;
+
+/// Text in the making.
+#[derive(Debug)]
+pub(crate) struct Flow {
+    text: String,
+    /// Paragraphs that were begun; a text box lies inside a paragraph.
+    open: Vec<Paragraph>,
+    tables: Vec<Table>,
+    most: usize,
+}
+
+#[derive(Debug, Default)]
+struct Paragraph {
+    prefix: String,
+    line: String,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    row: Vec<String>,
+    cell: String,
+}
+
+impl Flow {
+    pub(crate) fn new(limits: &Limits) -> Self {
+        Self { text: String::new(), open: Vec::new(), tables: Vec::new(), most: limits.text }
+    }
+
+    /// Adds to the paragraph. What is outside of every paragraph is layout.
+    pub(crate) fn push(&mut self, text: &str) {
+        if let Some(paragraph) = self.open.last_mut()
+            && paragraph.line.len() < self.most
+        {
+            paragraph.line.push_str(text);
+        }
+    }
+
+    /// A line of our own between paragraphs.
+    pub(crate) fn line(&mut self, text: &str) {
+        self.text.push_str(text);
+        self.text.push('\n');
+    }
+
+    pub(crate) fn begin(&mut self) {
+        self.open.push(Paragraph::default());
+    }
+
+    /// What stands before the paragraph: a heading's `#`, a list's `-`.
+    pub(crate) fn prefix(&mut self, prefix: impl Into<String>) {
+        if let Some(paragraph) = self.open.last_mut() {
+            paragraph.prefix = prefix.into();
+        }
+    }
+
+    pub(crate) fn end(&mut self) {
+        let Some(Paragraph { prefix, line }) = self.open.pop() else {
+            return;
+        };
+        match self.tables.last_mut() {
+            Some(table) => add_to_cell(&mut table.cell, &line, self.most),
+            None if self.text.len() < self.most => {
+                // An empty heading or item would be a mark alone.
+                if !line.trim().is_empty() {
+                    self.text.push_str(&prefix);
+                    self.text.push_str(line.trim_end());
+                }
+                self.text.push('\n');
+            }
+            None => {}
+        }
+    }
+
+    pub(crate) fn begin_table(&mut self) {
+        self.tables.push(Table::default());
+    }
+
+    pub(crate) fn end_cell(&mut self) {
+        if let Some(table) = self.tables.last_mut() {
+            let cell = std::mem::take(&mut table.cell);
+            table.row.push(cell);
+        }
+    }
+
+    pub(crate) fn end_row(&mut self) {
+        let Some(table) = self.tables.last_mut() else {
+            return;
+        };
+        let row = std::mem::take(&mut table.row).join(" | ");
+        let outer = self.tables.len().checked_sub(2).and_then(|at| self.tables.get_mut(at));
+        match outer {
+            // A table inside a cell: its rows follow one another there.
+            Some(table) => add_to_cell(&mut table.cell, &row, self.most),
+            None if self.text.len() < self.most => {
+                self.text.push_str("| ");
+                self.text.push_str(&row);
+                self.text.push_str(" |\n");
+            }
+            None => {}
+        }
+    }
+
+    pub(crate) fn end_table(&mut self) {
+        self.tables.pop();
+    }
+
+    /// The text, without more than one empty line in a row.
+    pub(crate) fn finish(self) -> String {
+        let mut text = String::with_capacity(self.text.len());
+        let mut empty = 1;
+        for line in self.text.lines() {
+            empty = if line.is_empty() { empty + 1 } else { 0 };
+            if empty < 2 {
+                text.push_str(line);
+                text.push('\n');
+            }
+        }
+        text.truncate(text.trim_end_matches('\n').len());
+        text
+    }
+}
+
+fn add_to_cell(cell: &mut String, line: &str, most: usize) {
+    if line.trim().is_empty() || cell.len() > most {
+        return;
+    }
+    if !cell.is_empty() {
+        cell.push(' ');
+    }
+    for (at, part) in line.trim().lines().enumerate() {
+        if at > 0 {
+            cell.push(' ');
+        }
+        cell.push_str(part);
+    }
+}

@@ -1,0 +1,264 @@
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use super::samples::{open_document, pdf_pages, presentation, word, workbook, zipped};
+use super::*;
+
+fn text(kind: Kind, bytes: &[u8]) -> Extracted {
+    extract(kind, bytes, &Limits::default()).unwrap()
+}
+
+fn refusal(kind: Kind, bytes: &[u8], limits: &Limits) -> DocumentError {
+    extract(kind, bytes, limits).unwrap_err()
+}
+
+#[test]
+fn notebooks_show_cells_and_outputs() {
+    let notebook = r##"{"nbformat":4,"metadata":{},"cells":[
+        {"cell_type":"markdown","metadata":{},"source":["# Title\n","words"]},
+        {"cell_type":"code","execution_count":3,"metadata":{},"source":"print(1)","outputs":[
+            {"output_type":"stream","name":"stderr","text":["warn\n"]},
+            {"output_type":"execute_result","data":{"text/plain":["1"],"image/png":"QUJD"},"metadata":{},"execution_count":3},
+            {"output_type":"error","ename":"ValueError","evalue":"bad","traceback":["\u001b[0;31mline 1\u001b[0m"]}]},
+        {"cell_type":"raw","metadata":{},"source":["as is"]}]}"##;
+    let got = text(Kind::Notebook, notebook.as_bytes());
+    assert_eq!(
+        got.text,
+        "## Markdown cell 1\n# Title\nwords\n\n## Code cell 2 [3]\nprint(1)\n### Output (stderr)\n\
+         warn\n### Output\n1\n[image/png, 4 characters, not shown]\n### Error: ValueError: bad\n\
+         line 1\n\n## Raw cell 3\nas is"
+    );
+    assert_eq!(got.notes, ["1 pictures among the outputs are not shown."]);
+    let old = br#"{"nbformat":3,"worksheets":[{"cells":[{"cell_type":"code","input":["x=1"],"prompt_number":2,"outputs":[]}]}]}"#;
+    assert_eq!(text(Kind::Notebook, old).text, "## Code cell 1 [2]\nx=1");
+}
+
+#[test]
+fn word_documents_keep_structure_and_notes() {
+    let body = r#"<w:p><w:pPr><w:pStyle w:val="berschrift2"/></w:pPr><w:r><w:t>Head</w:t></w:r></w:p>
+        <w:p><w:r><w:t xml:space="preserve">One </w:t><w:tab/><w:t>&lt;two&gt; &#233;</w:t><w:footnoteReference w:id="2"/></w:r>
+        <w:r><w:commentReference w:id="0"/></w:r><w:del><w:r><w:delText>gone</w:delText></w:r></w:del></w:p>
+        <w:p><w:pPr><w:numPr><w:ilvl w:val="1"/><w:numId w:val="1"/></w:numPr></w:pPr><w:r><w:t>item</w:t></w:r></w:p>
+        <w:tbl><w:tr><w:tc><w:p><w:r><w:t>a</w:t></w:r></w:p><w:p><w:r><w:t>b</w:t></w:r></w:p></w:tc>
+        <w:tc><w:tbl><w:tr><w:tc><w:p><w:r><w:t>in</w:t></w:r></w:p></w:tc></w:tr></w:tbl></w:tc></w:tr></w:tbl>"#;
+    let styles = r#"<w:styles xmlns:w="w"><w:style w:type="paragraph" w:styleId="berschrift2"><w:name w:val="heading 2"/></w:style></w:styles>"#;
+    let footnotes = r#"<w:footnotes xmlns:w="w"><w:footnote w:type="separator" w:id="0"><w:p/></w:footnote><w:footnote w:id="2"><w:p><w:r><w:t>See there</w:t></w:r></w:p></w:footnote></w:footnotes>"#;
+    let comments = r#"<w:comments xmlns:w="w"><w:comment w:id="0" w:author="Ann"><w:p><w:r><w:t>Really?</w:t></w:r></w:p></w:comment></w:comments>"#;
+    let bytes = word(
+        body,
+        &[
+            ("word/styles.xml", styles),
+            ("word/footnotes.xml", footnotes),
+            ("word/comments.xml", comments),
+        ],
+    );
+    assert_eq!(kind("x.docx", &bytes), Some(Kind::Word));
+    let got = text(Kind::Word, &bytes);
+    assert_eq!(
+        got.text,
+        "## Head\nOne \t<two> é[^2][comment 0]\n  - item\n| a b | in |\n\n[^2]: See there\n\n[comment 0] Ann: Really?"
+    );
+}
+
+#[test]
+fn the_main_part_may_lie_elsewhere() {
+    let bytes = zipped(&[
+        (
+            "_rels/.rels",
+            r#"<Relationships><Relationship Id="r" Type="http://x/relationships/officeDocument" Target="/odd/main.xml"/></Relationships>"#,
+        ),
+        (
+            "odd/main.xml",
+            r#"<w:document xmlns:w="w"><w:p><w:r><w:t>x</w:t></w:r></w:p></w:document>"#,
+        ),
+        ("odd/header1.xml", "<w:hdr/>"),
+        ("odd/media/a.png", ""),
+    ]);
+    let got = text(Kind::Word, &bytes);
+    assert_eq!(got.text, "x");
+    assert_eq!(
+        got.notes,
+        ["Headers and footers are not shown.", "1 embedded pictures or media files are not shown."]
+    );
+}
+
+#[test]
+fn workbooks_show_visible_sheets_with_dates_and_formula_values() {
+    let rows = r#"<row r="1"><c r="A1" t="s"><v>0</v></c><c r="C1" t="s"><v>1</v></c></row>
+        <row r="3"><c r="A3" s="1"><v>45292</v></c><c r="B3" s="2"><v>45292.5</v></c><c r="C3" t="b"><v>1</v></c><c r="D3"><f>1+1</f><v>2</v></c><c r="E3" t="inlineStr"><is><t>in
+line</t></is></c><c r="F3" t="e"><v>#DIV/0!</v></c><c r="G3"><v>1.5</v></c></row>"#;
+    let bytes = workbook(rows);
+    assert_eq!(kind("x.xlsx", &bytes), Some(Kind::Workbook));
+    let got = text(Kind::Workbook, &bytes);
+    assert_eq!(
+        got.text,
+        "# Sheet: Sales\nName\t\tTwo runs\n\n2024-01-01\t2024-01-01T12:00:00\tTRUE\t2\tin line\t#DIV/0!\t1.5"
+    );
+    assert_eq!(got.notes, ["Hidden sheets are not shown: Secret."]);
+}
+
+#[test]
+fn a_workbook_with_far_cells_stays_small() {
+    let rows = r#"<row r="1"><c r="A1"><v>1</v></c><c r="XFD1"><v>2</v></c></row><row r="1048576"><c r="XFD1048576"><v>3</v></c></row>"#;
+    let got = text(Kind::Workbook, &workbook(rows));
+    assert_eq!(got.text, "# Sheet: Sales\n1");
+    assert_eq!(got.notes.len(), 3, "{:?}", got.notes);
+}
+
+#[test]
+fn presentations_follow_the_order_of_the_show() {
+    let bytes = presentation();
+    assert_eq!(kind("deck.pptx", &bytes), Some(Kind::Presentation));
+    let got = text(Kind::Presentation, &bytes);
+    assert_eq!(
+        got.text,
+        "# Slide 1\nTitle & more\n  - point\n| x | y |\nNotes:\nSay hello\n\n# Slide 2 (hidden)\nLast words"
+    );
+}
+
+#[test]
+fn open_texts_keep_structure_and_notes() {
+    let body = r#"<office:text><text:h text:outline-level="2">Head</text:h><text:p>One<text:s text:c="2"/>two
+        <text:span>three</text:span><text:note><text:note-citation>1</text:note-citation><text:note-body><text:p>Foot</text:p></text:note-body></text:note></text:p>
+        <text:p>x<office:annotation><dc:creator>Bob</dc:creator><text:p>Hm</text:p></office:annotation></text:p>
+        <text:list><text:list-item><text:p>a</text:p><text:list><text:list-item><text:p>b</text:p></text:list-item></text:list></text:list-item></text:list>
+        <table:table><table:table-row><table:table-cell><text:p>l</text:p></table:table-cell><table:table-cell><text:p>r</text:p></table:table-cell></table:table-row></table:table></office:text>"#;
+    let bytes = open_document("text", body);
+    assert_eq!(kind("whatever", &bytes), Some(Kind::OpenText));
+    assert_eq!(
+        text(Kind::OpenText, &bytes).text,
+        "## Head\nOne  two three[^1]\nx[comment 1]\n- a\n  - b\n| l | r |\n\n[^1]: Foot\n[comment 1] Bob: Hm"
+    );
+}
+
+#[test]
+fn open_sheets_repeat_within_bounds() {
+    let body = r#"<office:spreadsheet><table:table table:name="S"><table:table-row><table:table-cell office:value-type="date" office:date-value="2024-02-03"><text:p>3. Feb</text:p></table:table-cell><table:table-cell table:number-columns-repeated="2"/><table:table-cell office:value-type="float" office:value="1234.5"><text:p>1.234,50</text:p></table:table-cell><table:table-cell table:number-columns-repeated="2000000000" office:value-type="boolean" office:boolean-value="true"/></table:table-row><table:table-row table:number-rows-repeated="2"><table:table-cell office:value-type="string"><text:p>a</text:p><text:p>b</text:p></table:table-cell></table:table-row><table:table-row table:number-rows-repeated="1048576"/></table:table><table:table table:name="H" table:style-name="ta2"/></office:spreadsheet>"#;
+    let bytes = open_document("spreadsheet", body);
+    assert_eq!(kind("x", &bytes), Some(Kind::OpenSpreadsheet));
+    let limits = Limits { columns: 6, ..Limits::default() };
+    let got = extract(Kind::OpenSpreadsheet, &bytes, &limits).unwrap();
+    assert_eq!(got.text, "# Sheet: S\n2024-02-03\t\t\t1234.5\tTRUE\tTRUE\na b\na b");
+    assert_eq!(
+        got.notes,
+        ["Sheet S: only the first 6 columns are shown.", "Hidden sheets are not shown: H."]
+    );
+}
+
+#[test]
+fn open_presentations_have_slides() {
+    let body = r#"<office:presentation><draw:page><draw:text-box><text:p>Hi</text:p></draw:text-box><presentation:notes><text:p>n</text:p></presentation:notes></draw:page></office:presentation>"#;
+    let bytes = open_document("presentation", body);
+    assert_eq!(text(Kind::OpenPresentation, &bytes).text, "# Slide 1\nHi\nNotes:\nn");
+}
+
+#[test]
+fn pdfs_show_page_after_page() {
+    let bytes = pdf_pages(&["Hello there", "Second page"]);
+    assert_eq!(kind("x", &bytes), Some(Kind::Pdf));
+    assert_eq!(
+        text(Kind::Pdf, &bytes).text,
+        "--- Page 1 of 2 ---\nHello there\n\n--- Page 2 of 2 ---\nSecond page"
+    );
+}
+
+#[test]
+fn bombs_are_refused_by_what_they_unpack_to() {
+    let limits = Limits { unpacked: 1 << 20, ..Limits::default() };
+    let zeros = "0".repeat(4 << 20);
+    let body = format!("<w:p><w:r><w:t>{zeros}</w:t></w:r></w:p>");
+    for (kind, bytes) in [
+        (Kind::Word, word(&body, &[])),
+        (Kind::Workbook, zipped(&[("xl/workbook.xml", ""), ("xl/any.png", &zeros)])),
+        (Kind::OpenText, open_document("text", &format!("<text:p>{zeros}</text:p>"))),
+    ] {
+        assert!(matches!(refusal(kind, &bytes, &limits), DocumentError::TooLarge(_)), "{kind:?}");
+    }
+    let tight = Limits { ratio: 20, ..Limits::default() };
+    let body = format!("<w:p>{}</w:p>", " ".repeat(20 << 20));
+    assert!(matches!(refusal(Kind::Word, &word(&body, &[]), &tight), DocumentError::TooLarge(_)));
+}
+
+#[test]
+fn large_files_are_not_taken_apart() {
+    let limits = Limits { file: 10, ..Limits::default() };
+    let error = refusal(Kind::Pdf, &pdf_pages(&["x"]), &limits);
+    assert!(error.to_string().contains("at most 10"), "{error}");
+}
+
+#[test]
+fn nesting_and_entities_do_no_harm() {
+    let deep = "<w:p>".repeat(50_000);
+    let error = refusal(Kind::Word, &word(&deep, &[]), &Limits::default());
+    assert!(error.to_string().contains("nested"), "{error}");
+    let laughs = r#"<!DOCTYPE x [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;">]><w:document xmlns:w="w"><w:p><w:r><w:t>x&b;&#1234567;y</w:t></w:r></w:p></w:document>"#;
+    let bytes = zipped(&[("word/document.xml", laughs)]);
+    assert_eq!(text(Kind::Word, &bytes).text, "xy");
+    let notebook = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    let notebook = format!(r#"{{"cells":{notebook}}}"#);
+    let error = refusal(Kind::Notebook, notebook.as_bytes(), &Limits::default());
+    assert!(matches!(error, DocumentError::Damaged(_)), "{error}");
+}
+
+#[test]
+fn text_beyond_the_bound_is_cut_at_a_line() {
+    let body = "<w:p><w:r><w:t>0123456789</w:t></w:r></w:p>".repeat(100);
+    let limits = Limits { text: 50, ..Limits::default() };
+    let got = extract(Kind::Word, &word(&body, &[]), &limits).unwrap();
+    assert_eq!(got.text, "0123456789\n".repeat(4).trim_end());
+    assert_eq!(got.notes, ["Only the first 43 bytes of the text are shown."]);
+}
+
+#[test]
+fn damage_is_an_error_for_every_kind() {
+    let kinds = [
+        Kind::Notebook,
+        Kind::Word,
+        Kind::Presentation,
+        Kind::Workbook,
+        Kind::OldWorkbook,
+        Kind::OpenText,
+        Kind::OpenPresentation,
+        Kind::OpenSpreadsheet,
+        Kind::Pdf,
+    ];
+    let limits = Limits { time: Duration::from_secs(60), ..Limits::default() };
+    let samples = [word("<w:p/>", &[]), workbook(""), presentation(), pdf_pages(&["x"])];
+    for kind in kinds {
+        for bytes in
+            [&b""[..], b"PK\x03\x04", b"%PDF-1.4\n", b"{", b"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1"]
+        {
+            assert!(extract(kind, bytes, &limits).is_err(), "{kind:?} {bytes:?}");
+        }
+        for sample in &samples {
+            let half = &sample[..sample.len() / 2];
+            let _ = extract(kind, half, &limits);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn spoilt_documents_do_no_harm(
+        which in 0_usize..5,
+        spoilt in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
+    ) {
+        let (kind, mut bytes) = match which {
+            0 => (Kind::Word, word("<w:p><w:r><w:t>x</w:t></w:r></w:p>", &[])),
+            1 => (Kind::Workbook, workbook("<row r=\"1\"><c r=\"A1\"><v>1</v></c></row>")),
+            2 => (Kind::Presentation, presentation()),
+            3 => (Kind::OpenText, open_document("text", "<text:p>x</text:p>")),
+            _ => (Kind::Pdf, pdf_pages(&["one", "two"])),
+        };
+        for (at, byte) in spoilt {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        if let Ok(extracted) = extract(kind, &bytes, &Limits::default()) {
+            prop_assert!(extracted.text.len() < 10_000);
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! The parts of a zipped document, unpacked one at a time and only as far as
+//! the bounds go, whatever sizes the package claims.
+
+use std::io::{Cursor, Read};
+
+use zip::ZipArchive;
+use zip::result::ZipError;
+
+use crate::bound::{DocumentError, Limits};
+
+/// Parts below this size may be packed as tightly as they like.
+const SMALL: u64 = 16 << 20;
+
+/// A zipped document.
+#[derive(Debug)]
+pub(crate) struct Package<'a> {
+    archive: ZipArchive<Cursor<&'a [u8]>>,
+    /// Bytes that may still be unpacked.
+    left: u64,
+    ratio: u64,
+}
+
+impl<'a> Package<'a> {
+    pub(crate) fn open(bytes: &'a [u8], limits: &Limits) -> Result<Self, DocumentError> {
+        let archive = ZipArchive::new(Cursor::new(bytes)).map_err(DocumentError::damaged)?;
+        Ok(Self { archive, left: limits.unpacked, ratio: limits.ratio })
+    }
+
+    /// The names of all parts.
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.archive.file_names().flatten().map(|name| name.into_owned()).collect()
+    }
+
+    /// The text of a part, if there is one of that name.
+    pub(crate) fn text(&mut self, name: &str) -> Result<Option<String>, DocumentError> {
+        let Some(index) = self.archive.index_for_name(name) else {
+            return Ok(None);
+        };
+        let mut bytes = Vec::new();
+        self.unpack(index, |piece| bytes.extend_from_slice(piece))?;
+        Ok(Some(decode(bytes)))
+    }
+
+    /// The text of a part without which there is no document.
+    pub(crate) fn required(&mut self, name: &str) -> Result<String, DocumentError> {
+        self.text(name)?.ok_or_else(|| DocumentError::Damaged(format!("it has no {name}")))
+    }
+
+    /// An error if unpacking everything would go beyond the bounds; for
+    /// libraries that unpack by themselves.
+    pub(crate) fn measure(&mut self) -> Result<(), DocumentError> {
+        (0..self.archive.len()).try_for_each(|index| self.unpack(index, |_| {}))
+    }
+
+    fn unpack(&mut self, index: usize, mut piece: impl FnMut(&[u8])) -> Result<(), DocumentError> {
+        let mut part = match self.archive.by_index(index) {
+            Ok(part) => part,
+            Err(ZipError::UnsupportedArchive(ZipError::PASSWORD_REQUIRED)) => {
+                return Err(DocumentError::Protected);
+            }
+            Err(error) => return Err(DocumentError::damaged(error)),
+        };
+        let packed = part.compressed_size().max(1);
+        let most = SMALL.max(packed.saturating_mul(self.ratio));
+        let mut size = 0;
+        let mut buffer = vec![0; 64 * 1024];
+        loop {
+            let read = part.read(&mut buffer).map_err(DocumentError::damaged)?;
+            if read == 0 {
+                return Ok(());
+            }
+            size += read as u64;
+            if size > most {
+                return Err(DocumentError::TooLarge(format!(
+                    "a part of {packed} bytes unpacks to more than {most}"
+                )));
+            }
+            self.left = self.left.checked_sub(read as u64).ok_or_else(|| {
+                DocumentError::TooLarge("unpacked it would not fit the bound on memory".to_owned())
+            })?;
+            piece(buffer.get(..read).unwrap_or_default());
+        }
+    }
+}
+
+/// The text of an XML part: UTF-8, or UTF-16 with a mark.
+fn decode(bytes: Vec<u8>) -> String {
+    let wide = |unit: fn([u8; 2]) -> u16| {
+        let body = bytes.get(2..).unwrap_or_default();
+        let units = body.chunks_exact(2).map(|pair| unit([pair[0], pair[1]]));
+        char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
+    };
+    if bytes.starts_with(b"\xFF\xFE") {
+        return wide(u16::from_le_bytes);
+    }
+    if bytes.starts_with(b"\xFE\xFF") {
+        return wide(u16::from_be_bytes);
+    }
+    String::from_utf8(bytes)
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+}

@@ -1,0 +1,357 @@
+//! PDFs: the text of each page.
+//!
+//! The library that reads them trusts its input: it follows loops, runs
+//! pictures as if they were text, and unpacks without bounds. So a document is
+//! looked through and made harmless before it gets there.
+
+use std::collections::HashMap;
+use std::io::Read;
+
+use flate2::read::ZlibDecoder;
+use pdf_extract::{
+    Dictionary, Document, MediaBox, Object, ObjectId, OutputDev, OutputError, PlainTextOutput,
+    Transform, output_doc_page,
+};
+
+use crate::Extracted;
+use crate::bound::{DocumentError, Limits, Sign, caught, in_time};
+
+/// How far up a page's properties may come from.
+const MOST_PARENTS: usize = 64;
+/// How many times parts that are drawn by parts may be drawn in all.
+const MOST_DRAWN: u64 = 10_000;
+/// How deep parts may draw one another.
+const MOST_NESTED: usize = 32;
+/// Bytes of a stream that is packed in ways that cannot be measured.
+const UNMEASURED: usize = 128 * 1024;
+/// A stream that is packed more than this often is a trick.
+const MOST_LAYERS: usize = 3;
+
+pub(crate) fn extract(bytes: &[u8], limits: &Limits) -> Result<Extracted, DocumentError> {
+    check_streams(bytes, limits)?;
+    let (bytes, limits) = (bytes.to_vec(), *limits);
+    in_time(limits.time, move |sign| read(&bytes, &limits, sign))
+}
+
+fn read(bytes: &[u8], limits: &Limits, sign: &Sign) -> Result<Extracted, DocumentError> {
+    let mut document = Document::load_mem(bytes).map_err(DocumentError::damaged)?;
+    if document.is_encrypted() {
+        // Many are locked with no password at all, only to forbid printing.
+        document.decrypt("").map_err(|_| DocumentError::Protected)?;
+    }
+    make_harmless(&mut document, limits)?;
+    let pages = document.get_pages();
+    let mut extracted = Extracted::default();
+    let mut unread = Vec::new();
+    let mut is_blank = true;
+    for (&number, &page) in &pages {
+        if sign.is_given_up() || extracted.text.len() > limits.text {
+            break;
+        }
+        let mut text = String::new();
+        let outcome = if has_parents(&document, page) {
+            caught(|| {
+                let mut output = Stoppable { output: PlainTextOutput::new(&mut text), sign };
+                output_doc_page(&document, &mut output, number).map_err(DocumentError::damaged)
+            })
+        } else {
+            Err(DocumentError::Damaged("a page is its own ancestor".to_owned()))
+        };
+        if outcome.is_err() {
+            unread.push(number.to_string());
+        }
+        is_blank &= text.trim().is_empty();
+        if !extracted.text.is_empty() {
+            extracted.text.push_str("\n\n");
+        }
+        extracted.text.push_str(&format!("--- Page {number} of {} ---\n", pages.len()));
+        extracted.text.push_str(&tidy(&text));
+    }
+    if pages.is_empty() {
+        return Err(DocumentError::Damaged("it has no pages".to_owned()));
+    }
+    if unread.len() == pages.len() {
+        return Err(DocumentError::Damaged("none of its pages can be read".to_owned()));
+    }
+    if !unread.is_empty() {
+        extracted.notes.push(format!("Pages that cannot be read: {}.", unread.join(", ")));
+    }
+    if is_blank {
+        extracted.notes.push("It holds no text; its pages may be pictures.".to_owned());
+    }
+    Ok(extracted)
+}
+
+/// Without trailing spaces, and with one empty line where there are many.
+fn tidy(text: &str) -> String {
+    let mut tidy = String::with_capacity(text.len());
+    let mut empty = 1;
+    for line in text.lines().map(str::trim_end) {
+        empty = if line.is_empty() { empty + 1 } else { 0 };
+        if empty < 2 {
+            tidy.push_str(line);
+            tidy.push('\n');
+        }
+    }
+    tidy.truncate(tidy.trim_end().len());
+    tidy
+}
+
+/// An error if the packed streams of the file, which are found by their mark,
+/// unpack to more than the bounds allow.
+fn check_streams(bytes: &[u8], limits: &Limits) -> Result<(), DocumentError> {
+    let mut left = limits.unpacked;
+    let mut at = 0;
+    while let Some(found) = find(bytes.get(at..).unwrap_or_default(), b"stream") {
+        at += found + b"stream".len();
+        let body = bytes.get(at..).unwrap_or_default();
+        let body = body.strip_prefix(b"\r\n").or_else(|| body.strip_prefix(b"\n")).unwrap_or(body);
+        measure(body, &mut left, limits)?;
+    }
+    Ok(())
+}
+
+fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
+    let first = *wanted.first()?;
+    let mut from = 0;
+    loop {
+        from += bytes.get(from..)?.iter().position(|&byte| byte == first)?;
+        if bytes.get(from..)?.starts_with(wanted) {
+            return Some(from);
+        }
+        from += 1;
+    }
+}
+
+/// Takes the unpacked size of a stream off `left`. What is packed twice is
+/// unpacked twice.
+fn measure(packed: &[u8], left: &mut u64, limits: &Limits) -> Result<(), DocumentError> {
+    let is_zlib = |bytes: &[u8]| matches!(bytes, [a, b, ..] if a & 0x0F == 8 && (u16::from(*a) << 8 | u16::from(*b)) % 31 == 0);
+    if !is_zlib(packed) {
+        return Ok(());
+    }
+    let mut layer: Box<dyn Read + '_> = Box::new(packed);
+    for _ in 0..MOST_LAYERS {
+        let mut unpacked = ZlibDecoder::new(layer);
+        let mut head = Vec::new();
+        // What does not unpack is no stream of this kind.
+        if unpacked.by_ref().take(2).read_to_end(&mut head).is_err() {
+            return Ok(());
+        }
+        if is_zlib(&head) {
+            layer = Box::new(std::io::Cursor::new(head).chain(unpacked));
+            continue;
+        }
+        let mut buffer = vec![0; 64 * 1024];
+        loop {
+            let Ok(read @ 1..) = unpacked.read(&mut buffer) else { return Ok(()) };
+            *left = left.checked_sub(read as u64).ok_or_else(|| {
+                DocumentError::TooLarge(format!(
+                    "its streams unpack to more than {} bytes",
+                    limits.unpacked
+                ))
+            })?;
+        }
+    }
+    Err(DocumentError::TooLarge("a stream is packed again and again".to_owned()))
+}
+
+/// Whether the way from a page to the top of the tree ends.
+fn has_parents(document: &Document, page: ObjectId) -> bool {
+    let mut next = document.get_dictionary(page).ok();
+    for _ in 0..MOST_PARENTS {
+        let Some(dictionary) = next else { return true };
+        next = dictionary
+            .get(b"Parent")
+            .and_then(Object::as_reference)
+            .and_then(|id| document.get_dictionary(id))
+            .ok();
+    }
+    false
+}
+
+/// Empties pictures, which would be taken for drawing commands, large streams
+/// of unusual packing, and parts that draw one another without end or too
+/// often.
+fn make_harmless(document: &mut Document, limits: &Limits) -> Result<(), DocumentError> {
+    let mut parts: HashMap<ObjectId, Part> = HashMap::new();
+    let mut empty = Vec::new();
+    // Measured again: in the file they may have been encrypted.
+    let mut left = limits.unpacked;
+    for (&id, object) in &document.objects {
+        let Object::Stream(stream) = object else { continue };
+        let is_kind = |kind: &[u8]| {
+            stream.dict.get(b"Subtype").and_then(Object::as_name).is_ok_and(|name| name == kind)
+        };
+        if is_kind(b"Image") {
+            empty.push(id);
+            continue;
+        }
+        let filters = stream.filters().unwrap_or_default();
+        if !matches!(*filters, [] | [b"FlateDecode"]) && stream.content.len() > UNMEASURED {
+            empty.push(id);
+            continue;
+        }
+        measure(&stream.content, &mut left, limits)?;
+        let resources = lookup(document, &stream.dict, b"Resources");
+        if resources.is_none() && !is_kind(b"Form") {
+            continue;
+        }
+        let content = stream.get_plain_content().unwrap_or_default();
+        let draws = count_draws(&content);
+        let drawn = resources
+            .and_then(|resources| lookup(document, resources, b"XObject"))
+            .map(|listed| listed.iter().filter_map(|(_, part)| part.as_reference().ok()).collect())
+            .unwrap_or_default();
+        if resources.is_none() && draws > 0 {
+            // It would draw from the list of whoever draws it.
+            empty.push(id);
+        } else if draws > 0 {
+            parts.insert(id, Part { draws, drawn, cost: None });
+        }
+    }
+    empty.extend(too_much(&mut parts));
+    for id in empty {
+        if let Some(Object::Stream(stream)) = document.objects.get_mut(&id) {
+            stream.dict.remove(b"Filter");
+            stream.dict.remove(b"DecodeParms");
+            stream.set_content(Vec::new());
+        }
+    }
+    Ok(())
+}
+
+/// How often something is drawn; words of a text that look like it count too.
+fn count_draws(content: &[u8]) -> u64 {
+    let words = content.split(|byte| byte.is_ascii_whitespace() || *byte == 0);
+    words.filter(|word| word.starts_with(b"Do") || word.ends_with(b"Do")).count() as u64
+}
+
+/// The dictionary behind a key, also where it is only referred to.
+fn lookup<'d>(document: &'d Document, of: &'d Dictionary, key: &[u8]) -> Option<&'d Dictionary> {
+    let (_, object) = document.dereference(of.get(key).ok()?).ok()?;
+    object.as_dict().ok()
+}
+
+/// A part that draws others.
+struct Part {
+    /// How often it draws something.
+    draws: u64,
+    drawn: Vec<ObjectId>,
+    /// How many parts are drawn by drawing it, and how deep; once known.
+    cost: Option<(u64, usize)>,
+}
+
+/// The parts that lead back to themselves, or draw too often or too deep.
+fn too_much(parts: &mut HashMap<ObjectId, Part>) -> Vec<ObjectId> {
+    let mut bad = Vec::new();
+    let all: Vec<ObjectId> = parts.keys().copied().collect();
+    for start in all {
+        // On the way down a part is open; met again, it leads back to itself.
+        let mut way: Vec<(ObjectId, usize)> = vec![(start, 0)];
+        while let Some(&(id, next)) = way.last() {
+            let Some(part) = parts.get(&id).filter(|part| part.cost.is_none()) else {
+                way.pop();
+                continue;
+            };
+            let child = part.drawn.get(next).copied();
+            if let Some(last) = way.last_mut() {
+                last.1 += 1;
+            }
+            match child {
+                Some(child)
+                    if way.iter().any(|&(open, _)| open == child)
+                        || way.len() > MOST_NESTED * 4 =>
+                {
+                    bad.push(id);
+                    settle(parts, id, (1, 0));
+                    way.pop();
+                }
+                Some(child) => way.push((child, 0)),
+                None => {
+                    let cost = cost(parts, id);
+                    let is_bad = cost.0 > MOST_DRAWN || cost.1 > MOST_NESTED;
+                    if is_bad {
+                        bad.push(id);
+                    }
+                    settle(parts, id, if is_bad { (1, 0) } else { cost });
+                    way.pop();
+                }
+            }
+        }
+    }
+    bad
+}
+
+fn settle(parts: &mut HashMap<ObjectId, Part>, id: ObjectId, cost: (u64, usize)) {
+    if let Some(part) = parts.get_mut(&id) {
+        part.cost = Some(cost);
+    }
+}
+
+fn cost(parts: &HashMap<ObjectId, Part>, id: ObjectId) -> (u64, usize) {
+    let Some(part) = parts.get(&id) else { return (1, 0) };
+    let inner = part.drawn.iter().filter_map(|child| parts.get(child)?.cost);
+    let (most, deepest) = inner.fold((1, 0), |all, one| (all.0.max(one.0), all.1.max(one.1)));
+    (part.draws.saturating_mul(most).saturating_add(1), deepest + 1)
+}
+
+/// Plain text that stops when nobody waits for it.
+struct Stoppable<'t, 's> {
+    output: PlainTextOutput<&'t mut String>,
+    sign: &'s Sign,
+}
+
+impl Stoppable<'_, '_> {
+    fn go_on(&self) -> Result<(), OutputError> {
+        if self.sign.is_given_up() {
+            return Err(OutputError::IoError(std::io::ErrorKind::TimedOut.into()));
+        }
+        Ok(())
+    }
+}
+
+impl OutputDev for Stoppable<'_, '_> {
+    fn begin_page(
+        &mut self,
+        page: u32,
+        media: &MediaBox,
+        art: Option<(f64, f64, f64, f64)>,
+    ) -> Result<(), OutputError> {
+        self.go_on()?;
+        self.output.begin_page(page, media, art)
+    }
+
+    fn end_page(&mut self) -> Result<(), OutputError> {
+        self.output.end_page()
+    }
+
+    fn output_character(
+        &mut self,
+        at: &Transform,
+        width: f64,
+        spacing: f64,
+        size: f64,
+        text: &str,
+    ) -> Result<(), OutputError> {
+        self.go_on()?;
+        self.output.output_character(at, width, spacing, size, text)
+    }
+
+    fn begin_word(&mut self) -> Result<(), OutputError> {
+        self.go_on()?;
+        self.output.begin_word()
+    }
+
+    fn end_word(&mut self) -> Result<(), OutputError> {
+        self.output.end_word()
+    }
+
+    fn end_line(&mut self) -> Result<(), OutputError> {
+        self.output.end_line()
+    }
+}
+
+#[cfg(test)]
+#[path = "pdf_tests.rs"]
+mod tests;

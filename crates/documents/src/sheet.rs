@@ -1,0 +1,105 @@
+//! A sheet as lines of tab-separated cells: line N is row N.
+
+use std::collections::BTreeMap;
+
+use crate::Extracted;
+use crate::bound::Limits;
+
+/// The cells of one sheet, put in any order.
+#[derive(Debug)]
+pub(crate) struct Sheet {
+    name: String,
+    rows: BTreeMap<usize, Vec<String>>,
+    /// Bytes of text so far.
+    size: usize,
+    limits: Limits,
+    beyond_rows: bool,
+    beyond_columns: bool,
+    beyond_size: bool,
+}
+
+impl Sheet {
+    pub(crate) fn new(name: impl Into<String>, limits: &Limits) -> Self {
+        Self {
+            name: name.into(),
+            rows: BTreeMap::new(),
+            size: 0,
+            limits: *limits,
+            beyond_rows: false,
+            beyond_columns: false,
+            beyond_size: false,
+        }
+    }
+
+    /// Puts a cell, both counted from 0. Says no once nothing more fits.
+    pub(crate) fn put(&mut self, row: usize, column: usize, value: &str) -> bool {
+        if value.is_empty() {
+            return true;
+        }
+        self.beyond_rows |= row >= self.limits.rows;
+        self.beyond_columns |= column >= self.limits.columns;
+        if row >= self.limits.rows || column >= self.limits.columns {
+            return true;
+        }
+        let cells = self.rows.entry(row).or_default();
+        if cells.len() <= column {
+            self.size += column + 1 - cells.len();
+            cells.resize(column + 1, String::new());
+        }
+        self.size += value.len();
+        if self.size > self.limits.text {
+            self.beyond_size = true;
+            return false;
+        }
+        if let Some(cell) = cells.get_mut(column) {
+            *cell = value.replace(['\t', '\r', '\n'], " ");
+        }
+        true
+    }
+
+    /// Whether no further row can be shown.
+    pub(crate) fn is_full(&self, row: usize) -> bool {
+        self.beyond_size || row >= self.limits.rows
+    }
+
+    /// Says that there are rows which were not put.
+    pub(crate) fn leave_rows(&mut self) {
+        self.beyond_rows = true;
+    }
+
+    /// Adds the lines of the sheet.
+    pub(crate) fn finish(self, into: &mut Extracted) {
+        if !into.text.is_empty() {
+            into.text.push_str("\n\n");
+        }
+        into.text.push_str(&format!("# Sheet: {}", self.name));
+        if self.rows.is_empty() {
+            into.text.push_str("\n(empty)");
+        }
+        let mut next = 0;
+        for (row, cells) in &self.rows {
+            into.text.push_str(&"\n".repeat(row + 1 - next));
+            into.text.push_str(cells.join("\t").trim_end_matches('\t'));
+            next = row + 1;
+        }
+        let name = &self.name;
+        if self.beyond_rows {
+            let rows = self.limits.rows;
+            into.notes.push(format!("Sheet {name}: only the first {rows} rows are shown."));
+        }
+        if self.beyond_columns {
+            let columns = self.limits.columns;
+            into.notes.push(format!("Sheet {name}: only the first {columns} columns are shown."));
+        }
+        if self.beyond_size {
+            into.notes.push(format!("Sheet {name}: it is too long to be shown whole."));
+        }
+    }
+}
+
+/// Says which sheets were left out because they are hidden.
+pub(crate) fn note_hidden(hidden: &[String], into: &mut Extracted) {
+    if !hidden.is_empty() {
+        into.notes.push(format!("Hidden sheets are not shown: {}.", hidden.join(", ")));
+    }
+}

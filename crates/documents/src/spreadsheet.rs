@@ -1,0 +1,125 @@
+//! Excel workbooks, new and old: visible sheets, values, dates as dates.
+
+use std::io::Cursor;
+
+use calamine::{
+    Data, ExcelDateTime, Reader, Sheet as Listed, SheetType, SheetVisible, Xls, XlsError, Xlsx,
+    XlsxError,
+};
+
+use crate::Extracted;
+use crate::bound::{DocumentError, Limits, Sign, in_time};
+use crate::compound;
+use crate::package::Package;
+use crate::sheet::{Sheet, note_hidden};
+
+pub(crate) fn extract(bytes: &[u8], limits: &Limits) -> Result<Extracted, DocumentError> {
+    // The library unpacks without bounds of its own.
+    Package::open(bytes, limits)?.measure()?;
+    let (bytes, limits) = (bytes.to_vec(), *limits);
+    in_time(limits.time, move |sign| read(bytes, &limits, sign))
+}
+
+fn read(bytes: Vec<u8>, limits: &Limits, sign: &Sign) -> Result<Extracted, DocumentError> {
+    let mut book = Xlsx::new(Cursor::new(bytes)).map_err(damaged)?;
+    let mut extracted = Extracted::default();
+    for name in visible(book.sheets_metadata().to_vec(), &mut extracted) {
+        let mut sheet = Sheet::new(&name, limits);
+        // Cell by cell: a table of all cells would be as large as the farthest
+        // one wants it to be.
+        let mut cells = match book.worksheet_cells_reader(&name) {
+            Ok(cells) => cells,
+            Err(error) => {
+                extracted.notes.push(format!("Sheet {name} cannot be read: {error}."));
+                continue;
+            }
+        };
+        while let Some(cell) = cells.next_cell().map_err(damaged)? {
+            let (row, column) = cell.get_position();
+            let text = show(&Data::from(cell.get_value().clone()));
+            if !sheet.put(row as usize, column as usize, &text) || sign.is_given_up() {
+                break;
+            }
+            if sheet.is_full(row as usize) {
+                sheet.leave_rows();
+                break;
+            }
+        }
+        sheet.finish(&mut extracted);
+    }
+    Ok(extracted)
+}
+
+pub(crate) fn extract_old(bytes: &[u8], limits: &Limits) -> Result<Extracted, DocumentError> {
+    compound::check_sheets(bytes)?;
+    let (bytes, limits) = (bytes.to_vec(), *limits);
+    in_time(limits.time, move |_| read_old(bytes, &limits))
+}
+
+fn read_old(bytes: Vec<u8>, limits: &Limits) -> Result<Extracted, DocumentError> {
+    let mut book = Xls::new(Cursor::new(bytes)).map_err(|error| match error {
+        XlsError::Password => DocumentError::Protected,
+        other => DocumentError::damaged(other),
+    })?;
+    let mut extracted = Extracted::default();
+    for name in visible(book.sheets_metadata().to_vec(), &mut extracted) {
+        let mut sheet = Sheet::new(&name, limits);
+        let range = book.worksheet_range(&name).map_err(DocumentError::damaged)?;
+        let (top, left) = range.start().unwrap_or((0, 0));
+        for (row, column, value) in range.used_cells() {
+            if !sheet.put(top as usize + row, left as usize + column, &show(value)) {
+                break;
+            }
+        }
+        sheet.finish(&mut extracted);
+    }
+    Ok(extracted)
+}
+
+fn damaged(error: XlsxError) -> DocumentError {
+    match error {
+        XlsxError::Password => DocumentError::Protected,
+        other => DocumentError::damaged(other),
+    }
+}
+
+/// The names of the visible sheets; the others are noted.
+fn visible(sheets: Vec<Listed>, into: &mut Extracted) -> Vec<String> {
+    let (shown, hidden): (Vec<Listed>, Vec<Listed>) = sheets
+        .into_iter()
+        .filter(|sheet| sheet.typ == SheetType::WorkSheet)
+        .partition(|sheet| sheet.visible == SheetVisible::Visible);
+    let hidden: Vec<String> = hidden.into_iter().map(|sheet| sheet.name).collect();
+    note_hidden(&hidden, into);
+    shown.into_iter().map(|sheet| sheet.name).collect()
+}
+
+fn show(value: &Data) -> String {
+    match value {
+        Data::Empty => String::new(),
+        Data::String(text) | Data::DateTimeIso(text) | Data::DurationIso(text) => text.clone(),
+        Data::Int(number) => number.to_string(),
+        Data::Float(number) => number.to_string(),
+        Data::Bool(true) => "TRUE".to_owned(),
+        Data::Bool(false) => "FALSE".to_owned(),
+        Data::DateTime(moment) => show_moment(*moment),
+        Data::Error(error) => error.to_string(),
+    }
+}
+
+fn show_moment(moment: ExcelDateTime) -> String {
+    let value = moment.as_f64();
+    if moment.is_duration() {
+        let seconds = (value * 86_400.0).round().abs() as u64;
+        let sign = if value < 0.0 { "-" } else { "" };
+        return format!("{sign}{}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
+    }
+    let (year, month, day, hour, minute, second, _) = moment.to_ymd_hms_milli();
+    let date = format!("{year:04}-{month:02}-{day:02}");
+    let time = format!("{hour:02}:{minute:02}:{second:02}");
+    match (value.fract() == 0.0, value.abs() < 1.0) {
+        (_, true) => time,
+        (true, false) => date,
+        (false, false) => format!("{date}T{time}"),
+    }
+}

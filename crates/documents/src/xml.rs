@@ -1,0 +1,108 @@
+//! A walk through XML without recursion. Entities of a document's own are not
+//! expanded: they vanish.
+
+use quick_xml::Reader;
+use quick_xml::events::{BytesStart, Event};
+use quick_xml::name::QName;
+
+use crate::bound::{DocumentError, Limits};
+
+/// What is met on the way. Names come without their prefix.
+#[derive(Debug)]
+pub(crate) enum Step<'a> {
+    /// An element begins; an empty one ends right away.
+    Open(Element<'a>),
+    /// It ends.
+    Close(&'a str),
+    /// Characters.
+    Text(&'a str),
+}
+
+/// The beginning of an element.
+#[derive(Debug)]
+pub(crate) struct Element<'a>(BytesStart<'a>);
+
+impl Element<'_> {
+    /// Its name.
+    pub(crate) fn name(&self) -> &str {
+        self.0.local_name().into_inner()
+    }
+
+    /// The value of an attribute, whatever its prefix.
+    pub(crate) fn attribute(&self, name: &str) -> Option<String> {
+        self.find(|key| key.local_name().into_inner() == name)
+    }
+
+    /// The value of an attribute with its prefix, where there are two of a name.
+    pub(crate) fn prefixed(&self, name: &str) -> Option<String> {
+        self.find(|key| key.into_inner() == name)
+    }
+
+    fn find(&self, is_wanted: impl Fn(QName<'_>) -> bool) -> Option<String> {
+        let mut attributes = self.0.attributes();
+        let found = attributes.with_checks(false).flatten().find(|found| is_wanted(found.key))?;
+        let value = quick_xml::escape::unescape(&found.value);
+        Some(value.map_or_else(|_| found.value.to_string(), std::borrow::Cow::into_owned))
+    }
+
+    /// The same as a number.
+    pub(crate) fn number(&self, name: &str) -> Option<usize> {
+        self.attribute(name)?.trim().parse().ok()
+    }
+
+    /// Whether the attribute says that it is on.
+    pub(crate) fn is(&self, name: &str, value: &str) -> bool {
+        self.attribute(name).as_deref() == Some(value)
+    }
+}
+
+/// Hands each step to `visit`.
+pub(crate) fn walk(
+    xml: &str,
+    limits: &Limits,
+    mut visit: impl FnMut(Step<'_>),
+) -> Result<(), DocumentError> {
+    let mut reader = Reader::from_str(xml.trim_start_matches('\u{FEFF}'));
+    let config = reader.config_mut();
+    config.expand_empty_elements = true;
+    config.allow_dangling_amp = true;
+    let mut depth = 0_usize;
+    loop {
+        match reader.read_event().map_err(DocumentError::damaged)? {
+            Event::Start(start) => {
+                depth += 1;
+                if depth > limits.depth {
+                    return Err(DocumentError::Damaged(format!(
+                        "its elements are nested more than {} deep",
+                        limits.depth
+                    )));
+                }
+                visit(Step::Open(Element(start)));
+            }
+            Event::End(end) => {
+                depth = depth.saturating_sub(1);
+                visit(Step::Close(end.local_name().into_inner()));
+            }
+            Event::Text(text) => visit(Step::Text(&text.into_inner())),
+            Event::CData(text) => visit(Step::Text(&text.into_inner())),
+            Event::GeneralRef(reference) => {
+                let mut room = [0; 4];
+                let name = reference.clone().into_inner();
+                let text = match &*name {
+                    "amp" => "&",
+                    "lt" => "<",
+                    "gt" => ">",
+                    "quot" => "\"",
+                    "apos" => "'",
+                    _ => match reference.resolve_char_ref() {
+                        Ok(Some(c)) => c.encode_utf8(&mut room),
+                        _ => continue,
+                    },
+                };
+                visit(Step::Text(text));
+            }
+            Event::Eof => return Ok(()),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Before and after stage 8: what the call may change is kept, so that it can
+//! be undone.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
+
+use hermes_core::{
+    CancellationToken, Checkpoints, Effect, ErrorKind, Impending, Progress, Resource, Scope,
+    ToolError, Workplace,
+};
+
+use super::{Flight, Judged, Known};
+
+/// After this long, whoever watches is told what is being waited for.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// A call whose files were kept.
+pub(super) struct Kept {
+    keeper: Arc<dyn Checkpoints>,
+    change: Arc<Change>,
+}
+
+/// An [`Impending`] that owns what it tells, since it travels to another
+/// thread.
+struct Change {
+    session: String,
+    turn: Arc<str>,
+    task: Arc<str>,
+    call_id: String,
+    tool: String,
+    places: Vec<PathBuf>,
+    open_ended: bool,
+    spared: Vec<PathBuf>,
+    workplace: Arc<Workplace>,
+    cancel: CancellationToken,
+}
+
+impl Change {
+    fn impending(&self) -> Impending<'_> {
+        Impending {
+            session: &self.session,
+            turn: &self.turn,
+            task: &self.task,
+            call_id: &self.call_id,
+            tool: &self.tool,
+            places: &self.places,
+            open_ended: self.open_ended,
+            spared: &self.spared,
+            workplace: &self.workplace,
+            cancel: &self.cancel,
+        }
+    }
+}
+
+impl Flight {
+    /// Keeps what the call may change; none if that is nothing. The only error
+    /// is that the call was stopped meanwhile: a call that cannot be undone is
+    /// made all the same, and whoever keeps the files tells the user.
+    pub(super) async fn keep_files(
+        &self,
+        call: &Known,
+        judged: &Judged,
+    ) -> Result<Option<Kept>, ToolError> {
+        let Some(keeper) = self.engine.checkpoints() else { return Ok(None) };
+        let (places, open_ended) = reach(call, judged);
+        if places.is_empty() && !open_ended {
+            return Ok(None);
+        }
+        let change = Arc::new(Change {
+            session: self.caller.session.id().to_owned(),
+            turn: self.turn(),
+            task: Arc::clone(&self.caller.task_id),
+            call_id: call.id.clone(),
+            tool: call.entry.name().to_owned(),
+            places,
+            open_ended,
+            spared: spared(judged),
+            workplace: self.workplace.load_full(),
+            cancel: self.caller.cancel.clone(),
+        });
+        let (asked, told) = (Arc::clone(keeper), Arc::clone(&change));
+        let mut work = tokio::task::spawn_blocking(move || asked.before(&told.impending()));
+        let kept = match tokio::time::timeout(PATIENCE, &mut work).await {
+            Ok(kept) => kept,
+            Err(_) => {
+                self.tell(call, "keeping the files of the workspace, so that this can be undone");
+                work.await
+            }
+        };
+        match kept {
+            Ok(Ok(Some(_))) => Ok(Some(Kept { keeper: Arc::clone(keeper), change })),
+            Ok(Err(error)) if error.kind() == ErrorKind::Cancelled => Err(error),
+            _ => Ok(None),
+        }
+    }
+
+    fn tell(&self, call: &Known, message: &str) {
+        if let Some(sink) = &self.caller.progress {
+            sink.report(
+                call.entry.name(),
+                &Progress { fraction: None, message: message.to_owned() },
+            );
+        }
+    }
+
+    /// Has it looked up what the call made of the files.
+    pub(super) async fn settle_files(&self, kept: Option<Kept>) {
+        let Some(Kept { keeper, change }) = kept else { return };
+        let settled = tokio::task::spawn_blocking(move || keeper.after(&change.impending()));
+        // The keeper tells the user itself; the call is through either way.
+        let _ = settled.await;
+    }
+
+    /// The turn of these calls: the caller's, or one of their own.
+    pub(crate) fn turn(&self) -> Arc<str> {
+        let fresh = || self.caller.turn.clone().unwrap_or_else(fresh_turn);
+        Arc::clone(self.turn.get_or_init(fresh))
+    }
+}
+
+/// The places that the call may change, and whether it may change any.
+fn reach(call: &Known, judged: &Judged) -> (Vec<PathBuf>, bool) {
+    let mut open_ended = call.effects.iter().any(is_open_ended);
+    // A command that may write nowhere changes nothing.
+    if judged.confinement.as_ref().is_some_and(|held| held.write.is_empty()) {
+        open_ended = false;
+    }
+    let changes = |effect: &Effect| is_change(&effect.scope);
+    let mut places: Vec<PathBuf> = match judged.grants.list() {
+        Some(list) => list
+            .iter()
+            .filter(|grant| changes(&grant.effect))
+            .filter_map(|grant| grant.real.as_deref().or(grant.effect.resource.as_path()))
+            .map(PathBuf::from)
+            .collect(),
+        None => call
+            .effects
+            .iter()
+            .filter(|effect| changes(effect))
+            .filter_map(|effect| effect.resource.as_path())
+            .map(PathBuf::from)
+            .collect(),
+    };
+    places.sort();
+    places.dedup();
+    (places, open_ended)
+}
+
+fn is_change(scope: &Scope) -> bool {
+    *scope == Scope::FILE_WRITE || *scope == Scope::FILE_DELETE
+}
+
+/// Whether an effect can be on any file below the working folder.
+fn is_open_ended(effect: &Effect) -> bool {
+    let runs = [Scope::TERMINAL_EXECUTE, Scope::CODE_EXECUTE, Scope::GIT_WRITE];
+    runs.contains(&effect.scope) || (is_change(&effect.scope) && effect.resource == Resource::Any)
+}
+
+/// What child processes cannot write.
+fn spared(judged: &Judged) -> Vec<PathBuf> {
+    judged
+        .confinement
+        .as_ref()
+        .map_or_else(Vec::new, |held| held.hidden.iter().chain(&held.read_only).cloned().collect())
+}
+
+/// A name that no other turn has, in this process or another.
+fn fresh_turn() -> Arc<str> {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    format!("{:x}-{:x}-{number:x}", now.as_nanos(), std::process::id()).into()
+}

@@ -1,0 +1,139 @@
+//! Whoever keeps files is told before a call that may change them, and after.
+
+use std::sync::{Arc, Mutex};
+
+use hermes_core::{
+    CheckpointId, Checkpoints, Effect, Impending, Scope, ToolCall, ToolError, ToolOutput,
+};
+use hermes_engine::{Caller, Engine};
+use hermes_testkit::probe::{self, Probe};
+use serde_json::json;
+
+use crate::{NO_GUARD, built};
+
+/// Writes down what it is told, in the order in which it is told.
+#[derive(Default)]
+struct Notes {
+    lines: Mutex<Vec<String>>,
+    turns: Mutex<Vec<String>>,
+    refuses: Option<fn() -> ToolError>,
+}
+
+impl Notes {
+    fn say(&self, line: impl Into<String>) {
+        self.lines.lock().unwrap().push(line.into());
+    }
+}
+
+impl Checkpoints for Notes {
+    fn before(&self, change: &Impending<'_>) -> Result<Option<CheckpointId>, ToolError> {
+        let places: Vec<_> = change.places.iter().filter_map(|path| path.file_name()).collect();
+        self.say(format!("before {} {places:?} {}", change.tool, change.open_ended));
+        self.turns.lock().unwrap().push(change.turn.to_owned());
+        self.refuses.map_or(Ok(Some("id".into())), |refuse| Err(refuse()))
+    }
+
+    fn after(&self, change: &Impending<'_>) -> Result<(), ToolError> {
+        self.say(format!("after {}", change.tool));
+        Ok(())
+    }
+}
+
+fn writes(notes: &Arc<Notes>) -> Probe {
+    let notes = Arc::clone(notes);
+    Probe::new("writes")
+        .touch(|args, at| {
+            let name = args["path"].as_str().unwrap_or("a");
+            vec![Effect::path(Scope::FILE_WRITE, at.resolve(name))]
+        })
+        .act(move |_, _| {
+            notes.say("run");
+            async { ToolOutput::json(&json!({})) }
+        })
+}
+
+fn with(notes: &Arc<Notes>, more: Vec<Probe>) -> (Engine, Caller, tempfile::TempDir) {
+    let mut tools = vec![writes(notes).tool(), probe::echo().tool()];
+    tools.extend(more.into_iter().map(Probe::tool));
+    built(Engine::builder().tools(tools).guard(NO_GUARD).checkpoints(Arc::clone(notes) as _))
+}
+
+#[tokio::test]
+async fn files_are_kept_before_the_call_runs_and_looked_at_after() {
+    let notes = Arc::new(Notes::default());
+    let (engine, caller, _dir) = with(&notes, Vec::new());
+    engine.call(ToolCall::new("1", "writes", json!({ "path": "x" })), &caller).await;
+    engine.call(ToolCall::new("2", "echo", json!({})), &caller).await;
+    assert_eq!(
+        *notes.lines.lock().unwrap(),
+        [r#"before writes ["x"] false"#, "run", "after writes"]
+    );
+}
+
+#[tokio::test]
+async fn a_command_may_change_anything() {
+    let notes = Arc::new(Notes::default());
+    let command = Probe::new("command").touch(|_, _| vec![Effect::any(Scope::TERMINAL_EXECUTE)]);
+    let fails = Probe::new("fails_late")
+        .touch(|_, _| vec![Effect::any(Scope::CODE_EXECUTE)])
+        .act(|_, _| async { Err(ToolError::internal("half done")) });
+    let (engine, caller, _dir) = with(&notes, vec![command, fails]);
+    engine.call(ToolCall::new("1", "command", json!({})), &caller).await;
+    engine.call(ToolCall::new("2", "fails_late", json!({})), &caller).await;
+    assert_eq!(
+        *notes.lines.lock().unwrap(),
+        [
+            "before command [] true",
+            "after command",
+            "before fails_late [] true",
+            "after fails_late"
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_batch_is_a_turn_and_so_is_what_its_calls_call() {
+    let notes = Arc::new(Notes::default());
+    let outer = Probe::new("outer").act(|_, cx| async move {
+        let host = cx.host.clone().unwrap();
+        host.call(ToolCall::new("in", "writes", json!({ "path": "z" }))).await;
+        ToolOutput::json(&json!({}))
+    });
+    let (engine, mut caller, _dir) = with(&notes, vec![outer]);
+    let call = |id: &str, path: &str| ToolCall::new(id, "writes", json!({ "path": path }));
+    let batch = vec![call("1", "a"), call("2", "b"), ToolCall::new("3", "outer", json!({}))];
+    engine.dispatch(batch, &caller).await;
+    engine.call(call("4", "c"), &caller).await;
+    caller.turn = Some("mine".into());
+    engine.call(call("5", "d"), &caller).await;
+    let turns = notes.turns.lock().unwrap().clone();
+    assert_eq!(turns.len(), 5);
+    assert!(turns[..3].iter().all(|turn| *turn == turns[0]), "{turns:?}");
+    assert_ne!(turns[3], turns[0]);
+    assert_eq!(turns[4], "mine");
+}
+
+#[tokio::test]
+async fn a_call_that_cannot_be_undone_is_made_but_a_stopped_one_is_not() {
+    let notes =
+        Arc::new(Notes { refuses: Some(|| ToolError::limit("too much")), ..Notes::default() });
+    let (engine, caller, _dir) = with(&notes, Vec::new());
+    let result = engine.call(ToolCall::new("1", "writes", json!({})), &caller).await;
+    assert!(result.is_success(), "{}", result.content);
+    assert_eq!(*notes.lines.lock().unwrap(), [r#"before writes ["a"] false"#, "run"]);
+
+    let notes = Arc::new(Notes { refuses: Some(ToolError::cancelled), ..Notes::default() });
+    let (engine, caller, _dir) = with(&notes, Vec::new());
+    let result = engine.call(ToolCall::new("1", "writes", json!({})), &caller).await;
+    assert_eq!(result.disposition, hermes_core::Disposition::NotRun);
+    assert_eq!(*notes.lines.lock().unwrap(), [r#"before writes ["a"] false"#]);
+}
+
+#[tokio::test]
+async fn a_rehearsal_keeps_nothing() {
+    let notes = Arc::new(Notes::default());
+    let (engine, mut caller, _dir) = with(&notes, Vec::new());
+    caller.dry_run = true;
+    engine.call(ToolCall::new("1", "writes", json!({})), &caller).await;
+    assert!(notes.lines.lock().unwrap().is_empty());
+}

@@ -1,0 +1,133 @@
+//! Several changes of files at once: all of them, or none.
+//!
+//! Everything that is new is first made complete beside its place, so that a
+//! full disk is met before anything has changed. Then the names are changed
+//! one by one, and what they stood for is kept aside until the last of them
+//! is done.
+
+use std::path::{Path, PathBuf};
+
+use hermes_core::ToolError;
+
+use crate::hold::Hold;
+use crate::write::Existing;
+
+mod step;
+mod work;
+
+use work::Work;
+
+/// One change of one file. Paths are absolute.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// The file has these bytes from now on. Missing folders are made.
+    Write {
+        /// Which file.
+        path: PathBuf,
+        /// All of its content.
+        bytes: Vec<u8>,
+        /// If it exists.
+        existing: Existing,
+    },
+    /// The file goes; of a link, the link.
+    Remove {
+        /// Which file.
+        path: PathBuf,
+    },
+    /// The file gets another name, which must be free, and other content if
+    /// there is any. Missing folders are made.
+    Move {
+        /// The old name.
+        from: PathBuf,
+        /// The new name.
+        to: PathBuf,
+        /// The new content.
+        bytes: Option<Vec<u8>>,
+    },
+}
+
+/// What became of a change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Changed {
+    /// The file; its new name if it was moved.
+    pub path: PathBuf,
+    /// Whether there was no file of that name before.
+    pub created: bool,
+    /// The folders that were made for it, from the top down.
+    pub made_folders: Vec<PathBuf>,
+    /// What the file had and could not be kept, such as an attribute that the
+    /// system reserves for others.
+    pub lost: Vec<String>,
+}
+
+impl Change {
+    /// The paths that it touches.
+    pub fn paths(&self) -> Vec<&Path> {
+        match self {
+            Self::Write { path, .. } | Self::Remove { path } => vec![path],
+            Self::Move { from, to, .. } => vec![from, to],
+        }
+    }
+
+    /// The path of the file that is there afterwards, or was there before.
+    fn target(&self) -> &Path {
+        match self {
+            Self::Write { path, .. } | Self::Remove { path } => path,
+            Self::Move { to, .. } => to,
+        }
+    }
+}
+
+impl<'a> Hold<'a> {
+    /// Makes changes, in this order. Each new content is read back and
+    /// compared. If one of them fails, the others are taken back.
+    ///
+    /// A file that was read through the hold must still be the one that was
+    /// read; a file that a change creates must not have come there meanwhile.
+    pub fn change(self, changes: &[Change]) -> Result<Vec<Changed>, ToolError> {
+        self.prepare(changes)?.make()
+    }
+
+    /// The first half of [`Self::change`], and the longer one: all that is new
+    /// goes to the disk. Nothing has changed yet, and nothing will if the
+    /// answer is dropped.
+    pub fn prepare<'c>(mut self, changes: &'c [Change]) -> Result<Prepared<'a, 'c>, ToolError> {
+        let walk = self.files.walk();
+        let mut work = Work::new(walk);
+        match work.stage_all(&mut self, changes) {
+            Ok(()) => Ok(Prepared { _hold: self, changes, work: Some(work) }),
+            Err(error) => Err(work.take_back(error)),
+        }
+    }
+}
+
+/// Changes that are ready to be made, on files that are still held.
+#[derive(Debug)]
+pub struct Prepared<'a, 'c> {
+    _hold: Hold<'a>,
+    changes: &'c [Change],
+    /// None once it is done.
+    work: Option<Work<'c>>,
+}
+
+impl Prepared<'_, '_> {
+    /// Makes the changes: all of them, or none.
+    pub fn make(mut self) -> Result<Vec<Changed>, ToolError> {
+        let Some(mut work) = self.work.take() else { return Ok(Vec::new()) };
+        match work.apply_all(self.changes) {
+            Ok(changed) => {
+                work.settle();
+                Ok(changed)
+            }
+            Err(error) => Err(work.take_back(error)),
+        }
+    }
+}
+
+impl Drop for Prepared<'_, '_> {
+    fn drop(&mut self) {
+        if let Some(work) = self.work.take() {
+            work.take_back(ToolError::cancelled());
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! One change on its way: made ready, checked, taken back.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::PathBuf;
+
+use hermes_core::ToolError;
+use rustix::fs::{AtFlags, OFlags};
+
+use super::Change;
+use crate::attributes::Model;
+use crate::facts::{Facts, Identity, Kind, WrongKind};
+use crate::open::Spot;
+use crate::temporary::{Parked, Temporary, move_entry};
+use crate::words::explain_way;
+use crate::write::{Existing, Permissions, stage};
+
+/// How much is read back at a time.
+const BUFFER: usize = 64 * 1024;
+
+/// A change that is ready to be made.
+#[derive(Debug)]
+pub(super) struct Step<'c> {
+    pub(super) change: &'c Change,
+    pub(super) spot: Spot,
+    /// Of a move.
+    pub(super) from: Option<Spot>,
+    pub(super) new: Option<(Temporary, Identity)>,
+    /// What was at the spot.
+    pub(super) before: Option<Facts>,
+    /// An earlier change of the same batch touches it, too.
+    pub(super) is_touched: bool,
+    pub(super) made: Vec<PathBuf>,
+    pub(super) lost: Vec<String>,
+}
+
+/// How a change is taken back.
+#[derive(Debug)]
+pub(super) enum Undo {
+    /// The old file gets its name back.
+    Restore(Parked),
+    /// The old file gets its name back, which is free.
+    Return(Parked),
+    /// The new file goes, if it is still that one.
+    Withdraw(Identity),
+    /// The file gets its old name back.
+    Rename,
+}
+
+impl Step<'_> {
+    pub(super) fn make(&mut self, model: Option<&Model>, bytes: &[u8]) -> io::Result<()> {
+        let fill = |file: &mut File| file.write_all(bytes);
+        let (new, lost) = stage(&self.spot, model, Permissions::Keep, fill)?;
+        let identity = Facts::of(&rustix::fs::fstat(&new.file)?).identity;
+        self.new = Some((new, identity));
+        self.lost = lost;
+        Ok(())
+    }
+
+    /// A move that changes the content, or leads to another file system, makes
+    /// a new file.
+    pub(super) fn make_moved(
+        &mut self,
+        from: &Spot,
+        found: &Facts,
+        bytes: Option<&[u8]>,
+    ) -> io::Result<()> {
+        require_removable(found)?;
+        let mut copied = Vec::new();
+        let bytes = match bytes {
+            Some(bytes) => bytes,
+            None if device(from)? == device(&self.spot)? => return Ok(()),
+            None => {
+                from.open(OFlags::RDONLY)?.read_to_end(&mut copied)?;
+                &copied
+            }
+        };
+        let file = from.open(OFlags::RDONLY).ok();
+        let model = Model { facts: *found, file };
+        let is_file = found.kind == Kind::File;
+        self.make(is_file.then_some(&model), bytes)
+    }
+
+    /// Reads back what was written, unless a later change touches it again.
+    pub(super) fn verify(&self, changes: &[Change]) -> Result<(), ToolError> {
+        let (path, bytes) = match self.change {
+            Change::Write { path, bytes, .. }
+            | Change::Move { to: path, bytes: Some(bytes), .. } => (path, bytes),
+            _ => return Ok(()),
+        };
+        let later = changes.iter().skip_while(|change| !std::ptr::eq(*change, self.change)).skip(1);
+        if later.flat_map(Change::paths).any(|touched| touched == path) {
+            return Ok(());
+        }
+        match self.spot.open(OFlags::RDONLY).and_then(|file| holds(file, bytes)) {
+            Ok(true) => Ok(()),
+            // A file may be written that cannot be read.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+            Ok(false) => Err(ToolError::conflict(format!(
+                "{} does not hold what was just written to it: somebody else writes it, or the \
+                 disk is failing",
+                path.display()
+            ))
+            .with_hint("Read the file to see what it holds now.")),
+            Err(error) => Err(explain_way("read back", path, &error)),
+        }
+    }
+
+    pub(super) fn undo(&self, undo: Undo) -> io::Result<()> {
+        let Spot { folder, name } = &self.spot;
+        match undo {
+            Undo::Restore(old) => old.put_back(name, Existing::Replace),
+            Undo::Return(old) => {
+                let name = self.from.as_ref().map_or(name, |from| &from.name);
+                old.put_back(name, Existing::Refuse)
+            }
+            Undo::Withdraw(identity) => match self.spot.look()? {
+                Some(there) if there.identity.is_same(&identity) => {
+                    Ok(rustix::fs::unlinkat(folder, name, AtFlags::empty())?)
+                }
+                _ => Ok(()),
+            },
+            Undo::Rename => match &self.from {
+                Some(from) => move_entry(folder, name, &from.folder, &from.name, Existing::Refuse),
+                None => Ok(()),
+            },
+        }
+    }
+}
+
+/// Whether a file holds exactly these bytes.
+fn holds(mut file: File, bytes: &[u8]) -> io::Result<bool> {
+    let mut buffer = vec![0; BUFFER];
+    let mut rest = bytes;
+    loop {
+        let read = match file.read(&mut buffer) {
+            Ok(0) => return Ok(rest.is_empty()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            read => read?,
+        };
+        match buffer.get(..read).and_then(|found| rest.strip_prefix(found)) {
+            Some(left) => rest = left,
+            None => return Ok(false),
+        }
+    }
+}
+
+fn device(spot: &Spot) -> io::Result<u64> {
+    Ok(Facts::of(&rustix::fs::fstat(&spot.folder)?).identity.dev)
+}
+
+/// An error unless it is something that can be removed by itself.
+pub(super) fn require_removable(found: &Facts) -> io::Result<()> {
+    if matches!(found.kind, Kind::Folder | Kind::Device | Kind::Other) {
+        let wrong = WrongKind { found: found.kind, wanted: Kind::File };
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, wrong));
+    }
+    Ok(())
+}

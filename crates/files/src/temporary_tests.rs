@@ -1,0 +1,92 @@
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+
+use super::*;
+use crate::open::Walk;
+
+fn spot(folder: &tempfile::TempDir, name: &str) -> Spot {
+    let real = fs::canonicalize(folder.path()).expect("folder");
+    Spot::reach(&real.join(name), Walk::default()).expect("spot")
+}
+
+fn names(folder: &tempfile::TempDir) -> Vec<String> {
+    let entries = fs::read_dir(folder.path()).expect("list").map(|entry| entry.expect("entry"));
+    let mut names: Vec<_> =
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_file_without_a_name_leaves_nothing() {
+    let folder = tempfile::tempdir().expect("folder");
+    let spot = spot(&folder, "a");
+    let mut temporary = Temporary::create(spot.folder.as_fd(), 0o600).expect("file");
+    temporary.file.write_all(b"x").expect("write");
+    if temporary.name.is_none() {
+        assert!(names(&folder).is_empty());
+    }
+    drop(temporary);
+    assert!(names(&folder).is_empty());
+    let temporary = Temporary::create_named(spot.folder.as_fd(), 0o600).expect("file");
+    assert_eq!(names(&folder), [".hermes-write-0.tmp"]);
+    drop(temporary);
+    assert!(names(&folder).is_empty());
+}
+
+#[test]
+fn a_file_that_cannot_be_named_goes_on_as_a_copy() {
+    let folder = tempfile::tempdir().expect("folder");
+    let spot = spot(&folder, "a");
+    let mut temporary = Temporary::create(spot.folder.as_fd(), 0o600).expect("file");
+    temporary.file.write_all(b"content").expect("write");
+    rustix::fs::fchmod(&temporary.file, Mode::from_raw_mode(0o640)).expect("mode");
+    temporary.name = None;
+    let name = temporary.copy().expect("copy");
+    temporary.name = Some(name);
+    temporary.keep(&spot.name, Existing::Refuse).expect("keep");
+    assert_eq!(names(&folder), ["a"]);
+    let path = folder.path().join("a");
+    assert_eq!(fs::read(&path).expect("read"), b"content");
+    assert_eq!(fs::metadata(&path).expect("facts").permissions().mode() & 0o777, 0o640);
+}
+
+#[test]
+fn what_is_put_aside_comes_back_or_goes() {
+    let folder = tempfile::tempdir().expect("folder");
+    let spot = spot(&folder, "a");
+    let path = folder.path().join("a");
+    fs::write(&path, "old").expect("file");
+    let parked = Parked::park(&spot).expect("aside");
+    assert_eq!(names(&folder), [".hermes-write-0.tmp"]);
+    // Somebody else's write does not take it for abandoned.
+    drop(Temporary::create(spot.folder.as_fd(), 0o600).expect("file"));
+    parked.put_back(&spot.name, Existing::Refuse).expect("back");
+    assert_eq!(fs::read_to_string(&path).expect("read"), "old");
+    drop(Parked::park(&spot).expect("aside"));
+    assert!(names(&folder).is_empty());
+    // It is not lost if its name was taken meanwhile.
+    fs::write(&path, "old").expect("file");
+    let parked = Parked::park(&spot).expect("aside");
+    fs::write(&path, "other").expect("file");
+    parked.put_back(&spot.name, Existing::Refuse).expect_err("taken");
+    assert_eq!(names(&folder), [".hermes-write-0.tmp.kept", "a"]);
+    drop(Temporary::create(spot.folder.as_fd(), 0o600).expect("file"));
+    assert_eq!(names(&folder).len(), 2);
+}
+
+#[test]
+fn a_swap_puts_the_old_file_aside() {
+    let folder = tempfile::tempdir().expect("folder");
+    let spot = spot(&folder, "a");
+    let path = folder.path().join("a");
+    fs::write(&path, "old").expect("file");
+    let mut temporary = Temporary::create(spot.folder.as_fd(), 0o600).expect("file");
+    temporary.file.write_all(b"new").expect("write");
+    let old = temporary.swap(&spot.name).expect("swap");
+    assert_eq!(fs::read_to_string(&path).expect("read"), "new");
+    old.put_back(&spot.name, Existing::Replace).expect("back");
+    assert_eq!(fs::read_to_string(&path).expect("read"), "old");
+    assert_eq!(names(&folder), ["a"]);
+}

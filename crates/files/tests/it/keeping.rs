@@ -1,0 +1,152 @@
+//! What a file keeps when it is written anew, and what is never left behind.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::time::Duration;
+
+use hermes_core::CancellationToken;
+use hermes_files::{Change, Existing, Files, Mode};
+use rustix::fs::{XattrFlags, getxattr, setxattr};
+use rustix::io::Errno;
+
+use crate::harness::{World, judged};
+
+/// Whether the file system of the test knows such attributes.
+fn set(path: &Path, name: &str, value: &[u8]) -> bool {
+    match setxattr(path, name, value, XattrFlags::empty()) {
+        Ok(()) => true,
+        Err(Errno::NOTSUP | Errno::PERM) => false,
+        Err(error) => panic!("{name}: {error}"),
+    }
+}
+
+fn get(path: &Path, name: &str) -> Option<Vec<u8>> {
+    let mut buffer = vec![0; 4096];
+    let len = getxattr(path, name, &mut *buffer).ok()?;
+    buffer.truncate(len);
+    Some(buffer)
+}
+
+/// An access list: the owner, user 12345, the group, the mask, the others.
+fn access_list(bits: [u16; 5]) -> Vec<u8> {
+    let mut list = 2_u32.to_le_bytes().to_vec();
+    let tags = [(1_u16, u32::MAX), (2, 12_345), (4, u32::MAX), (16, u32::MAX), (32, u32::MAX)];
+    for ((tag, id), bits) in tags.into_iter().zip(bits) {
+        list.extend(tag.to_le_bytes());
+        list.extend(bits.to_le_bytes());
+        list.extend(id.to_le_bytes());
+    }
+    list
+}
+
+const ACCESS: &str = "system.posix_acl_access";
+
+#[test]
+fn attributes_and_access_lists_stay() {
+    let world = World::new();
+    let file = world.write("a", "old");
+    if !set(&file, "user.note", b"mine") {
+        return;
+    }
+    let long = vec![b'x'; 2000];
+    assert!(set(&file, "user.long", &long));
+    let has_list = set(&file, ACCESS, &access_list([6, 4, 4, 6, 0]));
+    let list = get(&file, ACCESS);
+    let mode = fs::metadata(&file).unwrap().permissions().mode();
+    let grants = judged(&file);
+    let files = Files::with(&grants);
+    for round in 0..2 {
+        if round == 0 {
+            files.write(&file, b"new", Mode::default()).unwrap();
+        } else {
+            let held =
+                files.hold(&[&file], Duration::from_secs(60), &CancellationToken::new()).unwrap();
+            let bytes = b"newer".to_vec();
+            let change = Change::Write { path: file.clone(), bytes, existing: Existing::Replace };
+            let changed = held.change(&[change]).unwrap();
+            assert!(changed[0].lost.is_empty(), "{changed:?}");
+        }
+        assert_eq!(get(&file, "user.note").as_deref(), Some(&b"mine"[..]));
+        assert_eq!(get(&file, "user.long"), Some(long.clone()));
+        assert_eq!(get(&file, ACCESS), list);
+        assert_eq!(list.is_some(), has_list);
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode(), mode);
+    }
+}
+
+#[test]
+fn what_lets_a_program_do_more_is_not_given_to_new_content() {
+    let world = World::new();
+    let file = world.write("a", "old");
+    // A capability to bind low ports, as setcap writes it.
+    let capability = [1, 0, 0, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    if !set(&file, "security.capability", &capability) {
+        return;
+    }
+    Files::with(&judged(&file)).write(&file, b"new", Mode::default()).unwrap();
+    assert_eq!(get(&file, "security.capability"), None);
+}
+
+/// A folder may hand its own access list to new files; one that takes the
+/// place of another does not get it.
+#[test]
+fn the_list_of_the_folder_is_not_put_on_an_old_file() {
+    let world = World::new();
+    fs::create_dir(world.ws("d")).unwrap();
+    let file = world.write("d/a", "old");
+    if !set(&world.ws("d"), "system.posix_acl_default", &access_list([7, 7, 7, 7, 7])) {
+        return;
+    }
+    let grants = judged(&world.ws("d"));
+    Files::with(&grants).write(&file, b"new", Mode::default()).unwrap();
+    assert_eq!(get(&file, ACCESS), None);
+    Files::with(&grants).write(&world.ws("d/b"), b"new", Mode::default()).unwrap();
+    assert!(get(&world.ws("d/b"), ACCESS).is_some(), "a new file gets it");
+}
+
+#[test]
+fn what_a_dead_process_left_goes_with_the_next_write() {
+    let world = World::new();
+    let file = world.write("a", "old");
+    let left = [0, 3, 15].map(|number| world.ws(&format!(".hermes-write-{number}.tmp")));
+    for (at, path) in left.iter().enumerate() {
+        fs::write(path, "half of it").unwrap();
+        if at == 1 {
+            fs::set_permissions(path, fs::Permissions::from_mode(0o200)).unwrap();
+        }
+    }
+    let others = [".hermes-write-.tmp", ".hermes-write-x.tmp", ".hermes", "hermes-write-1.tmp"];
+    for name in others {
+        world.write(name, "not ours");
+    }
+    fs::create_dir(world.ws(".hermes-write-4.tmp")).unwrap();
+    let held = fs::File::create(world.ws(".hermes-write-1.tmp")).unwrap();
+    held.lock().unwrap();
+    let grants = judged(&file);
+    Files::with(&grants).write(&file, b"new", Mode::default()).unwrap();
+    for path in left {
+        assert!(!path.exists(), "{}", path.display());
+    }
+    for name in others {
+        assert!(world.ws(name).exists(), "{name}");
+    }
+    assert!(world.ws(".hermes-write-4.tmp").is_dir());
+    assert!(world.ws(".hermes-write-1.tmp").exists(), "its maker is alive");
+    drop(held);
+    Files::with(&grants).write(&file, b"newer", Mode::default()).unwrap();
+    assert!(!world.ws(".hermes-write-1.tmp").exists());
+    assert_eq!(fs::read_to_string(file).unwrap(), "newer");
+}
+
+#[test]
+fn there_is_a_name_even_if_all_are_taken() {
+    let world = World::new();
+    let file = world.write("a", "old");
+    for number in 0..16 {
+        fs::create_dir(world.ws(&format!(".hermes-write-{number}.tmp"))).unwrap();
+    }
+    Files::with(&judged(&file)).write(&file, b"new", Mode::default()).unwrap();
+    assert_eq!(fs::read_to_string(file).unwrap(), "new");
+    assert_eq!(fs::read_dir(world.ws("")).unwrap().count(), 17);
+}

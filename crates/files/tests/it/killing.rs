@@ -1,0 +1,105 @@
+//! Killed at any moment, a writer leaves the old content or the new, and
+//! nothing else that outlasts the next write.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use hermes_core::{CancellationToken, Grants};
+use hermes_files::{Change, Existing, Files, Mode};
+
+const WRITES: u64 = 10_000;
+const FOLDER: &str = "HERMES_TEST_KILLED_IN";
+const NAMES: [&str; 3] = ["one", "two", "three"];
+
+/// A text that tells its number, and whether it is whole.
+fn text(number: u64) -> String {
+    let lines = number % 97 + 1;
+    format!("{number} of {lines}\n").repeat(usize::try_from(lines).unwrap())
+}
+
+/// The number of a text that is whole.
+fn number(path: &Path) -> u64 {
+    let Ok(found) = fs::read_to_string(path) else { return 0 };
+    let number = found.split(' ').next().unwrap().parse().unwrap();
+    assert_eq!(found, text(number), "a mix in {}", path.display());
+    number
+}
+
+/// Not a test: what the test kills.
+#[test]
+#[ignore = "started by another test"]
+fn write_on_and_on() {
+    let Some(folder) = env::var_os(FOLDER).map(PathBuf::from) else { return };
+    let everything = Grants::everything();
+    let files = Files::with(&everything);
+    let paths = NAMES.map(|name| folder.join(name));
+    let mut next = paths.iter().map(|path| number(path)).max().unwrap() + 1;
+    loop {
+        match next % 4 {
+            0 => {
+                let hold =
+                    files.hold(&[&paths[0]], Duration::from_secs(60), &CancellationToken::new());
+                let changes = paths.clone().map(|path| Change::Write {
+                    path,
+                    bytes: text(next).into(),
+                    existing: Existing::Replace,
+                });
+                hold.unwrap().change(&changes).unwrap();
+            }
+            1 => {
+                let path = &paths[2];
+                let _ = fs::remove_file(path);
+                files.write(path, text(next).as_bytes(), Mode::default()).unwrap();
+            }
+            _ => files.write(&paths[0], text(next).as_bytes(), Mode::default()).unwrap(),
+        }
+        next += 1;
+    }
+}
+
+fn start(folder: &Path) -> Child {
+    Command::new(env::current_exe().unwrap())
+        .args(["--exact", "killing::write_on_and_on", "--ignored", "--nocapture"])
+        .env(FOLDER, folder)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+#[test]
+fn a_killed_writer_leaves_the_old_or_the_new() {
+    // In memory, where the disk does not set the pace.
+    let memory = Path::new("/dev/shm");
+    let parent = if memory.is_dir() { memory.to_path_buf() } else { env::temp_dir() };
+    let folder = tempfile::tempdir_in(parent).unwrap();
+    let paths = NAMES.map(|name| folder.path().join(name));
+    let reached = || paths.iter().map(|path| number(path)).max().unwrap();
+    let left = || {
+        let names = fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name());
+        names.filter(|name| name.to_string_lossy().starts_with('.')).count()
+    };
+    let everything = Grants::everything();
+    let files = Files::with(&everything);
+    let (mut kills, mut found_left) = (0_u64, 0);
+    while reached() < WRITES {
+        let mut child = start(folder.path());
+        // A different number each time, so that it dies at different moments.
+        let until = reached() + 40 + kills * 37 % 83;
+        while reached() < until {
+            assert!(child.try_wait().unwrap().is_none(), "the writer gave up");
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        kills += 1;
+        reached();
+        found_left += left();
+        // The next start.
+        files.write(&folder.path().join("next"), b"x", Mode::default()).unwrap();
+        assert_eq!(left(), 0);
+    }
+    assert!(kills > 50, "killed {kills} times, {found_left} files had been left");
+}

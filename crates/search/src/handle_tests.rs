@@ -1,0 +1,102 @@
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::io::Read;
+use std::os::unix::fs::symlink;
+
+use hermes_core::ToolContext;
+use hermes_files::Files;
+
+use super::*;
+
+fn handle(folder: &tempfile::TempDir) -> Handle {
+    let real = folder.path().canonicalize().unwrap();
+    let cx = ToolContext::bare(&real);
+    let opened = Files::new(&cx).folder(&real).unwrap();
+    Handle::of(&opened, &real).unwrap()
+}
+
+fn world() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir_all(folder.path().join("in/deep")).unwrap();
+    fs::create_dir_all(folder.path().join("out")).unwrap();
+    fs::write(folder.path().join("out/secret"), "secret").unwrap();
+    fs::write(folder.path().join("in/deep/file"), "inside").unwrap();
+    symlink("../out", folder.path().join("in/way")).unwrap();
+    symlink("../out/secret", folder.path().join("in/link")).unwrap();
+    symlink("in", folder.path().join("again")).unwrap();
+    folder
+}
+
+#[test]
+fn files_and_folders_below_are_reached() {
+    let folder = world();
+    let handle = handle(&folder);
+    let (mut file, known) = handle.open(Path::new("in/deep/file")).unwrap();
+    let mut text = String::new();
+    file.read_to_string(&mut text).unwrap();
+    assert_eq!((text.as_str(), known.len, known.kind), ("inside", 6, Kind::File));
+    let mut names = Vec::new();
+    let below = handle.folder(Path::new("in")).unwrap();
+    below
+        .entries(|name, kind| {
+            names.push((name.into_string().unwrap(), kind));
+            true
+        })
+        .unwrap();
+    names.sort();
+    let expected = [("deep", Kind::Folder), ("link", Kind::Link), ("way", Kind::Link)];
+    assert_eq!(names, expected.map(|(name, kind)| (name.to_owned(), kind)));
+    assert_eq!(handle.known(Path::new("in/link")).unwrap().kind, Kind::Link);
+}
+
+#[test]
+fn no_link_is_followed_wherever_it_is() {
+    let folder = world();
+    let handle = handle(&folder);
+    for path in ["in/link", "in/way/secret", "again/deep/file"] {
+        assert!(handle.open(Path::new(path)).is_err(), "{path}");
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW;
+        assert!(stepwise(handle.fd.as_fd(), Path::new(path), flags).is_err(), "{path}");
+    }
+    for path in ["in/way", "again/deep", "again"] {
+        assert!(handle.folder(Path::new(path)).is_err(), "{path}");
+    }
+    assert!(handle.open(Path::new("../etc/passwd")).is_err());
+    assert!(handle.folder(Path::new("in/../..")).is_err());
+}
+
+#[test]
+fn both_ways_lead_to_the_same_file() {
+    let folder = world();
+    let handle = handle(&folder);
+    let path = Path::new("in/deep/file");
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW;
+    let stat = |fd: OwnedFd| rustix::fs::fstat(fd).unwrap().st_ino;
+    let (once, steps) = (
+        at_once(handle.fd.as_fd(), path, flags).unwrap(),
+        stepwise(handle.fd.as_fd(), path, flags).unwrap(),
+    );
+    assert_eq!(stat(once), stat(steps));
+}
+
+#[test]
+fn another_folder_in_its_place_is_refused() {
+    let folder = world();
+    let real = folder.path().canonicalize().unwrap();
+    let cx = ToolContext::bare(&real);
+    let opened = Files::new(&cx).folder(&real.join("in")).unwrap();
+    fs::rename(real.join("in"), real.join("aside")).unwrap();
+    fs::create_dir(real.join("in")).unwrap();
+    assert!(Handle::of(&opened, &real.join("in")).is_err());
+}
+
+#[test]
+fn what_is_no_regular_file_is_not_opened_for_long() {
+    let folder = world();
+    let pipe = folder.path().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    let error = handle(&folder).open(Path::new("pipe")).unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::NotFound);
+}

@@ -1,0 +1,114 @@
+//! Lines of files, as results show them.
+
+use std::path::Path;
+use std::sync::Arc;
+
+/// A line of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    /// Its number, from 1.
+    pub number: u64,
+    /// Its text, or a part of it.
+    pub text: String,
+    /// Where the matches are in `text`, in characters.
+    pub ranges: Vec<(usize, usize)>,
+    /// The character of the whole line at which the first match begins, from
+    /// 1; 0 in a line without one.
+    pub column: u64,
+    /// Only a part of the line is shown.
+    pub is_clipped: bool,
+}
+
+/// A match, with the lines around it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Match {
+    /// The file, relative to the root.
+    pub path: Arc<Path>,
+    /// The lines before it that were asked for.
+    pub before: Vec<Line>,
+    /// The lines of the match; more than one only if it goes over several.
+    pub lines: Vec<Line>,
+    /// The lines after it that were asked for, up to the next match.
+    pub after: Vec<Line>,
+}
+
+impl Match {
+    /// The number of its first line.
+    pub fn number(&self) -> u64 {
+        self.lines.first().map_or(0, |line| line.number)
+    }
+
+    fn last(&self) -> u64 {
+        self.lines.last().map_or(0, |line| line.number)
+    }
+
+    fn all(&self) -> impl DoubleEndedIterator<Item = &Line> {
+        self.before.iter().chain(&self.lines).chain(&self.after)
+    }
+}
+
+/// Cuts a range out of the matches of one file. Lines that lie around the
+/// first and the last of them but came with a match outside of the range are
+/// kept as their surroundings.
+pub(crate) fn cut(
+    mut matches: Vec<Match>,
+    from: usize,
+    to: usize,
+    before: u64,
+    after: u64,
+) -> Vec<Match> {
+    let to = to.min(matches.len());
+    let from = from.min(to);
+    if let Some(first) = matches.get(from) {
+        let (number, reach) = (first.number(), first.number().saturating_sub(before));
+        let known = first.before.first().map_or(number, |line| line.number);
+        let mut missing: Vec<Line> = Vec::new();
+        for earlier in matches[..from].iter().rev().take_while(|m| m.reaches(reach)) {
+            let lines = earlier.all().rev().filter(|l| (reach..known).contains(&l.number));
+            missing.extend(lines.cloned().map(Line::plain));
+        }
+        missing.reverse();
+        missing.dedup_by_key(|line| line.number);
+        if let Some(first) = matches.get_mut(from) {
+            missing.append(&mut first.before);
+            first.before = missing;
+        }
+    }
+    if to > from
+        && let Some(last) = matches.get(to - 1)
+    {
+        let reach = last.last().saturating_add(after);
+        let known = last.after.last().map_or(last.last(), |line| line.number);
+        let mut missing: Vec<Line> = Vec::new();
+        for later in matches[to..].iter().take_while(|m| m.number() <= reach) {
+            let lines = later.all().filter(|l| l.number > known && l.number <= reach);
+            missing.extend(lines.cloned().map(Line::plain));
+        }
+        missing.dedup_by_key(|line| line.number);
+        if let Some(last) = matches.get_mut(to - 1) {
+            last.after.append(&mut missing);
+        }
+    }
+    matches.truncate(to);
+    matches.drain(..from);
+    matches
+}
+
+impl Match {
+    fn reaches(&self, number: u64) -> bool {
+        self.all().next_back().is_some_and(|line| line.number >= number)
+    }
+}
+
+impl Line {
+    /// The same line as one of the surroundings.
+    fn plain(mut self) -> Self {
+        self.ranges.clear();
+        self.column = 0;
+        self
+    }
+}
+
+#[cfg(test)]
+#[path = "lines_tests.rs"]
+mod tests;

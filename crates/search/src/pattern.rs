@@ -1,0 +1,154 @@
+//! What is looked for inside of files.
+
+use grep_regex::{ErrorKind, RegexMatcher, RegexMatcherBuilder};
+
+use crate::error::{SearchError, Syntax};
+
+/// Bytes that a pattern may take when it is compiled.
+const LARGEST: usize = 8 * 1024 * 1024;
+/// Bytes that its tables may grow to in each thread.
+const LARGEST_TABLE: usize = 64 * 1024 * 1024;
+/// Bytes of a pattern of which a picture helps.
+const PICTURED: usize = 500;
+
+/// What the parser puts before the lines of its picture.
+const INDENT: &str = "    ";
+
+/// Whether upper and lower case are one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Case {
+    /// They are unless the pattern has an upper-case letter.
+    Smart,
+    /// They are not.
+    #[default]
+    Sensitive,
+    /// They are.
+    Insensitive,
+}
+
+/// What is looked for inside of files.
+#[derive(Debug, Clone)]
+pub struct Pattern {
+    /// The regular expression, or the text.
+    pub text: String,
+    /// It is text and means itself.
+    pub literal: bool,
+    /// Whether upper and lower case are one.
+    pub case: Case,
+    /// Only whole words.
+    pub word: bool,
+    /// Matches may go over several lines. A pattern with a line feed in it
+    /// always may.
+    pub multiline: bool,
+}
+
+/// A pattern that is ready to be used.
+#[derive(Debug, Clone)]
+pub(crate) struct Ready {
+    pub(crate) matcher: RegexMatcher,
+    pub(crate) multiline: bool,
+    /// Lines may end with a carriage return and a line feed.
+    pub(crate) crlf: bool,
+}
+
+impl Pattern {
+    /// A regular expression in which case matters.
+    pub fn regex(text: impl Into<String>) -> Self {
+        let text = text.into();
+        Self { text, literal: false, case: Case::Sensitive, word: false, multiline: false }
+    }
+
+    /// The same pattern, taken as it stands.
+    #[must_use]
+    pub fn as_literal(&self) -> Self {
+        Self { literal: true, ..self.clone() }
+    }
+
+    /// An error if it is no regular expression.
+    pub fn check(&self) -> Result<(), SearchError> {
+        self.ready().map(|_| ())
+    }
+
+    pub(crate) fn ready(&self) -> Result<Ready, SearchError> {
+        if !self.multiline {
+            match self.build(false) {
+                Ok(matcher) => return Ok(self.made(matcher, false)),
+                // It speaks of line feeds, so it wants to see them.
+                Err(error) if matches!(error.kind(), ErrorKind::NotAllowed(_)) => {}
+                Err(error) => return Err(self.explain(&error)),
+            }
+        }
+        let matcher = self.build(true).map_err(|error| self.explain(&error))?;
+        Ok(self.made(matcher, true))
+    }
+
+    fn made(&self, matcher: RegexMatcher, multiline: bool) -> Ready {
+        Ready { matcher, multiline, crlf: self.wants_ends() }
+    }
+
+    /// The end of a line is its end, also where a carriage return is left.
+    fn wants_ends(&self) -> bool {
+        !self.literal && self.text.contains('$')
+    }
+
+    fn build(&self, multiline: bool) -> Result<RegexMatcher, grep_regex::Error> {
+        let mut builder = RegexMatcherBuilder::new();
+        builder
+            .multi_line(true)
+            .fixed_strings(self.literal)
+            .case_smart(self.case == Case::Smart)
+            .case_insensitive(self.case == Case::Insensitive)
+            .word(self.word)
+            .size_limit(LARGEST)
+            .dfa_size_limit(LARGEST_TABLE);
+        if multiline {
+            builder.crlf(self.wants_ends()).line_terminator(None);
+        } else if self.wants_ends() {
+            builder.crlf(true);
+        } else {
+            builder.line_terminator(Some(b'\n'));
+        }
+        builder.build(&self.text)
+    }
+
+    fn explain(&self, error: &grep_regex::Error) -> SearchError {
+        // The matcher's parser sees the pattern with something around it, so
+        // that its picture is of another pattern.
+        let parse = || regex::RegexBuilder::new(&self.text).size_limit(0).build().err();
+        let plain = (!self.literal).then(parse).flatten();
+        let told = match plain {
+            Some(regex::Error::Syntax(told)) => told,
+            _ => error.to_string(),
+        };
+        SearchError::Pattern(syntax(&self.text, &told))
+    }
+}
+
+/// Takes the reason and the place out of the parser's picture, which has the
+/// pattern, then a line of marks, then the reason.
+fn syntax(pattern: &str, told: &str) -> Syntax {
+    let reason = told
+        .lines()
+        .rev()
+        .find_map(|line| line.strip_prefix("error: "))
+        .map_or_else(|| told.trim().to_owned(), str::to_owned);
+    let lines: Vec<&str> = told.lines().collect();
+    let is_marks = |line: &str| line.contains('^') && line.chars().all(|c| c == '^' || c == ' ');
+    let drawn = lines.windows(2).find_map(|pair| match pair {
+        [drawn, marks] if is_marks(marks) => Some((drawn.strip_prefix(INDENT)?, *marks)),
+        _ => None,
+    });
+    let position = drawn.and_then(|(shown, marks)| {
+        let mark = marks.chars().position(|c| c == '^')?.checked_sub(INDENT.len())?;
+        (*shown == *pattern).then_some(mark + 1)
+    });
+    let picture = position.filter(|_| pattern.len() <= PICTURED).map(|position| {
+        let at = position.saturating_sub(1);
+        format!("    {pattern}\n    {}^", " ".repeat(at))
+    });
+    Syntax { reason, position, picture }
+}
+
+#[cfg(test)]
+#[path = "pattern_tests.rs"]
+mod tests;

@@ -1,0 +1,64 @@
+//! Where a search begins: a folder that is held open, or a single file.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use hermes_core::{ErrorKind, ToolError};
+use hermes_files::{Files, Folder, IgnoreRules, Kind, explain};
+
+use crate::handle::Handle;
+
+/// Where a search begins.
+#[derive(Debug)]
+pub struct Root {
+    /// Its real path.
+    pub(crate) place: Arc<Path>,
+    pub(crate) what: What,
+}
+
+#[derive(Debug)]
+pub(crate) enum What {
+    Folder { base: Base, above: Vec<IgnoreRules> },
+    File { file: File, name: OsString },
+}
+
+/// An open folder: as tools know it, and by its handle.
+#[derive(Debug)]
+pub(crate) struct Base {
+    pub(crate) folder: Folder,
+    pub(crate) handle: Handle,
+}
+
+impl Root {
+    /// Opens the file or folder at `path`, which is absolute.
+    pub fn open(files: &Files<'_>, path: &Path) -> Result<Self, ToolError> {
+        let refused = match files.folder(path) {
+            Ok(folder) => return Self::folder(files, path, folder),
+            Err(error) => error,
+        };
+        let is_file = refused.kind() == ErrorKind::InvalidArguments
+            && files.metadata(path).is_ok_and(|found| found.kind == Kind::File);
+        if !is_file {
+            return Err(refused);
+        }
+        let file = files.open(path)?;
+        let name = path.file_name().map_or_else(OsString::new, ToOwned::to_owned);
+        Ok(Self { place: files.real(path)?.into(), what: What::File { file, name } })
+    }
+
+    fn folder(files: &Files<'_>, path: &Path, folder: Folder) -> Result<Self, ToolError> {
+        let place: PathBuf = files.real(path)?;
+        let above = files.ignore_rules_above(path)?;
+        let handle =
+            Handle::of(&folder, &place).map_err(|error| explain("search", path, &error))?;
+        let base = Base { folder, handle };
+        Ok(Self { place: place.into(), what: What::Folder { base, above } })
+    }
+
+    /// Whether it is a single file.
+    pub fn is_file(&self) -> bool {
+        matches!(self.what, What::File { .. })
+    }
+}

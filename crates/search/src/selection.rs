@@ -1,0 +1,198 @@
+//! Which files a search looks at.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use ignore::overrides::{Override, OverrideBuilder};
+use ignore::types::{Types, TypesBuilder};
+
+use crate::error::SearchError;
+
+/// Which files a search looks at.
+#[derive(Debug, Clone)]
+pub struct Selection {
+    /// Those whose names begin with a dot, too.
+    pub hidden: bool,
+    /// Not those that the ignore files leave out.
+    pub ignore_files: bool,
+    /// Only those that fit one of the globs, and none that fits a glob with a
+    /// `!` before it. As for ripgrep, such a glob counts more than an ignore
+    /// file.
+    pub globs: Vec<String>,
+    /// Only those of one of these types (`rust`, `py`); with a `!` before it
+    /// none of them.
+    pub types: Vec<String>,
+    /// How many levels to descend; 1 is the folder itself.
+    pub max_depth: Option<usize>,
+    /// Only those of at most so many bytes.
+    pub max_filesize: Option<u64>,
+    /// What must not be shown.
+    pub veil: Option<Arc<Veil>>,
+}
+
+impl Default for Selection {
+    fn default() -> Self {
+        Self {
+            hidden: false,
+            ignore_files: true,
+            globs: Vec::new(),
+            types: Vec::new(),
+            max_depth: None,
+            max_filesize: None,
+            veil: None,
+        }
+    }
+}
+
+/// What lies below a granted folder and must not be shown all the same. A
+/// port: the program that knows the rules puts it there.
+pub struct Veil {
+    hides: Box<dyn Fn(&Path) -> bool + Send + Sync>,
+}
+
+impl Veil {
+    /// A veil over the real paths for which `hides` says so.
+    pub fn new(hides: impl Fn(&Path) -> bool + Send + Sync + 'static) -> Self {
+        Self { hides: Box::new(hides) }
+    }
+
+    /// Whether a real path must not be shown.
+    pub fn hides(&self, real: &Path) -> bool {
+        (self.hides)(real)
+    }
+}
+
+impl fmt::Debug for Veil {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Veil")
+    }
+}
+
+/// A selection made ready for one root.
+#[derive(Debug)]
+pub(crate) struct Filter {
+    pub(crate) hidden: bool,
+    pub(crate) ignore_files: bool,
+    globs: Override,
+    types: Types,
+    pub(crate) max_depth: usize,
+    pub(crate) max_filesize: Option<u64>,
+    veil: Option<Arc<Veil>>,
+}
+
+impl Filter {
+    pub(crate) fn new(selection: &Selection, place: &Path) -> Result<Self, SearchError> {
+        Ok(Self {
+            hidden: selection.hidden,
+            ignore_files: selection.ignore_files,
+            globs: globs(&selection.globs, place)?,
+            types: types(&selection.types)?,
+            max_depth: selection.max_depth.unwrap_or(usize::MAX),
+            max_filesize: selection.max_filesize,
+            veil: selection.veil.clone(),
+        })
+    }
+
+    /// Whether the globs take a path in or leave it out; none if they are
+    /// silent.
+    pub(crate) fn by_glob(&self, path: &Path, is_folder: bool) -> Option<bool> {
+        let matched = self.globs.matched(path, is_folder);
+        if matched.is_none() { None } else { Some(matched.is_whitelist()) }
+    }
+
+    /// The same for the types.
+    pub(crate) fn by_type(&self, path: &Path, is_folder: bool) -> Option<bool> {
+        if self.types.is_empty() {
+            return None;
+        }
+        let matched = self.types.matched(path, is_folder);
+        if matched.is_none() { None } else { Some(matched.is_whitelist()) }
+    }
+
+    pub(crate) fn is_veiled(&self, real: &Path) -> bool {
+        self.veil.as_ref().is_some_and(|veil| veil.hides(real))
+    }
+}
+
+fn globs(globs: &[String], place: &Path) -> Result<Override, SearchError> {
+    let wrong = |glob: &str, error: &ignore::Error| SearchError::Glob {
+        glob: glob.to_owned(),
+        reason: reason(error),
+    };
+    let mut builder = OverrideBuilder::new(place);
+    for glob in globs {
+        let written = glob.strip_prefix("./").unwrap_or(glob);
+        builder.add(written).map_err(|error| wrong(glob, &error))?;
+    }
+    builder.build().map_err(|error| wrong(&globs.join(", "), &error))
+}
+
+fn reason(error: &ignore::Error) -> String {
+    match error {
+        ignore::Error::Glob { err, .. } => err.clone(),
+        ignore::Error::WithPath { err, .. }
+        | ignore::Error::WithDepth { err, .. }
+        | ignore::Error::WithLineNumber { err, .. } => reason(err),
+        other => other.to_string(),
+    }
+}
+
+fn types(names: &[String]) -> Result<Types, SearchError> {
+    if names.is_empty() {
+        return Ok(Types::empty());
+    }
+    let mut builder = TypesBuilder::new();
+    builder.add_defaults();
+    for name in names {
+        let (is_negated, plain) = match name.strip_prefix('!') {
+            Some(plain) => (true, plain),
+            None => (false, name.as_str()),
+        };
+        let known = type_name(plain).ok_or_else(|| SearchError::Type(plain.to_owned()))?;
+        if is_negated {
+            builder.negate(known)
+        } else {
+            builder.select(known)
+        };
+    }
+    builder.build().map_err(|_| SearchError::Type(names.join(", ")))
+}
+
+/// All that ripgrep knows.
+fn type_names() -> &'static [String] {
+    static NAMES: OnceLock<Vec<String>> = OnceLock::new();
+    NAMES.get_or_init(|| {
+        let mut builder = TypesBuilder::new();
+        builder.add_defaults();
+        builder.definitions().iter().map(|definition| definition.name().to_owned()).collect()
+    })
+}
+
+/// The name of a type, which may be an extension as well.
+fn type_name(name: &str) -> Option<&'static str> {
+    let plain = name.trim_start_matches('.').to_lowercase();
+    let usual = match plain.as_str() {
+        "javascript" => "js",
+        "python3" => "py",
+        "c++" | "cxx" => "cpp",
+        "c#" | "cs" => "csharp",
+        "golang" => "go",
+        "shell" | "bash" => "sh",
+        "yml" => "yaml",
+        "rb" => "ruby",
+        "kt" => "kotlin",
+        "rs" => "rust",
+        other => other,
+    };
+    type_names().iter().map(String::as_str).find(|known| *known == usual)
+}
+
+/// The file type whose name is nearest to `name`.
+pub fn nearest_type(name: &str) -> Option<&'static str> {
+    hermes_core::similar::nearest(name, type_names().iter().map(String::as_str), 0.6)
+}
+
+#[cfg(test)]
+#[path = "selection_tests.rs"]
+mod tests;

@@ -1,0 +1,215 @@
+//! What is made of the matches in one file.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use grep_matcher::Matcher;
+use grep_regex::RegexMatcher;
+use grep_searcher::{Searcher, Sink, SinkContext, SinkContextKind, SinkFinish, SinkMatch};
+
+use crate::clip::{REACH, clip};
+use crate::lines::{Line, Match};
+
+/// Matches of one line whose places are told.
+const MARKED: usize = 32;
+/// Lines of one match that are shown.
+const SPANNED: usize = 50;
+/// How far a look ahead may go behind a match.
+const AHEAD: usize = 128;
+
+/// Counts matches: lines, or each by itself where they go over several.
+#[derive(Debug)]
+pub(crate) struct Count<'m> {
+    matcher: &'m RegexMatcher,
+    multiline: bool,
+    /// Where to stop.
+    most: u64,
+    pub(crate) number: u64,
+    pub(crate) is_binary: bool,
+}
+
+impl<'m> Count<'m> {
+    pub(crate) fn new(matcher: &'m RegexMatcher, multiline: bool, most: u64) -> Self {
+        Self { matcher, multiline, most, number: 0, is_binary: false }
+    }
+}
+
+impl Sink for Count<'_> {
+    type Error = io::Error;
+
+    fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
+        let mut number = 1;
+        if self.multiline {
+            number = 0;
+            each(self.matcher, found, |_, _| {
+                number += 1;
+                true
+            })?;
+        }
+        self.number += number;
+        Ok(self.number < self.most)
+    }
+
+    fn finish(&mut self, searcher: &Searcher, end: &SinkFinish) -> io::Result<()> {
+        self.is_binary = end.binary_byte_offset().is_some();
+        // A binary file that nobody named has no matches, not even those
+        // before its first NUL.
+        if self.is_binary && searcher.binary_detection().quit_byte().is_some() {
+            self.number = 0;
+        }
+        Ok(())
+    }
+}
+
+/// Gathers the lines of the matches and those around them.
+#[derive(Debug)]
+pub(crate) struct Gather<'m> {
+    matcher: &'m RegexMatcher,
+    multiline: bool,
+    path: Arc<Path>,
+    most: usize,
+    before: Vec<Line>,
+    pub(crate) matches: Vec<Match>,
+    pub(crate) is_binary: bool,
+}
+
+impl<'m> Gather<'m> {
+    pub(crate) fn new(
+        matcher: &'m RegexMatcher,
+        multiline: bool,
+        path: Arc<Path>,
+        most: u64,
+    ) -> Self {
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        let (before, matches) = (Vec::new(), Vec::new());
+        Self { matcher, multiline, path, most, before, matches, is_binary: false }
+    }
+
+    fn push(&mut self, lines: Vec<Line>) {
+        let before = std::mem::take(&mut self.before);
+        let path = Arc::clone(&self.path);
+        self.matches.push(Match { path, before, lines, after: Vec::new() });
+    }
+
+    fn push_line(&mut self, number: u64, bytes: &[u8]) -> io::Result<()> {
+        let line = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+        let mut ranges: Vec<(usize, usize)> = Vec::new();
+        let mut reach = usize::MAX;
+        let found = self.matcher.find_iter(line, |found| {
+            if ranges.is_empty() {
+                reach = found.start().saturating_add(REACH);
+            }
+            ranges.push((found.start(), found.end()));
+            ranges.len() < MARKED && found.end() < reach
+        });
+        found.map_err(io::Error::other)?;
+        self.push(vec![shown(number, line, &ranges)]);
+        Ok(())
+    }
+
+    /// Each match of a block by itself, with all the lines that it touches.
+    fn push_block(&mut self, number: u64, found: &SinkMatch<'_>) -> io::Result<()> {
+        let block = found.bytes_range_in_buffer();
+        let buffer = found.buffer();
+        let mut ranges = Vec::new();
+        each(self.matcher, found, |start, end| {
+            ranges.push((start, end));
+            ranges.len() < self.most
+        })?;
+        // The lines are counted from one match to the next.
+        let (mut at, mut line_number) = (block.start, number);
+        for (start, end) in ranges {
+            let line_start = start_of_line(buffer, block.start, start);
+            line_number += line_feeds(buffer.get(at..line_start).unwrap_or_default());
+            at = line_start;
+            let mut lines = Vec::new();
+            let mut from = line_start;
+            while lines.len() < SPANNED {
+                let rest = buffer.get(from..block.end).unwrap_or_default();
+                let length = rest.iter().position(|b| *b == b'\n').unwrap_or(rest.len());
+                let line = rest.get(..length).unwrap_or_default();
+                let clamp = |at: usize| at.clamp(from, from + length) - from;
+                let range = (clamp(start), clamp(end));
+                lines.push(shown(line_number + lines.len() as u64, line, &[range]));
+                from += length + 1;
+                if from >= end || from >= block.end {
+                    break;
+                }
+            }
+            self.push(lines);
+        }
+        Ok(())
+    }
+}
+
+impl Sink for Gather<'_> {
+    type Error = io::Error;
+
+    fn matched(&mut self, searcher: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
+        if self.matches.len() >= self.most {
+            return Ok(false);
+        }
+        let number = found.line_number().unwrap_or(0);
+        if self.is_binary {
+            // What was named by the caller is looked into, but not shown.
+            let text = "(binary file matches)".to_owned();
+            let line = Line { number, text, ranges: Vec::new(), column: 0, is_clipped: true };
+            self.push(vec![line]);
+            return Ok(false);
+        }
+        if self.multiline {
+            self.push_block(number, found)?;
+        } else {
+            self.push_line(number, found.bytes())?;
+        }
+        Ok(self.matches.len() < self.most || searcher.after_context() > 0)
+    }
+
+    fn context(&mut self, _: &Searcher, context: &SinkContext<'_>) -> io::Result<bool> {
+        let bytes = context.bytes();
+        let line = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+        let line = shown(context.line_number().unwrap_or(0), line, &[]);
+        match (context.kind(), self.matches.last_mut()) {
+            (SinkContextKind::After, Some(last)) => last.after.push(line),
+            _ => self.before.push(line),
+        }
+        Ok(true)
+    }
+
+    fn binary_data(&mut self, _: &Searcher, _: u64) -> io::Result<bool> {
+        self.is_binary = true;
+        Ok(true)
+    }
+}
+
+fn shown(number: u64, line: &[u8], ranges: &[(usize, usize)]) -> Line {
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    clip(number, line, ranges)
+}
+
+/// Every match of a block; `see` says whether to go on.
+fn each(
+    matcher: &RegexMatcher,
+    found: &SinkMatch<'_>,
+    mut see: impl FnMut(usize, usize) -> bool,
+) -> io::Result<()> {
+    let block = found.bytes_range_in_buffer();
+    let buffer = found.buffer();
+    let end = buffer.len().min(block.end.saturating_add(AHEAD));
+    let haystack = buffer.get(..end).unwrap_or(buffer);
+    matcher
+        .find_iter_at(haystack, block.start, |found| {
+            found.start() < block.end && see(found.start(), found.end().min(block.end))
+        })
+        .map_err(io::Error::other)
+}
+
+fn start_of_line(buffer: &[u8], least: usize, at: usize) -> usize {
+    let above = buffer.get(least..at).unwrap_or_default();
+    above.iter().rposition(|byte| *byte == b'\n').map_or(least, |found| least + found + 1)
+}
+
+fn line_feeds(bytes: &[u8]) -> u64 {
+    bytes.iter().filter(|byte| **byte == b'\n').count() as u64
+}

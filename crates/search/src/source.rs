@@ -1,0 +1,83 @@
+//! The bytes of a file, all at once where they are few.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use grep_regex::RegexMatcher;
+use grep_searcher::{Searcher, Sink};
+
+use crate::watch::Watch;
+
+/// Bytes of a file that is read at once.
+const SMALL: usize = 512 * 1024;
+
+/// A file whose reading ends when nobody waits for it any more.
+pub(crate) struct Guarded<'a> {
+    pub(crate) file: &'a File,
+    pub(crate) watch: &'a Watch<'a>,
+    pub(crate) dropped: &'a AtomicBool,
+}
+
+impl Read for Guarded<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.dropped.load(Ordering::Relaxed) || self.watch.ended().is_some() {
+            return Err(io::Error::other("nobody waits for it"));
+        }
+        self.file.read(buffer)
+    }
+}
+
+/// What of a file is in memory.
+pub(crate) enum Source<'a> {
+    /// All of it.
+    Whole(&'a [u8]),
+    /// Its beginning; the rest is read on the way.
+    Start(&'a [u8]),
+}
+
+impl<'a> Source<'a> {
+    /// Reads a file at once if it is small: that spares the kernel a call and
+    /// the searcher a copy.
+    pub(crate) fn read(
+        reader: &mut Guarded<'_>,
+        len: u64,
+        buffer: &'a mut Vec<u8>,
+    ) -> io::Result<Self> {
+        let len = match usize::try_from(len) {
+            Ok(len) if (1..=SMALL).contains(&len) => len,
+            _ => return Ok(Self::Start(&[])),
+        };
+        if buffer.len() < len {
+            buffer.resize(len.next_power_of_two(), 0);
+        }
+        let room = buffer.get_mut(..len).unwrap_or_default();
+        let mut filled = 0;
+        while let Some(rest) = room.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+            match reader.read(rest) {
+                Ok(0) => break,
+                Ok(read) => filled += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let read = buffer.get(..filled).unwrap_or_default();
+        // With a NUL in it, only the matches before it count, which is told
+        // only by one who reads piece by piece.
+        let is_text = memchr::memchr(0, read).is_none();
+        Ok(if is_text { Self::Whole(read) } else { Self::Start(read) })
+    }
+
+    pub(crate) fn search<S: Sink<Error = io::Error>>(
+        &self,
+        searcher: &mut Searcher,
+        matcher: &RegexMatcher,
+        rest: Guarded<'_>,
+        sink: S,
+    ) -> io::Result<()> {
+        match self {
+            Self::Whole(bytes) => searcher.search_slice(matcher, bytes, sink),
+            Self::Start(bytes) => searcher.search_reader(matcher, bytes.chain(rest), sink),
+        }
+    }
+}

@@ -1,0 +1,259 @@
+use std::fmt::Write as _;
+
+use hermes_search::{Case, Content, Page, Pattern, Report, Selection, Sort};
+use proptest::prelude::*;
+
+use crate::harness::{ALL, LINES, Tree, lines, of, paths};
+
+#[test]
+fn matches_come_by_path_and_line() {
+    let tree = Tree::new(&[
+        ("b.txt", "one\ntwo needle\n"),
+        ("a/z.txt", "needle needle\n"),
+        ("a.txt", "x\nneedle"),
+        ("c.txt", "nothing\n"),
+    ]);
+    let searched = tree.search(&of(Pattern::regex("needle"), LINES), ALL);
+    assert_eq!(
+        lines(&searched),
+        ["a/z.txt:1:needle needle", "a.txt:2:needle", "b.txt:2:two needle"]
+    );
+    let first = &searched.found.items[0].matches[0].lines[0];
+    assert_eq!((first.column, &first.ranges[..]), (1, &[(0, 6), (7, 13)][..]));
+    assert!(searched.found.is_exact && !searched.found.has_more);
+    assert_eq!((searched.found.total, searched.found.looked_at), (3, 4));
+}
+
+#[test]
+fn files_and_counts() {
+    let tree = Tree::new(&[("a", "x\nx\n"), ("b", "y\n"), ("c", "x x\n")]);
+    let counted =
+        tree.search(&of(Pattern::regex("x"), Report::Counts), Page { offset: 0, limit: 1 });
+    assert_eq!((counted.matches, counted.found.total, counted.found.is_exact), (3, 2, true));
+    assert_eq!((paths(&counted), counted.found.items[0].count), (vec!["a".to_owned()], 2));
+    assert!(counted.found.has_more);
+    let files = tree.search(&of(Pattern::regex("x"), Report::Files), ALL);
+    assert_eq!(paths(&files), ["a", "c"]);
+}
+
+#[test]
+fn a_full_page_ends_the_search_and_says_at_least() {
+    let tree = Tree::new(&[]);
+    for number in 0..400 {
+        tree.write(format!("d{:02}/f{number:03}", number % 20), "x\nx\n");
+    }
+    let searched = tree.search(&of(Pattern::regex("x"), LINES), Page { offset: 0, limit: 3 });
+    assert_eq!(searched.found.items.iter().map(|h| h.matches.len()).sum::<usize>(), 3);
+    assert!(!searched.found.is_exact && searched.found.has_more);
+    assert!(searched.found.total > 3 && searched.found.total <= 800);
+    let exact = tree.search(&of(Pattern::regex("x"), LINES), Page { offset: 797, limit: 3 });
+    assert_eq!((exact.found.total, exact.found.is_exact), (800, true));
+    assert!(!exact.found.has_more);
+    let beyond = tree.search(&of(Pattern::regex("x"), LINES), Page { offset: 900, limit: 3 });
+    assert!(beyond.found.items.is_empty() && beyond.found.total == 800);
+}
+
+#[test]
+fn a_page_goes_on_where_the_last_one_ended() {
+    let tree = Tree::new(&[]);
+    for number in 0..60 {
+        let text: String = (0..number % 7).map(|line| format!("x {line}\ny\n")).collect();
+        tree.write(format!("d{}/e{}/f{number}", number % 3, number % 5), text);
+        tree.age(&format!("d{}/e{}/f{number}", number % 3, number % 5), number / 4);
+    }
+    for sort in [Sort::Path, Sort::Modified, Sort::Relevance] {
+        for report in [LINES, Report::Files, Report::Counts] {
+            let content = Content { sort, ..of(Pattern::regex("x"), report) };
+            let told = |page| {
+                let searched = tree.search(&content, page);
+                if report == LINES { lines(&searched) } else { paths(&searched) }
+            };
+            let whole = told(ALL);
+            assert!(whole.len() > 40);
+            let mut pages = Vec::new();
+            while pages.len() < whole.len() {
+                pages.extend(told(Page { offset: pages.len() as u64, limit: 7 }));
+            }
+            assert_eq!(pages, whole, "{sort:?} {report:?}");
+        }
+    }
+}
+
+#[test]
+fn newest_or_fullest_files_first() {
+    let tree = Tree::new(&[("a", "x\n"), ("b", "x\nx\n"), ("x.txt", "x\n")]);
+    tree.age("a", 10);
+    tree.age("b", 30);
+    tree.age("x.txt", 20);
+    let by = |sort| paths(&tree.search(&Content { sort, ..of(Pattern::regex("x"), LINES) }, ALL));
+    assert_eq!(by(Sort::Path), ["a", "b", "x.txt"]);
+    assert_eq!(by(Sort::Modified), ["a", "x.txt", "b"]);
+    assert_eq!(by(Sort::Relevance), ["x.txt", "b", "a"]);
+    let relevant = Content { sort: Sort::Relevance, ..of(Pattern::regex("x"), LINES) };
+    let first = tree.search(&relevant, Page { offset: 0, limit: 1 });
+    assert_eq!((first.found.total, first.found.is_exact, first.found.has_more), (4, true, true));
+}
+
+#[test]
+fn context_lines_come_once_and_survive_pages() {
+    let mut text = String::new();
+    for number in 1..=12 {
+        let word = if matches!(number, 4 | 6 | 11) { "hit" } else { "line" };
+        writeln!(text, "{word} {number}").unwrap();
+    }
+    let tree = Tree::new(&[("f", &text)]);
+    let content = of(Pattern::regex("hit"), Report::Lines { before: 2, after: 1 });
+    let around = |page| -> Vec<(Vec<u64>, u64, Vec<u64>)> {
+        let searched = tree.search(&content, page);
+        let matches = searched.found.items.into_iter().flat_map(|hits| hits.matches);
+        matches
+            .map(|m| {
+                let numbers = |l: &[hermes_search::Line]| l.iter().map(|l| l.number).collect();
+                (numbers(&m.before), m.number(), numbers(&m.after))
+            })
+            .collect()
+    };
+    let whole = around(ALL);
+    assert_eq!(
+        whole,
+        [(vec![2, 3], 4, vec![5]), (vec![], 6, vec![7]), (vec![9, 10], 11, vec![12])]
+    );
+    let second = around(Page { offset: 1, limit: 1 });
+    assert_eq!(second, [(vec![4, 5], 6, vec![7])]);
+}
+
+#[test]
+fn binary_files_as_ripgrep_has_them() {
+    let tree = Tree::new(&[("text", "needle\n")]);
+    tree.write("start", b"\0needle\n");
+    tree.write("end", b"needle\nother\0needle\n");
+    let filler = "y".repeat(60) + "\n";
+    tree.write("late", format!("needle\n{}\0\nneedle\n", filler.repeat(3000)));
+    // Lines that were told before the first NUL was seen stay, but such a file
+    // is not counted.
+    assert_eq!(tree.lines("needle"), ["late:1:needle", "text:1:needle"]);
+    let searched = tree.search(&of(Pattern::regex("needle"), Report::Counts), ALL);
+    assert_eq!((paths(&searched), searched.found.skipped.binary), (vec!["text".to_owned()], 3));
+    let searched = tree.search(&of(Pattern::regex("needle"), Report::Files), ALL);
+    assert_eq!(paths(&searched), ["late", "text"]);
+    // A file that is named is looked into.
+    let named = tree
+        .search_in("start", &Selection::default(), &of(Pattern::regex("needle"), LINES), ALL)
+        .unwrap();
+    assert_eq!(named.found.total, 1);
+    assert!(lines(&named)[0].ends_with("(binary file matches)"));
+}
+
+#[test]
+fn marked_and_named_encodings() {
+    let tree = Tree::new(&[]);
+    let wide: Vec<u8> =
+        "\u{FEFF}erste\nZweite Grüße\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    tree.write("wide.txt", wide);
+    tree.write("latin.txt", b"caf\xE9 cr\xE8me br\xFBl\xE9e\n");
+    assert_eq!(tree.lines("Grüße"), ["wide.txt:2:Zweite Grüße"]);
+    assert_eq!(tree.lines("caf."), [""; 0]);
+    assert_eq!(tree.lines("cr.*me"), [""; 0], "a dot is a character");
+    assert_eq!(tree.lines("br"), ["latin.txt:1:café crème brûlée"]);
+    let latin = Content { encoding: Some("latin1".to_owned()), ..of(Pattern::regex("é"), LINES) };
+    assert_eq!(lines(&tree.search(&latin, ALL)), ["latin.txt:1:café crème brûlée"]);
+    let wrong = Content { encoding: Some("klingon".to_owned()), ..latin };
+    assert!(tree.search_in("", &Selection::default(), &wrong, ALL).is_err());
+}
+
+#[test]
+fn matches_over_several_lines() {
+    let tree = Tree::new(&[("f", "a\nfoo {\n  x\n}\nb\nfoo {\n  y\n}\nfoo { }\n")]);
+    let searched = tree.search(&of(Pattern::regex("foo \\{\\n"), LINES), ALL);
+    assert_eq!(searched.found.total, 2);
+    assert_eq!(lines(&searched), ["f:2:foo {", "f:6:foo {"]);
+    let block = Pattern { multiline: true, ..Pattern::regex("(?s)foo \\{.*?\\}") };
+    let searched = tree.search(&of(block.clone(), LINES), ALL);
+    assert_eq!(searched.found.total, 3);
+    assert_eq!(
+        lines(&searched),
+        ["f:2:foo {", "f:3:  x", "f:4:}", "f:6:foo {", "f:7:  y", "f:8:}", "f:9:foo { }"]
+    );
+    assert_eq!(tree.search(&of(block, Report::Counts), ALL).matches, 3);
+}
+
+#[test]
+fn line_ends_are_ends_with_carriage_returns_too() {
+    let tree = Tree::new(&[("dos", "one\r\ntwo\r\n"), ("unix", "one\ntwo\n")]);
+    assert_eq!(tree.lines("^one$"), ["dos:1:one", "unix:1:one"]);
+    assert_eq!(tree.lines("one\\ntwo"), ["unix:1:one", "unix:2:two"]);
+}
+
+#[test]
+fn a_file_is_a_root_whatever_its_name() {
+    let tree = Tree::new(&[(".hidden/.env", "needle\n"), (".gitignore", "*\n")]);
+    let content = of(Pattern::regex("needle"), LINES);
+    let found = tree.search_in(".hidden/.env", &Selection::default(), &content, ALL).unwrap();
+    assert_eq!(lines(&found), [".env:1:needle"]);
+}
+
+#[test]
+fn a_very_long_line_is_clipped_around_its_match() {
+    let tree = Tree::new(&[]);
+    tree.write("min.js", format!("{}needle{}\n", "a".repeat(3_000_000), "b".repeat(3_000_000)));
+    let searched = tree.search(&of(Pattern::regex("needle"), LINES), ALL);
+    let line = &searched.found.items[0].matches[0].lines[0];
+    assert_eq!((line.column, line.is_clipped), (3_000_001, true));
+    assert!(line.text.contains("needle") && line.text.chars().count() < 510);
+}
+
+#[test]
+fn sizes_can_be_bounded() {
+    let tree = Tree::new(&[("big", &"needle\n".repeat(100)), ("small", "needle\n")]);
+    let selection = Selection { max_filesize: Some(50), ..Selection::default() };
+    let content = of(Pattern::regex("needle"), Report::Files);
+    let found = tree.search_in("", &selection, &content, ALL).unwrap();
+    assert_eq!((paths(&found), found.found.skipped.too_large), (vec!["small".to_owned()], 1));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn as_a_plain_reading_of_the_lines_says(
+        files in prop::collection::btree_map(
+            "[a-c]{1,2}(/[a-c]{1,2}x){0,2}f",
+            prop::collection::vec("[abA ]{0,6}", 0..8),
+            1..12,
+        ),
+        needle in "[abA]{1,2}",
+        insensitive in any::<bool>(),
+        offset in 0_u64..6,
+        limit in 1_u64..6,
+    ) {
+        let tree = Tree::new(&[]);
+        let mut expected = Vec::new();
+        let mut sorted: Vec<_> = files.iter().collect();
+        sorted.sort_by_key(|(name, _)| name.split('/').map(str::to_owned).collect::<Vec<_>>());
+        for (name, text) in sorted {
+            tree.write(name, text.join("\n"));
+            for (at, line) in text.iter().enumerate() {
+                let hit = if insensitive {
+                    line.to_lowercase().contains(&needle.to_lowercase())
+                } else {
+                    line.contains(&needle)
+                };
+                if hit {
+                    expected.push(format!("{name}:{}:{line}", at + 1));
+                }
+            }
+        }
+        let case = if insensitive { Case::Insensitive } else { Case::Sensitive };
+        let pattern = Pattern { case, ..Pattern::regex(needle).as_literal() };
+        let searched = tree.search(&of(pattern, LINES), Page { offset, limit });
+        let page: Vec<String> =
+            expected.iter().skip(offset as usize).take(limit as usize).cloned().collect();
+        prop_assert_eq!(lines(&searched), page);
+        let total = expected.len() as u64;
+        prop_assert!(searched.found.total <= total);
+        prop_assert_eq!(searched.found.has_more, total > offset + limit);
+        if searched.found.is_exact {
+            prop_assert_eq!(searched.found.total, total);
+        }
+    }
+}

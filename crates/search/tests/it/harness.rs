@@ -1,0 +1,101 @@
+//! A tree of files, and searches in it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use hermes_core::ToolContext;
+use hermes_files::Files;
+use hermes_search::{
+    Content, Found, Named, Names, Page, PathGlob, Pattern, Report, Root, SearchError, Searched,
+    Selection, Sort, Wanted, Watch, find_names, search,
+};
+use tempfile::TempDir;
+
+pub(crate) const ALL: Page = Page { offset: 0, limit: 1_000_000 };
+pub(crate) const LINES: Report = Report::Lines { before: 0, after: 0 };
+
+pub(crate) struct Tree {
+    folder: TempDir,
+}
+
+impl Tree {
+    pub(crate) fn new(files: &[(&str, &str)]) -> Self {
+        let tree = Self { folder: tempfile::tempdir().unwrap() };
+        for (name, content) in files {
+            tree.write(name, content);
+        }
+        tree
+    }
+
+    pub(crate) fn path(&self) -> PathBuf {
+        self.folder.path().canonicalize().unwrap()
+    }
+
+    pub(crate) fn write(&self, name: impl AsRef<Path>, content: impl AsRef<[u8]>) {
+        let path = self.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+
+    /// Gives a file an age in seconds.
+    pub(crate) fn age(&self, name: &str, seconds: u64) {
+        let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000 - seconds);
+        let file = fs::File::options().write(true).open(self.path().join(name)).unwrap();
+        file.set_modified(time).unwrap();
+    }
+
+    pub(crate) fn root(&self, below: &str) -> Root {
+        let path = if below.is_empty() { self.path() } else { self.path().join(below) };
+        Root::open(&Files::new(&ToolContext::bare(&path)), &path).unwrap()
+    }
+
+    pub(crate) fn search(&self, content: &Content, page: Page) -> Searched {
+        self.search_in("", &Selection::default(), content, page).unwrap()
+    }
+
+    pub(crate) fn search_in(
+        &self,
+        below: &str,
+        selection: &Selection,
+        content: &Content,
+        page: Page,
+    ) -> Result<Searched, SearchError> {
+        let cx = ToolContext::bare(self.path());
+        search(&self.root(below), selection, content, page, &Watch::new(&cx))
+    }
+
+    /// The lines that match, as `path:number:text`.
+    pub(crate) fn lines(&self, pattern: &str) -> Vec<String> {
+        lines(&self.search(&of(Pattern::regex(pattern), LINES), ALL))
+    }
+
+    pub(crate) fn names(&self, glob: &str, sort: Sort, page: Page) -> Found<Named> {
+        let names =
+            Names { glob: PathGlob::new(glob, false).unwrap(), wanted: Wanted::Files, sort };
+        let cx = ToolContext::bare(self.path());
+        find_names(&self.root(""), &Selection::default(), &names, page, &Watch::new(&cx)).unwrap()
+    }
+}
+
+pub(crate) fn of(pattern: Pattern, report: Report) -> Content {
+    Content { pattern, report, sort: Sort::Path, encoding: None }
+}
+
+pub(crate) fn lines(searched: &Searched) -> Vec<String> {
+    let all = searched.found.items.iter().flat_map(|hits| &hits.matches);
+    all.flat_map(|found| {
+        let path = found.path.to_string_lossy().into_owned();
+        found.lines.iter().map(move |line| format!("{path}:{}:{}", line.number, line.text))
+    })
+    .collect()
+}
+
+pub(crate) fn paths(searched: &Searched) -> Vec<String> {
+    let items = searched.found.items.iter();
+    items.map(|hits| hits.path.to_string_lossy().into_owned()).collect()
+}
+
+pub(crate) fn named(found: &Found<Named>) -> Vec<String> {
+    found.items.iter().map(|named| named.path.to_string_lossy().into_owned()).collect()
+}

@@ -1,0 +1,136 @@
+use hermes_core::ToolContext;
+use hermes_search::{Names, Page, PathGlob, Selection, Sort, Wanted, Watch, find_names, find_near};
+
+use crate::harness::{ALL, Tree, named};
+
+fn tree() -> Tree {
+    let tree = Tree::new(&[
+        ("config.py", "1"),
+        ("src/config.py", "22"),
+        ("src/myconfig.py", ""),
+        ("src/app/main.py", ""),
+        ("lib/src/main.py", ""),
+        (".github/workflows/ci.yml", ""),
+        (".env", ""),
+    ]);
+    tree.age("config.py", 30);
+    tree.age("src/config.py", 10);
+    tree
+}
+
+#[test]
+fn globs_mean_what_they_say() {
+    let tree = tree();
+    for (glob, expected) in [
+        ("config.py", vec!["config.py", "src/config.py"]),
+        ("*config.py", vec!["config.py", "src/config.py", "src/myconfig.py"]),
+        ("src/**/*.py", vec!["src/app/main.py", "src/config.py", "src/myconfig.py"]),
+        ("**/main.py", vec!["lib/src/main.py", "src/app/main.py"]),
+        (".env", vec![".env"]),
+        (".github/**", vec![".github/workflows/ci.yml"]),
+        ("none", vec![]),
+    ] {
+        let found = tree.names(glob, Sort::Path, ALL);
+        assert_eq!(named(&found), expected, "{glob}");
+        assert_eq!((found.total, found.is_exact), (expected.len() as u64, true));
+    }
+}
+
+#[test]
+fn newest_first_with_size_and_time() {
+    let found = tree().names("config.py", Sort::Modified, ALL);
+    assert_eq!(named(&found), ["src/config.py", "config.py"]);
+    assert_eq!(found.items[0].size, Some(2));
+    assert!(found.items[0].modified > found.items[1].modified);
+    let near = tree().names("config.py", Sort::Relevance, ALL);
+    assert_eq!(named(&near), ["config.py", "src/config.py"]);
+}
+
+#[test]
+fn pages_of_names_meet() {
+    let tree = Tree::new(&[]);
+    for number in 0..100 {
+        tree.write(format!("d{}/f{number:02}", number % 7), "");
+        tree.age(&format!("d{}/f{number:02}", number % 7), number % 10);
+    }
+    for sort in [Sort::Path, Sort::Modified, Sort::Relevance] {
+        let whole = named(&tree.names("f*", sort, ALL));
+        assert_eq!(whole.len(), 100);
+        let mut pages = Vec::new();
+        while pages.len() < 100 {
+            let found = tree.names("f*", sort, Page { offset: pages.len() as u64, limit: 9 });
+            assert!(found.has_more == (pages.len() + 9 < 100) && !found.items.is_empty());
+            assert!(sort == Sort::Path || (found.total == 100 && found.is_exact));
+            pages.extend(named(&found));
+        }
+        assert_eq!(pages, whole, "{sort:?}");
+    }
+}
+
+#[test]
+fn folders_when_asked() {
+    let tree = tree();
+    let cx = ToolContext::bare(tree.path());
+    let find = |wanted, sort| {
+        let names = Names { glob: PathGlob::new("src", false).unwrap(), wanted, sort };
+        let root = tree.root("");
+        let found = find_names(&root, &Selection::default(), &names, ALL, &Watch::new(&cx));
+        named(&found.unwrap())
+    };
+    for sort in [Sort::Path, Sort::Relevance] {
+        let mut both = find(Wanted::Both, sort);
+        both.sort();
+        assert_eq!(both, ["lib/src", "src"]);
+        assert_eq!(find(Wanted::Files, sort), [""; 0]);
+    }
+    let names =
+        Names { glob: PathGlob::new("**", false).unwrap(), wanted: Wanted::Both, sort: Sort::Path };
+    let found = find_names(&tree.root(""), &Selection::default(), &names, ALL, &Watch::new(&cx));
+    let all = named(&found.unwrap());
+    let mut sorted: Vec<std::path::PathBuf> = all.iter().map(Into::into).collect();
+    sorted.sort();
+    assert_eq!(all.iter().map(std::path::PathBuf::from).collect::<Vec<_>>(), sorted);
+}
+
+#[test]
+fn near_names_best_first_with_their_letters() {
+    let tree = Tree::new(&[
+        ("app/controllers/users_controller.rb", ""),
+        ("app/models/user.rb", ""),
+        ("usual/recordings/control.txt", ""),
+        ("README.md", ""),
+    ]);
+    let cx = ToolContext::bare(tree.path());
+    let root = tree.root("");
+    let near = |text: &str, page| {
+        let watch = Watch::new(&cx);
+        find_near(&root, &Selection::default(), text, Wanted::Files, page, &watch).unwrap()
+    };
+    let found = near("usrctl", ALL);
+    let first = &found.items[0];
+    assert_eq!(first.named.path.to_str(), Some("app/controllers/users_controller.rb"));
+    let letters: Vec<char> = first.named.path.to_string_lossy().chars().collect();
+    let told: String = first.positions.iter().map(|at| letters[*at as usize]).collect();
+    assert_eq!(told, "usrctl");
+    assert!(found.items.windows(2).all(|pair| pair[0].score >= pair[1].score));
+    assert_eq!(near("zzz", ALL).total, 0);
+    let second = near("usrctl", Page { offset: 1, limit: 1 });
+    assert_eq!(second.items.first(), found.items.get(1));
+    assert_eq!(near("readme", ALL).items[0].named.path.to_str(), Some("README.md"));
+}
+
+#[test]
+fn a_file_as_the_root_has_one_name() {
+    let tree = tree();
+    let cx = ToolContext::bare(tree.path());
+    let root = tree.root("src/config.py");
+    for (glob, expected) in [("*.py", 1), ("*.rs", 0)] {
+        let names = Names {
+            glob: PathGlob::new(glob, false).unwrap(),
+            wanted: Wanted::Files,
+            sort: Sort::Path,
+        };
+        let found = find_names(&root, &Selection::default(), &names, ALL, &Watch::new(&cx));
+        assert_eq!(found.unwrap().total, expected);
+    }
+}

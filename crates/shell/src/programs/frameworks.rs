@@ -1,0 +1,61 @@
+//! Scripts that every project of a framework has: some of their orders empty a
+//! database.
+
+use hermes_core::Scope;
+
+use crate::leaf::Word;
+use crate::site::Act;
+
+/// Scripts by name, and their orders that lose data or open a shell.
+const SCRIPTS: &[(&str, &str)] = &[
+    (
+        "artisan",
+        "migrate:fresh migrate:reset migrate:refresh migrate:rollback db:wipe tinker queue:flush \
+         queue:clear cache:clear-all key:generate down",
+    ),
+    ("manage.py", "flush reset_db sqlflush dbshell shell shell_plus migrate_zero delete_all_data"),
+    (
+        "console",
+        "doctrine:database:drop doctrine:schema:drop doctrine:fixtures:load dbal:run-sql \
+         doctrine:migrations:rollup messenger:stop-workers",
+    ),
+    (
+        "rails",
+        "db:drop db:reset db:rollback db:purge db:truncate_all db:migrate:reset runner console",
+    ),
+    (
+        "drush",
+        "sql-drop sql:drop site:install si sql-query sql:query sqlq eval php:eval ev core:execute",
+    ),
+    ("wp", "db/drop db/reset db/clean db/query eval eval-file shell site/empty site/delete"),
+    ("mix", "ecto.drop ecto.reset ecto.rollback hex.publish run phx.gen.release-drop"),
+    ("flask", "shell db/downgrade db/stamp"),
+    ("quarkus", "deploy"),
+    ("yarn npm pnpm bun", "db:drop db:reset"),
+];
+
+/// Asks about orders that lose data.
+pub(super) fn describe(act: &mut Act<'_>) {
+    let words = &act.leaf.words;
+    let at = words.iter().take(4).position(|word| {
+        let name = word.text.rsplit('/').next().unwrap_or("");
+        SCRIPTS.iter().any(|(names, _)| names.split(' ').any(|own| own == name))
+    });
+    let Some(at) = at else { return };
+    let name = words.get(at).map_or("", |word| word.text.rsplit('/').next().unwrap_or(""));
+    let entry = SCRIPTS.iter().find(|(names, _)| names.split(' ').any(|own| own == name));
+    let Some((_, orders)) = entry else { return };
+    let given: Vec<&Word> =
+        words.iter().skip(at + 1).filter(|word| !word.text.starts_with('-')).take(3).collect();
+    let loses = orders.split_whitespace().any(|order| {
+        let parts: Vec<&str> = order.split('/').collect();
+        given
+            .windows(parts.len())
+            .any(|window| window.iter().zip(&parts).all(|(word, part)| word.text == *part))
+    });
+    if loses {
+        let reason = format!("May delete data or run other code ({name})");
+        act.any(Scope::DATABASE_WRITE);
+        act.ask("sql-loss", reason);
+    }
+}

@@ -1,0 +1,327 @@
+//! What git loses for good, and which files it reads and writes beside its own.
+
+use hermes_core::Scope;
+
+use crate::args::Args;
+use crate::leaf::Word;
+use crate::sensitive;
+use crate::site::Act;
+
+/// Verbs that change the repository or the working tree, and are known.
+const WRITING: &str = "add am apply archive bisect branch bundle checkout checkout-index cherry-pick \
+    citool clean clone commit commit-graph commit-tree difftool fetch filter-branch filter-repo \
+    format-patch gc gui hash-object index-pack init instaweb daemon lfs ls-remote maintenance merge \
+    merge-file merge-index mergetool multi-pack-index mv notes pack-objects pack-refs prune \
+    prune-packed pull push read-tree rebase reflog remote repack replace request-pull rerere reset \
+    restore revert rm send-email sparse-checkout stage stash submodule svn switch symbolic-ref tag \
+    update-index update-ref update-server-info worktree write-tree scalar backfill \
+    absorb flow town branchless cliff machete revise p4";
+
+/// More that only looks.
+const LOOKING: &str = "bugreport check-mailmap check-ref-format column diagnose diff-pairs \
+    for-each-ref fmt-merge-msg get-tar-commit-id interpret-trailers mailinfo merge-tree patch-id \
+    show-index stripspace verify-pack last-modified repo refs";
+
+/// Whether a verb belongs to git, or to one of its well-known additions.
+pub(super) fn is_known_verb(verb: &str) -> bool {
+    WRITING.split_whitespace().chain(LOOKING.split_whitespace()).any(|known| known == verb)
+}
+
+/// Whether it is one of those that only look.
+pub(super) fn only_looks(verb: &str) -> bool {
+    LOOKING.split_whitespace().any(|known| known == verb)
+}
+
+/// A word as seen from the folder that git was sent to.
+pub(super) fn under(folder: Option<&Word>, word: &Word) -> Word {
+    match folder {
+        Some(folder) if !word.text.starts_with('/') => Word {
+            text: format!("{}/{}", folder.text.trim_end_matches('/'), word.text),
+            known: word.known && folder.known,
+            ..word.clone()
+        },
+        _ => word.clone(),
+    }
+}
+
+/// Files that options of a verb read or write, and secrets that are in the
+/// repository itself.
+pub(super) fn files(act: &mut Act<'_>, verb: &str, arguments: &[Word], folder: Option<&Word>) {
+    const MESSAGE: &[&str] = &["-F", "--file", "-t", "--template", "-m", "--message"];
+    let args = Args::parse(
+        arguments,
+        &[
+            "-F",
+            "--file",
+            "-f",
+            "--contents",
+            "--prefix",
+            "--separate-git-dir",
+            "-m",
+            "--message",
+            "-b",
+            "-B",
+            "--pathspec-from-file",
+            "--blob",
+            "-L",
+            "-S",
+            "-G",
+            "--author",
+            "--since",
+            "--until",
+            "--grep",
+            "-n",
+        ],
+    );
+    let here = |word: &Word| under(folder, word);
+    let read = |act: &mut Act<'_>, words: &[Word]| words.iter().for_each(|w| act.read(&here(w)));
+    match verb {
+        "commit" | "tag" | "notes" | "merge" => {
+            let args = Args::parse(arguments, MESSAGE);
+            read(act, &args.values(&["-F", "--file"]));
+            if verb == "commit" {
+                read(act, &args.values(&["-t", "--template"]));
+            }
+        }
+        "config" => {
+            for file in args.values(&["-f", "--file"]) {
+                if super::git::changes(verb, &without_file(arguments)) {
+                    act.write(&here(&file));
+                } else {
+                    act.read(&here(&file));
+                }
+            }
+        }
+        "blame" | "annotate" => read(act, &args.values(&["--contents"])),
+        "apply" | "am" | "mailinfo" => {
+            let tainted =
+                args.operands.iter().any(|word| word.taint.has(crate::leaf::Taint::REMOTE));
+            if tainted || act.site.input.taint.has(crate::leaf::Taint::REMOTE) {
+                act.ask("remote-to-shell", "Changes files as something downloaded says");
+            }
+            read(act, &args.operands);
+        }
+        "bundle" => {
+            let file = args.operands.get(1).cloned();
+            match (args.operand(0), file) {
+                ("create", Some(file)) => act.write(&here(&file)),
+                (_, Some(file)) => act.read(&here(&file)),
+                _ => {}
+            }
+        }
+        "checkout-index" => {
+            args.values(&["--prefix"]).iter().for_each(|word| act.write(&here(word)));
+        }
+        "init" => {
+            args.values(&["--separate-git-dir"]).iter().for_each(|word| act.write(&here(word)));
+            args.operands.iter().for_each(|word| act.write(&here(word)));
+            if let (true, Some(folder)) = (args.operands.is_empty(), folder) {
+                act.write(folder);
+            }
+        }
+        "worktree" if args.operand(0) == "add" => {
+            args.operands.iter().skip(1).take(1).for_each(|word| act.write(&here(word)));
+        }
+        _ => {}
+    }
+    read(act, &args.values(&["--pathspec-from-file"]));
+    let shows = matches!(
+        verb,
+        "show"
+            | "diff"
+            | "log"
+            | "cat-file"
+            | "archive"
+            | "blame"
+            | "annotate"
+            | "grep"
+            | "whatchanged"
+            | "add"
+            | "stage"
+            | "update-index"
+            | "hash-object"
+            | "mv"
+            | "diff-index"
+            | "diff-files"
+            | "checkout-index"
+            | "stash"
+            | "diff-tree"
+            | "commit"
+    );
+    for word in args.operands.iter().filter(|_| shows) {
+        // `HEAD:.env` and `:0:.env` are the file as the repository has it.
+        let path = word.text.rsplit(':').next().unwrap_or(&word.text);
+        if sensitive::tells(path) {
+            act.read(&here(&Word { text: path.to_owned(), ..word.clone() }));
+        }
+    }
+}
+
+/// The arguments of `config` without the option that names a file.
+pub(super) fn without_file(arguments: &[Word]) -> Vec<Word> {
+    let mut kept = Vec::new();
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        match word.text.as_str() {
+            "-f" | "--file" | "--blob" => {
+                words.next();
+            }
+            text if text.starts_with("--file=") || text.starts_with("--blob=") => {}
+            _ => kept.push(word.clone()),
+        }
+    }
+    kept
+}
+
+/// What cannot be brought back.
+pub(super) fn losses(act: &mut Act<'_>, verb: &str, arguments: &[Word]) {
+    let args = Args::parse(arguments, &["-m", "-b", "-B", "-c", "-C", "-u", "-o", "--exec", "-x"]);
+    let first = args.operand(0);
+    if matches!(verb, "svn" | "p4") && matches!(first, "dcommit" | "submit" | "commit-diff") {
+        act.name(Scope::NETWORK_SEND, "git push");
+    }
+    if verb == "remote" && first == "set-url" {
+        act.ask("git-remote", "Changes where this repository pushes to and pulls from");
+    }
+    if verb == "clean" && loses_untracked(arguments) {
+        act.ask("recursive-delete", "Deletes all files that git does not know");
+        act.here(Scope::FILE_DELETE);
+    }
+    let reason = of_tree(verb, arguments, &args).or_else(|| of_references(verb, arguments, &args));
+    if let Some(reason) = reason {
+        act.ask("git-history-loss", reason);
+    }
+}
+
+fn has(arguments: &[Word], names: &[&str]) -> bool {
+    arguments.iter().any(|word| names.contains(&word.text.as_str()))
+}
+
+fn short(arguments: &[Word], letter: char) -> bool {
+    arguments.iter().any(|word| {
+        word.text.starts_with('-') && !word.text.starts_with("--") && word.text.contains(letter)
+    })
+}
+
+fn loses_untracked(arguments: &[Word]) -> bool {
+    let forced = short(arguments, 'f') || has(arguments, &["--force", "-i", "--interactive"]);
+    forced && !short(arguments, 'n') && !has(arguments, &["--dry-run"])
+}
+
+/// Changes of files that are not committed yet.
+fn of_tree(verb: &str, arguments: &[Word], args: &Args) -> Option<&'static str> {
+    const CHANGES: &str = "Throws away changes that are not committed";
+    let forced = short(arguments, 'f') || has(arguments, &["--force"]);
+    let lost = match verb {
+        "reset" => args.has(&["--hard"]) || has(arguments, &["--merge", "--keep"]),
+        "clean" => loses_untracked(arguments),
+        "checkout" => forced || takes_files(arguments, args),
+        "switch" => forced || has(arguments, &["--discard-changes"]),
+        "restore" => {
+            !has(arguments, &["--staged", "-S"]) || has(arguments, &["--worktree", "-W", "-SW"])
+        }
+        "checkout-index" => forced,
+        "read-tree" => has(arguments, &["--reset", "-u"]),
+        "submodule" => {
+            forced && matches!(args.operand(0), "deinit" | "update")
+                || args.operand(0) == "deinit" && has(arguments, &["--all"])
+        }
+        "rm" => {
+            forced && !has(arguments, &["--cached"])
+                || args.has(&["-r"]) && !has(arguments, &["--cached", "-n", "--dry-run"])
+        }
+        _ => false,
+    };
+    lost.then_some(if verb == "clean" {
+        "Deletes all files that git does not know"
+    } else {
+        CHANGES
+    })
+}
+
+/// Whether `checkout` is given files, not a branch.
+fn takes_files(arguments: &[Word], args: &Args) -> bool {
+    if has(arguments, &["--help", "--orphan"]) {
+        return false;
+    }
+    let dashes = arguments.iter().position(|word| word.text == "--");
+    let branches = args.has(&["-b", "-t", "--track", "--detach", "-d"]);
+    if dashes.is_some_and(|at| at + 1 < arguments.len())
+        || has(arguments, &["-p", "--patch", "--ours", "--theirs"])
+        || args.has(&["--pathspec-from-file"])
+    {
+        return true;
+    }
+    if args.has(&["-b", "-B"]) || branches {
+        return false;
+    }
+    args.operands.len() > 1 || args.operands.iter().any(looks_like_file)
+}
+
+/// Whether a word is rather a file than a branch or a tag.
+fn looks_like_file(word: &Word) -> bool {
+    let text = word.text.as_str();
+    let name = text.rsplit('/').next().unwrap_or(text);
+    let ends = name.rsplit_once('.').is_some_and(|(stem, end)| {
+        !stem.is_empty()
+            && (1..=5).contains(&end.len())
+            && end.starts_with(|c: char| c.is_ascii_alphabetic())
+            && end.bytes().all(|b| b.is_ascii_alphanumeric())
+            && !(end == "x" && stem.ends_with(|c: char| c.is_ascii_digit()))
+    });
+    word.glob
+        || ends
+        || matches!(text, "." | ":/" | "*" | ":/*")
+        || text.starts_with("./")
+        || text.ends_with('/')
+        || text.starts_with("../")
+}
+
+/// Branches, tags and what no branch holds.
+fn of_references(verb: &str, arguments: &[Word], args: &Args) -> Option<&'static str> {
+    let first = args.operand(0);
+    let forced = short(arguments, 'f') || has(arguments, &["--force"]);
+    let deletes = short(arguments, 'd') || has(arguments, &["--delete"]);
+    let reason = match verb {
+        "push"
+            if forced
+                || deletes
+                || has(arguments, &["--mirror", "--prune"])
+                || args.operands.iter().skip(1).any(|word| {
+                    word.text.starts_with('+')
+                        || (word.text.starts_with(':') && word.text.len() > 1)
+                }) =>
+        {
+            "Overwrites or deletes branches on the remote"
+        }
+        "branch" if short(arguments, 'D') || (deletes && forced) => {
+            "Deletes branches that are not merged"
+        }
+        "branch" if forced || short(arguments, 'C') => "Moves a branch away from its commits",
+        "branch" if deletes && (short(arguments, 'r') || has(arguments, &["--remotes"])) => {
+            "Deletes what is known of a remote branch"
+        }
+        "checkout" if args.has(&["-B"]) => "Moves a branch away from its commits",
+        "switch" if args.has(&["-C", "--force-create"]) => "Moves a branch away from its commits",
+        "stash" if matches!(first, "drop" | "clear") => "Deletes stashed changes",
+        "reflog" if matches!(first, "expire" | "delete") => "Deletes the record of earlier states",
+        "filter-branch" | "filter-repo" => "Rewrites the whole history",
+        "gc" if arguments
+            .iter()
+            .any(|word| matches!(word.text.as_str(), "--prune=now" | "--prune=all")) =>
+        {
+            "Deletes everything that no branch holds"
+        }
+        "prune" if !has(arguments, &["-n", "--dry-run"]) => {
+            "Deletes everything that no branch holds"
+        }
+        "lfs" if first == "prune" => "Deletes large files that no branch holds",
+        "update-ref" => "Moves or deletes a reference",
+        "replace" if deletes => "Deletes a reference",
+        "notes" if matches!(first, "remove" | "prune") => "Deletes notes",
+        "worktree" if first == "remove" && forced => "Deletes a worktree with its changes",
+        "tag" if deletes || forced => "Deletes or moves tags",
+        _ => return None,
+    };
+    Some(reason)
+}

@@ -1,0 +1,304 @@
+//! Verbs of package managers that nobody knows, and code that they would take
+//! from somewhere else than the registry that the project uses.
+
+use hermes_core::Scope;
+
+use crate::leaf::Word;
+use crate::site::{Act, Inner};
+
+/// Verbs that work on the project, beside those that fetch or look.
+const WORKING: &[(&str, &str)] = &[
+    (
+        "npm",
+        "run run-script rum urn test t tst start stop restart ci clean-install install-test it cit \
+         uninstall un remove rm r unlink link ln rebuild rb prune dedupe ddp pack shrinkwrap version \
+         init create innit config c get cache doctor docs home bugs repo fund exec x audit outdated ping \
+         completion query sbom diff find-dupes edit explore org profile ls list ll la why explain \
+         root bin prefix help help-search pkg stars star team token whoami search view info show v \
+         update up upgrade udpate add i in ins inst isntall install set-script approve-scripts",
+    ),
+    (
+        "pip pip3",
+        "install uninstall download wheel hash cache config list freeze show check search index \
+         debug inspect help completion lock",
+    ),
+    (
+        "pipx",
+        "install uninstall upgrade upgrade-all list run inject ensurepath environment reinstall pin",
+    ),
+    (
+        "uv",
+        "run sync lock add remove export tree init venv pip build version cache python tool self \
+         format publish help workspace",
+    ),
+    (
+        "poetry pdm hatch pipenv rye pixi",
+        "install add remove update upgrade lock sync build show check config env run shell init new \
+         export search version about list self cache info tree graph fmt format test lint dep use \
+         outdated fix venv uninstall verify clean requirements scripts project global task \
+         workspace plugin publish fetch pin toolchain make-req",
+    ),
+    (
+        "conda mamba micromamba",
+        "install create update upgrade remove uninstall list env info search config clean activate \
+         deactivate run export compare package init doctor repoquery shell",
+    ),
+    (
+        "cargo",
+        "build b check c test t bench run r rustc rustdoc doc d clean fmt clippy fix new init add \
+         remove rm update fetch generate-lockfile vendor package tree metadata search install \
+         uninstall publish yank owner login logout info locate-project pkgid verify-project \
+         read-manifest version help report config miri nextest expand deny audit machete udeps \
+         outdated bloat asm llvm-cov llvm-lines tarpaulin watch insta hack sort semver-checks \
+         public-api msrv edit upgrade set-version release-plz about license geiger criterion \
+         flamegraph instruments samply leptos tauri dioxus dx shuttle lambda component wasi \
+         wasm-pack binutils size objdump nm strip objcopy xtask make cranky careful fuzz mutants \
+         vet dist binstall deb generate bundle ndk apk sweep cache modules spellcheck sync-readme \
+         rdme readme hakari show-asm zigbuild cross embed run-bin sqlx diesel auditable \
+         unmaintained features duplicates copter kani prusti creusot flux docs-rs rail shear \
+         lichking depgraph risczero espflash embassy limit locate toml valgrind script",
+    ),
+    (
+        "go",
+        "build test run vet fmt generate get install mod work list doc env version tool clean fix \
+         bug help telemetry",
+    ),
+    (
+        "gem bundle bundler",
+        "install update list show env check info exec add remove outdated lock config init clean \
+         cache package doctor platform open console build contents dependency environment fetch \
+         help pristine search specification stale unpack which uninstall cleanup rdoc gem viz \
+         licenses binstubs push yank owner",
+    ),
+    (
+        "rustup",
+        "show toolchain target component update install uninstall default override run which doc \
+         self check completions help set man",
+    ),
+    (
+        "dotnet",
+        "build test run restore clean publish pack format list add remove new sln tool nuget \
+         watch msbuild vstest ef store help workload sdk dev-certs user-secrets fsi",
+    ),
+    (
+        "nix nix-env",
+        "build flake search show-config log path-info store why-depends develop eval fmt \
+         doctor derivation hash --query -q --version print-dev-env profile run shell",
+    ),
+    (
+        "brew",
+        "install update upgrade fetch tap reinstall uninstall remove rm autoremove cleanup list ls info \
+         search config outdated doctor deps leaves uses desc home log services link unlink pin unpin \
+         bundle audit style test cat formulae casks missing options tap-info shellenv commands --prefix \
+         --cellar --cache --version",
+    ),
+    (
+        "snap flatpak",
+        "list info find search version history remote-ls remotes install update upgrade \
+         refresh remove uninstall changes connections services interfaces",
+    ),
+];
+
+/// Asks about a verb that is not known, if this manager has no scripts of the
+/// project as verbs.
+pub(super) fn unknown_verb(act: &mut Act<'_>, verb: &str) {
+    let program = act.leaf.program.clone();
+    let entry = WORKING.iter().find(|(names, _)| names.split(' ').any(|name| name == program));
+    let Some((_, verbs)) = entry else { return };
+    let option = verb.starts_with('-') || verb.is_empty();
+    if !option && !verbs.split_whitespace().any(|known| known == verb) {
+        act.ask("unknown-subcommand", format!("Nobody knows what “{program} {verb}” does"));
+    }
+}
+
+/// Options that name another place to install from.
+const SOURCES: &[&str] = &[
+    "-i",
+    "--index-url",
+    "--extra-index-url",
+    "--index",
+    "--default-index",
+    "--find-links",
+    "--registry",
+    "--source",
+    "-s",
+    "--git",
+    "--repository-url",
+    "--channel",
+    "--from",
+    "--trusted-host",
+    "--mirror",
+    "--add-source",
+    "--proxy",
+];
+
+/// Asks if an install takes code from an address, a repository, or another
+/// registry, or puts a program where all of the user's work finds it.
+pub(super) fn from_elsewhere(act: &mut Act<'_>, verb: &str, words: &[Word]) {
+    const INSTALLING: &str = "install i in ins inst isntall add ci update up upgrade get download wheel \
+        inject reinstall require create init run exec x dlx tool sync pip fetch restore develop \
+        shell build profile clean-install it install-test";
+    if !INSTALLING.split_whitespace().any(|own| own == verb) {
+        return settings(act, verb, words);
+    }
+    let runs_own = matches!(verb, "run" | "exec" | "sync" | "build" | "fetch" | "init")
+        && !matches!(act.leaf.program.as_str(), "nix" | "go" | "pipx" | "deno");
+    for (at, word) in words.iter().enumerate() {
+        let (name, glued) = match word.text.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (word.text.as_str(), None),
+        };
+        let value = glued.or_else(|| words.get(at + 1).map(|next| next.text.as_str()));
+        let elsewhere = SOURCES.contains(&name) && value.is_some_and(|value| is_far(value, false));
+        let operand = !word.text.starts_with('-') && !runs_own && is_far(&word.text, true);
+        if elsewhere || operand || (name == "--git" && value.is_some()) {
+            let reason = format!("Installs or runs code from elsewhere ({})", word.text);
+            return act.ask("remote-code", reason);
+        }
+        if word.taint.has(crate::leaf::Taint::REMOTE) {
+            return act.ask("remote-code", "Installs what is downloaded by the same command");
+        }
+    }
+    everywhere(act, verb, words);
+}
+
+fn is_far(text: &str, operand: bool) -> bool {
+    let scheme = ["http:", "https:", "git+", "git@", "git:", "ssh:", "ftp:", "hg+", "svn+", "bzr+"];
+    let forge = ["github:", "gitlab:", "bitbucket:", "gist:", "sourcehut:", "git+ssh:"];
+    let own = [
+        "https://pypi.org",
+        "https://registry.npmjs.org",
+        "https://rubygems.org",
+        "https://crates.io",
+        "https://download.pytorch.org",
+        "https://registry.yarnpkg.com",
+    ];
+    let text = text.split_once(" @ ").map_or(text, |(_, rest)| rest);
+    if own.iter().any(|place| text.starts_with(place)) {
+        return operand && !text.ends_with('/');
+    }
+    scheme.iter().chain(&forge).any(|start| text.starts_with(start))
+        || text.contains("://")
+        || text.contains("@git+")
+}
+
+/// Installs that reach beyond the project.
+fn everywhere(act: &mut Act<'_>, verb: &str, words: &[Word]) {
+    let has = |names: &[&str]| words.iter().any(|word| names.contains(&word.text.as_str()));
+    let operand = |index: usize| {
+        let mut plain = words.iter().filter(|word| !word.text.starts_with(['-', '+']));
+        plain.nth(index).map_or("", |word| word.text.as_str())
+    };
+    let named = !operand(1).is_empty();
+    let reaches = match (act.leaf.program.as_str(), verb) {
+        ("npm" | "pnpm" | "bun" | "yarn", _) if has(&["-g", "--global"]) => named,
+        ("npm", "install" | "i" | "add") => {
+            // `user/name` is a repository, not a package.
+            let short = |word: &&Word| {
+                word.text.matches('/').count() == 1
+                    && !word.text.starts_with(['.', '/', '@', '~', '-'])
+                    && !word.text.contains(['*', ':'])
+            };
+            words.iter().skip(1).any(|word| short(&word))
+        }
+        ("yarn", "global") => true,
+        ("gem", "install") => named && !operand(1).ends_with(".gem"),
+        ("go", "install" | "run") => operand(1).contains('@') && !operand(1).starts_with('.'),
+        ("pipx", "install" | "inject") => named,
+        ("uv", "tool") => matches!(operand(1), "install" | "run"),
+        ("brew", "install" | "tap" | "reinstall") => {
+            operand(1).matches('/').count() > 1 || verb == "tap" && named
+        }
+        ("cpan" | "cpanm" | "luarocks", _) => named || verb == "install",
+        ("nix", "run" | "shell" | "profile") => {
+            named && !operand(1).starts_with('.') || has(&["-c", "--command"])
+        }
+        _ => false,
+    };
+    if reaches {
+        act.ask("remote-code", "Installs or runs a program that is not a part of the project");
+    }
+}
+
+/// Settings of a package manager.
+fn settings(act: &mut Act<'_>, verb: &str, words: &[Word]) {
+    let second = words.iter().filter(|word| !word.text.starts_with('-')).nth(1);
+    let second = second.map_or("", |word| word.text.as_str());
+    let far = words.iter().any(|word| {
+        let lower = word.text.to_ascii_lowercase();
+        [
+            "registry",
+            "index-url",
+            "index_url",
+            "ignore-scripts",
+            "mirror",
+            "proxy",
+            "goproxy",
+            "source",
+        ]
+        .iter()
+        .any(|mark| lower.contains(mark))
+    });
+    let sets = match (act.leaf.program.as_str(), verb) {
+        (
+            "npm" | "pnpm" | "yarn" | "pip" | "pip3" | "poetry" | "bundle" | "conda",
+            "config" | "c",
+        ) => !matches!(second, "get" | "list" | "ls" | "show" | "debug") && far,
+        ("npm", "set") => far,
+        ("go", "env") => words.iter().any(|word| word.text == "-w" || word.text == "-u"),
+        ("gem", "sources") => words.iter().any(|word| word.text.starts_with("-a")),
+        ("composer", "config") => far,
+        _ => false,
+    };
+    if sets {
+        act.ask("package-setting", "Changes where packages come from, or what is run for them");
+    }
+}
+
+/// `npx` and its like run a program by the name of its package: one that is
+/// known is read as itself.
+pub(super) fn fetched_program(act: &mut Act<'_>, words: &[Word]) {
+    const VALUED: &[&str] = &[
+        "-p",
+        "--package",
+        "--from",
+        "--with",
+        "-c",
+        "--call",
+        "--python",
+        "--index-url",
+        "--registry",
+    ];
+    let mut at = 0;
+    while let Some(word) = words.get(at).filter(|word| word.text.starts_with('-')) {
+        at += 1 + usize::from(VALUED.contains(&word.text.as_str()));
+    }
+    let own = words.get(..at.min(words.len())).unwrap_or(&[]);
+    if own.iter().any(|word| is_far(&word.text, false)) {
+        act.ask("remote-code", "Runs code from elsewhere");
+    }
+    let Some(first) = words.get(at) else { return };
+    let text = first.text.as_str();
+    let versioned = text.char_indices().skip(1).find(|(_, c)| *c == '@').map(|(at, _)| at);
+    let name = versioned.and_then(|at| text.get(..at)).unwrap_or(text);
+    let name = match name {
+        "@biomejs/biome" => "biome",
+        "@angular/cli" => "ng",
+        "@redocly/cli" => "redocly",
+        "@playwright/test" => "playwright",
+        "@openapitools/openapi-generator-cli" => "openapi-generator-cli",
+        "@changesets/cli" => "changeset",
+        "@nestjs/cli" => "nest",
+        "@vue/cli-service" => "vue-cli-service",
+        "@tailwindcss/cli" => "tailwindcss",
+        "typescript" => "tsc",
+        _ => name,
+    };
+    if is_far(name, true) || name.contains('/') {
+        return act.ask("remote-code", format!("Runs code from elsewhere ({name})"));
+    }
+    act.any(Scope::NETWORK_FETCH);
+    let mut command = vec![Word { text: name.to_owned(), ..first.clone() }];
+    command.extend(words.iter().skip(at + 1).cloned());
+    act.inner.push(Inner::Words(command));
+}

@@ -1,0 +1,170 @@
+//! Interpreters of languages that are not read here: a file of the project is
+//! its own business, but code in the command itself is asked about.
+
+use super::code::Language;
+use crate::leaf::Word;
+use crate::site::{Act, Inner};
+
+/// Programs, and the options after which code comes.
+const INTERPRETERS: &[(&str, &str)] = &[
+    (
+        "groovy groovysh jruby truffleruby raku perl6 moon janet fennel newlisp factor gforth",
+        "-e -E",
+    ),
+    ("guile gauche gosh csi gsi chez scheme racket gracket picolisp", "-c -e -eval --eval"),
+    ("bb babashka clj clojure lein-exec", "-e --eval"),
+    (
+        "octave octave-cli sage maxima gp matlab wolframscript",
+        "--eval -c -r -batch -code --batch-string",
+    ),
+    ("gnuplot idl", "-e"),
+    ("ghc ghci runghc runhaskell ocaml utop sml poly mosml", "-e"),
+    ("erl werl escript iex", "-eval -run -s --eval -e --rpc-eval"),
+    ("ipython ipython3 bpython ptpython xonsh hy jython coconut", "-c"),
+    ("swipl gprolog yap", "-g -t --query-goal"),
+    ("sbcl ccl ecl clisp abcl cmucl", "--eval -eval -x -e"),
+    ("scala scala-cli amm kotlin kscript jshell bsh", "-e -c --script-snippet"),
+    ("nu elvish osh ysh murex tcsh csh rc es", "-c --commands"),
+    ("qjs d8 rhino jjs mujs js txiki graaljs tsx ts-node ts-node-esm", "-e -p --eval --print"),
+    ("rust-script evcxr yaegi gore gomacro cling root rdmd", "-e --expr --eval"),
+    ("crystal v nim", "eval e"),
+    ("csharprepl dotnet-script fsharpi fsi", "-e eval --exec"),
+    ("expect autoexpect wish tclsh itclsh", "-c"),
+];
+
+/// Options that make a typesetter run programs.
+const TEX: &[&str] =
+    &["shell-escape", "enable-write18", "shell-restricted=no", "pdflatex", "latex", "lualatex"];
+
+/// Describes programs of other languages.
+pub(super) fn describe(act: &mut Act<'_>) -> bool {
+    typesetters(act);
+    let program = act.leaf.program.clone();
+    match program.as_str() {
+        "dc" => {
+            calculator(act);
+            return true;
+        }
+        "m4" => {
+            macros(act);
+            return true;
+        }
+        _ => {}
+    }
+    let entry = INTERPRETERS.iter().find(|(names, _)| names.split(' ').any(|name| name == program));
+    let Some((_, flags)) = entry else { return false };
+    interpret(act, flags);
+    true
+}
+
+fn interpret(act: &mut Act<'_>, flags: &str) {
+    let words = act.arguments();
+    let coded = words.iter().any(|word| {
+        flags.split(' ').any(|flag| {
+            let glued = word.text.strip_prefix(flag);
+            let short = flag.len() == 2 && flag.starts_with('-');
+            glued.is_some_and(|rest| rest.is_empty() || rest.starts_with('=') || short)
+        })
+    });
+    if coded {
+        let reason = format!("Runs code that may act on its own ({})", act.leaf.program);
+        act.ask("interpreter-code", reason);
+        return hidden_commands(act, &words);
+    }
+    if super::tools::asks_about_itself(&words) {
+        return act.only_reads();
+    }
+    match words.iter().find(|word| !word.text.starts_with('-') || word.text == "-") {
+        Some(script) if script.text != "-" && !crate::shells::is_input(&script.text) => {
+            act.tainted_code(script.taint);
+            act.runs(script);
+        }
+        _ => super::interpreters::from_input(act, Language::Opaque),
+    }
+}
+
+/// Commands of the shell in the text of a piece of code: good for nothing but
+/// to see what must never be.
+fn hidden_commands(act: &mut Act<'_>, words: &[Word]) {
+    for word in words.iter().filter(|word| word.text.contains("rm ") || word.text.contains("mkfs"))
+    {
+        let inner = word.text.split(['"', '\'', '`', '!']).find(|part| {
+            let part = part.trim_start();
+            part.starts_with("rm ") || part.starts_with("mkfs")
+        });
+        if let Some(code) = inner {
+            let text = code.trim().trim_end_matches(['(', ')', ';']).to_owned();
+            act.inner.push(Inner::Source(Word { text, ..word.clone() }));
+        }
+    }
+}
+
+/// `dc` runs what comes after an exclamation mark.
+fn calculator(act: &mut Act<'_>) {
+    let words = act.arguments();
+    let input = act.site.input.clone();
+    let runs = |text: &str| {
+        text.split('!')
+            .skip(1)
+            .any(|rest| !rest.trim().is_empty() && !rest.starts_with(['<', '>', '=']))
+    };
+    let unknown = input.connected && input.text.is_none();
+    let given = input.text.as_deref().is_some_and(runs);
+    if given || words.iter().any(|word| runs(&word.text)) {
+        act.ask("interpreter-code", "Runs programs from a calculator");
+    } else if unknown && words.iter().all(|word| !word.text.starts_with("-e")) {
+        act.tainted_code(input.taint);
+    } else {
+        act.only_reads();
+    }
+    for file in words.iter().filter(|word| !word.text.starts_with('-') && !runs(&word.text)) {
+        act.read(file);
+    }
+}
+
+/// `m4` runs programs and reads files by its macros.
+fn macros(act: &mut Act<'_>) {
+    let words = act.arguments();
+    let input = act.site.input.clone();
+    let marks = ["syscmd", "include", "undivert", "mkstemp", "debugfile"];
+    let acts = |text: &str| marks.iter().any(|mark| text.contains(mark));
+    if words.iter().any(|word| acts(&word.text)) || input.text.as_deref().is_some_and(acts) {
+        act.ask("interpreter-code", "Runs programs or reads files by macros");
+    } else if input.connected && input.text.is_none() {
+        act.tainted_code(input.taint);
+    }
+    for file in words.iter().filter(|word| !word.text.starts_with('-')) {
+        act.tainted_code(file.taint);
+        act.read(file);
+    }
+}
+
+fn typesetters(act: &mut Act<'_>) {
+    let words = act.arguments();
+    let unbound = match act.leaf.program.as_str() {
+        "latex" | "pdflatex" | "xelatex" | "lualatex" | "tex" | "pdftex" | "xetex" | "luatex"
+        | "latexmk" | "context" | "mpost" | "tectonic" | "etex" | "platex" | "uplatex" => {
+            words.iter().any(|word| {
+                let name = word.text.trim_start_matches('-');
+                let dashed = word.text.starts_with('-');
+                (dashed
+                    && TEX.iter().any(|mark| {
+                        name == *mark
+                            || name.starts_with("shell-escape")
+                            || name.strip_prefix(mark).is_some_and(|rest| rest.starts_with('='))
+                    }))
+                    || word.text.starts_with('\\')
+            })
+        }
+        "gs" | "ghostscript" | "ps2pdf" => {
+            words.iter().any(|word| word.text.contains("NOSAFER") || word.text == "-c")
+        }
+        "groff" | "troff" | "nroff" | "pic" => words.iter().any(|word| {
+            word.text.starts_with('-') && !word.text.starts_with("--") && word.text.contains('U')
+        }),
+        _ => false,
+    };
+    if unbound {
+        act.ask("interpreter-code", "Lets a document run programs");
+    }
+}

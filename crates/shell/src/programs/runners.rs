@@ -1,0 +1,151 @@
+//! Programs that run others as one of many things they do: a verb or an
+//! option tells where the other command begins.
+
+use crate::leaf::Word;
+use crate::site::{Act, Inner};
+use crate::text::program_name;
+
+/// Verbs after which another command comes.
+const VERBS: &[(&str, &str)] = &[
+    ("nvm", "exec run"),
+    ("volta", "run"),
+    ("fnm n", "exec"),
+    ("rtx mise", "exec x"),
+    ("proto pkgx aqua tfenv juliaup ghcup", "run exec"),
+    ("apptainer singularity", "exec"),
+    ("buildah", "run"),
+    ("lxc incus", "exec"),
+    ("machinectl", "shell run"),
+    ("flatpak-spawn", ""),
+    ("dotenv dotenvx", ""),
+    ("ifne", ""),
+    ("runcon sandbox-exec vglrun wsl dtach abduco", ""),
+    ("i3-msg swaymsg hyprctl", "exec"),
+];
+
+/// Finds what such a program runs. They are no family: what they do beside is
+/// judged elsewhere.
+pub(super) fn describe(act: &mut Act<'_>) {
+    let words = act.arguments();
+    let program = act.leaf.program.clone();
+    match program.as_str() {
+        "cmake" => cmake(act, &words),
+        "pee" | "mispipe" => {
+            for code in words.iter().filter(|word| !word.text.starts_with('-')) {
+                act.inner.push(Inner::Source(code.clone()));
+            }
+        }
+        "bazel" | "bazelisk" => {
+            for word in &words {
+                if let Some(code) = word.text.strip_prefix("--run_under=") {
+                    act.program_option(&Word { text: code.to_owned(), ..word.clone() });
+                }
+            }
+        }
+        "just" => after(act, &words, &["--shell", "--command", "-c"]),
+        "vagrant" if words.first().is_some_and(|word| word.text == "ssh") => {
+            after(act, &words, &["-c", "--command"]);
+        }
+        _ => verbs(act, &program, &words),
+    }
+}
+
+fn after(act: &mut Act<'_>, words: &[Word], options: &[&str]) {
+    let at = words.iter().position(|word| options.contains(&word.text.as_str()));
+    if let Some(code) = at.and_then(|at| words.get(at + 1)).cloned() {
+        act.program_option(&code);
+    }
+}
+
+fn verbs(act: &mut Act<'_>, program: &str, words: &[Word]) {
+    let entry = VERBS.iter().find(|(names, _)| names.split(' ').any(|name| name == program));
+    let Some((_, verbs)) = entry else { return };
+    let mut rest = words;
+    if !verbs.is_empty() {
+        let Some(at) = words.iter().position(|word| !word.text.starts_with('-')) else { return };
+        if !words.get(at).is_some_and(|word| verbs.split(' ').any(|verb| verb == word.text)) {
+            return;
+        }
+        rest = words.get(at + 1..).unwrap_or(&[]);
+    }
+    let dashes = rest.iter().position(|word| word.text == "--");
+    let command = match dashes {
+        Some(at) => rest.get(at + 1..).unwrap_or(&[]),
+        None => {
+            let own = |word: &&Word| word.text.starts_with('-') || is_version(&word.text);
+            rest.get(rest.iter().take_while(own).count()..).unwrap_or(&[])
+        }
+    };
+    // A word of its own may come first; then the second one is the command.
+    let named = command.first().map(|word| program_name(&word.text)).unwrap_or_default();
+    let skip = usize::from(
+        super::known::kind(&named).is_none() && !super::is_well_known(&named) && dashes.is_none(),
+    );
+    let inner: Vec<Word> = if command.len() > skip {
+        command.get(skip..).unwrap_or(&[]).to_vec()
+    } else {
+        command.to_vec()
+    };
+    if !inner.is_empty() {
+        act.inner.push(Inner::Words(inner));
+    }
+}
+
+fn is_version(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_digit())
+        || text.starts_with("v1")
+        || text.starts_with("v2")
+        || matches!(text, "node" | "stable" | "default")
+        || text.starts_with("lts")
+}
+
+/// The commands that cmake has for every system, as the ones of this system.
+fn cmake(act: &mut Act<'_>, words: &[Word]) {
+    if let Some(script) = word_after(words, "-P") {
+        act.tainted_code(script.taint);
+        act.runs(&script);
+    }
+    let Some(at) = words.iter().position(|word| word.text == "-E") else { return };
+    let verb = words.get(at + 1).map_or("", |word| word.text.as_str());
+    let rest = words.get(at + 2..).unwrap_or(&[]);
+    let like: &[&str] = match verb {
+        "env" => &["env"],
+        "time" => &["time"],
+        "rm" => &["rm"],
+        "remove" => &["rm", "-f"],
+        "remove_directory" => &["rm", "-r"],
+        "copy" | "copy_if_different" => &["cp"],
+        "copy_directory" | "copy_directory_if_different" => &["cp", "-r"],
+        "rename" => &["mv"],
+        "touch" | "touch_nocreate" => &["touch"],
+        "make_directory" => &["mkdir", "-p"],
+        "create_symlink" => &["ln", "-s"],
+        "create_hardlink" => &["ln"],
+        "tar" => &["tar"],
+        "cat" => &["cat"],
+        "chdir" => {
+            if let Some(command) = rest.get(1..).filter(|command| !command.is_empty()) {
+                act.inner.push(Inner::Words(command.to_vec()));
+            }
+            return;
+        }
+        _ => return,
+    };
+    let mut command: Vec<Word> = like.iter().map(|word| Word::literal(*word)).collect();
+    command.extend(rest.iter().cloned());
+    act.inner.push(Inner::Words(command));
+}
+
+fn word_after(words: &[Word], option: &str) -> Option<Word> {
+    let at = words.iter().position(|word| word.text == option)?;
+    words.get(at + 1).cloned()
+}
+
+/// Options of the program that a leaf runs under which write files.
+pub(super) fn wrapped(act: &mut Act<'_>) {
+    let Some(outer) = act.leaf.outer.last().cloned() else { return };
+    let name = outer.first().map(|word| program_name(&word.text)).unwrap_or_default();
+    let own = act.leaf.words.first().and_then(|first| outer.iter().position(|word| word == first));
+    let own = outer.get(1..own.unwrap_or(0).max(1)).unwrap_or(&[]).to_vec();
+    super::outputs::of_wrapper(act, &name, &own);
+}

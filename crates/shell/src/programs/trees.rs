@@ -1,0 +1,63 @@
+//! Programs that read or copy all that is below a folder: of the home folder,
+//! of the whole machine or of somebody else that is more than anybody means.
+
+use std::path::{Component, Path};
+
+use crate::leaf::Word;
+use crate::site::Act;
+
+/// Folders below the home folder that hold secrets somewhere.
+const HOLDING: &[&str] =
+    &[".config", ".local", ".local/share", ".docker", ".cargo", ".gem", ".mozilla", "Library"];
+
+/// Folders whose parts are the home folders of people.
+const PEOPLE: &[&str] = &["/home", "/Users", "/root"];
+
+/// Asks if all that is below one of these is read.
+pub(super) fn read_whole(act: &mut Act<'_>, roots: &[Word]) {
+    for root in roots {
+        let Some(path) = act.site.absolute(root) else { continue };
+        // `~/*` is as good as the folder.
+        let mut path = path.as_path();
+        while root.glob && path.file_name().is_some_and(|name| is_any(&name.to_string_lossy())) {
+            path = path.parent().unwrap_or(path);
+        }
+        if let Some(place) = is_too_much(path, act.site.at.home(), act.site.at.cwd()) {
+            let reason = format!("Reads everything in {place}, secrets and all");
+            act.ask("tree-read", reason);
+            return;
+        }
+    }
+}
+
+fn is_any(name: &str) -> bool {
+    matches!(name, "*" | "**" | ".*" | ".[!.]*" | ".??*" | "{*,.*}" | "?*")
+}
+
+fn is_too_much(path: &Path, home: Option<&Path>, workspace: &Path) -> Option<String> {
+    let shown = || path.display().to_string();
+    if let Some(home) = home {
+        if home.starts_with(path) {
+            return Some(if path == home { "the home folder".to_owned() } else { shown() });
+        }
+        if HOLDING.iter().any(|folder| path == home.join(folder)) {
+            return Some(shown());
+        }
+    }
+    if path.components().count() <= 1 || matches!(path.to_str(), Some("/etc" | "/proc" | "/var")) {
+        return Some(shown());
+    }
+    // The home folder of somebody else, all of it.
+    let parts = path.components().filter(|part| matches!(part, Component::Normal(_))).count();
+    let person = PEOPLE.iter().any(|folder| path.starts_with(folder)) && parts <= 2;
+    let own = workspace.starts_with(path) && home.is_some_and(|home| path.starts_with(home));
+    (person && !own && home.is_none_or(|home| !path.starts_with(home))).then(shown)
+}
+
+/// Whether an option makes a program go down into folders.
+pub(super) fn goes_down(words: &[Word], letters: &[char], long: &[&str]) -> bool {
+    words.iter().take_while(|word| word.text != "--").any(|word| {
+        let short = word.text.starts_with('-') && !word.text.starts_with("--");
+        (short && word.text.contains(letters)) || long.contains(&word.text.as_str())
+    })
+}

@@ -1,0 +1,440 @@
+//! Programs that fetch pages and files: curl, wget and their kin, with every
+//! option that reads or writes a file.
+
+use std::sync::LazyLock;
+
+use hermes_core::Scope;
+
+use super::network::{host_of, proxy_host, url_host};
+use crate::args::Args;
+use crate::leaf::{Taint, Word};
+use crate::site::Act;
+
+/// Options of curl that take a value.
+static CURL: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
+    let groups = [PLAIN, WRITES, READS, DATA, MAY_NAME_FILES, DETOURS];
+    groups.iter().flat_map(|group| group.split_whitespace()).collect()
+});
+
+const PLAIN: &str = "-X -A -e -u -m -r -C -Y -y -z -t -U -Q -P --request --user-agent --referer \
+    --user --max-time --range --continue-at --connect-timeout --retry --retry-delay \
+    --retry-max-time --url --interface --output-dir --limit-rate --max-redirs --proxy-user \
+    --dns-servers --dns-interface --dns-ipv4-addr --dns-ipv6-addr --abstract-unix-socket \
+    --unix-socket --haproxy-clientip --engine --aws-sigv4 --cert-type --key-type --ciphers \
+    --curves --delegation --expect100-timeout --form-string --ftp-account --ftp-method \
+    --ftp-port --happy-eyeballs-timeout-ms --hostpubmd5 --hostpubsha256 --keepalive-time --krb \
+    --local-port --login-options --mail-auth --mail-from --mail-rcpt --max-filesize --noproxy \
+    --oauth2-bearer --parallel-max --pass --pinnedpubkey --proto --proto-default --proto-redir \
+    --quote --rate --request-target --sasl-authzid --service-name --speed-limit --speed-time \
+    --telnet-option --time-cond --tls-max --tls13-ciphers --tlsauthtype --tlspassword --tlsuser \
+    --create-file-mode --ipfs-gateway --trace-config --proxy-pass --proxy-header --ech";
+const WRITES: &str = "-o --output -c --cookie-jar -D --dump-header --trace --trace-ascii --stderr \
+    --libcurl --hsts --alt-svc --etag-save";
+const READS: &str = "-K --config -E --cert --key --cacert --capath --netrc-file --etag-compare \
+    --crlfile --egd-file --random-file --pubkey --proxy-cert --proxy-key --proxy-cacert --hsts \
+    --alt-svc";
+const DATA: &str = "-d -F -T --data --data-raw --data-binary --data-urlencode --data-ascii --json \
+    --form --upload-file --form-string --url-query";
+const MAY_NAME_FILES: &str = "-w --write-out -H --header -b --cookie --variable";
+const DETOURS: &str = "-x --proxy --preproxy --socks4 --socks4a --socks5 --socks5-hostname \
+    --proxy1.0 --doh-url --resolve --connect-to";
+
+fn listed(options: &'static str) -> Vec<&'static str> {
+    options.split_whitespace().collect()
+}
+
+/// Describes the programs that fetch.
+pub(super) fn describe(act: &mut Act<'_>) -> bool {
+    let words = act.arguments();
+    match act.leaf.program.as_str() {
+        "curl" | "curlie" => curl(act, &words),
+        "wget" | "wget2" => wget(act, &words),
+        "aria2c" => aria(act, &words),
+        "http" | "https" | "xh" | "xhs" | "httpie" => httpie(act, &words),
+        "fetch" | "lynx" | "w3m" | "links" | "elinks" => {
+            let args = Args::parse(&words, &["-o", "-cmd_script", "-cmd_log", "-cfg"]);
+            args.values(&["-o"]).iter().for_each(|word| act.write(word));
+            reach_urls(act, &Scope::NETWORK_FETCH, &args.operands);
+        }
+        _ => return false,
+    }
+    true
+}
+
+fn curl(act: &mut Act<'_>, words: &[Word]) {
+    let args = Args::parse(words, &CURL);
+    if args.has(&["--help", "--version", "-V"]) {
+        return act.only_reads();
+    }
+    let data = args.values(&listed(DATA));
+    let method = args.value(&["-X", "--request"]).map(|word| word.text.to_ascii_uppercase());
+    let headers = args.values(&["-H", "--header"]);
+    let from_file = |word: &&Word| word.text.contains('@') && !word.text.contains("\": ");
+    let header_file = headers.iter().any(|word| word.text.starts_with('@'));
+    let only_asks = args.has(&["-G", "--get"]) && !data.iter().any(|word| from_file(&word));
+    let queries = args.values(&["--url-query"]);
+    let sends = header_file
+        || !only_asks && data.iter().any(|word| !queries.contains(word))
+        || queries.iter().any(|word| from_file(&word))
+        || method.is_some_and(|method| !matches!(method.as_str(), "GET" | "HEAD" | "OPTIONS"));
+    let scope = if sends { Scope::NETWORK_SEND } else { Scope::NETWORK_FETCH };
+    let mut urls = args.operands.clone();
+    urls.extend(args.values(&["--url"]));
+    reach_urls(act, &scope, &urls);
+    sent_files(act, &args, &data);
+    let secret = words.iter().any(|word| word.taint.has(Taint::SECRET));
+    if secret || (sends && act.site.input.taint.has(Taint::SECRET)) {
+        reach_urls(act, &Scope::NETWORK_SEND, &urls);
+        act.ask("secret-exfiltration", "Sends what looks like a secret to another machine");
+    }
+    for word in args.values(&listed(READS)) {
+        let file = word.text.split(':').next().unwrap_or("").to_owned();
+        act.read(&expand_home(act, &word, &file));
+    }
+    // A cookie without `=` and a format with `@` are files.
+    for word in args.values(&["-b", "--cookie"]).iter().filter(|word| !word.text.contains('=')) {
+        act.read(word);
+    }
+    for word in args.values(&["-w", "--write-out", "-H", "--header", "--variable"]) {
+        let file = match word.text.strip_prefix('@') {
+            None => word.text.split_once('@').filter(|(name, _)| is_name(name)).map(|(_, f)| f),
+            file => file,
+        };
+        if let Some(file) = file {
+            act.read(&expand_home(act, &word, file));
+        }
+    }
+    detours(act, &args, &scope);
+    targets(act, &args, &urls);
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+}
+
+/// Files whose contents are sent.
+fn sent_files(act: &mut Act<'_>, args: &Args, data: &[Word]) {
+    let uploaded = args.values(&["-T", "--upload-file"]);
+    for word in data {
+        let files: Vec<&str> = if uploaded.contains(word) {
+            vec![word.text.as_str()]
+        } else {
+            let named = word.text.split_once('@').map(|(_, file)| file);
+            named.or_else(|| word.text.split_once("=<").map(|(_, file)| file)).into_iter().collect()
+        };
+        for file in files {
+            let file = file.split(';').next().unwrap_or(file);
+            upload(act, &expand_home(act, word, file));
+        }
+    }
+}
+
+fn targets(act: &mut Act<'_>, args: &Args, urls: &[Word]) {
+    let folder = args.value(&["--output-dir"]);
+    let placed = |word: &Word| super::gitloss::under(folder.as_ref(), word);
+    for word in args.values(&listed(WRITES)) {
+        let named = args.values(&["-o", "--output"]).contains(&word);
+        // `#1` is a part of the address.
+        let computed = named && word.text.contains('#');
+        let word = if named { placed(&word) } else { word };
+        act.write(&Word { known: word.known && !computed, ..word });
+    }
+    if args.has(&["-O", "--remote-name", "--remote-name-all", "-J"]) {
+        for url in urls.iter().filter(|url| url.known) {
+            let name = url.text.split(['?', '#']).next().unwrap_or("");
+            act.write(&placed(&Word::literal(name.rsplit('/').next().unwrap_or(""))));
+        }
+    }
+}
+
+/// Other machines that curl is told to talk to.
+fn detours(act: &mut Act<'_>, args: &Args, scope: &Scope) {
+    for word in args.values(&["--resolve"]) {
+        // host:port:address,address
+        for address in word.text.splitn(3, ':').nth(2).unwrap_or("").split(',') {
+            act.reach(scope.clone(), Some(address.trim_matches(['[', ']', '+'])));
+        }
+    }
+    for word in args.values(&["--connect-to"]) {
+        // host:port:host:port
+        if let Some(host) = word.text.splitn(3, ':').nth(2).and_then(host_of) {
+            act.reach(scope.clone(), Some(&host));
+        }
+    }
+    let others: Vec<&str> = DETOURS
+        .split_whitespace()
+        .filter(|name| !matches!(*name, "--resolve" | "--connect-to"))
+        .collect();
+    for word in args.values(&others) {
+        let host = proxy_host(&word.text).filter(|_| word.known);
+        act.reach(scope.clone(), host.as_deref());
+    }
+    for word in args.values(&["--unix-socket", "--abstract-unix-socket"]) {
+        act.read(&word);
+        act.ask("privilege", "Talks to a service of the machine through its socket");
+    }
+}
+
+/// A path with the home folder for `~`, which programs are given as it is.
+fn expand_home(act: &Act<'_>, word: &Word, path: &str) -> Word {
+    let text = match (path.strip_prefix("~/"), act.site.at.home()) {
+        (Some(rest), Some(home)) => home.join(rest).to_string_lossy().into_owned(),
+        _ => path.to_owned(),
+    };
+    Word { text, ..word.clone() }
+}
+
+/// A file that is sent away.
+pub(super) fn upload(act: &mut Act<'_>, file: &Word) {
+    act.read(file);
+    const PRIVATE: &[&str] = &[
+        "/.ssh/",
+        "/.aws/",
+        "/.gnupg/",
+        "/.env",
+        "/.netrc",
+        "/.kube/",
+        "/.docker/config",
+        "/etc/shadow",
+        "id_rsa",
+        "id_ed25519",
+        "credentials",
+        "/.config/gcloud",
+        "/.npmrc",
+        "/.pypirc",
+        ".pem",
+        "/etc/passwd",
+        "/.git-credentials",
+    ];
+    let path =
+        act.site.absolute(file).map(|path| path.to_string_lossy().into_owned()).unwrap_or_default();
+    if PRIVATE.iter().any(|mark| path.contains(mark)) || file.taint.has(Taint::SECRET) {
+        act.ask("secret-exfiltration", "Sends a private file to another machine");
+    }
+}
+
+/// Services that hand out the credentials of the machine they are asked from.
+const METADATA: &[&str] = &[
+    "168.63.129.16",
+    "192.0.0.192",
+    "169.254.170.2",
+    "metadata",
+    "metadata.google.internal",
+    "metadata.azure.com",
+    "metadata.azure.internal",
+    "metadata.tencentyun.com",
+    "metadata.packet.net",
+    "metadata.platformequinix.com",
+    "rancher-metadata",
+    "instance-data.ec2.internal",
+];
+
+/// Names that stand for the address in front of them.
+const ECHOING: &[&str] = &[".nip.io", ".sslip.io", ".xip.io", ".traefik.me"];
+
+/// The machines that addresses lead to.
+pub(super) fn reach_urls(act: &mut Act<'_>, scope: &Scope, urls: &[Word]) {
+    if urls.is_empty() {
+        act.any(scope.clone());
+    }
+    for url in urls {
+        let rest = url.text.split_once("://").map_or(url.text.as_str(), |(_, rest)| rest);
+        let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or("");
+        let bracket = authority.rsplit('@').next().unwrap_or("").starts_with('[');
+        if url.known && (authority.contains(['{', '}']) || (authority.contains('[') && !bracket)) {
+            act.ask("obfuscation", format!("The machine is written as a pattern ({authority})"));
+        }
+        let host = url_host(&url.text).or_else(|| url.known.then(|| host_of(&url.text)).flatten());
+        if let Some(host) = host.as_deref() {
+            if METADATA.contains(&host) {
+                act.ask("metadata-address", format!("{host} hands out the machine's credentials"));
+            }
+            let echoed = ECHOING.iter().find_map(|end| host.strip_suffix(end));
+            if let Some(address) = echoed.map(|text| text.replace('-', ".")) {
+                let from = address.match_indices('.').rev().nth(3).map_or(0, |(at, _)| at + 1);
+                act.reach(scope.clone(), address.get(from..));
+            }
+        }
+        act.reach(scope.clone(), host.as_deref());
+    }
+}
+
+const WGET: &[&str] = &[
+    "-O",
+    "-o",
+    "-P",
+    "-U",
+    "-t",
+    "-T",
+    "-i",
+    "-a",
+    "-e",
+    "-d",
+    "-A",
+    "-R",
+    "-l",
+    "-Q",
+    "-B",
+    "-w",
+    "-D",
+    "-I",
+    "-X",
+    "--output-document",
+    "--directory-prefix",
+    "--user-agent",
+    "--tries",
+    "--timeout",
+    "--header",
+    "--post-data",
+    "--post-file",
+    "--method",
+    "--body-data",
+    "--body-file",
+    "--output-file",
+    "--append-output",
+    "--input-file",
+    "--save-cookies",
+    "--load-cookies",
+    "--warc-file",
+    "--rejected-log",
+    "--certificate",
+    "--private-key",
+    "--ca-certificate",
+    "--referer",
+    "--user",
+    "--password",
+    "--hsts-file",
+    "--base",
+    "--limit-rate",
+];
+
+fn wget(act: &mut Act<'_>, words: &[Word]) {
+    let args = Args::parse(words, WGET);
+    if args.has(&["--help", "--version"]) {
+        return act.only_reads();
+    }
+    let files = args.values(&["--post-file", "--body-file"]);
+    let sends = !files.is_empty()
+        || args.has(&["--post-data", "--body-data"])
+        || args.value(&["--method"]).is_some_and(|method| !method.text.eq_ignore_ascii_case("get"));
+    let scope = if sends { Scope::NETWORK_SEND } else { Scope::NETWORK_FETCH };
+    let lists = args.values(&["-i", "--input-file"]);
+    let far: Vec<Word> = lists.iter().filter(|word| word.text.contains("://")).cloned().collect();
+    if !far.is_empty() {
+        act.ask("obfuscation", "Fetches whatever a list on another machine says");
+        reach_urls(act, &scope, &far);
+    }
+    lists.iter().filter(|word| !word.text.contains("://")).for_each(|word| act.read(word));
+    reach_urls(act, &scope, &args.operands);
+    for file in &files {
+        upload(act, file);
+    }
+    if words.iter().any(|word| word.taint.has(Taint::SECRET)) {
+        act.ask("secret-exfiltration", "Sends what looks like a secret to another machine");
+    }
+    if args.has(&["--use-askpass"]) {
+        act.ask("env-override", "Makes wget run another program");
+    }
+    args.values(&["--load-cookies", "--certificate", "--private-key", "--ca-certificate"])
+        .iter()
+        .for_each(|word| act.read(word));
+    args.values(&[
+        "-o",
+        "-a",
+        "--output-file",
+        "--append-output",
+        "--save-cookies",
+        "--warc-file",
+        "--rejected-log",
+        "--hsts-file",
+    ])
+    .iter()
+    .for_each(|word| act.write(word));
+    let target = args.value(&["-O", "--output-document"]);
+    match (target, args.value(&["-P", "--directory-prefix"])) {
+        (Some(file), _) => act.write(&file),
+        (None, Some(folder)) => act.write(&folder),
+        _ if args.has(&["--spider"]) => {}
+        _ => {
+            for url in args.operands.iter().filter(|url| url.known) {
+                let name = url.text.split(['?', '#']).next().unwrap_or("");
+                let name = name.split_once("://").map_or(name, |(_, rest)| rest);
+                let name = name.split_once('/').map_or("index.html", |(_, path)| path);
+                let name = name.rsplit('/').next().filter(|name| !name.is_empty());
+                act.write(&Word::literal(name.unwrap_or("index.html")));
+            }
+        }
+    }
+}
+
+fn aria(act: &mut Act<'_>, words: &[Word]) {
+    let args = Args::parse(
+        words,
+        &[
+            "-d",
+            "-o",
+            "-i",
+            "-l",
+            "-x",
+            "-s",
+            "-j",
+            "-k",
+            "--dir",
+            "--out",
+            "--input-file",
+            "--log",
+        ],
+    );
+    if args.has(&["--help", "--version", "-v", "-h"]) {
+        return act.only_reads();
+    }
+    reach_urls(act, &Scope::NETWORK_FETCH, &args.operands);
+    let reads =
+        ["-i", "--input-file", "--conf-path", "--load-cookies", "--private-key", "--certificate"];
+    args.values(&reads).iter().for_each(|word| act.read(word));
+    let writes = ["-l", "--log", "--save-session", "--save-cookies"];
+    args.values(&writes).iter().for_each(|word| act.write(word));
+    let folder = args.value(&["-d", "--dir"]);
+    let file = args.value(&["-o", "--out"]).unwrap_or_else(|| Word::literal("."));
+    act.write(&super::gitloss::under(folder.as_ref(), &file));
+}
+
+fn httpie(act: &mut Act<'_>, words: &[Word]) {
+    let args = Args::parse(
+        words,
+        &[
+            "-o",
+            "--output",
+            "-a",
+            "--auth",
+            "--session",
+            "--session-read-only",
+            "--cert",
+            "--cert-key",
+        ],
+    );
+    let method = args.operand(0).to_ascii_uppercase();
+    let named =
+        matches!(method.as_str(), "GET" | "POST" | "PUT" | "PATCH" | "DELETE" | "HEAD" | "OPTIONS");
+    let url: Vec<Word> = args.operands.iter().skip(usize::from(named)).take(1).cloned().collect();
+    let items: Vec<Word> = args.operands.iter().skip(usize::from(named) + 1).cloned().collect();
+    let files: Vec<Word> = items
+        .iter()
+        .filter_map(|word| {
+            let (_, file) = word.text.split_once('@')?;
+            Some(Word { text: file.to_owned(), ..word.clone() })
+        })
+        .collect();
+    let asks = matches!(method.as_str(), "GET" | "HEAD" | "OPTIONS");
+    let sends = if named { !asks } else { !items.is_empty() };
+    let scope = if sends || !files.is_empty() { Scope::NETWORK_SEND } else { Scope::NETWORK_FETCH };
+    reach_urls(act, &scope, &url);
+    for file in &files {
+        upload(act, file);
+    }
+    args.values(&["--session", "--session-read-only", "--cert", "--cert-key"])
+        .iter()
+        .filter(|word| word.text.contains('/'))
+        .for_each(|word| act.read(word));
+    args.values(&["-o", "--output"]).iter().for_each(|word| act.write(word));
+}

@@ -1,0 +1,57 @@
+//! One change: lines of the old text that become lines of the new one.
+
+use std::ops::Range;
+
+/// Lines are counted from 0.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Change {
+    pub(super) old: Range<usize>,
+    pub(super) new: Range<usize>,
+    pub(super) old_bytes: Range<usize>,
+    pub(super) new_bytes: Range<usize>,
+    /// Shown only next to one that counts.
+    pub(super) is_ignored: bool,
+}
+
+/// Whole lines of one of the texts.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Block<'a> {
+    pub(super) text: &'a str,
+    /// What ends its lines.
+    pub(super) ends: u8,
+}
+
+impl<'a> Block<'a> {
+    /// Each with its end.
+    pub(super) fn lines(self) -> impl Iterator<Item = &'a str> {
+        self.text.split_inclusive(char::from(self.ends))
+    }
+
+    /// How many there are.
+    pub(super) fn count(self) -> usize {
+        count(self.text, self.ends)
+    }
+}
+
+/// A line without its end, and whether it has one.
+pub(super) fn strip(line: &str) -> (&str, bool) {
+    match line.strip_suffix('\n') {
+        Some(line) => (line, true),
+        // A lone carriage return stays, so that it is seen.
+        None => (line, line.ends_with('\r')),
+    }
+}
+
+/// What ends the lines of a text: a carriage return only where there is no
+/// line feed.
+pub(super) fn terminator(text: &str) -> u8 {
+    let bytes = text.as_bytes();
+    let is_old = memchr::memchr(b'\n', bytes).is_none() && memchr::memchr(b'\r', bytes).is_some();
+    if is_old { b'\r' } else { b'\n' }
+}
+
+/// How many lines there are.
+pub(super) fn count(text: &str, terminator: u8) -> usize {
+    let open = !text.is_empty() && text.as_bytes().last() != Some(&terminator);
+    memchr::memchr_iter(terminator, text.as_bytes()).count() + usize::from(open)
+}

@@ -1,0 +1,111 @@
+//! Changes that are near each other, with the lines around them.
+
+use super::change::{Block, Change, terminator};
+use super::{Diff, Layout};
+
+/// A part of a hunk.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Part<'a> {
+    /// Lines that both have, as either text writes them: the two differ in
+    /// what does not count.
+    Same(Block<'a>, Block<'a>),
+    /// Lines of the old text, and those that take their place.
+    Change(Block<'a>, Block<'a>),
+}
+
+/// A hunk: its first line says where it is.
+#[derive(Debug)]
+pub(super) struct Hunk<'a> {
+    pub(super) header: String,
+    pub(super) parts: Vec<Part<'a>>,
+}
+
+impl Part<'_> {
+    /// How many lines it takes in a unified diff.
+    pub(super) fn lines(&self) -> usize {
+        match self {
+            Self::Same(block, _) => block.count(),
+            Self::Change(old, new) => old.count() + new.count(),
+        }
+    }
+}
+
+/// The hunks of a diff, made one at a time.
+pub(super) fn hunks<'a>(
+    diff: &'a Diff<'a>,
+    layout: &Layout<'_>,
+) -> impl Iterator<Item = Hunk<'a>> + use<'a> {
+    let context = layout.context;
+    let near = context.saturating_mul(2);
+    let groups = diff.changes.chunk_by(move |a, b| b.old.start - a.old.end <= near);
+    groups
+        .filter(|group| group.iter().any(|change| !change.is_ignored))
+        .filter_map(move |group| hunk(diff, group, context))
+}
+
+fn hunk<'a>(diff: &'a Diff<'a>, group: &[Change], context: usize) -> Option<Hunk<'a>> {
+    let (first, last) = (group.first()?, group.last()?);
+    let ends = (terminator(diff.old), terminator(diff.new));
+    let old = |text: &'a str| Block { text, ends: ends.0 };
+    let new = |text: &'a str| Block { text, ends: ends.1 };
+    let mut before = (
+        old(last_lines(diff.old.get(..first.old_bytes.start)?, context, ends.0)),
+        new(last_lines(diff.new.get(..first.new_bytes.start)?, context, ends.1)),
+    );
+    let after = (
+        old(first_lines(diff.old.get(last.old_bytes.end..)?, context, ends.0)),
+        new(first_lines(diff.new.get(last.new_bytes.end..)?, context, ends.1)),
+    );
+    let (above, below) = (before.0.count(), after.0.count());
+    let mut parts = Vec::with_capacity(group.len() * 2 + 1);
+    for (at, change) in group.iter().enumerate() {
+        if let Some(last) = at.checked_sub(1).and_then(|last| group.get(last)) {
+            before = (
+                old(diff.old.get(last.old_bytes.end..change.old_bytes.start)?),
+                new(diff.new.get(last.new_bytes.end..change.new_bytes.start)?),
+            );
+        }
+        if !before.0.text.is_empty() {
+            parts.push(Part::Same(before.0, before.1));
+        }
+        let gone = old(diff.old.get(change.old_bytes.clone())?);
+        parts.push(Part::Change(gone, new(diff.new.get(change.new_bytes.clone())?)));
+    }
+    if !after.0.text.is_empty() {
+        parts.push(Part::Same(after.0, after.1));
+    }
+    let header = format!(
+        "@@ -{} +{} @@",
+        place(first.old.start - above, last.old.end + below),
+        place(first.new.start - above, last.new.end + below),
+    );
+    Some(Hunk { header, parts })
+}
+
+/// Lines in the way of unified diffs: an empty range is named by the line
+/// before it, and a single line needs no count.
+fn place(start: usize, end: usize) -> String {
+    match end - start {
+        0 => format!("{start},0"),
+        1 => format!("{}", start + 1),
+        count => format!("{},{count}", start + 1),
+    }
+}
+
+fn last_lines(text: &str, count: usize, ends: u8) -> &str {
+    let bytes = text.as_bytes();
+    let inner = bytes.len().saturating_sub(1);
+    let mut breaks = memchr::memrchr_iter(ends, bytes.get(..inner).unwrap_or_default());
+    match count {
+        0 => "",
+        _ => breaks.nth(count - 1).map_or(text, |at| text.get(at + 1..).unwrap_or(text)),
+    }
+}
+
+fn first_lines(text: &str, count: usize, ends: u8) -> &str {
+    let mut breaks = memchr::memchr_iter(ends, text.as_bytes());
+    match count {
+        0 => "",
+        _ => breaks.nth(count - 1).map_or(text, |at| text.get(..=at).unwrap_or(text)),
+    }
+}

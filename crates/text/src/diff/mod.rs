@@ -1,0 +1,159 @@
+//! The difference of two texts: found line by line within bounded effort, and
+//! told as a unified diff, with the changed words marked, or side by side.
+//!
+//! A diff is always true: applied to the old text it gives the new one. Where
+//! the best one would take too long it is coarse, and says so.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+mod change;
+mod columns;
+mod compare;
+mod hunk;
+mod key;
+mod output;
+mod unified;
+mod width;
+mod words;
+
+use change::Change;
+pub use key::Whitespace;
+use output::Output;
+
+/// How texts are compared.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    /// Which white space counts.
+    pub whitespace: Whitespace,
+    /// Whether upper and lower case are the same.
+    pub ignore_case: bool,
+    /// Whether changes of empty lines alone are passed over.
+    pub ignore_blank_lines: bool,
+    /// How long to look for the best diff before a coarse one will do.
+    pub effort: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            whitespace: Whitespace::Exact,
+            ignore_case: false,
+            ignore_blank_lines: false,
+            effort: Duration::from_secs(2),
+        }
+    }
+}
+
+/// How many lines come and go.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Stat {
+    /// Lines that only the new text has.
+    pub added: usize,
+    /// Lines that only the old text has.
+    pub removed: usize,
+}
+
+/// How a diff is written.
+#[derive(Debug, Clone, Copy)]
+pub struct Layout<'a> {
+    /// The name of the old text.
+    pub old_name: &'a str,
+    /// The name of the new text.
+    pub new_name: &'a str,
+    /// Unchanged lines around each change.
+    pub context: usize,
+    /// The most bytes to write; what does not fit is left out, line by line.
+    pub limit: usize,
+    /// The most characters of a line; longer ones are cut, and say so. Only a
+    /// diff without cut lines can be applied.
+    pub line_limit: usize,
+}
+
+impl<'a> Layout<'a> {
+    /// A whole diff with three lines around each change.
+    pub fn whole(old_name: &'a str, new_name: &'a str) -> Self {
+        Self { old_name, new_name, context: 3, limit: usize::MAX, line_limit: usize::MAX }
+    }
+}
+
+/// A diff as text.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rendered {
+    /// The text; empty if nothing differs.
+    pub text: String,
+    /// Lines of the diff that did not fit.
+    pub left_out: usize,
+    /// Lines that were cut.
+    pub cut: usize,
+}
+
+/// The difference of two texts.
+#[derive(Debug)]
+pub struct Diff<'a> {
+    old: &'a str,
+    new: &'a str,
+    changes: Vec<Change>,
+    is_coarse: bool,
+}
+
+impl<'a> Diff<'a> {
+    /// Compares two texts.
+    pub fn new(old: &'a str, new: &'a str, options: &Options) -> Self {
+        let (changes, is_coarse) = compare::compare(old, new, options);
+        Self { old, new, changes, is_coarse }
+    }
+
+    /// Whether the texts are the same, as far as the options see it.
+    pub fn is_empty(&self) -> bool {
+        self.changes.iter().all(|change| change.is_ignored)
+    }
+
+    /// Whether a better diff would have taken too long. This one is true all
+    /// the same.
+    pub fn is_coarse(&self) -> bool {
+        self.is_coarse
+    }
+
+    /// How many lines come and go.
+    pub fn stat(&self) -> Stat {
+        let counted = self.changes.iter().filter(|change| !change.is_ignored);
+        counted.fold(Stat::default(), |stat, change| Stat {
+            added: stat.added + change.new.len(),
+            removed: stat.removed + change.old.len(),
+        })
+    }
+
+    /// A unified diff. Lines are written as they are, carriage returns and all.
+    pub fn unified(&self, layout: &Layout<'_>) -> Rendered {
+        unified::render(self, layout)
+    }
+
+    /// Hunks in which changed words are marked, `[-like-]{+this+}`.
+    pub fn words(&self, layout: &Layout<'_>) -> Rendered {
+        words::render(self, layout)
+    }
+
+    /// Hunks with the old text on the left and the new on the right, in lines
+    /// of at most `width` columns. Longer lines go on below.
+    pub fn side_by_side(&self, layout: &Layout<'_>, width: usize) -> Rendered {
+        columns::render(self, layout, width)
+    }
+}
+
+/// The unified diff of two texts; empty if they are the same.
+pub fn unified(old: &str, new: &str, old_name: &str, new_name: &str, context: usize) -> String {
+    let layout = Layout { context, ..Layout::whole(old_name, new_name) };
+    Diff::new(old, new, &Options::default()).unified(&layout).text
+}
+
+/// The difference of two texts with the changed words marked; empty if they
+/// are the same.
+pub fn words(old: &str, new: &str) -> String {
+    Diff::new(old, new, &Options::default()).words(&Layout::whole("old", "new")).text
+}
+
+#[cfg(test)]
+#[path = "diff_tests.rs"]
+mod tests;

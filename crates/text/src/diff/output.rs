@@ -1,0 +1,86 @@
+//! Text that grows line by line up to a limit.
+
+use super::{Layout, Rendered};
+
+/// A diff in the making.
+#[derive(Debug)]
+pub(super) struct Output {
+    rendered: Rendered,
+    limit: usize,
+    line_limit: usize,
+}
+
+impl Output {
+    /// Begins with the names of the two texts.
+    pub(super) fn new(layout: &Layout<'_>) -> Self {
+        let mut output = Self {
+            rendered: Rendered::default(),
+            limit: layout.limit,
+            line_limit: layout.line_limit,
+        };
+        output.push(&format!("--- {}", quote(layout.old_name)));
+        output.push(&format!("+++ {}", quote(layout.new_name)));
+        output
+    }
+
+    /// Whether nothing more fits.
+    pub(super) fn is_full(&self) -> bool {
+        self.rendered.left_out > 0
+    }
+
+    /// Adds a line, which has no line feed.
+    pub(super) fn push(&mut self, line: &str) {
+        if self.is_full() || self.rendered.text.len() + line.len() >= self.limit {
+            self.rendered.left_out += 1;
+            return;
+        }
+        self.rendered.text.push_str(line);
+        self.rendered.text.push('\n');
+    }
+
+    /// Adds a line of one of the texts, which may be too long.
+    pub(super) fn push_text(&mut self, line: &str) {
+        let is_short = line.len() <= self.line_limit;
+        let end = if is_short { None } else { line.char_indices().nth(self.line_limit) };
+        let Some((head, tail)) = end.and_then(|(end, _)| line.split_at_checked(end)) else {
+            return self.push(line);
+        };
+        self.push(&format!("{head} … [{} more characters]", tail.chars().count()));
+        self.rendered.cut += usize::from(!self.is_full());
+    }
+
+    /// Counts lines that are not even written.
+    pub(super) fn leave_out(&mut self, lines: usize) {
+        self.rendered.left_out += lines;
+    }
+
+    pub(super) fn finish(self) -> Rendered {
+        self.rendered
+    }
+}
+
+/// A name that fits on a line, as git writes it.
+fn quote(name: &str) -> String {
+    let is_odd = |c: char| c.is_control() || matches!(c, '"' | '\\');
+    if !name.contains(is_odd) {
+        return name.to_owned();
+    }
+    let mut quoted = String::from("\"");
+    for c in name.chars() {
+        match c {
+            '\n' => quoted.push_str("\\n"),
+            '\t' => quoted.push_str("\\t"),
+            '\r' => quoted.push_str("\\r"),
+            '"' | '\\' => quoted.extend(['\\', c]),
+            c if c.is_control() => {
+                let mut bytes = [0; 4];
+                for byte in c.encode_utf8(&mut bytes).bytes() {
+                    quoted.push_str(&format!("\\{byte:03o}"));
+                }
+            }
+            c => quoted.push(c),
+        }
+    }
+    quoted.push('"');
+    quoted
+}

@@ -1,0 +1,253 @@
+//! The diff in which changed words are marked inside of their lines.
+
+use std::borrow::Cow;
+use std::time::{Duration, Instant};
+
+use similar::DiffOp;
+use similar::algorithms::{Capture, myers};
+
+use super::change::{Block, strip};
+use super::hunk::{Part, hunks};
+use super::{Diff, Layout, Output, Rendered};
+
+/// Words of a change that are compared one by one; more are marked by lines.
+const WORDS: usize = 100_000;
+/// Bytes between the first and the last changed word that are taken apart.
+const BYTES: usize = 1024 * 1024;
+/// Characters that are shown on either side of a change in a line that is too
+/// long to be shown as a whole.
+const AROUND: usize = 200;
+/// How long to look for the best marks, in all changes together.
+const EFFORT: Duration = Duration::from_secs(2);
+
+/// Words that both have, that are gone, or that are new.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mark {
+    Same,
+    Gone,
+    New,
+}
+
+pub(super) fn render(diff: &Diff<'_>, layout: &Layout<'_>) -> Rendered {
+    if diff.is_empty() {
+        return Rendered::default();
+    }
+    let mut output = Output::new(layout);
+    let deadline = Instant::now().checked_add(EFFORT);
+    for hunk in hunks(diff, layout) {
+        output.push(&hunk.header);
+        for part in hunk.parts {
+            match part {
+                _ if output.is_full() => output.leave_out(part.lines()),
+                Part::Same(block, _) => {
+                    block.lines().for_each(|line| output.push_text(strip(line).0))
+                }
+                Part::Change(old, new) => {
+                    let mut marked = Marked { longest: layout.line_limit, ..Marked::default() };
+                    let (old, new) = (fed(old), fed(new));
+                    compare(&old, &new, deadline, &mut |mark, text| marked.add(mark, text));
+                    marked.text.lines().for_each(|line| output.push_text(line));
+                }
+            }
+        }
+    }
+    output.finish()
+}
+
+/// Lines that all end with a line feed. Where they end with a carriage return
+/// alone it gets one, so that it is marked as a carriage return.
+fn fed(block: Block<'_>) -> Cow<'_, str> {
+    if block.ends == b'\n' {
+        return Cow::Borrowed(block.text);
+    }
+    Cow::Owned(block.text.replace('\r', "\r\n"))
+}
+
+/// Takes two blocks of lines apart into words and says what became of them.
+fn compare(old: &str, new: &str, deadline: Option<Instant>, tell: &mut impl FnMut(Mark, &str)) {
+    let (head, tail) = common(old, new);
+    let middle = |text: &'_ str| head..text.len() - tail;
+    tell(Mark::Same, old.get(..head).unwrap_or_default());
+    let gone = old.get(middle(old)).unwrap_or_default();
+    let added = new.get(middle(new)).unwrap_or_default();
+    if gone.is_empty() || added.is_empty() || gone.len() + added.len() > BYTES {
+        tell(Mark::Gone, gone);
+        tell(Mark::New, added);
+    } else {
+        compare_words(&split(gone), &split(added), deadline, tell);
+    }
+    tell(Mark::Same, old.get(old.len() - tail..).unwrap_or_default());
+}
+
+/// How many bytes of whole words both begin with, and end with.
+fn common(old: &str, new: &str) -> (usize, usize) {
+    let same = |(old, new): &(char, char)| old == new;
+    let len = |(c, _): (char, char)| c.len_utf8();
+    let inside = |c: char| c.is_alphanumeric() || c == '_' || c == '\r';
+    let head: usize = old.chars().zip(new.chars()).take_while(same).map(len).sum();
+    let begun = old.get(..head).unwrap_or_default();
+    let head = begun.trim_end_matches(inside).len();
+    let old = old.get(head..).unwrap_or_default();
+    let new = new.get(head..).unwrap_or_default();
+    let tail: usize = old.chars().rev().zip(new.chars().rev()).take_while(same).map(len).sum();
+    let ended = old.get(old.len() - tail..).unwrap_or_default();
+    // A line feed may belong to a carriage return before it.
+    let tail = ended.trim_start_matches(|c| inside(c) || c == '\n').len();
+    (head, tail)
+}
+
+fn compare_words(
+    old_words: &[&str],
+    new_words: &[&str],
+    deadline: Option<Instant>,
+    tell: &mut impl FnMut(Mark, &str),
+) {
+    if old_words.len() + new_words.len() > WORDS {
+        tell(Mark::Gone, &old_words.concat());
+        tell(Mark::New, &new_words.concat());
+        return;
+    }
+    let mut capture = Capture::new();
+    let (old_all, new_all) = (0..old_words.len(), 0..new_words.len());
+    let Ok(()) =
+        myers::diff_deadline(&mut capture, old_words, old_all, new_words, new_all, deadline);
+    let (mut old_done, mut new_done) = (0, 0);
+    let mut until = |old_end: usize, new_end: usize, same: usize| {
+        let gone = old_words.get(old_done..old_end).unwrap_or_default();
+        let added = new_words.get(new_done..new_end).unwrap_or_default();
+        tell(Mark::Gone, &gone.concat());
+        tell(Mark::New, &added.concat());
+        let kept = old_words.get(old_end..old_end + same).unwrap_or_default();
+        tell(Mark::Same, &kept.concat());
+        (old_done, new_done) = (old_end + same, new_end + same);
+    };
+    for op in join(capture.into_ops(), old_words) {
+        until(op.0, op.1, op.2);
+    }
+    until(old_words.len(), new_words.len(), 0);
+}
+
+/// The runs of equal words. A space between two changes is no reason to break
+/// them apart.
+fn join(ops: Vec<DiffOp>, words: &[&str]) -> Vec<(usize, usize, usize)> {
+    let runs = ops.into_iter().filter_map(|op| match op {
+        DiffOp::Equal { old_index, new_index, len } => Some((old_index, new_index, len)),
+        _ => None,
+    });
+    let is_weak = |&(start, _, len): &(usize, usize, usize)| {
+        let run = words.get(start..start + len).unwrap_or_default();
+        run.iter().all(|word| word.trim().is_empty() && !word.contains(['\n', '\r']))
+    };
+    let mut kept: Vec<(usize, usize, usize)> = Vec::new();
+    for run in runs {
+        // One run that was told in two pieces is one run.
+        match kept.last_mut() {
+            Some((old, new, len)) if (*old + *len, *new + *len) == (run.0, run.1) => *len += run.2,
+            _ => kept.push(run),
+        }
+    }
+    let is_inner = |run: &(usize, usize, usize)| run.0 > 0 && run.0 + run.2 < words.len();
+    kept.retain(|run| !(is_inner(run) && is_weak(run)));
+    kept
+}
+
+/// Words, white space, line ends, and every other character by itself.
+fn split(text: &str) -> Vec<&str> {
+    #[derive(PartialEq, Clone, Copy)]
+    enum Class {
+        Word,
+        Space,
+        End,
+        Other,
+    }
+    let class = |c: char| match c {
+        '\n' | '\r' => Class::End,
+        c if c.is_whitespace() => Class::Space,
+        c if c.is_alphanumeric() || c == '_' => Class::Word,
+        _ => Class::Other,
+    };
+    let mut words = Vec::new();
+    let mut start = 0;
+    let mut last: Option<char> = None;
+    for (at, c) in text.char_indices() {
+        let goes_on = last.is_some_and(|last| match (class(last), class(c)) {
+            (Class::Word, Class::Word) | (Class::Space, Class::Space) => true,
+            (Class::End, Class::End) => (last, c) == ('\r', '\n'),
+            _ => false,
+        });
+        if !goes_on && at > start {
+            words.extend(text.get(start..at));
+            start = at;
+        }
+        last = Some(c);
+    }
+    words.extend(text.get(start..).filter(|rest| !rest.is_empty()));
+    words
+}
+
+/// Text with marks, which never reach over the end of a line.
+#[derive(Debug, Default)]
+struct Marked {
+    text: String,
+    /// What the line holds so far.
+    line: Vec<Mark>,
+    /// Characters of a line at most; what did not change gives way.
+    longest: usize,
+}
+
+impl Marked {
+    fn add(&mut self, mark: Mark, text: &str) {
+        for line in text.split_inclusive('\n') {
+            let (body, end) = match line.strip_suffix("\r\n") {
+                Some(body) => (body, "\r\n"),
+                None => line.strip_suffix('\n').map_or((line, ""), |body| (body, "\n")),
+            };
+            if mark == Mark::Same {
+                self.push(mark, &self.shorten(body), end);
+                continue;
+            }
+            let is_alone = self.line.iter().all(|held| *held == mark);
+            // The end of a line that stays, or comes, has to be seen.
+            let glyph = match end {
+                "\r\n" => "␍↵",
+                "\n" if !is_alone => "↵",
+                _ => "",
+            };
+            let shown = format!("{body}{glyph}");
+            let breaks = !end.is_empty() && (mark == Mark::New || is_alone);
+            let end = if breaks { "\n" } else { "" };
+            let (open, close) = if mark == Mark::Gone { ("[-", "-]") } else { ("{+", "+}") };
+            match shown.is_empty() {
+                true if end.is_empty() => {}
+                true => self.push(mark, &format!("{open}↵{close}"), end),
+                false => self.push(mark, &format!("{open}{shown}{close}"), end),
+            }
+        }
+    }
+
+    fn shorten<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let ends = || {
+            let (head, _) = text.char_indices().nth(AROUND)?;
+            let (tail, _) = text.char_indices().rev().nth(AROUND - 1)?;
+            Some((text.get(..head)?, text.get(head..tail)?, text.get(tail..)?))
+        };
+        match ends() {
+            Some((head, gap, tail)) if text.len() > self.longest / 2 => {
+                let left_out = gap.chars().count();
+                Cow::Owned(format!("{head} … [{left_out} characters] … {tail}"))
+            }
+            _ => Cow::Borrowed(text),
+        }
+    }
+
+    fn push(&mut self, mark: Mark, text: &str, end: &str) {
+        self.text.push_str(text);
+        if !text.is_empty() {
+            self.line.push(mark);
+        }
+        if !end.is_empty() {
+            self.text.push_str(end);
+            self.line.clear();
+        }
+    }
+}

@@ -1,0 +1,330 @@
+//! A text file as bytes and as text at once: edits are made in the text, and
+//! the bytes that no edit touches stay as they are.
+
+use std::ops::Range;
+
+use encoding_rs::{Encoding, ISO_2022_JP, REPLACEMENT, UTF_8};
+
+use crate::binary;
+use crate::codec::{TextFormat, detect};
+use crate::endings::Endings;
+use crate::error::{NotText, SpliceError};
+use crate::places::{Decoding, next};
+use crate::shifted::{self, Stop};
+
+/// Bytes of text that belong together at most.
+const LONGEST: usize = 8;
+
+/// A change of the text: this range of its bytes becomes that text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edit {
+    /// What is replaced; empty for an insertion.
+    pub range: Range<usize>,
+    /// What takes its place.
+    pub text: String,
+}
+
+/// A text file that has been read.
+#[derive(Debug)]
+pub struct Document {
+    format: TextFormat,
+    content: Content,
+}
+
+#[derive(Debug)]
+enum Content {
+    /// All of the file, its byte order mark included.
+    Utf8(String),
+    Other {
+        bytes: Vec<u8>,
+        decoding: Decoding,
+    },
+}
+
+impl Document {
+    /// Reads a file's bytes. A byte order mark says which encoding it is, else
+    /// `charset` does, else the bytes: strict UTF-8, UTF-16 without a mark,
+    /// then a guess.
+    pub fn read(bytes: Vec<u8>, charset: Option<&'static Encoding>) -> Result<Self, NotText> {
+        if charset == Some(REPLACEMENT) {
+            return Err(NotText::Unsupported { encoding: REPLACEMENT.name() });
+        }
+        let marked = Encoding::for_bom(&bytes).map(|(encoding, _)| encoding);
+        let told = match (marked, charset) {
+            (Some(encoding), _) => Some(TextFormat::new(encoding, true)),
+            (None, charset) => charset.map(|encoding| TextFormat::new(encoding, false)),
+        };
+        let bytes = match told {
+            Some(format) if format.encoding() != UTF_8 => return Self::decode(bytes, format),
+            _ => match String::from_utf8(bytes) {
+                Ok(text) if told.is_some() || is_plain(&text) => {
+                    let format = told.unwrap_or(TextFormat::PLAIN);
+                    judge(text.as_bytes(), format)?;
+                    return Ok(Self { format, content: Content::Utf8(text) });
+                }
+                Ok(text) => text.into_bytes(),
+                Err(error) => error.into_bytes(),
+            },
+        };
+        let format = told.unwrap_or_else(|| detect(&bytes, true));
+        Self::decode(bytes, format)
+    }
+
+    fn decode(bytes: Vec<u8>, format: TextFormat) -> Result<Self, NotText> {
+        judge(&bytes, format)?;
+        let bytes = match String::from_utf8(bytes) {
+            Ok(text) if format.encoding() == UTF_8 => {
+                return Ok(Self { format, content: Content::Utf8(text) });
+            }
+            Ok(text) => text.into_bytes(),
+            Err(error) => error.into_bytes(),
+        };
+        let decoding = decoding(body(&bytes, format), format.encoding());
+        Ok(Self { format, content: Content::Other { bytes, decoding } })
+    }
+
+    /// The text, without a byte order mark; its lines end as in the file.
+    pub fn text(&self) -> &str {
+        match &self.content {
+            Content::Utf8(all) => all.get(self.format.bom().len()..).unwrap_or_default(),
+            Content::Other { decoding, .. } => &decoding.text,
+        }
+    }
+
+    /// The bytes of the file.
+    pub fn bytes(&self) -> &[u8] {
+        match &self.content {
+            Content::Utf8(all) => all.as_bytes(),
+            Content::Other { bytes, .. } => bytes,
+        }
+    }
+
+    /// The encoding and the byte order mark.
+    pub fn format(&self) -> TextFormat {
+        self.format
+    }
+
+    /// How the lines end.
+    pub fn endings(&self) -> Endings {
+        Endings::of(self.text())
+    }
+
+    /// Whether some bytes mean nothing in the encoding. They show as U+FFFD.
+    pub fn is_damaged(&self) -> bool {
+        match &self.content {
+            Content::Utf8(_) => false,
+            Content::Other { bytes, .. } => {
+                let body = body(bytes, self.format);
+                let encoding = self.format.encoding();
+                encoding.decode_without_bom_handling_and_without_replacement(body).is_none()
+            }
+        }
+    }
+
+    /// The bytes of the file in which a range of the text is written. An end
+    /// inside of a character is moved to its beginning, one beyond the text to
+    /// the end.
+    pub fn span(&self, range: Range<usize>) -> Range<usize> {
+        let text = self.text();
+        let start = text.floor_char_boundary(range.start);
+        let end = text.floor_char_boundary(range.end).max(start);
+        let mark = self.format.bom().len();
+        match &self.content {
+            Content::Utf8(_) => start + mark..end + mark,
+            Content::Other { bytes, decoding } => {
+                let body = body(bytes, self.format);
+                let place = |offset: usize| {
+                    // Two characters may be one in the bytes.
+                    let mut near = (0..=offset).rev().take(LONGEST);
+                    let stop =
+                        near.find_map(|offset| self.find(body, decoding, &[offset]).pop()?);
+                    stop.unwrap_or_default().byte + mark
+                };
+                let start = place(start);
+                start..place(end).max(start)
+            }
+        }
+    }
+
+    /// The new bytes. Edits are in order and do not overlap. Every byte outside
+    /// of their spans is the old one; only the new text is encoded. The result
+    /// has been decoded again and is the text that was wanted.
+    pub fn splice(&self, edits: &[Edit]) -> Result<Vec<u8>, SpliceError> {
+        let text = self.text();
+        let mut end = 0;
+        for (edit, Edit { range, .. }) in edits.iter().enumerate() {
+            if text.get(range.clone()).is_none() {
+                return Err(SpliceError::Misplaced { edit });
+            }
+            if range.start < end {
+                return Err(SpliceError::Disorder { edit });
+            }
+            end = range.end;
+        }
+        let new = match &self.content {
+            Content::Utf8(all) => {
+                let mark = self.format.bom().len();
+                let spans = edits.iter().map(|edit| edit.range.start + mark..edit.range.end + mark);
+                let news = edits.iter().map(|edit| edit.text.as_bytes());
+                join(all.as_bytes(), spans.zip(news))
+            }
+            Content::Other { bytes, decoding } => self.encode(bytes, decoding, edits)?,
+        };
+        self.verify(new, edits)
+    }
+
+    /// Where these offsets, which are in order, are in the body.
+    fn find(&self, body: &[u8], decoding: &Decoding, offsets: &[usize]) -> Vec<Option<Stop>> {
+        let encoding = self.format.encoding();
+        if encoding == ISO_2022_JP {
+            return shifted::find(body, offsets);
+        }
+        let places = decoding.find(body, encoding, offsets);
+        let stop = |byte| Stop { byte, ..Stop::default() };
+        places.into_iter().map(|place| place.map(stop)).collect()
+    }
+
+    fn encode(
+        &self,
+        bytes: &[u8],
+        decoding: &Decoding,
+        edits: &[Edit],
+    ) -> Result<Vec<u8>, SpliceError> {
+        let body = body(bytes, self.format);
+        let offsets: Vec<usize> =
+            edits.iter().flat_map(|edit| [edit.range.start, edit.range.end]).collect();
+        let stops = self.find(body, decoding, &offsets);
+        let mark = self.format.bom().len();
+        let mut pieces = Vec::with_capacity(edits.len());
+        let mut held = None;
+        for ((edit, Edit { text, .. }), ends) in edits.iter().enumerate().zip(stops.chunks(2)) {
+            let [Some(start), Some(end)] = ends else {
+                return Err(SpliceError::Misplaced { edit });
+            };
+            if let Some(damage) = self.damage(body, start, end) {
+                let (offset, encoding) = (damage + mark, self.format.encoding().name());
+                return Err(SpliceError::Damaged { edit, offset, encoding });
+            }
+            let unencodable = |what| SpliceError::Unencodable { edit, what };
+            let mut new = self.format.encode_exactly(text).map_err(unencodable)?;
+            if self.format.encoding() == ISO_2022_JP {
+                // An edit that touches the last one goes on in its state.
+                let before = held.filter(|_| touches(edits, edit)).unwrap_or(start.state);
+                let (mut fitted, state) = shifted::fit(&new, before);
+                let is_idle = new.is_empty() && start.byte == end.byte && !touches(edits, edit);
+                if !is_idle && !touches(edits, edit + 1) {
+                    let rest = body.get(end.byte..).unwrap_or_default();
+                    fitted.extend_from_slice(shifted::bridge(state, end.state, rest));
+                }
+                (new, held) = (fitted, Some(state));
+            }
+            pieces.push((start.byte + mark..end.byte + mark, new));
+        }
+        let pieces = pieces.iter().map(|(span, new)| (span.clone(), new.as_slice()));
+        Ok(join(bytes, pieces))
+    }
+
+    /// The first place between two stops whose bytes mean nothing.
+    fn damage(&self, body: &[u8], start: &Stop, end: &Stop) -> Option<usize> {
+        let encoding = self.format.encoding();
+        if encoding == ISO_2022_JP {
+            return (start.damages < end.damages).then_some(end.damaged_at);
+        }
+        let covered = body.get(start.byte..end.byte)?;
+        if encoding.decode_without_bom_handling_and_without_replacement(covered).is_some() {
+            return None;
+        }
+        let mut at = start.byte;
+        loop {
+            let step = next(body.get(at..)?, encoding);
+            if step.damaged || step.bytes == 0 {
+                return Some(at);
+            }
+            at += step.bytes;
+        }
+    }
+
+    /// The result, if it reads as the edited text.
+    fn verify(&self, new: Vec<u8>, edits: &[Edit]) -> Result<Vec<u8>, SpliceError> {
+        let encoding = self.format.encoding();
+        let inexact = |offset| SpliceError::Inexact { offset, encoding: encoding.name() };
+        // A mark that the edit itself would make is taken for the file's.
+        if self.format.bom().is_empty() && Encoding::for_bom(&new).is_some() {
+            return Err(inexact(0));
+        }
+        if let Content::Utf8(_) = &self.content {
+            // Whole characters between whole characters.
+            return Ok(new);
+        }
+        let read = decoding(body(&new, self.format), encoding).text;
+        let wanted = edited(self.text(), edits);
+        if read == wanted {
+            return Ok(new);
+        }
+        let pairs = read.bytes().zip(wanted.bytes());
+        Err(inexact(pairs.take_while(|(read, wanted)| read == wanted).count()))
+    }
+}
+
+/// Whether an edit begins where the one in front of it ends.
+fn touches(edits: &[Edit], edit: usize) -> bool {
+    let before = edit.checked_sub(1).and_then(|before| edits.get(before));
+    let here = edits.get(edit);
+    before.zip(here).is_some_and(|(before, here)| before.range.end == here.range.start)
+}
+
+/// The text after the edits, which are known to fit.
+fn edited(text: &str, edits: &[Edit]) -> String {
+    let mut new = String::with_capacity(text.len());
+    let mut done = 0;
+    for Edit { range, text: replacement } in edits {
+        new.push_str(text.get(done..range.start).unwrap_or_default());
+        new.push_str(replacement);
+        done = range.end;
+    }
+    new.push_str(text.get(done..).unwrap_or_default());
+    new
+}
+
+fn join<'a>(old: &[u8], pieces: impl Iterator<Item = (Range<usize>, &'a [u8])> + Clone) -> Vec<u8> {
+    let added: usize = pieces.clone().map(|(_, new)| new.len()).sum();
+    let mut joined = Vec::with_capacity(old.len() + added);
+    let mut done = 0;
+    for (span, new) in pieces {
+        joined.extend_from_slice(old.get(done..span.start).unwrap_or_default());
+        joined.extend_from_slice(new);
+        done = span.end;
+    }
+    joined.extend_from_slice(old.get(done..).unwrap_or_default());
+    joined
+}
+
+/// The file without its byte order mark.
+fn body(bytes: &[u8], format: TextFormat) -> &[u8] {
+    bytes.strip_prefix(format.bom()).unwrap_or(bytes)
+}
+
+fn decoding(body: &[u8], encoding: &'static Encoding) -> Decoding {
+    if encoding == ISO_2022_JP {
+        return Decoding::whole(encoding.decode_without_bom_handling(body).0.into_owned());
+    }
+    Decoding::of(body, encoding)
+}
+
+fn judge(bytes: &[u8], format: TextFormat) -> Result<(), NotText> {
+    match binary::reason(bytes, format) {
+        Some(reason) => Err(NotText::Binary { reason }),
+        None => Ok(()),
+    }
+}
+
+/// Whether nothing speaks for another encoding that also looks like UTF-8.
+fn is_plain(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let head = bytes.get(..binary::HEAD).unwrap_or(bytes);
+    memchr::memchr(0, head).is_none() && memchr::memmem::find(bytes, b"\x1B$").is_none()
+}
+
+#[cfg(test)]
+#[path = "document_tests.rs"]
+mod tests;

@@ -1,0 +1,206 @@
+//! The globs of `.editorconfig`. All ways through a glob are followed at once,
+//! so that none takes longer than its length times that of the path.
+
+/// Longer ones are no globs.
+const LONGEST: usize = 1024;
+/// Braces within braces; deeper ones are plain characters.
+const DEPTH: usize = 16;
+
+/// A section's header.
+#[derive(Debug)]
+pub(super) struct Glob {
+    nodes: Vec<Node>,
+}
+
+#[derive(Debug)]
+enum Node {
+    Char(char),
+    /// `?`
+    One,
+    /// `*`
+    Name,
+    /// `**`
+    Path,
+    /// `[a-z]`, `[!a-z]`
+    Set {
+        ranges: Vec<(char, char)>,
+        is_negated: bool,
+    },
+    /// `{a,b}`
+    Either(Vec<Vec<Node>>),
+    /// `{1..3}`
+    Number(i64, i64),
+}
+
+impl Glob {
+    /// None if it is empty or too long.
+    pub(super) fn new(glob: &str) -> Option<Self> {
+        if glob.is_empty() || glob.len() > LONGEST {
+            return None;
+        }
+        // Without a slash it is about names, wherever they are.
+        let is_anchored = glob.contains('/');
+        let chars: Vec<char> = glob.strip_prefix('/').unwrap_or(glob).chars().collect();
+        let mut nodes = parse(&chars, 0);
+        if !is_anchored {
+            let anywhere = vec![vec![], vec![Node::Path, Node::Char('/')]];
+            nodes.insert(0, Node::Either(anywhere));
+        }
+        Some(Self { nodes })
+    }
+
+    /// Whether it matches all of a relative path.
+    pub(super) fn matches(&self, path: &str) -> bool {
+        let path: Vec<char> = path.chars().collect();
+        let mut reached = vec![false; path.len() + 1];
+        if let Some(first) = reached.first_mut() {
+            *first = true;
+        }
+        follow(&self.nodes, reached, &path).last().is_some_and(|end| *end)
+    }
+}
+
+/// Where one can be after the nodes, from where one is before them.
+fn follow(nodes: &[Node], mut reached: Vec<bool>, path: &[char]) -> Vec<bool> {
+    for node in nodes {
+        if !reached.contains(&true) {
+            break;
+        }
+        reached = step(node, &reached, path);
+    }
+    reached
+}
+
+fn step(node: &Node, from: &[bool], path: &[char]) -> Vec<bool> {
+    let mut to = vec![false; from.len()];
+    match node {
+        Node::Char(wanted) => one(from, path, &mut to, |c| c == *wanted),
+        Node::One => one(from, path, &mut to, |c| c != '/'),
+        Node::Set { ranges, is_negated } => one(from, path, &mut to, |c| {
+            let is_in = ranges.iter().any(|(first, last)| (*first..=*last).contains(&c));
+            is_in != *is_negated && c != '/'
+        }),
+        Node::Name | Node::Path => {
+            let mut is_on = false;
+            for (at, to) in to.iter_mut().enumerate() {
+                let before = at.checked_sub(1).and_then(|before| path.get(before));
+                is_on &= matches!(node, Node::Path) || before != Some(&'/');
+                is_on |= from.get(at).is_some_and(|on| *on);
+                *to = is_on;
+            }
+        }
+        Node::Either(ways) => {
+            for way in ways {
+                let reached = follow(way, from.to_vec(), path);
+                to.iter_mut().zip(reached).for_each(|(to, on)| *to |= on);
+            }
+        }
+        Node::Number(first, last) => {
+            for (start, _) in from.iter().enumerate().filter(|(_, on)| **on) {
+                let rest = path.get(start..).unwrap_or_default();
+                let sign = usize::from(matches!(rest.first(), Some('+' | '-')));
+                let digits = rest.iter().skip(sign).take_while(|c| c.is_ascii_digit()).count();
+                let number: String = rest.iter().take(sign + digits).collect();
+                let is_in = number.parse().is_ok_and(|n: i64| (*first..=*last).contains(&n));
+                if let Some(to) = to.get_mut(start + sign + digits).filter(|_| is_in) {
+                    *to = true;
+                }
+            }
+        }
+    }
+    to
+}
+
+fn one(from: &[bool], path: &[char], to: &mut [bool], fits: impl Fn(char) -> bool) {
+    for ((on, c), to) in from.iter().zip(path).zip(to.iter_mut().skip(1)) {
+        *to = *on && fits(*c);
+    }
+}
+
+fn parse(chars: &[char], depth: usize) -> Vec<Node> {
+    let mut nodes = Vec::new();
+    let mut rest = chars;
+    while let Some((first, tail)) = rest.split_first() {
+        let (node, used) = match first {
+            '\\' => match tail.first() {
+                Some(c) => (Node::Char(*c), 2),
+                None => (Node::Char('\\'), 1),
+            },
+            '*' if tail.first() == Some(&'*') => (Node::Path, 2),
+            '*' => (Node::Name, 1),
+            '?' => (Node::One, 1),
+            '[' => set(tail).unwrap_or((Node::Char('['), 1)),
+            '{' if depth < DEPTH => match braces(tail, depth) {
+                Some((node, used)) => (node, used),
+                None => (Node::Char('{'), 1),
+            },
+            c => (Node::Char(*c), 1),
+        };
+        nodes.push(node);
+        rest = rest.get(used..).unwrap_or_default();
+    }
+    nodes
+}
+
+/// A set, from behind its bracket, and how long it is with it.
+fn set(tail: &[char]) -> Option<(Node, usize)> {
+    let is_negated = matches!(tail.first(), Some('!' | '^'));
+    let mut at = usize::from(is_negated);
+    let start = at;
+    let mut ranges: Vec<(char, char)> = Vec::new();
+    loop {
+        let mut c = *tail.get(at)?;
+        match c {
+            ']' if at > start => return Some((Node::Set { ranges, is_negated }, at + 2)),
+            // It does not reach over folders: then it is no set.
+            '/' => return None,
+            '\\' => {
+                at += 1;
+                c = *tail.get(at)?;
+            }
+            _ => {}
+        }
+        let end = tail.get(at + 2).filter(|end| **end != ']' && tail.get(at + 1) == Some(&'-'));
+        match end {
+            Some(end) => {
+                ranges.push((c, *end));
+                at += 3;
+            }
+            None => {
+                ranges.push((c, c));
+                at += 1;
+            }
+        }
+    }
+}
+
+/// Alternatives or a range of numbers, from behind the brace. None where the
+/// brace is a plain character: it is not closed, or there is nothing to choose.
+fn braces(tail: &[char], depth: usize) -> Option<(Node, usize)> {
+    let mut level = 0_usize;
+    let mut parts: Vec<&[char]> = Vec::new();
+    let (mut at, mut start) = (0, 0);
+    loop {
+        match tail.get(at)? {
+            '\\' => at += 1,
+            '{' => level += 1,
+            '}' if level == 0 => break,
+            '}' => level -= 1,
+            ',' if level == 0 => {
+                parts.push(tail.get(start..at)?);
+                start = at + 1;
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    parts.push(tail.get(start..at)?);
+    if let [only] = parts.as_slice() {
+        let text: String = only.iter().collect();
+        let (first, last) = text.split_once("..")?;
+        let (first, last): (i64, i64) = (first.parse().ok()?, last.parse().ok()?);
+        return Some((Node::Number(first.min(last), first.max(last)), at + 2));
+    }
+    let ways = parts.into_iter().map(|part| parse(part, depth + 1)).collect();
+    Some((Node::Either(ways), at + 2))
+}

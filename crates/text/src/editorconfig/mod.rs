@@ -1,0 +1,131 @@
+//! What `.editorconfig` files say of a file's encoding. Whoever has the files
+//! hands over their text.
+
+use std::path::Path;
+
+use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
+
+use crate::codec::TextFormat;
+
+mod glob;
+
+use glob::Glob;
+
+/// The text of one `.editorconfig` and the folder that it is in.
+#[derive(Debug, Clone, Copy)]
+pub struct Config<'a> {
+    /// The folder.
+    pub folder: &'a Path,
+    /// What the file says.
+    pub text: &'a str,
+}
+
+/// The encodings that `.editorconfig` knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Charset {
+    /// ISO 8859-1, read as windows-1252, of which it is a part.
+    Latin1,
+    /// UTF-8 without a byte order mark.
+    Utf8,
+    /// UTF-8 with a byte order mark.
+    Utf8Bom,
+    /// UTF-16, the high byte first.
+    Utf16Be,
+    /// UTF-16, the low byte first.
+    Utf16Le,
+}
+
+impl Charset {
+    fn named(name: &str) -> Option<Self> {
+        match name.to_ascii_lowercase().as_str() {
+            "latin1" => Some(Self::Latin1),
+            "utf-8" => Some(Self::Utf8),
+            "utf-8-bom" => Some(Self::Utf8Bom),
+            "utf-16be" => Some(Self::Utf16Be),
+            "utf-16le" => Some(Self::Utf16Le),
+            _ => None,
+        }
+    }
+
+    /// Its encoding.
+    pub fn encoding(self) -> &'static Encoding {
+        match self {
+            Self::Latin1 => WINDOWS_1252,
+            Self::Utf8 | Self::Utf8Bom => UTF_8,
+            Self::Utf16Be => UTF_16BE,
+            Self::Utf16Le => UTF_16LE,
+        }
+    }
+
+    /// The format of a new file.
+    pub fn format(self) -> TextFormat {
+        TextFormat::new(self.encoding(), self == Self::Utf8Bom)
+    }
+}
+
+/// The encoding of the file at `path`, by the `.editorconfig` files of its
+/// folder and those above, the nearest first.
+pub fn charset(configs: &[Config<'_>], path: &Path) -> Option<Charset> {
+    for config in configs {
+        let Ok(relative) = path.strip_prefix(config.folder) else { continue };
+        let relative = relative.to_string_lossy();
+        let said = read(config.text, &relative);
+        if let Some(value) = said.charset {
+            // A word that is not known, such as `unset`, takes the value away.
+            return Charset::named(value);
+        }
+        if said.is_root {
+            break;
+        }
+    }
+    None
+}
+
+/// What one file says of a path.
+#[derive(Debug, Default)]
+struct Said<'a> {
+    charset: Option<&'a str>,
+    is_root: bool,
+}
+
+fn read<'a>(text: &'a str, path: &str) -> Said<'a> {
+    let mut said = Said::default();
+    let mut section: Option<&str> = None;
+    for line in text.strip_prefix('\u{FEFF}').unwrap_or(text).lines() {
+        let line = line.trim();
+        if line.starts_with(['#', ';']) {
+            continue;
+        }
+        if let Some(header) = line.strip_prefix('[') {
+            // A header that is not closed is a section that matches nothing.
+            section = Some(header.strip_suffix(']').unwrap_or_default());
+            continue;
+        }
+        let Some((key, value)) = line.split_once('=') else { continue };
+        let (key, value) = (key.trim(), without_comment(value));
+        match section {
+            None if key.eq_ignore_ascii_case("root") => {
+                said.is_root = value.eq_ignore_ascii_case("true");
+            }
+            Some(glob) if key.eq_ignore_ascii_case("charset") && matches(glob, path) => {
+                said.charset = Some(value);
+            }
+            _ => {}
+        }
+    }
+    said
+}
+
+fn matches(glob: &str, path: &str) -> bool {
+    Glob::new(glob).is_some_and(|glob| glob.matches(path))
+}
+
+/// Older files have comments behind a value.
+fn without_comment(value: &str) -> &str {
+    let end = value.find([';', '#']).unwrap_or(value.len());
+    value.get(..end).unwrap_or_default().trim()
+}
+
+#[cfg(test)]
+#[path = "editorconfig_tests.rs"]
+mod tests;

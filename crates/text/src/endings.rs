@@ -1,0 +1,87 @@
+//! What ends the lines of a text.
+
+use std::fmt;
+
+/// A way to end a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Ending {
+    /// A line feed.
+    Lf,
+    /// A carriage return and a line feed.
+    CrLf,
+    /// A carriage return alone, as on the oldest Macs.
+    Cr,
+}
+
+/// The line endings of a text.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Endings {
+    /// The one that most lines have; none if no line ends.
+    pub dominant: Option<Ending>,
+    /// Whether lines end in more than one way.
+    pub mixed: bool,
+    /// Whether the last line is ended, too.
+    pub final_newline: bool,
+}
+
+impl Ending {
+    /// The characters.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Lf => "\n",
+            Self::CrLf => "\r\n",
+            Self::Cr => "\r",
+        }
+    }
+
+    /// The name for people and models.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Lf => "lf",
+            Self::CrLf => "crlf",
+            Self::Cr => "cr",
+        }
+    }
+}
+
+impl Endings {
+    /// Those of a text. A carriage return by itself ends a line only where no
+    /// line feed does: elsewhere it is a character like any other.
+    pub fn of(text: &str) -> Self {
+        let bytes = text.as_bytes();
+        let (mut lf, mut crlf) = (0_usize, 0_usize);
+        for at in memchr::memchr_iter(b'\n', bytes) {
+            match at.checked_sub(1).and_then(|before| bytes.get(before)) {
+                Some(b'\r') => crlf += 1,
+                _ => lf += 1,
+            }
+        }
+        let dominant = match (lf, crlf) {
+            (0, 0) => memchr::memchr(b'\r', bytes).map(|_| Ending::Cr),
+            _ if crlf > lf => Some(Ending::CrLf),
+            _ => Some(Ending::Lf),
+        };
+        let last = if dominant == Some(Ending::Cr) { b'\r' } else { b'\n' };
+        Self { dominant, mixed: lf > 0 && crlf > 0, final_newline: bytes.last() == Some(&last) }
+    }
+
+    /// The name for people and models; none for plain line feeds, which need
+    /// no mention.
+    pub fn label(self) -> Option<&'static str> {
+        match self.dominant {
+            _ if self.mixed => Some("mixed"),
+            Some(Ending::Lf) | None => None,
+            Some(other) => Some(other.name()),
+        }
+    }
+}
+
+impl fmt::Display for Ending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+#[path = "endings_tests.rs"]
+mod tests;

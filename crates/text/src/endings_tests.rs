@@ -1,0 +1,30 @@
+use super::*;
+
+#[test]
+fn the_more_frequent_ending_wins() {
+    for (text, dominant, mixed, final_newline) in [
+        ("", None, false, false),
+        ("one", None, false, false),
+        ("a\nb\n", Some(Ending::Lf), false, true),
+        ("a\nb", Some(Ending::Lf), false, false),
+        ("a\r\nb\r\n", Some(Ending::CrLf), false, true),
+        ("a\rb\r", Some(Ending::Cr), false, true),
+        ("a\rb", Some(Ending::Cr), false, false),
+        ("a\r\nb\nc\r\n", Some(Ending::CrLf), true, true),
+        ("a\r\nb\n", Some(Ending::Lf), true, true),
+        ("50%\r100%\ndone\n", Some(Ending::Lf), false, true),
+        ("\n", Some(Ending::Lf), false, true),
+    ] {
+        let expected = Endings { dominant, mixed, final_newline };
+        assert_eq!(Endings::of(text), expected, "{text:?}");
+    }
+}
+
+#[test]
+fn plain_line_feeds_need_no_mention() {
+    assert_eq!(Endings::of("a\n").label(), None);
+    assert_eq!(Endings::of("a").label(), None);
+    assert_eq!(Endings::of("a\r\n").label(), Some("crlf"));
+    assert_eq!(Endings::of("a\r").label(), Some("cr"));
+    assert_eq!(Endings::of("a\r\nb\n").label(), Some("mixed"));
+}

@@ -1,0 +1,110 @@
+//! SEARCH/REPLACE blocks: the lines as they are, and as they should be.
+
+use super::wrapping::{Numbered, unwrapped};
+use super::{Malformed, Operation};
+use crate::matching::Hunk;
+
+/// Whether a line is a row of five to nine of these marks and then the word.
+fn is_marker(line: &str, mark: char, word: &str) -> bool {
+    let line = line.trim_end();
+    let rest = line.trim_start_matches(mark);
+    let count = line.len() - rest.len();
+    (5..=9).contains(&count) && rest.trim().trim_end_matches(':').eq_ignore_ascii_case(word)
+}
+
+/// Whether a block begins here.
+pub(super) fn is_opening(line: &str) -> bool {
+    is_marker(line, '<', "SEARCH")
+}
+
+fn is_divider(line: &str) -> bool {
+    is_marker(line, '=', "")
+}
+
+fn is_closing(line: &str) -> bool {
+    is_marker(line, '>', "REPLACE")
+}
+
+/// Reads blocks. `path` is the file of those before which none is named.
+pub(super) fn parse(patch: &str, path: Option<&str>) -> Result<Vec<Operation>, Malformed> {
+    let lines = unwrapped(patch);
+    let mut operations: Vec<Operation> = Vec::new();
+    let mut current: Option<String> = path.map(str::to_owned);
+    let mut rest = lines.as_slice();
+    while let Some(at) = rest.iter().position(|line| is_opening(line.text)) {
+        let (before, block) = rest.split_at(at);
+        current = file_before(before).or(current);
+        let number = block.first().map_or(0, |line| line.number);
+        let body = block.get(1..).unwrap_or_default();
+        let length = body
+            .iter()
+            .position(|line| is_closing(line.text))
+            .ok_or_else(|| Malformed::at(number, "the block has no `>>>>>>> REPLACE`"))?;
+        let (body, after) = body.split_at(length);
+        rest = after.get(1..).unwrap_or_default();
+        if let Some(nested) = body.iter().find(|line| is_opening(line.text)) {
+            return Err(Malformed::at(nested.number, "a block begins inside of another"));
+        }
+        let dividers: Vec<usize> = body
+            .iter()
+            .enumerate()
+            .filter(|(_, line)| is_divider(line.text))
+            .map(|(at, _)| at)
+            .collect();
+        let divider = match dividers.as_slice() {
+            [one] => *one,
+            [] => return Err(Malformed::at(number, "the block has no `=======`")),
+            _ => {
+                return Err(Malformed::at(
+                    number,
+                    "the block has several lines `=======`, so that it is not clear where the new text begins; use old_string and new_string instead",
+                ));
+            }
+        };
+        let (search, replace) = body.split_at(divider);
+        let search = joined(search);
+        let replace = joined(replace.get(1..).unwrap_or_default());
+        let path = current.clone().ok_or_else(|| {
+            Malformed::at(number, "the block belongs to no file: put its path on the line before, or give the path argument")
+        })?;
+        if search == replace {
+            return Err(Malformed::at(
+                number,
+                "the block changes nothing: both halves are the same",
+            ));
+        }
+        put(&mut operations, path, &search, replace);
+    }
+    Ok(operations)
+}
+
+/// Adds a block; those of one file in a row stay together.
+fn put(operations: &mut Vec<Operation>, path: String, search: &str, replace: String) {
+    if search.is_empty() {
+        operations.push(Operation::Add { path, text: replace });
+        return;
+    }
+    let hunk = Hunk::between(search, &replace);
+    match operations.last_mut() {
+        Some(Operation::Update { path: last, hunks, .. }) if *last == path => hunks.push(hunk),
+        _ => operations.push(Operation::Update { path, hunks: vec![hunk], to: None }),
+    }
+}
+
+fn joined(lines: &[Numbered<'_>]) -> String {
+    lines.iter().flat_map(|line| [line.text, "\n"]).collect()
+}
+
+/// The file that is named before a block: on the last line that is neither
+/// empty nor a fence, if that looks like a name.
+fn file_before(lines: &[Numbered<'_>]) -> Option<String> {
+    let is_layout = |line: &str| line.is_empty() || line.starts_with("```");
+    let line = lines.iter().rev().map(|line| line.text.trim()).find(|line| !is_layout(line))?;
+    let name = line.trim_start_matches("File:").trim_matches(['`', '*', '#', ':', ' ', '"']);
+    let plain = !name.contains(char::is_whitespace) && !name.is_empty();
+    // A name with spaces is told from a sentence by how it ends.
+    let extension = name.rsplit_once('.').is_some_and(|(stem, end)| {
+        !stem.is_empty() && (1..=8).contains(&end.len()) && end.chars().all(char::is_alphanumeric)
+    });
+    (plain || extension).then(|| name.to_owned())
+}

@@ -1,0 +1,277 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::diff::unified as unified_diff;
+use crate::matching::{Rigour, apply, change};
+
+fn operations(patch: &str) -> Vec<Operation> {
+    parse(patch, None).expect("a patch").operations
+}
+
+fn refused(patch: &str) -> String {
+    parse(patch, None).expect_err("no patch").to_string()
+}
+
+/// The only update of a patch, applied.
+fn updated(patch: &str, text: &str) -> String {
+    let operations = parse(patch, Some("file")).expect("a patch").operations;
+    let [Operation::Update { hunks, .. }] = operations.as_slice() else {
+        panic!("one update: {operations:?}")
+    };
+    let made = apply(text, hunks, Rigour::Relaxed).expect("fits");
+    change(text, &made.edits)
+}
+
+#[test]
+fn a_v4a_patch_has_a_section_for_each_file() {
+    let patch = "*** Begin Patch\n*** Update File: a b.txt\n@@ class A\n@@ def f\n ctx\n-old\n+new\n*** Add File: new.txt\n+one\n+\n+two\n*** Delete File: gone.txt\n*** Move File: x.txt -> y.txt\n*** Update File: p.txt\n*** Move to: q.txt\n@@\n-a\n+b\n*** End of File\n*** End Patch\n";
+    let operations = operations(patch);
+    assert_eq!(operations.len(), 5);
+    let Operation::Update { path, hunks, to: None } = &operations[0] else { panic!() };
+    assert_eq!((path.as_str(), hunks.len()), ("a b.txt", 1));
+    assert_eq!(hunks[0].hints, ["class A", "def f"]);
+    assert_eq!((hunks[0].old_text(), hunks[0].new_text()), ("ctx\nold".into(), "ctx\nnew".into()));
+    assert_eq!(
+        operations[1],
+        Operation::Add { path: "new.txt".into(), text: "one\n\ntwo\n".into() }
+    );
+    assert_eq!(operations[2], Operation::Delete { path: "gone.txt".into(), hunks: vec![] });
+    let Operation::Update { path, to: Some(to), hunks } = &operations[3] else { panic!() };
+    assert_eq!((path.as_str(), to.as_str(), hunks.len()), ("x.txt", "y.txt", 0));
+    let Operation::Update { to: Some(to), hunks, .. } = &operations[4] else { panic!() };
+    assert_eq!((to.as_str(), hunks[0].at_end), ("q.txt", true));
+}
+
+#[test]
+fn a_bare_empty_line_is_context() {
+    let patch = "*** Begin Patch\n*** Update File: f\n@@\n a\n\n-b\n+c\n*** End Patch";
+    assert_eq!(updated(patch, "a\n\nb\n"), "a\n\nc\n");
+}
+
+#[test]
+fn empty_lines_between_sections_are_layout() {
+    let patch = "*** Begin Patch\n\n*** Update File: f\n@@\n-a\n+b\n\n*** End Patch\n";
+    assert_eq!(updated(patch, "a\nx\n"), "b\nx\n");
+    let patch = "*** Update File: f\n\n-a\n+b\n\n@@\n-x\n+y\n";
+    assert_eq!(updated(patch, "a\nx\n"), "b\ny\n");
+}
+
+#[test]
+fn markers_spacing_wrapping_and_returns_are_forgiven() {
+    let body = "*** Update File: f\n@@\n-a\n+b\n";
+    for patch in [
+        body.to_owned(),
+        body.replace("*** ", "***"),
+        format!("*** Begin Patch\n{body}*** End Patch").replace('\n', "\r\n"),
+        format!("```diff\n*** Begin Patch\n{body}*** End Patch\n```\n"),
+        format!("apply_patch <<'EOF'\n*** Begin Patch\n{body}*** End Patch\nEOF\n"),
+        format!("```bash\napply_patch <<EOF\n*** Begin Patch\n{body}*** End Patch\nEOF\n```"),
+        format!("*** Begin Patch\n{body}"),
+    ] {
+        assert_eq!(recognise(&patch), Some(Format::V4a), "{patch}");
+        assert_eq!(updated(&patch, "a\nx\n"), "b\nx\n", "{patch}");
+    }
+    assert_eq!(updated("@@\n-a\n+b\n", "a\n"), "b\n", "the path may come from elsewhere");
+}
+
+#[test]
+fn what_is_no_v4a_patch_is_told_with_its_line() {
+    assert_eq!(
+        refused("*** Add File: a\n+x\ny\n"),
+        "line 3 of the patch: every line of a new file begins with `+`"
+    );
+    assert!(refused("*** Update File: a\n@@\n ctx\n").contains("changes nothing"));
+    assert!(refused("*** Delete File: a\n-x\n").starts_with("line 2"));
+    assert!(refused("*** Update File:\n-a\n+b\n").contains("no name"));
+    assert!(refused("*** Begin Patch\n*** End Patch\n").contains("changes nothing"));
+    assert!(refused("hello").contains("no patch"));
+    assert!(refused("*** Begin Patch\nhello\n*** Update File: a\n-x\n+y\n").starts_with("line 2"));
+}
+
+#[test]
+fn a_unified_diff_names_what_happens_to_each_file() {
+    let patch = "diff --git a/src/a b.rs b/src/a b.rs\nindex 1..2 100644\n--- a/src/a b.rs\t2026-01-01\n+++ b/src/a b.rs\n@@ -1,2 +1,2 @@ fn main()\n ctx\n-old\n+new\ndiff --git a/new.txt b/new.txt\nnew file mode 100644\n--- /dev/null\n+++ b/new.txt\n@@ -0,0 +1,2 @@\n+one\n+two\n\\ No newline at end of file\ndiff --git a/gone b/gone\ndeleted file mode 100644\n--- a/gone\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\ndiff --git a/o.txt b/n.txt\nsimilarity index 90%\nrename from o.txt\nrename to n.txt\n";
+    let operations = operations(patch);
+    assert_eq!(operations.len(), 4);
+    let Operation::Update { path, hunks, to: None } = &operations[0] else {
+        panic!("{operations:?}")
+    };
+    assert_eq!((path.as_str(), hunks[0].line), ("src/a b.rs", Some(1)));
+    assert_eq!(operations[1], Operation::Add { path: "new.txt".into(), text: "one\ntwo".into() });
+    let Operation::Delete { path, hunks } = &operations[2] else { panic!() };
+    assert_eq!((path.as_str(), hunks[0].old_text().as_str()), ("gone", "x"));
+    let Operation::Update { path, to: Some(to), .. } = &operations[3] else { panic!() };
+    assert_eq!((path.as_str(), to.as_str()), ("o.txt", "n.txt"));
+}
+
+#[test]
+fn names_are_read_as_git_writes_them() {
+    let patch =
+        "--- \"a/t\\303\\244\\tb\\\"\"\n+++ \"b/t\\303\\244\\tb\\\"\"\n@@ -1 +1 @@\n-a\n+b\n";
+    let Operation::Update { path, .. } = &operations(patch)[0] else { panic!() };
+    assert_eq!(path, "tä\tb\"");
+    for (old, new, name) in
+        [("x/y", "x/y", "x/y"), ("a/y", "a/y", "a/y"), ("y.orig", "y", "y"), ("i/y", "w/y", "y")]
+    {
+        let patch = format!("--- {old}\n+++ {new}\n@@ -1 +1 @@\n-a\n+b\n");
+        let Operation::Update { path, .. } = &operations(&patch)[0] else { panic!() };
+        assert_eq!(path, name);
+    }
+}
+
+#[test]
+fn wrong_counts_are_forgiven() {
+    for head in ["@@ -1,9 +1,9 @@", "@@ -1,1 +1,1 @@", "@@ -1 +1 @@", "@@", "@@ @@"] {
+        let patch = format!(
+            "--- a/f\n+++ b/f\n{head}\n a\n-b\n+x\n c\n--- a/g\n+++ b/g\n@@ -1 +1 @@\n-a\n+b\n"
+        );
+        let operations = operations(&patch);
+        assert_eq!(operations.len(), 2, "{head}");
+        let Operation::Update { hunks, .. } = &operations[0] else { panic!() };
+        assert_eq!(hunks[0].old_text(), "a\nb\nc", "{head}");
+    }
+}
+
+#[test]
+fn lines_that_look_like_headers_are_lines_where_the_counts_say_so() {
+    let patch = "--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n--- x\n+++ y\n z\n";
+    assert_eq!(updated(patch, "-- x\nz\n"), "++ y\nz\n");
+    let patch = "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n-- \n2.43.0\n";
+    assert_eq!(updated(patch, "a\n"), "b\n");
+}
+
+#[test]
+fn the_final_newline_is_as_the_diff_says() {
+    let no = "\\ No newline at end of file";
+    assert_eq!(updated(&format!("@@ -1 +1 @@\n-a\n{no}\n+b\n"), "a"), "b\n");
+    assert_eq!(updated(&format!("@@ -1 +1 @@\n-a\n+b\n{no}\n"), "a\n"), "b");
+    assert_eq!(updated(&format!("@@ -1 +1 @@\n-a\n{no}\n+b\n{no}\n"), "a"), "b");
+    assert_eq!(updated(&format!("@@ -1,2 +1,2 @@\n-a\n+b\n c\n{no}\n"), "a\nc"), "b\nc");
+}
+
+#[test]
+fn binary_patches_and_copies_are_refused() {
+    assert!(refused("diff --git a/x b/x\nGIT binary patch\nliteral 3\n").contains("binary"));
+    assert!(refused("diff --git a/x b/x\nBinary files a/x and b/x differ\n").contains("binary"));
+    assert!(refused("diff --git a/x b/y\ncopy from x\ncopy to y\n").contains("copies"));
+    assert!(refused("@@ -1 +1 @@\n-a\n+b\n").contains("no file"));
+    assert!(refused("diff --git a/x b/x\nold mode 100644\nnew mode 100755\n").contains("mode"));
+}
+
+#[test]
+fn blocks_belong_to_the_file_before_them() {
+    let patch = "Here it is:\n\nsrc/main.rs\n```rust\n<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> REPLACE\n```\n\n<<<<<<< SEARCH\nc\n=======\n>>>>>>> REPLACE\n\n`my file.txt`\n<<<<<<< SEARCH\n=======\nnew\n>>>>>>> REPLACE\n";
+    let operations = operations(patch);
+    assert_eq!(operations.len(), 2, "{operations:?}");
+    let Operation::Update { path, hunks, .. } = &operations[0] else { panic!() };
+    assert_eq!((path.as_str(), hunks.len()), ("src/main.rs", 2));
+    assert_eq!(hunks[1].new_text(), "");
+    assert_eq!(operations[1], Operation::Add { path: "my file.txt".into(), text: "new\n".into() });
+}
+
+#[test]
+fn blocks_without_a_file_take_the_given_one() {
+    let patch = "Change this as follows:\n<<<<<<< SEARCH\na\nb\n=======\na\nc\n>>>>>>> REPLACE\n";
+    assert_eq!(updated(patch, "a\nb\n"), "a\nc\n");
+    assert!(refused(patch).contains("no file"));
+}
+
+#[test]
+fn broken_blocks_are_refused() {
+    let file = "f.txt\n";
+    assert!(refused(&format!("{file}<<<<<<< SEARCH\na\n=======\nb\n")).contains(">>>>>>> REPLACE"));
+    assert!(refused(&format!("{file}<<<<<<< SEARCH\na\n>>>>>>> REPLACE\n")).contains("======="));
+    assert!(
+        refused(&format!("{file}<<<<<<< SEARCH\na\n=======\nb\n=======\nc\n>>>>>>> REPLACE\n"))
+            .contains("several")
+    );
+    assert!(
+        refused(&format!("{file}<<<<<<< SEARCH\na\n=======\na\n>>>>>>> REPLACE\n"))
+            .contains("changes nothing")
+    );
+}
+
+#[test]
+fn long_and_hostile_patches_are_read() {
+    let many: String = (0..100_000).map(|n| format!("@@\n-{n}\n+x{n}\n")).collect();
+    let patch = format!("*** Update File: f\n{many}");
+    let Operation::Update { hunks, .. } = &operations(&patch)[0] else { panic!() };
+    assert_eq!(hunks.len(), 100_000);
+    let blocks: String = (0..20_000)
+        .map(|n| format!("<<<<<<< SEARCH\n{n}\n=======\nx\n>>>>>>> REPLACE\n"))
+        .collect();
+    assert_eq!(operations(&format!("f.txt\n{blocks}")).len(), 1);
+    let _ = parse(&"<<<<<<< SEARCH\n".repeat(50_000), Some("f"));
+    let _ = parse(&"--- a\n+++ b\n".repeat(50_000), None);
+    let _ = parse(&format!("*** Add File: f\n+{}", "x".repeat(5_000_000)), None);
+}
+
+/// A text, and the same text with a few lines changed. Lines repeat.
+fn two_texts() -> impl Strategy<Value = (String, String)> {
+    let line =
+        || prop::sample::select(vec!["a", "b", "", " c", "-d", "+e", "--- f", "@@ g", "\\ h"]);
+    let text = |lines: Vec<&str>, closed: bool| {
+        let body = lines.join("\n");
+        if closed && !lines.is_empty() { format!("{body}\n") } else { body }
+    };
+    let lines = prop::collection::vec(line(), 1..14);
+    let edits = prop::collection::vec((any::<prop::sample::Index>(), any::<bool>(), line()), 1..4);
+    (lines, edits, any::<bool>(), any::<bool>()).prop_map(
+        move |(old, edits, closed, closed_after)| {
+            let mut new = old.clone();
+            for (at, goes, line) in edits {
+                let at = at.index(new.len() + 1);
+                if goes && at < new.len() {
+                    new.remove(at);
+                } else {
+                    new.insert(at, line);
+                }
+            }
+            (text(old, closed), text(new, closed_after))
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn a_unified_diff_applies_back((old, new) in two_texts(), context in 0_usize..4) {
+        prop_assume!(old != new && !old.is_empty());
+        let patch = unified_diff(&old, &new, "a/file", "b/file", context);
+        let Ok(parsed) = parse(&patch, None) else {
+            return Err(TestCaseError::fail(format!("not read: {patch}")));
+        };
+        let [Operation::Update { hunks, .. }] = parsed.operations.as_slice() else {
+            return Err(TestCaseError::fail(format!("{parsed:?}")));
+        };
+        match apply(&old, hunks, Rigour::Strict) {
+            Ok(made) => prop_assert_eq!(change(&old, &made.edits), new, "{}", patch),
+            // Without context there is nothing that tells where lines go.
+            Err(failure) => prop_assert!(context == 0, "{:?}: {}", failure, patch),
+        }
+    }
+
+    #[test]
+    fn a_v4a_patch_applies_or_is_refused((old, new) in two_texts()) {
+        let hunk = Hunk::between(&old, &new);
+        let lines: String = hunk.lines.iter().map(|line| {
+            let mark = match line.side { Side::Context => ' ', Side::Remove => '-', Side::Add => '+' };
+            format!("{mark}{}\n", line.text)
+        }).collect();
+        let patch = format!("*** Begin Patch\n*** Update File: file\n@@\n{lines}*** End Patch\n");
+        prop_assume!(!hunk.is_idle() && !old.is_empty() && !hunk.old_text().is_empty());
+        let parsed = parse(&patch, None).map_err(|e| TestCaseError::fail(e.to_string()))?;
+        let [Operation::Update { hunks, .. }] = parsed.operations.as_slice() else {
+            return Err(TestCaseError::fail(format!("{parsed:?}")));
+        };
+        let made = apply(&old, hunks, Rigour::Relaxed).map_err(|e| TestCaseError::fail(format!("{e:?}")))?;
+        // A V4A patch does not say how the file ends.
+        let changed = change(&old, &made.edits);
+        prop_assert_eq!(changed.trim_end_matches('\n'), new.trim_end_matches('\n'));
+    }
+
+    #[test]
+    fn any_text_is_a_patch_or_none(text in "([*@+<>= -]{0,9}|[a-b/]{1,2}|\n|SEARCH|REPLACE|\\*\\*\\* Update File: a\n|--- a\n\\+\\+\\+ b\n|@@ -1 \\+1 @@\n|diff --git a/x b/x\n){0,12}") {
+        let _ = parse(&text, Some("f"));
+        let _ = recognise(&text);
+    }
+}

@@ -1,0 +1,168 @@
+//! The ways in which callers write changes of several files: V4A patches,
+//! unified diffs, and SEARCH/REPLACE blocks.
+
+use std::fmt;
+
+use crate::matching::{Hunk, HunkLine, Side};
+
+mod blocks;
+mod unified;
+mod v4a;
+mod wrapping;
+
+/// A patch, whatever it was written in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Patch {
+    /// What it was written in.
+    pub format: Format,
+    /// What it does, in order.
+    pub operations: Vec<Operation>,
+}
+
+/// A way to write a patch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// `*** Begin Patch`.
+    V4a,
+    /// `--- a/file`, `+++ b/file`, `@@ -1,2 +1,3 @@`.
+    Unified,
+    /// `<<<<<<< SEARCH`, `=======`, `>>>>>>> REPLACE`.
+    Blocks,
+}
+
+impl Format {
+    /// The name, for people and results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::V4a => "v4a",
+            Self::Unified => "unified",
+            Self::Blocks => "search_replace",
+        }
+    }
+}
+
+/// One thing that a patch does to one file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Operation {
+    /// A new file.
+    Add {
+        /// Its path, as written.
+        path: String,
+        /// All of its text.
+        text: String,
+    },
+    /// Changes of a file, which may get another name as well.
+    Update {
+        /// Its path, as written.
+        path: String,
+        /// The changes.
+        hunks: Vec<Hunk>,
+        /// Its new path.
+        to: Option<String>,
+    },
+    /// A file goes.
+    Delete {
+        /// Its path, as written.
+        path: String,
+        /// What it must hold, if the patch says so.
+        hunks: Vec<Hunk>,
+    },
+}
+
+/// Why a text is no patch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Malformed {
+    /// The line of the patch, from 1; 0 for the whole.
+    pub line: usize,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+impl Malformed {
+    fn at(line: usize, reason: impl Into<String>) -> Self {
+        Self { line, reason: reason.into() }
+    }
+}
+
+impl fmt::Display for Malformed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            0 => f.write_str(&self.reason),
+            line => write!(f, "line {line} of the patch: {}", self.reason),
+        }
+    }
+}
+
+impl std::error::Error for Malformed {}
+
+/// Which format a text seems to be written in.
+pub fn recognise(patch: &str) -> Option<Format> {
+    let mut dashes = false;
+    for line in patch.lines() {
+        if v4a::is_header(line) {
+            return Some(Format::V4a);
+        }
+        if blocks::is_opening(line) {
+            return Some(Format::Blocks);
+        }
+        if line.starts_with("diff --git ") || dashes && line.starts_with("+++ ") {
+            return Some(Format::Unified);
+        }
+        if unified::is_range(line) {
+            return Some(Format::Unified);
+        }
+        dashes = line.starts_with("--- ");
+    }
+    // Hunks alone, without numbers.
+    patch
+        .lines()
+        .any(|line| line.trim_end() == "@@" || line.starts_with("@@ "))
+        .then_some(Format::V4a)
+}
+
+/// Reads a patch in any of the formats. `path` is the file of hunks and blocks
+/// that name none.
+pub fn parse(patch: &str, path: Option<&str>) -> Result<Patch, Malformed> {
+    let Some(format) = recognise(patch) else {
+        return Err(Malformed::at(
+            0,
+            "the text is no patch: it has no `*** Begin Patch`, no `--- file` / `+++ file`, and no `<<<<<<< SEARCH`",
+        ));
+    };
+    let operations = match format {
+        Format::V4a => v4a::parse(patch, path)?,
+        Format::Unified => unified::parse(patch, path)?,
+        Format::Blocks => blocks::parse(patch, path)?,
+    };
+    if operations.iter().all(is_idle) {
+        return Err(Malformed::at(0, "the patch changes nothing"));
+    }
+    Ok(Patch { format, operations })
+}
+
+fn is_idle(operation: &Operation) -> bool {
+    match operation {
+        Operation::Update { hunks, to, .. } => to.is_none() && hunks.iter().all(Hunk::is_idle),
+        Operation::Add { .. } | Operation::Delete { .. } => false,
+    }
+}
+
+/// A line of a hunk by its first character; one without a mark is context.
+fn hunk_line(line: &str) -> HunkLine {
+    let (side, text) = match line.split_at_checked(1) {
+        Some(("+", text)) => (Side::Add, text),
+        Some(("-", text)) => (Side::Remove, text),
+        Some((" ", text)) => (Side::Context, text),
+        _ => (Side::Context, line),
+    };
+    HunkLine { side, text: text.to_owned() }
+}
+
+/// How many empty lines a hunk ends with that have no mark.
+fn loose_end(lines: &[&str]) -> usize {
+    lines.iter().rev().take_while(|line| line.is_empty()).count()
+}
+
+#[cfg(test)]
+#[path = "formats_tests.rs"]
+mod tests;

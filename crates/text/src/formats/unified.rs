@@ -1,0 +1,325 @@
+//! Unified diffs, as `diff -u` and `git diff` write them and as models try to.
+
+use super::wrapping::{Numbered, unwrapped};
+use super::{Malformed, Operation, hunk_line, loose_end};
+use crate::matching::{Hunk, Side};
+
+/// The numbers of a hunk: where its old lines begin, and how many there are of
+/// the old and of the new.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Extent {
+    start: usize,
+    old: usize,
+    new: usize,
+}
+
+/// Reads `@@ -1,2 +1,3 @@`.
+fn extent(line: &str) -> Option<Extent> {
+    let words = line.strip_prefix("@@")?.trim_start().strip_prefix('-')?;
+    let (old, rest) = words.split_once([' ', '\t'])?;
+    let rest = rest.trim_start().strip_prefix('+')?;
+    let new = rest.split([' ', '\t', '@']).next()?;
+    let pair = |numbers: &str| {
+        let (start, count) = numbers.split_once(',').unwrap_or((numbers, "1"));
+        Some((start.parse::<usize>().ok()?, count.parse::<usize>().ok()?))
+    };
+    let ((start, old), (_, new)) = (pair(old)?, pair(new)?);
+    Some(Extent { start, old, new })
+}
+
+/// Whether a line begins a hunk with numbers.
+pub(super) fn is_range(line: &str) -> bool {
+    extent(line).is_some()
+}
+
+/// What is said of one file, before its hunks.
+#[derive(Debug, Default)]
+struct Entry {
+    line: usize,
+    old: Option<String>,
+    new: Option<String>,
+    is_new: bool,
+    is_deleted: bool,
+    from: Option<String>,
+    to: Option<String>,
+    /// There were `---` and `+++`.
+    named: bool,
+    hunks: Vec<Hunk>,
+}
+
+struct Reader<'a, 'p> {
+    lines: &'a [Numbered<'p>],
+    at: usize,
+}
+
+impl<'p> Reader<'_, 'p> {
+    fn peek(&self, ahead: usize) -> Option<&'p str> {
+        self.lines.get(self.at + ahead).map(|line| line.text)
+    }
+
+    fn number(&self) -> usize {
+        self.lines.get(self.at).map_or(0, |line| line.number)
+    }
+
+    /// Whether a file's names begin here.
+    fn is_names(&self) -> bool {
+        let starts =
+            |ahead: usize, mark: &str| self.peek(ahead).is_some_and(|l| l.starts_with(mark));
+        starts(0, "--- ") && starts(1, "+++ ")
+    }
+}
+
+/// Reads a unified diff. `path` is the file of hunks without a header.
+pub(super) fn parse(patch: &str, path: Option<&str>) -> Result<Vec<Operation>, Malformed> {
+    let lines = unwrapped(patch);
+    let mut reader = Reader { lines: &lines, at: 0 };
+    let mut operations = Vec::new();
+    let mut entry: Option<Entry> = None;
+    while let Some(line) = reader.peek(0) {
+        let number = reader.number();
+        if let Some(names) = line.strip_prefix("diff --git ") {
+            finish(&mut operations, entry.take(), path)?;
+            let (old, new) = both_names(names);
+            entry = Some(Entry { line: number, old, new, ..Entry::default() });
+            reader.at += 1;
+        } else if reader.is_names() {
+            if entry.as_ref().is_none_or(|entry| entry.named) {
+                finish(&mut operations, entry.take(), path)?;
+            }
+            let open = entry.get_or_insert_with(|| Entry { line: number, ..Entry::default() });
+            open.old = Some(file_name(number, line.get(4..).unwrap_or_default())?);
+            let second = reader.peek(1).and_then(|line| line.get(4..)).unwrap_or_default();
+            open.new = Some(file_name(number + 1, second)?);
+            open.named = true;
+            reader.at += 2;
+        } else if line.starts_with("@@") {
+            let open = entry.get_or_insert_with(|| Entry { line: number, ..Entry::default() });
+            open.hunks.push(hunk(&mut reader)?);
+        } else {
+            if let Some(open) = &mut entry {
+                remark(open, number, line)?;
+            }
+            reader.at += 1;
+        }
+    }
+    finish(&mut operations, entry, path)?;
+    Ok(operations)
+}
+
+/// Takes in what git says about a file.
+fn remark(entry: &mut Entry, number: usize, line: &str) -> Result<(), Malformed> {
+    let name =
+        |prefix: &str| line.strip_prefix(prefix).map(|rest| file_name(number, rest)).transpose();
+    if line.starts_with("new file mode") {
+        entry.is_new = true;
+    } else if line.starts_with("deleted file mode") {
+        entry.is_deleted = true;
+    } else if let Some(from) = name("rename from ")? {
+        entry.from = Some(from);
+    } else if let Some(to) = name("rename to ")? {
+        entry.to = Some(to);
+    } else if line.starts_with("copy from ") || line.starts_with("copy to ") {
+        return Err(Malformed::at(number, "copies are not supported; add the new file instead"));
+    } else if line.starts_with("GIT binary patch") || line.starts_with("Binary files ") {
+        return Err(Malformed::at(number, "binary patches cannot be applied, only those of text"));
+    }
+    Ok(())
+}
+
+/// Reads a hunk: as many lines as its numbers say, and more as long as they
+/// look like lines of a hunk, since the numbers are often wrong.
+fn hunk(reader: &mut Reader<'_, '_>) -> Result<Hunk, Malformed> {
+    let head = reader.peek(0).unwrap_or_default();
+    let said = extent(head);
+    let mut made =
+        Hunk { line: said.map(|said| said.start).filter(|start| *start > 0), ..Hunk::default() };
+    if said.is_none() {
+        let hint = head.trim_start_matches('@').trim().trim_end_matches('@').trim();
+        made.hints.extend((!hint.is_empty()).then(|| hint.to_owned()));
+    }
+    reader.at += 1;
+    let (mut old, mut new) = said.map_or((0, 0), |said| (said.old, said.new));
+    let mut raw: Vec<&str> = Vec::new();
+    let (mut marked, mut new_marked) = (false, false);
+    while let Some(line) = reader.peek(0) {
+        let left = old > 0 || new > 0;
+        let begins_other = line.starts_with("@@") || line.starts_with("diff --git ");
+        let names =
+            reader.is_names() && (!left || reader.peek(2).is_some_and(|l| l.starts_with("@@")));
+        if begins_other || names || !left && (line == "-- " || line == "--") {
+            break;
+        }
+        if line.starts_with('\\') {
+            marked = true;
+            new_marked |= raw.last().is_some_and(|last| !last.starts_with('-'));
+        } else if line.is_empty() || line.starts_with([' ', '+', '-']) || left {
+            raw.push(line);
+            let side = hunk_line(line).side;
+            old = old.saturating_sub(usize::from(side != Side::Add));
+            new = new.saturating_sub(usize::from(side != Side::Remove));
+        } else {
+            break;
+        }
+        reader.at += 1;
+    }
+    made.loose = loose_end(&raw);
+    if marked {
+        made.final_newline = Some(!new_marked);
+    }
+    made.lines = raw.into_iter().map(hunk_line).collect();
+    Ok(made)
+}
+
+/// Turns what was read of a file into what to do with it.
+fn finish(
+    operations: &mut Vec<Operation>,
+    entry: Option<Entry>,
+    path: Option<&str>,
+) -> Result<(), Malformed> {
+    let Some(mut entry) = entry else { return Ok(()) };
+    let is_null = |name: &Option<String>| name.as_deref() == Some("/dev/null");
+    entry.is_new |= is_null(&entry.old);
+    entry.is_deleted |= is_null(&entry.new);
+    let (old, new) = without_prefixes(entry.old, entry.new);
+    if let (Some(from), Some(to)) = (entry.from, entry.to) {
+        operations.push(Operation::Update { path: from, hunks: entry.hunks, to: Some(to) });
+        return Ok(());
+    }
+    let name = if entry.is_deleted { old } else { new };
+    let Some(name) = name.or_else(|| path.map(str::to_owned)) else {
+        return Err(Malformed::at(
+            entry.line,
+            "the hunks belong to no file: give `--- a/file` and `+++ b/file` before them, or the path argument",
+        ));
+    };
+    if entry.is_new {
+        operations.push(Operation::Add { path: name, text: added(entry.line, &entry.hunks)? });
+    } else if entry.is_deleted {
+        operations.push(Operation::Delete { path: name, hunks: entry.hunks });
+    } else if !entry.hunks.is_empty() {
+        operations.push(Operation::Update { path: name, hunks: entry.hunks, to: None });
+    } else {
+        return Err(Malformed::at(
+            entry.line,
+            format!("nothing is said to change in {name}; a change of mode alone is not supported"),
+        ));
+    }
+    Ok(())
+}
+
+fn added(line: usize, hunks: &[Hunk]) -> Result<String, Malformed> {
+    let mut text = String::new();
+    for hunk in hunks {
+        let kept = hunk.lines.len() - hunk.loose.min(hunk.lines.len());
+        for line_of in hunk.lines.iter().take(kept) {
+            if line_of.side != Side::Add {
+                return Err(Malformed::at(line, "a new file has only lines that begin with `+`"));
+            }
+            text.push_str(&line_of.text);
+            text.push('\n');
+        }
+    }
+    if hunks.last().is_some_and(|hunk| hunk.final_newline == Some(false)) {
+        text.pop();
+    }
+    Ok(text)
+}
+
+/// A name from a header: a date behind a tab is left out, and quotes are read
+/// as git writes them.
+fn file_name(line: usize, written: &str) -> Result<String, Malformed> {
+    if let Some(quoted) = written.trim_end().strip_prefix('"') {
+        let name = unquoted(quoted)
+            .ok_or_else(|| Malformed::at(line, "the quoted file name cannot be read"))?;
+        return Ok(name.0);
+    }
+    let name = written.split('\t').next().unwrap_or_default().trim_end();
+    if name.is_empty() {
+        return Err(Malformed::at(line, "the file has no name"));
+    }
+    Ok(name.to_owned())
+}
+
+/// Reads a quoted name up to its closing quote; gives it and what follows.
+fn unquoted(quoted: &str) -> Option<(String, &str)> {
+    let mut bytes = Vec::new();
+    let mut rest = quoted;
+    loop {
+        let c = rest.chars().next()?;
+        rest = rest.get(c.len_utf8()..)?;
+        match c {
+            '"' => return Some((String::from_utf8(bytes).ok()?, rest)),
+            '\\' => {
+                let escaped = rest.chars().next()?;
+                if escaped.is_digit(8) {
+                    bytes.push(u8::from_str_radix(rest.get(..3)?, 8).ok()?);
+                    rest = rest.get(3..)?;
+                    continue;
+                }
+                rest = rest.get(escaped.len_utf8()..)?;
+                bytes.push(match escaped {
+                    'a' => 7,
+                    'b' => 8,
+                    't' => b'\t',
+                    'n' => b'\n',
+                    'v' => 11,
+                    'f' => 12,
+                    'r' => b'\r',
+                    '"' => b'"',
+                    '\\' => b'\\',
+                    _ => return None,
+                });
+            }
+            c => bytes.extend(c.encode_utf8(&mut [0; 4]).bytes()),
+        }
+    }
+}
+
+/// The two names of a `diff --git` line. Unquoted names with spaces can only
+/// be told apart where both are the same.
+fn both_names(names: &str) -> (Option<String>, Option<String>) {
+    if let Some(quoted) = names.strip_prefix('"') {
+        let Some((old, rest)) = unquoted(quoted) else { return (None, None) };
+        let rest = rest.trim_start();
+        let new = match rest.strip_prefix('"') {
+            Some(quoted) => unquoted(quoted).map(|(name, _)| name),
+            None => Some(rest.trim_end().to_owned()),
+        };
+        return (Some(old), new);
+    }
+    let names = names.trim_end();
+    let same = |(at, _): &(usize, &str)| {
+        let (old, new) = (names.get(..*at), names.get(at + 1..));
+        let bare =
+            |name: Option<&str>| name.and_then(|n| n.split_once('/')).map(|(_, n)| n.to_owned());
+        bare(old).is_some() && bare(old) == bare(new)
+    };
+    match names.match_indices(' ').find(same) {
+        Some((at, _)) => {
+            (names.get(..at).map(str::to_owned), names.get(at + 1..).map(str::to_owned))
+        }
+        None => (None, None),
+    }
+}
+
+/// The prefixes that git puts before the two names.
+const PREFIXES: [(&str, &str); 6] =
+    [("a/", "b/"), ("i/", "w/"), ("c/", "i/"), ("c/", "w/"), ("o/", "w/"), ("1/", "2/")];
+
+/// The names without git's prefixes, where both have them or there is only
+/// one name.
+fn without_prefixes(old: Option<String>, new: Option<String>) -> (Option<String>, Option<String>) {
+    let real = |name: Option<String>| name.filter(|name| name != "/dev/null");
+    let (old, new) = (real(old), real(new));
+    for (before, after) in PREFIXES {
+        let cut_old = old.as_deref().map(|name| name.strip_prefix(before));
+        let cut_new = new.as_deref().map(|name| name.strip_prefix(after));
+        let both = !matches!(cut_old, Some(None)) && !matches!(cut_new, Some(None));
+        // One name alone is cut only by the usual prefixes.
+        if both && (before == "a/" || old.is_some() && new.is_some()) {
+            let owned = |name: Option<Option<&str>>| name.flatten().map(str::to_owned);
+            return (owned(cut_old), owned(cut_new));
+        }
+    }
+    (old, new)
+}

@@ -1,0 +1,224 @@
+//! V4A patches: `*** Begin Patch`, a section for each file, hunks that are
+//! found by their lines and by `@@` hints.
+
+use super::wrapping::{Numbered, unwrapped};
+use super::{Malformed, Operation, hunk_line, loose_end};
+use crate::matching::Hunk;
+
+/// A line that begins with `***`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Header<'a> {
+    Begin,
+    End,
+    Add(&'a str),
+    Update(&'a str),
+    Delete(&'a str),
+    Move(&'a str, &'a str),
+    MoveTo(&'a str),
+    EndOfFile,
+}
+
+fn header(line: &str) -> Option<Header<'_>> {
+    let words = line.trim_end().strip_prefix("***")?.trim_start();
+    let after = |name: &str| {
+        let rest = words.get(name.len()..)?;
+        let named = words.get(..name.len())?.eq_ignore_ascii_case(name);
+        named.then(|| rest.trim())
+    };
+    if words.eq_ignore_ascii_case("begin patch") {
+        return Some(Header::Begin);
+    }
+    if words.eq_ignore_ascii_case("end patch") {
+        return Some(Header::End);
+    }
+    if words.eq_ignore_ascii_case("end of file") {
+        return Some(Header::EndOfFile);
+    }
+    if let Some(names) = after("move file:") {
+        let (from, to) = names.split_once("->")?;
+        return Some(Header::Move(from.trim(), to.trim()));
+    }
+    after("add file:")
+        .map(Header::Add)
+        .or_else(|| after("update file:").map(Header::Update))
+        .or_else(|| after("delete file:").map(Header::Delete))
+        .or_else(|| after("move to:").map(Header::MoveTo))
+}
+
+/// Whether a line shows that the text is a V4A patch.
+pub(super) fn is_header(line: &str) -> bool {
+    matches!(header(line), Some(found) if !matches!(found, Header::EndOfFile | Header::MoveTo(_)))
+}
+
+/// Reads a V4A patch.
+pub(super) fn parse(patch: &str, path: Option<&str>) -> Result<Vec<Operation>, Malformed> {
+    let lines = unwrapped(patch);
+    let body = body(&lines);
+    let mut operations = Vec::new();
+    let mut rest = body;
+    if let Some(path) = path {
+        let bare = rest.iter().take_while(|line| header(line.text).is_none()).count();
+        let (hunks, after) = rest.split_at(bare);
+        if hunks.iter().any(|line| !line.text.trim().is_empty()) {
+            let hunks = hunks_of(hunks);
+            operations.push(Operation::Update { path: path.to_owned(), hunks, to: None });
+        }
+        rest = after;
+    }
+    while let Some((first, after)) = rest.split_first() {
+        let in_section = |line: &Numbered<'_>| {
+            matches!(header(line.text), None | Some(Header::EndOfFile | Header::MoveTo(_)))
+        };
+        let length = after.iter().take_while(|line| in_section(line)).count();
+        let (section, next) = after.split_at(length);
+        rest = next;
+        match header(first.text) {
+            Some(Header::Add(path)) => operations.push(add(first.number, path, section)?),
+            Some(Header::Update(path)) => operations.push(update(first.number, path, section)?),
+            Some(Header::Delete(path)) => {
+                bare(section)?;
+                operations.push(Operation::Delete {
+                    path: named(first.number, path)?,
+                    hunks: Vec::new(),
+                });
+            }
+            Some(Header::Move(from, to)) => {
+                let to = named(first.number, to)?;
+                let path = named(first.number, from)?;
+                operations.push(Operation::Update { path, hunks: hunks_of(section), to: Some(to) });
+            }
+            Some(Header::Begin | Header::End) => bare(section)?,
+            _ if first.text.trim().is_empty() => rest = after,
+            _ => {
+                return Err(Malformed::at(
+                    first.number,
+                    "expected `*** Update File: path`, `*** Add File: path`, `*** Delete File: path` or `*** Move File: from -> to`",
+                ));
+            }
+        }
+    }
+    Ok(operations)
+}
+
+/// What is between the markers; all of it if there are none.
+fn body<'a, 'p>(lines: &'a [Numbered<'p>]) -> &'a [Numbered<'p>] {
+    let begin = lines.iter().position(|line| header(line.text) == Some(Header::Begin));
+    let body = lines.get(begin.map_or(0, |at| at + 1)..).unwrap_or_default();
+    let end = body.iter().rposition(|line| header(line.text) == Some(Header::End));
+    body.get(..end.unwrap_or(body.len())).unwrap_or_default()
+}
+
+fn named(line: usize, path: &str) -> Result<String, Malformed> {
+    let path = path.trim_matches(['`', '"']);
+    if path.is_empty() {
+        return Err(Malformed::at(line, "the file has no name"));
+    }
+    Ok(path.to_owned())
+}
+
+/// Nothing but empty lines.
+fn bare(section: &[Numbered<'_>]) -> Result<(), Malformed> {
+    match section.iter().find(|line| !line.text.trim().is_empty()) {
+        None => Ok(()),
+        Some(line) => Err(Malformed::at(
+            line.number,
+            "nothing may stand here; a section begins with `*** Update File: path` or the like",
+        )),
+    }
+}
+
+fn add(number: usize, path: &str, section: &[Numbered<'_>]) -> Result<Operation, Malformed> {
+    let last = section.iter().rposition(|line| !line.text.is_empty()).map_or(0, |at| at + 1);
+    let mut text = String::new();
+    for line in section.get(..last).unwrap_or_default() {
+        if header(line.text) == Some(Header::EndOfFile) {
+            continue;
+        }
+        let content = match line.text.strip_prefix('+') {
+            Some(content) => content,
+            None if line.text.trim().is_empty() => "",
+            None => {
+                return Err(Malformed::at(line.number, "every line of a new file begins with `+`"));
+            }
+        };
+        text.push_str(content);
+        text.push('\n');
+    }
+    Ok(Operation::Add { path: named(number, path)?, text })
+}
+
+fn update(number: usize, path: &str, section: &[Numbered<'_>]) -> Result<Operation, Malformed> {
+    let path = named(number, path)?;
+    let mut section = section;
+    let mut to = None;
+    while let Some((first, rest)) = section.split_first() {
+        match header(first.text) {
+            Some(Header::MoveTo(name)) => to = Some(named(first.number, name)?),
+            None if first.text.trim().is_empty() && to.is_none() => {}
+            _ => break,
+        }
+        section = rest;
+    }
+    if let Some(stray) = section.iter().find(|l| matches!(header(l.text), Some(Header::MoveTo(_))))
+    {
+        return Err(Malformed::at(
+            stray.number,
+            "`*** Move to:` stands right behind `*** Update File:`",
+        ));
+    }
+    let hunks = hunks_of(section);
+    if to.is_none() && hunks.iter().all(Hunk::is_idle) {
+        return Err(Malformed::at(
+            number,
+            format!(
+                "the section of {path} changes nothing: lines that go begin with `-`, lines that come with `+`"
+            ),
+        ));
+    }
+    Ok(Operation::Update { path, hunks, to })
+}
+
+/// The hint of a line that begins a hunk.
+fn hint(line: &str) -> Option<&str> {
+    let words = line.strip_prefix("@@")?;
+    if !(words.is_empty() || words.starts_with(' ') || words.starts_with('@')) {
+        return None;
+    }
+    let words = words.trim();
+    // The numbers of a unified diff tell nothing here that could be relied on.
+    if super::unified::is_range(line) {
+        return Some("");
+    }
+    Some(words.strip_suffix("@@").unwrap_or(words).trim())
+}
+
+fn hunks_of(section: &[Numbered<'_>]) -> Vec<Hunk> {
+    let mut hunks = Vec::new();
+    let mut open = Hunk::default();
+    let mut lines: Vec<&str> = Vec::new();
+    let mut close = |open: &mut Hunk, lines: &mut Vec<&str>| {
+        if lines.iter().any(|line| !line.is_empty()) {
+            let mut hunk = std::mem::take(open);
+            hunk.loose = loose_end(lines);
+            hunk.lines = lines.iter().map(|line| hunk_line(line)).collect();
+            hunks.push(hunk);
+        }
+        lines.clear();
+    };
+    for line in section {
+        if header(line.text) == Some(Header::EndOfFile) {
+            open.at_end = true;
+            close(&mut open, &mut lines);
+        } else if let Some(hint) = hint(line.text) {
+            close(&mut open, &mut lines);
+            // Several in a row lead from the outermost inwards.
+            if !hint.is_empty() {
+                open.hints.push(hint.to_owned());
+            }
+        } else if !line.text.starts_with("\\ No newline") {
+            lines.push(line.text);
+        }
+    }
+    close(&mut open, &mut lines);
+    hunks
+}

@@ -1,0 +1,50 @@
+//! What models put around a patch: code fences and here-documents.
+
+/// A line of a patch, with its number from 1.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Numbered<'a> {
+    pub(super) number: usize,
+    pub(super) text: &'a str,
+}
+
+/// The lines of a patch without what is wrapped around it.
+pub(super) fn unwrapped(patch: &str) -> Vec<Numbered<'_>> {
+    let mut lines: Vec<Numbered<'_>> = patch
+        .split('\n')
+        .zip(1..)
+        .map(|(text, number)| Numbered { number, text: text.strip_suffix('\r').unwrap_or(text) })
+        .collect();
+    if lines.last().is_some_and(|line| line.text.is_empty()) {
+        lines.pop();
+    }
+    let mut from = lines.iter().take_while(|line| line.text.trim().is_empty()).count();
+    let mut to = lines.len();
+    let mut until: Option<&str> = None;
+    // A here-document inside of a fence, at most.
+    for _ in 0..2 {
+        let Some(first) = lines.get(from) else { break };
+        let opening = first.text.trim();
+        let closing = if opening.starts_with("```") { Some("```") } else { here_document(opening) };
+        let Some(closing) = closing else { break };
+        from += 1;
+        until = Some(closing);
+        let end = lines.get(from..to).unwrap_or_default();
+        if let Some(at) = end.iter().rposition(|line| line.text.trim() == closing) {
+            to = from + at;
+        }
+    }
+    if until.is_some() {
+        lines.truncate(to);
+    }
+    lines.drain(..from.min(lines.len()));
+    lines
+}
+
+/// The word that ends the here-document which a command line opens.
+fn here_document(line: &str) -> Option<&str> {
+    let (_, word) = line.split_once("<<")?;
+    let word = word.trim_start_matches('-').trim();
+    let word = word.trim_matches(['\'', '"']);
+    let named = !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || c == '_');
+    named.then_some(word)
+}

@@ -1,0 +1,311 @@
+use proptest::prelude::*;
+use proptest::strategy::Strategy as _;
+
+use super::super::{HunkLine, Side};
+use super::*;
+use crate::matching::Strategy;
+
+fn hunk(lines: &str) -> Hunk {
+    let line = |line: &str| {
+        let side = match line.as_bytes().first() {
+            Some(b'+') => Side::Add,
+            Some(b'-') => Side::Remove,
+            _ => Side::Context,
+        };
+        HunkLine { side, text: line.get(1..).unwrap_or_default().to_owned() }
+    };
+    Hunk { lines: lines.split('\n').map(line).collect(), ..Hunk::default() }
+}
+
+fn hinted(hints: &[&str], lines: &str) -> Hunk {
+    Hunk { hints: hints.iter().map(|hint| (*hint).to_owned()).collect(), ..hunk(lines) }
+}
+
+fn done(text: &str, hunks: &[Hunk]) -> String {
+    let made = apply(text, hunks, Rigour::Relaxed).expect("fits");
+    change(text, &made.edits)
+}
+
+fn refused(text: &str, hunks: &[Hunk]) -> Misfit {
+    apply(text, hunks, Rigour::Relaxed).expect_err("does not fit").misfit
+}
+
+#[test]
+fn lines_come_and_go() {
+    let text = "a\nb\nc\n";
+    assert_eq!(done(text, &[hunk(" a\n-b\n+x\n+y\n c")]), "a\nx\ny\nc\n");
+    assert_eq!(done(text, &[hunk("-a\n b")]), "b\nc\n");
+    assert_eq!(done(text, &[hunk(" b\n-c")]), "a\nb\n");
+    assert_eq!(done(text, &[hunk("-a\n-b\n-c")]), "");
+    assert_eq!(done(text, &[hunk(" c\n+d")]), "a\nb\nc\nd\n");
+    assert_eq!(done(text, &[hunk("+z\n a")]), "z\na\nb\nc\n");
+}
+
+#[test]
+fn a_missing_final_newline_stays_missing() {
+    let text = "a\nb";
+    assert_eq!(done(text, &[hunk(" b\n+c")]), "a\nb\nc");
+    assert_eq!(done(text, &[hunk("-b\n+c")]), "a\nc");
+    assert_eq!(done(text, &[hunk(" a\n-b")]), "a\n", "the ending of another line is not touched");
+    assert_eq!(done(text, &[hunk("-b")]), "a\n");
+    let with = Hunk { final_newline: Some(true), ..hunk("-b\n+c") };
+    assert_eq!(done(text, &[with]), "a\nc\n");
+    let without = Hunk { final_newline: Some(false), ..hunk(" a\n-b\n+c") };
+    assert_eq!(done("a\r\nb\r\n", &[without]), "a\r\nc");
+}
+
+#[test]
+fn endings_of_untouched_lines_are_not_touched() {
+    assert_eq!(done("a\r\nb\nc\r\n", &[hunk(" a\n-b\n c")]), "a\r\nc\r\n");
+    assert_eq!(done("a\r\nb\nc\r\n", &[hunk(" b\n+x\n c")]), "a\r\nb\nx\nc\r\n");
+    assert_eq!(done("a\r\nb\r\n", &[hunk("-a\n+x\n+y")]), "x\r\ny\r\nb\r\n");
+}
+
+#[test]
+fn a_hunk_that_fits_twice_is_refused_with_its_places() {
+    let text = "x\ny\n\nx\ny\n";
+    let Misfit::Ambiguous { places, more, .. } = refused(text, &[hunk("-x\n+z\n y")]) else {
+        panic!("two places")
+    };
+    assert_eq!(places, [Lines { first: 1, last: 2 }, Lines { first: 4, last: 5 }]);
+    assert!(!more);
+}
+
+const SHAPES: &str = "class Square:\n    def area(self):\n        return 1\n\n    def name(self):\n        return 2\n\nclass Circle:\n    def area(self):\n        return 1\n";
+
+#[test]
+fn hints_choose_among_places_and_may_be_nested() {
+    let change = "-        return 1\n+        return 3";
+    let made = done(SHAPES, &[hinted(&["class Circle"], change)]);
+    assert_eq!(made.matches("return 3").count(), 1);
+    assert!(made.ends_with("return 3\n"), "{made}");
+    let made = done(SHAPES, &[hinted(&["class Square:", "def area(self):"], change)]);
+    assert!(made.starts_with("class Square:\n    def area(self):\n        return 3\n"), "{made}");
+    let refusal = refused(SHAPES, &[hinted(&["def area(self):"], change)]);
+    assert!(matches!(refusal, Misfit::Ambiguous { .. }), "both have it: {refusal:?}");
+}
+
+#[test]
+fn a_place_outside_of_the_hinted_block_is_not_taken() {
+    let refusal =
+        refused(SHAPES, &[hinted(&["def name(self):"], "-        return 1\n+        return 3")]);
+    assert!(matches!(refusal, Misfit::Elsewhere { .. }), "{refusal:?}");
+    let text = "def a():\n    return 0\n\ndef b():\n    return 1\n";
+    let refusal = refused(text, &[hinted(&["def a():"], "-    return 1\n+    return 2")]);
+    assert!(matches!(refusal, Misfit::Elsewhere { .. }), "a unique one neither: {refusal:?}");
+}
+
+#[test]
+fn a_hunk_may_hold_its_own_hint() {
+    let text = "@a\ndef f():\n    x\n\n@a\ndef g():\n    x\n";
+    let made = done(text, &[hinted(&["def g():"], "-@a\n+@b\n def g():")]);
+    assert_eq!(made, "@a\ndef f():\n    x\n\n@b\ndef g():\n    x\n");
+    let made = done(text, &[hinted(&["def g():"], " def g():\n-    x\n+    y")]);
+    assert_eq!(made, "@a\ndef f():\n    x\n\n@a\ndef g():\n    y\n");
+}
+
+#[test]
+fn blocks_end_where_their_indentation_ends() {
+    let text = "void f()\n{\n    a;\n\n    b;\n}\n\nvoid g(\n    int x\n) {\n    a;\n}\n";
+    let made = done(text, &[hinted(&["void g("], "-    a;\n+    c;")]);
+    assert_eq!(made, text.replace("{\n    a;\n}", "{\n    c;\n}"));
+    let made = done(text, &[hinted(&["void f()"], "-    a;\n+    c;")]);
+    assert_eq!(made, text.replacen("a;", "c;", 1));
+    let refusal = refused(text, &[hinted(&["void g("], "-    b;\n+    c;")]);
+    let Misfit::Elsewhere { hinted, places, .. } = refusal else { panic!("{refusal:?}") };
+    assert_eq!((hinted[0], places[0]), (Lines { first: 8, last: 12 }, Lines { first: 5, last: 5 }));
+}
+
+#[test]
+fn hints_in_a_hostile_text_are_answered() {
+    let nested: String = (0..4000).map(|n| format!("{}x\n", " ".repeat(n))).collect();
+    let hunk = hinted(&["x", "x"], "-x\n+y");
+    assert!(matches!(refused(&nested, &[hunk]), Misfit::Elsewhere { .. }));
+    let flat = "x\n".repeat(100_000);
+    let hunks: Vec<Hunk> = (0..100).map(|_| hinted(&["x"], "-x\n+y")).collect();
+    assert!(matches!(refused(&flat, &hunks), Misfit::Ambiguous { .. }));
+}
+
+#[test]
+fn a_hint_that_is_nowhere_is_told() {
+    let made = apply("a\nb\n", &[hinted(&["fn gone()"], "-a\n+x")], Rigour::Relaxed).expect("fits");
+    assert!(made.warnings[0].contains("fn gone()"), "{:?}", made.warnings);
+}
+
+#[test]
+fn additions_go_behind_the_hint_and_never_to_the_end_by_themselves() {
+    let text = "import a\nimport b\n\nmain()\n";
+    assert_eq!(
+        done(text, &[hinted(&["import a"], "+import x")]),
+        "import a\nimport x\nimport b\n\nmain()\n"
+    );
+    assert_eq!(refused(text, &[hunk("+x")]), Misfit::NoPlace);
+    assert!(matches!(refused(text, &[hinted(&["gone"], "+x")]), Misfit::HintAbsent { .. }));
+    assert!(matches!(refused(text, &[hinted(&["import"], "+x")]), Misfit::HintAmbiguous { .. }));
+    let at_end = Hunk { at_end: true, ..hunk("+x\n+y") };
+    assert_eq!(done(text, std::slice::from_ref(&at_end)), format!("{text}x\ny\n"));
+    assert_eq!(done("a", &[at_end]), "a\nx\ny");
+    assert_eq!(done("", &[hunk("+x\n+y")]), "x\ny\n");
+}
+
+#[test]
+fn the_end_of_the_file_chooses_among_places() {
+    let text = "end\nx\nend\n";
+    let hunk = Hunk { at_end: true, ..hunk("-end\n+END") };
+    assert_eq!(done(text, &[hunk]), "end\nx\nEND\n");
+}
+
+#[test]
+fn line_numbers_choose_only_among_exact_places() {
+    let text = "x\ny\nx\ny\nx \n";
+    let at = |line| Hunk { line: Some(line), ..hunk("-x\n+z") };
+    assert_eq!(done(text, &[at(3)]), "x\ny\nz\ny\nx \n");
+    assert!(matches!(refused(text, &[at(5)]), Misfit::Ambiguous { .. }));
+    assert!(matches!(refused(text, &[at(2)]), Misfit::Ambiguous { .. }));
+    // The file has grown by a line since: the first hunk tells.
+    let text = "new\na\nx\nb\nx\nc\n";
+    let first = Hunk { line: Some(1), ..hunk("-a\n+A") };
+    let second = Hunk { line: Some(4), ..hunk("-x\n+z") };
+    assert_eq!(done(text, &[first, second]), "new\nA\nx\nb\nz\nc\n");
+}
+
+#[test]
+fn every_relaxation_needs_every_line() {
+    let made =
+        apply("  f()  \n  g()\n", &[hunk(" f()\n-g()\n+h()")], Rigour::Relaxed).expect("fits");
+    assert_eq!(made.placed[0].strategy, Strategy::IndentShift);
+    assert_eq!(change("  f()  \n  g()\n", &made.edits), "  f()  \n  h()\n");
+    assert_eq!(refused("  f()\n   g()\n", &[hunk(" f()\n-g()\n+h()")]), Misfit::Absent);
+    assert_eq!(refused("f(1)\ng()\nh()\n", &[hunk(" f(1)\n-g(2)\n+x\n h()")]), Misfit::Absent);
+    let strict = apply("f() \n", &[hunk("-f()\n+g()")], Rigour::Strict);
+    assert_eq!(strict.expect_err("relaxed").misfit, Misfit::Absent);
+}
+
+#[test]
+fn empty_lines_at_the_end_of_a_hunk_may_be_layout() {
+    let loose = Hunk { loose: 1, ..hunk("-a\n+x\n") };
+    assert_eq!(done("a\nb\n", std::slice::from_ref(&loose)), "x\nb\n");
+    assert_eq!(done("a\n\nb\na\n", &[loose]), "x\n\nb\na\n", "and context where it fits");
+}
+
+#[test]
+fn hunks_may_build_upon_each_other() {
+    let made = apply(
+        "a\nb\nc\n",
+        &[hunk("-b\n+x\n+y"), hunk(" x\n-y\n+z"), hunk("-a\n+A")],
+        Rigour::Relaxed,
+    )
+    .expect("fits");
+    assert_eq!(change("a\nb\nc\n", &made.edits), "A\nx\nz\nc\n");
+    let lines = |first, last| Lines { first, last };
+    let after: Vec<Lines> = made.placed.iter().map(|placed| placed.after).collect();
+    assert_eq!(after, [lines(2, 3), lines(2, 3), lines(1, 1)]);
+    let failure =
+        apply("a\nb\n", &[hunk("-a\n+x"), hunk("-a\n+y")], Rigour::Relaxed).expect_err("gone");
+    assert_eq!((failure.hunk, failure.text.as_deref()), (1, Some("x\nb\n")));
+}
+
+#[test]
+fn lines_before_and_after_are_told() {
+    let made = apply("a\nb\nc\nd\n", &[hunk("-a\n+x\n+y\n+z"), hunk(" c\n-d")], Rigour::Relaxed)
+        .expect("fits");
+    assert_eq!(made.placed[0].before, Lines { first: 1, last: 1 });
+    assert_eq!(made.placed[0].after, Lines { first: 1, last: 3 });
+    assert_eq!(made.placed[1].before, Lines { first: 3, last: 4 });
+    assert_eq!(made.placed[1].after, Lines { first: 5, last: 5 });
+}
+
+#[test]
+fn a_hundred_thousand_hunks_are_applied() {
+    let text: String = (0..100_000).map(|n| format!("line {n}\n")).collect();
+    let hunks: Vec<Hunk> = (0..100_000).map(|n| hunk(&format!("-line {n}\n+LINE {n}"))).collect();
+    assert_eq!(done(&text, &hunks), text.replace("line", "LINE"));
+}
+
+#[test]
+fn a_hostile_patch_is_answered() {
+    let text = "x\n".repeat(50_000);
+    let block = format!("{}+z", "-x\n".repeat(20_000));
+    assert!(matches!(refused(&text, &[hunk(&block)]), Misfit::Ambiguous { .. }));
+    let text = format!("{}y\n", "x\n".repeat(50_000));
+    let block = format!("{}-z\n+z", "-x\n".repeat(20_000));
+    assert_eq!(refused(&text, &[hunk(&block)]), Misfit::Absent);
+    let shifted = format!("{} y\n", " x\n".repeat(60_000));
+    let block = format!("{}-  y\n+z", "-  x\n-x\n".repeat(10_000));
+    assert!(matches!(refused(&shifted, &[hunk(&block)]), Misfit::Absent | Misfit::TooRepetitive));
+}
+
+/// Random edits of lines, as a model that cannot be wrong.
+fn any_edit() -> impl proptest::strategy::Strategy<Value = (Vec<String>, Vec<String>)> {
+    let line = prop::sample::select(vec!["a", "b", "", "  c", "d "]);
+    let lines = prop::collection::vec(line.prop_map(str::to_owned), 0..12);
+    (lines, prop::collection::vec((any::<prop::sample::Index>(), any::<Option<bool>>()), 0..4))
+        .prop_map(|(old, edits)| {
+            let mut new = old.clone();
+            for (number, (at, kind)) in edits.into_iter().enumerate() {
+                let at = at.index(new.len() + 1);
+                match kind {
+                    Some(true) if at < new.len() => drop(new.remove(at)),
+                    Some(false) if at < new.len() => new[at] = format!("changed {number}"),
+                    _ => new.insert(at, format!("added {number}")),
+                }
+            }
+            (old, new)
+        })
+}
+
+proptest! {
+    #[test]
+    fn a_whole_file_hunk_gives_the_new_file((old, new) in any_edit()) {
+        let text = |lines: &[String]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
+        let (from, to) = (text(&old), text(&new));
+        let hunk = Hunk::between(&from, &to);
+        if !from.is_empty() && !hunk.is_idle() {
+            prop_assert_eq!(done(&from, &[hunk]), to);
+        }
+    }
+
+    #[test]
+    fn a_hunk_applies_as_reported_or_not_at_all(text in "[ab \n]{0,30}", old in "[ab \n]{1,8}", new in "[abx \n]{0,8}") {
+        let hunk = Hunk::between(&old, &new);
+        if let Ok(made) = apply(&text, std::slice::from_ref(&hunk), Rigour::Relaxed) {
+            let changed = change(&text, &made.edits);
+            for placed in &made.placed {
+                let rows = Rows::of(&text);
+                let there: Vec<&str> = (placed.before.first - 1..placed.before.last).map(|row| rows.line(row).trim()).collect();
+                let wanted = hunk.old_text();
+                let wanted: Vec<&str> = wanted.split('\n').map(str::trim).collect();
+                prop_assert_eq!(there, wanted);
+                // What lies outside of the reported lines is as it was.
+                let head: Vec<&str> = text.split_inclusive('\n').take(placed.before.first - 1).collect();
+                prop_assert!(changed.starts_with(&head.concat()));
+                let tail: String = text.split_inclusive('\n').skip(placed.before.last).collect();
+                prop_assert!(changed.ends_with(&tail));
+            }
+        }
+    }
+
+    #[test]
+    fn composed_edits_do_what_both_do(text in "[a-f]{0,20}", first in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), "[xy]{0,3}"), 0..4), second in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), "[pq]{0,3}"), 0..4)) {
+        let edits = |text: &str, wanted: &[(prop::sample::Index, prop::sample::Index, String)]| {
+            let mut made: Vec<Edit> = wanted.iter().map(|(a, b, new)| {
+                let (a, b) = (a.index(text.len() + 1), b.index(text.len() + 1));
+                Edit { range: a.min(b)..a.max(b), text: new.clone() }
+            }).collect();
+            made.sort_by_key(|edit| (edit.range.start, edit.range.end));
+            let mut apart: Vec<Edit> = Vec::new();
+            for edit in made {
+                if apart.last().is_none_or(|last| last.range.end <= edit.range.start && last.range.start < edit.range.start) {
+                    apart.push(edit);
+                }
+            }
+            apart
+        };
+        let first = edits(&text, &first);
+        let middle = change(&text, &first);
+        let second = edits(&middle, &second);
+        let both = compose(&middle, &first, &second);
+        prop_assert_eq!(change(&text, &both), change(&middle, &second));
+        prop_assert!(both.windows(2).all(|pair| pair[0].range.end <= pair[1].range.start));
+    }
+}

@@ -1,0 +1,149 @@
+//! A text in plainer characters, with the way back to the original offsets.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use memchr::memmem::Finder;
+
+/// What is made plain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fold {
+    /// Line endings only.
+    Endings { returns: bool },
+    /// Line endings, and characters that look like plain ones.
+    LookAlikes { returns: bool },
+}
+
+/// The plain spelling of a character that looks like it. Only what writers and
+/// programs put in each other's place is here: quotes, dashes, spaces and the
+/// ellipsis.
+pub(crate) fn plain(c: char) -> Option<&'static str> {
+    Some(match c {
+        '\u{2018}' | '\u{2019}' | '\u{201A}' | '\u{201B}' => "'",
+        '\u{201C}' | '\u{201D}' | '\u{201E}' | '\u{201F}' => "\"",
+        '\u{2010}'..='\u{2015}' | '\u{2212}' => "-",
+        '\u{A0}' | '\u{2000}'..='\u{200A}' | '\u{202F}' | '\u{205F}' | '\u{3000}' => " ",
+        '\u{2026}' => "...",
+        _ => return None,
+    })
+}
+
+/// A line in plain characters.
+pub(crate) fn plain_line(line: &str) -> Cow<'_, str> {
+    if line.is_ascii() || !line.contains(|c| plain(c).is_some()) {
+        return line.into();
+    }
+    let mut folded = String::with_capacity(line.len());
+    for c in line.chars() {
+        match plain(c) {
+            Some(spelling) => folded.push_str(spelling),
+            None => folded.push(c),
+        }
+    }
+    folded.into()
+}
+
+/// A folded text.
+#[derive(Debug)]
+pub(crate) struct Folded {
+    pub(crate) text: String,
+    /// Where runs of unchanged characters begin: folded offset, original
+    /// offset. What lies between two runs was changed as a whole.
+    runs: Vec<Run>,
+    original_len: usize,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Run {
+    folded: usize,
+    original: usize,
+    len: usize,
+}
+
+impl Folded {
+    pub(crate) fn of(text: &str, fold: Fold) -> Self {
+        let mut made = Self {
+            text: String::with_capacity(text.len()),
+            runs: Vec::new(),
+            original_len: text.len(),
+        };
+        let (returns, look_alikes) = match fold {
+            Fold::Endings { returns } => (returns, false),
+            Fold::LookAlikes { returns } => (returns, true),
+        };
+        let mut kept = 0;
+        let mut rest = text.char_indices().peekable();
+        while let Some((at, c)) = rest.next() {
+            let spelling = match c {
+                '\r' if matches!(rest.peek(), Some((_, '\n'))) => {
+                    rest.next();
+                    Some("\n")
+                }
+                '\r' if returns => Some("\n"),
+                c if look_alikes && !c.is_ascii() => plain(c),
+                _ => None,
+            };
+            if let Some(spelling) = spelling {
+                made.keep(text, kept..at);
+                made.text.push_str(spelling);
+                kept = rest.peek().map_or(text.len(), |&(next, _)| next);
+            }
+        }
+        made.keep(text, kept..text.len());
+        made
+    }
+
+    fn keep(&mut self, text: &str, range: Range<usize>) {
+        self.runs.push(Run { folded: self.text.len(), original: range.start, len: range.len() });
+        self.text.push_str(text.get(range).unwrap_or_default());
+    }
+
+    /// The original offset of a folded one; none inside of something that was
+    /// changed as a whole.
+    fn original(&self, offset: usize) -> Option<usize> {
+        let index = self.runs.partition_point(|run| run.folded <= offset).checked_sub(1)?;
+        let run = self.runs.get(index)?;
+        let inside = offset - run.folded;
+        if inside <= run.len {
+            return Some(run.original + inside);
+        }
+        // Behind the last run there is nothing but what was changed.
+        (index + 1 == self.runs.len()).then_some(self.original_len)
+    }
+
+    /// The places of `old` in the original text, from left to right. Those
+    /// that begin or end inside of a changed character are none.
+    pub(crate) fn find(&self, old: &str, overlapping: bool, most: usize) -> Vec<Range<usize>> {
+        occurrences(&self.text, old, overlapping, |range| {
+            let start = self.original(range.start)?;
+            Some(start..self.original(range.end)?)
+        })
+        .take(most)
+        .collect()
+    }
+}
+
+/// Where `old` occurs in `text`, as far as `accept` knows the place.
+pub(crate) fn occurrences<'a>(
+    text: &'a str,
+    old: &'a str,
+    overlapping: bool,
+    accept: impl Fn(Range<usize>) -> Option<Range<usize>> + 'a,
+) -> impl Iterator<Item = Range<usize>> + 'a {
+    let finder = Finder::new(old).into_owned();
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        loop {
+            let rest = text.as_bytes().get(from..)?;
+            let start = from + finder.find(rest)?;
+            let range = start..start + old.len();
+            let found = accept(range.clone());
+            let step = text.get(start..).and_then(|rest| rest.chars().next());
+            let step = step.map_or(1, char::len_utf8);
+            from = if found.is_some() && !overlapping { range.end } else { start + step };
+            if found.is_some() {
+                return found;
+            }
+        }
+    })
+}

@@ -1,0 +1,151 @@
+//! A block of lines that stay, go and come, and the one place where it fits.
+
+use super::script::Script;
+use super::table::TooRepetitive;
+use super::{Lines, Strategy};
+
+/// What happens to a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// It stays.
+    Context,
+    /// It goes.
+    Remove,
+    /// It comes.
+    Add,
+}
+
+/// One line of a hunk, without its ending.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HunkLine {
+    /// What happens to it.
+    pub side: Side,
+    /// The line.
+    pub text: String,
+}
+
+/// Lines that become others, with what helps to find them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Hunk {
+    /// The lines, in order.
+    pub lines: Vec<HunkLine>,
+    /// Lines above it, the outermost first.
+    pub hints: Vec<String>,
+    /// The number of its first old line, from 1. It only chooses between
+    /// places that agree exactly.
+    pub line: Option<usize>,
+    /// It is said to be at the end of the file.
+    pub at_end: bool,
+    /// Whether the file shall end with a line ending; none if nothing is said.
+    pub final_newline: Option<bool>,
+    /// How many empty lines at its end may be there only for the layout of
+    /// the patch.
+    pub loose: usize,
+}
+
+/// Why a hunk was not applied.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Misfit {
+    /// Its old lines are nowhere.
+    Absent,
+    /// They are in several places.
+    Ambiguous {
+        /// How they agree there.
+        strategy: Strategy,
+        /// The first of them.
+        places: Vec<Lines>,
+        /// Whether there are more.
+        more: bool,
+    },
+    /// They are there, but not where the hint says.
+    Elsewhere {
+        /// The hint.
+        hint: String,
+        /// Where the hint is.
+        hinted: Vec<Lines>,
+        /// Where the old lines are.
+        places: Vec<Lines>,
+    },
+    /// It only adds lines and does not say where.
+    NoPlace,
+    /// It only adds lines, behind a hint that is nowhere.
+    HintAbsent {
+        /// The hint.
+        hint: String,
+    },
+    /// It only adds lines, behind a hint that is in several places.
+    HintAmbiguous {
+        /// The hint.
+        hint: String,
+        /// Where it is.
+        places: Vec<Lines>,
+    },
+    /// The place is clear, but what to write there is not.
+    Unclear {
+        /// The place.
+        lines: Lines,
+        /// Why, and what to do.
+        reason: String,
+    },
+    /// It changes lines that another hunk has changed.
+    Overlap {
+        /// The place.
+        lines: Lines,
+    },
+    /// The file repeats itself too much to be searched.
+    TooRepetitive,
+    /// So many hunks build upon each other that it would take too long.
+    TooMany,
+}
+
+impl From<TooRepetitive> for Misfit {
+    fn from(_: TooRepetitive) -> Self {
+        Self::TooRepetitive
+    }
+}
+
+impl Hunk {
+    /// A hunk that turns one text's lines into the other's.
+    pub fn between(old: &str, new: &str) -> Self {
+        let (old, new) = (lines_of(old), lines_of(new));
+        let script = Script::compare(old, new);
+        let lines = script.sides().map(|(side, line)| HunkLine { side, text: line.to_owned() });
+        Self { lines: lines.collect(), ..Self::default() }
+    }
+
+    /// Its old lines, with line feeds between them.
+    pub fn old_text(&self) -> String {
+        self.without(Side::Add)
+    }
+
+    /// Its new lines, with line feeds between them.
+    pub fn new_text(&self) -> String {
+        self.without(Side::Remove)
+    }
+
+    fn without(&self, side: Side) -> String {
+        let lines = self.lines.iter().filter(|line| line.side != side);
+        let lines: Vec<&str> = lines.map(|line| line.text.as_str()).collect();
+        lines.join("\n")
+    }
+
+    /// Whether it changes nothing.
+    pub fn is_idle(&self) -> bool {
+        self.final_newline.is_none() && self.lines.iter().all(|line| line.side == Side::Context)
+    }
+
+    /// Its lines but for the last few.
+    pub(crate) fn script(&self, left_out: usize) -> Script<'_> {
+        let kept = self.lines.len().saturating_sub(left_out);
+        Script::of(self.lines.iter().take(kept).map(|line| (line.side, line.text.as_str())))
+    }
+}
+
+/// The lines of a block as callers write it; the last needs no ending.
+fn lines_of(block: &str) -> Vec<&str> {
+    let body = block.strip_suffix('\n').unwrap_or(block);
+    if block.is_empty() {
+        return Vec::new();
+    }
+    body.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line)).collect()
+}

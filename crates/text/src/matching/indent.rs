@@ -1,0 +1,114 @@
+//! The one difference in indentation that two blocks may have: the same for
+//! every line.
+
+/// How the file's indentation follows from the old text's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Shift {
+    /// The beginning `from` of every line is `to` in the file.
+    Swap { from: String, to: String },
+    /// Every `unit` spaces are one tab in the file.
+    ToTabs { unit: usize },
+    /// Every tab is `unit` spaces in the file.
+    ToSpaces { unit: usize },
+}
+
+/// The spaces and tabs that a line begins with.
+pub(crate) fn indent(line: &str) -> &str {
+    let words = line.trim_start_matches([' ', '\t']);
+    line.get(..line.len() - words.len()).unwrap_or_default()
+}
+
+fn is_blank(line: &str) -> bool {
+    line.trim().is_empty()
+}
+
+/// The indents of the lines that are not blank, side by side.
+fn pairs<'a>(
+    old: impl Iterator<Item = &'a str>,
+    file: impl Iterator<Item = &'a str>,
+) -> impl Iterator<Item = (&'a str, &'a str)> {
+    old.zip(file).filter(|(old, _)| !is_blank(old)).map(|(old, file)| (indent(old), indent(file)))
+}
+
+impl Shift {
+    /// The shift between two blocks that agree in all but indentation.
+    pub(crate) fn between<'a>(
+        old: impl Iterator<Item = &'a str> + Clone,
+        file: impl Iterator<Item = &'a str> + Clone,
+    ) -> Option<Self> {
+        let pairs = || pairs(old.clone(), file.clone());
+        let (first_old, first_file) = pairs().next()?;
+        let swap = Self::swap(first_old, first_file);
+        if pairs().all(|(old, file)| swap.turn(old).as_deref() == Some(file)) {
+            return Some(swap);
+        }
+        let (old, file) = pairs().find(|(old, file)| !old.is_empty() && !file.is_empty())?;
+        let units = if file.starts_with('\t') {
+            Self::ToTabs { unit: old.len() / file.len() }
+        } else {
+            Self::ToSpaces { unit: file.len() / old.len() }
+        };
+        pairs().all(|(old, file)| units.turn_wholly(old).as_deref() == Some(file)).then_some(units)
+    }
+
+    /// The least swap that turns one indent into the other.
+    fn swap(old: &str, file: &str) -> Self {
+        let shared =
+            old.bytes().rev().zip(file.bytes().rev()).take_while(|(old, file)| old == file).count();
+        let cut = |indent: &str| indent.get(..indent.len() - shared).unwrap_or_default().to_owned();
+        Self::Swap { from: cut(old), to: cut(file) }
+    }
+
+    /// An indent as the file would have it; none if it cannot be shifted.
+    fn turn(&self, indent: &str) -> Option<String> {
+        match self {
+            Self::Swap { from, to } => Some(format!("{to}{}", indent.strip_prefix(from.as_str())?)),
+            Self::ToTabs { unit } => {
+                let spaces = indent.len() - indent.trim_start_matches(' ').len();
+                let tabs = "\t".repeat(spaces.checked_div(*unit)?);
+                Some(format!("{tabs}{}", indent.get(tabs.len() * unit..)?))
+            }
+            Self::ToSpaces { unit } => Some(indent.replace('\t', &" ".repeat(*unit))),
+        }
+    }
+
+    /// The same, for indents that are nothing but whole units.
+    fn turn_wholly(&self, indent: &str) -> Option<String> {
+        let whole = match self {
+            Self::Swap { .. } => true,
+            Self::ToTabs { unit } => {
+                *unit > 1 && indent.bytes().all(|b| b == b' ') && indent.len().is_multiple_of(*unit)
+            }
+            Self::ToSpaces { unit } => *unit > 1 && indent.bytes().all(|b| b == b'\t'),
+        };
+        if whole { self.turn(indent) } else { None }
+    }
+
+    /// A new line as the file would have it; none if its indentation is less
+    /// than what would be taken off.
+    pub(crate) fn apply(&self, line: &str) -> Option<String> {
+        if is_blank(line) {
+            return Some(line.to_owned());
+        }
+        let indent = indent(line);
+        Some(format!("{}{}", self.turn(indent)?, line.get(indent.len()..).unwrap_or_default()))
+    }
+}
+
+/// The least indent of the lines that are not blank.
+fn least<'a>(lines: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    lines.filter(|line| !is_blank(line)).map(indent).min_by_key(|indent| indent.len())
+}
+
+/// Whether the new text seems to have the file's indentation already, while
+/// the old one has not: then a shift would double it.
+pub(crate) fn is_shifted_already<'a>(
+    old: impl Iterator<Item = &'a str>,
+    new: impl Iterator<Item = &'a str>,
+    file: impl Iterator<Item = &'a str>,
+) -> bool {
+    match (least(old), least(new), least(file)) {
+        (Some(old), Some(new), Some(file)) => new != old && new == file,
+        _ => false,
+    }
+}

@@ -1,0 +1,71 @@
+//! A difference character by character, as marks in the text.
+
+use similar::{Algorithm, DiffTag, capture_diff_slices};
+
+/// Characters that are compared one by one at most, old and new together.
+const COMPARED: usize = 4_000;
+
+/// Shows what becomes of a line: `[-what goes-]{+what comes+}`. Characters
+/// that cannot be seen are spelled out inside of the marks.
+pub fn mark(old: &str, new: &str) -> String {
+    if old == new {
+        return old.to_owned();
+    }
+    let (from, to): (Vec<char>, Vec<char>) = (old.chars().collect(), new.chars().collect());
+    if from.len() + to.len() > COMPARED {
+        return whole(&from, &to);
+    }
+    let ops = capture_diff_slices(Algorithm::Myers, &from, &to);
+    let tuples: Vec<_> = ops.iter().map(similar::DiffOp::as_tag_tuple).collect();
+    let kept: usize =
+        tuples.iter().filter(|(tag, ..)| *tag == DiffTag::Equal).map(|(_, old, _)| old.len()).sum();
+    // Lines that share only stray letters are easier to read whole.
+    if kept * 5 < from.len().max(to.len()) * 2 {
+        return whole(&from, &to);
+    }
+    let mut marked = String::new();
+    for (tag, old, new) in tuples {
+        let (old, new) = (from.get(old).unwrap_or_default(), to.get(new).unwrap_or_default());
+        if tag == DiffTag::Equal {
+            marked.extend(old);
+        } else {
+            put(&mut marked, old, new);
+        }
+    }
+    marked
+}
+
+fn whole(old: &[char], new: &[char]) -> String {
+    let mut marked = String::new();
+    put(&mut marked, old, new);
+    marked
+}
+
+fn put(marked: &mut String, old: &[char], new: &[char]) {
+    for (chars, open, close) in [(old, "[-", "-]"), (new, "{+", "+}")] {
+        if chars.is_empty() {
+            continue;
+        }
+        marked.push_str(open);
+        for c in chars {
+            match c {
+                '\t' => marked.push_str("\\t"),
+                '\n' => marked.push_str("\\n"),
+                '\r' => marked.push_str("\\r"),
+                c if *c != ' ' && (c.is_whitespace() || c.is_control() || is_hidden(*c)) => {
+                    marked.extend(c.escape_unicode());
+                }
+                c => marked.push(*c),
+            }
+        }
+        marked.push_str(close);
+    }
+}
+
+fn is_hidden(c: char) -> bool {
+    matches!(c, '\u{AD}' | '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{2064}' | '\u{FEFF}')
+}
+
+#[cfg(test)]
+#[path = "marks_tests.rs"]
+mod tests;

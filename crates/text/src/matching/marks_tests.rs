@@ -1,0 +1,44 @@
+use proptest::prelude::*;
+
+use super::*;
+
+#[test]
+fn differences_are_marked_character_by_character() {
+    assert_eq!(mark("timeout = 31", "timeout = 30"), "timeout = 3[-1-]{+0+}");
+    assert_eq!(mark("a", "a"), "a");
+    assert_eq!(mark("say hi", "say hi  "), "say hi{+  +}");
+    assert_eq!(mark("abc", "xyz"), "[-abc-]{+xyz+}");
+}
+
+#[test]
+fn what_cannot_be_seen_is_spelled_out() {
+    assert_eq!(mark("value: a b", "value: a\u{A0}b"), "value: a[- -]{+\\u{a0}+}b");
+    assert_eq!(mark("\tvalue", "    value"), "[-\\t-]{+    +}value");
+    assert_eq!(mark("value", "val\u{200B}ue"), "val{+\\u{200b}+}ue");
+}
+
+proptest! {
+    #[test]
+    fn both_texts_can_be_read_from_the_marks(old in "[a-d ]{0,30}", new in "[a-d ]{0,30}") {
+        let marked = mark(&old, &new);
+        let side = |open: &str, close: &str, other: (&str, &str)| {
+            let mut text = String::new();
+            let mut rest = marked.as_str();
+            while !rest.is_empty() {
+                if let Some(inner) = rest.strip_prefix(open) {
+                    let (kept, after) = inner.split_once(close).expect("closed");
+                    text.push_str(kept);
+                    rest = after;
+                } else if let Some(inner) = rest.strip_prefix(other.0) {
+                    rest = inner.split_once(other.1).expect("closed").1;
+                } else {
+                    text.push_str(&rest[..1]);
+                    rest = &rest[1..];
+                }
+            }
+            text
+        };
+        prop_assert_eq!(side("[-", "-]", ("{+", "+}")), old);
+        prop_assert_eq!(side("{+", "+}", ("[-", "-]")), new);
+    }
+}

@@ -1,0 +1,96 @@
+//! Finding the place that a caller means, and nothing that only looks like it.
+//!
+//! A text is looked for exactly first. Only if it is nowhere, it is looked for
+//! with differences that keep the meaning ([`Strategy`]), in a fixed order; a
+//! place found so must agree in every line and be the only one. There is no
+//! measure of similarity here but in [`explain`], which changes nothing.
+
+use serde::Serialize;
+
+mod apply;
+mod folding;
+mod hints;
+mod hunk;
+mod indent;
+mod marks;
+mod nearest;
+mod placing;
+mod replace;
+mod rows;
+mod script;
+mod table;
+mod warnings;
+
+pub use apply::{Applied, Failure, Placed, apply, change, compose};
+pub use hunk::{Hunk, HunkLine, Misfit, Side};
+pub use marks::mark;
+pub use nearest::{Explanation, Nearest, Wanted, explain};
+pub use replace::{Mismatch, Replacement, Request, replace};
+
+/// In which way the old text agrees with the place that was found.
+///
+/// Every rung forgives what is named, and besides: all but `exact` forgive
+/// line endings; `look_alikes` and `indent_shift` forgive trailing whitespace
+/// too. Nothing else is combined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Strategy {
+    /// Character by character.
+    Exact,
+    /// But for how lines end.
+    LineEndings,
+    /// But for spaces and tabs at the ends of lines.
+    TrailingWhitespace,
+    /// But for quotes, dashes and spaces that look like the plain ones.
+    LookAlikes,
+    /// But for the same indentation added to, or taken from, every line.
+    IndentShift,
+    /// With `\n` and `\t` in the old text read as line feed and tab.
+    EscapedNewlines,
+}
+
+impl Strategy {
+    /// The name, as in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Exact => "exact",
+            Self::LineEndings => "line_endings",
+            Self::TrailingWhitespace => "trailing_whitespace",
+            Self::LookAlikes => "look_alikes",
+            Self::IndentShift => "indent_shift",
+            Self::EscapedNewlines => "escaped_newlines",
+        }
+    }
+}
+
+/// Lines of a file, counted from 1, both ends included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct Lines {
+    /// The first.
+    pub first: usize,
+    /// The last.
+    pub last: usize,
+}
+
+impl std::fmt::Display for Lines {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.first == self.last {
+            write!(f, "line {}", self.first)
+        } else {
+            write!(f, "lines {}-{}", self.first, self.last)
+        }
+    }
+}
+
+/// How many places are named in an answer.
+pub const LISTED: usize = 20;
+
+/// How strictly a place must agree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Rigour {
+    /// The relaxations above are tried when there is no exact place.
+    #[default]
+    Relaxed,
+    /// Exact, or not at all.
+    Strict,
+}

@@ -1,0 +1,390 @@
+//! Why a text was not found: the block that is most like it, and what usually
+//! goes wrong.
+//!
+//! The measures of likeness in here decide what is shown, never what is
+//! changed.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use super::folding::occurrences;
+use super::marks::mark;
+use super::rows::{Rows, ends_with_returns, feeds};
+use super::script::Script;
+use super::{Lines, Side};
+
+/// What was looked for, and what should have come in its place.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted<'a> {
+    /// The old text.
+    pub old: &'a str,
+    /// The new text; empty if it does not matter.
+    pub new: &'a str,
+}
+
+/// The block of the file that is most like the old text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Nearest {
+    /// Its lines.
+    pub lines: Lines,
+    /// Its text, as it is in the file.
+    pub text: String,
+    /// The lines that differ: `[-of the old text-]{+of the file+}`.
+    pub difference: String,
+}
+
+/// What can be said about a text that was not found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Explanation {
+    /// The most similar block, if any is similar.
+    pub nearest: Option<Nearest>,
+    /// Where the new text is already.
+    pub applied: Option<Lines>,
+    /// What seems to be wrong, in sentences.
+    pub notes: Vec<String>,
+}
+
+/// Texts beyond this size are not looked through for similar blocks.
+const LARGEST: usize = 8 << 20;
+/// Lines of the old text that are looked at.
+const LOOKED_AT: usize = 400;
+/// Lines of a block that are shown, and characters of a line.
+const SHOWN: usize = 60;
+const WIDEST: usize = 400;
+
+impl Nearest {
+    /// Whether it differs from the old text in spaces only.
+    fn is_but_spaced(&self, old: &str) -> bool {
+        squeezed(&self.text).contains(&squeezed(old))
+    }
+}
+
+/// Explains why the old text is not in the file.
+pub fn explain(text: &str, wanted: &Wanted<'_>) -> Explanation {
+    let returns = ends_with_returns(text);
+    let (old, new) = (feeds(wanted.old, returns), feeds(wanted.new, returns));
+    if text.len() > LARGEST || old.trim().is_empty() {
+        return Explanation::default();
+    }
+    let rows = Rows::of(text);
+    let plain = feeds(text, returns);
+    let nearest = nearest(&rows, &old);
+    let mut notes = notes(&plain, &old);
+    if let Some(near) = nearest.as_ref().filter(|near| near.is_but_spaced(&old)) {
+        notes.push(format!("{}: only the spaces within the lines differ.", near.lines));
+    }
+    Explanation { nearest, applied: already(&plain, &new), notes }
+}
+
+/// Where the new text is, if it says enough to be recognised.
+fn already(plain: &str, new: &str) -> Option<Lines> {
+    let body = new.trim();
+    if body.len() < 8 && !body.contains('\n') {
+        return None;
+    }
+    let place = occurrences(plain, new.trim_matches('\n'), false, Some).next()?;
+    Some(Rows::of(plain).span(&place))
+}
+
+fn notes(plain: &str, old: &str) -> Vec<String> {
+    let mut notes = Vec::new();
+    let line = |place: usize| Rows::of(plain).at(place) + 1;
+    if let Some(stripped) = without_numbers(old) {
+        let there =
+            if plain.contains(stripped.trim_end()) { " Without them it is there." } else { "" };
+        notes.push(format!("The old text has the line numbers of read_file in it: leave out `12|` at the beginning of each line.{there}"));
+    }
+    let lower = plain.to_ascii_lowercase().find(&old.to_ascii_lowercase());
+    if let Some(at) = lower {
+        notes.push(format!("Line {}: only upper and lower case differ.", line(at)));
+    }
+    let unquoted = old.replace("\\\"", "\"").replace("\\'", "'").replace("\\\\", "\\");
+    if unquoted != old && plain.contains(&unquoted) {
+        notes.push("The old text has backslashes that the file has not: send quotes and backslashes as they are in the file.".to_owned());
+    }
+    if old.lines().any(is_elision) {
+        notes.push("The old text leaves something out (`...`): it must hold every line as it is in the file.".to_owned());
+    }
+    notes
+}
+
+/// The old text without `12|` before each line, if all have it.
+fn without_numbers(old: &str) -> Option<String> {
+    let mut stripped = Vec::new();
+    for line in old.lines().filter(|line| !line.trim().is_empty()) {
+        let (number, rest) = line.split_once('|')?;
+        let number = number.trim();
+        if number.is_empty() || !number.bytes().all(|b| b.is_ascii_digit()) {
+            return None;
+        }
+        stripped.push(rest);
+    }
+    if stripped.is_empty() { None } else { Some(stripped.join("\n")) }
+}
+
+fn is_elision(line: &str) -> bool {
+    let words = line.trim().trim_start_matches(['/', '#', '*', '<', '!', '-', ' ']);
+    let words = words.trim_end_matches(['*', '/', '-', '>', ' ']);
+    matches!(words, "..." | "…")
+        || words.starts_with("...") && (words.contains("existing") || words.contains("rest of"))
+}
+
+/// A text whose runs of spaces and tabs count as one, and as none at the ends
+/// of lines.
+fn squeezed(text: &str) -> String {
+    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    text.trim().lines().map(words).collect::<Vec<_>>().join("\n")
+}
+
+/// The block most like the old text.
+fn nearest(rows: &Rows<'_>, old: &str) -> Option<Nearest> {
+    let lines: Vec<&str> = old.trim_matches('\n').split('\n').take(LOOKED_AT).collect();
+    let mut best: Option<(f64, usize)> = None;
+    for start in candidates(rows, &lines) {
+        let mut sum = 0.0;
+        let mut weight = 0.0;
+        for (line, row) in lines.iter().zip(start..) {
+            let share = line.trim().chars().take(WIDEST).count() as f64 + 1.0;
+            sum += share * likeness(line, rows.line(row));
+            weight += share;
+        }
+        let score = sum / weight;
+        if best.is_none_or(|(top, _)| score > top) {
+            best = Some((score, start));
+        }
+    }
+    let (score, start) = best?;
+    (score >= 0.25).then(|| show(rows, &lines, start))
+}
+
+fn show(rows: &Rows<'_>, lines: &[&str], start: usize) -> Nearest {
+    let (start, end) = stretched(rows, lines, start);
+    let file: Vec<&str> = (start..end).map(|row| rows.line(row)).collect();
+    let shown = start..end.min(start + SHOWN);
+    let clip = |line: &str| line.chars().take(WIDEST).collect::<String>();
+    let mut text: Vec<String> = shown.clone().map(|row| clip(rows.line(row))).collect();
+    if end > shown.end {
+        text.push(format!("... ({} more lines)", end - shown.end));
+    }
+    let script = Script::compare(lines.to_vec(), file);
+    let mut difference = Vec::new();
+    let mut gone: Vec<&str> = Vec::new();
+    let mut row = start;
+    let mut come: Vec<(usize, &str)> = Vec::new();
+    let mut flush = |gone: &mut Vec<&str>, come: &mut Vec<(usize, &str)>, row: usize| {
+        for index in 0..gone.len().max(come.len()) {
+            let old = gone.get(index).copied().map(clip);
+            difference.push(match (old, come.get(index)) {
+                (Some(old), Some((row, new))) => format!("{}|{}", row + 1, mark(&old, &clip(new))),
+                (Some(old), None) => format!("{}|[-{old}-] (a line that is not there)", row + 1),
+                (None, Some((row, new))) => {
+                    format!("{}|{{+{}+}} (a line that the old text lacks)", row + 1, clip(new))
+                }
+                (None, None) => continue,
+            });
+        }
+        gone.clear();
+        come.clear();
+    };
+    for (side, line) in script.sides() {
+        match side {
+            Side::Context => {
+                flush(&mut gone, &mut come, row);
+                row += 1;
+            }
+            Side::Remove => gone.push(line),
+            Side::Add => {
+                come.push((row, line));
+                row += 1;
+            }
+        }
+    }
+    flush(&mut gone, &mut come, row);
+    difference.truncate(SHOWN);
+    Nearest {
+        lines: Lines { first: start + 1, last: end.max(start + 1) },
+        text: text.join("\n"),
+        difference: difference.join("\n"),
+    }
+}
+
+/// The block, widened or narrowed by a few lines so that it begins and ends as
+/// the old text does.
+fn stretched(rows: &Rows<'_>, lines: &[&str], start: usize) -> (usize, usize) {
+    let is = |row: usize, line: Option<&&str>| {
+        row < rows.len() && line.is_some_and(|line| rows.line(row).trim() == line.trim())
+    };
+    let nearby = |at: usize, line: Option<&&str>| {
+        let around = [0_isize, -1, 1, -2, 2, -3, 3].into_iter();
+        around.filter_map(|step| at.checked_add_signed(step)).find(|row| is(*row, line))
+    };
+    let last = (start + lines.len()).min(rows.len()).saturating_sub(1);
+    let first = nearby(start, lines.first()).unwrap_or(start);
+    let last = nearby(last, lines.last()).filter(|last| *last >= first).unwrap_or(last.max(first));
+    (first, last + 1)
+}
+
+/// How many beginnings are looked at closely.
+const CLOSELY: usize = 12;
+
+/// Where a block like these lines may begin, by the words that the two share:
+/// rare words count more, and whole lines more than words.
+fn candidates(rows: &Rows<'_>, lines: &[&str]) -> Vec<usize> {
+    let mut wanted: HashMap<&str, Shared> = HashMap::new();
+    let mut known = Sieve::default();
+    for (at, line) in lines.iter().enumerate() {
+        for word in words(line).chain([line.trim()]).filter(|word| !word.is_empty()) {
+            known.add(word);
+            let places = &mut wanted.entry(word).or_default().places;
+            if places.len() < 8 && places.last() != Some(&at) {
+                places.push(at);
+            }
+        }
+    }
+    for row in 0..rows.len() {
+        let line = rows.line(row);
+        let line = line.get(..WIDEST).unwrap_or(line);
+        for word in words(line).chain([line.trim()]).filter(|word| known.may_have(word)) {
+            if let Some(Shared { rows, .. }) = wanted.get_mut(word)
+                && rows.last() != Some(&row)
+            {
+                rows.push(row);
+            }
+        }
+    }
+    let mut votes = vec![0.0; rows.len()];
+    for (word, shared) in &wanted {
+        let count = shared.rows.len();
+        // A word on every other line tells nothing, and costs most.
+        if count > 2_000 && count * 8 > rows.len() {
+            continue;
+        }
+        let weight = (1.0 + rows.len() as f64 / count.max(1) as f64).ln();
+        let weight = if word.contains(' ') { 3.0 * weight } else { weight };
+        for row in shared.rows.iter().take(5_000) {
+            for start in shared.places.iter().filter_map(|place| row.checked_sub(*place)) {
+                if let Some(vote) = votes.get_mut(start) {
+                    *vote += weight;
+                }
+            }
+        }
+    }
+    let found = highest(votes.into_iter().enumerate());
+    if found.is_empty() { alike(rows, lines) } else { found }
+}
+
+/// Where a word is, in the old text and in the file.
+#[derive(Default)]
+struct Shared {
+    places: Vec<usize>,
+    rows: Vec<usize>,
+}
+
+/// Which words are not wanted, told without looking them up.
+struct Sieve([u64; 256]);
+
+impl Default for Sieve {
+    fn default() -> Self {
+        Self([0; 256])
+    }
+}
+
+impl Sieve {
+    fn spot(word: &str) -> (usize, u64) {
+        let bytes = word.as_bytes();
+        let (first, last) = (bytes.first().copied(), bytes.last().copied());
+        let bit = (bytes.len() + usize::from(last.unwrap_or_default())) % 64;
+        (usize::from(first.unwrap_or_default()), 1 << bit)
+    }
+
+    fn add(&mut self, word: &str) {
+        let (at, bit) = Self::spot(word);
+        if let Some(bits) = self.0.get_mut(at) {
+            *bits |= bit;
+        }
+    }
+
+    fn may_have(&self, word: &str) -> bool {
+        let (at, bit) = Self::spot(word);
+        self.0.get(at).is_some_and(|bits| bits & bit != 0)
+    }
+}
+
+/// The rows with the highest scores above zero, best first.
+fn highest(scored: impl Iterator<Item = (usize, f64)>) -> Vec<usize> {
+    let mut best: Vec<(usize, f64)> = Vec::with_capacity(CLOSELY + 1);
+    for (row, score) in scored {
+        let floor = if best.len() < CLOSELY { 0.0 } else { best.last().map_or(0.0, |(_, s)| *s) };
+        if score > floor {
+            let at = best.partition_point(|(_, better)| *better >= score);
+            best.insert(at, (row, score));
+            best.truncate(CLOSELY);
+        }
+    }
+    best.into_iter().map(|(row, _)| row).collect()
+}
+
+fn words(line: &str) -> impl Iterator<Item = &str> {
+    line.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|word| word.len() > 1)
+}
+
+/// The lines that share most pairs of letters with the first line: for texts
+/// that share no whole word.
+fn alike(rows: &Rows<'_>, lines: &[&str]) -> Vec<usize> {
+    let Some((at, first)) = lines.iter().enumerate().find(|(_, line)| !line.trim().is_empty())
+    else {
+        return Vec::new();
+    };
+    let wanted = pairs_mask(first);
+    let scored = (at..rows.len()).map(|row| {
+        let mask = pairs_mask(rows.line(row));
+        let all = (mask | wanted).count_ones().max(1);
+        (row - at, f64::from((mask & wanted).count_ones()) / f64::from(all))
+    });
+    highest(scored)
+}
+
+/// Every two bytes of a line that stand side by side, as a number below 1024.
+fn pairs(line: &str) -> impl Iterator<Item = usize> {
+    let bytes = line.trim().as_bytes();
+    let bytes = bytes.get(..WIDEST).unwrap_or(bytes);
+    bytes.windows(2).map(|pair| {
+        let mixed = pair.iter().fold(7_u32, |mixed, byte| {
+            (mixed ^ u32::from(byte.to_ascii_lowercase())).wrapping_mul(0x9E37_79B1)
+        });
+        usize::try_from(mixed >> 22).unwrap_or_default()
+    })
+}
+
+/// The pairs of a line, as bits.
+fn pairs_mask(line: &str) -> u128 {
+    pairs(line).fold(0, |mask, pair| mask | 1 << (pair / 8))
+}
+
+/// How alike two lines are, from 0 to 1, by the pairs of letters they share.
+fn likeness(a: &str, b: &str) -> f64 {
+    if a.trim() == b.trim() {
+        return 1.0;
+    }
+    let mut counts = [0_u16; 1024];
+    let (mut all, mut shared) = (0_u32, 0_u32);
+    for pair in pairs(a) {
+        all += 1;
+        if let Some(count) = counts.get_mut(pair) {
+            *count += 1;
+        }
+    }
+    for pair in pairs(b) {
+        all += 1;
+        if let Some(count) = counts.get_mut(pair).filter(|count| **count > 0) {
+            *count -= 1;
+            shared += 1;
+        }
+    }
+    if all == 0 { 0.0 } else { f64::from(2 * shared) / f64::from(all) }
+}
+
+#[cfg(test)]
+#[path = "nearest_tests.rs"]
+mod tests;

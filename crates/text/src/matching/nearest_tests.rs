@@ -1,0 +1,90 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn told(text: &str, old: &str, new: &str) -> Explanation {
+    explain(text, &Wanted { old, new })
+}
+
+#[test]
+fn the_nearest_block_is_shown_with_what_differs() {
+    let mut text: String = (0..500).map(|n| format!("let value_{n} = {n};\n")).collect();
+    text.push_str("fn connect() {\n    let timeout = 30;\n    retry(3);\n}\n");
+    let nearest =
+        told(&text, "fn connect() {\n    let timeout = 31;\n    retry(3);\n}", "").nearest;
+    let nearest = nearest.expect("a block like it");
+    assert_eq!(nearest.lines, Lines { first: 501, last: 504 });
+    assert_eq!(nearest.text, "fn connect() {\n    let timeout = 30;\n    retry(3);\n}");
+    assert_eq!(nearest.difference, "502|    let timeout = 3[-1-]{+0+};");
+}
+
+#[test]
+fn the_text_that_is_shown_can_be_used_as_it_is() {
+    let text = "fn a() {}\n\tlet x  = call(1,2);   \nfn b() {}\n";
+    let nearest = told(text, "    let x = call(1, 2);", "").nearest.expect("a line like it");
+    let request = super::super::Request {
+        old: &nearest.text,
+        new: "x",
+        all: false,
+        rigour: super::super::Rigour::Strict,
+    };
+    assert!(super::super::replace(text, &request).is_ok(), "{nearest:?}");
+}
+
+#[test]
+fn a_misspelled_word_is_found_by_its_letters() {
+    let text = "alpha\nconfiguration\nomega\n";
+    let nearest = told(text, "confguration", "").nearest.expect("a line like it");
+    assert_eq!(nearest.lines, Lines { first: 2, last: 2 });
+    assert_eq!(nearest.difference, "2|conf{+i+}guration");
+}
+
+#[test]
+fn strangers_have_no_nearest_block() {
+    assert_eq!(told("alpha\nbeta\n", "zzzz qqqq", "").nearest, None);
+    assert_eq!(told("", "anything", "").nearest, None);
+}
+
+#[test]
+fn lines_that_one_side_lacks_are_named() {
+    let text = "start of it\nsecond line here\nthird line here\nend of it\n";
+    let nearest =
+        told(text, "start of it\nthird line here\nend of it\n", "").nearest.expect("near");
+    assert!(
+        nearest.difference.contains("a line that the old text lacks"),
+        "{}",
+        nearest.difference
+    );
+}
+
+#[test]
+fn what_usually_goes_wrong_is_said() {
+    let text = "def f():\n    return \"x\"\n";
+    let notes = |old: &str| told(text, old, "").notes.join(" ");
+    assert!(notes("1|def f():\n2|    return \"x\"").contains("line numbers"));
+    assert!(notes("DEF f():").contains("upper and lower case"));
+    assert!(notes("return  \"x\"").contains("spaces within"), "{}", notes("return  \"x\""));
+    assert!(notes("return \\\"x\\\"").contains("backslashes"));
+    assert!(notes("def f():\n    ...\n    return 1").contains("leaves something out"));
+    assert_eq!(notes("return 2"), "");
+}
+
+#[test]
+fn an_edit_that_was_made_before_is_recognised() {
+    let text = "a\nlet total = 2;\nb\n";
+    assert_eq!(
+        told(text, "let total = 1;", "let total = 2;").applied,
+        Some(Lines { first: 2, last: 2 })
+    );
+    assert_eq!(told(text, "x", "a").applied, None, "too little to be recognised");
+}
+
+proptest! {
+    #[test]
+    fn any_texts_can_be_explained(text in "[ab \n\r|.0-9é\"\\\\]{0,80}", old in "[ab \n|.0-9é\"\\\\]{0,20}", new in "[ab\n]{0,9}") {
+        let explained = told(&text, &old, &new);
+        if let Some(nearest) = explained.nearest {
+            prop_assert!(nearest.lines.first >= 1 && nearest.lines.first <= nearest.lines.last);
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! Old text for new, in one place or in all.
+
+use std::ops::Range;
+
+use super::folding::{Fold, Folded, occurrences};
+use super::indent::{Shift, is_shifted_already};
+use super::rows::{Row, ends_with_returns, feeds};
+use super::script::{Place, Script};
+use super::table::{Table, TooRepetitive};
+use super::warnings::warnings;
+use super::{LISTED, Lines, Rigour, Strategy};
+use crate::document::Edit;
+
+/// What is to be replaced by what.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    /// The text as it is.
+    pub old: &'a str,
+    /// The text as it should be.
+    pub new: &'a str,
+    /// Every place, not only one.
+    pub all: bool,
+    /// How strictly the old text must agree.
+    pub rigour: Rigour,
+}
+
+/// Edits that do what was asked.
+#[derive(Debug, Clone)]
+pub struct Replacement {
+    /// In order, apart from each other.
+    pub edits: Vec<Edit>,
+    /// How the old text agreed.
+    pub strategy: Strategy,
+    /// The places, in bytes of the old text.
+    pub places: Vec<Range<usize>>,
+    /// Their lines.
+    pub lines: Vec<Lines>,
+    /// What the caller should know.
+    pub warnings: Vec<String>,
+}
+
+/// Why nothing was replaced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Mismatch {
+    /// The old text is empty.
+    EmptyOld,
+    /// Old and new text are the same, but perhaps for how their lines end.
+    Identical,
+    /// The old text is nowhere.
+    Absent,
+    /// It is in several places.
+    Ambiguous {
+        /// How it agrees there.
+        strategy: Strategy,
+        /// The first of them.
+        places: Vec<Lines>,
+        /// Whether there are more.
+        more: bool,
+    },
+    /// It is in one place, but what should be written there is not clear.
+    Unclear {
+        /// How it agrees there.
+        strategy: Strategy,
+        /// The place.
+        lines: Lines,
+        /// Why, and what to do.
+        reason: String,
+    },
+    /// The text repeats itself too much to be searched.
+    TooRepetitive,
+}
+
+impl From<TooRepetitive> for Mismatch {
+    fn from(_: TooRepetitive) -> Self {
+        Self::TooRepetitive
+    }
+}
+
+/// Finds the old text and says what to change.
+pub fn replace(text: &str, request: &Request<'_>) -> Result<Replacement, Mismatch> {
+    if request.old.is_empty() {
+        return Err(Mismatch::EmptyOld);
+    }
+    let returns = ends_with_returns(text);
+    let (old, new) = (feeds(request.old, returns), feeds(request.new, returns));
+    if old == new {
+        return Err(Mismatch::Identical);
+    }
+    let search = Search { text, returns, all: request.all, table: std::cell::OnceCell::new() };
+    if let Some(found) = search.exactly(request.old) {
+        return search.settle(Strategy::Exact, found, &old, &new);
+    }
+    if request.rigour == Rigour::Strict {
+        return Err(Mismatch::Absent);
+    }
+    if let Some(found) = search.but_for_endings(&old) {
+        return search.settle(Strategy::LineEndings, found, &old, &new);
+    }
+    if let Some(found) = search.whole_lines(Strategy::TrailingWhitespace, &old)? {
+        return search.settle(Strategy::TrailingWhitespace, found, &old, &new);
+    }
+    if let Some(found) = search.look_alikes(&old)? {
+        return search.settle(Strategy::LookAlikes, found, &old, &new);
+    }
+    if let Some(found) = search.whole_lines(Strategy::IndentShift, &old)? {
+        return search.settle(Strategy::IndentShift, found, &old, &new);
+    }
+    if let Some(plain) = unescaped(&old)
+        && let Some(found) = search.unescaped(&plain)?
+    {
+        if new.contains("\\n") || new.contains("\\t") || new.contains("\\r") {
+            return Err(search.unclear(Strategy::EscapedNewlines, &found, "The old text has \\n or \\t where the file has line breaks or tabs, and the new text has them too: whether they are meant as they stand cannot be told. Send real line breaks and tabs in both."));
+        }
+        return search.settle(Strategy::EscapedNewlines, found, &plain, &new);
+    }
+    Err(Mismatch::Absent)
+}
+
+struct Search<'t> {
+    text: &'t str,
+    returns: bool,
+    all: bool,
+    table: std::cell::OnceCell<Table<'t>>,
+}
+
+impl<'t> Search<'t> {
+    fn table(&self) -> &Table<'t> {
+        self.table.get_or_init(|| Table::of(self.text))
+    }
+
+    /// Places may overlap where one of them has to be the only one.
+    fn most(&self) -> usize {
+        if self.all { usize::MAX } else { LISTED + 1 }
+    }
+
+    fn exactly(&self, old: &str) -> Option<Vec<Range<usize>>> {
+        some(occurrences(self.text, old, !self.all, Some).take(self.most()).collect())
+    }
+
+    fn but_for_endings(&self, old: &str) -> Option<Vec<Range<usize>>> {
+        if !self.text.contains('\r') {
+            // The exact search did not know the caller's carriage returns.
+            return self.exactly(old);
+        }
+        let folded = Folded::of(self.text, Fold::Endings { returns: self.returns });
+        some(folded.find(old, !self.all, self.most()))
+    }
+
+    fn look_alikes(&self, old: &str) -> Result<Option<Vec<Range<usize>>>, Mismatch> {
+        if self.text.is_ascii() && old.is_ascii() || old.trim().is_empty() {
+            return Ok(None);
+        }
+        let fold = Fold::LookAlikes { returns: self.returns };
+        let plain = Folded::of(old, fold).text;
+        let folded = Folded::of(self.text, fold);
+        if let Some(found) = some(folded.find(&plain, !self.all, self.most())) {
+            return Ok(Some(found));
+        }
+        self.whole_lines(Strategy::LookAlikes, old)
+    }
+
+    fn unescaped(&self, plain: &str) -> Result<Option<Vec<Range<usize>>>, Mismatch> {
+        if let Some(found) = self.exactly(plain).or_else(|| self.but_for_endings(plain)) {
+            return Ok(Some(found));
+        }
+        self.whole_lines(Strategy::TrailingWhitespace, plain)
+    }
+
+    fn whole_lines(
+        &self,
+        rung: Strategy,
+        old: &str,
+    ) -> Result<Option<Vec<Range<usize>>>, Mismatch> {
+        let (body, closed) = match old.strip_suffix('\n') {
+            Some(body) => (body, true),
+            None => (old, false),
+        };
+        let block: Vec<&str> = body.split('\n').collect();
+        let rows = &self.table().rows;
+        let starts = self.table().find(rung, &block, self.all, self.most())?;
+        let range = |start: usize| {
+            let (first, last) = (rows.get(start)?, rows.get(start + block.len() - 1)?);
+            Some(first.start..if closed { last.next } else { last.end })
+        };
+        Ok(some(starts.into_iter().filter_map(range).collect()))
+    }
+
+    fn unclear(&self, strategy: Strategy, found: &[Range<usize>], reason: &str) -> Mismatch {
+        let lines = found
+            .first()
+            .map_or(Lines { first: 1, last: 1 }, |place| self.table().rows.span(place));
+        Mismatch::Unclear { strategy, lines, reason: reason.to_owned() }
+    }
+
+    /// One place unless all are wanted, and the edits there.
+    fn settle(
+        &self,
+        strategy: Strategy,
+        found: Vec<Range<usize>>,
+        old: &str,
+        new: &str,
+    ) -> Result<Replacement, Mismatch> {
+        let rows = &self.table().rows;
+        if !self.all && found.len() > 1 {
+            let places = found.iter().take(LISTED).map(|place| rows.span(place)).collect();
+            return Err(Mismatch::Ambiguous { strategy, places, more: found.len() > LISTED });
+        }
+        let script = Script::compare(old.split('\n').collect(), new.split('\n').collect());
+        let mut edits = Vec::new();
+        for place in &found {
+            let pieces = pieces(self.text, place, script.old.len(), self.returns);
+            let shift = self.shift(strategy, place, &pieces, &script)?;
+            let place = Place {
+                rows: &pieces,
+                whole_lines: false,
+                ending: rows.ending_near(rows.at(place.start)),
+                shift: shift.as_ref(),
+            };
+            let Some(made) = script.edits(&place) else {
+                return Err(self.unclear(strategy, &found, SHALLOW));
+            };
+            edits.extend(made);
+        }
+        let warnings = warnings(self.text, &found, (old, new), rows);
+        let lines = found.iter().map(|place| rows.span(place)).collect();
+        Ok(Replacement { edits, strategy, places: found, lines, warnings })
+    }
+
+    fn shift(
+        &self,
+        strategy: Strategy,
+        place: &Range<usize>,
+        pieces: &[Row],
+        script: &Script<'_>,
+    ) -> Result<Option<Shift>, Mismatch> {
+        if strategy != Strategy::IndentShift {
+            return Ok(None);
+        }
+        let file = pieces.iter().map(|row| self.text.get(row.start..row.end).unwrap_or_default());
+        let old = script.old.iter().copied();
+        if is_shifted_already(old.clone(), script.new.iter().copied(), file.clone()) {
+            return Err(self.unclear(strategy, std::slice::from_ref(place), DOUBLED));
+        }
+        Ok(Shift::between(old, file))
+    }
+}
+
+const SHALLOW: &str = "The old text is indented more than the file, and a line of the new text has less indentation than would have to be taken off. Send both as the file is indented.";
+const DOUBLED: &str = "The old text is indented other than the file, but the new text is indented as the file is: shifting it would indent it twice. Send the old text with the file's indentation.";
+
+fn some(found: Vec<Range<usize>>) -> Option<Vec<Range<usize>>> {
+    if found.is_empty() { None } else { Some(found) }
+}
+
+/// A place cut at its line endings, one row for each line of the old text.
+fn pieces(text: &str, place: &Range<usize>, count: usize, returns: bool) -> Vec<Row> {
+    let body = text.get(place.clone()).unwrap_or_default();
+    let mark = if returns { '\r' } else { '\n' };
+    let mut rows = Vec::with_capacity(count);
+    let mut start = place.start;
+    for piece in body.split_inclusive(mark) {
+        let next = start + piece.len();
+        let words = match piece.strip_suffix(mark) {
+            Some(words) if returns => words,
+            Some(words) => words.strip_suffix('\r').unwrap_or(words),
+            None => piece,
+        };
+        rows.push(Row { start, end: start + words.len(), next });
+        start = next;
+    }
+    // Behind a line ending comes the empty beginning of the next line. The
+    // same where the old text has an ending that the file's last line lacks.
+    while rows.len() < count {
+        rows.push(Row { start: place.end, end: place.end, next: place.end });
+    }
+    rows
+}
+
+/// Old text in which `\n` and `\t` stand for what they mean. None if it has
+/// none of them, or backslashes of its own that make it unclear.
+fn unescaped(old: &str) -> Option<String> {
+    if old.contains("\\\\") || !(old.contains("\\n") || old.contains("\\t")) {
+        return None;
+    }
+    Some(old.replace("\\r\\n", "\n").replace("\\n", "\n").replace("\\t", "\t"))
+}
+
+#[cfg(test)]
+#[path = "replace_tests.rs"]
+mod tests;

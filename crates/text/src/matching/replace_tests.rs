@@ -1,0 +1,326 @@
+use proptest::prelude::*;
+use proptest::strategy::Strategy as _;
+
+use super::super::change;
+use super::*;
+use crate::matching::Strategy;
+
+fn ask<'a>(old: &'a str, new: &'a str) -> Request<'a> {
+    Request { old, new, all: false, rigour: Rigour::Relaxed }
+}
+
+fn done(text: &str, old: &str, new: &str) -> (String, Strategy) {
+    let made = replace(text, &ask(old, new)).expect("one place");
+    (change(text, &made.edits), made.strategy)
+}
+
+fn refused(text: &str, old: &str, new: &str) -> Mismatch {
+    replace(text, &ask(old, new)).expect_err("no place")
+}
+
+#[test]
+fn an_exact_place_is_found_anywhere_in_a_line() {
+    let (text, strategy) = done("let a = 1;\nlet b = 2;\n", "b = 2", "b = 3");
+    assert_eq!((text.as_str(), strategy), ("let a = 1;\nlet b = 3;\n", Strategy::Exact));
+}
+
+#[test]
+fn nothing_that_only_looks_like_it_is_found() {
+    for (text, old) in [
+        ("timeout = 30\n", "timeout = 31"),
+        ("a()\nbeta(2)\nc()\n", "a()\nbeta(9)\nc()"),
+        (
+            "def f():\n    x = 1\n    y = 2\n    return x\n",
+            "def f():\n    x = 1\n    z = 2\n    return x\n",
+        ),
+        ("first\nmiddle\nlast\n", "first\nother\nlast\n"),
+        ("a b\n", "a  b"),
+        ("if (x) {\n  y();\n}\n", "if (x) {\n  y()\n}"),
+    ] {
+        assert_eq!(refused(text, old, "changed"), Mismatch::Absent, "{old:?} in {text:?}");
+    }
+}
+
+#[test]
+fn line_endings_of_the_file_are_kept() {
+    let (text, strategy) = done("a\r\nb\r\nc\r\n", "a\nb\n", "a\nx\ny\n");
+    assert_eq!((text.as_str(), strategy), ("a\r\nx\r\ny\r\nc\r\n", Strategy::LineEndings));
+    let (text, _) = done("a\r\nb\r\n", "b", "b\nc");
+    assert_eq!(text, "a\r\nb\r\nc\r\n");
+    let (text, strategy) = done("a\nb\n", "a\r\nb", "a\r\nc");
+    assert_eq!((text.as_str(), strategy), ("a\nc\n", Strategy::LineEndings));
+    let (text, _) = done("a\rb\rc\r", "b\nc", "x\ny");
+    assert_eq!(text, "a\rx\ry\r");
+}
+
+#[test]
+fn mixed_endings_stay_mixed() {
+    let (text, _) = done("a\r\nb\nc\r\nd\n", "b\nc\n", "b\nx\nc\n");
+    assert_eq!(text, "a\r\nb\nx\nc\r\nd\n");
+    let (text, _) = done("a\nb\r\nc\n", "b\nc", "b\nx\nc");
+    assert_eq!(text, "a\nb\r\nx\r\nc\n");
+}
+
+#[test]
+fn trailing_whitespace_is_forgiven_and_kept_where_nothing_changes() {
+    let text = "def f():  \n    return 1\t\n\nend\n";
+    let (changed, strategy) = done(text, "def f():\n    return 1\n", "def f():\n    return 2\n");
+    assert_eq!(strategy, Strategy::TrailingWhitespace);
+    assert_eq!(changed, "def f():  \n    return 2\n\nend\n");
+    let (changed, _) = done("a\nb", "b\n", "c\n");
+    assert_eq!(changed, "a\nc", "a file without a final newline stays so");
+    let (changed, _) = done("a\nb", "b\n", "b\nc\n");
+    assert_eq!(changed, "a\nb\nc");
+}
+
+#[test]
+fn trailing_whitespace_counts_for_whole_lines_only() {
+    assert_eq!(refused("let total = 10;\n", "total = 1 \nx", "y"), Mismatch::Absent);
+    assert_eq!(refused("total = 10  \n", "total = 1 ", "y"), Mismatch::Absent);
+}
+
+#[test]
+fn look_alikes_are_forgiven_and_kept_where_nothing_changes() {
+    let text = "say “hello” – it’s\nnext…\n";
+    let (changed, strategy) =
+        done(text, "say \"hello\" - it's\nnext...", "say \"hello\" - it's\nlast");
+    assert_eq!(strategy, Strategy::LookAlikes);
+    assert_eq!(changed, "say “hello” – it’s\nlast\n");
+    let (changed, _) = done("x = 1\u{A0}+ 2\n", "1 + 2", "3");
+    assert_eq!(changed, "x = 3\n");
+    let (changed, _) = done("print('a')\n", "print(‘a’)", "print('b')");
+    assert_eq!(changed, "print('b')\n");
+    assert_eq!(refused("wait…\n", "wait.", "x"), Mismatch::Absent, "half of a character");
+    assert_eq!(refused("全角，\n", "全角,", "x"), Mismatch::Absent, "another character");
+}
+
+#[test]
+fn a_uniform_indent_is_shifted_with_the_new_text() {
+    let text = "class A:\n    def f(self):\n        return 1\n";
+    let (changed, strategy) = done(
+        text,
+        "def f(self):\n    return 1\n",
+        "def f(self):\n    if self:\n        return 2\n",
+    );
+    assert_eq!(strategy, Strategy::IndentShift);
+    assert_eq!(changed, "class A:\n    def f(self):\n        if self:\n            return 2\n");
+    let (changed, _) = done("f()\ng()\n", "    f()\n    g()\n", "    f()\n    h()\n");
+    assert_eq!(changed, "f()\nh()\n");
+    let (changed, _) = done("\tf()\n\t\tg()\n", "  f()\n    g()", "  f()\n    h()\n\n  i()");
+    assert_eq!(changed, "\tf()\n\t\th()\n\n\ti()\n");
+    let (changed, _) = done("    f()\n        g()\n", "\tf()\n\t\tg()", "\tf()\n\t\t\th()");
+    assert_eq!(changed, "    f()\n            h()\n");
+}
+
+#[test]
+fn an_uneven_indent_is_no_shift() {
+    let text = "if a:\n    b()\n    c()\n";
+    assert_eq!(refused(text, "if a:\n    b()\nc()\n", "x"), Mismatch::Absent);
+    assert_eq!(refused("a\n  b\n", " a\n b\n", "x"), Mismatch::Absent);
+}
+
+#[test]
+fn indentation_is_never_doubled() {
+    let text = "class A:\n    def f(self):\n        return 1\n";
+    let new = "    def f(self):\n        return 2\n";
+    let Mismatch::Unclear { strategy, lines, reason } =
+        refused(text, "def f(self):\n    return 1\n", new)
+    else {
+        panic!("the new text has the file's indentation already")
+    };
+    assert_eq!((strategy, lines), (Strategy::IndentShift, Lines { first: 2, last: 3 }));
+    assert!(reason.contains("twice"), "{reason}");
+    let made = replace(text, &ask("return 1", "        return 2")).expect("exact");
+    assert!(made.warnings.iter().any(|w| w.contains("indented by both")), "{:?}", made.warnings);
+}
+
+#[test]
+fn a_new_line_that_cannot_be_shifted_is_refused() {
+    let refusal = refused("f()\ng()\n", "    f()\n    g()\n", "    f()\nh()\n");
+    assert!(matches!(refusal, Mismatch::Unclear { .. }), "{refusal:?}");
+}
+
+#[test]
+fn escaped_newlines_are_read_only_where_it_is_clear() {
+    let text = "a = 1\nb = 2\n";
+    let (changed, strategy) = done(text, "a = 1\\nb = 2", "a = 3");
+    assert_eq!((changed.as_str(), strategy), ("a = 3\n", Strategy::EscapedNewlines));
+    let refusal = refused(text, "a = 1\\nb = 2", "a = 1\\nb = 3");
+    assert!(
+        matches!(refusal, Mismatch::Unclear { .. }),
+        "a literal \\n is not written: {refusal:?}"
+    );
+    let (changed, strategy) = done("print(\"a\\n\")\n", "\"a\\n\"", "\"b\\n\"");
+    assert_eq!((changed.as_str(), strategy), ("print(\"b\\n\")\n", Strategy::Exact));
+}
+
+#[test]
+fn the_new_text_is_never_unescaped_or_escaped() {
+    let (changed, _) = done("path\n", "path", r"C:\reports\new\table \\ \' \t");
+    assert_eq!(changed, "C:\\reports\\new\\table \\\\ \\' \\t\n");
+    let (changed, _) = done("x  \ny\n", "x\ny\n", "C:\\run\\next\ny\n");
+    assert_eq!(changed, "C:\\run\\next\ny\n");
+}
+
+#[test]
+fn several_places_are_named() {
+    let Mismatch::Ambiguous { strategy, places, more } = refused("a\nb\na\n", "a", "x") else {
+        panic!("two places")
+    };
+    let line = |n| Lines { first: n, last: n };
+    assert_eq!((strategy, places, more), (Strategy::Exact, vec![line(1), line(3)], false));
+    let refusal = refused("aaa\n", "aa", "x");
+    assert!(matches!(refusal, Mismatch::Ambiguous { .. }), "places may overlap: {refusal:?}");
+    let refusal = refused("  a\n  b\n\n    a\n    b\n", "a\nb\n", "x\n");
+    assert!(matches!(refusal, Mismatch::Ambiguous { strategy: Strategy::IndentShift, .. }));
+    let Mismatch::Ambiguous { places, more, .. } = refused(&"a\n".repeat(1000), "a", "x") else {
+        panic!("many places")
+    };
+    assert_eq!((places.len(), more), (LISTED, true));
+}
+
+#[test]
+fn overlapping_lines_are_replaced_from_left_to_right() {
+    let request = Request { all: true, ..ask("a\na", "b") };
+    let text = "a \na \na \n";
+    let made = replace(text, &request).expect("places");
+    assert_eq!(made.strategy, Strategy::TrailingWhitespace);
+    assert_eq!(made.places.len(), 1);
+    assert_eq!(change(text, &made.edits), "b\na \n");
+}
+
+#[test]
+fn a_place_inside_of_a_longer_name_is_warned_of() {
+    let request = Request { all: true, ..ask("id", "key") };
+    let made = replace("id = width\nid\n", &request).expect("places");
+    assert_eq!(made.places.len(), 3);
+    assert_eq!(made.warnings.len(), 1);
+    assert!(
+        made.warnings[0].contains("'width'") && made.warnings[0].contains("line 1"),
+        "{:?}",
+        made.warnings
+    );
+    let made = replace("id = 1\n(id)\n", &request).expect("places");
+    assert!(made.warnings.is_empty(), "{:?}", made.warnings);
+}
+
+#[test]
+fn a_line_that_is_joined_is_warned_of() {
+    let made = replace("a\nb\n", &ask("a\n", "x")).expect("there");
+    assert!(made.warnings[0].contains("line 2 is joined"), "{:?}", made.warnings);
+    assert!(replace("a\nb\n", &ask("a\n", "")).expect("there").warnings.is_empty());
+    assert!(replace("a\n", &ask("a\n", "x")).expect("there").warnings.is_empty());
+}
+
+#[test]
+fn brackets_alone_are_not_known_at_another_depth() {
+    assert_eq!(refused("if a {\n  b\n}\n", "    }\n", "    }\n    c\n"), Mismatch::Absent);
+}
+
+#[test]
+fn senseless_requests_are_told_apart() {
+    assert_eq!(refused("a", "", "b"), Mismatch::EmptyOld);
+    assert_eq!(refused("a", "a", "a"), Mismatch::Identical);
+    assert_eq!(refused("a\r\n", "a\r\n", "a\n"), Mismatch::Identical);
+    assert_eq!(refused("", "a", "b"), Mismatch::Absent);
+}
+
+#[test]
+fn strict_means_exact() {
+    let strict = |text, old| replace(text, &Request { rigour: Rigour::Strict, ..ask(old, "x") });
+    assert!(strict("a\nb\n", "a\nb").is_ok());
+    assert_eq!(strict("a\r\nb\r\n", "a\nb").expect_err("relaxed"), Mismatch::Absent);
+    assert_eq!(strict("a  \nb\n", "a\nb").expect_err("relaxed"), Mismatch::Absent);
+}
+
+#[test]
+fn hostile_texts_are_answered() {
+    let long = "a".repeat(5_000_000);
+    assert!(replace(&long, &ask("ab", "x")).is_err());
+    let repeated = "x\n".repeat(100_000);
+    let block = format!("{}y\n", "  x\n".repeat(50_000));
+    assert!(replace(&repeated, &ask(&block, "z")).is_err());
+    let block = "  x\n".repeat(50_000);
+    assert!(replace(&repeated, &ask(&block, "z")).is_err());
+}
+
+fn piece() -> impl proptest::strategy::Strategy<Value = String> {
+    prop::collection::vec(
+        prop::sample::select(vec![
+            "a", "b", "\n", " ", "  ", "\t", "“", "\"", "-", "–", "\r\n", "é", "\\n",
+        ]),
+        0..12,
+    )
+    .prop_map(|parts| parts.concat())
+}
+
+proptest! {
+    #[test]
+    fn all_exact_places_are_those_of_the_standard_library(
+        head in "[ab\n ]{0,20}", old in "[ab\n ]{1,4}", tail in "[ab\n ]{0,20}", new in "[abc\n ]{0,4}",
+    ) {
+        prop_assume!(old != new);
+        let text = format!("{head}{old}{tail}");
+        let request = Request { all: true, ..ask(&old, &new) };
+        let made = replace(&text, &request).expect("there");
+        prop_assert_eq!(made.strategy, Strategy::Exact);
+        prop_assert_eq!(change(&text, &made.edits), text.replace(&old, &new));
+        prop_assert_eq!(made.places.len(), text.matches(&old).count());
+    }
+
+    #[test]
+    fn a_single_exact_place_is_replaced_and_nothing_else(head in "[a-c\n]{0,20}", old in "[x-z\n]{0,6}X[x-z\n]{0,6}", new in "[x-z\n]{0,9}", tail in "[a-c\n]{0,20}") {
+        let text = format!("{head}{old}{tail}");
+        let made = replace(&text, &ask(&old, &new)).expect("there");
+        prop_assert_eq!(change(&text, &made.edits), format!("{head}{new}{tail}"));
+    }
+
+    #[test]
+    fn edits_stay_inside_of_the_reported_places(text in piece(), old in piece(), new in piece(), all: bool) {
+        let request = Request { old: &old, new: &new, all, rigour: Rigour::Relaxed };
+        if let Ok(made) = replace(&text, &request) {
+            let mut last = 0;
+            for edit in &made.edits {
+                prop_assert!(edit.range.start >= last && edit.range.end <= text.len());
+                prop_assert!(text.is_char_boundary(edit.range.start) && text.is_char_boundary(edit.range.end));
+                prop_assert!(made.places.iter().any(|p| p.start <= edit.range.start && edit.range.end <= p.end));
+                last = edit.range.end;
+            }
+            prop_assert!(all || made.places.len() == 1);
+        }
+    }
+
+    #[test]
+    fn a_relaxed_place_agrees_in_every_line(text in piece(), old in piece()) {
+        if let Ok(made) = replace(&text, &ask(&old, "new")) {
+            let bare = |text: &str| -> Vec<String> {
+                let text = text.replace("\\n", "\n").replace("\r\n", "\n").replace(['“', '”'], "\"").replace('–', "-");
+                text.trim_end_matches('\n').split('\n').map(|line| line.trim().to_owned()).collect()
+            };
+            let place = made.places[0].clone();
+            prop_assert_eq!(bare(&text[place]), bare(&old), "{:?}", made.strategy);
+        }
+    }
+
+    #[test]
+    fn a_shifted_block_is_found_and_shifted_back(lines in prop::collection::vec(("[ ]{0,4}", "[a-e]{1,3}"), 1..6), shift in "[ ]{1,4}|\t{1,2}", at in 0_usize..6) {
+        let block: Vec<String> = lines.iter().map(|(indent, word)| format!("{indent}{word}")).collect();
+        let shifted: String = block.iter().map(|line| format!("{shift}{line}\n")).collect();
+        let text = format!("start\n{shifted}end\n");
+        let old = format!("{}\n", block.join("\n"));
+        let mut wanted = block.clone();
+        let at = at.min(wanted.len());
+        // Shallow enough that nobody takes it for shifted already.
+        wanted.insert(at, "NEW".to_owned());
+        let new = format!("{}\n", wanted.join("\n"));
+        prop_assume!(!text.contains(&old));
+        match replace(&text, &ask(&old, &new)) {
+            Ok(made) => {
+                prop_assert_eq!(made.strategy, Strategy::IndentShift);
+                let expected: String = wanted.iter().map(|line| format!("{shift}{line}\n")).collect();
+                prop_assert_eq!(change(&text, &made.edits), format!("start\n{expected}end\n"));
+            }
+            Err(refusal) => prop_assert!(matches!(refusal, Mismatch::Unclear { .. }), "{:?}", refusal),
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! From old lines and new lines to edits of the place where the old ones are.
+//!
+//! Lines that stay are not touched: the file's own spelling of them is kept,
+//! and so are their endings.
+
+use std::ops::Range;
+
+use similar::{Algorithm, DiffOp, capture_diff_slices};
+
+use super::hunk::Side;
+use super::indent::Shift;
+use super::rows::{Row, Rows};
+use crate::document::Edit;
+
+/// Old and new lines beyond this number are not compared one by one.
+const COMPARED: usize = 4_000;
+
+/// Lines that become others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Run {
+    old: Range<usize>,
+    new: Range<usize>,
+}
+
+/// Which old lines become which new ones.
+#[derive(Debug, Clone)]
+pub(crate) struct Script<'a> {
+    pub(crate) old: Vec<&'a str>,
+    pub(crate) new: Vec<&'a str>,
+    runs: Vec<Run>,
+}
+
+impl<'a> Script<'a> {
+    /// The least that turns one text's lines into the other's.
+    pub(crate) fn compare(old: Vec<&'a str>, new: Vec<&'a str>) -> Self {
+        let head = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
+        let (old_rest, new_rest) = (&old[head..], &new[head..]);
+        let same = |(old, new): &(&&str, &&str)| old == new;
+        let tail = old_rest.iter().rev().zip(new_rest.iter().rev()).take_while(same).count();
+        let old_rest = &old_rest[..old_rest.len() - tail];
+        let new_rest = &new_rest[..new_rest.len() - tail];
+        let whole = Run { old: head..head + old_rest.len(), new: head..head + new_rest.len() };
+        let runs = if old_rest.is_empty() && new_rest.is_empty() {
+            Vec::new()
+        } else if old_rest.len() + new_rest.len() > COMPARED {
+            vec![whole]
+        } else {
+            let ops = capture_diff_slices(Algorithm::Myers, old_rest, new_rest);
+            merge(&ops, head)
+        };
+        Self { old, new, runs }
+    }
+
+    /// Lines that stay, go and come, in the order of a hunk.
+    pub(crate) fn of(lines: impl Iterator<Item = (Side, &'a str)>) -> Self {
+        let mut made = Self { old: Vec::new(), new: Vec::new(), runs: Vec::new() };
+        for (side, line) in lines {
+            let (at_old, at_new) = (made.old.len(), made.new.len());
+            if side != Side::Add {
+                made.old.push(line);
+            }
+            if side != Side::Remove {
+                made.new.push(line);
+            }
+            if side == Side::Context {
+                continue;
+            }
+            match made.runs.last_mut() {
+                Some(run) if run.old.end == at_old && run.new.end == at_new => {
+                    run.old.end = made.old.len();
+                    run.new.end = made.new.len();
+                }
+                _ => {
+                    made.runs.push(Run { old: at_old..made.old.len(), new: at_new..made.new.len() })
+                }
+            }
+        }
+        made
+    }
+
+    /// Its lines in the order of a hunk.
+    pub(crate) fn sides(&self) -> impl Iterator<Item = (Side, &'a str)> {
+        let mut sides = Vec::with_capacity(self.old.len() + self.new.len());
+        let mut at = 0;
+        let mut put = |side: Side, lines: Option<&[&'a str]>| {
+            sides.extend(lines.unwrap_or_default().iter().map(|line| (side, *line)));
+        };
+        for run in &self.runs {
+            put(Side::Context, self.old.get(at..run.old.start));
+            put(Side::Remove, self.old.get(run.old.clone()));
+            put(Side::Add, self.new.get(run.new.clone()));
+            at = run.old.end;
+        }
+        put(Side::Context, self.old.get(at..));
+        sides.into_iter()
+    }
+
+    /// The edits of a text in which the old lines are at `place`. None if a
+    /// new line cannot be shifted.
+    pub(crate) fn edits(&self, place: &Place<'_>) -> Option<Vec<Edit>> {
+        let edits: Option<Vec<Edit>> = self.runs.iter().map(|run| self.edit(run, place)).collect();
+        let mut edits = edits?;
+        edits.retain(|edit| !(edit.range.is_empty() && edit.text.is_empty()));
+        Some(edits)
+    }
+
+    fn edit(&self, run: &Run, place: &Place<'_>) -> Option<Edit> {
+        let Place { rows, ending, .. } = place;
+        let new = self.shifted(run, place.shift)?;
+        let first = rows.get(run.old.start);
+        let last = run.old.end.checked_sub(1).and_then(|last| rows.get(last));
+        let previous = run.old.start.checked_sub(1).and_then(|at| rows.get(at));
+        let edit = |range: Range<usize>, text: String| Some(Edit { range, text });
+        if run.old.is_empty() {
+            return match (first, previous) {
+                // The file's last line lacks the ending that the old text has.
+                (Some(next), Some(row)) if row.end == next.start => {
+                    edit(row.end..row.end, preceded(&new, ending))
+                }
+                (Some(next), _) => edit(next.start..next.start, terminated(&new, ending)),
+                (None, Some(row)) if row.next > row.end => {
+                    edit(row.next..row.next, terminated(&new, ending))
+                }
+                (None, Some(row)) => edit(row.end..row.end, preceded(&new, ending)),
+                (None, None) => None,
+            };
+        }
+        let (first, last) = (first?, last?);
+        if !new.is_empty() {
+            return edit(first.start..last.end, new.join(*ending));
+        }
+        // Behind the last line of a place there is an ending that stays, so the
+        // one before it goes.
+        let goes_before = !place.whole_lines && last.next == last.end;
+        match previous {
+            Some(previous) if goes_before => edit(previous.end..last.end, String::new()),
+            _ => edit(first.start..last.next, String::new()),
+        }
+    }
+
+    fn shifted(&self, run: &Run, shift: Option<&Shift>) -> Option<Vec<String>> {
+        let new = self.new.get(run.new.clone())?.iter();
+        new.map(|line| match shift {
+            Some(shift) => shift.apply(line),
+            None => Some((*line).to_owned()),
+        })
+        .collect()
+    }
+
+    /// The whole of the new lines, those that stay as the file has them.
+    /// `final_newline` says how the last one ends.
+    pub(crate) fn whole(
+        &self,
+        place: &Place<'_>,
+        all: &Rows<'_>,
+        final_newline: bool,
+    ) -> Option<Edit> {
+        let (first, last) = (place.rows.first()?, place.rows.last()?);
+        let mut text = String::new();
+        // The ending of a line is put before the next one, so that the last
+        // line's can be left out.
+        let mut ending = "";
+        let mut at = 0;
+        let end = Run { old: self.old.len()..self.old.len(), new: 0..0 };
+        for run in self.runs.iter().chain([&end]) {
+            for row in place.rows.get(at..run.old.start).unwrap_or_default() {
+                text.push_str(ending);
+                text.push_str(all.text().get(row.start..row.end).unwrap_or_default());
+                let own = all.text().get(row.end..row.next).filter(|own| !own.is_empty());
+                ending = own.unwrap_or(place.ending);
+            }
+            for line in self.shifted(run, place.shift)? {
+                text.push_str(ending);
+                text.push_str(&line);
+                ending = place.ending;
+            }
+            at = run.old.end;
+        }
+        if final_newline {
+            text.push_str(ending);
+        }
+        Some(Edit { range: first.start..last.next, text })
+    }
+}
+
+/// Where old lines are in a text.
+#[derive(Debug)]
+pub(crate) struct Place<'a> {
+    /// A row for each old line. The last has no ending if the place ends
+    /// before it.
+    pub(crate) rows: &'a [Row],
+    /// Whether the rows are all that is on their lines.
+    pub(crate) whole_lines: bool,
+    /// How new lines end.
+    pub(crate) ending: &'a str,
+    pub(crate) shift: Option<&'a Shift>,
+}
+
+fn terminated(lines: &[String], ending: &str) -> String {
+    lines.iter().flat_map(|line| [line.as_str(), ending]).collect()
+}
+
+fn preceded(lines: &[String], ending: &str) -> String {
+    lines.iter().flat_map(|line| [ending, line.as_str()]).collect()
+}
+
+/// Neighbouring changes as one.
+fn merge(ops: &[DiffOp], head: usize) -> Vec<Run> {
+    let mut runs: Vec<Run> = Vec::new();
+    for op in ops {
+        let (tag, old, new) = op.as_tag_tuple();
+        if tag == similar::DiffTag::Equal {
+            continue;
+        }
+        let old = head + old.start..head + old.end;
+        let new = head + new.start..head + new.end;
+        match runs.last_mut() {
+            Some(run) if run.old.end == old.start && run.new.end == new.start => {
+                run.old.end = old.end;
+                run.new.end = new.end;
+            }
+            _ => runs.push(Run { old, new }),
+        }
+    }
+    runs
+}

@@ -1,0 +1,97 @@
+//! What a replacement does that the caller may not have meant.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use super::LISTED;
+use super::rows::Rows;
+
+/// Everything that is worth a warning.
+pub(super) fn warnings(
+    text: &str,
+    found: &[Range<usize>],
+    (old, new): (&str, &str),
+    rows: &Rows<'_>,
+) -> Vec<String> {
+    let all = [
+        part_warning(text, found, rows),
+        indent_warning(text, found, new, rows),
+        join_warning(text, found, (old, new), rows),
+    ];
+    all.into_iter().flatten().collect()
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// A warning about places that are part of a longer name.
+fn part_warning(text: &str, found: &[Range<usize>], rows: &Rows<'_>) -> Option<String> {
+    let mut lines = BTreeSet::new();
+    let mut sample = None;
+    for place in found {
+        let (before, inside, after) =
+            (text.get(..place.start)?, text.get(place.clone())?, text.get(place.end..)?);
+        let cut =
+            |a: Option<char>, b: Option<char>| a.is_some_and(is_word) && b.is_some_and(is_word);
+        let cut_before = cut(before.chars().next_back(), inside.chars().next());
+        let cut_after = cut(inside.chars().next_back(), after.chars().next());
+        if !(cut_before || cut_after) || inside.len() > 200 {
+            continue;
+        }
+        lines.insert(rows.at(place.start) + 1);
+        sample.get_or_insert_with(|| {
+            let head: Vec<char> =
+                before.chars().rev().take_while(|c| cut_before && is_word(*c)).take(40).collect();
+            let tail = after.chars().take_while(|c| cut_after && is_word(*c)).take(40);
+            head.into_iter().rev().chain(inside.chars()).chain(tail).collect::<String>()
+        });
+    }
+    let sample = sample?;
+    let shown: Vec<String> = lines.iter().take(LISTED).map(ToString::to_string).collect();
+    let more = if lines.len() > LISTED { ", ..." } else { "" };
+    let plural = if lines.len() == 1 { "line" } else { "lines" };
+    Some(format!(
+        "The old text is part of a longer name, such as '{sample}' ({plural} {}{more}).",
+        shown.join(", ")
+    ))
+}
+
+/// A warning where a replacement begins behind the indentation of a line and
+/// brings its own.
+fn indent_warning(
+    text: &str,
+    found: &[Range<usize>],
+    new: &str,
+    rows: &Rows<'_>,
+) -> Option<String> {
+    if !new.starts_with([' ', '\t']) {
+        return None;
+    }
+    let place = found.iter().find(|place| {
+        let line = rows.get(rows.at(place.start)).map_or(place.start, |row| row.start);
+        let before = text.get(line..place.start).unwrap_or_default();
+        let inside = text.get((*place).clone()).unwrap_or_default();
+        !before.is_empty() && before.trim().is_empty() && !inside.starts_with([' ', '\t'])
+    })?;
+    Some(format!(
+        "The new text begins with spaces of its own behind the indentation of line {}; the line is indented by both.",
+        rows.at(place.start) + 1
+    ))
+}
+
+/// A warning where the old text ends with a line ending and the new does not,
+/// so that the next line is joined to it.
+fn join_warning(
+    text: &str,
+    found: &[Range<usize>],
+    (old, new): (&str, &str),
+    rows: &Rows<'_>,
+) -> Option<String> {
+    let joins = old.ends_with('\n') && !new.ends_with('\n') && !new.is_empty();
+    let place = found.iter().find(|place| joins && place.end < text.len())?;
+    Some(format!(
+        "The old text ends with a line break and the new text does not: line {} is joined to the new text.",
+        rows.at(place.end) + 1
+    ))
+}

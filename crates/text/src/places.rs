@@ -1,0 +1,143 @@
+//! Where the characters of a decoded text are in the bytes of its file.
+
+use encoding_rs::{DecoderResult, Encoding, UTF_8, UTF_16BE, UTF_16LE};
+
+/// A known place about every so many bytes.
+const STRIDE: usize = 16 * 1024;
+
+/// A text, decoded piece by piece, and where each piece begins.
+#[derive(Debug)]
+pub(crate) struct Decoding {
+    pub(crate) text: String,
+    marks: Vec<Place>,
+}
+
+/// The same place in the text and in the bytes of the body, which is the file
+/// without its byte order mark.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) text: usize,
+    pub(crate) byte: usize,
+}
+
+/// What comes next in the bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Step {
+    /// Bytes of the file.
+    pub(crate) bytes: usize,
+    /// Bytes of the text.
+    pub(crate) text: usize,
+    /// The bytes have no meaning.
+    pub(crate) damaged: bool,
+}
+
+impl Decoding {
+    /// Decodes a body of an encoding without shift states.
+    pub(crate) fn of(body: &[u8], encoding: &'static Encoding) -> Self {
+        let mut decoding = Self { text: String::new(), marks: Vec::new() };
+        let mut byte = 0;
+        while let Some(rest) = body.get(byte..).filter(|rest| !rest.is_empty()) {
+            decoding.marks.push(Place { text: decoding.text.len(), byte });
+            let (piece, _) = rest.split_at(cut(rest, encoding));
+            decoding.text.push_str(&encoding.decode_without_bom_handling(piece).0);
+            byte += piece.len();
+        }
+        decoding
+    }
+
+    /// A text that is found its way through in another manner.
+    pub(crate) fn whole(text: String) -> Self {
+        Self { text, marks: Vec::new() }
+    }
+
+    /// The places of these offsets in the text, which are in order. None for
+    /// one inside of what is a whole in the bytes.
+    pub(crate) fn find(
+        &self,
+        body: &[u8],
+        encoding: &'static Encoding,
+        offsets: &[usize],
+    ) -> Vec<Option<usize>> {
+        let mut at = Place { text: 0, byte: 0 };
+        let mut found = Vec::new();
+        for &offset in offsets {
+            let behind = self.marks.partition_point(|mark| mark.text <= offset);
+            if let Some(mark) = behind.checked_sub(1).and_then(|before| self.marks.get(before)) {
+                at = if mark.text > at.text { *mark } else { at };
+            }
+            // Stops before what goes beyond the offset.
+            while at.text < offset {
+                let step = next(body.get(at.byte..).unwrap_or_default(), encoding);
+                if step.bytes == 0 || at.text + step.text > offset {
+                    break;
+                }
+                at = Place { text: at.text + step.text, byte: at.byte + step.bytes };
+            }
+            found.push((at.text == offset).then_some(at.byte));
+        }
+        found
+    }
+}
+
+/// How long the next piece is. It ends where no character goes on: the bytes
+/// below 0x30 stand for themselves in every encoding but the UTF-16s.
+fn cut(rest: &[u8], encoding: &'static Encoding) -> usize {
+    if rest.len() <= STRIDE {
+        return rest.len();
+    }
+    let (head, tail) = rest.split_at(STRIDE);
+    let wide = |unit: &[u8]| match unit {
+        [a, b] if encoding == UTF_16LE => u16::from_le_bytes([*a, *b]),
+        [a, b] => u16::from_be_bytes([*a, *b]),
+        _ => 0,
+    };
+    let more = if encoding == UTF_16LE || encoding == UTF_16BE {
+        // The first half of a pair goes on with the second.
+        let last = head.last_chunk::<2>().map_or(0, |unit| wide(unit));
+        let units = std::iter::once(last).chain(tail.chunks(2).map(wide));
+        units.take_while(|unit| (0xD800..0xDC00).contains(unit)).count() * 2
+    } else if encoding.is_single_byte() {
+        0
+    } else {
+        tail.iter().position(|byte| *byte < 0x30).map_or(tail.len(), |at| at + 1)
+    };
+    (STRIDE + more).min(rest.len())
+}
+
+/// The first character of bytes that begin with a whole one.
+pub(crate) fn next(rest: &[u8], encoding: &'static Encoding) -> Step {
+    let wide = encoding == UTF_16LE || encoding == UTF_16BE;
+    match rest.first() {
+        None => return Step { bytes: 0, text: 0, damaged: false },
+        Some(byte) if byte.is_ascii() && !wide => {
+            return Step { bytes: 1, text: 1, damaged: false };
+        }
+        Some(_) => {}
+    }
+    if encoding == UTF_8
+        && let Some(chunk) =
+            rest.get(..4.min(rest.len())).and_then(|head| head.utf8_chunks().next())
+    {
+        let first = chunk.valid().chars().next().map_or(0, char::len_utf8);
+        let damaged = first == 0;
+        return match damaged {
+            true => Step { bytes: chunk.invalid().len(), text: '\u{FFFD}'.len_utf8(), damaged },
+            false => Step { bytes: first, text: first, damaged },
+        };
+    }
+    let mut decoder = encoding.new_decoder_without_bom_handling();
+    let mut out = [0; 16];
+    for end in 1..=rest.len() {
+        let piece = rest.get(end - 1..end).unwrap_or_default();
+        let last = end == rest.len();
+        let (result, _, text) = decoder.decode_to_utf8_without_replacement(piece, &mut out, last);
+        if let DecoderResult::Malformed(bad, _) = result {
+            let bytes = usize::from(bad).clamp(1, end);
+            return Step { bytes, text: '\u{FFFD}'.len_utf8(), damaged: true };
+        }
+        if text > 0 {
+            return Step { bytes: end, text, damaged: false };
+        }
+    }
+    Step { bytes: rest.len(), text: 0, damaged: false }
+}

@@ -1,0 +1,149 @@
+//! ISO-2022-JP, where a byte means what the last escape before it says.
+
+use encoding_rs::EUC_JP;
+
+/// Which characters the bytes stand for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum State {
+    #[default]
+    Ascii,
+    Roman,
+    Katakana,
+    /// Two bytes to a character; the older and the newer escape mean the same.
+    Kanji,
+}
+
+/// A place between two characters, right behind the first.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Stop {
+    pub(crate) byte: usize,
+    pub(crate) state: State,
+    /// How many bad places come before it.
+    pub(crate) damages: usize,
+    /// Where the last of them is.
+    pub(crate) damaged_at: usize,
+}
+
+/// The next escape or character.
+struct Token {
+    bytes: usize,
+    text: usize,
+    damaged: bool,
+}
+
+const ESCAPES: [(&[u8], State); 5] = [
+    (b"\x1B(B", State::Ascii),
+    (b"\x1B(J", State::Roman),
+    (b"\x1B(I", State::Katakana),
+    (b"\x1B$B", State::Kanji),
+    (b"\x1B$@", State::Kanji),
+];
+const ESCAPE: usize = 3;
+
+impl State {
+    fn escape(self) -> &'static [u8] {
+        match self {
+            Self::Ascii => b"\x1B(B",
+            Self::Roman => b"\x1B(J",
+            Self::Katakana => b"\x1B(I",
+            Self::Kanji => b"\x1B$B",
+        }
+    }
+
+    /// The state that an escape at the beginning of `rest` leads to.
+    fn shift(rest: &[u8]) -> Option<Self> {
+        let (_, state) = ESCAPES.iter().find(|(escape, _)| rest.starts_with(escape))?;
+        Some(*state)
+    }
+
+    fn token(self, rest: &[u8]) -> Token {
+        let good = |bytes, text| Token { bytes, text, damaged: false };
+        let bad = |bytes| Token { bytes, text: '\u{FFFD}'.len_utf8(), damaged: true };
+        let Some(&first) = rest.first() else { return good(0, 0) };
+        match (self, first) {
+            (_, 0x0E | 0x0F | 0x1B) => bad(1),
+            (Self::Roman, 0x5C) => good(1, '¥'.len_utf8()),
+            (Self::Roman, 0x7E) => good(1, '‾'.len_utf8()),
+            (Self::Ascii | Self::Roman, 0x00..=0x7F) => good(1, 1),
+            (Self::Katakana, 0x21..=0x5F) => good(1, '｡'.len_utf8()),
+            (Self::Kanji, 0x21..=0x7E) => match rest.get(1) {
+                // An escape ends the character before it, good or bad.
+                None | Some(0x1B) => bad(1),
+                Some(second) => {
+                    let pair = [first | 0x80, second | 0x80];
+                    let read = EUC_JP.decode_without_bom_handling_and_without_replacement(&pair);
+                    match read.filter(|_| (0x21..=0x7E).contains(second)) {
+                        Some(text) => good(2, text.len()),
+                        None => bad(2),
+                    }
+                }
+            },
+            _ => bad(1),
+        }
+    }
+}
+
+/// The stops at these offsets of the text, which are in order; none for one
+/// inside of a character.
+pub(crate) fn find(body: &[u8], offsets: &[usize]) -> Vec<Option<Stop>> {
+    let mut found = Vec::with_capacity(offsets.len());
+    let mut last = Stop::default();
+    let (mut byte, mut text, mut state) = (0, 0, State::Ascii);
+    let mut has_shifted = false;
+    for offset in offsets {
+        while text < *offset {
+            let rest = body.get(byte..).unwrap_or_default();
+            let shift = State::shift(rest);
+            let token = match shift {
+                // An escape right behind another is an error of its own.
+                Some(_) if has_shifted => {
+                    Token { bytes: ESCAPE, text: '\u{FFFD}'.len_utf8(), damaged: true }
+                }
+                Some(_) => Token { bytes: ESCAPE, text: 0, damaged: false },
+                None => state.token(rest),
+            };
+            if token.bytes == 0 {
+                break;
+            }
+            state = shift.unwrap_or(state);
+            has_shifted = shift.is_some();
+            if token.damaged {
+                last = Stop { damages: last.damages + 1, damaged_at: byte, ..last };
+            }
+            byte += token.bytes;
+            text += token.text;
+            if token.text > 0 {
+                last = Stop { byte, state, ..last };
+            }
+        }
+        found.push((text == *offset).then_some(last));
+    }
+    found
+}
+
+/// Makes freshly encoded bytes, which begin and end in ASCII, fit behind a
+/// place in the state `before`, and says in which state they end.
+pub(crate) fn fit(new: &[u8], before: State) -> (Vec<u8>, State) {
+    if new.is_empty() {
+        return (Vec::new(), before);
+    }
+    let new = new.strip_suffix(State::Ascii.escape()).unwrap_or(new);
+    let first = State::shift(new);
+    let mut fitted = Vec::with_capacity(new.len() + 2 * ESCAPE);
+    if first.is_none() && before != State::Ascii {
+        fitted.extend_from_slice(State::Ascii.escape());
+    }
+    let redundant = if first == Some(before) { ESCAPE } else { 0 };
+    fitted.extend_from_slice(new.get(redundant..).unwrap_or_default());
+    let last = memchr::memrchr(0x1B, new).and_then(|at| State::shift(new.get(at..)?));
+    (fitted, last.unwrap_or_default())
+}
+
+/// What has to stand between bytes that end in one state and `rest`, which
+/// begins in another.
+pub(crate) fn bridge(from: State, to: State, rest: &[u8]) -> &'static [u8] {
+    // At the end of a text everything is in ASCII.
+    let to = if rest.is_empty() { State::Ascii } else { to };
+    let is_escaped = State::shift(rest).is_some();
+    if from == to || is_escaped { b"" } else { to.escape() }
+}

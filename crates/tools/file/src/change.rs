@@ -1,0 +1,137 @@
+//! The one way in which tools of this family change files: under a lock, all
+//! or nothing, read back, and known to the session.
+
+use std::panic::resume_unwind;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use hermes_core::{ToolContext, ToolError};
+use hermes_files::{Files, Hold};
+
+pub(crate) use hermes_files::{Change, Existing};
+
+use crate::known::{self, Hash, Seen};
+use crate::versions;
+
+/// How long a call waits for others to be done with a file.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Bytes from which on a thread of its own pays.
+const LARGE: usize = 64 * 1024;
+
+/// What became of a change. The bytes that were written have been read back
+/// and compared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Done {
+    /// The file; its new name if it was moved.
+    pub(crate) path: PathBuf,
+    /// The version that is there now; none if it was removed, or moved as it
+    /// was.
+    pub(crate) hash: Option<Hash>,
+    /// Whether there was no file of that name before.
+    pub(crate) created: bool,
+    /// The folders that were made for it, from the top down.
+    pub(crate) made_folders: Vec<PathBuf>,
+    /// What the file had and could not be kept: attributes, the owner.
+    pub(crate) lost: Vec<String>,
+}
+
+/// Files that nobody else changes meanwhile who asks in the same way, be it
+/// another thread or another process.
+#[derive(Debug)]
+pub(crate) struct Held<'a> {
+    cx: &'a ToolContext,
+    hold: Hold<'a>,
+}
+
+/// Holds the files at these paths, which are absolute and need not exist.
+/// Waits for whoever holds one of them.
+pub(crate) fn hold<'a>(cx: &'a ToolContext, paths: &[&Path]) -> Result<Held<'a>, ToolError> {
+    let wait = cx.remaining().map_or(PATIENCE, |left| left.min(PATIENCE));
+    Ok(Held { cx, hold: Files::new(cx).hold(paths, wait, &cx.cancel)? })
+}
+
+impl Held<'_> {
+    /// What the file holds now; none if there is no file.
+    pub(crate) fn current(&self, path: &Path) -> Result<Option<Vec<u8>>, ToolError> {
+        self.hold.read(path)
+    }
+
+    /// Makes the changes, in this order: all of them or none.
+    ///
+    /// A file that was looked at with [`Self::current`] must still be the one
+    /// that was seen then.
+    pub(crate) fn commit(self, changes: Vec<Change>) -> Result<Vec<Done>, ToolError> {
+        self.commit_if(&changes, |_| Ok(())).map(|(done, ())| done)
+    }
+
+    /// [`Self::commit`], if a check agrees, which is told the new versions.
+    /// While much goes to the disk, it has time for work of its own.
+    pub(crate) fn commit_if<T: Send>(
+        self,
+        changes: &[Change],
+        check: impl FnOnce(&[Option<Hash>]) -> Result<T, ToolError> + Send,
+    ) -> Result<(Vec<Done>, T), ToolError> {
+        let Self { cx, hold } = self;
+        let size: usize = changes.iter().filter_map(content).map(<[u8]>::len).sum();
+        let check = || {
+            let hashes: Vec<_> = changes.iter().map(|c| content(c).map(Hash::of)).collect();
+            let answer = check(&hashes)?;
+            for (hash, bytes) in hashes.iter().flatten().zip(changes.iter().filter_map(content)) {
+                versions::keep(hash, bytes);
+            }
+            Ok::<_, ToolError>((answer, hashes))
+        };
+        let ((answer, hashes), prepared) = if size < LARGE {
+            (check()?, hold.prepare(changes))
+        } else {
+            let (checked, prepared) = thread::scope(|scope| {
+                let checked = scope.spawn(check);
+                let prepared = hold.prepare(changes);
+                (checked.join().unwrap_or_else(|panic| resume_unwind(panic)), prepared)
+            });
+            (checked?, prepared)
+        };
+        let prepared = prepared?;
+        cx.check()?;
+        let changed = prepared.make()?;
+        let done = changes.iter().zip(hashes).zip(changed).map(|((change, hash), changed)| {
+            note(cx, change, hash.as_ref());
+            Done {
+                path: changed.path,
+                hash,
+                created: changed.created,
+                made_folders: changed.made_folders,
+                lost: changed.lost,
+            }
+        });
+        Ok((done.collect(), answer))
+    }
+}
+
+/// The new content of a file.
+fn content(change: &Change) -> Option<&[u8]> {
+    match change {
+        Change::Write { bytes, .. } | Change::Move { bytes: Some(bytes), .. } => Some(bytes),
+        Change::Remove { .. } | Change::Move { bytes: None, .. } => None,
+    }
+}
+
+/// Tells the session.
+fn note(cx: &ToolContext, change: &Change, hash: Option<&Hash>) {
+    let path = match change {
+        Change::Write { path, .. } | Change::Remove { path } => path,
+        Change::Move { from, to, .. } => {
+            known::forget(cx, from);
+            to
+        }
+    };
+    match (hash, content(change)) {
+        (Some(hash), Some(bytes)) => {
+            let seen = Seen { len: bytes.len() as u64, modified: None, whole: true };
+            known::wrote(cx, path, hash.clone(), seen);
+        }
+        _ => known::forget(cx, path),
+    }
+}

@@ -1,0 +1,102 @@
+//! The text of documents, kept for the next page.
+
+use std::collections::VecDeque;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hermes_core::{ErrorKind, ToolContext, ToolError};
+use hermes_documents::{DocumentError, Extracted, Kind, Limits, extract};
+
+use crate::source::{Source, Stamp};
+
+/// How many texts are kept, and how many bytes of them.
+const KEPT: usize = 4;
+const KEPT_BYTES: usize = 64 * 1024 * 1024;
+/// Documents from this size on may take a while.
+const LARGE: u64 = 1024 * 1024;
+
+static TEXTS: Mutex<VecDeque<(Stamp, Arc<Extracted>)>> = Mutex::new(VecDeque::new());
+
+/// The text of the document in `source`; nothing if it is text as it stands.
+pub(crate) fn extract_text(
+    path: &Path,
+    source: &mut Source,
+    kind: Kind,
+    cx: &ToolContext,
+) -> Result<Option<Arc<Extracted>>, ToolError> {
+    let stamp = source.stamp();
+    if let Some(known) = kept(stamp) {
+        return Ok(Some(known));
+    }
+    let mut limits = Limits::default();
+    limits.time = cx.remaining().map_or(limits.time, |left| left.min(limits.time));
+    if source.len() > limits.file && kind == Kind::Notebook {
+        return Ok(None);
+    }
+    if source.len() > limits.file {
+        let error = DocumentError::TooLarge(format!(
+            "it has {} bytes, and at most {} are taken apart",
+            source.len(),
+            limits.file
+        ));
+        return Err(explain(path, kind, &error));
+    }
+    if source.len() > LARGE {
+        cx.report(None, format!("Extracting the text of {}", path.display()));
+    }
+    let failed = |error: std::io::Error| Source::failed(path, cx, &error);
+    let mut bytes = Vec::new();
+    source.seek(SeekFrom::Start(0)).map_err(failed)?;
+    source.read_to_end(&mut bytes).map_err(failed)?;
+    match extract(kind, &bytes, &limits) {
+        Ok(extracted) => {
+            let extracted = Arc::new(extracted);
+            if stamp.is_settled() {
+                keep(stamp, &extracted);
+            }
+            Ok(Some(extracted))
+        }
+        // A broken notebook is text all the same.
+        Err(_) if kind == Kind::Notebook => Ok(None),
+        Err(error) => Err(explain(path, kind, &error)),
+    }
+}
+
+fn kept(stamp: Stamp) -> Option<Arc<Extracted>> {
+    let texts = TEXTS.lock().unwrap_or_else(PoisonError::into_inner);
+    texts.iter().find(|(known, _)| *known == stamp).map(|(_, text)| Arc::clone(text))
+}
+
+fn keep(stamp: Stamp, extracted: &Arc<Extracted>) {
+    let mut texts = TEXTS.lock().unwrap_or_else(PoisonError::into_inner);
+    texts.retain(|(known, _)| !known.is_same_file(&stamp));
+    texts.push_front((stamp, Arc::clone(extracted)));
+    texts.truncate(KEPT);
+    while texts.len() > 1
+        && texts.iter().map(|(_, kept)| kept.text.len()).sum::<usize>() > KEPT_BYTES
+    {
+        texts.pop_back();
+    }
+}
+
+fn explain(path: &Path, kind: Kind, error: &DocumentError) -> ToolError {
+    let (sort, hint) = match error {
+        DocumentError::Damaged(_) => (
+            ErrorKind::InvalidArguments,
+            "Another program may open it; its bytes can be read with byte_offset=0.",
+        ),
+        DocumentError::TooLarge(_) => {
+            (ErrorKind::Limit, "Split it or convert it to text with another program first.")
+        }
+        DocumentError::Protected => {
+            (ErrorKind::InvalidArguments, "Ask the user for a copy without a password.")
+        }
+        DocumentError::TooSlow(_) => {
+            (ErrorKind::Timeout, "Convert it to text with another program in the terminal.")
+        }
+        DocumentError::Busy => (ErrorKind::Unavailable, "Try again in a minute."),
+    };
+    let what = format!("{} is a document ({}), but {error}", path.display(), kind.name());
+    ToolError::new(sort, what).with_hint(hint)
+}

@@ -1,0 +1,91 @@
+//! The width and height of a picture, read from its first bytes.
+
+/// Width and height in pixels, for PNG, JPEG, GIF, WebP and BMP.
+pub(crate) fn dimensions(head: &[u8]) -> Option<(u32, u32)> {
+    if head.starts_with(b"\x89PNG\r\n\x1A\n") {
+        return Some((big(head, 16)?, big(head, 20)?));
+    }
+    if head.starts_with(b"\xFF\xD8") {
+        return jpeg(head);
+    }
+    if head.starts_with(b"GIF8") {
+        return Some((little16(head, 6)?, little16(head, 8)?));
+    }
+    if head.starts_with(b"BM") {
+        return bmp(head);
+    }
+    if head.starts_with(b"RIFF") && head.get(8..12) == Some(b"WEBP") {
+        return webp(head);
+    }
+    None
+}
+
+fn take<const N: usize>(head: &[u8], at: usize) -> Option<[u8; N]> {
+    head.get(at..at.checked_add(N)?)?.try_into().ok()
+}
+
+fn big(head: &[u8], at: usize) -> Option<u32> {
+    take(head, at).map(u32::from_be_bytes)
+}
+
+fn big16(head: &[u8], at: usize) -> Option<u32> {
+    take(head, at).map(u16::from_be_bytes).map(u32::from)
+}
+
+fn little(head: &[u8], at: usize) -> Option<u32> {
+    take(head, at).map(u32::from_le_bytes)
+}
+
+fn little16(head: &[u8], at: usize) -> Option<u32> {
+    take(head, at).map(u16::from_le_bytes).map(u32::from)
+}
+
+fn bmp(head: &[u8]) -> Option<(u32, u32)> {
+    if little(head, 14)? == 12 {
+        return Some((little16(head, 18)?, little16(head, 20)?));
+    }
+    // A height below zero means that the rows come from the top.
+    let size = |at| take(head, at).map(|bytes| i32::from_le_bytes(bytes).unsigned_abs());
+    Some((size(18)?, size(22)?))
+}
+
+/// Goes from segment to segment to the one that begins the frame.
+fn jpeg(head: &[u8]) -> Option<(u32, u32)> {
+    let mut at = 2;
+    loop {
+        let [mark, kind] = take(head, at)?;
+        if mark != 0xFF {
+            return None;
+        }
+        match kind {
+            0xFF => at += 1,
+            0x01 | 0xD0..=0xD7 => at += 2,
+            0xC4 | 0xC8 | 0xCC => at += 2 + big16(head, at + 2)? as usize,
+            0xC0..=0xCF => return Some((big16(head, at + 7)?, big16(head, at + 5)?)),
+            0xD9 | 0xDA => return None,
+            _ => at += 2 + big16(head, at + 2)? as usize,
+        }
+    }
+}
+
+fn webp(head: &[u8]) -> Option<(u32, u32)> {
+    match head.get(12..16)? {
+        b"VP8 " => Some((little16(head, 26)? & 0x3FFF, little16(head, 28)? & 0x3FFF)),
+        b"VP8L" => {
+            let bits = little(head, 21)?;
+            Some(((bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1))
+        }
+        b"VP8X" => {
+            let size = |at| {
+                let [a, b, c] = take(head, at)?;
+                Some(u32::from_le_bytes([a, b, c, 0]) + 1)
+            };
+            Some((size(24)?, size(27)?))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+#[path = "image_tests.rs"]
+mod tests;

@@ -1,0 +1,246 @@
+//! What the callers of a session know of files: the version that each of them
+//! saw last, and who wrote the last one.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+use std::str::FromStr;
+use std::time::SystemTime;
+
+use hermes_core::{ToolContext, ToolError};
+use hermes_files::Files;
+use serde::{Deserialize, Serialize};
+
+/// The session document.
+const DOCUMENT: &str = "files";
+/// How many files are remembered; the one that was not touched for the
+/// longest time is forgotten first.
+const FILES: usize = 2000;
+/// How many tasks are remembered for one file.
+const TASKS: usize = 64;
+
+/// The version of a file: a hash of its bytes. One that was written down by a
+/// caller may be only the beginning of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Hash(String);
+
+impl Hash {
+    /// Digits that are kept, that are shown, and that are enough.
+    const KEPT: usize = 32;
+    const SHOWN: usize = 16;
+    const FEWEST: usize = 8;
+
+    /// That of a whole file.
+    pub(crate) fn of(bytes: &[u8]) -> Self {
+        Self(blake3::hash(bytes).to_hex().chars().take(Self::KEPT).collect())
+    }
+
+    /// Whether both are of one version: one may be the beginning of the other.
+    pub(crate) fn matches(&self, other: &Self) -> bool {
+        self.0.starts_with(&other.0) || other.0.starts_with(&self.0)
+    }
+}
+
+impl fmt::Display for Hash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.get(..Self::SHOWN).unwrap_or(&self.0))
+    }
+}
+
+impl FromStr for Hash {
+    type Err = ToolError;
+
+    fn from_str(text: &str) -> Result<Self, ToolError> {
+        let digits = text.trim();
+        if digits.len() < Self::FEWEST || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+            return Err(ToolError::invalid(format!(
+                "'{text}' is not the hash of a file: at least {} hexadecimal digits",
+                Self::FEWEST
+            ))
+            .with_hint("Use the `hash` that read_file, write_file or patch gave for the file."));
+        }
+        Ok(Self(digits.chars().take(Self::KEPT).collect::<String>().to_ascii_lowercase()))
+    }
+}
+
+/// What was learnt when a file was looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Seen {
+    /// Bytes of the file.
+    pub(crate) len: u64,
+    /// When it had last changed.
+    pub(crate) modified: Option<SystemTime>,
+    /// Whether the caller was shown all of it.
+    pub(crate) whole: bool,
+}
+
+/// Who wrote a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Writer {
+    /// The task on whose behalf it was written.
+    pub(crate) task_id: String,
+    /// The call that wrote it.
+    pub(crate) call_id: String,
+    /// When, in UTC.
+    pub(crate) at: String,
+}
+
+/// How a caller stands to the version of a file that is there now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// It has not seen any.
+    Unseen,
+    /// It has seen this one.
+    Same,
+    /// It has seen another one.
+    Changed {
+        /// The version that it saw.
+        seen: Hash,
+        /// The other task of the session that wrote this one.
+        by: Option<Writer>,
+    },
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Known {
+    #[serde(default)]
+    clock: u64,
+    #[serde(default)]
+    files: BTreeMap<String, Record>,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Record {
+    touched: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    wrote: Option<Wrote>,
+    /// By task.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    seen: BTreeMap<String, Sight>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Wrote {
+    hash: Hash,
+    by: Writer,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Sight {
+    hash: Hash,
+    len: u64,
+    /// Nanoseconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    modified: Option<u64>,
+    whole: bool,
+    at: u64,
+}
+
+/// The caller was shown this version of a file, or a part of it. `hash` is
+/// that of the whole file.
+pub(crate) fn saw(cx: &ToolContext, path: &Path, hash: Hash, facts: Seen) {
+    change(cx, path, |record, at| record.see(cx, hash, facts, at));
+}
+
+/// The caller wrote this version of a file.
+pub(crate) fn wrote(cx: &ToolContext, path: &Path, hash: Hash, facts: Seen) {
+    let by = Writer {
+        task_id: cx.task_id.to_string(),
+        call_id: cx.call_id.to_string(),
+        at: format!("{:.0}", jiff::Timestamp::now()),
+    };
+    change(cx, path, |record, at| {
+        record.wrote = Some(Wrote { hash: hash.clone(), by });
+        record.see(cx, hash, facts, at);
+    });
+}
+
+/// The file is gone; what was known of it counts no longer.
+pub(crate) fn forget(cx: &ToolContext, path: &Path) {
+    let key = key(cx, path);
+    let _ = cx.session.update(DOCUMENT, |known: &mut Known| known.files.remove(&key).is_some());
+}
+
+/// How the caller stands to the version of a file that is there now.
+pub(crate) fn standing(cx: &ToolContext, path: &Path, current: &Hash) -> Standing {
+    let Some(record) = record(cx, path) else { return Standing::Unseen };
+    let by = record.written_by_another(cx, current);
+    match record.seen.get(&*cx.task_id) {
+        None => Standing::Unseen,
+        Some(sight) if sight.hash == *current => Standing::Same,
+        Some(sight) => Standing::Changed { seen: sight.hash.clone(), by },
+    }
+}
+
+/// Whether the caller was shown all of the version that it saw last.
+pub(crate) fn saw_all(cx: &ToolContext, path: &Path) -> bool {
+    let record = record(cx, path);
+    record.is_some_and(|record| record.seen.get(&*cx.task_id).is_some_and(|sight| sight.whole))
+}
+
+/// The other task of the session that wrote the version that is there now.
+pub(crate) fn other_writer(cx: &ToolContext, path: &Path, current: &Hash) -> Option<Writer> {
+    record(cx, path)?.written_by_another(cx, current)
+}
+
+impl Record {
+    fn see(&mut self, cx: &ToolContext, hash: Hash, facts: Seen, at: u64) {
+        let since = |moment: SystemTime| moment.duration_since(SystemTime::UNIX_EPOCH).ok();
+        let modified = facts.modified.and_then(since);
+        let modified = modified.and_then(|since| u64::try_from(since.as_nanos()).ok());
+        let sight = Sight { hash, len: facts.len, modified, whole: facts.whole, at };
+        self.seen.insert(cx.task_id.to_string(), sight);
+        if self.seen.len() > TASKS {
+            let oldest = self.seen.iter().min_by_key(|(_, sight)| sight.at);
+            if let Some(task) = oldest.map(|(task, _)| task.clone()) {
+                self.seen.remove(&task);
+            }
+        }
+    }
+
+    fn written_by_another(&self, cx: &ToolContext, current: &Hash) -> Option<Writer> {
+        let wrote = self.wrote.as_ref()?;
+        let is_another = wrote.hash == *current && *wrote.by.task_id != *cx.task_id;
+        is_another.then(|| wrote.by.clone())
+    }
+}
+
+fn record(cx: &ToolContext, path: &Path) -> Option<Record> {
+    let mut known: Known = cx.session.read(DOCUMENT).ok()?;
+    known.files.remove(&key(cx, path))
+}
+
+/// What cannot be remembered is as good as unseen, so a failure is no reason
+/// to fail the call.
+fn change(cx: &ToolContext, path: &Path, change: impl FnOnce(&mut Record, u64)) {
+    let key = key(cx, path);
+    let _ = cx.session.update(DOCUMENT, |known: &mut Known| {
+        known.clock += 1;
+        let at = known.clock;
+        let record = known.files.entry(key).or_default();
+        record.touched = at;
+        change(record, at);
+        if known.files.len() > FILES {
+            let oldest = known.files.iter().min_by_key(|(_, record)| record.touched);
+            if let Some(path) = oldest.map(|(path, _)| path.clone()) {
+                known.files.remove(&path);
+            }
+        }
+    });
+}
+
+/// One file has one name here, whichever link led to it.
+fn key(cx: &ToolContext, path: &Path) -> String {
+    let real = Files::new(cx).real(path);
+    let path = real.as_deref().unwrap_or(path);
+    match path.to_str() {
+        Some(path) => path.to_owned(),
+        // Not text: two such names may look alike.
+        None => format!("{}\0{}", path.display(), Hash::of(path.as_os_str().as_encoded_bytes())),
+    }
+}
+
+#[cfg(test)]
+#[path = "known_tests.rs"]
+mod tests;

@@ -1,0 +1,96 @@
+use std::path::Path;
+
+use super::*;
+
+fn lint(name: &str, old: Option<&str>, new: &str) -> Option<Lint> {
+    check(Path::new(name), old, new)
+}
+
+fn status(name: &str, text: &str) -> Option<Status> {
+    lint(name, None, text).map(|lint| lint.status)
+}
+
+#[test]
+fn only_what_is_known_is_checked() {
+    assert_eq!(lint("a.txt", None, "{"), None);
+    assert_eq!(lint("json", None, "{"), None);
+    assert_eq!(lint("a.json", None, ""), None);
+    assert_eq!(lint("a.json", None, " \n"), None);
+    assert_eq!(status("a.json", "{}"), Some(Status::Ok));
+    assert_eq!(status("A.JSON", "{"), Some(Status::Error));
+    assert_eq!(status("a.toml", "a = 1\n[b]\n"), Some(Status::Ok));
+}
+
+#[test]
+fn a_problem_has_its_place() {
+    let found = lint("a.json", None, "{\n  \"a\": 1\n  \"b\": 2\n}").expect("checked");
+    assert_eq!(found.problems.len(), 1);
+    assert_eq!(found.problems[0].line, 3);
+    assert!(!found.problems[0].message.contains("line"), "{:?}", found.problems);
+    let found = lint("a.toml", None, "a = 1\nö = \n").expect("checked");
+    assert_eq!(found.problems[0].line, 2);
+    let found = lint("a.jsonl", None, "{}\n{\n\n[]\n[\n").expect("checked");
+    assert_eq!(found.problems.iter().map(|p| p.line).collect::<Vec<_>>(), [2, 5]);
+}
+
+#[test]
+fn comments_and_trailing_commas_are_no_errors() {
+    let text =
+        "// one\n{\n  /* two * / ** */ \"a\": [1, 2, // three\n  ],\n  \"b\": \"//,}\",\n}\n";
+    let plain = without_comments(text);
+    assert_eq!(plain.len(), text.len());
+    assert_eq!(status("tsconfig.base.json", text), Some(Status::Ok));
+    assert_eq!(lint("tsconfig.json", None, text).expect("checked").message, None);
+    assert_eq!(lint(".vscode/settings.json", None, text).expect("checked").message, None);
+    let noted = lint("package.json", None, text).expect("checked");
+    assert_eq!(noted.status, Status::Ok);
+    assert!(noted.message.is_some_and(|message| message.contains("strict")));
+    assert_eq!(status("tsconfig.json", "{ /* open"), Some(Status::Error));
+    assert_eq!(status("tsconfig.json", "{\"a\": /*/ 1}"), Some(Status::Error));
+    assert_eq!(status("tsconfig.json", "{,}"), Some(Status::Ok), "as lenient readers do");
+}
+
+#[test]
+fn templates_are_left_alone() {
+    assert_eq!(status("a.json", "{\"a\": {{ value }} }"), Some(Status::Skipped));
+    assert_eq!(status("a.json", "{\"a\": \"{{ value }}\"}"), Some(Status::Ok));
+}
+
+#[test]
+fn what_was_wrong_before_is_not_told_again() {
+    let old = "{\n\"a\" 1\n}";
+    let new = "{\n\n\n\"a\" 1\n}";
+    let found = lint("a.json", Some(old), new).expect("checked");
+    assert_eq!((found.status, found.problems.len()), (Status::Error, 0));
+    assert!(found.message.is_some_and(|message| message.contains("before")));
+    let found = lint("a.json", Some("{}"), new).expect("checked");
+    assert_eq!(found.problems.len(), 1);
+    let found = lint("a.jsonl", Some("{\n{}\n"), "{\n{}\n[1\n").expect("checked");
+    assert_eq!(found.problems.iter().map(|p| p.line).collect::<Vec<_>>(), [3]);
+}
+
+#[test]
+fn depth_and_length_are_no_danger() {
+    let deep = "[".repeat(1_000_000);
+    assert_eq!(status("a.json", &deep), Some(Status::Error));
+    let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    assert_eq!(status("a.json", &deep), Some(Status::Ok));
+    assert_eq!(status("a.toml", &format!("a = {deep}")), Some(Status::Error));
+    let many = "/*".repeat(500_000);
+    assert_eq!(status("a.json", &many), Some(Status::Error));
+    let commas = format!("[{}", ",".repeat(1_000_000));
+    assert_eq!(status("a.json", &commas), Some(Status::Error));
+}
+
+#[test]
+fn yaml_is_checked_by_its_events() {
+    for text in ["a: 1\n---\nb: !unknown x\n", "{{ a }}: b\n", "- a\n- b: [1, 2]\n", "# only\n"] {
+        assert_eq!(status("a.yaml", text), Some(Status::Ok), "{text}");
+    }
+    for (text, line) in [("a: 1\nb: [1, 2\n", 2), ("a: 1\n b: 2\n", 2), ("a:\n\t- b\n", 2)] {
+        let found = lint("a.yml", None, text).expect("checked");
+        assert_eq!((found.status, found.problems[0].line), (Status::Error, line), "{text}");
+    }
+    assert_eq!(status("a.yaml", "{% if x %}\na: 1\n{% endif %}\n"), Some(Status::Skipped));
+    assert_eq!(status("a.yaml", &"[".repeat(100_000)), Some(Status::Ok), "too deep to tell");
+}

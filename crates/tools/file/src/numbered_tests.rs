@@ -1,0 +1,53 @@
+use super::*;
+
+#[test]
+fn numbered_lines_are_recognised() {
+    for text in [
+        "1|fn main() {\n2|}",
+        "1|fn main() {\n2|}\n",
+        "41|a\n42|b\n43|\n44|d\n",
+        "  9|a\n 10|b\n",
+        "7|x = a | b\n8|y\r\n9|z",
+        "1|a\n2|b\n3|c\n[the file goes on]\n",
+        "1|a\n2|b\n\n\n",
+    ] {
+        assert!(is_numbered(text), "{text:?}");
+    }
+}
+
+#[test]
+fn other_texts_are_not() {
+    for text in [
+        "",
+        "1|only one line",
+        "1|a\n3|b\n",
+        "2|a\n1|b\n",
+        "1|a\n1|a\n",
+        "a|1\nb|2\n",
+        "1. a\n2. b\n",
+        "01|a\n02|b\n",
+        "1|a\n2|b\nthree\nfour\nfive\n",
+        "1|ann|12\n2|bob|7\n3|eve|40\n",
+        "99999999999999999999|a\n99999999999999999999|b",
+    ] {
+        assert!(!is_numbered(text), "{text:?}");
+    }
+}
+
+#[test]
+fn the_note_that_nothing_changed_is_recognised() {
+    let note = r#"{"status":"unchanged","path":"/a","dedup":true,"content_returned":false}"#;
+    assert!(is_unchanged_note(note));
+    assert!(is_unchanged_note(MESSAGE));
+    assert!(is_unchanged_note(&format!("a.txt: {MESSAGE}\n")));
+    assert!(!is_unchanged_note(&MESSAGE.repeat(3)));
+    for text in [
+        "unchanged",
+        "{}",
+        r#"{"status":"unchanged"}"#,
+        r#"{"status":"done","path":"/a"}"#,
+        r#"["status","unchanged"]"#,
+    ] {
+        assert!(!is_unchanged_note(text), "{text}");
+    }
+}

@@ -1,0 +1,58 @@
+//! How a path is written in arguments and answers, which are text, although a
+//! name on disk may be any bytes: such a path is a `file://` address.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use hermes_core::Workplace;
+
+const SCHEME: &str = "file://";
+
+/// The absolute form of a path as a caller wrote it. Nothing is looked up.
+pub(crate) fn resolve(at: &Workplace, written: &str) -> PathBuf {
+    match written.strip_prefix(SCHEME).filter(|rest| rest.starts_with('/')) {
+        Some(rest) => at.fold(Path::new(&unescape(rest))),
+        None => at.resolve(written),
+    }
+}
+
+/// A path in a form that [`resolve`] takes back.
+pub(crate) fn show(path: &Path) -> String {
+    match path.to_str() {
+        Some(text) => text.to_owned(),
+        None => path.as_os_str().as_bytes().iter().fold(SCHEME.to_owned(), |mut text, &byte| {
+            match byte {
+                b'/' | b'-' | b'.' | b'_' | b'~' => text.push(char::from(byte)),
+                byte if byte.is_ascii_alphanumeric() => text.push(char::from(byte)),
+                byte => text.push_str(&format!("%{byte:02X}")),
+            }
+            text
+        }),
+    }
+}
+
+/// The bytes behind percent signs; a sign without two digits stands for itself.
+fn unescape(text: &str) -> OsString {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, behind @ ..] = rest {
+        let digits = behind.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
+        let digits = digits.filter(|digits| digits.bytes().all(|d| d.is_ascii_hexdigit()));
+        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(byte) if *first == b'%' => {
+                bytes.push(byte);
+                rest = behind.get(2..).unwrap_or_default();
+            }
+            _ => {
+                bytes.push(*first);
+                rest = behind;
+            }
+        }
+    }
+    OsString::from_vec(bytes)
+}
+
+#[cfg(test)]
+#[path = "spelling_tests.rs"]
+mod tests;

@@ -1,0 +1,11 @@
+//! Moments as text.
+
+use std::time::SystemTime;
+
+use jiff::Timestamp;
+
+/// RFC 3339, to the second.
+pub(crate) fn stamp(time: SystemTime) -> Option<String> {
+    let seconds = Timestamp::try_from(time).ok()?.as_second();
+    Some(Timestamp::from_second(seconds).ok()?.to_string())
+}

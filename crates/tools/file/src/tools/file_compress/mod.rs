@@ -1,0 +1,385 @@
+//! `file_compress`: archives made, looked into and unpacked.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use hermes_archives::{Choice, Format, Limits, Oversight, Packing, Page, Source, Unpacking};
+use hermes_core::{
+    Effect, ErrorKind, Example, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolSpec,
+    Workplace,
+};
+use hermes_files::Files;
+use serde::Deserialize;
+
+use crate::missing::{Wanted, explain_missing};
+use crate::spelling;
+
+mod output;
+
+use output::Output;
+
+/// How long a large archive may take.
+const PATIENCE: Duration = Duration::from_secs(1800);
+/// Entries of one answer at most.
+const ENTRIES: u64 = 1000;
+
+#[derive(Debug, Default)]
+pub(crate) struct FileCompress;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Args {
+    /// compress and pack mean create, decompress and unpack mean extract.
+    action: Action,
+    /// The archive.
+    #[schemars(length(min = 1, max = 4096))]
+    archive: String,
+    /// Create: files and folders to pack.
+    #[serde(default)]
+    paths: Vec<String>,
+    /// Extract: folder to unpack into; by default a new one named after the archive.
+    #[schemars(length(min = 1, max = 4096))]
+    target: Option<String>,
+    /// Create: by default from the archive's name.
+    format: Option<FormatName>,
+    /// Globs of entries to take (`*.rs`, `src/**`); all by default.
+    #[serde(default)]
+    include: Vec<String>,
+    /// Globs of entries to leave out.
+    #[serde(default)]
+    exclude: Vec<String>,
+    /// Create: leave out what git ignores.
+    #[serde(default)]
+    gitignore: bool,
+    /// Create: 0-9, zst 1-19.
+    #[schemars(range(max = 19))]
+    level: Option<u32>,
+    /// If a file is there already; skip and rename only when extracting.
+    #[serde(default)]
+    existing: Existing,
+    /// Extract: leading folders to take off the names.
+    #[serde(default)]
+    #[schemars(range(max = 100))]
+    strip_components: u32,
+    /// Bytes that may come out of the archive; 2 GB by default.
+    #[schemars(range(min = 1))]
+    max_bytes: Option<u64>,
+    /// Times its own size that may come out of the archive; 100 by default.
+    #[schemars(range(min = 1))]
+    max_ratio: Option<u64>,
+    /// List: entries to pass over.
+    #[serde(default)]
+    offset: u64,
+    /// Names in the answer, at most 1000.
+    #[serde(default = "usual_entries")]
+    #[schemars(range(min = 1))]
+    limit: u64,
+}
+
+fn usual_entries() -> u64 {
+    100
+}
+
+/// What to do. The words that people use for it are as good as its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Action {
+    Create,
+    List,
+    Extract,
+    Compress,
+    Decompress,
+    Pack,
+    Unpack,
+}
+
+impl Action {
+    fn plain(self) -> Self {
+        match self {
+            Self::Create | Self::Compress | Self::Pack => Self::Create,
+            Self::Extract | Self::Decompress | Self::Unpack => Self::Extract,
+            Self::List => Self::List,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+pub(crate) enum FormatName {
+    #[serde(rename = "zip")]
+    Zip,
+    #[serde(rename = "tar")]
+    Tar,
+    #[serde(rename = "tar.gz")]
+    TarGz,
+    #[serde(rename = "tgz")]
+    Tgz,
+    #[serde(rename = "tar.zst")]
+    TarZst,
+    #[serde(rename = "gz")]
+    Gz,
+    #[serde(rename = "zst")]
+    Zst,
+    #[serde(rename = "7z")]
+    SevenZip,
+}
+
+impl From<FormatName> for Format {
+    fn from(name: FormatName) -> Self {
+        match name {
+            FormatName::Zip => Self::Zip,
+            FormatName::Tar => Self::Tar,
+            FormatName::TarGz | FormatName::Tgz => Self::TarGz,
+            FormatName::TarZst => Self::TarZst,
+            FormatName::Gz => Self::Gz,
+            FormatName::Zst => Self::Zst,
+            FormatName::SevenZip => Self::SevenZip,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Existing {
+    #[default]
+    Refuse,
+    Overwrite,
+    Skip,
+    Rename,
+}
+
+impl From<Existing> for hermes_archives::Existing {
+    fn from(existing: Existing) -> Self {
+        match existing {
+            Existing::Refuse => Self::Refuse,
+            Existing::Overwrite => Self::Overwrite,
+            Existing::Skip => Self::Skip,
+            Existing::Rename => Self::Rename,
+        }
+    }
+}
+
+impl Tool for FileCompress {
+    type Args = Args;
+    type Output = Output;
+
+    fn spec() -> ToolSpec {
+        ToolSpec::new("file_compress", "file")
+            .emoji("🗜️")
+            .description(
+                "Create, list or extract archives: zip, tar, tar.gz, tar.zst, gz, zst, 7z. \
+                 Extraction is all or nothing and cannot leave its target.",
+            )
+            .preset("file_decompress", r#"{"action":"extract"}"#)
+            .preset("file_extract", r#"{"action":"extract"}"#)
+            .parameter_alias("operation", "action")
+            .parameter_alias("mode", "action")
+            .parameter_alias("archive_path", "archive")
+            .parameter_alias("archive_file", "archive")
+            .parameter_alias("output", "archive")
+            .parameter_alias("output_path", "archive")
+            .parameter_alias("file", "archive")
+            .parameter_alias("files", "paths")
+            .parameter_alias("sources", "paths")
+            .parameter_alias("source", "paths")
+            .parameter_alias("input", "paths")
+            .parameter_alias("inputs", "paths")
+            .parameter_alias("destination", "target")
+            .parameter_alias("dest", "target")
+            .parameter_alias("output_dir", "target")
+            .parameter_alias("extract_to", "target")
+            .parameter_alias("directory", "target")
+            .parameter_alias("compression_level", "level")
+            .parameter_alias("respect_gitignore", "gitignore")
+            .parameter_alias("on_conflict", "existing")
+            .parameter_alias("if_exists", "existing")
+            .parameter_alias("strip", "strip_components")
+            .destructive()
+            .timeout(PATIENCE)
+            .keyword("zip")
+            .keyword("unzip")
+            .keyword("tar")
+            .keyword("gzip")
+            .keyword("7z")
+            .keyword("zstd")
+            .keyword("archive")
+            .keyword("decompress")
+            .keyword("unpack")
+            .keyword("bundle")
+            .example(
+                Example::new(
+                    "Pack a folder",
+                    r#"{"action":"create","archive":"src.tar.gz","paths":["src"]}"#,
+                )
+                .given("src/main.rs", "fn main() {}\n")
+                .gives(r#"{"format":"tar.gz","files":1,"folders":1,"bytes":13,"paths":["src","src/main.rs"]}"#),
+            )
+    }
+
+    fn effects(&self, args: &Args, at: &Workplace) -> Vec<Effect> {
+        let archive = spelling::resolve(at, &args.archive);
+        match args.action.plain() {
+            Action::Create => {
+                let read =
+                    |path: &String| Effect::path(Scope::FILE_READ, spelling::resolve(at, path));
+                let mut effects: Vec<Effect> = args.paths.iter().map(read).collect();
+                effects.push(Effect::path(Scope::FILE_WRITE, archive));
+                effects
+            }
+            Action::Extract => {
+                let target = target(args, &archive, at);
+                vec![
+                    Effect::path(Scope::FILE_READ, archive),
+                    Effect::path(Scope::FILE_WRITE, target),
+                ]
+            }
+            _ => vec![Effect::path(Scope::FILE_READ, archive)],
+        }
+    }
+
+    async fn run(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
+        let inner = cx.clone();
+        // Not raced against cancellation: a call that is stopped tidies up
+        // before it answers.
+        match tokio::task::spawn_blocking(move || act(&args, &inner)).await {
+            Ok(answer) => answer,
+            Err(failure) => match failure.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                Err(_) => Err(ToolError::cancelled()),
+            },
+        }
+    }
+}
+
+/// Where an archive is unpacked.
+fn target(args: &Args, archive: &Path, at: &Workplace) -> PathBuf {
+    if let Some(target) = &args.target {
+        return spelling::resolve(at, target);
+    }
+    // One file needs no folder of its own.
+    if Format::of_name(archive).is_some_and(Format::is_single) {
+        return archive.parent().unwrap_or(archive).to_path_buf();
+    }
+    let stem = archive.file_stem().map(Path::new);
+    let inner = stem.filter(|stem| stem.extension().is_some_and(|ending| ending == "tar"));
+    let name = inner.and_then(Path::file_stem).or(stem.map(Path::as_os_str));
+    let name = name.unwrap_or_default();
+    let place = at.cwd().join(name);
+    // An archive without an ending would be its own target.
+    if place == archive { at.cwd().join(format!("{}.d", name.to_string_lossy())) } else { place }
+}
+
+fn act(args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
+    let archive = spelling::resolve(&cx.workplace, &args.archive);
+    let choice = Choice::new(&args.include, &args.exclude)?;
+    let verb = match args.action.plain() {
+        Action::Create => "Packed",
+        _ => "Read",
+    };
+    let stopped = || cx.cancel.is_cancelled();
+    let progress = |done: u64, total: u64| {
+        let fraction = if total == 0 { None } else { Some(done as f64 / total as f64) };
+        let of = |bytes: u64| bytes as f64 / (1 << 20) as f64;
+        cx.report(fraction, format!("{verb} {:.0} of {:.0} MB", of(done), of(total)));
+    };
+    let oversight = Oversight { stopped: &stopped, progress: &progress };
+    let shown = usize::try_from(args.limit.clamp(1, ENTRIES)).unwrap_or(usize::MAX);
+    match args.action.plain() {
+        Action::Create => create(args, &archive, &choice, cx, oversight)
+            .map(|(format, created)| Output::created(&archive, format, created, shown)),
+        Action::List => {
+            let page = Page { offset: args.offset, limit: shown as u64 };
+            let files = Files::new(cx);
+            let listing =
+                hermes_archives::list(&files, &archive, &choice, page, limits(args), oversight)
+                    .map_err(|error| missing(error, &archive, cx))?;
+            Ok(Output::listed(&archive, listing, args.offset))
+        }
+        _ => {
+            let target = target(args, &archive, &cx.workplace);
+            let unpacking = Unpacking {
+                archive: &archive,
+                target: &target,
+                choice: &choice,
+                strip: args.strip_components as usize,
+                existing: args.existing.into(),
+                limits: limits(args),
+            };
+            let extracted = hermes_archives::extract(&cx.grants, &unpacking, oversight)
+                .map_err(|error| missing(error, &archive, cx))?;
+            Ok(Output::extracted(&archive, &target, extracted, shown))
+        }
+    }
+}
+
+fn limits(args: &Args) -> Limits {
+    let usual = Limits::default();
+    Limits {
+        bytes: args.max_bytes.unwrap_or(usual.bytes),
+        ratio: args.max_ratio.unwrap_or(usual.ratio),
+        ..usual
+    }
+}
+
+fn create(
+    args: &Args,
+    archive: &Path,
+    choice: &Choice,
+    cx: &ToolContext,
+    oversight: Oversight<'_>,
+) -> Result<(Format, hermes_archives::Created), ToolError> {
+    if args.paths.is_empty() {
+        return Err(ToolError::invalid("Nothing is named that should be packed")
+            .with_hint("Give the files and folders in paths."));
+    }
+    let Some(format) = args.format.map(Format::from).or_else(|| Format::of_name(archive)) else {
+        let known: Vec<&str> = Format::ALL.iter().map(|format| format.name()).collect();
+        return Err(ToolError::invalid("The name of the archive does not tell its format")
+            .with_hint(format!("Set format to one of {}.", known.join(", "))));
+    };
+    let existing = match args.existing {
+        Existing::Refuse => hermes_files::Existing::Refuse,
+        Existing::Overwrite => hermes_files::Existing::Replace,
+        Existing::Skip | Existing::Rename => {
+            return Err(ToolError::invalid("An archive that exists is refused or overwritten")
+                .with_hint("existing=skip and existing=rename are for extracting."));
+        }
+    };
+    let sources: Vec<Source> = args.paths.iter().map(|path| source(path, &cx.workplace)).collect();
+    let packing = Packing {
+        sources: &sources,
+        archive,
+        format,
+        level: args.level,
+        choice,
+        gitignore: args.gitignore,
+        existing,
+    };
+    let created = hermes_archives::create(&cx.grants, &packing, oversight).map_err(|error| {
+        let gone = sources.iter().find(|source| {
+            error.kind() == ErrorKind::NotFound
+                && Files::new(cx).exists(&source.path).is_ok_and(|found| !found)
+        });
+        gone.map_or(error, |source| explain_missing(Wanted::File, &source.path, cx))
+    })?;
+    Ok((format, created))
+}
+
+/// What is packed keeps its path below the working folder; what is elsewhere
+/// keeps its own name.
+fn source(path: &str, at: &Workplace) -> Source {
+    let path = spelling::resolve(at, path);
+    let name = match path.strip_prefix(at.cwd()) {
+        Ok(relative) => relative.to_path_buf(),
+        Err(_) => path.file_name().map(PathBuf::from).unwrap_or_default(),
+    };
+    Source { path, name }
+}
+
+/// An archive that is not there is explained by what is around it.
+fn missing(error: ToolError, archive: &Path, cx: &ToolContext) -> ToolError {
+    let is_gone = || Files::new(cx).exists(archive).is_ok_and(|found| !found);
+    if error.kind() == ErrorKind::NotFound && is_gone() {
+        return explain_missing(Wanted::File, archive, cx);
+    }
+    error
+}

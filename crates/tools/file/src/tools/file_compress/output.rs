@@ -1,0 +1,197 @@
+//! What `file_compress` answers.
+
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use hermes_archives::{Created, Extracted, Format, Listing, Member, Nature, Skipped};
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::spelling::show;
+
+/// Entries that were left out, of which the reasons are told.
+const SKIPPED: usize = 20;
+
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Output {
+    archive: String,
+    format: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    target: Option<String>,
+    files: u64,
+    folders: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    links: u64,
+    /// Of the files, not of the archive.
+    bytes: u64,
+    archive_bytes: u64,
+    /// Bytes of the archive for each byte of the files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ratio: Option<f64>,
+    /// What was packed or unpacked, the first of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    paths: Option<Vec<String>>,
+    /// What an archive holds, a page of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    entries: Option<Vec<Entry>>,
+    /// Of all that match, shown or not.
+    total: u64,
+    truncated: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_offset: Option<u64>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    encrypted: bool,
+    #[serde(skip_serializing_if = "is_zero")]
+    replaced: u64,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    renamed: Vec<Renamed>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    skipped: Vec<Skipped>,
+    #[serde(skip_serializing_if = "is_zero")]
+    skipped_total: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Renamed {
+    from: String,
+    to: String,
+}
+
+/// An entry as the archive tells it.
+#[derive(Debug, Serialize)]
+struct Entry {
+    path: String,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    size: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    compressed: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mode: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    modified: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    target: Option<String>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    encrypted: bool,
+    /// The name is not valid UTF-8 and is shown with U+FFFD.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    lossy: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+impl Output {
+    fn new(archive: &Path, format: Format, bytes: u64, packed: u64) -> Self {
+        let ratio = packed as f64 / bytes.max(1) as f64;
+        Self {
+            archive: show(archive),
+            format: format.name(),
+            bytes,
+            archive_bytes: packed,
+            ratio: (bytes > 0).then_some((ratio * 1000.0).round() / 1000.0),
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn created(archive: &Path, format: Format, made: Created, shown: usize) -> Self {
+        let mut output = Self::new(archive, format, made.bytes, made.packed);
+        output.files = made.files;
+        output.folders = made.folders;
+        output.links = made.links;
+        output.tell(&made.names, shown, text);
+        output.leave_out(made.skipped);
+        output
+    }
+
+    pub(super) fn extracted(archive: &Path, target: &Path, out: Extracted, shown: usize) -> Self {
+        let mut output = Self::new(archive, out.format, out.bytes, out.packed);
+        output.target = Some(show(target));
+        output.files = out.files;
+        output.folders = out.folders;
+        output.links = out.links;
+        output.replaced = out.replaced;
+        let renamed = out.renamed.iter().take(SKIPPED);
+        output.renamed =
+            renamed.map(|(old, new)| Renamed { from: text(old), to: below(target, new) }).collect();
+        output.tell(&out.names, shown, |name| below(target, name));
+        output.leave_out(out.skipped);
+        output
+    }
+
+    pub(super) fn listed(archive: &Path, listing: Listing, offset: u64) -> Self {
+        let mut output = Self::new(archive, listing.format, listing.bytes, listing.packed);
+        output.files = listing.files;
+        output.folders = listing.folders;
+        output.encrypted = listing.encrypted;
+        output.total = listing.total;
+        let end = offset.saturating_add(listing.members.len() as u64);
+        output.truncated = end < listing.total;
+        output.next_offset = output.truncated.then_some(end);
+        output.hint = if output.truncated {
+            let first = offset + 1;
+            Some(format!("Entries {first}-{end} of {}; go on with offset={end}.", listing.total))
+        } else if listing.members.is_empty() && listing.total > 0 {
+            Some(format!("There are {} entries; offset is behind the last one.", listing.total))
+        } else {
+            None
+        };
+        output.entries = Some(listing.members.iter().map(Entry::of).collect());
+        output
+    }
+
+    fn tell(&mut self, names: &[PathBuf], shown: usize, word: impl Fn(&Path) -> String) {
+        self.total = names.len() as u64;
+        self.truncated = names.len() > shown;
+        self.paths = Some(names.iter().take(shown).map(|name| word(name)).collect());
+    }
+
+    fn leave_out(&mut self, mut skipped: Vec<Skipped>) {
+        self.skipped_total = skipped.len() as u64;
+        skipped.truncate(SKIPPED);
+        self.skipped = skipped;
+    }
+}
+
+impl Entry {
+    fn of(member: &Member) -> Self {
+        let target = match &member.nature {
+            Nature::Link(target) | Nature::HardLink(target) if !target.is_empty() => {
+                Some(String::from_utf8_lossy(target).into_owned())
+            }
+            _ => None,
+        };
+        Self {
+            path: member.shown(),
+            kind: member.nature.name(),
+            size: member.size.filter(|_| member.nature == Nature::File),
+            compressed: member.packed.filter(|_| member.nature == Nature::File),
+            mode: member.mode.map(|mode| format!("{mode:04o}")),
+            modified: member.modified.and_then(moment),
+            target,
+            encrypted: member.encrypted,
+            lossy: std::str::from_utf8(&member.name).is_err(),
+        }
+    }
+}
+
+/// A name below the target; one that is no text is told by its address.
+fn below(target: &Path, name: &Path) -> String {
+    name.to_str().map_or_else(|| show(&target.join(name)), str::to_owned)
+}
+
+fn text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+/// RFC 3339, to the second.
+fn moment(time: SystemTime) -> Option<String> {
+    let seconds = Timestamp::try_from(time).ok()?.as_second();
+    Some(Timestamp::from_second(seconds).ok()?.to_string())
+}

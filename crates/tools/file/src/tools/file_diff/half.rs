@@ -1,0 +1,119 @@
+//! One of two folders, held open.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use encoding_rs::Encoding;
+use hermes_core::{ErrorKind, ToolContext, ToolError};
+use hermes_files::{Files, Folder, refuse_traps};
+use hermes_search::Rules;
+
+use super::side::Side;
+use crate::missing::{Wanted, explain_missing};
+
+/// One of two folders.
+#[derive(Debug)]
+pub(super) struct Half {
+    pub(super) name: String,
+    pub(super) place: PathBuf,
+    pub(super) root: Folder,
+    /// The ignore rules of the folders above, if they count.
+    pub(super) above: Option<Rules>,
+}
+
+impl Half {
+    /// Opens the folder at `path`, which is absolute.
+    pub(super) fn open(
+        name: String,
+        path: &Path,
+        gitignore: bool,
+        cx: &ToolContext,
+    ) -> Result<Self, ToolError> {
+        let files = Files::new(cx);
+        let root = files.folder(path).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => explain_missing(Wanted::Folder, path, cx),
+            _ => error,
+        })?;
+        let place = files.real(path)?;
+        let rules = || files.ignore_rules_above(path).map(|above| Rules::above(&place, &above));
+        let above = if gitignore { Some(rules()?) } else { None };
+        Ok(Self { name, place, root, above })
+    }
+
+    /// Opens a folder below, or itself.
+    pub(super) fn folder(&self, relative: &Path) -> io::Result<Folder> {
+        if relative.as_os_str().is_empty() {
+            self.root.try_clone()
+        } else {
+            self.root.folder(relative)
+        }
+    }
+
+    /// A file; what would hang, or tell a process's secrets, stays closed.
+    fn open_file(&self, relative: &Path) -> io::Result<File> {
+        refuse_traps(&self.place.join(relative))
+            .map_err(|error| io::Error::new(io::ErrorKind::PermissionDenied, error.to_string()))?;
+        self.root.open(relative)
+    }
+
+    /// Whether the files at a path in both folders hold the same.
+    pub(super) fn holds_same(
+        &self,
+        other: &Self,
+        relative: &Path,
+        cx: &ToolContext,
+    ) -> io::Result<bool> {
+        let (before, after) = (self.root.facts(relative)?, other.root.facts(relative)?);
+        if before.identity.is_same(&after.identity) {
+            return Ok(true);
+        }
+        if before.len != after.len {
+            return Ok(false);
+        }
+        same_content(self.open_file(relative)?, other.open_file(relative)?, cx)
+    }
+
+    /// The file at a path below.
+    pub(super) fn side(
+        &self,
+        relative: &Path,
+        charset: Option<&'static Encoding>,
+        cx: &ToolContext,
+    ) -> io::Result<Side> {
+        let name = format!("{}/{}", self.name, relative.to_string_lossy());
+        let mut file = self.open_file(relative)?;
+        let size = file.metadata()?.len();
+        Side::take(name, &mut file, size, charset, cx)
+    }
+}
+
+/// Whether two files of the same length hold the same.
+fn same_content(mut old: File, mut new: File, cx: &ToolContext) -> io::Result<bool> {
+    let (mut left, mut right) = (vec![0; 64 * 1024], vec![0; 64 * 1024]);
+    loop {
+        if cx.cancel.is_cancelled() {
+            return Err(io::Error::other("cancelled"));
+        }
+        let read = fill(&mut old, &mut left)?;
+        if fill(&mut new, &mut right)? != read || left.get(..read) != right.get(..read) {
+            return Ok(false);
+        }
+        if read == 0 {
+            return Ok(true);
+        }
+    }
+}
+
+fn fill(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while let Some(room) = buffer.get_mut(filled..).filter(|room| !room.is_empty()) {
+        match file.read(room) {
+            Ok(0) => break,
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}

@@ -1,0 +1,345 @@
+//! `file_diff`: what differs between two files, two folders, a file and a
+//! text, or a file and what it was at a checkpoint.
+
+use std::path::{Path, PathBuf};
+
+use encoding_rs::Encoding;
+use hermes_core::{
+    Effect, ErrorKind, Example, JsonSchema, OutputBounds, Scope, Snapshots, Tool, ToolContext,
+    ToolError, ToolSpec, Workplace,
+};
+use hermes_files::{Files, Kind};
+use hermes_text::diff::Whitespace;
+use serde::{Deserialize, Serialize};
+
+use crate::blocking::off_thread;
+use crate::missing::{Wanted, explain_missing};
+
+mod half;
+mod output;
+mod pair;
+mod report;
+mod side;
+mod tree;
+
+use output::Output;
+use pair::Request;
+use side::Side;
+
+/// Entries in an answer at most.
+const ENTRIES: u64 = 2000;
+
+/// Files that take a moment to compare.
+const LARGE: u64 = 8 * 1024 * 1024;
+
+#[derive(Debug, Default)]
+pub(crate) struct FileDiff;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Args {
+    /// Old file or folder.
+    #[schemars(length(min = 1, max = 4096))]
+    path: Option<String>,
+    /// New file or folder.
+    #[schemars(length(min = 1, max = 4096))]
+    other_path: Option<String>,
+    /// Text in place of the new file.
+    content: Option<String>,
+    /// Text in place of the old file.
+    old_content: Option<String>,
+    /// Compare what `path` was at this checkpoint (an id, or `latest`) with what it is now.
+    checkpoint: Option<String>,
+    /// Stat: only the counts.
+    #[serde(default)]
+    format: Format,
+    /// Unchanged lines around each change.
+    #[serde(default = "usual_context")]
+    #[schemars(range(max = 1000))]
+    context: u64,
+    /// White space that does not count.
+    #[serde(default)]
+    ignore_whitespace: Ignored,
+    /// Take upper and lower case for the same.
+    #[serde(default)]
+    ignore_case: bool,
+    /// Pass over changes of empty lines.
+    #[serde(default)]
+    ignore_blank_lines: bool,
+    /// Columns of side_by_side.
+    #[serde(default = "usual_width")]
+    #[schemars(range(min = 20, max = 500))]
+    width: u64,
+    /// Encoding of the files, if it is not found out by itself.
+    encoding: Option<String>,
+    /// In folders, leave out what git ignores.
+    #[serde(default = "yes")]
+    gitignore: bool,
+    /// Entries of a folder to name, at most 2000.
+    #[serde(default = "usual_entries")]
+    #[schemars(range(min = 1))]
+    limit: u64,
+}
+
+/// How the difference is shown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Format {
+    #[default]
+    Unified,
+    Words,
+    SideBySide,
+    Stat,
+}
+
+/// Which white space does not count.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Ignored {
+    #[default]
+    None,
+    Trailing,
+    Amount,
+    All,
+}
+
+fn usual_context() -> u64 {
+    3
+}
+
+fn usual_width() -> u64 {
+    120
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn usual_entries() -> u64 {
+    200
+}
+
+impl Tool for FileDiff {
+    type Args = Args;
+    type Output = Output;
+
+    fn spec() -> ToolSpec {
+        let spec = ToolSpec::new("file_diff", "file")
+            .emoji("🔀")
+            .description(
+                "Show what differs between two files or folders (path, other_path), a file and a \
+                 text (path, content), or a file and its checkpoint (path, checkpoint).",
+            )
+            .read_only()
+            .keyword("compare")
+            .keyword("changes")
+            .keyword("delta")
+            .keyword("review")
+            .keyword("cmp");
+        examples(aliases(spec))
+    }
+
+    fn effects(&self, args: &Args, at: &Workplace) -> Vec<Effect> {
+        let paths = [&args.path, &args.other_path].into_iter().flatten();
+        paths.map(|path| Effect::path(Scope::FILE_READ, at.resolve(path))).collect()
+    }
+
+    async fn run(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
+        off_thread(cx, move |cx| diff(&args, cx)).await
+    }
+}
+
+fn aliases(spec: ToolSpec) -> ToolSpec {
+    [
+        ("old_path", "path"),
+        ("file1", "path"),
+        ("file_a", "path"),
+        ("path1", "path"),
+        ("path_a", "path"),
+        ("left", "path"),
+        ("source", "path"),
+        ("original", "path"),
+        ("file_path", "path"),
+        ("file", "path"),
+        ("new_path", "other_path"),
+        ("file2", "other_path"),
+        ("file_b", "other_path"),
+        ("path2", "other_path"),
+        ("path_b", "other_path"),
+        ("right", "other_path"),
+        ("target", "other_path"),
+        ("modified", "other_path"),
+        ("new_content", "content"),
+        ("new_text", "content"),
+        ("text", "content"),
+        ("text2", "content"),
+        ("old_text", "old_content"),
+        ("text1", "old_content"),
+        ("snapshot", "checkpoint"),
+        ("context_lines", "context"),
+        ("output_format", "format"),
+        ("mode", "format"),
+        ("respect_gitignore", "gitignore"),
+    ]
+    .into_iter()
+    .fold(spec, |spec, (from, to)| spec.parameter_alias(from, to))
+}
+
+fn examples(spec: ToolSpec) -> ToolSpec {
+    spec.example(
+        Example::new("Two files", r#"{"path":"old.txt","other_path":"new.txt"}"#)
+            .given("old.txt", "one\ntwo\n")
+            .given("new.txt", "one\n2\n")
+            .gives(
+                r#"{"identical":false,"added_lines":1,"removed_lines":1,"diff":"--- old.txt\n+++ new.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n"}"#,
+            ),
+    )
+    .example(
+        Example::new(
+            "The words that a text would change in a file",
+            r#"{"path":"a.txt","content":"timeout = 31\n","format":"words"}"#,
+        )
+        .given("a.txt", "timeout = 30\n")
+        .gives(
+            r#"{"identical":false,"diff":"--- a.txt\n+++ content\n@@ -1 +1 @@\ntimeout = [-30-]{+31+}\n"}"#,
+        ),
+    )
+    .example(
+        Example::new(
+            "Which files of two folders differ",
+            r#"{"path":"v1","other_path":"v2","format":"stat"}"#,
+        )
+        .given("v1/a.txt", "a\n")
+        .given("v1/same.txt", "same\n")
+        .given("v2/b.txt", "b\n")
+        .given("v2/same.txt", "same\n")
+        .gives(
+            r#"{"identical":false,"summary":{"added":1,"removed":1,"changed":0,"type_changed":0,"identical":1},"files":[{"path":"a.txt","status":"removed","removed_lines":1},{"path":"b.txt","status":"added","added_lines":1}]}"#,
+        ),
+    )
+}
+
+/// What is to be compared.
+enum Subject {
+    Pair(Box<(Side, Side)>),
+    Folders(PathBuf, PathBuf),
+}
+
+fn diff(args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
+    let bounds = cx.ports.get::<OutputBounds>().map_or_else(OutputBounds::default, |b| *b);
+    let request = Request::new(args, &bounds);
+    match subject(args, cx)? {
+        Subject::Pair(sides) => {
+            let size = sides.0.size + sides.1.size;
+            if size > LARGE {
+                cx.report(None, format!("comparing {size} bytes"));
+            }
+            Ok(Output::of_pair(&sides.0, &sides.1, &request))
+        }
+        Subject::Folders(old, new) => tree::compare(args, &old, &new, &request, cx),
+    }
+}
+
+fn subject(args: &Args, cx: &ToolContext) -> Result<Subject, ToolError> {
+    let charset = args.encoding.as_deref().map(charset).transpose()?;
+    let read = |path: &String| Side::read(path, &cx.workplace.resolve(path), charset, cx);
+    let pair = |old: Side, new: Side| Ok(Subject::Pair(Box::new((old, new))));
+    match (&args.path, &args.old_content, &args.other_path, &args.content, &args.checkpoint) {
+        (Some(old), None, Some(new), None, None) => match folders(old, new, cx)? {
+            Some((old, new)) => Ok(Subject::Folders(old, new)),
+            None => pair(read(old)?, read(new)?),
+        },
+        (Some(old), None, None, Some(text), None) => pair(read(old)?, Side::given("content", text)),
+        (None, Some(text), Some(new), None, None) => {
+            pair(Side::given("old_content", text), read(new)?)
+        }
+        (None, Some(old), None, Some(new), None) => {
+            pair(Side::given("old_content", old), Side::given("content", new))
+        }
+        (Some(path), None, None, None, Some(checkpoint)) => {
+            let (old, new) = since(checkpoint, path, charset, cx)?;
+            pair(old, new)
+        }
+        _ => Err(ToolError::invalid("It is not clear what to compare").with_hint(
+            "Give one old and one new side: path and other_path; path and content; old_content \
+             and content; old_content and other_path; or path and checkpoint.",
+        )),
+    }
+}
+
+fn charset(name: &str) -> Result<&'static Encoding, ToolError> {
+    Encoding::for_label_no_replacement(name.trim().as_bytes()).ok_or_else(|| {
+        ToolError::invalid(format!("There is no encoding '{name}'"))
+            .with_hint("Names are such as utf-8, utf-16le, windows-1252, shift_jis, gbk.")
+    })
+}
+
+/// Both as folders, if they are; none for two files.
+fn folders(
+    old: &str,
+    new: &str,
+    cx: &ToolContext,
+) -> Result<Option<(PathBuf, PathBuf)>, ToolError> {
+    let (old, new) = (cx.workplace.resolve(old), cx.workplace.resolve(new));
+    let (old_kind, new_kind) = (kind(&old, cx)?, kind(&new, cx)?);
+    match (old_kind == Kind::Folder, new_kind == Kind::Folder) {
+        (true, true) => Ok(Some((old, new))),
+        (false, false) => Ok(None),
+        _ => Err(ToolError::invalid(format!(
+            "{} is {}, but {} is {}",
+            old.display(),
+            old_kind.describe(),
+            new.display(),
+            new_kind.describe()
+        ))
+        .with_hint("Compare two files or two folders; name a file in the folder.")),
+    }
+}
+
+fn kind(path: &Path, cx: &ToolContext) -> Result<Kind, ToolError> {
+    let found = Files::new(cx).metadata(path).map(|facts| facts.kind);
+    found.map_err(|error| match error.kind() {
+        ErrorKind::NotFound => explain_missing(Wanted::File, path, cx),
+        _ => error,
+    })
+}
+
+/// What a file was at a checkpoint, and what it is now.
+fn since(
+    checkpoint: &str,
+    path: &str,
+    charset: Option<&'static Encoding>,
+    cx: &ToolContext,
+) -> Result<(Side, Side), ToolError> {
+    let place = cx.workplace.resolve(path);
+    let files = Files::new(cx);
+    let real = files.real(&place)?;
+    let exists = files.exists(&place)?;
+    if exists && files.metadata(&place)?.kind == Kind::Folder {
+        return Err(ToolError::invalid(format!("{} is a folder", place.display()))
+            .with_hint("A checkpoint is compared file by file; name a file in it."));
+    }
+    let Some(snapshots) = cx.ports.get::<dyn Snapshots>() else {
+        return Err(ToolError::unavailable("No checkpoints are kept here")
+            .with_hint("Compare with another file (other_path) or a text (content)."));
+    };
+    let name = format!("{path}@{checkpoint}");
+    let old = match snapshots.content(checkpoint, &real)? {
+        Some(bytes) => Side::of(name, bytes, charset),
+        None => Side::absent(name),
+    };
+    let new =
+        if exists { Side::read(path, &place, charset, cx)? } else { Side::absent(path.to_owned()) };
+    Ok((old, new))
+}
+
+impl From<Ignored> for Whitespace {
+    fn from(ignored: Ignored) -> Self {
+        match ignored {
+            Ignored::None => Self::Exact,
+            Ignored::Trailing => Self::IgnoreTrailing,
+            Ignored::Amount => Self::IgnoreAmount,
+            Ignored::All => Self::IgnoreAll,
+        }
+    }
+}

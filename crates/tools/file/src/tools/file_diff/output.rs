@@ -1,0 +1,127 @@
+//! What the caller gets.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::pair::{Compared, Request};
+use super::side::{Info, Side};
+
+/// How long to look for the best diff of one pair.
+const EFFORT: Duration = Duration::from_secs(3);
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Output {
+    pub(super) identical: bool,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(super) diff: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) added_lines: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) removed_lines: Option<usize>,
+    pub(super) old: Info,
+    pub(super) new: Info,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) summary: Option<Summary>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) files: Vec<Entry>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) unreadable: Vec<String>,
+    pub(super) truncated: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) note: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) hint: Option<String>,
+}
+
+/// How many entries of two folders differ, and in which way.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub(super) struct Summary {
+    pub(super) added: usize,
+    pub(super) removed: usize,
+    pub(super) changed: usize,
+    pub(super) type_changed: usize,
+    pub(super) identical: usize,
+}
+
+/// What became of an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Status {
+    Added,
+    Removed,
+    Changed,
+    TypeChanged,
+}
+
+/// An entry of two folders that differs.
+#[derive(Debug, Serialize)]
+pub(super) struct Entry {
+    pub(super) path: String,
+    pub(super) status: Status,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) added_lines: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) removed_lines: Option<usize>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) binary: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) note: Option<String>,
+    /// The name is not valid UTF-8 and is shown with U+FFFD.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) lossy: bool,
+}
+
+impl Output {
+    pub(super) fn of_pair(old: &Side, new: &Side, request: &Request) -> Self {
+        let compared = request.compare(old, new, request.room, EFFORT);
+        let note = match &compared {
+            Compared { identical: true, .. } => Some("The two are the same.".to_owned()),
+            Compared { is_binary: true, .. } => {
+                Some("They differ, and cannot be compared as text.".to_owned())
+            }
+            _ => join(&compared),
+        };
+        let left_out = compared.shown.left_out;
+        Self {
+            identical: compared.identical,
+            added_lines: compared.stat.map(|stat| stat.added),
+            removed_lines: compared.stat.map(|stat| stat.removed),
+            truncated: left_out > 0 || compared.shown.cut > 0,
+            hint: hint(&compared),
+            diff: compared.shown.text,
+            old: old.info(),
+            new: new.info(),
+            summary: None,
+            files: Vec::new(),
+            unreadable: Vec::new(),
+            note,
+        }
+    }
+}
+
+/// The notes as one.
+pub(super) fn join(compared: &Compared) -> Option<String> {
+    let mut notes = compared.notes.clone();
+    if compared.is_coarse {
+        notes.push(
+            "So much changed that the diff is coarse: true, but not the shortest.".to_owned(),
+        );
+    }
+    (!notes.is_empty()).then(|| notes.join(" "))
+}
+
+fn hint(compared: &Compared) -> Option<String> {
+    let (left_out, cut) = (compared.shown.left_out, compared.shown.cut);
+    match (left_out, cut) {
+        (0, 0) => None,
+        (0, cut) => Some(format!(
+            "{cut} long lines are cut; the diff cannot be applied. format=words marks what \
+             changed in them."
+        )),
+        (left_out, _) => Some(format!(
+            "{left_out} more lines of the diff do not fit; a smaller context or format=stat \
+             shortens it, read_file shows the rest."
+        )),
+    }
+}

@@ -1,0 +1,140 @@
+//! Two sides, compared and shown.
+
+use std::time::Duration;
+
+use hermes_core::OutputBounds;
+use hermes_text::Endings;
+use hermes_text::diff::{Diff, Layout, Options, Rendered, Stat};
+
+use super::side::{Body, Side};
+use super::{Args, Format, Ignored};
+
+/// Lines around a change, at most.
+const CONTEXT: u64 = 1000;
+
+/// What the caller wants to see.
+#[derive(Debug)]
+pub(super) struct Request {
+    format: Format,
+    options: Options,
+    context: usize,
+    width: usize,
+    ignores: bool,
+    /// Bytes of the answer, and characters of one of its lines.
+    pub(super) room: usize,
+    line: usize,
+}
+
+/// What became of a comparison.
+#[derive(Debug, Default)]
+pub(super) struct Compared {
+    pub(super) identical: bool,
+    /// None where there are no lines to count.
+    pub(super) stat: Option<Stat>,
+    pub(super) shown: Rendered,
+    pub(super) is_coarse: bool,
+    pub(super) is_binary: bool,
+    pub(super) notes: Vec<String>,
+}
+
+impl Request {
+    pub(super) fn new(args: &Args, bounds: &OutputBounds) -> Self {
+        let whole = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+        let options = Options {
+            whitespace: args.ignore_whitespace.into(),
+            ignore_case: args.ignore_case,
+            ignore_blank_lines: args.ignore_blank_lines,
+            ..Options::default()
+        };
+        Self {
+            format: args.format,
+            options,
+            context: whole(args.context.min(CONTEXT)),
+            width: whole(args.width.clamp(20, 500)),
+            ignores: args.ignore_whitespace != Ignored::None
+                || args.ignore_case
+                || args.ignore_blank_lines,
+            room: whole(bounds.read_chars / 2),
+            line: whole(bounds.line_chars),
+        }
+    }
+
+    /// Compares two sides and shows the difference in at most `room` bytes.
+    /// `effort` is the time for a good answer.
+    pub(super) fn compare(
+        &self,
+        old: &Side,
+        new: &Side,
+        room: usize,
+        effort: Duration,
+    ) -> Compared {
+        if old.is_same(new) {
+            return Compared { identical: true, ..Compared::default() };
+        }
+        let (Some(old_text), Some(new_text)) = (old.text(), new.text()) else {
+            return Compared { is_binary: true, ..Compared::default() };
+        };
+        let options = Options { effort, ..self.options };
+        let diff = Diff::new(old_text, new_text, &options);
+        let name = |side: &Side| match side.body {
+            Body::Absent => "/dev/null".to_owned(),
+            _ => side.name.clone(),
+        };
+        let (old_name, new_name) = (name(old), name(new));
+        let layout = Layout {
+            old_name: &old_name,
+            new_name: &new_name,
+            context: self.context,
+            limit: room,
+            line_limit: self.line,
+        };
+        let shown = match self.format {
+            Format::Unified => diff.unified(&layout),
+            Format::Words => diff.words(&layout),
+            Format::SideBySide => diff.side_by_side(&layout, self.width),
+            Format::Stat => Rendered::default(),
+        };
+        Compared {
+            identical: false,
+            stat: Some(diff.stat()),
+            shown,
+            is_coarse: diff.is_coarse(),
+            is_binary: false,
+            notes: self.notes(old, new, diff.is_empty()),
+        }
+    }
+
+    /// What the lines do not tell.
+    fn notes(&self, old: &Side, new: &Side, is_empty: bool) -> Vec<String> {
+        let mut notes = Vec::new();
+        if matches!(old.body, Body::Absent) || matches!(new.body, Body::Absent) {
+            if is_empty {
+                notes.push("The file is empty.".to_owned());
+            }
+        } else if is_empty && old.text() == new.text() {
+            notes.push("The text is the same, the bytes are not.".to_owned());
+        } else if is_empty && self.ignores {
+            notes.push("They differ only in what is ignored.".to_owned());
+        }
+        if let (Some(old), Some(new)) = (old.encoding(), new.encoding())
+            && old != new
+        {
+            notes.push(format!("Encodings differ: {old}, {new}."));
+        }
+        let dominant = |side: &Side| Endings::of(side.text().unwrap_or_default()).dominant;
+        if let (Some(before), Some(after)) = (dominant(old), dominant(new))
+            && before != after
+        {
+            let hint = if is_empty { "" } else { " ignore_whitespace=trailing looks past that." };
+            notes.push(format!("Line endings differ: {before}, {after}.{hint}"));
+        }
+        let is_damaged = |side: &Side| match &side.body {
+            Body::File(document) => document.is_damaged(),
+            _ => false,
+        };
+        for side in [old, new].into_iter().filter(|side| is_damaged(side)) {
+            notes.push(format!("{} has bytes that mean nothing; they show as U+FFFD.", side.name));
+        }
+        notes
+    }
+}

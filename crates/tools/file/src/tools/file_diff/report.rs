@@ -1,0 +1,157 @@
+//! What is told of two folders.
+
+use std::time::Duration;
+
+use encoding_rs::Encoding;
+use hermes_core::ToolError;
+use hermes_files::Kind;
+
+use super::ENTRIES;
+use super::half::Half;
+use super::output::{Entry, Output, Status, join};
+use super::pair::{Compared, Request};
+use super::side::{Info, Side};
+use super::tree::{Difference, Walk};
+
+/// Bytes of files whose lines are counted.
+const COUNTED: u64 = 256 * 1024 * 1024;
+/// How long to look for the best diff of one file.
+const EFFORT: Duration = Duration::from_millis(500);
+
+impl Walk<'_> {
+    /// The answer: the first `shown` differences by name, and as many of the
+    /// diffs as there is room for.
+    pub(super) fn describe(
+        mut self,
+        shown: usize,
+        request: &Request,
+        charset: Option<&'static Encoding>,
+    ) -> Result<Output, ToolError> {
+        let mut text = String::new();
+        let (mut added, mut removed, mut counted) = (0, 0, 0_u64);
+        let (mut left_out, mut uncounted) = (0_usize, 0_usize);
+        let differences = std::mem::take(&mut self.differences);
+        let share = request.room / differences.len().clamp(1, 4);
+        let mut files = Vec::new();
+        for difference in &differences {
+            self.breathe()?;
+            let is_file = difference.kinds.contains(&Some(Kind::File))
+                && difference.status != Status::TypeChanged;
+            let compared = match is_file && counted < COUNTED {
+                true => {
+                    self.lines(difference, request, charset, share.min(request.room - text.len()))
+                }
+                false => {
+                    uncounted += usize::from(is_file);
+                    None
+                }
+            };
+            let entry = difference.entry(&self.halves, compared.as_ref());
+            added += entry.added_lines.unwrap_or_default();
+            removed += entry.removed_lines.unwrap_or_default();
+            if let Some((compared, size)) = compared {
+                counted += size;
+                left_out += compared.shown.left_out;
+                text.push_str(&compared.shown.text);
+            }
+            if files.len() < shown {
+                files.push(entry);
+            }
+        }
+        let total = differences.len();
+        let [old, new] = self.halves;
+        let is_short = total > files.len() || self.is_partial || left_out > 0;
+        let hint = hint(files.len(), total, self.is_partial, left_out);
+        let identical = total == 0 && self.unreadable.is_empty();
+        let note = match (identical, uncounted) {
+            (true, _) => Some("The folders are the same.".to_owned()),
+            (_, 0) => None,
+            (_, n) => Some(format!("The lines of {n} files are not counted: there are too many.")),
+        };
+        Ok(Output {
+            identical,
+            diff: text,
+            added_lines: Some(added),
+            removed_lines: Some(removed),
+            old: Info::folder(old.name),
+            new: Info::folder(new.name),
+            summary: Some(self.summary),
+            files,
+            unreadable: self.unreadable,
+            truncated: is_short,
+            note,
+            hint,
+        })
+    }
+
+    /// The difference of a file, line by line, and how many bytes it took.
+    fn lines(
+        &self,
+        difference: &Difference,
+        request: &Request,
+        charset: Option<&'static Encoding>,
+        room: usize,
+    ) -> Option<(Compared, u64)> {
+        let side = |at: usize| -> Option<Side> {
+            let half = self.halves.get(at)?;
+            match difference.kinds.get(at)? {
+                Some(_) => half.side(&difference.relative, charset, self.cx).ok(),
+                None => Some(Side::absent("/dev/null".to_owned())),
+            }
+        };
+        let (old, new) = (side(0)?, side(1)?);
+        Some((request.compare(&old, &new, room, EFFORT), old.size + new.size))
+    }
+}
+
+impl Difference {
+    fn entry(&self, halves: &[Half; 2], compared: Option<&(Compared, u64)>) -> Entry {
+        let compared = compared.map(|(compared, _)| compared);
+        let stat = compared.and_then(|compared| compared.stat);
+        let word = |kind: Option<Kind>| kind.map_or("nothing", Kind::describe);
+        let note = match (self.status, self.kinds) {
+            (Status::TypeChanged, [old, new]) => Some(format!("{}, now {}", word(old), word(new))),
+            (_, [Some(Kind::Link), _] | [_, Some(Kind::Link)]) => Some(self.links(halves)),
+            (_, [Some(Kind::File), _] | [_, Some(Kind::File)]) => compared.and_then(join),
+            (_, [old, new]) => Some(word(old.or(new)).to_owned()),
+        };
+        Entry {
+            path: self.relative.to_string_lossy().into_owned(),
+            status: self.status,
+            added_lines: stat.map(|stat| stat.added).filter(|lines| *lines > 0),
+            removed_lines: stat.map(|stat| stat.removed).filter(|lines| *lines > 0),
+            binary: compared.is_some_and(|compared| compared.is_binary),
+            note,
+            lossy: self.relative.to_str().is_none(),
+        }
+    }
+
+    fn links(&self, halves: &[Half; 2]) -> String {
+        let targets: Vec<String> = halves
+            .iter()
+            .filter_map(|half| half.root.read_link(&self.relative).ok().flatten())
+            .map(|target| target.to_string_lossy().into_owned())
+            .collect();
+        format!("a symbolic link to {}", targets.join(", now to "))
+    }
+}
+
+fn hint(listed: usize, total: usize, is_partial: bool, left_out: usize) -> Option<String> {
+    if is_partial {
+        return Some(format!(
+            "The walk stopped after {total} differences, there are more; compare folders below."
+        ));
+    }
+    if total > listed {
+        return Some(format!(
+            "{listed} of {total} differences are listed; set limit (at most {ENTRIES}), or \
+             compare folders below."
+        ));
+    }
+    (left_out > 0).then(|| {
+        format!(
+            "{left_out} more lines of the diffs do not fit; compare the files that matter one by \
+             one, or use format=stat."
+        )
+    })
+}

@@ -1,0 +1,231 @@
+//! One side of a comparison.
+
+use std::io::{self, Read};
+use std::path::Path;
+
+use encoding_rs::Encoding;
+use hermes_core::{ToolContext, ToolError};
+use hermes_text::Document;
+use serde::Serialize;
+
+use crate::content::Content;
+use crate::known::Hash;
+use crate::source::Source;
+
+/// Files up to this size are compared line by line.
+pub(super) const LARGEST: u64 = 64 * 1024 * 1024;
+/// How much of a file is looked at to tell what it is.
+const SAMPLE: usize = 64 * 1024;
+
+/// One side of a comparison.
+#[derive(Debug)]
+pub(super) struct Side {
+    pub(super) name: String,
+    pub(super) size: u64,
+    pub(super) body: Body,
+}
+
+#[derive(Debug)]
+pub(super) enum Body {
+    File(Document),
+    Given(String),
+    /// Nothing that lines could show.
+    Opaque {
+        what: &'static str,
+        hash: String,
+    },
+    /// There is no such file.
+    Absent,
+}
+
+/// What the caller gets to know of a side.
+#[derive(Debug, Serialize)]
+pub(crate) struct Info {
+    name: String,
+    size: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    encoding: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line_ending: Option<&'static str>,
+    /// Said only when the last line has no line feed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    final_newline: Option<bool>,
+    /// What it is, if it is not text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kind: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hash: Option<String>,
+    /// Said only when there is nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exists: Option<bool>,
+}
+
+impl Side {
+    /// The file at `path`, which is absolute.
+    pub(super) fn read(
+        name: &str,
+        path: &Path,
+        charset: Option<&'static Encoding>,
+        cx: &ToolContext,
+    ) -> Result<Self, ToolError> {
+        let mut source = Source::open(path, cx)?;
+        let size = source.len();
+        let side = Self::take(name.to_owned(), &mut source, size, charset, cx);
+        side.map_err(|error| Source::failed(path, cx, &error))
+    }
+
+    /// A file of that size. One that is too large for lines is only hashed.
+    pub(super) fn take(
+        name: String,
+        source: &mut impl Read,
+        size: u64,
+        charset: Option<&'static Encoding>,
+        cx: &ToolContext,
+    ) -> io::Result<Self> {
+        if size > LARGEST {
+            let mut hasher = blake3::Hasher::new();
+            let size = each_block(source, cx, |block| {
+                hasher.update(block);
+            })?;
+            let what = "too large to be compared line by line";
+            return Ok(Self { name, size, body: Body::opaque(what, &hasher.finalize()) });
+        }
+        let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
+        // A file that grows meanwhile is not followed.
+        let mut source = source.take(LARGEST + 1);
+        each_block(&mut source, cx, |block| bytes.extend_from_slice(block))?;
+        Ok(Self::of(name, bytes, charset))
+    }
+
+    /// A file of these bytes.
+    pub(super) fn of(name: String, bytes: Vec<u8>, charset: Option<&'static Encoding>) -> Self {
+        let size = bytes.len() as u64;
+        let sample = bytes.get(..SAMPLE).unwrap_or(&bytes);
+        let what = match Content::of(sample, sample.len() == bytes.len()) {
+            Content::Binary(kind) if charset.is_none() => Some(kind.name),
+            _ => None,
+        };
+        let hash = blake3::hash(&bytes);
+        let body = match (what, charset) {
+            (Some(what), _) => Body::opaque(what, &hash),
+            (None, charset) => match Document::read(bytes, charset) {
+                Ok(document) => Body::File(document),
+                Err(_) => Body::opaque("binary data", &hash),
+            },
+        };
+        Self { name, size, body }
+    }
+
+    /// A text that the caller gave.
+    pub(super) fn given(name: &str, text: &str) -> Self {
+        let (name, size) = (name.to_owned(), text.len() as u64);
+        Self { name, size, body: Body::Given(text.to_owned()) }
+    }
+
+    /// A file that is not there.
+    pub(super) fn absent(name: String) -> Self {
+        Self { name, size: 0, body: Body::Absent }
+    }
+
+    /// The text; nothing where there is no file, none where it is no text.
+    pub(super) fn text(&self) -> Option<&str> {
+        match &self.body {
+            Body::File(document) => Some(document.text()),
+            Body::Given(text) => Some(text),
+            Body::Absent => Some(""),
+            Body::Opaque { .. } => None,
+        }
+    }
+
+    /// Whether both are the same, byte for byte. A text that was given has no
+    /// bytes of its own: it is compared as text.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        match (&self.body, &other.body) {
+            (Body::File(old), Body::File(new)) => old.bytes() == new.bytes(),
+            (Body::Opaque { hash: old, .. }, Body::Opaque { hash: new, .. }) => {
+                old == new && self.size == other.size
+            }
+            (Body::Absent, Body::Absent) => true,
+            (Body::Absent, _) | (_, Body::Absent) => false,
+            _ => self.text().is_some() && self.text() == other.text(),
+        }
+    }
+
+    /// The encoding's name, if it is that of a file.
+    pub(super) fn encoding(&self) -> Option<String> {
+        match &self.body {
+            Body::File(document) => {
+                Some(document.format().label().unwrap_or_else(|| "utf-8".to_owned()))
+            }
+            _ => None,
+        }
+    }
+
+    pub(super) fn info(&self) -> Info {
+        let endings = self.text().map(hermes_text::Endings::of).unwrap_or_default();
+        let (kind, hash) = match &self.body {
+            Body::Opaque { what, hash } => (Some(*what), Some(hash.clone())),
+            _ => (None, None),
+        };
+        let is_absent = matches!(self.body, Body::Absent);
+        let has_text = self.text().is_some_and(|text| !text.is_empty());
+        Info {
+            name: self.name.clone(),
+            size: self.size,
+            encoding: self.encoding().filter(|name| name != "utf-8"),
+            line_ending: endings.label(),
+            final_newline: (has_text && !endings.final_newline).then_some(false),
+            kind,
+            hash,
+            exists: is_absent.then_some(false),
+        }
+    }
+}
+
+impl Info {
+    /// A folder.
+    pub(super) fn folder(name: String) -> Self {
+        Self {
+            name,
+            size: 0,
+            encoding: None,
+            line_ending: None,
+            final_newline: None,
+            kind: Some("folder"),
+            hash: None,
+            exists: None,
+        }
+    }
+}
+
+impl Body {
+    fn opaque(what: &'static str, hash: &blake3::Hash) -> Self {
+        let digits = hash.to_hex().to_string();
+        let hash = digits.parse::<Hash>().map(|hash| hash.to_string());
+        Self::Opaque { what, hash: hash.unwrap_or(digits) }
+    }
+}
+
+/// Reads to the end, a block at a time; how many bytes there were.
+pub(super) fn each_block(
+    source: &mut impl Read,
+    cx: &ToolContext,
+    mut take: impl FnMut(&[u8]),
+) -> io::Result<u64> {
+    let mut buffer = vec![0; 256 * 1024];
+    let mut all = 0;
+    loop {
+        if cx.cancel.is_cancelled() {
+            return Err(io::Error::other("cancelled"));
+        }
+        match source.read(&mut buffer) {
+            Ok(0) => return Ok(all),
+            Ok(read) => {
+                take(buffer.get(..read).unwrap_or_default());
+                all += read as u64;
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}

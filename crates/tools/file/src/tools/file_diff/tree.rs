@@ -1,0 +1,250 @@
+//! Two folders, walked side by side and compared entry by entry.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use hermes_core::{ToolContext, ToolError};
+use hermes_files::{Kind, explain};
+use hermes_search::{Marks, Rules};
+
+use super::half::Half;
+use super::output::{Output, Status, Summary};
+use super::pair::Request;
+use super::{Args, ENTRIES, charset};
+
+/// Differences after which the walk stops.
+const DIFFERENCES: usize = 100_000;
+/// Paths that could not be read, of which the names are kept.
+const UNREADABLE: usize = 20;
+/// How long a call may be silent.
+const SILENCE: Duration = Duration::from_millis(700);
+
+/// A folder still to be looked at, and the rules above it on either side,
+/// if it is there.
+struct Open {
+    relative: PathBuf,
+    rules: [Option<Option<Rules>>; 2],
+    /// It was told already, as something that is a folder on one side only.
+    is_told: bool,
+}
+
+/// An entry that differs.
+pub(super) struct Difference {
+    pub(super) relative: PathBuf,
+    pub(super) status: Status,
+    /// What it is on either side.
+    pub(super) kinds: [Option<Kind>; 2],
+}
+
+/// A walk through both.
+pub(super) struct Walk<'a> {
+    pub(super) halves: [Half; 2],
+    pub(super) cx: &'a ToolContext,
+    pub(super) summary: Summary,
+    pub(super) differences: Vec<Difference>,
+    pub(super) unreadable: Vec<String>,
+    pub(super) is_partial: bool,
+    looked_at: usize,
+    told: Instant,
+}
+
+/// What a folder holds on either side, and the rules that hold in it.
+#[derive(Default)]
+struct Listing {
+    names: BTreeMap<OsString, [Option<Kind>; 2]>,
+    rules: [Option<Rules>; 2],
+}
+
+pub(super) fn compare(
+    args: &Args,
+    old: &Path,
+    new: &Path,
+    request: &Request,
+    cx: &ToolContext,
+) -> Result<Output, ToolError> {
+    let name =
+        |path: &Option<String>| path.as_deref().unwrap_or(".").trim_end_matches('/').to_owned();
+    let halves = [
+        Half::open(name(&args.path), old, args.gitignore, cx)?,
+        Half::open(name(&args.other_path), new, args.gitignore, cx)?,
+    ];
+    let charset = args.encoding.as_deref().map(charset).transpose()?;
+    let mut walk = Walk {
+        halves,
+        cx,
+        summary: Summary::default(),
+        differences: Vec::new(),
+        unreadable: Vec::new(),
+        is_partial: false,
+        looked_at: 0,
+        told: Instant::now(),
+    };
+    walk.run(args.gitignore)?;
+    walk.differences.sort_by(|a, b| a.relative.cmp(&b.relative));
+    let shown = usize::try_from(args.limit.clamp(1, ENTRIES)).unwrap_or(usize::MAX);
+    walk.describe(shown, request, charset)
+}
+
+impl Walk<'_> {
+    fn run(&mut self, gitignore: bool) -> Result<(), ToolError> {
+        let rules = [0, 1].map(|at| self.halves.get(at).map(|half| half.above.clone()));
+        let mut open = vec![Open { relative: PathBuf::new(), rules, is_told: false }];
+        while let Some(folder) = open.pop() {
+            let Some(Listing { names, rules }) = self.list(&folder)? else { continue };
+            let is_empty = names.is_empty();
+            for (name, kinds) in names {
+                self.breathe()?;
+                let relative = folder.relative.join(&name);
+                if gitignore && (name == ".git" || self.is_left_out(&rules, &relative, kinds)) {
+                    continue;
+                }
+                if self.differences.len() >= DIFFERENCES {
+                    self.is_partial = true;
+                    return Ok(());
+                }
+                let is_folder = kinds.map(|kind| kind == Some(Kind::Folder));
+                // What is a folder on one side only is still looked into there.
+                if is_folder.contains(&true) {
+                    let rules = [0, 1].map(|at| {
+                        let is_there = is_folder.get(at).is_some_and(|is| *is);
+                        rules.get(at).filter(|_| is_there).cloned()
+                    });
+                    let is_told = !kinds.contains(&None) && is_folder.contains(&false);
+                    open.push(Open { relative: relative.clone(), rules, is_told });
+                }
+                self.judge(relative, kinds);
+            }
+            let is_single = folder.rules.iter().filter(|rules| rules.is_some()).count() == 1;
+            if is_empty && is_single && !folder.is_told {
+                self.note_empty(folder);
+            }
+        }
+        Ok(())
+    }
+
+    /// None if it cannot be read: half of it would show the other half as new.
+    fn list(&mut self, open: &Open) -> Result<Option<Listing>, ToolError> {
+        let mut listing = Listing::default();
+        for (at, half) in self.halves.iter().enumerate() {
+            let Some(Some(above)) = open.rules.get(at) else { continue };
+            let read = half.folder(&open.relative).and_then(|folder| {
+                let mut marks = Marks::default();
+                for entry in folder.entries()? {
+                    let entry = entry?;
+                    marks.see(entry.name.as_encoded_bytes());
+                    let kinds = listing.names.entry(entry.name).or_insert([None, None]);
+                    if let Some(kind) = kinds.get_mut(at) {
+                        *kind = Some(entry.kind);
+                    }
+                }
+                let place = half.place.join(&open.relative);
+                Ok(above
+                    .as_ref()
+                    .map(|above| above.within(&place, marks, |name| folder.open(name))))
+            });
+            match read {
+                Ok(rules) => {
+                    if let Some(slot) = listing.rules.get_mut(at) {
+                        *slot = rules;
+                    }
+                }
+                Err(error) if open.relative.as_os_str().is_empty() => {
+                    return Err(explain("list", &half.place, &error));
+                }
+                Err(_) => {
+                    skip(&mut self.unreadable, half, &open.relative);
+                    return Ok(None);
+                }
+            }
+        }
+        Ok(Some(listing))
+    }
+
+    /// What one side ignores is left out on both, or it would look as if it
+    /// were not there.
+    fn is_left_out(
+        &self,
+        rules: &[Option<Rules>; 2],
+        relative: &Path,
+        kinds: [Option<Kind>; 2],
+    ) -> bool {
+        let is_folder = kinds.contains(&Some(Kind::Folder));
+        self.halves.iter().zip(rules).any(|(half, rules)| {
+            let said =
+                rules.as_ref().map(|rules| rules.leave_out(&half.place.join(relative), is_folder));
+            said.flatten() == Some(true)
+        })
+    }
+
+    /// Sorts an entry in.
+    fn judge(&mut self, relative: PathBuf, kinds: [Option<Kind>; 2]) {
+        let status = match kinds {
+            [Some(Kind::Folder), Some(Kind::Folder) | None] | [None, Some(Kind::Folder)] => return,
+            [None, _] => Status::Added,
+            [_, None] => Status::Removed,
+            [Some(old), Some(new)] if old != new => Status::TypeChanged,
+            [Some(kind), _] => match self.is_same(&relative, kind) {
+                Ok(true) => {
+                    self.summary.identical += 1;
+                    return;
+                }
+                Ok(false) => Status::Changed,
+                Err(_) => {
+                    let [half, _] = &self.halves;
+                    skip(&mut self.unreadable, half, &relative);
+                    return;
+                }
+            },
+        };
+        self.count(status);
+        self.differences.push(Difference { relative, status, kinds });
+    }
+
+    /// A folder that is on one side only and holds nothing is told by itself.
+    fn note_empty(&mut self, folder: Open) {
+        let kinds = folder.rules.map(|rules| rules.map(|_| Kind::Folder));
+        let status = if kinds[0].is_none() { Status::Added } else { Status::Removed };
+        self.count(status);
+        self.differences.push(Difference { relative: folder.relative, status, kinds });
+    }
+
+    fn count(&mut self, status: Status) {
+        match status {
+            Status::Added => self.summary.added += 1,
+            Status::Removed => self.summary.removed += 1,
+            Status::Changed => self.summary.changed += 1,
+            Status::TypeChanged => self.summary.type_changed += 1,
+        }
+    }
+
+    fn is_same(&self, relative: &Path, kind: Kind) -> io::Result<bool> {
+        let [old, new] = &self.halves;
+        match kind {
+            Kind::Link => Ok(old.root.read_link(relative)? == new.root.read_link(relative)?),
+            Kind::File => old.holds_same(new, relative, self.cx),
+            // Pipes, sockets and devices have nothing in them to compare.
+            _ => Ok(true),
+        }
+    }
+
+    /// Stops if the call must stop, and says how far it is.
+    pub(super) fn breathe(&mut self) -> Result<(), ToolError> {
+        self.cx.check()?;
+        self.looked_at += 1;
+        if self.told.elapsed() > SILENCE {
+            self.told = Instant::now();
+            self.cx.report(None, format!("{} entries compared", self.looked_at));
+        }
+        Ok(())
+    }
+}
+
+fn skip(unreadable: &mut Vec<String>, half: &Half, relative: &Path) {
+    let path = format!("{}/{}", half.name, relative.to_string_lossy());
+    if unreadable.len() < UNREADABLE && !unreadable.contains(&path) {
+        unreadable.push(path);
+    }
+}

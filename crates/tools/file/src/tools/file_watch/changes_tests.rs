@@ -1,0 +1,146 @@
+use globset::GlobSet;
+
+use super::*;
+
+fn request(events: &[Event]) -> Request {
+    Request {
+        roots: vec!["/r".into()],
+        recursive: true,
+        gitignore: false,
+        names: GlobSet::empty(),
+        paths: GlobSet::empty(),
+        events: events.to_vec(),
+        most: 100,
+    }
+}
+
+fn stamp(kind: Sort, ino: u64, modified: i128) -> Stamp {
+    Stamp { kind, size: 1, modified, mode: 0o644, identity: (1, ino) }
+}
+
+fn state(entries: &[(&str, Sort, u64, i128)]) -> Snapshot {
+    entries.iter().map(|&(path, kind, ino, time)| (path.into(), stamp(kind, ino, time))).collect()
+}
+
+fn told(changes: &[Change]) -> Vec<(Event, &str, Option<&str>)> {
+    changes
+        .iter()
+        .map(|c| (c.event, c.path.to_str().unwrap_or(""), c.from.as_ref().and_then(|f| f.to_str())))
+        .collect()
+}
+
+use Event::{Create, Delete, Modify, Rename};
+use Sort::{File, Folder};
+
+#[test]
+fn what_came_went_and_changed() {
+    let old = state(&[
+        ("/r", Folder, 1, 0),
+        ("/r/a", File, 2, 0),
+        ("/r/b", File, 3, 0),
+        ("/r/c", File, 4, 0),
+    ]);
+    let new = state(&[
+        ("/r", Folder, 1, 9),
+        ("/r/a", File, 2, 1),
+        ("/r/c", File, 4, 0),
+        ("/r/d", File, 5, 0),
+    ]);
+    let found = compare(&old, &new, &Hints::default(), &request(&[]));
+    assert_eq!(
+        told(&found),
+        [(Modify, "/r/a", None), (Delete, "/r/b", None), (Create, "/r/d", None)]
+    );
+    let found = compare(&old, &new, &Hints::default(), &request(&[Create]));
+    assert_eq!(told(&found), [(Create, "/r/d", None)]);
+}
+
+#[test]
+fn a_renamed_folder_is_one_event() {
+    let old = state(&[
+        ("/r/a", Folder, 1, 0),
+        ("/r/a/x", File, 2, 0),
+        ("/r/a/s", Folder, 3, 0),
+        ("/r/a/s/y", File, 4, 0),
+    ]);
+    let new = state(&[
+        ("/r/b", Folder, 1, 5),
+        ("/r/b/x", File, 2, 0),
+        ("/r/b/s", Folder, 3, 0),
+        ("/r/b/s/z", File, 4, 0),
+    ]);
+    let found = compare(&old, &new, &Hints::default(), &request(&[]));
+    assert_eq!(
+        told(&found),
+        [(Rename, "/r/b", Some("/r/a")), (Rename, "/r/b/s/z", Some("/r/a/s/y"))]
+    );
+}
+
+#[test]
+fn a_number_that_is_used_again_is_no_renaming() {
+    let old = state(&[("/r/a", File, 2, 10)]);
+    let new = state(&[("/r/b", File, 2, 20)]);
+    let found = compare(&old, &new, &Hints::default(), &request(&[]));
+    assert_eq!(told(&found), [(Delete, "/r/a", None), (Create, "/r/b", None)]);
+    let renamed = HashSet::from([("/r/a".into(), "/r/b".into())]);
+    let hints = Hints { renamed, ..Hints::default() };
+    assert_eq!(told(&compare(&old, &new, &hints, &request(&[]))), [(Rename, "/r/b", Some("/r/a"))]);
+}
+
+use std::collections::HashSet;
+
+#[test]
+fn who_does_not_ask_for_renamings_sees_two_halves() {
+    let old = state(&[("/r/a", File, 2, 0), ("/r/b", File, 3, 0)]);
+    let new = state(&[("/r/b", File, 2, 0)]);
+    let found = compare(&old, &new, &Hints::default(), &request(&[]));
+    assert_eq!(told(&found), [(Rename, "/r/b", Some("/r/a"))]);
+    let found = compare(&old, &new, &Hints::default(), &request(&[Create, Modify, Delete]));
+    assert_eq!(told(&found), [(Delete, "/r/a", None), (Modify, "/r/b", None)]);
+}
+
+#[test]
+fn a_temporary_file_that_takes_the_place_is_a_modification() {
+    let old = state(&[("/r/a", File, 2, 0)]);
+    let new = state(&[("/r/a", File, 9, 5)]);
+    assert_eq!(
+        told(&compare(&old, &new, &Hints::default(), &request(&[]))),
+        [(Modify, "/r/a", None)]
+    );
+}
+
+#[test]
+fn a_write_that_leaves_size_and_time_is_told_by_the_system() {
+    let old = state(&[("/r/a", File, 2, 0)]);
+    assert!(compare(&old, &old, &Hints::default(), &request(&[])).is_empty());
+    let hints = Hints { written: BTreeSet::from(["/r/a".into()]), ..Hints::default() };
+    assert_eq!(told(&compare(&old, &old, &hints, &request(&[]))), [(Modify, "/r/a", None)]);
+}
+
+#[test]
+fn what_is_reverted_is_found_again() {
+    let old = state(&[
+        ("/r/d", Folder, 1, 0),
+        ("/r/d/x", File, 2, 0),
+        ("/r/e", File, 3, 0),
+        ("/r/f", File, 4, 0),
+        ("/r/g", File, 5, 0),
+        ("/r/h", File, 6, 0),
+    ]);
+    let new = state(&[
+        ("/r/m", Folder, 1, 0),
+        ("/r/m/x", File, 2, 0),
+        ("/r/e", File, 3, 9),
+        ("/r/n", File, 7, 0),
+        ("/r/h", File, 5, 0),
+    ]);
+    let hints = Hints::default();
+    let all = compare(&old, &new, &hints, &request(&[]));
+    assert_eq!(all.len(), 5, "{all:?}");
+    for told_first in 0..=all.len() {
+        let mut state = new.clone();
+        all.iter().skip(told_first).for_each(|change| change.revert(&mut state));
+        let rest = compare(&state, &new, &hints, &request(&[]));
+        assert_eq!(told(&rest), told(&all[told_first..]), "after {told_first}");
+    }
+}

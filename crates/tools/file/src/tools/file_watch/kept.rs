@@ -1,0 +1,160 @@
+//! Snapshots that are kept with the session, so that the next call, in this
+//! process or another, can tell what happened meanwhile.
+
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use hermes_core::{ToolContext, ToolError};
+use serde::{Deserialize, Serialize};
+
+use super::Request;
+use super::snapshot::{Snapshot, Sort, Stamp};
+
+/// The session document.
+const DOCUMENT: &str = "file_watch";
+/// Cursors of one session that are good at the same time.
+const CURSORS: usize = 16;
+/// Characters of all of them together; the newest is kept in any case.
+const LONGEST: usize = 64 << 20;
+
+/// The snapshots of a session, the newest last.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Kept {
+    next: u64,
+    cursors: Vec<Cursor>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Cursor {
+    id: String,
+    /// What was watched, and how.
+    watch: String,
+    state: String,
+}
+
+impl Kept {
+    /// The snapshot of a cursor, which must be one of the same watch.
+    pub(super) fn find(
+        cx: &ToolContext,
+        cursor: &str,
+        request: &Request,
+    ) -> Result<Snapshot, ToolError> {
+        let kept: Self = cx.session.read(DOCUMENT)?;
+        let Some(found) = kept.cursors.iter().find(|kept| kept.id == cursor) else {
+            return Err(ToolError::not_found(format!("There is no cursor {cursor:?} any more"))
+                .with_hint(format!(
+                    "The last {CURSORS} of a session are kept, and separate processes must name \
+                     the same session. Call without since, and look at the files yourself."
+                )));
+        };
+        if found.watch != describe(request) {
+            return Err(ToolError::invalid(format!("The cursor {cursor:?} is of another watch"))
+                .with_hint("Use it with the same paths, recursive and gitignore as before."));
+        }
+        read(&found.state)
+            .ok_or_else(|| ToolError::internal(format!("The cursor {cursor:?} cannot be read")))
+    }
+
+    /// Keeps a snapshot; its cursor.
+    pub(super) fn keep(
+        cx: &ToolContext,
+        request: &Request,
+        state: &Snapshot,
+    ) -> Result<String, ToolError> {
+        let (watch, state) = (describe(request), write(state));
+        let id = cx.session.update(DOCUMENT, |kept: &mut Self| {
+            kept.next += 1;
+            let id = format!("w{}", kept.next);
+            kept.cursors.push(Cursor { id: id.clone(), watch, state });
+            kept.forget();
+            id
+        })?;
+        Ok(id)
+    }
+
+    fn forget(&mut self) {
+        let size = |cursors: &[Cursor]| cursors.iter().map(|c| c.state.len()).sum::<usize>();
+        while self.cursors.len() > 1
+            && (self.cursors.len() > CURSORS || size(&self.cursors) > LONGEST)
+        {
+            self.cursors.remove(0);
+        }
+    }
+}
+
+/// What makes one watch another: a cursor says nothing of other files.
+fn describe(request: &Request) -> String {
+    let roots: Vec<String> = request.roots.iter().map(|root| escape(root)).collect();
+    format!("{}{} {}", u8::from(request.recursive), u8::from(request.gitignore), roots.join(" "))
+}
+
+/// A line for each entry.
+fn write(state: &Snapshot) -> String {
+    let mut text = String::new();
+    for (path, stamp) in state {
+        let Stamp { kind, size, modified, mode, identity: (dev, ino) } = stamp;
+        let kind = kind.name();
+        let path = escape(path);
+        // Writing into a string cannot fail.
+        let _ = writeln!(text, "{kind} {size} {modified} {mode:o} {dev} {ino} {path}");
+    }
+    text
+}
+
+fn read(text: &str) -> Option<Snapshot> {
+    text.lines().map(read_line).collect()
+}
+
+fn read_line(line: &str) -> Option<(PathBuf, Stamp)> {
+    let mut parts = line.split(' ');
+    let kind = match parts.next()? {
+        "file" => Sort::File,
+        "dir" => Sort::Folder,
+        "symlink" => Sort::Link,
+        _ => Sort::Other,
+    };
+    let stamp = Stamp {
+        kind,
+        size: parts.next()?.parse().ok()?,
+        modified: parts.next()?.parse().ok()?,
+        mode: u32::from_str_radix(parts.next()?, 8).ok()?,
+        identity: (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?),
+    };
+    Some((unescape(parts.next()?)?, stamp))
+}
+
+/// A path without blanks and line breaks, whatever its bytes.
+fn escape(path: &Path) -> String {
+    let mut text = String::new();
+    for chunk in path.as_os_str().as_bytes().utf8_chunks() {
+        for c in chunk.valid().chars() {
+            if c == '%' || c <= ' ' || c == '\u{7f}' {
+                let _ = write!(text, "%{:02x}", u32::from(c));
+            } else {
+                text.push(c);
+            }
+        }
+        for byte in chunk.invalid() {
+            let _ = write!(text, "%{byte:02x}");
+        }
+    }
+    text
+}
+
+fn unescape(text: &str) -> Option<PathBuf> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut parts = text.split('%');
+    bytes.extend_from_slice(parts.next()?.as_bytes());
+    for part in parts {
+        let (digits, rest) = part.split_at_checked(2)?;
+        bytes.push(u8::from_str_radix(digits, 16).ok()?);
+        bytes.extend_from_slice(rest.as_bytes());
+    }
+    Some(OsString::from_vec(bytes).into())
+}
+
+#[cfg(test)]
+#[path = "kept_tests.rs"]
+mod tests;

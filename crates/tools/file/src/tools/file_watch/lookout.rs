@@ -1,0 +1,105 @@
+//! One wait: a look at the start, a sign, another look.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use hermes_core::{ToolContext, ToolError};
+use hermes_files::Files;
+
+use super::changes::{Change, compare};
+use super::sensor::{Hints, Sensor};
+use super::snapshot::{Look, Snapshot};
+use super::{POLL, Request};
+
+/// What is watched, and how it was at the last look.
+#[derive(Debug)]
+pub(super) struct Lookout {
+    request: Arc<Request>,
+    sensor: Sensor,
+    state: Snapshot,
+    missing: Vec<PathBuf>,
+}
+
+impl Lookout {
+    /// Looks for the first time.
+    pub(super) fn begin(request: Arc<Request>, cx: &ToolContext) -> Result<Self, ToolError> {
+        let files = Files::new(cx);
+        let names = request
+            .roots
+            .iter()
+            .map(|root| Ok((files.real(root)?, root.clone())))
+            .collect::<Result<Vec<_>, ToolError>>()?;
+        let mut sensor = Sensor::new(names);
+        let mut enter = |place: &std::path::Path, identity| sensor.add(place, identity);
+        let (state, missing) = Look::new(&request, cx, &mut enter).take()?;
+        Ok(Self { request, sensor, state, missing })
+    }
+
+    /// What happened since another look.
+    pub(super) fn compare(&self, before: &Snapshot) -> Vec<Change> {
+        compare(before, &self.state, &Hints::default(), &self.request)
+    }
+
+    /// Looks again; what happened since the last time.
+    pub(super) fn look(&mut self, cx: &ToolContext) -> Result<Vec<Change>, ToolError> {
+        // Before the look: what is told during it is for the next one.
+        let hints = self.sensor.take_hints();
+        let sensor = &mut self.sensor;
+        let mut enter = |place: &std::path::Path, identity| sensor.add(place, identity);
+        let (state, missing) = Look::new(&self.request, cx, &mut enter).take()?;
+        let found = compare(&self.state, &state, &hints, &self.request);
+        self.state = state;
+        self.missing = missing;
+        Ok(found)
+    }
+
+    /// Waits until it is time to look; false when the time is up.
+    pub(super) async fn wait(&self, end: Instant) -> bool {
+        if self.must_poll() {
+            let next = Instant::now() + POLL;
+            // The end of the time is a reason for a last look, too.
+            let _ = self.sensor.stirs(next.min(end)).await;
+            return true;
+        }
+        self.sensor.stirs(end).await
+    }
+
+    /// Whether anything stirs until then.
+    pub(super) async fn stirs(&self, until: Instant) -> bool {
+        self.sensor.stirs(until).await
+    }
+
+    fn must_poll(&self) -> bool {
+        !self.sensor.is_alive() || !self.missing.is_empty()
+    }
+
+    /// The same watch for another call, which may ask for other events.
+    pub(super) fn resume(self, request: Arc<Request>) -> Self {
+        Self { request, ..self }
+    }
+
+    /// Forgets changes, so that they are found again.
+    pub(super) fn leave_for_later(&mut self, changes: &[Change]) {
+        changes.iter().for_each(|change| change.revert(&mut self.state));
+    }
+
+    /// How things were at the last look.
+    pub(super) fn state(&self) -> &Snapshot {
+        &self.state
+    }
+
+    /// Which of the watched paths are not there.
+    pub(super) fn missing(&self) -> &[PathBuf] {
+        &self.missing
+    }
+
+    /// Who tells when it is time to look.
+    pub(super) fn watching(&self) -> &'static str {
+        if self.sensor.is_alive() { "inotify" } else { "polling" }
+    }
+}
+
+#[cfg(test)]
+#[path = "lookout_tests.rs"]
+mod tests;

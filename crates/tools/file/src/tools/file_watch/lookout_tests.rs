@@ -1,0 +1,48 @@
+use std::fs;
+use std::time::Duration;
+
+use super::super::changes::Event;
+use super::*;
+
+fn request(root: &std::path::Path) -> Arc<Request> {
+    let none = globset::GlobSet::empty;
+    Arc::new(Request {
+        roots: vec![root.to_path_buf()],
+        recursive: true,
+        gitignore: false,
+        names: none(),
+        paths: none(),
+        events: Vec::new(),
+        most: 10,
+    })
+}
+
+#[tokio::test]
+async fn without_the_systems_word_one_looks_again() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let cx = ToolContext::bare(folder.path());
+    let mut lookout = Lookout::begin(request(folder.path()), &cx).expect("a look");
+    assert_eq!(lookout.watching(), "inotify");
+    lookout.sensor.give_up();
+    assert_eq!(lookout.watching(), "polling");
+    fs::write(folder.path().join("a"), "x").expect("written");
+    assert!(lookout.wait(Instant::now() + Duration::from_secs(60)).await);
+    let found = lookout.look(&cx).expect("a look");
+    let told: Vec<_> = found.iter().map(|change| change.event).collect();
+    assert_eq!(told, [Event::Create]);
+}
+
+#[tokio::test]
+async fn a_queue_that_ran_over_is_a_reason_to_look() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let cx = ToolContext::bare(folder.path());
+    let mut lookout = Lookout::begin(request(folder.path()), &cx).expect("a look");
+    // Nothing is said of the single files, only that something was lost.
+    lookout.sensor.give_up();
+    for number in 0..50 {
+        fs::write(folder.path().join(number.to_string()), "").expect("written");
+    }
+    lookout.sensor.overflow();
+    assert!(lookout.sensor.stirs(Instant::now() + Duration::from_secs(60)).await);
+    assert_eq!(lookout.look(&cx).expect("a look").len(), 50);
+}

@@ -1,0 +1,374 @@
+//! `file_watch`: waits until something happens to files, and misses nothing
+//! between two calls.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use hermes_core::{
+    Effect, Example, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolSpec, Workplace,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::blocking::off_thread;
+use crate::spelling;
+
+mod changes;
+mod kept;
+mod lookout;
+mod parked;
+mod sensor;
+mod snapshot;
+
+use changes::{Change, Event};
+use kept::Kept;
+use lookout::Lookout;
+
+/// The longest wait, in seconds.
+const LONGEST: u64 = 3600;
+/// What the engine allows beyond the wait, for the looks before and after.
+const SLACK: Duration = Duration::from_secs(60);
+/// What is kept of the call's time for the answer.
+const RESERVE: Duration = Duration::from_millis(500);
+/// Events in one answer at most.
+const EVENTS: usize = 1000;
+/// How often one looks where the system does not tell.
+const POLL: Duration = Duration::from_millis(500);
+/// How many debounce times pass at most while changes go on.
+const RESTLESS: u32 = 20;
+
+#[derive(Debug, Default)]
+pub(crate) struct FileWatch;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Args {
+    /// Files and folders to watch; they may be missing yet.
+    #[serde(default = "here")]
+    #[schemars(length(min = 1, max = 64))]
+    paths: Vec<String>,
+    /// Globs on the name, or on the path below the watched folder if they have a `/`; all by default.
+    #[serde(default)]
+    patterns: Vec<String>,
+    /// Kinds of events to wait for; all by default.
+    #[serde(default)]
+    events: Vec<Event>,
+    /// Seconds to wait; 0 only looks and gives a cursor.
+    #[serde(default = "usual_wait")]
+    #[schemars(range(max = 3600))]
+    timeout: u64,
+    /// Milliseconds of quiet after a change before it is told.
+    #[serde(default = "usual_quiet")]
+    #[schemars(range(max = 60_000))]
+    debounce: u64,
+    /// Watch folders below as well.
+    #[serde(default = "yes")]
+    recursive: bool,
+    /// Leave out what git ignores.
+    #[serde(default = "yes")]
+    gitignore: bool,
+    /// Events in the answer, at most 1000; the rest comes with the next call.
+    #[serde(default = "usual_events")]
+    #[schemars(range(min = 1))]
+    max_events: u64,
+    /// Cursor of an earlier answer: tell what happened since then.
+    since: Option<String>,
+}
+
+fn here() -> Vec<String> {
+    vec![".".to_owned()]
+}
+
+fn usual_wait() -> u64 {
+    30
+}
+
+fn usual_quiet() -> u64 {
+    200
+}
+
+fn usual_events() -> u64 {
+    100
+}
+
+fn yes() -> bool {
+    true
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Output {
+    events: Vec<Told>,
+    /// Of all that happened, told or not.
+    total: u64,
+    truncated: bool,
+    timed_out: bool,
+    /// Says where to go on: pass it as `since`.
+    cursor: String,
+    /// Whether the system told of the changes, or one had to look again and again.
+    watching: &'static str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    missing: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
+}
+
+/// One event of an answer.
+#[derive(Debug, Serialize)]
+struct Told {
+    event: Event,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    to: Option<String>,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    size: Option<u64>,
+    /// It happened between two calls.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    while_away: bool,
+}
+
+/// What is asked for, with its paths looked up.
+#[derive(Debug)]
+pub(crate) struct Request {
+    roots: Vec<PathBuf>,
+    recursive: bool,
+    gitignore: bool,
+    names: GlobSet,
+    paths: GlobSet,
+    events: Vec<Event>,
+    most: usize,
+}
+
+impl Tool for FileWatch {
+    type Args = Args;
+    type Output = Output;
+
+    fn spec() -> ToolSpec {
+        ToolSpec::new("file_watch", "file")
+            .emoji("👀")
+            .description(
+                "Wait until files are created, modified, deleted or renamed. Pass the cursor of \
+                 the answer as since to miss nothing between two calls.",
+            )
+            .alias("watch_files")
+            .parameter_alias("path", "paths")
+            .parameter_alias("directory", "paths")
+            .parameter_alias("dir", "paths")
+            .parameter_alias("folder", "paths")
+            .parameter_alias("files", "paths")
+            .parameter_alias("pattern", "patterns")
+            .parameter_alias("glob", "patterns")
+            .parameter_alias("globs", "patterns")
+            .parameter_alias("include", "patterns")
+            .parameter_alias("event_types", "events")
+            .parameter_alias("kinds", "events")
+            .parameter_alias("timeout_seconds", "timeout")
+            .parameter_alias("wait", "timeout")
+            .parameter_alias("debounce_ms", "debounce")
+            .parameter_alias("respect_gitignore", "gitignore")
+            .parameter_alias("limit", "max_events")
+            .parameter_alias("cursor", "since")
+            .read_only()
+            .timeout(Duration::from_secs(LONGEST) + SLACK)
+            .keyword("monitor")
+            .keyword("inotify")
+            .keyword("changes")
+            .keyword("wait")
+            .keyword("reload")
+            .keyword("tail")
+            .example(
+                Example::new("Note how things are now", r#"{"paths":["src"],"timeout":0}"#)
+                    .given("src/main.rs", "fn main() {}\n")
+                    .gives(r#"{"events":[],"total":0,"truncated":false}"#),
+            )
+    }
+
+    fn effects(&self, args: &Args, at: &Workplace) -> Vec<Effect> {
+        args.paths
+            .iter()
+            .map(|path| Effect::path(Scope::FILE_READ, spelling::resolve(at, path)))
+            .collect()
+    }
+
+    async fn run(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
+        let request = Arc::new(Request::new(&args, &cx.workplace)?);
+        let mut wait = Duration::from_secs(args.timeout.min(LONGEST));
+        if let Some(left) = cx.remaining() {
+            wait = wait.min(left.saturating_sub(RESERVE));
+        }
+        let end = Instant::now() + wait;
+        let quiet = Duration::from_millis(args.debounce);
+        let asked = Arc::clone(&request);
+        let since = args.since.clone();
+        let (mut lookout, mut found) =
+            off_thread(cx, move |cx| begin(asked, since.as_deref(), cx)).await?;
+        let while_away = !found.is_empty();
+        while found.is_empty() && Instant::now() < end {
+            if !cx.race(lookout.wait(end)).await? {
+                break;
+            }
+            settle(&lookout, quiet, end, cx).await?;
+            (lookout, found) = off_thread(cx, move |cx| {
+                let found = lookout.look(cx)?;
+                Ok((lookout, found))
+            })
+            .await?;
+        }
+        let told =
+            off_thread(cx, move |cx| answer(&request, lookout, found, while_away, cx)).await?;
+        parked::sweep_later();
+        Ok(told)
+    }
+}
+
+/// The first look, and what happened since the cursor.
+fn begin(
+    request: Arc<Request>,
+    since: Option<&str>,
+    cx: &ToolContext,
+) -> Result<(Lookout, Vec<Change>), ToolError> {
+    parked::sweep();
+    let Some(cursor) = since else { return Ok((Lookout::begin(request, cx)?, Vec::new())) };
+    let before = Kept::find(cx, cursor, &request)?;
+    if let Some(lookout) = parked::take(cx, cursor) {
+        let mut lookout = lookout.resume(request);
+        let found = lookout.look(cx)?;
+        return Ok((lookout, found));
+    }
+    let lookout = Lookout::begin(request, cx)?;
+    let found = lookout.compare(&before);
+    Ok((lookout, found))
+}
+
+/// Waits until nothing has happened for a while.
+async fn settle(
+    lookout: &Lookout,
+    quiet: Duration,
+    end: Instant,
+    cx: &ToolContext,
+) -> Result<(), ToolError> {
+    let patience = (Instant::now() + quiet * RESTLESS).min(end);
+    loop {
+        let still = Instant::now() + quiet;
+        let until = still.min(patience);
+        let stirred = cx.race(lookout.stirs(until)).await?;
+        if !stirred || Instant::now() >= patience {
+            return Ok(());
+        }
+    }
+}
+
+fn answer(
+    request: &Request,
+    mut lookout: Lookout,
+    mut found: Vec<Change>,
+    while_away: bool,
+    cx: &ToolContext,
+) -> Result<Output, ToolError> {
+    let total = found.len();
+    let later = found.split_off(total.min(request.most));
+    let truncated = !later.is_empty();
+    lookout.leave_for_later(&later);
+    let (watching, missing) = (lookout.watching(), lookout.missing().to_vec());
+    let cursor = Kept::keep(cx, request, lookout.state())?;
+    parked::park(cx, &cursor, lookout);
+    let hint = if truncated {
+        Some(format!("{} of {total} events; call again with since for the rest.", found.len()))
+    } else if missing.is_empty() {
+        None
+    } else {
+        Some("Some of the paths do not exist; they are told when they appear.".to_owned())
+    };
+    Ok(Output {
+        events: found.iter().map(|change| Told::of(change, while_away, &cx.workplace)).collect(),
+        total: total as u64,
+        truncated,
+        timed_out: total == 0,
+        cursor,
+        watching,
+        missing: missing.iter().map(|path| shown(path, &cx.workplace)).collect(),
+        hint,
+    })
+}
+
+impl Request {
+    fn new(args: &Args, at: &Workplace) -> Result<Self, ToolError> {
+        let (mut names, mut paths) = (GlobSetBuilder::new(), GlobSetBuilder::new());
+        let wrong = |glob: &str, error: &globset::Error| {
+            ToolError::invalid(format!("{glob:?} is not a glob: {error}"))
+                .with_hint("For example: *.rs, src/**, {a,b}*.txt")
+        };
+        for glob in &args.patterns {
+            let written = glob.strip_prefix("./").unwrap_or(glob);
+            let built = GlobBuilder::new(written).literal_separator(true).build();
+            let built = built.map_err(|error| wrong(glob, &error))?;
+            if written.contains('/') {
+                paths.add(built)
+            } else {
+                names.add(built)
+            };
+        }
+        let all = || args.patterns.join(", ");
+        let mut roots: Vec<PathBuf> =
+            args.paths.iter().map(|path| spelling::resolve(at, path)).collect();
+        roots.sort();
+        roots.dedup();
+        Ok(Self {
+            roots,
+            recursive: args.recursive,
+            gitignore: args.gitignore,
+            names: names.build().map_err(|error| wrong(&all(), &error))?,
+            paths: paths.build().map_err(|error| wrong(&all(), &error))?,
+            events: args.events.clone(),
+            most: usize::try_from(args.max_events).unwrap_or(EVENTS).clamp(1, EVENTS),
+        })
+    }
+
+    /// Whether somebody wants to know of an event.
+    fn wants(&self, event: Event) -> bool {
+        self.events.is_empty() || self.events.contains(&event)
+    }
+
+    /// Whether somebody wants to know of a path.
+    fn matches(&self, path: &std::path::Path) -> bool {
+        if self.names.is_empty() && self.paths.is_empty() {
+            return true;
+        }
+        let by_name = || path.file_name().is_some_and(|name| self.names.is_match(name));
+        let by_path = || {
+            let below = self.roots.iter().filter_map(|root| path.strip_prefix(root).ok());
+            below.into_iter().any(|below| self.paths.is_match(below))
+        };
+        by_name() || by_path()
+    }
+}
+
+impl Told {
+    fn of(change: &Change, while_away: bool, at: &Workplace) -> Self {
+        let path = shown(&change.path, at);
+        let from = change.from.as_ref().map(|from| shown(from, at));
+        let is_rename = change.event == Event::Rename;
+        Self {
+            event: change.event,
+            to: is_rename.then(|| path.clone()),
+            path: (!is_rename).then_some(path),
+            from,
+            kind: change.stamp().kind.name(),
+            size: change.size(),
+            while_away,
+        }
+    }
+}
+
+/// Relative to the working folder where it is below it, and text.
+fn shown(path: &std::path::Path, at: &Workplace) -> String {
+    match path.strip_prefix(at.cwd()).ok().and_then(std::path::Path::to_str) {
+        Some(below) if !below.is_empty() => below.to_owned(),
+        _ => spelling::show(path),
+    }
+}

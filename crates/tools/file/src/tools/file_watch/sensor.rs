@@ -1,0 +1,157 @@
+//! The system's own word that something has changed. It only says when to
+//! look: what changed is found by looking, so that nothing depends on a queue
+//! that may overflow.
+
+use std::collections::{BTreeSet, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use notify::event::{AccessKind, AccessMode, ModifyKind, RenameMode};
+use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
+use tokio::sync::Notify;
+
+/// Paths that are remembered from one look to the next.
+const HINTS: usize = 10_000;
+
+/// What the system has told beyond what can be seen.
+#[derive(Debug, Default)]
+pub(super) struct Hints {
+    /// Files that were written to.
+    pub(super) written: BTreeSet<PathBuf>,
+    /// Entries that got another name: from, to.
+    pub(super) renamed: HashSet<(PathBuf, PathBuf)>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    hints: Mutex<Hints>,
+    stirred: Notify,
+}
+
+/// A watch over folders, one by one.
+#[derive(Debug)]
+pub(super) struct Sensor {
+    watcher: Option<RecommendedWatcher>,
+    shared: Arc<Shared>,
+    /// Folders that are watched, by place and identity.
+    watched: HashSet<(PathBuf, (u64, u64))>,
+    /// Real places of the roots, and the paths by which they were named.
+    names: Vec<(PathBuf, PathBuf)>,
+}
+
+impl Sensor {
+    pub(super) fn new(names: Vec<(PathBuf, PathBuf)>) -> Self {
+        let shared = Arc::new(Shared::default());
+        let told = Arc::clone(&shared);
+        let handler = move |event: notify::Result<notify::Event>| told.hear(event);
+        // Without one, everything is looked at again and again.
+        let watcher = notify::recommended_watcher(handler).ok();
+        Self { watcher, shared, watched: HashSet::new(), names }
+    }
+
+    /// Watches a folder. The first refusal ends it: the system has no more.
+    pub(super) fn add(&mut self, place: &Path, identity: (u64, u64)) {
+        let key = (place.to_path_buf(), identity);
+        let Some(watcher) = &mut self.watcher else { return };
+        if self.watched.contains(&key) {
+            return;
+        }
+        match watcher.watch(place, RecursiveMode::NonRecursive) {
+            Ok(()) => drop(self.watched.insert(key)),
+            // It went away, or may not be read: there is nothing to tell.
+            Err(error) if is_about_the_folder(&error) => {}
+            Err(_) => self.watcher = None,
+        }
+    }
+
+    /// Whether the system tells.
+    pub(super) fn is_alive(&self) -> bool {
+        self.watcher.is_some()
+    }
+
+    /// As when the system has no more watches to give.
+    #[cfg(test)]
+    pub(super) fn give_up(&mut self) {
+        self.watcher = None;
+    }
+
+    /// As when the system has lost events.
+    #[cfg(test)]
+    pub(super) fn overflow(&self) {
+        let event = notify::Event::new(EventKind::Other).set_flag(notify::event::Flag::Rescan);
+        self.shared.hear(Ok(event));
+    }
+
+    /// Waits for a sign; whether one came in time.
+    pub(super) async fn stirs(&self, until: Instant) -> bool {
+        tokio::time::timeout_at(until.into(), self.shared.stirred.notified()).await.is_ok()
+    }
+
+    /// What was told since the last time, by the names of the roots.
+    pub(super) fn take_hints(&self) -> Hints {
+        let mut kept = self.shared.hints.lock().unwrap_or_else(PoisonError::into_inner);
+        let hints = std::mem::take(&mut *kept);
+        drop(kept);
+        let named = |path: &Path| -> Vec<PathBuf> {
+            self.names
+                .iter()
+                .filter_map(|(real, name)| {
+                    let rest = path.strip_prefix(real).ok()?;
+                    Some(if rest.as_os_str().is_empty() { name.clone() } else { name.join(rest) })
+                })
+                .collect()
+        };
+        Hints {
+            written: hints.written.iter().flat_map(|path| named(path)).collect(),
+            renamed: hints
+                .renamed
+                .iter()
+                .flat_map(|(from, to)| named(from).into_iter().zip(named(to)))
+                .collect(),
+        }
+    }
+}
+
+fn is_about_the_folder(error: &notify::Error) -> bool {
+    match &error.kind {
+        notify::ErrorKind::PathNotFound => true,
+        notify::ErrorKind::Io(error) => matches!(
+            error.kind(),
+            std::io::ErrorKind::NotFound
+                | std::io::ErrorKind::PermissionDenied
+                | std::io::ErrorKind::NotADirectory
+        ),
+        _ => false,
+    }
+}
+
+impl Shared {
+    fn hear(&self, event: notify::Result<notify::Event>) {
+        let Ok(event) = event else { return self.stirred.notify_one() };
+        match event.kind {
+            // Our own looks open folders.
+            EventKind::Access(kind) if kind != AccessKind::Close(AccessMode::Write) => return,
+            EventKind::Modify(ModifyKind::Data(_)) => self.remember(|hints| {
+                if hints.written.len() < HINTS {
+                    hints.written.extend(event.paths.iter().cloned());
+                }
+            }),
+            EventKind::Modify(ModifyKind::Name(RenameMode::Both)) => {
+                if let [from, to] = event.paths.as_slice() {
+                    self.remember(|hints| {
+                        if hints.renamed.len() < HINTS {
+                            hints.renamed.insert((from.clone(), to.clone()));
+                        }
+                    });
+                }
+            }
+            _ => {}
+        }
+        self.stirred.notify_one();
+    }
+
+    fn remember(&self, add: impl FnOnce(&mut Hints)) {
+        add(&mut self.hints.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}

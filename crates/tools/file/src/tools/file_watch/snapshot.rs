@@ -1,0 +1,238 @@
+//! How a tree is at one moment: what is told apart from one look to the next.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use hermes_core::{ErrorKind, ToolContext, ToolError};
+use hermes_files::{Entry, Facts, Files, Folder, Kind};
+use hermes_search::{Marks, Rules};
+
+use super::Request;
+
+/// Entries of a tree that can be watched.
+const ENTRIES: usize = 200_000;
+/// Levels of a tree.
+const LEVELS: usize = 256;
+
+/// Everything that is watched, by path.
+pub(super) type Snapshot = BTreeMap<PathBuf, Stamp>;
+
+/// What is known of an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stamp {
+    pub(super) kind: Sort,
+    pub(super) size: u64,
+    /// Nanoseconds since 1970, also negative.
+    pub(super) modified: i128,
+    pub(super) mode: u32,
+    pub(super) identity: (u64, u64),
+}
+
+/// The kinds that are told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sort {
+    File,
+    Folder,
+    Link,
+    Other,
+}
+
+impl Sort {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::File => "file",
+            Self::Folder => "dir",
+            Self::Link => "symlink",
+            Self::Other => "other",
+        }
+    }
+}
+
+impl From<Kind> for Sort {
+    fn from(kind: Kind) -> Self {
+        match kind {
+            Kind::File => Self::File,
+            Kind::Folder => Self::Folder,
+            Kind::Link => Self::Link,
+            _ => Self::Other,
+        }
+    }
+}
+
+impl Stamp {
+    fn of(facts: &Facts) -> Self {
+        let modified =
+            facts.modified.map_or(0, |at| match at.duration_since(SystemTime::UNIX_EPOCH) {
+                Ok(since) => i128::try_from(since.as_nanos()).unwrap_or(i128::MAX),
+                Err(before) => i128::try_from(before.duration().as_nanos()).map_or(0, |n| -n),
+            });
+        Self {
+            kind: facts.kind.into(),
+            size: facts.len,
+            modified,
+            mode: facts.mode,
+            identity: (facts.identity.dev, facts.identity.ino),
+        }
+    }
+
+    /// Whether nothing worth telling is different. What happens in a folder
+    /// changes its time and size, and is told by itself.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        let is_folder = |stamp: &Self| stamp.kind == Sort::Folder;
+        (is_folder(self) && is_folder(other)) || self == other
+    }
+}
+
+/// A folder on the way down.
+struct Level {
+    /// As it was named.
+    path: PathBuf,
+    /// Where it really is.
+    place: PathBuf,
+    folder: Folder,
+    left: std::vec::IntoIter<Entry>,
+    rules: Option<Rules>,
+}
+
+/// A look at everything.
+pub(super) struct Look<'a> {
+    pub(super) request: &'a Request,
+    pub(super) cx: &'a ToolContext,
+    /// Told of each folder before it is read, so that nothing that happens
+    /// in it afterwards is missed.
+    pub(super) enter: &'a mut dyn FnMut(&Path, (u64, u64)),
+    found: Snapshot,
+    missing: Vec<PathBuf>,
+}
+
+impl<'a> Look<'a> {
+    pub(super) fn new(
+        request: &'a Request,
+        cx: &'a ToolContext,
+        enter: &'a mut dyn FnMut(&Path, (u64, u64)),
+    ) -> Self {
+        Self { request, cx, enter, found: Snapshot::new(), missing: Vec::new() }
+    }
+
+    /// What is there, and which of the watched paths are not.
+    pub(super) fn take(mut self) -> Result<(Snapshot, Vec<PathBuf>), ToolError> {
+        for root in &self.request.roots {
+            self.add(root)?;
+        }
+        Ok((self.found, self.missing))
+    }
+
+    fn add(&mut self, root: &Path) -> Result<(), ToolError> {
+        let files = Files::new(self.cx);
+        let real = files.real(root)?;
+        let facts = match files.metadata(root) {
+            Ok(facts) => facts,
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                self.missing.push(root.to_path_buf());
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
+        if facts.kind != Kind::Folder {
+            // The folder tells when another file takes its place.
+            if let Some(above) = real.parent() {
+                (self.enter)(above, (0, 0));
+            }
+            self.found.insert(root.to_path_buf(), Stamp::of(&facts));
+            return Ok(());
+        }
+        (self.enter)(&real, (facts.identity.dev, facts.identity.ino));
+        self.found.insert(root.to_path_buf(), Stamp::of(&facts));
+        match files.folder(root) {
+            Ok(folder) => self.walk(&files, root, &real, folder),
+            // It went away at this very moment.
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                self.found.remove(root);
+                self.missing.push(root.to_path_buf());
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn walk(
+        &mut self,
+        files: &Files<'_>,
+        root: &Path,
+        real: &Path,
+        top: Folder,
+    ) -> Result<(), ToolError> {
+        let rules = if self.request.gitignore {
+            Some(Rules::above(real, &files.ignore_rules_above(root)?))
+        } else {
+            None
+        };
+        let mut levels = vec![Level::enter(root.to_path_buf(), real.to_path_buf(), top, rules)];
+        loop {
+            let depth = levels.len();
+            let Some(level) = levels.last_mut() else { return Ok(()) };
+            self.cx.check()?;
+            let Some(entry) = level.left.next() else {
+                levels.pop();
+                continue;
+            };
+            let place = level.place.join(&entry.name);
+            if level.leaves_out(&entry, &place) {
+                continue;
+            }
+            let name = Path::new(&entry.name);
+            // Gone between the list and the look: the next one tells.
+            let Ok(facts) = level.folder.facts(name) else { continue };
+            let path = level.path.join(&entry.name);
+            self.found.insert(path.clone(), Stamp::of(&facts));
+            if self.found.len() > ENTRIES {
+                return Err(too_many(root));
+            }
+            if facts.kind == Kind::Folder && self.request.recursive {
+                if depth >= LEVELS {
+                    return Err(too_deep(root));
+                }
+                (self.enter)(&place, (facts.identity.dev, facts.identity.ino));
+                let Ok(folder) = level.folder.folder(name) else { continue };
+                let rules = level.rules.clone();
+                levels.push(Level::enter(path, place, folder, rules));
+            }
+        }
+    }
+}
+
+impl Level {
+    /// `above` are the rules of the folders above.
+    fn enter(path: PathBuf, place: PathBuf, folder: Folder, above: Option<Rules>) -> Self {
+        let left = list(&folder);
+        let rules = above.map(|above| {
+            let mut marks = Marks::default();
+            left.iter().for_each(|entry| marks.see(entry.name.as_encoded_bytes()));
+            above.within(&place, marks, |name| folder.open(name))
+        });
+        Self { path, place, folder, left: left.into_iter(), rules }
+    }
+
+    fn leaves_out(&self, entry: &Entry, place: &Path) -> bool {
+        let is_folder = entry.kind == Kind::Folder;
+        self.rules.as_ref().is_some_and(|rules| {
+            entry.name == ".git" || rules.leave_out(place, is_folder) == Some(true)
+        })
+    }
+}
+
+/// What can be read of a folder; one that cannot be read has nothing to tell.
+fn list(folder: &Folder) -> Vec<Entry> {
+    folder.entries().map(|entries| entries.flatten().collect()).unwrap_or_default()
+}
+
+fn too_deep(root: &Path) -> ToolError {
+    ToolError::limit(format!("{} has more than {LEVELS} levels of folders", root.display()))
+        .with_hint("Watch a folder below, or use recursive=false.")
+}
+
+fn too_many(root: &Path) -> ToolError {
+    ToolError::limit(format!("{} holds more than {ENTRIES} entries", root.display()))
+        .with_hint("Watch a folder below, or leave out what git ignores with gitignore=true.")
+}

@@ -1,0 +1,382 @@
+//! The files of a call as they will be: every step is made here first, and
+//! nothing is written before all of them fit.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use hermes_core::{ToolContext, ToolError};
+use hermes_text::matching::{Lines, Request, Rigour, apply, change, compose, replace};
+use hermes_text::{Document, Edit, NotText};
+
+use super::outcome::{Fate, Outcome, Spot, Turned};
+use super::refusal;
+use super::request::Step;
+use crate::change::{Change, Existing, Held};
+use crate::known::{self, Hash, Standing};
+use crate::missing::{Wanted, explain_missing};
+
+/// A file as it was found.
+#[derive(Debug)]
+struct Original {
+    hash: Hash,
+    document: Result<Document, NotText>,
+}
+
+/// A file as it will be.
+#[derive(Debug, Clone)]
+struct Now {
+    /// The file that it comes from; none if it is new.
+    from: Option<PathBuf>,
+    body: Body,
+}
+
+#[derive(Debug, Clone)]
+enum Body {
+    AsItWas,
+    /// Edits of the original, and the text that they make.
+    Edited(Vec<Edit>, String),
+    New(String),
+}
+
+/// Bytes of text that are copied at most for steps that build upon each other.
+const COPIED: usize = 2 << 30;
+
+pub(super) struct Desk<'a> {
+    cx: &'a ToolContext,
+    held: &'a Held<'a>,
+    originals: HashMap<PathBuf, Option<Original>>,
+    now: HashMap<PathBuf, Option<Now>>,
+    /// In the order in which they were named.
+    order: Vec<PathBuf>,
+    spots: Vec<Spot>,
+    warnings: Vec<String>,
+    copied: usize,
+}
+
+impl<'a> Desk<'a> {
+    pub(super) fn new(cx: &'a ToolContext, held: &'a Held<'a>) -> Self {
+        Self {
+            cx,
+            held,
+            originals: HashMap::new(),
+            now: HashMap::new(),
+            order: Vec::new(),
+            spots: Vec::new(),
+            warnings: Vec::new(),
+            copied: 0,
+        }
+    }
+
+    /// An error unless the file is this version.
+    pub(super) fn expect(&mut self, path: &Path, expected: &Hash) -> Result<(), ToolError> {
+        self.open(path)?;
+        match self.original(path) {
+            Some(found) if expected.matches(&found.hash) => Ok(()),
+            found => Err(refusal::another_version(self.cx, path, expected, found.map(|f| &f.hash))),
+        }
+    }
+
+    /// Makes one step.
+    pub(super) fn take(&mut self, step: &Step, rigour: Rigour) -> Result<(), ToolError> {
+        match step {
+            Step::Replace { path, old, new, all } => {
+                let request = Request { old, new, all: *all, rigour };
+                self.replace(path, &request)
+            }
+            Step::Add { path, text } => {
+                self.open(path)?;
+                if self.current(path).is_some() && self.text(path).is_ok_and(|now| now == *text) {
+                    return Err(refusal::no_change());
+                }
+                self.vacant(path, "Add File")?;
+                let body = Body::New(text.clone());
+                self.now.insert(path.clone(), Some(Now { from: None, body }));
+                Ok(())
+            }
+            Step::Update { path, hunks, to } => {
+                self.open(path)?;
+                if self.current(path).is_none() {
+                    return Err(explain_missing(Wanted::File, path, self.cx));
+                }
+                if let Some(to) = to.as_ref().filter(|to| *to != path) {
+                    self.vacant(to, "move")?;
+                }
+                if !hunks.is_empty() {
+                    self.apply(path, hunks, rigour)?;
+                }
+                if let Some(to) = to.as_ref().filter(|to| *to != path) {
+                    let moved = self.now.insert(path.clone(), None).flatten();
+                    self.now.insert(to.clone(), moved);
+                }
+                Ok(())
+            }
+            Step::Delete { path, hunks } => {
+                self.open(path)?;
+                if self.current(path).is_none() {
+                    return Err(explain_missing(Wanted::File, path, self.cx));
+                }
+                if !hunks.is_empty() {
+                    let text = self.text(path)?;
+                    let left = apply(&text, hunks, rigour).map(|made| change(&text, &made.edits));
+                    if left.as_deref().map(str::is_empty).unwrap_or(false) {
+                        self.now.insert(path.clone(), None);
+                        return Ok(());
+                    }
+                    return Err(refusal::other_content(path));
+                }
+                self.now.insert(path.clone(), None);
+                Ok(())
+            }
+        }
+    }
+
+    fn replace(&mut self, path: &Path, request: &Request<'_>) -> Result<(), ToolError> {
+        self.open(path)?;
+        if self.current(path).is_none() {
+            if request.old.is_empty() {
+                return Err(refusal::empty_old(path, true));
+            }
+            return Err(explain_missing(Wanted::File, path, self.cx));
+        }
+        let text = self.text(path)?;
+        let made = replace(&text, request).map_err(|mismatch| {
+            let hash = self.original(path).map(|found| found.hash.to_string());
+            refusal::mismatch(path, &text, request, mismatch, hash)
+        })?;
+        let changed = change(&text, &made.edits);
+        let after = after(&made.edits, &made.places, &made.lines, &text);
+        for (before, after) in made.lines.iter().zip(after) {
+            let path = path.to_path_buf();
+            self.spots.push(Spot { path, strategy: made.strategy, before: *before, after });
+        }
+        self.warnings.extend(made.warnings);
+        self.put(path, &text, made.edits, changed)
+    }
+
+    fn apply(
+        &mut self,
+        path: &Path,
+        hunks: &[hermes_text::matching::Hunk],
+        rigour: Rigour,
+    ) -> Result<(), ToolError> {
+        let text = self.text(path)?;
+        let made = apply(&text, hunks, rigour).map_err(|failure| {
+            let hash = self.original(path).map(|found| found.hash.to_string());
+            refusal::misfit(path, &text, hunks, &failure, hash)
+        })?;
+        let changed = change(&text, &made.edits);
+        for placed in made.placed {
+            self.spots.push(Spot {
+                path: path.to_path_buf(),
+                strategy: placed.strategy,
+                before: placed.before,
+                after: placed.after,
+            });
+        }
+        self.warnings.extend(made.warnings);
+        self.put(path, &text, made.edits, changed)
+    }
+
+    /// Puts edits of the current text on top of those that are there.
+    fn put(
+        &mut self,
+        path: &Path,
+        text: &str,
+        edits: Vec<Edit>,
+        changed: String,
+    ) -> Result<(), ToolError> {
+        self.copied += changed.len();
+        if self.copied > COPIED {
+            return Err(refusal::too_long());
+        }
+        if let Some(Some(now)) = self.now.get_mut(path) {
+            now.body = match &now.body {
+                Body::AsItWas => Body::Edited(edits, changed),
+                Body::Edited(first, _) => Body::Edited(compose(text, first, &edits), changed),
+                Body::New(_) => Body::New(changed),
+            };
+        }
+        Ok(())
+    }
+
+    /// Looks at a file, once.
+    fn open(&mut self, path: &Path) -> Result<(), ToolError> {
+        if self.now.contains_key(path) {
+            return Ok(());
+        }
+        let found = self.held.current(path)?.map(|bytes| Original {
+            hash: Hash::of(&bytes),
+            document: Document::read(bytes, None),
+        });
+        if let Some(found) = &found {
+            self.warnings.extend(stale(self.cx, path, &found.hash));
+        }
+        let now = found.as_ref().map(|_| Now { from: Some(path.into()), body: Body::AsItWas });
+        self.originals.insert(path.into(), found);
+        self.now.insert(path.into(), now);
+        self.order.push(path.into());
+        Ok(())
+    }
+
+    /// An error unless there is no file at this path.
+    fn vacant(&mut self, path: &Path, what: &str) -> Result<(), ToolError> {
+        self.open(path)?;
+        if self.current(path).is_none() { Ok(()) } else { Err(refusal::occupied(path, what)) }
+    }
+
+    fn original(&self, path: &Path) -> Option<&Original> {
+        self.originals.get(path)?.as_ref()
+    }
+
+    fn current(&self, path: &Path) -> Option<&Now> {
+        self.now.get(path)?.as_ref()
+    }
+
+    fn document(&self, path: &Path) -> Result<&Document, ToolError> {
+        match self.original(path).map(|found| &found.document) {
+            Some(Ok(document)) => Ok(document),
+            Some(Err(reason)) => Err(refusal::not_text(path, *reason)),
+            None => Err(ToolError::internal(format!("{} was not opened", path.display()))),
+        }
+    }
+
+    /// The text of a file as it is now.
+    fn text(&self, path: &Path) -> Result<String, ToolError> {
+        match self.current(path) {
+            Some(Now { body: Body::Edited(_, text) | Body::New(text), .. }) => Ok(text.clone()),
+            Some(Now { from: Some(from), .. }) => Ok(self.document(from)?.text().to_owned()),
+            _ => Err(explain_missing(Wanted::File, path, self.cx)),
+        }
+    }
+
+    /// The bytes of a file as it is now.
+    fn bytes(&self, now: &Now) -> Result<Vec<u8>, ToolError> {
+        match (&now.body, &now.from) {
+            (Body::New(text), _) => Ok(text.clone().into_bytes()),
+            (Body::Edited(edits, _), Some(from)) => {
+                let document = self.document(from)?;
+                document.splice(edits).map_err(|error| refusal::splice(from, &error))
+            }
+            (_, Some(from)) => Ok(self.document(from)?.bytes().to_vec()),
+            (_, None) => Err(ToolError::internal("A new file has no text")),
+        }
+    }
+
+    /// What has to be written.
+    pub(super) fn finish(self) -> Result<Outcome, ToolError> {
+        let mut changes = Vec::new();
+        let mut files = Vec::new();
+        let mut moved: HashSet<&Path> = HashSet::new();
+        for path in &self.order {
+            self.cx.check()?;
+            let Some(now) = self.current(path) else { continue };
+            let existed = self.original(path).is_some();
+            let stayed = now.from.as_ref() == Some(path);
+            let bytes = match &now.body {
+                Body::AsItWas => None,
+                _ => Some(self.bytes(now)?),
+            };
+            let hash = bytes.as_deref().map(Hash::of);
+            let turned = |fate: Fate, hash: Option<Hash>| self.turned(path, fate, hash, now);
+            match (&now.from, bytes) {
+                (Some(_), None) if stayed => {}
+                (Some(_), Some(bytes)) if stayed => {
+                    if self.original(path).map(|found| &found.hash) != hash.as_ref() {
+                        let existing = Existing::Replace;
+                        changes.push(Change::Write { path: path.clone(), bytes, existing });
+                        files.push(turned(Fate::Modified, hash));
+                    }
+                }
+                (Some(from), bytes) if !existed && self.current(from).is_none() => {
+                    let hash = hash.or_else(|| self.original(from).map(|found| found.hash.clone()));
+                    moved.insert(from);
+                    changes.push(Change::Move { from: from.clone(), to: path.clone(), bytes });
+                    files.push(turned(Fate::Moved(from.clone()), hash));
+                }
+                (from, bytes) => {
+                    let bytes = match bytes {
+                        Some(bytes) => bytes,
+                        None => self.bytes(now)?,
+                    };
+                    let hash = Hash::of(&bytes);
+                    let existing = if existed { Existing::Replace } else { Existing::Refuse };
+                    changes.push(Change::Write { path: path.clone(), bytes, existing });
+                    let fate = match from {
+                        Some(from) => Fate::Moved(from.clone()),
+                        None if existed => Fate::Modified,
+                        None => Fate::Created,
+                    };
+                    files.push(turned(fate, Some(hash)));
+                }
+            }
+        }
+        // Those that live on under another name, though not by being renamed.
+        let kept = self.order.iter().filter_map(|path| self.current(path)?.from.as_deref());
+        let carried: HashSet<&Path> = kept.collect();
+        for path in &self.order {
+            let gone = self.current(path).is_none() && self.original(path).is_some();
+            if gone && !moved.contains(path.as_path()) {
+                changes.push(Change::Remove { path: path.clone() });
+                if !carried.contains(path.as_path()) {
+                    let old = self.document(path).ok().map(|found| found.text().to_owned());
+                    let path = path.clone();
+                    files.push(Turned { path, fate: Fate::Deleted, old, new: None, hash: None });
+                }
+            }
+        }
+        if changes.is_empty() {
+            return Err(refusal::no_change());
+        }
+        Ok(Outcome { changes, files, spots: self.spots, warnings: self.warnings })
+    }
+
+    fn turned(&self, path: &Path, fate: Fate, hash: Option<Hash>, now: &Now) -> Turned {
+        let before = match &fate {
+            Fate::Moved(from) => Some(from.as_path()),
+            Fate::Created => None,
+            _ => Some(path),
+        };
+        let old =
+            before.and_then(|path| self.document(path).ok()).map(|found| found.text().to_owned());
+        let new = match &now.body {
+            Body::AsItWas => old.clone(),
+            Body::Edited(_, text) | Body::New(text) => Some(text.clone()),
+        };
+        Turned { path: path.into(), fate, old, new, hash }
+    }
+}
+
+/// The lines of the places of a replacement, afterwards.
+fn after(
+    edits: &[Edit],
+    places: &[std::ops::Range<usize>],
+    before: &[Lines],
+    text: &str,
+) -> Vec<Lines> {
+    let feeds = |text: &str| memchr::memchr_iter(b'\n', text.as_bytes()).count();
+    let mut edits = edits.iter().peekable();
+    let mut drift: isize = 0;
+    let mut after = Vec::with_capacity(places.len());
+    for (place, lines) in places.iter().zip(before) {
+        let first = lines.first.saturating_add_signed(drift);
+        while let Some(edit) = edits.next_if(|edit| edit.range.end <= place.end) {
+            let gone = text.get(edit.range.clone()).map_or(0, feeds);
+            drift += feeds(&edit.text).cast_signed() - gone.cast_signed();
+        }
+        let last = lines.last.saturating_add_signed(drift).max(first);
+        after.push(Lines { first, last });
+    }
+    after
+}
+
+/// A warning if the caller goes by another version. The patch itself was
+/// found in the one that is there.
+fn stale(cx: &ToolContext, path: &Path, hash: &Hash) -> Option<String> {
+    let Standing::Changed { by, .. } = known::standing(cx, path, hash) else { return None };
+    let who = by.map(|by| format!(" (task '{}' wrote it at {})", by.task_id, by.at));
+    Some(format!(
+        "{} has changed since you last saw it{}; the change was made in the current version.",
+        path.display(),
+        who.unwrap_or_default()
+    ))
+}

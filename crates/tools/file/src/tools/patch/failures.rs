@@ -1,0 +1,64 @@
+//! Failures in a row on one file: after some of them another way is advised.
+
+use std::path::{Path, PathBuf};
+
+use hermes_core::{ErrorKind, ToolContext, ToolError};
+use serde::{Deserialize, Serialize};
+
+/// The session document.
+const DOCUMENT: &str = "patch_failures";
+/// How many files are remembered.
+const FILES: usize = 64;
+/// From how many failures on another way is advised.
+const MANY: u32 = 3;
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Failed {
+    task: String,
+    path: String,
+    times: u32,
+}
+
+/// Counts a failure and adds to its hint if there were many.
+pub(super) fn count(cx: &ToolContext, path: &Path, error: ToolError) -> ToolError {
+    if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::InvalidArguments) {
+        return error;
+    }
+    let path = path.to_string_lossy();
+    let times = cx.session.update(DOCUMENT, |failed: &mut Vec<Failed>| {
+        let known = failed.iter().position(|f| f.task == *cx.task_id && f.path == path);
+        let mut entry = match known {
+            Some(at) => failed.remove(at),
+            None => Failed { task: cx.task_id.to_string(), path: path.to_string(), times: 0 },
+        };
+        entry.times += 1;
+        let times = entry.times;
+        failed.push(entry);
+        if failed.len() > FILES {
+            failed.remove(0);
+        }
+        times
+    });
+    match times {
+        Ok(times) if times >= MANY => {
+            let hint = format!(
+                "This is failure {times} in a row on this file. Read it again and copy a longer \
+                 piece of it as old text, or write it as a whole with write_file. {}",
+                error.hint()
+            );
+            error.with_hint(hint).with("failures_in_a_row", times)
+        }
+        _ => error,
+    }
+}
+
+/// The files were patched.
+pub(super) fn forget(cx: &ToolContext, paths: &[PathBuf]) {
+    let failed: Vec<Failed> = cx.session.read(DOCUMENT).unwrap_or_default();
+    let is_done =
+        |f: &Failed| f.task == *cx.task_id && paths.iter().any(|p| p.to_string_lossy() == f.path);
+    if failed.iter().any(is_done) {
+        let _ =
+            cx.session.update(DOCUMENT, |failed: &mut Vec<Failed>| failed.retain(|f| !is_done(f)));
+    }
+}

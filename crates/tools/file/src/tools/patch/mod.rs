@@ -1,0 +1,182 @@
+//! `patch`: changes in text files, made where the caller means them or not at
+//! all.
+
+use std::path::{Path, PathBuf};
+
+use hermes_core::{
+    Effect, Example, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolSpec, Workplace,
+};
+use hermes_text::matching::Rigour;
+use serde::{Deserialize, Serialize};
+
+use crate::blocking::off_thread;
+use crate::change::hold;
+use crate::known::Hash;
+use crate::versions;
+
+mod desk;
+mod failures;
+mod outcome;
+mod refusal;
+mod report;
+mod request;
+
+use desk::Desk;
+use report::Output;
+use request::{Plan, Touch};
+
+#[derive(Debug, Default)]
+pub(crate) struct Patch;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Args {
+    /// Default: by what is given.
+    mode: Option<Mode>,
+    /// File to change (replace mode).
+    #[schemars(length(max = 4096))]
+    path: Option<String>,
+    /// Text as it is in the file, with enough lines around it to be unique.
+    old_string: Option<String>,
+    /// Text to put in its place; empty to delete it.
+    new_string: Option<String>,
+    /// Replace every occurrence.
+    #[serde(default)]
+    replace_all: bool,
+    /// A patch (patch mode): V4A (`*** Begin Patch`), unified diff, or SEARCH/REPLACE blocks.
+    patch: Option<String>,
+    /// Show the diff, write nothing.
+    #[serde(default)]
+    dry_run: bool,
+    /// Change the file only if it still has this `hash`.
+    expected_hash: Option<String>,
+    /// Exact matches only.
+    #[serde(default)]
+    strict: bool,
+}
+
+/// How the change is given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Mode {
+    Replace,
+    Patch,
+}
+
+impl Args {
+    fn rigour(&self) -> Rigour {
+        if self.strict { Rigour::Strict } else { Rigour::Relaxed }
+    }
+}
+
+impl Tool for Patch {
+    type Args = Args;
+    type Output = Output;
+
+    fn spec() -> ToolSpec {
+        ToolSpec::new("patch", "file")
+            .emoji("🔧")
+            .description(
+                "Change parts of text files: old_string becomes new_string, or apply a patch of \
+                 several files, all or nothing. The place must be the only one that fits; if none \
+                 does, the nearest text is shown.",
+            )
+            .alias("edit_file")
+            .alias("apply_patch")
+            .parameter_alias("file_path", "path")
+            .parameter_alias("filepath", "path")
+            .parameter_alias("filename", "path")
+            .parameter_alias("file", "path")
+            .parameter_alias("old_str", "old_string")
+            .parameter_alias("old_text", "old_string")
+            .parameter_alias("oldText", "old_string")
+            .parameter_alias("search", "old_string")
+            .parameter_alias("new_str", "new_string")
+            .parameter_alias("new_text", "new_string")
+            .parameter_alias("newText", "new_string")
+            .parameter_alias("replace", "new_string")
+            .parameter_alias("diff", "patch")
+            .parameter_alias("input", "patch")
+            .parameter_alias("hash", "expected_hash")
+            .destructive()
+            .keyword("edit")
+            .keyword("replace")
+            .keyword("modify")
+            .keyword("diff")
+            .keyword("rename")
+            .keyword("fix")
+            .example(
+                Example::new(
+                    "One place in a file",
+                    r#"{"path":"app.toml","old_string":"timeout = 30","new_string":"timeout = 60"}"#,
+                )
+                .given("app.toml", "retries = 3\ntimeout = 30\n")
+                .gives(
+                    r#"{"success":true,"strategy":"exact","verified":true,"diff":"--- a/app.toml\n+++ b/app.toml\n@@ -1,2 +1,2 @@\n retries = 3\n-timeout = 30\n+timeout = 60\n"}"#,
+                ),
+            )
+            .example(
+                Example::new(
+                    "Several files at once",
+                    r#"{"patch":"*** Begin Patch\n*** Update File: a.txt\n@@\n one\n-two\n+three\n*** Add File: b.txt\n+new\n*** End Patch"}"#,
+                )
+                .given("a.txt", "one\ntwo\n")
+                .gives(r#"{"success":true,"format":"v4a","verified":true}"#),
+            )
+    }
+
+    fn effects(&self, args: &Args, at: &Workplace) -> Vec<Effect> {
+        // A call that cannot be read touches nothing, and says so when it runs.
+        let Ok(plan) = Plan::of(args, at) else { return Vec::new() };
+        let mut effects: Vec<Effect> = Vec::new();
+        for (path, touch) in plan.touched() {
+            let scope = match touch {
+                Touch::Read => Scope::FILE_READ,
+                Touch::Write => Scope::FILE_WRITE,
+                Touch::Delete => Scope::FILE_DELETE,
+            };
+            if !(args.dry_run && touch != Touch::Read) {
+                effects.push(Effect::path(scope, path));
+            }
+        }
+        effects
+    }
+
+    async fn run(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
+        off_thread(cx, move |cx| patch(&args, cx)).await
+    }
+}
+
+fn patch(args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
+    let plan = Plan::of(args, &cx.workplace)?;
+    let expected: Option<Hash> = args.expected_hash.as_deref().map(str::parse).transpose()?;
+    let paths: Vec<PathBuf> = plan.paths();
+    if expected.is_some() && paths.len() != 1 {
+        return Err(ToolError::invalid("expected_hash is for calls that change one file")
+            .with_hint("Leave it out, or change the files one by one."));
+    }
+    let held = hold(cx, &paths.iter().map(PathBuf::as_path).collect::<Vec<&Path>>())?;
+    let mut desk = Desk::new(cx, &held);
+    if let (Some(expected), [path]) = (&expected, paths.as_slice()) {
+        desk.expect(path, expected)?;
+    }
+    let count = plan.steps.len();
+    for (index, step) in plan.steps.iter().enumerate() {
+        cx.check()?;
+        if index % 64 == 63 {
+            cx.report(Some(index as f64 / count as f64), format!("{index} of {count} operations"));
+        }
+        desk.take(step, args.rigour()).map_err(|error| failures::count(cx, step.path(), error))?;
+    }
+    let outcome = desk.finish()?;
+    let output = Output::describe(&outcome, &plan, args.dry_run, cx);
+    if args.dry_run {
+        return Ok(output);
+    }
+    for (hash, bytes) in outcome.versions() {
+        versions::keep(hash, bytes);
+    }
+    let done = held.commit(outcome.changes)?;
+    failures::forget(cx, &paths);
+    Ok(output.written(&done))
+}

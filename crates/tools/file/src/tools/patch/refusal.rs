@@ -1,0 +1,303 @@
+//! Why a patch was not made, with what it takes to succeed at the next try.
+
+use std::path::Path;
+
+use hermes_core::{ErrorKind, ToolContext, ToolError};
+use hermes_text::matching::{
+    Explanation, Failure, Hunk, Lines, Misfit, Mismatch, Request, Rigour, Wanted, explain,
+};
+use hermes_text::{NotText, SpliceError};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::known::{self, Hash};
+
+/// Places whose text is shown, lines around each, and characters of a line.
+const SHOWN: usize = 8;
+const AROUND: usize = 2;
+const WIDEST: usize = 200;
+
+/// The old text of a replacement was not found, or not only once.
+pub(super) fn mismatch(
+    path: &Path,
+    text: &str,
+    request: &Request<'_>,
+    mismatch: Mismatch,
+    hash: Option<String>,
+) -> ToolError {
+    let shown = path.display();
+    let error = match mismatch {
+        Mismatch::EmptyOld => return empty_old(path, text.is_empty()),
+        Mismatch::Identical => {
+            return ToolError::invalid("old_string and new_string are the same, but perhaps for line endings")
+                .with_hint("Nothing to do. The file's own line endings are always kept; write_file can change them.");
+        }
+        Mismatch::Absent => {
+            let wanted = Wanted { old: request.old, new: request.new };
+            let what = if request.rigour == Rigour::Strict {
+                format!("old_string is not, character by character, in {shown}")
+            } else {
+                format!("old_string is not in {shown}")
+            };
+            absent(what, &explain(text, &wanted))
+        }
+        Mismatch::Ambiguous { strategy, places, more } => several(
+            format!("old_string is in {} places of {shown}", counted(places.len(), more)),
+            "Add lines around it, copied from one of the places, until it fits only there; or set replace_all=true for all of them.",
+            text,
+            &places,
+        )
+        .with("strategy", strategy.name()),
+        Mismatch::Unclear { strategy, lines, reason } => {
+            let error = ToolError::invalid(format!("old_string is at {lines} of {shown}, but what to write is not clear"));
+            error.with_hint(reason).with("strategy", strategy.name()).with("places", excerpts(text, &[lines]))
+        }
+        Mismatch::TooRepetitive => too_repetitive(path),
+    };
+    with_hash(error, hash)
+}
+
+/// A hunk does not fit.
+pub(super) fn misfit(
+    path: &Path,
+    text: &str,
+    hunks: &[Hunk],
+    failure: &Failure,
+    hash: Option<String>,
+) -> ToolError {
+    let text = failure.text.as_deref().unwrap_or(text);
+    let hunk = hunks.get(failure.hunk);
+    let name = if hunks.len() == 1 {
+        format!("The hunk for {}", path.display())
+    } else {
+        format!("Hunk {} of {} for {}", failure.hunk + 1, hunks.len(), path.display())
+    };
+    let error = match &failure.misfit {
+        Misfit::Absent => {
+            let old = hunk.map(Hunk::old_text).unwrap_or_default();
+            let new = hunk.map(Hunk::new_text).unwrap_or_default();
+            absent(format!("{name} fits nowhere"), &explain(text, &Wanted { old: &old, new: &new }))
+        }
+        Misfit::Ambiguous { strategy, places, more } => several(
+            format!("{name} fits in {} places", counted(places.len(), *more)),
+            "Say which with a line `@@ text of a line above it` (the function or section that it is in), or with more context lines.",
+            text,
+            places,
+        )
+        .with("strategy", strategy.name()),
+        Misfit::Elsewhere { hint, hinted, places } => several(
+            format!("{name} fits only outside of where its hint '{hint}' leads"),
+            "Correct the hint, or the lines of the hunk.",
+            text,
+            places,
+        )
+        .with("hinted", ranges(hinted)),
+        Misfit::NoPlace => ToolError::invalid(format!("{name} only adds lines and does not say where"))
+            .with_hint("Give the lines around the place as context, or the line above as `@@ line`; `*** End of File` behind the hunk adds at the end."),
+        Misfit::HintAbsent { hint } => {
+            let told = explain(text, &Wanted { old: hint, new: "" });
+            absent(format!("{name} adds lines behind '{hint}', which is not in the file"), &told)
+        }
+        Misfit::HintAmbiguous { hint, places } => several(
+            format!("{name} adds lines behind '{hint}', which is in several places"),
+            "Give a hint that is there only once, nested hints (`@@ class`, then `@@ def`), or context lines.",
+            text,
+            places,
+        ),
+        Misfit::Unclear { lines, reason } => {
+            ToolError::invalid(format!("{name} fits at {lines}, but what to write is not clear"))
+                .with_hint(reason.clone())
+                .with("places", excerpts(text, &[*lines]))
+        }
+        Misfit::Overlap { lines } => {
+            ToolError::invalid(format!("{name} changes lines that another hunk changes ({lines})"))
+                .with_hint("Make one hunk of the two.")
+        }
+        Misfit::TooRepetitive => too_repetitive(path),
+        Misfit::TooMany => ToolError::limit(format!("{name}: too many hunks build upon each other"))
+            .with_hint("Write the file as a whole with write_file."),
+    };
+    let error = if hunks.len() > 1 { error.with("hunk", failure.hunk + 1) } else { error };
+    with_hash(error, hash)
+}
+
+fn counted(places: usize, more: bool) -> String {
+    if more { format!("more than {places}") } else { places.to_string() }
+}
+
+fn with_hash(error: ToolError, hash: Option<String>) -> ToolError {
+    match hash {
+        Some(hash) => error.with("current_hash", hash),
+        None => error,
+    }
+}
+
+fn value(of: &impl Serialize) -> Value {
+    serde_json::to_value(of).unwrap_or_default()
+}
+
+/// What is nowhere, with what comes nearest.
+fn absent(what: String, told: &Explanation) -> ToolError {
+    let mut notes = told.notes.clone();
+    if let Some(lines) = told.applied {
+        notes.insert(
+            0,
+            format!("The new text is there already ({lines}): the change seems to be made."),
+        );
+    }
+    let hint = match (&told.nearest, notes.is_empty()) {
+        (_, false) => notes.join(" "),
+        (Some(nearest), true) => format!(
+            "The nearest text is at {}: copy old text from `nearest.text`. In `difference`, [-yours-]{{+the file's+}}.",
+            nearest.lines
+        ),
+        (None, true) => "Nothing in the file is like it. Read the file, and copy the text from it without the line numbers.".to_owned(),
+    };
+    let mut error = ToolError::not_found(what).with_hint(hint);
+    if told.applied.is_some() {
+        error = error.with("already_applied", true);
+    }
+    if let Some(nearest) = &told.nearest {
+        error = error.with(
+            "nearest",
+            json!({
+                "lines": [nearest.lines.first, nearest.lines.last],
+                "text": nearest.text,
+                "difference": nearest.difference,
+            }),
+        );
+    }
+    error
+}
+
+fn several(what: String, hint: &str, text: &str, places: &[Lines]) -> ToolError {
+    ToolError::invalid(what).with_hint(hint).with("places", excerpts(text, places))
+}
+
+fn ranges(places: &[Lines]) -> Value {
+    places.iter().map(|lines| json!([lines.first, lines.last])).collect()
+}
+
+/// Places with the lines around them, numbered; the first few.
+fn excerpts(text: &str, places: &[Lines]) -> Value {
+    let lines: Vec<&str> = text.lines().collect();
+    let excerpt = |(index, place): (usize, &Lines)| {
+        let range = value(&[place.first, place.last]);
+        if index >= SHOWN {
+            return json!({"lines": range});
+        }
+        let from = place.first.saturating_sub(1 + AROUND);
+        let to = (place.last + AROUND).min(place.first + 20).min(lines.len());
+        let shown = lines.get(from..to).unwrap_or_default().iter().zip(from + 1..);
+        let shown: Vec<String> = shown
+            .map(|(line, number)| {
+                format!("{number}|{}", line.chars().take(WIDEST).collect::<String>())
+            })
+            .collect();
+        json!({"lines": range, "context": shown.join("\n")})
+    };
+    places.iter().enumerate().map(excerpt).collect()
+}
+
+pub(super) fn empty_old(path: &Path, empty_file: bool) -> ToolError {
+    let hint = if empty_file {
+        "Use write_file to fill a new or empty file."
+    } else {
+        "Give the text that is to be replaced; to insert, give a line and put it into new_string as well."
+    };
+    ToolError::invalid(format!(
+        "old_string is empty, so there is nothing to replace in {}",
+        path.display()
+    ))
+    .with_hint(hint)
+}
+
+pub(super) fn no_change() -> ToolError {
+    ToolError::invalid("The patch changes nothing: the files are as it would make them")
+        .with_hint("The change seems to be made already. Line endings alone cannot be patched; write_file can change them.")
+        .with("already_applied", true)
+}
+
+pub(super) fn occupied(path: &Path, what: &str) -> ToolError {
+    ToolError::conflict(format!("{} exists already, so {what} is refused", path.display()))
+        .with_hint("Change the file with `*** Update File:`, choose another name, or delete it first in the same patch.")
+}
+
+pub(super) fn other_content(path: &Path) -> ToolError {
+    ToolError::conflict(format!("{} is not what the patch would delete", path.display()))
+        .with_hint("The lines of the deletion must be the whole file. Read it; `*** Delete File:` deletes whatever it holds.")
+}
+
+pub(super) fn another_version(
+    cx: &ToolContext,
+    path: &Path,
+    expected: &Hash,
+    found: Option<&Hash>,
+) -> ToolError {
+    let Some(found) = found else {
+        return ToolError::conflict(format!(
+            "{} does not exist, so it does not have the hash {expected}",
+            path.display()
+        ));
+    };
+    let by = known::other_writer(cx, path, found);
+    let who = by.as_ref().map(|by| format!(": task '{}' wrote it at {}", by.task_id, by.at));
+    let message = format!(
+        "{} is another version than the one that was expected{}",
+        path.display(),
+        who.unwrap_or_default()
+    );
+    let error = ToolError::conflict(message)
+        .with_hint("Nothing was changed. Read it again, and patch this version.")
+        .with("expected_hash", expected.to_string())
+        .with("current_hash", found.to_string());
+    match by {
+        Some(by) => error.with("written_by", value(&by)),
+        None => error,
+    }
+}
+
+pub(super) fn not_text(path: &Path, reason: NotText) -> ToolError {
+    ToolError::invalid(format!("{} cannot be patched. {reason}", path.display()))
+        .with("binary", matches!(reason, NotText::Binary { .. }))
+        .with_hint("Only text can be patched; a binary file can be moved or deleted.")
+}
+
+/// The edits cannot be written in the file's encoding.
+pub(super) fn splice(path: &Path, error: &SpliceError) -> ToolError {
+    let kind = match error {
+        SpliceError::Disorder { .. } | SpliceError::Misplaced { .. } => ErrorKind::Internal,
+        _ => ErrorKind::InvalidArguments,
+    };
+    let refused = ToolError::new(kind, format!("{} was not changed. {error}", path.display()));
+    match error {
+        SpliceError::Unencodable { what, .. } => refused
+            .with("encoding", what.encoding)
+            .with("offset", what.offset)
+            .with("character", what.character.to_string())
+            .with_hint("Use characters that the file's encoding has, or rewrite the file as UTF-8 with write_file and encoding=utf-8."),
+        SpliceError::Damaged { offset, encoding, .. } => refused
+            .with("encoding", *encoding)
+            .with("offset", *offset)
+            .with_hint("Choose an old text that does not hold the damaged bytes."),
+        SpliceError::Inexact { offset, encoding } => {
+            refused.with("encoding", *encoding).with("offset", *offset)
+        }
+        SpliceError::Disorder { .. } | SpliceError::Misplaced { .. } => refused,
+    }
+}
+
+pub(super) fn too_long() -> ToolError {
+    ToolError::limit("The patch has too many operations on the same large files")
+        .with_hint("Put the hunks of a file into one section, or patch in several calls.")
+}
+
+fn too_repetitive(path: &Path) -> ToolError {
+    ToolError::limit(format!(
+        "{} repeats itself so much that the place cannot be found",
+        path.display()
+    ))
+    .with_hint(
+        "Give a part of the old text that is rare in the file, or write the file with write_file.",
+    )
+}

@@ -1,0 +1,246 @@
+//! The answer: what was changed, where, and how it was found.
+
+use std::path::Path;
+use std::time::Duration;
+
+use hermes_core::ToolContext;
+use hermes_text::diff::{Diff, Layout, Options};
+use serde::Serialize;
+
+use super::outcome::{Fate, Outcome, Spot, Turned};
+use super::request::Plan;
+use crate::change::Done;
+use crate::lint::{self, Lint};
+
+/// Bytes of the diff, in an answer and when it was asked for.
+const DIFF: usize = 8_000;
+const WHOLE_DIFF: usize = 60_000;
+/// Characters of a line of it.
+const LINE: usize = 1_000;
+/// Longer texts are not compared.
+const LONGEST: usize = 64 << 20;
+/// How long all diffs may take.
+const EFFORT: Duration = Duration::from_millis(500);
+/// Places that are listed.
+const PLACES: usize = 100;
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Output {
+    success: bool,
+    #[serde(skip_serializing_if = "is_false")]
+    dry_run: bool,
+    /// How the old text agreed; of several, the one that forgave most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    strategy: Option<&'static str>,
+    /// What the patch was written in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    format: Option<&'static str>,
+    diff: String,
+    /// Lines of the diff that are left out.
+    #[serde(skip_serializing_if = "is_zero")]
+    diff_left_out: usize,
+    /// How many places were changed.
+    changes: usize,
+    /// Lines, before and after.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    line_ranges: Vec<Place>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    files_modified: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    files_created: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    files_deleted: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    files_moved: Vec<Moved>,
+    /// The versions that are there now.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    hashes: Vec<Version>,
+    /// The only file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resolved_path: Option<String>,
+    /// The bytes on the disk were read again and are the ones that were meant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verified: Option<bool>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    dirs_created: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    lint: Vec<Checked>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    not_kept: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Place {
+    /// Left out where there is only one file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<String>,
+    strategy: &'static str,
+    before: [usize; 2],
+    after: [usize; 2],
+}
+
+#[derive(Debug, Serialize)]
+struct Moved {
+    from: String,
+    to: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Version {
+    path: String,
+    hash: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Checked {
+    path: String,
+    #[serde(flatten)]
+    found: Lint,
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+fn is_zero(value: &usize) -> bool {
+    *value == 0
+}
+
+fn show(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+impl Output {
+    /// What a call does, before it is done.
+    pub(super) fn describe(
+        outcome: &Outcome,
+        plan: &Plan,
+        dry_run: bool,
+        cx: &ToolContext,
+    ) -> Self {
+        let single = match outcome.files.as_slice() {
+            [file] => Some(show(&file.path)),
+            _ => None,
+        };
+        let place = |spot: &Spot| Place {
+            path: single.is_none().then(|| show(&spot.path)),
+            strategy: spot.strategy.name(),
+            before: [spot.before.first, spot.before.last],
+            after: [spot.after.first, spot.after.last],
+        };
+        let strategy = outcome.spots.iter().map(|spot| spot.strategy).max();
+        let of = |wanted: Fate| {
+            let files = outcome.files.iter().filter(move |file| file.fate == wanted);
+            files.map(|file| show(&file.path)).collect::<Vec<String>>()
+        };
+        let moved = outcome.files.iter().filter_map(|file| match &file.fate {
+            Fate::Moved(from) => Some(Moved { from: show(from), to: show(&file.path) }),
+            _ => None,
+        });
+        let version = |file: &Turned| {
+            Some(Version { path: show(&file.path), hash: file.hash.as_ref()?.to_string() })
+        };
+        let (diff, diff_left_out) =
+            diffs(&outcome.files, if dry_run { WHOLE_DIFF } else { DIFF }, cx);
+        let mut warnings = outcome.warnings.clone();
+        warnings.dedup();
+        Self {
+            success: true,
+            dry_run,
+            strategy: strategy.map(hermes_text::matching::Strategy::name),
+            format: plan.format.map(hermes_text::formats::Format::name),
+            diff,
+            diff_left_out,
+            changes: outcome.spots.len(),
+            line_ranges: outcome.spots.iter().take(PLACES).map(place).collect(),
+            files_modified: of(Fate::Modified),
+            files_created: of(Fate::Created),
+            files_deleted: of(Fate::Deleted),
+            files_moved: moved.collect(),
+            hashes: outcome.files.iter().filter_map(version).collect(),
+            resolved_path: single,
+            verified: None,
+            dirs_created: Vec::new(),
+            lint: outcome.files.iter().filter_map(checked).collect(),
+            not_kept: Vec::new(),
+            warnings,
+        }
+    }
+
+    /// The same, once it is done.
+    pub(super) fn written(mut self, done: &[Done]) -> Self {
+        self.verified = Some(true);
+        let folders = done.iter().flat_map(|done| &done.made_folders);
+        self.dirs_created = folders.map(|folder| show(folder)).collect();
+        self.not_kept = done.iter().flat_map(|done| done.lost.clone()).collect();
+        self
+    }
+}
+
+/// Syntax errors that a change brings in.
+fn checked(file: &Turned) -> Option<Checked> {
+    let found = lint::check(&file.path, file.old.as_deref(), file.new.as_deref()?)?;
+    Some(Checked { path: show(&file.path), found })
+}
+
+/// The unified diffs of all files, within bounds; and how much did not fit.
+fn diffs(files: &[Turned], limit: usize, cx: &ToolContext) -> (String, usize) {
+    let mut text = String::new();
+    let mut left_out = 0;
+    let name = |side: &str, path: &Path| {
+        let short = path.strip_prefix(cx.workplace.cwd()).unwrap_or(path);
+        quoted(&format!("{side}{}", short.display()))
+    };
+    for file in files {
+        let (old, new) = (file.old.as_deref(), file.new.as_deref());
+        let (old_name, new_name) = match &file.fate {
+            Fate::Modified => (name("a/", &file.path), name("b/", &file.path)),
+            Fate::Created => ("/dev/null".to_owned(), name("b/", &file.path)),
+            Fate::Deleted => (name("a/", &file.path), "/dev/null".to_owned()),
+            Fate::Moved(from) => {
+                let (old, new) = (name("a/", from), name("b/", &file.path));
+                let (from, to) = (name("", from), name("", &file.path));
+                text.push_str(&format!(
+                    "diff --git {old} {new}\nrename from {from}\nrename to {to}\n"
+                ));
+                (old, new)
+            }
+        };
+        let (old, new) = (old.unwrap_or_default(), new.unwrap_or_default());
+        if old.len().max(new.len()) > LONGEST {
+            left_out += 1;
+            continue;
+        }
+        let effort = EFFORT / u32::try_from(files.len()).unwrap_or(u32::MAX);
+        let diff = Diff::new(old, new, &Options { effort, ..Options::default() });
+        let room = limit.saturating_sub(text.len());
+        let layout =
+            Layout { limit: room, line_limit: LINE, ..Layout::whole(&old_name, &new_name) };
+        let shown = diff.unified(&layout);
+        text.push_str(&shown.text);
+        left_out += shown.left_out;
+    }
+    (text, left_out)
+}
+
+/// A name as git writes it: in quotes if it has what a line cannot hold.
+fn quoted(name: &str) -> String {
+    if !name.contains(|c: char| c.is_control() || matches!(c, '"' | '\\')) {
+        return name.to_owned();
+    }
+    let mut quoted = String::from("\"");
+    for c in name.chars() {
+        match c {
+            '\n' => quoted.push_str("\\n"),
+            '\t' => quoted.push_str("\\t"),
+            '\r' => quoted.push_str("\\r"),
+            '"' | '\\' => quoted.extend(['\\', c]),
+            c if c.is_ascii_control() => quoted.push_str(&format!("\\{:03o}", c as u32)),
+            c => quoted.push(c),
+        }
+    }
+    quoted.push('"');
+    quoted
+}

@@ -1,0 +1,149 @@
+//! What a call asks for, read from its arguments alone.
+
+use std::collections::BTreeSet;
+use std::path::{Component, Path, PathBuf};
+
+use hermes_core::{ToolError, Workplace};
+use hermes_text::formats::{Format, Operation, parse};
+use hermes_text::matching::Hunk;
+
+use super::{Args, Mode};
+
+/// Everything that a call does, in order.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) steps: Vec<Step>,
+    /// None in replace mode.
+    pub(super) format: Option<Format>,
+}
+
+/// One change. Paths are absolute.
+#[derive(Debug)]
+pub(super) enum Step {
+    Replace { path: PathBuf, old: String, new: String, all: bool },
+    Add { path: PathBuf, text: String },
+    Update { path: PathBuf, hunks: Vec<Hunk>, to: Option<PathBuf> },
+    Delete { path: PathBuf, hunks: Vec<Hunk> },
+}
+
+/// What happens to a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Touch {
+    Read,
+    Write,
+    Delete,
+}
+
+impl Step {
+    /// The file that it is about.
+    pub(super) fn path(&self) -> &Path {
+        match self {
+            Self::Replace { path, .. }
+            | Self::Add { path, .. }
+            | Self::Update { path, .. }
+            | Self::Delete { path, .. } => path,
+        }
+    }
+}
+
+impl Plan {
+    pub(super) fn of(args: &Args, at: &Workplace) -> Result<Self, ToolError> {
+        // Models fill in what they do not use with empty texts.
+        let filled = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.is_empty());
+        let by_patch = match (args.mode, filled(&args.patch), filled(&args.old_string)) {
+            (Some(Mode::Patch), true, _) | (_, true, false) => true,
+            (Some(Mode::Replace), ..) | (_, false, true) => false,
+            (Some(Mode::Patch), false, false) => {
+                return Err(ToolError::invalid("patch mode needs the patch argument").with_hint(
+                    "Give a V4A patch, a unified diff or SEARCH/REPLACE blocks as `patch`.",
+                ));
+            }
+            (None, true, true) => {
+                return Err(ToolError::invalid("Both old_string and patch are given")
+                    .with_hint("Give one of them, or say which counts with mode."));
+            }
+            (None, false, false) => false,
+        };
+        if by_patch { Self::of_patch(args, at) } else { Self::of_replace(args, at) }
+    }
+
+    fn of_replace(args: &Args, at: &Workplace) -> Result<Self, ToolError> {
+        let needed = |what: &str| {
+            ToolError::invalid(format!("{what} is missing"))
+                .with_hint("Replacing needs path, old_string and new_string; a patch goes into the patch argument.")
+        };
+        let path = args.path.as_deref().filter(|path| !path.is_empty());
+        let path = path.ok_or_else(|| needed("path"))?;
+        let old = args.old_string.clone().ok_or_else(|| needed("old_string"))?;
+        let new = args.new_string.clone().ok_or_else(|| needed("new_string"))?;
+        let path = at.resolve(path);
+        let step = Step::Replace { path, old, new, all: args.replace_all };
+        Ok(Self { steps: vec![step], format: None })
+    }
+
+    fn of_patch(args: &Args, at: &Workplace) -> Result<Self, ToolError> {
+        let text = args.patch.as_deref().unwrap_or_default();
+        let path = args.path.as_deref().filter(|path| !path.is_empty());
+        let parsed = parse(text, path).map_err(|error| {
+            ToolError::invalid(format!("The patch cannot be read: {error}"))
+                .with("line", error.line)
+                .with_hint(SHAPES)
+        })?;
+        let named = |name: &str| {
+            // The path argument is the user's own word; a header is not.
+            let climbs = Path::new(name).components().any(|part| part == Component::ParentDir);
+            if climbs && path != Some(name) {
+                return Err(ToolError::invalid(format!(
+                    "The patch names '{name}', which climbs with `..`"
+                ))
+                .with_hint("Name files by their path from the working folder, or absolutely."));
+            }
+            // A header often has only the end of the path.
+            let meant = path.filter(|path| Path::new(path).ends_with(name)).unwrap_or(name);
+            Ok(at.resolve(meant))
+        };
+        let mut steps = Vec::with_capacity(parsed.operations.len());
+        for operation in parsed.operations {
+            steps.push(match operation {
+                Operation::Add { path, text } => Step::Add { path: named(&path)?, text },
+                Operation::Update { path, hunks, to } => Step::Update {
+                    path: named(&path)?,
+                    hunks,
+                    to: to.as_deref().map(named).transpose()?,
+                },
+                Operation::Delete { path, hunks } => Step::Delete { path: named(&path)?, hunks },
+            });
+        }
+        Ok(Self { steps, format: Some(parsed.format) })
+    }
+
+    /// The files that it touches, and how.
+    pub(super) fn touched(&self) -> BTreeSet<(PathBuf, Touch)> {
+        let mut touched = BTreeSet::new();
+        let mut add = |path: &Path, touches: &[Touch]| {
+            touched.extend(touches.iter().map(|touch| (path.to_path_buf(), *touch)));
+        };
+        for step in &self.steps {
+            match step {
+                Step::Update { path, to: Some(to), .. } => {
+                    add(path, &[Touch::Read, Touch::Delete]);
+                    add(to, &[Touch::Read, Touch::Write]);
+                }
+                Step::Replace { path, .. } | Step::Add { path, .. } | Step::Update { path, .. } => {
+                    add(path, &[Touch::Read, Touch::Write]);
+                }
+                Step::Delete { path, .. } => add(path, &[Touch::Read, Touch::Delete]),
+            }
+        }
+        touched
+    }
+
+    /// The files that it touches.
+    pub(super) fn paths(&self) -> Vec<PathBuf> {
+        let mut paths: Vec<PathBuf> = self.touched().into_iter().map(|(path, _)| path).collect();
+        paths.dedup();
+        paths
+    }
+}
+
+const SHAPES: &str = "A V4A patch looks like this: `*** Begin Patch`, `*** Update File: path`, `@@`, lines with ` ` (stays), `-` (goes) or `+` (comes) in front, `*** End Patch`.";

@@ -1,0 +1,151 @@
+//! A range of bytes: as text, where the file is text, else as a hex dump.
+
+use std::fmt::Write as _;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+
+use encoding_rs::{UTF_8, UTF_16BE, UTF_16LE};
+use hermes_text::codec::TextFormat;
+
+use super::answer::BytesAnswer;
+use crate::content::Content;
+use crate::source::Source;
+use crate::spelling;
+
+/// Bytes of text that are shown, unless told otherwise and at most.
+const USUAL_TEXT: u64 = 20_000;
+const MOST_TEXT: u64 = 100_000;
+/// Bytes of a dump: each takes about five characters.
+const USUAL_HEX: u64 = 256;
+const MOST_HEX: u64 = 16_384;
+/// Bytes in one line of a dump.
+const ROW: usize = 16;
+
+pub(super) fn read(
+    source: &mut Source,
+    content: Content,
+    path: &Path,
+    from: u64,
+    limit: Option<u64>,
+) -> io::Result<BytesAnswer> {
+    let file_size = source.len();
+    let format = match content {
+        Content::Text(format) => Some(format),
+        Content::Binary(_) => None,
+    };
+    let (usual, most) = match format {
+        Some(_) => (USUAL_TEXT, MOST_TEXT),
+        None => (USUAL_HEX, MOST_HEX),
+    };
+    let limit = limit.unwrap_or(usual).clamp(1, most);
+    let mut bytes = Vec::new();
+    // Beyond the end there is nothing to read, and no place to go to.
+    if from < file_size {
+        source.seek(SeekFrom::Start(from))?;
+        source.take(limit).read_to_end(&mut bytes)?;
+    }
+    let is_last = from.saturating_add(bytes.len() as u64) >= file_size;
+    let (skipped, taken, content, damaged) = match format {
+        Some(format) => text(format, &bytes, from, is_last),
+        None => (0, bytes.len(), dump(&bytes, from), false),
+    };
+    let start = from.saturating_add(skipped as u64);
+    let end = from.saturating_add((skipped + taken) as u64);
+    let next = (end < file_size).then_some(end);
+    let hint = if from >= file_size && file_size > 0 {
+        Some(format!("The file has {file_size} bytes; byte_offset={from} is behind them."))
+    } else {
+        next.map(|next| {
+            format!("Bytes {start}-{} of {file_size}; go on with byte_offset={next}.", end - 1)
+        })
+    };
+    let bad = format.filter(|_| damaged).map(|format| format.encoding().name());
+    Ok(BytesAnswer {
+        content,
+        path: spelling::show(path),
+        file_size,
+        format: if format.is_some() { "text" } else { "hex" },
+        is_binary: format.is_none(),
+        byte_offset: start,
+        bytes: taken as u64,
+        truncated: next.is_some(),
+        next_byte_offset: next,
+        encoding: format.and_then(TextFormat::label),
+        note: bad.map(|name| format!("Bytes that are not valid {name} are shown as U+FFFD.")),
+        hint,
+    })
+}
+
+/// The text of the whole characters in `bytes`: how many bytes were passed
+/// over and taken, the text, and whether some of it means nothing.
+fn text(
+    format: TextFormat,
+    bytes: &[u8],
+    from: u64,
+    is_last: bool,
+) -> (usize, usize, String, bool) {
+    let mut skipped = 0;
+    if from < format.bom().len() as u64 {
+        skipped = format.bom().len() - from as usize;
+    } else if format.encoding() == UTF_8 {
+        skipped = bytes.iter().take(3).take_while(|&&byte| byte & 0xC0 == 0x80).count();
+    } else if [UTF_16LE, UTF_16BE].contains(&format.encoding()) {
+        skipped = usize::from((from - format.bom().len() as u64) % 2 == 1);
+    }
+    let skipped = skipped.min(bytes.len());
+    let rest = bytes.get(skipped..).unwrap_or_default();
+    let taken = if is_last { rest.len() } else { whole(format, rest) };
+    let rest = rest.get(..taken).unwrap_or_default();
+    let (text, damaged) = format.encoding().decode_without_bom_handling(rest);
+    (skipped, taken, text.into_owned(), damaged)
+}
+
+/// How many of the bytes make up whole characters.
+fn whole(format: TextFormat, bytes: &[u8]) -> usize {
+    let encoding = format.encoding();
+    if encoding == UTF_8 {
+        let cut = (1..=3.min(bytes.len()))
+            .find(|back| bytes.get(bytes.len() - back).is_some_and(|&byte| byte >= 0xC0));
+        let Some(back) = cut else { return bytes.len() };
+        let tail = bytes.get(bytes.len() - back..).unwrap_or_default();
+        let is_open = std::str::from_utf8(tail).is_err_and(|error| error.error_len().is_none());
+        return if is_open && back < bytes.len() { bytes.len() - back } else { bytes.len() };
+    }
+    if [UTF_16LE, UTF_16BE].contains(&encoding) {
+        let even = bytes.len() & !1;
+        let high = if encoding == UTF_16LE { even.checked_sub(1) } else { even.checked_sub(2) };
+        let is_open = high.and_then(|at| bytes.get(at)).is_some_and(|byte| byte & 0xFC == 0xD8);
+        let end = if is_open && even > 2 { even - 2 } else { even };
+        return if end == 0 { bytes.len() } else { end };
+    }
+    if encoding.is_single_byte() {
+        return bytes.len();
+    }
+    // No second byte of a character is a control or a space.
+    match bytes.iter().rposition(|&byte| byte <= b' ' && byte != 0x1B) {
+        Some(at) => at + 1,
+        None => bytes.len(),
+    }
+}
+
+fn dump(bytes: &[u8], from: u64) -> String {
+    let mut lines = Vec::new();
+    for (at, row) in bytes.chunks(ROW).enumerate() {
+        let mut line = format!("{:08x} ", from + (at * ROW) as u64);
+        for byte in row {
+            let _ = write!(line, " {byte:02x}");
+        }
+        line.push_str("  |");
+        line.extend(row.iter().map(|&byte| match byte {
+            b' '..=b'~' => char::from(byte),
+            _ => '.',
+        }));
+        line.push('|');
+        lines.push(line);
+    }
+    lines.join("\n")
+}
+
+#[cfg(test)]
+#[path = "range_tests.rs"]
+mod tests;

@@ -1,0 +1,353 @@
+//! What `search_files` answers.
+
+use hermes_files::Kind;
+use hermes_search::{Ended, Found, Line, Match, Named, Near, Searched, Skipped};
+use serde::{Serialize, Serializer};
+
+use super::arguments::{Args, OutputMode};
+use super::grouped;
+use super::shown::Shown;
+use crate::stamp::stamp;
+
+/// From so many matches on they are told as grouped text.
+const GROUPED: usize = 5;
+/// What an entry costs beside its path.
+const FRAME: u64 = 60;
+
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Output {
+    /// Of matches or files, shown or not.
+    total_count: u64,
+    /// Otherwise there are at least so many.
+    total_is_exact: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total_files: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    matches: Option<Vec<One>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    matches_format: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    matches_text: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    files: Option<Vec<OneFile>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    counts: Option<Counts>,
+    truncated: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_offset: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limit_reason: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    skipped: Option<Left>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct One {
+    path: String,
+    line: u64,
+    content: String,
+    /// The character at which the match begins, from 1.
+    column: u64,
+    /// Where the matches are in `content`.
+    ranges: Vec<(usize, usize)>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    before: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    after: Vec<String>,
+    /// Only a part of the line is shown.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    clipped: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    lossy: bool,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum OneFile {
+    Path(String),
+    Full(Box<Full>),
+}
+
+#[derive(Debug, Serialize)]
+struct Full {
+    path: String,
+    /// Said of what is not a regular file.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    kind: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    size: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    modified: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    score: Option<u32>,
+    /// The characters of the path that fit.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    positions: Vec<usize>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    lossy: bool,
+}
+
+/// Matches by file, as an object in order.
+#[derive(Debug)]
+struct Counts(Vec<(String, u64)>);
+
+impl Serialize for Counts {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(path, number)| (path, number)))
+    }
+}
+
+/// What was left out against its will.
+#[derive(Debug, Serialize)]
+struct Left {
+    #[serde(skip_serializing_if = "is_none")]
+    unreadable: usize,
+    #[serde(skip_serializing_if = "is_none")]
+    too_large: usize,
+    #[serde(skip_serializing_if = "is_none")]
+    special: usize,
+    #[serde(skip_serializing_if = "is_none")]
+    binary: usize,
+    #[serde(skip_serializing_if = "is_none")]
+    protected: usize,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    paths: Vec<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_none(number: &usize) -> bool {
+    *number == 0
+}
+
+/// How results are told.
+#[derive(Debug)]
+pub(super) struct Answer<'a> {
+    pub(super) args: &'a Args,
+    pub(super) shown: Shown,
+    /// Characters that the answer may have.
+    pub(super) room: u64,
+}
+
+impl Answer<'_> {
+    pub(super) fn content(&self, searched: Searched) -> Output {
+        let Searched { found, matches } = searched;
+        match self.args.output_mode {
+            OutputMode::Content => self.matches(found),
+            OutputMode::FilesOnly => {
+                let (paths, told, found) =
+                    self.fit(found, |hits| (self.shown.path(&hits.path).0, 4));
+                let files = paths.into_iter().map(OneFile::Path).collect();
+                Output { files: Some(files), ..self.frame(&found, told) }
+            }
+            OutputMode::Count => {
+                let (counts, told, found) =
+                    self.fit(found, |hits| ((self.shown.path(&hits.path).0, hits.count), 12));
+                Output {
+                    counts: Some(Counts(counts)),
+                    total_count: matches,
+                    total_files: Some(found.total),
+                    ..self.frame(&found, told)
+                }
+            }
+        }
+    }
+
+    fn matches(&self, mut found: Found<hermes_search::Hits>) -> Output {
+        let hits = std::mem::take(&mut found.items);
+        let number: usize = hits.iter().map(|hits| hits.matches.len()).sum();
+        if number < GROUPED {
+            let all: Vec<One> =
+                hits.into_iter().flat_map(|hits| hits.matches).map(|m| self.one(&m)).collect();
+            return Output { matches: Some(all), ..self.frame(&found, number as u64) };
+        }
+        let has_context = |m: &Match| !m.before.is_empty() || !m.after.is_empty();
+        let gaps = hits.iter().flat_map(|hits| &hits.matches).any(has_context);
+        let mut text = String::new();
+        let mut told = 0;
+        'all: for file in &hits {
+            let start = text.len();
+            grouped::heading(&mut text, &self.shown.path(&file.path).0);
+            let mut last = None;
+            for (index, found) in file.matches.iter().enumerate() {
+                let before = text.len();
+                grouped::lines(&mut text, found, &mut last, gaps);
+                if text.len() as u64 > self.room && told > 0 {
+                    text.truncate(if index == 0 { start } else { before });
+                    break 'all;
+                }
+                told += 1;
+            }
+        }
+        Output {
+            matches_format: Some("file path, then its lines: `N: match`, `N- context`"),
+            matches_text: Some(text),
+            ..self.frame(&found, told)
+        }
+    }
+
+    fn one(&self, found: &Match) -> One {
+        let (path, lossy) = self.shown.path(&found.path);
+        let first = found.lines.first();
+        let around = |lines: &[Line]| -> Vec<String> {
+            lines.iter().map(|line| format!("{}- {}", line.number, line.text)).collect()
+        };
+        let text: Vec<&str> = found.lines.iter().map(|line| line.text.as_str()).collect();
+        One {
+            path,
+            line: found.number(),
+            content: text.join("\n"),
+            column: first.map_or(0, |line| line.column),
+            ranges: first.map(|line| line.ranges.clone()).unwrap_or_default(),
+            before: around(&found.before),
+            after: around(&found.after),
+            clipped: found.lines.iter().any(|line| line.is_clipped),
+            lossy,
+        }
+    }
+
+    pub(super) fn names(&self, found: Found<Named>) -> Output {
+        let (files, told, found) = self.fit(found, |named| (self.full(named), FRAME));
+        let files = files.into_iter().map(|full| OneFile::Full(Box::new(full))).collect();
+        Output { files: Some(files), ..self.frame(&found, told) }
+    }
+
+    pub(super) fn near(&self, found: Found<Near>) -> Output {
+        let (files, told, found) = self.fit(found, |near| {
+            let lead = self.shown.lead_chars(&near.named.path);
+            let positions = near.positions.iter().map(|at| *at as usize + lead).collect();
+            let full = Full { score: Some(near.score), positions, ..self.full(&near.named) };
+            (full, FRAME + 4 * near.positions.len() as u64)
+        });
+        let files = files.into_iter().map(|full| OneFile::Full(Box::new(full))).collect();
+        Output { files: Some(files), ..self.frame(&found, told) }
+    }
+
+    fn full(&self, named: &Named) -> Full {
+        let (path, lossy) = self.shown.path(&named.path);
+        let kind = match named.kind {
+            Kind::File => None,
+            Kind::Folder => Some("dir"),
+            Kind::Link => Some("symlink"),
+            _ => Some("other"),
+        };
+        let modified = named.modified.and_then(stamp);
+        Full { path, kind, size: named.size, modified, score: None, positions: Vec::new(), lossy }
+    }
+
+    /// As many of the results as there is room for. `tell` says what one costs
+    /// beside its path.
+    fn fit<T, R: Costly>(
+        &self,
+        mut found: Found<T>,
+        tell: impl Fn(&T) -> (R, u64),
+    ) -> (Vec<R>, u64, Found<T>) {
+        let mut room = self.room;
+        let mut told = Vec::new();
+        for item in std::mem::take(&mut found.items) {
+            let (one, cost) = tell(&item);
+            let cost = cost + one.chars();
+            if cost > room && !told.is_empty() {
+                break;
+            }
+            room = room.saturating_sub(cost);
+            told.push(one);
+        }
+        let number = told.len() as u64;
+        (told, number, found)
+    }
+
+    /// All but the results. `told` is how many of them the answer has.
+    fn frame<T>(&self, found: &Found<T>, told: u64) -> Output {
+        let next = self.args.offset.saturating_add(told);
+        let is_cut = told > 0 && found.total > next;
+        let has_more = is_cut || (found.has_more && found.ended.is_none() && told > 0);
+        Output {
+            total_count: found.total,
+            total_is_exact: found.is_exact,
+            truncated: has_more || found.ended.is_some(),
+            next_offset: has_more.then_some(next),
+            limit_reason: (found.ended == Some(Ended::TimeUp)).then_some("search_timeout"),
+            skipped: left(&found.skipped),
+            hint: self.hint(found, told, has_more),
+            ..Output::default()
+        }
+    }
+
+    fn hint<T>(&self, found: &Found<T>, told: u64, has_more: bool) -> Option<String> {
+        let args = self.args;
+        if found.ended == Some(Ended::TimeUp) {
+            let looked = found.looked_at;
+            return Some(format!(
+                "Time was up after {looked} files; narrow the path or file_glob."
+            ));
+        }
+        if has_more {
+            let next = args.offset.saturating_add(told);
+            let of = if found.is_exact { "" } else { "at least " };
+            return Some(format!(
+                "Results {} to {next} of {of}{}; offset={next} gives the next, a narrower pattern \
+                 fewer.",
+                args.offset + 1,
+                found.total
+            ));
+        }
+        if found.total > 0 {
+            let is_behind = told == 0;
+            return is_behind.then(|| format!("There are only {} results.", found.total));
+        }
+        Some(self.why_nothing(found.looked_at))
+    }
+
+    fn why_nothing(&self, looked_at: u64) -> String {
+        let args = self.args;
+        let mut ways = Vec::new();
+        if args.is_narrowed() {
+            ways.push("drop file_glob, type or the other bounds");
+        }
+        if !args.hidden {
+            ways.push("hidden=true for dot files");
+        }
+        if args.gitignore {
+            ways.push("gitignore=false for what git ignores");
+        }
+        if !args.ignores_case() {
+            ways.push("case=insensitive");
+        }
+        let ways = ways.join(", ");
+        format!("Nothing found among {looked_at} files. To look further: {ways}.")
+    }
+}
+
+/// Something whose length can be told.
+trait Costly {
+    fn chars(&self) -> u64;
+}
+
+impl Costly for String {
+    fn chars(&self) -> u64 {
+        self.len() as u64
+    }
+}
+
+impl Costly for (String, u64) {
+    fn chars(&self) -> u64 {
+        self.0.len() as u64
+    }
+}
+
+impl Costly for Full {
+    fn chars(&self) -> u64 {
+        self.path.len() as u64
+    }
+}
+
+fn left(skipped: &Skipped) -> Option<Left> {
+    let Skipped { unreadable, too_large, special, binary, protected, .. } = *skipped;
+    if skipped == &Skipped::default() {
+        return None;
+    }
+    let paths = skipped.paths.clone();
+    Some(Left { unreadable, too_large, special, binary, protected, paths })
+}

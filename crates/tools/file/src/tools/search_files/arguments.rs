@@ -1,0 +1,274 @@
+//! The arguments of `search_files`, and their other spellings.
+
+use hermes_core::{Example, JsonSchema, ToolSpec};
+use hermes_search::{Sort, split_globs};
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Args {
+    /// Regex for content; glob for files (`*.py`, `src/**/*.rs`, an exact name);
+    /// letters of the path for fuzzy.
+    #[schemars(length(max = 65_536))]
+    pub(super) pattern: String,
+    /// What to search: file contents, file names, or file names roughly.
+    #[serde(default)]
+    target: Wish,
+    /// Folder or file to search in.
+    #[serde(default = "here")]
+    #[schemars(length(min = 1, max = 4096))]
+    pub(super) path: String,
+    /// Only these files: `*.py`, `src/**/*.{ts,tsx}`; `!` before a glob excludes.
+    file_glob: Option<Listed>,
+    /// Number of results, at most 1000.
+    #[serde(default = "usual_results")]
+    #[schemars(range(min = 1))]
+    pub(super) limit: u64,
+    /// Results to skip, for the next page.
+    #[serde(default)]
+    pub(super) offset: u64,
+    /// For content: matching lines, paths of matching files, or matches per file.
+    #[serde(default)]
+    pub(super) output_mode: OutputMode,
+    /// Lines to show around each match.
+    #[serde(default)]
+    pub(super) context: u64,
+    /// Lines before each match, in place of `context`.
+    pub(super) before: Option<u64>,
+    /// Lines after each match, in place of `context`.
+    pub(super) after: Option<u64>,
+    /// Take the pattern as plain text.
+    #[serde(default)]
+    pub(super) literal: bool,
+    /// Smart: case matters if the pattern has a capital.
+    #[serde(default)]
+    pub(super) case: Case,
+    /// Whole words only.
+    #[serde(default)]
+    pub(super) word: bool,
+    /// Let matches span lines; a pattern with `\n` does anyway.
+    #[serde(default)]
+    pub(super) multiline: bool,
+    /// File types as ripgrep names them: rust, py, js.
+    #[serde(rename = "type")]
+    kinds: Option<Listed>,
+    /// Also dot files.
+    #[serde(default)]
+    pub(super) hidden: bool,
+    /// Leave out what git ignores.
+    #[serde(default = "yes")]
+    pub(super) gitignore: bool,
+    /// For names: also folders.
+    #[serde(default)]
+    folders: bool,
+    /// Default: path for content, modified (newest first) for files, relevance for fuzzy.
+    pub(super) sort: Option<Order>,
+    /// Levels to descend.
+    #[schemars(range(min = 1))]
+    pub(super) max_depth: Option<u64>,
+    /// Skip files of more bytes.
+    pub(super) max_filesize: Option<u64>,
+    /// Encoding of the files if not Unicode, such as latin1.
+    pub(super) encoding: Option<String>,
+}
+
+/// One, or several.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum Listed {
+    One(String),
+    Several(Vec<String>),
+}
+
+impl Listed {
+    fn split(&self) -> Vec<String> {
+        match self {
+            Self::One(text) => split_globs(text),
+            Self::Several(list) => list.iter().flat_map(|text| split_globs(text)).collect(),
+        }
+    }
+}
+
+/// What to search, in the words of many.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Wish {
+    #[default]
+    Content,
+    Files,
+    Fuzzy,
+    Grep,
+    Find,
+}
+
+/// What to search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Target {
+    Content,
+    Files,
+    Fuzzy,
+}
+
+/// What to tell of matches.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum OutputMode {
+    #[default]
+    Content,
+    FilesOnly,
+    Count,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Case {
+    #[default]
+    Sensitive,
+    Smart,
+    Insensitive,
+}
+
+impl From<Case> for hermes_search::Case {
+    fn from(case: Case) -> Self {
+        match case {
+            Case::Sensitive => Self::Sensitive,
+            Case::Smart => Self::Smart,
+            Case::Insensitive => Self::Insensitive,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Order {
+    Path,
+    Modified,
+    Relevance,
+}
+
+impl Order {
+    pub(super) fn sort(self) -> Sort {
+        match self {
+            Self::Path => Sort::Path,
+            Self::Modified => Sort::Modified,
+            Self::Relevance => Sort::Relevance,
+        }
+    }
+}
+
+fn here() -> String {
+    ".".to_owned()
+}
+
+fn usual_results() -> u64 {
+    50
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl Args {
+    pub(super) fn target(&self) -> Target {
+        match self.target {
+            Wish::Content | Wish::Grep => Target::Content,
+            Wish::Files | Wish::Find => Target::Files,
+            Wish::Fuzzy => Target::Fuzzy,
+        }
+    }
+
+    pub(super) fn globs(&self) -> Vec<String> {
+        self.file_glob.as_ref().map(Listed::split).unwrap_or_default()
+    }
+
+    pub(super) fn types(&self) -> Vec<String> {
+        self.kinds.as_ref().map(Listed::split).unwrap_or_default()
+    }
+
+    pub(super) fn wanted(&self) -> hermes_search::Wanted {
+        if self.folders { hermes_search::Wanted::Both } else { hermes_search::Wanted::Files }
+    }
+
+    /// Whether case is of no matter in a glob.
+    pub(super) fn ignores_case(&self) -> bool {
+        match self.case {
+            Case::Sensitive => false,
+            Case::Smart => !self.pattern.chars().any(char::is_uppercase),
+            Case::Insensitive => true,
+        }
+    }
+
+    /// Whether anything but the pattern narrows the search.
+    pub(super) fn is_narrowed(&self) -> bool {
+        self.file_glob.is_some()
+            || self.kinds.is_some()
+            || self.max_depth.is_some()
+            || self.max_filesize.is_some()
+    }
+}
+
+pub(super) fn spellings(spec: ToolSpec) -> ToolSpec {
+    let spec = spec
+        .alias("search")
+        .preset("grep", r#"{"target":"content"}"#)
+        .preset("glob", r#"{"target":"files"}"#)
+        .preset("find_files", r#"{"target":"files"}"#)
+        .preset("file_search", r#"{"target":"fuzzy"}"#);
+    let parameters = [
+        ("query", "pattern"),
+        ("search", "pattern"),
+        ("search_type", "target"),
+        ("directory", "path"),
+        ("dir", "path"),
+        ("folder", "path"),
+        ("root", "path"),
+        ("glob", "file_glob"),
+        ("include", "file_glob"),
+        ("file_pattern", "file_glob"),
+        ("max_results", "limit"),
+        ("head_limit", "limit"),
+        ("context_lines", "context"),
+        ("before_context", "before"),
+        ("after_context", "after"),
+        ("fixed_strings", "literal"),
+        ("whole_word", "word"),
+        ("file_type", "type"),
+        ("types", "type"),
+        ("include_hidden", "hidden"),
+        ("respect_gitignore", "gitignore"),
+        ("sort_by", "sort"),
+        ("depth", "max_depth"),
+    ];
+    let spec = parameters.into_iter().fold(spec, |spec, (from, to)| spec.parameter_alias(from, to));
+    let keywords = ["rg", "ripgrep", "find", "locate", "text", "regex", "filename", "fuzzy"];
+    keywords.into_iter().fold(spec, ToolSpec::keyword)
+}
+
+pub(super) fn examples(spec: ToolSpec) -> ToolSpec {
+    spec.example(
+        Example::new("Where something is said", r#"{"pattern":"fn \\w+","file_glob":"*.rs"}"#)
+            .given("src/main.rs", "fn main() {}\n")
+            .given("notes.md", "fn is short for function\n")
+            .gives(
+                r#"{"total_count":1,"matches":[{"path":"src/main.rs","line":1,"content":"fn main() {}"}],"truncated":false}"#,
+            ),
+    )
+    .example(
+        Example::new("How often", r#"{"pattern":"todo","case":"insensitive","output_mode":"count"}"#)
+            .given("a.txt", "TODO one\ntodo two\n")
+            .given("b.txt", "done\n")
+            .gives(r#"{"total_count":2,"counts":{"a.txt":2}}"#),
+    )
+    .example(
+        Example::new("Files by name", r#"{"pattern":"src/**/*.py","target":"files"}"#)
+            .given("src/app/main.py", "print()\n")
+            .given("main.py", "")
+            .gives(r#"{"total_count":1,"files":[{"path":"src/app/main.py","size":8}]}"#),
+    )
+    .example(
+        Example::new("Files by what is left in memory", r#"{"pattern":"usrctl","target":"fuzzy"}"#)
+            .given("app/controllers/users_controller.rb", "")
+            .given("README.md", "")
+            .gives(r#"{"total_count":1,"files":[{"path":"app/controllers/users_controller.rb"}]}"#),
+    )
+}

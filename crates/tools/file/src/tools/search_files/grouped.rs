@@ -1,0 +1,43 @@
+//! Matches as compact text: each file once, then its lines.
+
+use std::fmt::Write as _;
+
+use hermes_search::{Line, Match};
+
+/// A path on a line of its own; what would break the line is escaped.
+pub(super) fn heading(text: &mut String, path: &str) {
+    if path.chars().any(char::is_control) {
+        let _ = writeln!(text, "{path:?}");
+    } else {
+        let _ = writeln!(text, "{path}");
+    }
+}
+
+/// The lines of a match, `N: text`, and those around it, `N- text`. A line that
+/// is only a part tells the column of the match, `N:C: text`. `shown` is the
+/// last line that was written of this file; lines up to it are left out. With
+/// `gaps` it is told where lines are missing in between.
+pub(super) fn lines(text: &mut String, found: &Match, shown: &mut Option<u64>, gaps: bool) {
+    let before = found.before.iter().map(|line| (line, '-'));
+    let own = found.lines.iter().map(|line| (line, ':'));
+    let after = found.after.iter().map(|line| (line, '-'));
+    for (line, mark) in before.chain(own).chain(after) {
+        if mark == '-' && shown.is_some_and(|last| line.number <= last) {
+            continue;
+        }
+        if gaps && shown.is_some_and(|last| line.number > last + 1) {
+            text.push_str("  --\n");
+        }
+        write_line(text, line, mark);
+        *shown = Some(shown.map_or(line.number, |last| last.max(line.number)));
+    }
+}
+
+fn write_line(text: &mut String, line: &Line, mark: char) {
+    let Line { number, column, is_clipped, .. } = *line;
+    let shown = line.text.trim_end();
+    let _ = match (mark, is_clipped && column > 0) {
+        (':', true) => writeln!(text, "  {number}:{column}: {shown}"),
+        _ => writeln!(text, "  {number}{mark} {shown}"),
+    };
+}

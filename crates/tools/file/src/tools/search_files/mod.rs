@@ -1,0 +1,202 @@
+//! `search_files`: what files say, and what they are called.
+
+use std::path::Path;
+use std::time::Duration;
+
+use hermes_core::{
+    Effect, ErrorKind, OutputBounds, ResultLimit, Scope, Tool, ToolContext, ToolError, ToolSpec,
+    Workplace,
+};
+use hermes_files::Files;
+use hermes_search::{
+    Content, Names, Page, PathGlob, Pattern, Report, Root, SearchError, Selection, Sort, Veil,
+    Watch, find_names, find_near, search,
+};
+
+use crate::blocking::off_thread;
+use crate::missing::{Wanted, explain_missing};
+
+mod answer;
+mod arguments;
+mod grouped;
+mod shown;
+
+use answer::{Answer, Output};
+use arguments::{Args, Order, OutputMode, Target};
+use shown::Shown;
+
+/// Results in an answer at most.
+const RESULTS: u64 = 1000;
+/// Lines around a match at most.
+const CONTEXT: u64 = 50;
+/// How long the text of a broken pattern is looked for as it stands.
+const FALLBACK: Duration = Duration::from_secs(2);
+
+#[derive(Debug, Default)]
+pub(crate) struct SearchFiles;
+
+impl Tool for SearchFiles {
+    type Args = Args;
+    type Output = Output;
+
+    fn spec() -> ToolSpec {
+        arguments::examples(arguments::spellings(
+            ToolSpec::new("search_files", "file")
+                .emoji("🔎")
+                .description(
+                    "Search file contents by regex (target=content), find files by glob \
+                     (target=files) or by roughly what they are called (target=fuzzy). Faster \
+                     than grep, find and ls; skips binary, hidden and git-ignored files.",
+                )
+                .read_only()
+                .result_limit(ResultLimit::Unbounded),
+        ))
+    }
+
+    fn effects(&self, args: &Args, at: &Workplace) -> Vec<Effect> {
+        vec![Effect::path(Scope::FILE_READ, at.resolve(&args.path))]
+    }
+
+    async fn run(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
+        let path = cx.workplace.resolve(&args.path);
+        off_thread(cx, move |cx| find(&args, &path, cx)).await
+    }
+}
+
+fn find(args: &Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolError> {
+    let root = Root::open(&Files::new(cx), path).map_err(|error| refused(path, cx, error))?;
+    let bounds = cx.ports.get::<OutputBounds>().map_or_else(OutputBounds::default, |b| *b);
+    let limit = args.limit.clamp(1, RESULTS);
+    let wish = Wish {
+        args,
+        path,
+        root: &root,
+        selection: selection(args, cx),
+        page: Page { offset: args.offset, limit },
+        watch: Watch::new(cx),
+        answer: Answer { args, shown: Shown::new(args, &root), room: bounds.read_chars },
+    };
+    match args.target() {
+        Target::Files => wish.names(),
+        Target::Fuzzy => wish.near(),
+        Target::Content => wish.content(cx),
+    }
+}
+
+/// A call, ready to be answered.
+struct Wish<'a> {
+    args: &'a Args,
+    path: &'a Path,
+    root: &'a Root,
+    selection: Selection,
+    page: Page,
+    watch: Watch<'a>,
+    answer: Answer<'a>,
+}
+
+impl Wish<'_> {
+    fn names(&self) -> Result<Output, ToolError> {
+        let glob = self.glob();
+        let names = Names {
+            glob: PathGlob::new(
+                if glob.is_empty() { "*" } else { glob },
+                self.args.ignores_case(),
+            )?,
+            wanted: self.args.wanted(),
+            sort: self.args.sort.map_or(Sort::Modified, Order::sort),
+        };
+        let found = find_names(self.root, &self.selection, &names, self.page, &self.watch)?;
+        Ok(self.answer.names(found))
+    }
+
+    /// The glob from the root on, also where it was written with all the
+    /// folders above.
+    fn glob(&self) -> &str {
+        let pattern = self.args.pattern.as_str();
+        let root = self.path.to_str().filter(|root| *root != "/");
+        let below = root.and_then(|root| pattern.strip_prefix(root));
+        below.filter(|below| below.starts_with('/')).unwrap_or(pattern)
+    }
+
+    fn near(&self) -> Result<Output, ToolError> {
+        let (root, selection, args) = (self.root, &self.selection, self.args);
+        let found =
+            find_near(root, selection, &args.pattern, args.wanted(), self.page, &self.watch)?;
+        Ok(self.answer.near(found))
+    }
+
+    fn content(&self, cx: &ToolContext) -> Result<Output, ToolError> {
+        let args = self.args;
+        let reach = |own: Option<u64>| {
+            let lines = own.unwrap_or(args.context).min(CONTEXT);
+            usize::try_from(lines).unwrap_or_default()
+        };
+        let content = Content {
+            pattern: Pattern {
+                text: args.pattern.clone(),
+                literal: args.literal,
+                case: args.case.into(),
+                word: args.word,
+                multiline: args.multiline,
+            },
+            report: match args.output_mode {
+                OutputMode::Content => {
+                    Report::Lines { before: reach(args.before), after: reach(args.after) }
+                }
+                OutputMode::FilesOnly => Report::Files,
+                OutputMode::Count => Report::Counts,
+            },
+            sort: args.sort.map_or(Sort::Path, Order::sort),
+            encoding: args.encoding.clone(),
+        };
+        match search(self.root, &self.selection, &content, self.page, &self.watch) {
+            Ok(searched) => Ok(self.answer.content(searched)),
+            Err(error @ SearchError::Pattern(_)) => Err(self.offer_literal(content, error, cx)),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The error for a broken pattern, with what it would find as it stands.
+    fn offer_literal(&self, content: Content, error: SearchError, cx: &ToolContext) -> ToolError {
+        let error = ToolError::from(error);
+        let pattern = content.pattern.as_literal();
+        let content = Content { pattern, report: Report::Counts, sort: Sort::Path, ..content };
+        let watch = Watch::new(cx).within(FALLBACK);
+        let page = Page { offset: 0, limit: 1 };
+        let Ok(searched) = search(self.root, &self.selection, &content, page, &watch) else {
+            return error;
+        };
+        let (matches, files) = (searched.matches, searched.found.total);
+        if matches == 0 && searched.found.ended.is_none() {
+            return error.with("literal_matches", 0).with_hint(
+                "Mend the pattern; as it stands, taken literally, it is in none of the files.",
+            );
+        }
+        let about = if searched.found.ended.is_some() { "at least " } else { "" };
+        error.with("literal_matches", matches).with_hint(format!(
+            "Taken literally it has {about}{matches} matches in {files} files: set literal=true, \
+             or mend the pattern."
+        ))
+    }
+}
+
+fn selection(args: &Args, cx: &ToolContext) -> Selection {
+    Selection {
+        hidden: args.hidden,
+        ignore_files: args.gitignore,
+        globs: args.globs(),
+        types: args.types(),
+        max_depth: args.max_depth.map(|depth| usize::try_from(depth).unwrap_or(usize::MAX)),
+        max_filesize: args.max_filesize,
+        veil: cx.ports.get::<Veil>(),
+    }
+}
+
+/// Why a root was not opened, with what to do instead.
+fn refused(path: &Path, cx: &ToolContext, error: ToolError) -> ToolError {
+    if error.kind() != ErrorKind::NotFound {
+        return error;
+    }
+    let wanted = if path.extension().is_some() { Wanted::File } else { Wanted::Folder };
+    explain_missing(wanted, path, cx)
+}

@@ -1,0 +1,232 @@
+//! `write_file`: a whole text file, written at once and never over a version
+//! that the caller does not know of.
+
+use std::mem;
+use std::path::Path;
+
+use hermes_core::{
+    Effect, Example, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolSpec, Workplace,
+};
+use serde::{Deserialize, Serialize};
+
+use hermes_text::Endings;
+
+use crate::blocking::off_thread;
+use crate::change::{Change, Done, Existing, hold};
+use crate::known::{self, Hash, Seen};
+use crate::lint::{self, Lint};
+use crate::numbered::{is_numbered, is_unchanged_note};
+use crate::spelling::{self, show};
+
+mod conflict;
+mod script;
+mod version;
+
+use conflict::Sight;
+use script::{LineEndings, Script, Written, of_new};
+use version::{LONG_DIFF, Replaced, SHORT_DIFF, Version, lines};
+
+#[derive(Debug, Default)]
+pub(crate) struct WriteFile;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Args {
+    /// File to write; missing folders are made.
+    #[schemars(length(min = 1, max = 4096))]
+    path: String,
+    /// All of its new content.
+    content: String,
+    /// Write only if the file still has this `hash`.
+    expected_hash: Option<String>,
+    /// Show the diff, write nothing.
+    #[serde(default)]
+    dry_run: bool,
+    /// Encoding, such as `utf-8` or `windows-1252`; default: the file's own.
+    encoding: Option<String>,
+    /// Default: those of the file.
+    line_endings: Option<LineEndings>,
+    /// The content is meant to have lines that begin with `N|`.
+    #[serde(default)]
+    keep_numbers: bool,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Output {
+    resolved_path: String,
+    bytes_written: u64,
+    created: bool,
+    /// The version that is there now.
+    hash: String,
+    lines: u64,
+    files_modified: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    dirs_created: Vec<String>,
+    #[serde(skip_serializing_if = "is_false")]
+    dry_run: bool,
+    /// The file held this already and was left alone.
+    #[serde(skip_serializing_if = "is_false")]
+    unchanged: bool,
+    /// A version that the caller has not seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    replaced_unseen: Option<Replaced>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    encoding: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line_endings: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    diff: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lint: Option<Lint>,
+    /// What the old file had and the new one has not.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    not_kept: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<&'static str>,
+}
+
+const PART: &str = "You had read only a part of the file that this replaces.";
+
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+impl Tool for WriteFile {
+    type Args = Args;
+    type Output = Output;
+
+    fn spec() -> ToolSpec {
+        ToolSpec::new("write_file", "file")
+            .emoji("✍️")
+            .description(
+                "Write a whole text file, new or over an old one. Refused (`conflict`) if the file \
+                 has changed since you read it. For changes of parts use patch.",
+            )
+            .alias("file_write")
+            .parameter_alias("file_path", "path")
+            .parameter_alias("filepath", "path")
+            .parameter_alias("filename", "path")
+            .parameter_alias("file", "path")
+            .parameter_alias("text", "content")
+            .parameter_alias("contents", "content")
+            .parameter_alias("file_content", "content")
+            .parameter_alias("hash", "expected_hash")
+            .destructive()
+            .idempotent()
+            .keyword("save")
+            .keyword("create")
+            .keyword("overwrite")
+            .keyword("new file")
+            .keyword("output")
+            .example(
+                Example::new(
+                    "A new file in a new folder",
+                    r#"{"path":"src/hello.txt","content":"Hello\nworld\n"}"#,
+                )
+                .gives(r#"{"bytes_written":12,"created":true,"lines":2}"#),
+            )
+            .example(
+                Example::new(
+                    "What a write would change",
+                    r#"{"path":"a.txt","content":"one\nthree\n","dry_run":true}"#,
+                )
+                .given("a.txt", "one\ntwo\n")
+                .gives(
+                    r#"{"bytes_written":0,"created":false,"dry_run":true,"diff":"--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+three\n"}"#,
+                ),
+            )
+    }
+
+    fn effects(&self, args: &Args, at: &Workplace) -> Vec<Effect> {
+        let path = spelling::resolve(at, &args.path);
+        let mut effects = vec![Effect::path(Scope::FILE_READ, &path)];
+        if !args.dry_run {
+            effects.push(Effect::path(Scope::FILE_WRITE, path));
+        }
+        effects
+    }
+
+    async fn run(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
+        let path = spelling::resolve(&cx.workplace, &args.path);
+        off_thread(cx, move |cx| write(args, &path, cx)).await
+    }
+}
+
+fn write(mut args: Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolError> {
+    refuse_our_own(&args)?;
+    let expected: Option<Hash> = args.expected_hash.as_deref().map(str::parse).transpose()?;
+    let held = hold(cx, &[path])?;
+    let old = held.current(path)?.map(Version::read).transpose()?;
+    let old = old.as_ref();
+    let script =
+        Script::choose(&args, old.and_then(|old| old.document.as_ref()), || of_new(cx, path))?;
+    let Written { text, bytes } = script.write(mem::take(&mut args.content))?;
+    let len = bytes.len() as u64;
+    let unchanged = old.is_some_and(|old| old.holds(&bytes));
+    // All that can be found out while the disk is busy.
+    let look = |hash: &Hash| {
+        let sight = match unchanged {
+            true => Sight::Whole,
+            false => conflict::check(cx, path, expected.as_ref(), old, &text)?,
+        };
+        let differs = old.filter(|_| !unchanged);
+        let effort = if args.dry_run { LONG_DIFF } else { SHORT_DIFF };
+        Ok(Output {
+            resolved_path: show(path),
+            bytes_written: 0,
+            created: old.is_none(),
+            hash: hash.to_string(),
+            lines: lines(&text),
+            files_modified: Vec::new(),
+            dirs_created: Vec::new(),
+            dry_run: args.dry_run,
+            unchanged,
+            replaced_unseen: differs.filter(|_| sight == Sight::None).map(Version::describe),
+            encoding: script.label(),
+            line_endings: Endings::of(&text).label(),
+            diff: differs.and_then(|old| old.diff(&text, path, cx, effort)),
+            lint: lint::check(path, old.and_then(Version::text), &text),
+            not_kept: Vec::new(),
+            note: (sight == Sight::Part).then_some(PART),
+        })
+    };
+    if args.dry_run || unchanged {
+        drop(held);
+        let hash = Hash::of(&bytes);
+        let output = look(&hash)?;
+        if unchanged {
+            known::saw(cx, path, hash, Seen { len, modified: None, whole: true });
+        }
+        return Ok(output);
+    }
+    let changes = [Change::Write { path: path.into(), bytes, existing: Existing::Replace }];
+    let check = |hashes: &[Option<Hash>]| match hashes {
+        [Some(hash)] => look(hash),
+        _ => Err(ToolError::internal("One file has one hash")),
+    };
+    let (done, mut output) = held.commit_if(&changes, check)?;
+    output.bytes_written = len;
+    if let Some(Done { path, made_folders, lost, .. }) = done.into_iter().next() {
+        output.files_modified = vec![show(&path)];
+        output.dirs_created = made_folders.iter().map(|folder| show(folder)).collect();
+        output.not_kept = lost;
+    }
+    Ok(output)
+}
+
+/// Content that came out of one of our own answers by mistake.
+fn refuse_our_own(args: &Args) -> Result<(), ToolError> {
+    if is_unchanged_note(&args.content) {
+        return Err(ToolError::invalid(
+            "The content is read_file's note that a file is unchanged, not a file",
+        )
+        .with_hint("Read the file with fresh=true, and write what it holds."));
+    }
+    if !args.keep_numbers && is_numbered(&args.content) {
+        return Err(ToolError::invalid(
+            "The content has the line numbers of read_file in front of its lines (`N|`)",
+        )
+        .with_hint("Leave the numbers out; if they belong to the file, set keep_numbers=true."));
+    }
+    Ok(())
+}

@@ -1,0 +1,181 @@
+//! How the new content is spelt: in the encoding and with the line endings of
+//! the file that it replaces, unless the caller says otherwise.
+
+use std::path::Path;
+
+use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
+use hermes_core::{JsonSchema, ToolContext, ToolError};
+use hermes_files::Files;
+use hermes_text::codec::TextFormat;
+use hermes_text::editorconfig::{Charset, Config, charset};
+use hermes_text::{Document, Ending};
+use serde::{Deserialize, Serialize};
+
+use super::Args;
+
+const MARK: char = '\u{FEFF}';
+
+/// What ends the lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum LineEndings {
+    Lf,
+    Crlf,
+}
+
+#[derive(Debug)]
+pub(super) struct Script {
+    format: TextFormat,
+    ending: Wanted,
+}
+
+/// Which line endings the content gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    /// Those that it has.
+    Given,
+    /// Those of the file, if the content is written with plain line feeds.
+    Kept(Ending),
+    /// These.
+    Set(Ending),
+}
+
+/// The content as text and as bytes.
+#[derive(Debug)]
+pub(super) struct Written {
+    /// Without a byte order mark.
+    pub(super) text: String,
+    pub(super) bytes: Vec<u8>,
+}
+
+impl Script {
+    /// How the content of a call is spelt, given the text that is there, or
+    /// the format of a new file.
+    pub(super) fn choose(
+        args: &Args,
+        old: Option<&Document>,
+        new: impl FnOnce() -> TextFormat,
+    ) -> Result<Self, ToolError> {
+        let old_format = match old {
+            Some(old) => old.format(),
+            None if args.encoding.is_none() => new(),
+            None => TextFormat::PLAIN,
+        };
+        let format = match args.encoding.as_deref() {
+            Some(name) => named(name, old_format)?,
+            None => old_format,
+        };
+        // A mark in front of the content is one that is wanted.
+        let format = match args.content.starts_with(MARK) {
+            true => TextFormat::new(format.encoding(), true),
+            false => format,
+        };
+        let ending = match (args.line_endings, old.and_then(|old| old.endings().dominant)) {
+            (Some(LineEndings::Lf), _) => Wanted::Set(Ending::Lf),
+            (Some(LineEndings::Crlf), _) => Wanted::Set(Ending::CrLf),
+            (None, Some(ending)) => Wanted::Kept(ending),
+            (None, None) => Wanted::Given,
+        };
+        Ok(Self { format, ending })
+    }
+
+    /// The name of the encoding; none for plain UTF-8.
+    pub(super) fn label(&self) -> Option<String> {
+        self.format.label()
+    }
+
+    /// Spells the content. What the encoding cannot write is refused.
+    pub(super) fn write(&self, content: String) -> Result<Written, ToolError> {
+        let text = match content.strip_prefix(MARK) {
+            Some(unmarked) => unmarked.to_owned(),
+            None => content,
+        };
+        let text = match self.ending {
+            Wanted::Set(ending) => with_ending(text.replace("\r\n", "\n"), ending),
+            // Whoever writes carriage returns means them.
+            Wanted::Kept(ending) if memchr::memchr(b'\r', text.as_bytes()).is_none() => {
+                with_ending(text, ending)
+            }
+            _ => text,
+        };
+        let name = self.format.encoding().name();
+        let body = self.format.encode(&text).map_err(|error| {
+            refused(&text, error.offset, name).with("character", error.character.to_string())
+        })?;
+        let bytes = match self.format.bom() {
+            [] => body,
+            mark => [mark, &body].concat(),
+        };
+        self.verify(&text, &bytes)?;
+        Ok(Written { text, bytes })
+    }
+
+    /// Some encodings write a character with the bytes of another.
+    fn verify(&self, text: &str, bytes: &[u8]) -> Result<(), ToolError> {
+        let encoding = self.format.encoding();
+        if encoding == UTF_8 {
+            return Ok(());
+        }
+        let read = self.format.decode(bytes);
+        if !read.damaged && read.text == text {
+            return Ok(());
+        }
+        let same = text.chars().zip(read.text.chars()).take_while(|(a, b)| a == b);
+        let offset = same.map(|(a, _)| a.len_utf8()).sum();
+        Err(refused(text, offset, encoding.name()))
+    }
+}
+
+/// The format of a new file: what `.editorconfig` says, else UTF-8.
+pub(super) fn of_new(cx: &ToolContext, path: &Path) -> TextFormat {
+    let files = Files::new(cx);
+    let found = files.editor_configs_above(path).unwrap_or_default();
+    let configs: Vec<_> = found.iter().map(|(folder, text)| Config { folder, text }).collect();
+    // The folders are real ones, so the file must be, too.
+    let real = files.real(path);
+    let said = charset(&configs, real.as_deref().unwrap_or(path));
+    said.map_or(TextFormat::PLAIN, Charset::format)
+}
+
+fn with_ending(text: String, ending: Ending) -> String {
+    match ending {
+        Ending::Lf => text,
+        other => text.replace('\n', other.as_str()),
+    }
+}
+
+fn refused(text: &str, offset: usize, encoding: &str) -> ToolError {
+    let before = text.get(..offset).unwrap_or_default();
+    let line = memchr::memchr_iter(b'\n', before.as_bytes()).count() + 1;
+    let character = text.get(offset..).and_then(|rest| rest.chars().next()).unwrap_or(MARK);
+    ToolError::invalid(format!(
+        "{character:?} at byte {offset} of the content (line {line}) cannot be written in \
+         {encoding}, the encoding of the file"
+    ))
+    .with_hint("Leave it out, or set encoding=utf-8 to convert the file.")
+    .with("offset", offset)
+    .with("encoding", encoding.to_ascii_lowercase())
+}
+
+/// The encoding of that name. It has a mark if its name says so, if the file
+/// has one already, or if it is UTF-16, which cannot be told without.
+fn named(name: &str, old: TextFormat) -> Result<TextFormat, ToolError> {
+    let plain = name.trim().to_ascii_lowercase();
+    let without = ["-bom", "-sig", "_bom", "_sig"].iter().find_map(|mark| plain.strip_suffix(mark));
+    let label = match without.unwrap_or(&plain) {
+        "utf-16" | "utf16" => "utf-16le",
+        other => other,
+    };
+    let Some(encoding) = Encoding::for_label_no_replacement(label.as_bytes()) else {
+        return Err(ToolError::invalid(format!("There is no encoding '{name}'")).with_hint(
+            "Such as utf-8, utf-8-bom, utf-16le, windows-1252, iso-8859-1, shift_jis.",
+        ));
+    };
+    let is_same = encoding == old.encoding();
+    let is_wide = encoding == UTF_16LE || encoding == UTF_16BE;
+    let has_mark = without.is_some()
+        || is_same && !old.bom().is_empty()
+        || !is_same && is_wide && old.encoding() != UTF_16LE && old.encoding() != UTF_16BE;
+    // No other encoding knows a mark.
+    Ok(TextFormat::new(encoding, has_mark && (is_wide || encoding == UTF_8)))
+}

@@ -1,0 +1,115 @@
+//! What a caller has been shown already, so that the same again can be
+//! answered in a sentence.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use hermes_core::ToolContext;
+use hermes_files::Files;
+use serde::{Deserialize, Serialize};
+
+/// The session document.
+const DOCUMENT: &str = "reads";
+/// The session document that says how often the context was made anew.
+const CONTEXT: &str = "context";
+/// How many reads of a task and how many tasks are remembered.
+const READS: usize = 500;
+const TASKS: usize = 64;
+
+/// The answer to a read that was made before.
+pub(crate) const MESSAGE: &str = "Unchanged since you read it: the content of the earlier \
+                                  read_file result still holds. Pass fresh=true to see it again.";
+
+/// Grows when what was shown before has left the context.
+#[derive(Debug, Default, Deserialize)]
+struct ContextMark {
+    #[serde(default)]
+    generation: u64,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Reads {
+    #[serde(default)]
+    clock: u64,
+    #[serde(default)]
+    tasks: BTreeMap<String, Task>,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Task {
+    generation: u64,
+    touched: u64,
+    /// The oldest first.
+    reads: Vec<Read>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Read {
+    what: String,
+    version: String,
+    /// Whether the last answer was that nothing changed.
+    told: bool,
+}
+
+/// Whether the caller was shown just this by its last such read. Asked again
+/// after that was said, the answer is no: somebody who insists shall see it.
+pub(crate) fn is_repeat(
+    cx: &ToolContext,
+    path: &Path,
+    what: &str,
+    version: &str,
+    is_fresh: bool,
+) -> bool {
+    let real = Files::new(cx).real(path);
+    let path = real.as_deref().unwrap_or(path);
+    let mut key = blake3::Hasher::new();
+    key.update(path.as_os_str().as_encoded_bytes()).update(b"\0").update(what.as_bytes());
+    let what: String = key.finalize().to_hex().chars().take(24).collect();
+    let generation = cx.session.read(CONTEXT).map_or(0, |mark: ContextMark| mark.generation);
+    let noted = cx.session.update(DOCUMENT, |reads: &mut Reads| {
+        let repeat = reads.task(&cx.task_id, generation).note(what, version, is_fresh);
+        reads.forget_old_tasks();
+        repeat
+    });
+    // What cannot be remembered is shown.
+    noted.unwrap_or(false)
+}
+
+impl Reads {
+    fn task(&mut self, task_id: &str, generation: u64) -> &mut Task {
+        self.clock += 1;
+        let task = self.tasks.entry(task_id.to_owned()).or_default();
+        if task.generation != generation {
+            task.reads.clear();
+        }
+        (task.generation, task.touched) = (generation, self.clock);
+        task
+    }
+
+    fn forget_old_tasks(&mut self) {
+        if self.tasks.len() > TASKS {
+            let oldest = self.tasks.iter().min_by_key(|(_, task)| task.touched);
+            if let Some(oldest) = oldest.map(|(id, _)| id.clone()) {
+                self.tasks.remove(&oldest);
+            }
+        }
+    }
+}
+
+impl Task {
+    fn note(&mut self, what: String, version: &str, is_fresh: bool) -> bool {
+        let known = self.reads.iter().position(|read| read.what == what);
+        let last = known.map(|at| self.reads.remove(at));
+        let is_same = last.is_some_and(|last| last.version == version && !last.told);
+        let told = is_same && !is_fresh;
+        self.reads.push(Read { what, version: version.to_owned(), told });
+        if self.reads.len() > READS {
+            self.reads.remove(0);
+        }
+        told
+    }
+}
+
+#[cfg(test)]
+#[path = "unchanged_tests.rs"]
+mod tests;

@@ -1,0 +1,57 @@
+use serde_json::{Value, json};
+
+use super::*;
+
+fn context() -> ToolContext {
+    ToolContext::bare("/tmp")
+}
+
+fn ask(cx: &ToolContext, what: &str, version: &str) -> bool {
+    is_repeat(cx, Path::new("/tmp/x"), what, version, false)
+}
+
+#[test]
+fn the_second_time_is_a_repeat_and_the_third_is_not() {
+    let cx = context();
+    let answers: Vec<bool> = (0..5).map(|_| ask(&cx, "1", "v")).collect();
+    assert_eq!(answers, [false, true, false, true, false]);
+}
+
+#[test]
+fn another_version_range_or_task_is_no_repeat() {
+    let cx = context();
+    assert!(!ask(&cx, "1", "v"));
+    assert!(!ask(&cx, "2", "v"));
+    assert!(!ask(&cx, "1", "w"));
+    let mut other = cx.clone();
+    other.task_id = "sub".into();
+    assert!(!ask(&other, "1", "w"));
+    assert!(ask(&cx, "1", "w"));
+    assert!(!is_repeat(&cx, Path::new("/tmp/x"), "2", "v", true));
+}
+
+#[test]
+fn a_new_context_forgets() {
+    let cx = context();
+    assert!(!ask(&cx, "1", "v"));
+    cx.session
+        .update("context", |mark: &mut Value| *mark = json!({"generation": 1}))
+        .expect("memory");
+    assert!(!ask(&cx, "1", "v"));
+    assert!(ask(&cx, "1", "v"));
+}
+
+#[test]
+fn memory_is_bounded() {
+    let mut cx = context();
+    for at in 0..READS + 10 {
+        ask(&cx, &at.to_string(), "v");
+    }
+    for at in 0..TASKS + 10 {
+        cx.task_id = format!("task {at}").into();
+        ask(&cx, "1", "v");
+    }
+    let reads: Reads = cx.session.read(DOCUMENT).expect("memory");
+    assert_eq!(reads.tasks.len(), TASKS);
+    assert!(reads.tasks.values().all(|task| task.reads.len() <= READS));
+}

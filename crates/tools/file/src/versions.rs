@@ -1,0 +1,66 @@
+//! Versions of files that this process has met lately, by hash: so that a
+//! caller can be told what has changed since it looked, and not only that.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::known::Hash;
+
+/// Bytes that are kept, of one file and of all together.
+const ONE: usize = 1024 * 1024;
+const ALL: usize = 16 * 1024 * 1024;
+
+#[derive(Debug)]
+struct Versions {
+    size: usize,
+    /// The oldest first.
+    kept: VecDeque<(Hash, Arc<[u8]>)>,
+}
+
+static VERSIONS: Mutex<Versions> = Mutex::new(Versions { size: 0, kept: VecDeque::new() });
+
+/// Keeps a version for a while, unless it is too long.
+pub(crate) fn keep(hash: &Hash, bytes: &[u8]) {
+    if bytes.len() > ONE {
+        return;
+    }
+    let mut versions = VERSIONS.lock().unwrap_or_else(PoisonError::into_inner);
+    if versions.kept.iter().any(|(kept, _)| kept == hash) {
+        return;
+    }
+    versions.size += bytes.len();
+    versions.kept.push_back((hash.clone(), bytes.into()));
+    while versions.size > ALL {
+        let Some((_, oldest)) = versions.kept.pop_front() else { return };
+        versions.size -= oldest.len();
+    }
+}
+
+/// A version, if it is still known.
+pub(crate) fn find(hash: &Hash) -> Option<Arc<[u8]>> {
+    let versions = VERSIONS.lock().unwrap_or_else(PoisonError::into_inner);
+    versions.kept.iter().find(|(kept, _)| kept == hash).map(|(_, bytes)| Arc::clone(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_goes_first_and_long_ones_are_not_kept() {
+        let version = |number: u8| {
+            let bytes = vec![number; ONE];
+            (Hash::of(&bytes), bytes)
+        };
+        for number in 0..20 {
+            let (hash, bytes) = version(number);
+            keep(&hash, &bytes);
+            keep(&hash, &bytes);
+        }
+        assert!(find(&version(0).0).is_none());
+        assert_eq!(find(&version(19).0).as_deref(), Some(version(19).1.as_slice()));
+        let long = vec![b'x'; ONE + 1];
+        keep(&Hash::of(&long), &long);
+        assert!(find(&Hash::of(&long)).is_none());
+    }
+}

@@ -1,0 +1,393 @@
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use hermes_core::{CancellationToken, Effect, Grants, Progress, ProgressSink, Scope, ToolContext};
+use serde_json::{Value, json};
+
+use crate::harness::{Place, check_examples, tool};
+
+const FORMATS: [&str; 5] = ["a.zip", "a.tar", "a.tar.gz", "a.tar.zst", "a.7z"];
+
+fn project() -> Place {
+    let place = Place::new();
+    place.write("src/main.rs", "fn main() {}\n");
+    place.write("src/sub dir/ä.txt", "text\n".repeat(100));
+    place.write("README.md", "# Demo\n");
+    symlink("main.rs", place.path().join("src/link")).unwrap();
+    place
+}
+
+async fn compress(place: &Place, arguments: Value) -> Value {
+    place.call("file_compress", arguments).await
+}
+
+#[tokio::test]
+async fn examples_hold() {
+    check_examples("file_compress").await;
+}
+
+#[tokio::test]
+async fn archives_are_made_listed_and_unpacked() {
+    for archive in FORMATS {
+        let place = project();
+        let made = compress(
+            &place,
+            json!({"action": "create", "archive": archive, "paths": ["src", "README.md"]}),
+        )
+        .await;
+        let names = json!([
+            "README.md",
+            "src",
+            "src/link",
+            "src/main.rs",
+            "src/sub dir",
+            "src/sub dir/ä.txt"
+        ]);
+        assert_eq!(made["paths"], names, "{made}");
+        assert_eq!(
+            (&made["files"], &made["folders"], &made["links"]),
+            (&json!(3), &json!(2), &json!(1))
+        );
+        assert_eq!((&made["bytes"], &made["total"]), (&json!(520), &json!(6)));
+        assert!(
+            made["archive_bytes"].as_u64().unwrap() > 0 && made["ratio"].as_f64().unwrap() > 0.0
+        );
+
+        let listed = compress(&place, json!({"action": "list", "archive": archive})).await;
+        assert_eq!(
+            (&listed["total"], &listed["bytes"], &listed["truncated"]),
+            (&json!(6), &json!(520), &json!(false))
+        );
+        let main = listed["entries"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|e| e["path"] == "src/main.rs")
+            .unwrap();
+        assert_eq!(
+            (&main["type"], &main["size"], &main["mode"]),
+            (&json!("file"), &json!(13), &json!("0644"))
+        );
+
+        let out = compress(&place, json!({"action": "extract", "archive": archive})).await;
+        assert_eq!(out["target"], place.path().join("a").to_string_lossy().into_owned(), "{out}");
+        assert_eq!((&out["files"], &out["links"]), (&json!(3), &json!(1)));
+        assert_eq!(fs::read_to_string(place.path().join("a/src/link")).unwrap(), "fn main() {}\n");
+        let again = compress(&place, json!({"action": "extract", "archive": archive})).await;
+        assert_eq!(again["kind"], "conflict", "{again}");
+        assert!(again["hint"].as_str().unwrap().contains("overwrite"));
+    }
+}
+
+#[tokio::test]
+async fn other_words_for_the_same() {
+    let place = project();
+    for (pack, unpack, format) in [("compress", "decompress", "tgz"), ("pack", "unpack", "tar.zst")]
+    {
+        let made = compress(
+            &place,
+            json!({"action": pack, "archive": pack, "paths": ["README.md"], "format": format}),
+        )
+        .await;
+        assert_eq!(made["files"], 1, "{made}");
+        let out =
+            compress(&place, json!({"action": unpack, "archive": pack, "target": unpack})).await;
+        assert_eq!(out["paths"], json!(["README.md"]), "{out}");
+    }
+}
+
+#[tokio::test]
+async fn single_files_are_unpacked_beside_their_archive() {
+    let place = project();
+    for archive in ["docs/README.md.gz", "docs/README.md.zst"] {
+        fs::create_dir_all(place.path().join("docs")).unwrap();
+        let made = compress(
+            &place,
+            json!({"action": "create", "archive": archive, "paths": ["README.md"]}),
+        )
+        .await;
+        assert_eq!(made["files"], 1, "{made}");
+        let out = compress(&place, json!({"action": "extract", "archive": archive})).await;
+        assert_eq!(out["paths"], json!(["README.md"]), "{out}");
+        fs::remove_file(place.path().join("docs/README.md")).unwrap();
+    }
+    let two =
+        compress(&place, json!({"action": "create", "archive": "x.gz", "paths": ["src"]})).await;
+    assert!(two["hint"].as_str().unwrap().contains("tar.gz"), "{two}");
+}
+
+#[tokio::test]
+async fn pages_of_a_list_put_together_are_the_list() {
+    let place = Place::new();
+    for number in 0..25 {
+        place.write(&format!("d/f{number:02}"), "x");
+    }
+    compress(&place, json!({"action": "create", "archive": "a.zip", "paths": ["d"]})).await;
+    let mut seen = Vec::new();
+    let mut offset = Some(0);
+    while let Some(from) = offset {
+        let page = compress(
+            &place,
+            json!({"action": "list", "archive": "a.zip", "offset": from, "limit": 10}),
+        )
+        .await;
+        assert_eq!(page["total"], 26);
+        seen.extend(
+            page["entries"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|e| e["path"].as_str().unwrap().to_owned()),
+        );
+        offset = page["next_offset"].as_u64();
+        assert_eq!(page["truncated"], offset.is_some());
+    }
+    assert_eq!(seen.len(), 26);
+    assert!(seen.is_sorted());
+    let some =
+        compress(&place, json!({"action": "list", "archive": "a.zip", "include": ["f1*"]})).await;
+    assert_eq!(some["total"], 10);
+}
+
+#[tokio::test]
+async fn effects_name_what_is_read_and_written() {
+    let place = project();
+    let at = |name: &str| place.path().join(name);
+    for (arguments, expected) in [
+        (
+            json!({"action": "create", "archive": "a.zip", "paths": ["src", "README.md"]}),
+            vec![
+                Effect::path(Scope::FILE_READ, at("src")),
+                Effect::path(Scope::FILE_READ, at("README.md")),
+                Effect::path(Scope::FILE_WRITE, at("a.zip")),
+            ],
+        ),
+        (
+            json!({"action": "list", "archive": "x/../a.zip"}),
+            vec![Effect::path(Scope::FILE_READ, at("a.zip"))],
+        ),
+        (
+            json!({"action": "unpack", "archive": "a.tar.gz"}),
+            vec![
+                Effect::path(Scope::FILE_READ, at("a.tar.gz")),
+                Effect::path(Scope::FILE_WRITE, at("a")),
+            ],
+        ),
+        (
+            json!({"action": "extract", "archive": "bundle", "target": "out"}),
+            vec![
+                Effect::path(Scope::FILE_READ, at("bundle")),
+                Effect::path(Scope::FILE_WRITE, at("out")),
+            ],
+        ),
+        (
+            json!({"action": "extract", "archive": "bundle"}),
+            vec![
+                Effect::path(Scope::FILE_READ, at("bundle")),
+                Effect::path(Scope::FILE_WRITE, at("bundle.d")),
+            ],
+        ),
+    ] {
+        assert_eq!(place.effects("file_compress", arguments), expected);
+    }
+}
+
+#[tokio::test]
+async fn the_declared_effects_are_needed_and_enough() {
+    let place = project();
+    for arguments in [
+        json!({"action": "create", "archive": "a.zip", "paths": ["src"]}),
+        json!({"action": "list", "archive": "a.zip"}),
+        json!({"action": "extract", "archive": "a.zip"}),
+    ] {
+        let declared = place.effects("file_compress", arguments.clone());
+        for missing in 0..declared.len() {
+            let mut fewer = declared.clone();
+            fewer.remove(missing);
+            let refused =
+                place.call_within(Grants::of(&fewer), "file_compress", arguments.clone()).await;
+            assert_eq!(refused["kind"], "denied", "{arguments} without {missing}: {refused}");
+        }
+        let done =
+            place.call_within(Grants::of(&declared), "file_compress", arguments.clone()).await;
+        assert!(done.get("error").is_none(), "{done}");
+    }
+}
+
+#[tokio::test]
+async fn mistakes_are_explained() {
+    let place = project();
+    place.write("plain.txt", "no archive");
+    place.write("old.zip", "old");
+    for (arguments, kind, says) in [
+        (json!({"action": "create", "archive": "a.zip"}), "invalid_arguments", "paths"),
+        (
+            json!({"action": "create", "archive": "a.what", "paths": ["src"]}),
+            "invalid_arguments",
+            "tar.gz",
+        ),
+        (json!({"action": "create", "archive": "a.zip", "paths": ["srx"]}), "not_found", "similar"),
+        (json!({"action": "create", "archive": "old.zip", "paths": ["src"]}), "conflict", ""),
+        (
+            json!({"action": "create", "archive": "a.zip", "paths": ["src"], "existing": "skip"}),
+            "invalid_arguments",
+            "extract",
+        ),
+        (
+            json!({"action": "create", "archive": "a.zip", "paths": ["src"], "level": 12}),
+            "invalid_arguments",
+            "",
+        ),
+        (json!({"action": "list", "archive": "plain.txt"}), "invalid_arguments", "Known are"),
+        (json!({"action": "list", "archive": "src"}), "invalid_arguments", ""),
+        (json!({"action": "extract", "archive": "olt.zip"}), "not_found", "similar"),
+        (
+            json!({"action": "extract", "archive": "old.zip", "include": ["["]}),
+            "invalid_arguments",
+            "example",
+        ),
+    ] {
+        let error = compress(&place, arguments.clone()).await;
+        assert_eq!(error["kind"], kind, "{arguments}: {error}");
+        assert!(error["hint"].as_str().unwrap().contains(says), "{error}");
+    }
+    assert_eq!(fs::read_to_string(place.path().join("old.zip")).unwrap(), "old");
+    let done = compress(&place, json!({"action": "create", "archive": "old.zip", "paths": ["src"], "existing": "overwrite"})).await;
+    assert_eq!(done["files"], 2, "{done}");
+}
+
+#[tokio::test]
+async fn names_that_are_no_text_have_an_address() {
+    use std::os::unix::ffi::OsStrExt;
+    let place = Place::new();
+    let odd = std::ffi::OsStr::from_bytes(b"caf\xE9");
+    fs::create_dir(place.path().join(odd)).unwrap();
+    fs::write(place.path().join(odd).join("x"), "x").unwrap();
+    let folder = format!("file://{}/caf%E9", place.path().display());
+    let archive = format!("{folder}/a.tar");
+    let made =
+        compress(&place, json!({"action": "create", "archive": archive, "paths": [folder]})).await;
+    assert_eq!((&made["files"], &made["archive"]), (&json!(1), &json!(archive)), "{made}");
+    let listed = compress(&place, json!({"action": "list", "archive": archive})).await;
+    assert_eq!(listed["entries"][1]["path"], "caf\u{FFFD}/x");
+    assert_eq!(listed["entries"][1]["lossy"], true);
+    let out =
+        compress(&place, json!({"action": "extract", "archive": archive, "target": "out"})).await;
+    let shown = out["paths"][0].as_str().unwrap();
+    assert!(shown.ends_with("/out/caf%E9/x"), "{out}");
+    assert!(fs::exists(place.path().join("out").join(odd).join("x")).unwrap());
+}
+
+#[tokio::test]
+async fn what_is_left_out_is_told() {
+    let place = project();
+    let made = std::process::Command::new("mkfifo").arg(place.path().join("src/pipe")).status();
+    assert!(made.unwrap().success());
+    let made =
+        compress(&place, json!({"action": "create", "archive": "src/own.tar", "paths": ["src"]}))
+            .await;
+    assert_eq!(
+        made["skipped"],
+        json!([{"path": "src/pipe", "reason": "it is a named pipe"}]),
+        "{made}"
+    );
+    let again = compress(&place, json!({"action": "create", "archive": "src/own.tar", "paths": ["src"], "existing": "overwrite", "exclude": ["pipe"]})).await;
+    assert_eq!(
+        again["skipped"],
+        json!([{"path": "src/own.tar", "reason": "it is the archive itself"}]),
+        "{again}"
+    );
+}
+
+#[tokio::test]
+async fn the_longest_paths_are_packed_and_unpacked() {
+    let place = Place::new();
+    let mut path = place.path().join("t");
+    while path.as_os_str().len() + 101 < 3950 {
+        path.push("n".repeat(100));
+    }
+    fs::create_dir_all(&path).unwrap();
+    let last = path.join("x".repeat(4094 - path.as_os_str().len()));
+    fs::write(&last, "deep").unwrap();
+    for archive in FORMATS {
+        let made =
+            compress(&place, json!({"action": "create", "archive": archive, "paths": ["t"]})).await;
+        assert_eq!((&made["files"], made.get("skipped")), (&json!(1), None), "{archive}: {made}");
+        fs::rename(place.path().join("t"), place.path().join("u")).unwrap();
+        let out =
+            compress(&place, json!({"action": "extract", "archive": archive, "target": "."})).await;
+        assert_eq!(out["files"], 1, "{archive}: {out}");
+        assert_eq!(fs::read_to_string(&last).unwrap(), "deep");
+        fs::remove_dir_all(place.path().join("u")).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_cancelled_call_leaves_nothing() {
+    let place = project();
+    let cx = ToolContext::bare(place.path());
+    cx.cancel.cancel();
+    let call = tool("file_compress")
+        .bind(&json!({"action": "create", "archive": "a.zip", "paths": ["src"]}))
+        .unwrap();
+    assert_eq!(call.run(cx).await.unwrap_err().kind().name(), "cancelled");
+    assert!(!fs::exists(place.path().join("a.zip")).unwrap());
+}
+
+/// Stops the call at the first sign of progress.
+struct Stop(CancellationToken);
+
+impl ProgressSink for Stop {
+    fn report(&self, _: &str, _: &Progress) {
+        self.0.cancel();
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_is_stopped_midway_has_tidied_up_when_it_answers() {
+    let place = Place::new();
+    let noise: Vec<u8> =
+        (0..6_000_000_u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 15) as u8).collect();
+    place.write("big", &noise);
+    compress(&place, json!({"action": "create", "archive": "big.tar", "paths": ["big"]})).await;
+    for arguments in [
+        json!({"action": "create", "archive": "new.tar.zst", "paths": ["big"]}),
+        json!({"action": "create", "archive": "big.tar", "paths": ["big"], "existing": "overwrite"}),
+        json!({"action": "extract", "archive": "big.tar", "target": "out"}),
+        json!({"action": "extract", "archive": "big.tar", "target": ".", "existing": "overwrite"}),
+    ] {
+        let mut cx = ToolContext::bare(place.path());
+        cx.progress = Some(std::sync::Arc::new(Stop(cx.cancel.clone())));
+        let call = tool("file_compress").bind(&arguments).unwrap();
+        assert_eq!(call.run(cx).await.unwrap_err().kind().name(), "cancelled", "{arguments}");
+        let mut names: Vec<_> =
+            fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["big", "big.tar"], "{arguments}");
+        assert_eq!(fs::read(place.path().join("big")).unwrap(), noise);
+    }
+}
+
+#[tokio::test]
+async fn progress_is_shown() {
+    struct Seen(std::sync::Mutex<Vec<f64>>);
+    impl ProgressSink for Seen {
+        fn report(&self, _: &str, progress: &Progress) {
+            self.0.lock().unwrap().extend(progress.fraction);
+        }
+    }
+    let place = Place::new();
+    place.write("big", vec![7; 4 << 20]);
+    let seen = std::sync::Arc::new(Seen(std::sync::Mutex::default()));
+    let mut cx = ToolContext::bare(place.path());
+    cx.progress = Some(seen.clone());
+    let call = tool("file_compress")
+        .bind(&json!({"action": "create", "archive": "a.tar", "paths": ["big"]}))
+        .unwrap();
+    call.run(cx).await.unwrap();
+    let seen = seen.0.lock().unwrap();
+    assert!(
+        seen.len() >= 3 && seen.is_sorted() && seen.iter().all(|f| (0.0..=1.0).contains(f)),
+        "{seen:?}"
+    );
+}

@@ -1,0 +1,321 @@
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use hermes_core::{Effect, Grants, OutputBounds, Ports, Scope, ToolContext};
+use hermes_search::Veil;
+use serde_json::{Value, json};
+
+use crate::harness::{Place, tool};
+
+fn project() -> Place {
+    let place = Place::new();
+    place.write("src/lib.rs", "// lib\nfn needle() {}\n");
+    place.write("src/tools/a.rs", "use needle;\nfn other() {}\n");
+    place.write("README.md", "# needle\n");
+    place.write(".env", "NEEDLE=needle\n");
+    place
+}
+
+fn files(result: &Value) -> Vec<&str> {
+    let files = result["files"].as_array().unwrap_or_else(|| panic!("{result}"));
+    files.iter().map(|file| file["path"].as_str().or(file.as_str()).unwrap()).collect()
+}
+
+#[tokio::test]
+async fn few_matches_are_told_one_by_one() {
+    let place = project();
+    let result = place.call("search_files", json!({"pattern": "needle", "context": 1})).await;
+    let expected = json!({
+        "total_count": 3,
+        "total_is_exact": true,
+        "matches": [
+            {"path": "README.md", "line": 1, "content": "# needle", "column": 3, "ranges": [[2, 8]]},
+            {"path": "src/lib.rs", "line": 2, "content": "fn needle() {}", "column": 4,
+             "ranges": [[3, 9]], "before": ["1- // lib"]},
+            {"path": "src/tools/a.rs", "line": 1, "content": "use needle;", "column": 5,
+             "ranges": [[4, 10]], "after": ["2- fn other() {}"]},
+        ],
+        "truncated": false,
+    });
+    assert_eq!(result, expected);
+    let effects = place.effects("search_files", json!({"pattern": "x", "path": "src"}));
+    assert_eq!(effects, [Effect::path(Scope::FILE_READ, place.path().join("src"))]);
+}
+
+#[tokio::test]
+async fn many_matches_are_grouped() {
+    let place = Place::new();
+    place.write("a.txt", "x 1\nx 2\n\ny\ny\ny\nx 7\n");
+    place.write("two\nlines", "x\n");
+    place.write("z/long", format!("{}x{}\n", "a".repeat(900), "b".repeat(900)));
+    let result = place.call("search_files", json!({"pattern": "x", "after": 1})).await;
+    let text = result["matches_text"].as_str().unwrap_or_else(|| panic!("{result}"));
+    let start = "a.txt\n  1: x 1\n  2: x 2\n  3- \n  --\n  7: x 7\n\"two\\nlines\"\n  1: x\nz/long\n  1:901: …";
+    assert!(text.starts_with(start), "{text}");
+    assert!(result.get("matches").is_none() && result["total_count"] == 5);
+}
+
+#[tokio::test]
+async fn totals_are_true_or_at_least() {
+    let place = Place::new();
+    for number in 0..300 {
+        place.write(&format!("d{}/f{number:03}", number % 9), "hit\n");
+    }
+    let first = place.call("search_files", json!({"pattern": "hit", "limit": 50})).await;
+    assert_eq!((&first["truncated"], &first["next_offset"]), (&json!(true), &json!(50)));
+    assert_eq!(first["total_is_exact"], false);
+    assert!(first["total_count"].as_u64().unwrap() > 50);
+    assert!(first["hint"].as_str().unwrap().contains("at least"), "{first}");
+    let last = place.call("search_files", json!({"pattern": "hit", "offset": 290})).await;
+    assert_eq!((&last["total_count"], &last["total_is_exact"]), (&json!(300), &json!(true)));
+    assert_eq!((&last["truncated"], last.get("next_offset")), (&json!(false), None));
+    for mode in ["files_only", "count"] {
+        let mut seen = Vec::new();
+        let mut offset = json!(0);
+        while !offset.is_null() {
+            let arguments =
+                json!({"pattern": "hit", "output_mode": mode, "limit": 70, "offset": offset});
+            let page = place.call("search_files", arguments).await;
+            match mode {
+                "count" => {
+                    assert_eq!(
+                        (&page["total_count"], &page["total_files"]),
+                        (&json!(300), &json!(300))
+                    );
+                    seen.extend(page["counts"].as_object().unwrap().keys().cloned());
+                }
+                _ => seen.extend(files(&page).into_iter().map(str::to_owned)),
+            }
+            offset = page["next_offset"].clone();
+        }
+        let mut sorted = seen.clone();
+        sorted.sort();
+        sorted.dedup();
+        assert_eq!((sorted.len(), &sorted), (300, &seen), "{mode}");
+    }
+}
+
+#[tokio::test]
+async fn a_page_keeps_to_its_room() {
+    let place = Place::new();
+    place.write("a", "hit ".repeat(20).trim().to_owned() + "\n");
+    place.write("b", ("hit ".repeat(20).trim().to_owned() + "\n").repeat(40));
+    let mut cx = ToolContext::bare(place.path());
+    let bounds = OutputBounds { read_chars: 1000, ..OutputBounds::default() };
+    cx.ports = Arc::new(Ports::new().with(Arc::new(bounds)));
+    let call = tool("search_files").bind(&json!({"pattern": "hit"})).unwrap();
+    let output = call.run(cx).await.unwrap();
+    let page: Value = serde_json::from_str(output.content()).unwrap();
+    let text = page["matches_text"].as_str().unwrap();
+    assert!(text.len() <= 1000, "{}", text.len());
+    let told = text.lines().filter(|line| line.starts_with("  ")).count();
+    assert_eq!((&page["next_offset"], &page["truncated"]), (&json!(told), &json!(true)));
+}
+
+#[tokio::test]
+async fn paths_can_be_used_again() {
+    let place = project();
+    for (path, expected) in
+        [("src", "src/lib.rs"), ("./src/", "src/lib.rs"), ("src/lib.rs", "src/lib.rs")]
+    {
+        let arguments = json!({"pattern": "fn needle", "path": path});
+        let result = place.call("search_files", arguments).await;
+        assert_eq!(result["matches"][0]["path"], expected, "{result}");
+    }
+    let absolute = place.path().join("src").to_string_lossy().into_owned();
+    let result =
+        place.call("search_files", json!({"pattern": "fn needle", "path": absolute})).await;
+    assert_eq!(result["matches"][0]["path"], format!("{absolute}/lib.rs"));
+}
+
+#[tokio::test]
+async fn a_broken_pattern_is_shown_and_the_text_offered() {
+    let place = Place::new();
+    place.write("a.c", "call(foo(\nfoo(1)\n");
+    let error = place.call("search_files", json!({"pattern": "foo("})).await;
+    assert_eq!((&error["kind"], &error["position"]), (&json!("invalid_arguments"), &json!(4)));
+    assert!(error["error"].as_str().unwrap().contains("    foo(\n       ^"), "{error}");
+    assert_eq!(error["literal_matches"], 2);
+    assert!(error["hint"].as_str().unwrap().contains("2 matches in 1 files: set literal=true"));
+    let literal = place.call("search_files", json!({"pattern": "foo(", "literal": true})).await;
+    assert_eq!(literal["total_count"], 2);
+    let none = place.call("search_files", json!({"pattern": "bar("})).await;
+    assert_eq!(none["literal_matches"], 0);
+}
+
+#[tokio::test]
+async fn other_mistakes_are_explained() {
+    let place = project();
+    for (arguments, says) in [
+        (json!({"pattern": "x", "file_glob": "a["}), "'a[' is not a glob"),
+        (json!({"pattern": "x", "type": "rsut"}), "no file type 'rsut'"),
+        (json!({"pattern": "x", "encoding": "martian"}), "no encoding 'martian'"),
+        (json!({"pattern": "a[", "target": "files"}), "'a[' is not a glob"),
+    ] {
+        let error = place.call("search_files", arguments).await;
+        assert_eq!(error["kind"], "invalid_arguments", "{error}");
+        assert!(error["error"].as_str().unwrap().contains(says), "{error}");
+    }
+    let missing = place.call("search_files", json!({"pattern": "x", "path": "scr"})).await;
+    assert_eq!(
+        (&missing["kind"], &missing["similar_folders"]),
+        (&json!("not_found"), &json!(["src"]))
+    );
+    let file = place.call("search_files", json!({"pattern": "x", "path": "README.txt"})).await;
+    assert_eq!(file["similar_files"], json!(["README.md"]), "{file}");
+}
+
+#[tokio::test]
+async fn names_are_exact_and_globs_have_folders() {
+    let place = Place::new();
+    for (name, age) in
+        [("config.py", 30), ("src/config.py", 10), ("myconfig.py", 5), ("src/a/b.py", 1)]
+    {
+        let path = place.write(name, "x");
+        let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000 - age);
+        fs::File::options().write(true).open(path).unwrap().set_modified(time).unwrap();
+    }
+    for (pattern, expected) in [
+        ("config.py", vec!["src/config.py", "config.py"]),
+        ("src/**/*.py", vec!["src/a/b.py", "src/config.py"]),
+        ("*.py", vec!["src/a/b.py", "myconfig.py", "src/config.py", "config.py"]),
+    ] {
+        let arguments = json!({"pattern": pattern, "target": "files"});
+        let result = place.call("search_files", arguments).await;
+        assert_eq!(files(&result), expected, "{pattern}");
+    }
+    let one =
+        place.call("search_files", json!({"pattern": "src/config.py", "target": "find"})).await;
+    assert_eq!(
+        one["files"],
+        json!([{"path": "src/config.py", "size": 1, "modified": "2023-11-14T22:13:10Z"}])
+    );
+    let absolute = format!("{}/src/*.py", place.path().to_string_lossy());
+    let result = place.call("search_files", json!({"pattern": absolute, "target": "files"})).await;
+    assert_eq!(files(&result), ["src/config.py"]);
+    let folders = json!({"pattern": "src", "target": "files", "folders": true});
+    let result = place.call("search_files", folders).await;
+    assert_eq!((files(&result), &result["files"][0]["type"]), (vec!["src"], &json!("dir")));
+}
+
+#[tokio::test]
+async fn rough_names_are_found_with_their_letters() {
+    let place = project();
+    let arguments = json!({"pattern": "tols a", "target": "fuzzy", "path": "src"});
+    let result = place.call("search_files", arguments).await;
+    assert_eq!(files(&result), ["src/tools/a.rs"]);
+    let letters: Vec<char> = "src/tools/a.rs".chars().collect();
+    let positions = result["files"][0]["positions"].as_array().unwrap();
+    let told: String = positions.iter().map(|at| letters[at.as_u64().unwrap() as usize]).collect();
+    assert_eq!(told, "tolsa", "{result}");
+    assert!(result["files"][0]["score"].as_u64().unwrap() > 0);
+}
+
+#[tokio::test]
+async fn globs_types_and_switches_choose_files() {
+    let place = project();
+    for (arguments, expected) in [
+        (json!({"file_glob": "*.rs"}), vec!["src/lib.rs", "src/tools/a.rs"]),
+        (json!({"file_glob": "*.rs, !**/tools/**"}), vec!["src/lib.rs"]),
+        (json!({"file_glob": ["*.{md,txt}"]}), vec!["README.md"]),
+        (json!({"type": "rust"}), vec!["src/lib.rs", "src/tools/a.rs"]),
+        (json!({"max_depth": 1}), vec!["README.md"]),
+        (json!({"hidden": true, "max_depth": 1}), vec![".env", "README.md"]),
+        (json!({"word": true, "max_depth": 2}), vec!["README.md", "src/lib.rs"]),
+    ] {
+        let mut call = json!({"pattern": "needle", "output_mode": "files_only"});
+        call.as_object_mut().unwrap().extend(arguments.as_object().unwrap().clone());
+        let result = place.call("search_files", call).await;
+        assert_eq!(files(&result), expected, "{arguments}");
+    }
+}
+
+#[tokio::test]
+async fn nothing_found_says_where_else_to_look() {
+    let place = project();
+    let result =
+        place.call("search_files", json!({"pattern": "nowhere", "file_glob": "*.rs"})).await;
+    assert_eq!((&result["total_count"], &result["total_is_exact"]), (&json!(0), &json!(true)));
+    let hint = result["hint"].as_str().unwrap();
+    for way in ["2 files", "file_glob", "hidden=true", "gitignore=false", "case=insensitive"] {
+        assert!(hint.contains(way), "{way}: {hint}");
+    }
+}
+
+#[tokio::test]
+async fn matches_may_span_lines() {
+    let place = Place::new();
+    place.write("a.rs", "struct A {\n    x: u8,\n}\nstruct B;\n");
+    let result = place.call("search_files", json!({"pattern": "struct A \\{\\n    x"})).await;
+    assert_eq!(result["matches"][0]["content"], "struct A {\n    x: u8,");
+    assert_eq!(result["total_count"], 1);
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn odd_names_and_pipes() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let place = Place::new();
+    fs::write(place.path().join(OsStr::from_bytes(b"caf\xE9.txt")), "needle\n").unwrap();
+    place.write("with space", "needle\n");
+    let made = std::process::Command::new("mkfifo").arg(place.path().join("pipe")).status();
+    assert!(made.unwrap().success());
+    let result = place.call("search_files", json!({"pattern": "needle"})).await;
+    assert_eq!(result["matches"][0]["path"], "caf\u{FFFD}.txt");
+    assert_eq!(
+        (&result["matches"][0]["lossy"], &result["matches"][1].get("lossy").is_none()),
+        (&json!(true), &true)
+    );
+    assert_eq!(result["skipped"], json!({"special": 1}));
+}
+
+#[tokio::test]
+async fn links_lead_nowhere_unless_they_are_named() {
+    let place = Place::new();
+    place.write("ws/a", "needle\n");
+    place.write("out/secret", "needle\n");
+    symlink("../out", place.path().join("ws/way")).unwrap();
+    symlink("../out/secret", place.path().join("ws/link")).unwrap();
+    let result = place.call("search_files", json!({"pattern": "needle", "path": "ws"})).await;
+    assert_eq!(result["total_count"], 1);
+    let named = place.call("search_files", json!({"pattern": "needle", "path": "ws/link"})).await;
+    assert_eq!(named["matches"][0]["path"], "ws/link");
+}
+
+#[tokio::test]
+async fn only_what_was_granted_and_not_what_is_veiled() {
+    let place = project();
+    let none = place.call_within(Grants::of(&[]), "search_files", json!({"pattern": "x"})).await;
+    assert_eq!((&none["kind"], &none["rule"]), (&json!("denied"), &json!("undeclared-effect")));
+    let mut cx = ToolContext::bare(place.path());
+    let veil = Veil::new(|real| real.file_name().is_some_and(|name| name == ".env"));
+    cx.ports = Arc::new(Ports::new().with(Arc::new(veil)));
+    let arguments = json!({"pattern": "needle", "hidden": true, "output_mode": "files_only"});
+    let call = tool("search_files").bind(&arguments).unwrap();
+    let output = call.run(cx).await.unwrap();
+    let result: Value = serde_json::from_str(output.content()).unwrap();
+    assert!(!files(&result).contains(&".env"), "{result}");
+    assert_eq!(result["skipped"]["protected"], 1);
+}
+
+#[tokio::test]
+async fn a_call_can_be_stopped_or_run_out_of_time() {
+    let place = project();
+    let cx = ToolContext::bare(place.path());
+    cx.cancel.cancel();
+    let call = tool("search_files").bind(&json!({"pattern": "x"})).unwrap();
+    assert_eq!(call.run(cx).await.unwrap_err().kind().name(), "cancelled");
+    let mut cx = ToolContext::bare(place.path());
+    cx.deadline = Some(Instant::now());
+    let call = tool("search_files").bind(&json!({"pattern": "x"})).unwrap();
+    let output = call.run(cx).await.unwrap();
+    let result: Value = serde_json::from_str(output.content()).unwrap();
+    assert_eq!(
+        (&result["limit_reason"], &result["total_is_exact"]),
+        (&json!("search_timeout"), &json!(false))
+    );
+    assert_eq!(result["truncated"], true);
+}
