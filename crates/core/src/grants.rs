@@ -1,7 +1,9 @@
 //! What a call was allowed to touch. Ports hold a call to it: whatever the
 //! tool did not declare, or the policy did not allow, is refused at the door.
 
+use std::fmt;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use crate::{Effect, Resource, Scope, ToolError};
 
@@ -15,16 +17,45 @@ pub struct Grant {
     pub real: Option<PathBuf>,
 }
 
+/// What stays closed although it lies below a folder that was granted. Who
+/// judged the folder did not look at everything in it.
+pub trait Exceptions: Send + Sync {
+    /// Whether this real place may not be touched so.
+    fn closes(&self, scope: &Scope, real: &Path) -> bool;
+}
+
+impl<F: Fn(&Scope, &Path) -> bool + Send + Sync> Exceptions for F {
+    fn closes(&self, scope: &Scope, real: &Path) -> bool {
+        self(scope, real)
+    }
+}
+
 /// Everything that a call may touch.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct Grants {
     /// None stands for no bounds at all.
     list: Option<Vec<Grant>>,
+    exceptions: Option<Arc<dyn Exceptions>>,
 }
+
+impl fmt::Debug for Grants {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Grants").field("list", &self.list).finish_non_exhaustive()
+    }
+}
+
+/// Exceptions are not compared.
+impl PartialEq for Grants {
+    fn eq(&self, other: &Self) -> bool {
+        self.list == other.list
+    }
+}
+
+impl Eq for Grants {}
 
 impl Grants {
     /// No bounds: for programs that run a tool by hand.
-    pub const UNBOUNDED: Self = Self { list: None };
+    pub const UNBOUNDED: Self = Self { list: None, exceptions: None };
 
     /// No bounds: for programs that run a tool by hand.
     pub fn everything() -> Self {
@@ -33,7 +64,23 @@ impl Grants {
 
     /// Exactly these.
     pub fn new(list: Vec<Grant>) -> Self {
-        Self { list: Some(list) }
+        Self { list: Some(list), exceptions: None }
+    }
+
+    /// The same, but for these.
+    #[must_use]
+    pub fn except(self, exceptions: Arc<dyn Exceptions>) -> Self {
+        Self { exceptions: Some(exceptions), ..self }
+    }
+
+    /// What stays closed below granted folders, if anything does.
+    pub fn exceptions(&self) -> Option<&Arc<dyn Exceptions>> {
+        self.exceptions.as_ref()
+    }
+
+    /// Whether a real place below a granted folder stays closed.
+    pub fn closes(&self, scope: &Scope, real: &Path) -> bool {
+        self.exceptions.as_ref().is_some_and(|exceptions| exceptions.closes(scope, real))
     }
 
     /// These effects, their paths not yet looked up.

@@ -35,7 +35,7 @@ pub use confinement::{ChildLimits, Confinement};
 pub use context::{Progress, ProgressSink, ToolContext, Workplace};
 pub use effect::{Access, Effect, Resource, Scope};
 pub use error::{ErrorKind, ToolError};
-pub use grants::{Grant, Grants};
+pub use grants::{Exceptions, Grant, Grants};
 pub use host::{Found, Host};
 pub use output::{Attachment, ToolOutput, tool_error, tool_result};
 pub use ports::Ports;

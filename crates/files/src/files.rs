@@ -59,6 +59,12 @@ impl<'a> Files<'a> {
         self.place("look at", &Scope::FILE_READ, path, Last::Follow)
     }
 
+    /// Whether a real place stays closed to the call although it may read the
+    /// folder above it.
+    pub fn closes(&self, real: &Path) -> bool {
+        self.grants.closes(&Scope::FILE_READ, real)
+    }
+
     /// Opens a regular file for reading. What would hang, never end, or tell a
     /// process's secrets is refused unopened.
     pub fn open(&self, path: &Path) -> Result<File, ToolError> {
@@ -85,8 +91,10 @@ impl<'a> Files<'a> {
     /// Opens a folder, to list it and what is below. The grant of a folder
     /// holds for all that is in it.
     pub fn folder(&self, path: &Path) -> Result<Folder, ToolError> {
-        let spot = self.spot("list", &Scope::FILE_READ, path, Last::Follow)?;
-        spot.folder(self.walk).map_err(|error| explain_way("list", path, &error))
+        let place = self.place("list", &Scope::FILE_READ, path, Last::Follow)?;
+        let folder = Spot::reach(&place, self.walk).and_then(|spot| spot.folder(self.walk));
+        let folder = folder.map_err(|error| explain_way("list", path, &error))?;
+        Ok(folder.except(self.grants.exceptions(), place))
     }
 
     /// The entries of a folder, ordered by name.

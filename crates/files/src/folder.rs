@@ -2,22 +2,32 @@
 //! whatever happens to the path that led to it; links are never followed.
 
 use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use hermes_core::{Exceptions, Scope};
 use rustix::fs::{AtFlags, Dir, FileType, OFlags};
 
 use crate::facts::{Facts, Kind};
 use crate::open::{Spot, Walk};
 
 /// An open folder. Paths below it are relative and made of plain names.
-#[derive(Debug)]
 pub struct Folder {
     handle: OwnedFd,
     walk: Walk,
+    /// What stays closed in it, and where it is.
+    closed: Option<(Arc<dyn Exceptions>, PathBuf)>,
+}
+
+impl fmt::Debug for Folder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Folder").field("handle", &self.handle).finish_non_exhaustive()
+    }
 }
 
 /// One entry of a folder.
@@ -37,7 +47,12 @@ pub struct Entries {
 
 impl Folder {
     pub(crate) fn new(handle: OwnedFd, walk: Walk) -> Self {
-        Self { handle, walk }
+        Self { handle, walk, closed: None }
+    }
+
+    /// The same folder at that real place, in which these stay closed.
+    pub(crate) fn except(self, exceptions: Option<&Arc<dyn Exceptions>>, place: PathBuf) -> Self {
+        Self { closed: exceptions.map(|exceptions| (Arc::clone(exceptions), place)), ..self }
     }
 
     pub(crate) fn handle(&self) -> &OwnedFd {
@@ -46,7 +61,7 @@ impl Folder {
 
     /// A second handle of the same folder.
     pub fn try_clone(&self) -> io::Result<Self> {
-        Ok(Self { handle: self.handle.try_clone()?, walk: self.walk })
+        Ok(Self { handle: self.handle.try_clone()?, walk: self.walk, closed: self.closed.clone() })
     }
 
     /// What is in it.
@@ -67,11 +82,20 @@ impl Folder {
 
     /// Opens a folder below.
     pub fn folder(&self, relative: &Path) -> io::Result<Folder> {
-        self.spot(relative)?.folder(self.walk)
+        let folder = self.spot(relative)?.folder(self.walk)?;
+        let closed =
+            self.closed.as_ref().map(|(all, place)| (Arc::clone(all), place.join(relative)));
+        Ok(Folder { closed, ..folder })
     }
 
     /// Opens a regular file below for reading.
     pub fn open(&self, relative: &Path) -> io::Result<File> {
+        let closed = |(all, place): &(Arc<dyn Exceptions>, PathBuf)| {
+            all.closes(&Scope::FILE_READ, &place.join(relative))
+        };
+        if self.closed.as_ref().is_some_and(closed) {
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is protected"));
+        }
         self.spot(relative)?.open(OFlags::RDONLY)
     }
 

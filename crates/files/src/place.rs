@@ -70,9 +70,21 @@ pub(crate) fn locate(
             };
             let below = path.strip_prefix(granted).unwrap_or(path);
             let place = look_up(&base.join(below))?;
-            if place.starts_with(&base) { Ok(place) } else { Err(leads_out(path, granted)) }
+            if !place.starts_with(&base) {
+                return Err(leads_out(path, granted));
+            }
+            if place != base && grants.closes(scope, &place) {
+                return Err(protected(path));
+            }
+            Ok(place)
         }
     }
+}
+
+fn protected(path: &Path) -> ToolError {
+    ToolError::denied(format!("{} is protected, although its folder is not", path.display()))
+        .with("rule", "protected path")
+        .with_hint("`hermes permissions check read_file path=…` says by which rule.")
 }
 
 /// The narrowest grant decides.

@@ -104,12 +104,7 @@ impl Permissions {
 
     /// Everybody who has a say in the calls of a tool.
     pub(crate) fn levels(&self, tool: &str, tainted: bool) -> impl Iterator<Item = &Level> {
-        self.layers().flat_map(move |profile| {
-            let own = profile.tools.iter().filter(move |own| own.tool.matches(tool));
-            let after = profile.after_untrusted.iter().filter(move |_| tainted);
-            let after = after.map(|after| &after.level);
-            std::iter::once(&profile.level).chain(own.map(|own| &own.level)).chain(after)
-        })
+        self.rules().levels(tool, tainted)
     }
 
     /// What the session has read, if some profile cares and it was untrusted.
@@ -295,22 +290,11 @@ impl Permissions {
         folded: Option<(&Path, &Path)>,
     ) -> Option<String> {
         let real = found.path.as_path();
-        let laid_open = self
-            .layers()
-            .next()
-            .is_some_and(|profile| profile.sensitive_paths.iter().any(|p| p.matches(real)));
-        if laid_open {
+        let (folded, written) = folded?;
+        if self.profile().sensitive_paths.iter().any(|pattern| pattern.matches(real)) {
             return None;
         }
-        let (folded, written) = folded?;
-        let reads = scope.verb() == "read";
-        let refuses = |path: &Path| {
-            if reads {
-                self.sensitive().refuses_read(path)
-            } else {
-                self.sensitive().refuses_write(path)
-            }
-        };
+        let refuses = |path: &Path| self.rules().protects(scope, real, path);
         let why = refuses(folded);
         let why = why.or_else(|| if written == folded { None } else { refuses(written) });
         let why = why.or_else(|| self.linked_secret(found).then_some("another name of a secret"));

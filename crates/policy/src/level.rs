@@ -242,6 +242,19 @@ impl Level {
         strictest(asked, restricted)
     }
 
+    /// Whether a rule for this scope names paths.
+    pub(crate) fn judges_paths(&self, scope: &Scope) -> bool {
+        let allow = self.allow.iter().flatten();
+        let rules = allow.chain(&self.deny).chain(&self.ask);
+        let mut rules = rules.filter(|rule| rule.scope.matches(scope));
+        let mut restrictions = self.restrictions.iter().filter(|r| r.scope.matches(scope));
+        rules.any(|rule| rule.selectors.as_ref().is_some_and(|s| !s.paths.is_empty()))
+            || restrictions.any(|r| {
+                let allowed = r.allowed.as_ref().is_some_and(|allowed| !allowed.paths.is_empty());
+                allowed || !r.denied.paths.is_empty() || !r.asked.paths.is_empty()
+            })
+    }
+
     /// Whether a rule for more than commands names commands.
     pub(crate) fn judges_files_by_command(&self) -> bool {
         let files = [Scope::FILE_READ, Scope::FILE_WRITE, Scope::FILE_DELETE];

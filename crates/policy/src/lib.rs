@@ -22,6 +22,7 @@ mod pattern;
 mod permissions;
 mod profile;
 mod reader;
+mod rules;
 mod sensitive;
 mod sightings;
 mod sources;

@@ -12,6 +12,7 @@ use crate::judge::{Examination, Finding};
 use crate::level::Answer;
 use crate::pattern::Places;
 use crate::profile::{Profile, SandboxSettings};
+use crate::rules::{Closed, Rules};
 use crate::sensitive::Sensitive;
 use crate::sightings::Sightings;
 
@@ -74,10 +75,7 @@ const REASONS: usize = 5;
 
 /// The policy of a program.
 pub struct Permissions {
-    profile: Profile,
-    narrowing: Vec<Profile>,
-    places: Places,
-    sensitive: Sensitive,
+    rules: Arc<Rules>,
     settings: Settings,
     saved: SavedRules,
     tickets: Tickets,
@@ -98,10 +96,7 @@ impl Permissions {
     ) -> Self {
         let sensitive = Sensitive::new(&places);
         Self {
-            profile,
-            narrowing,
-            places,
-            sensitive,
+            rules: Arc::new(Rules { profile, narrowing, places, sensitive }),
             settings,
             saved,
             tickets,
@@ -113,28 +108,32 @@ impl Permissions {
 
     /// The profile's name.
     pub fn profile(&self) -> &Profile {
-        &self.profile
+        &self.rules.profile
+    }
+
+    pub(crate) fn rules(&self) -> &Rules {
+        &self.rules
     }
 
     /// The profile, then everything that narrows it.
     pub fn layers(&self) -> impl Iterator<Item = &Profile> {
-        std::iter::once(&self.profile).chain(&self.narrowing)
+        self.rules.layers()
     }
 
     /// What the names in patterns stand for.
     pub fn places(&self) -> &Places {
-        &self.places
+        &self.rules.places
     }
 
     /// The places that are protected in every profile.
     pub fn sensitive(&self) -> &Sensitive {
-        &self.sensitive
+        &self.rules.sensitive
     }
 
     /// How child processes are held. Who narrows can switch it on, not off.
     pub fn sandbox(&self) -> SandboxSettings {
-        let mut settings = self.profile.sandbox;
-        for other in &self.narrowing {
+        let mut settings = self.rules.profile.sandbox;
+        for other in &self.rules.narrowing {
             other.wishes.narrow(&mut settings);
         }
         settings
@@ -161,7 +160,7 @@ impl Permissions {
 
     /// Whether the file is one of the secrets under another name.
     pub(crate) fn is_secret_file(&self, dev: u64, ino: u64) -> bool {
-        let known = self.secret_files.get_or_init(|| secret_files(&self.sensitive));
+        let known = self.secret_files.get_or_init(|| secret_files(&self.rules.sensitive));
         known.contains(&(dev, ino))
     }
 
@@ -185,13 +184,13 @@ impl Permissions {
 
     fn was_answered(&self, finding: &Finding, session: &Session) -> bool {
         let Some(unit) = &finding.unit else { return false };
-        self.saved.cover(&self.profile.name, unit)
+        self.saved.cover(&self.rules.profile.name, unit)
             || self.in_session(session, |kept| kept.iter().any(|rule| self.has(rule, unit)))
     }
 
     /// Whether a rule of this profile covers it.
     fn has(&self, rule: &SavedRule, unit: &Unit) -> bool {
-        rule.profile == self.profile.name && rule.unit.covers(unit)
+        rule.profile == self.rules.profile.name && rule.unit.covers(unit)
     }
 
     fn in_session<T>(&self, session: &Session, look: impl FnOnce(&mut Vec<SavedRule>) -> T) -> T {
@@ -221,7 +220,7 @@ impl Permissions {
         let asked = exam.findings.iter().filter(|finding| finding.answer == Answer::Ask);
         let mut units: Vec<Unit> = Vec::new();
         for unit in asked.filter_map(|finding| finding.unit.clone()) {
-            let unit = unit.widened(&self.places);
+            let unit = unit.widened(&self.rules.places);
             let told = unit.to_string();
             // A rule that would hold a secret is not kept anywhere.
             if self.redacted(&told) != told {
@@ -243,7 +242,27 @@ impl Permissions {
         let touched =
             touched.map(|path| hermes_files::real_path(path).unwrap_or_else(|_| path.to_owned()));
         let places: Vec<_> = granted.chain(touched).collect();
-        crate::approvals::fingerprint(&self.profile.name, proposal, &places)
+        crate::approvals::fingerprint(&self.rules.profile.name, proposal, &places)
+    }
+
+    /// The grants of a call. Below folders they hold but for what the rules
+    /// would not let be touched by itself.
+    fn bounded(&self, proposal: &Proposal<'_>, exam: Examination) -> Grants {
+        // Where somebody agreed to a folder, they agreed to what is in it.
+        let agreed = exam.findings.iter().any(|finding| finding.unit.is_some());
+        let tolerated = match (self.settings.mode, agreed) {
+            (Mode::Audit, _) => Answer::Deny,
+            (Mode::Enforce, true) => Answer::Ask,
+            (Mode::Enforce, false) => Answer::Allow,
+        };
+        let about_files = exam.grants.iter().any(|grant| grant.effect.scope.family() == "file");
+        let grants = Grants::new(exam.grants);
+        if !about_files {
+            return grants;
+        }
+        let tainted = self.taint(proposal).is_some();
+        let closed = Closed::new(Arc::clone(&self.rules), proposal.tool, tainted, tolerated);
+        grants.except(Arc::new(closed))
     }
 
     fn redacted(&self, text: &str) -> String {
@@ -269,11 +288,11 @@ impl Policy for Permissions {
         };
         Ruling {
             verdict,
-            grants: Grants::new(exam.grants),
+            grants: self.bounded(proposal, exam),
             confinement: confinement.map(Arc::new),
             offers,
             watched,
-            profile: Some(self.profile.name.as_str().into()),
+            profile: Some(self.rules.profile.name.as_str().into()),
         }
     }
 
@@ -290,7 +309,7 @@ impl Policy for Permissions {
             tool: proposal.tool.to_owned(),
             effects: effects.map(|effect| self.redacted(&effect.to_string())).collect(),
             reason: self.redacted(reason),
-            profile: self.profile.name.clone(),
+            profile: self.rules.profile.name.clone(),
             folder: proposal.workplace.cwd().display().to_string(),
             asked_ms: crate::approvals::now_ms(),
             granted_ms: None,
@@ -302,9 +321,9 @@ impl Policy for Permissions {
         let units = self.units(&exam);
         match lasting {
             Lasting::Once => Ok(()),
-            Lasting::Always => self.saved.add(&self.profile.name, units),
+            Lasting::Always => self.saved.add(&self.rules.profile.name, units),
             Lasting::Session => {
-                let profile = &self.profile.name;
+                let profile = &self.rules.profile.name;
                 let rule = |unit| SavedRule { profile: profile.clone(), unit };
                 let new: Vec<SavedRule> = units.into_iter().map(rule).collect();
                 self.in_session(proposal.session, |kept| kept.extend(new.iter().cloned()));
@@ -318,7 +337,7 @@ impl Policy for Permissions {
 impl fmt::Debug for Permissions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Permissions")
-            .field("profile", &self.profile.name)
+            .field("profile", &self.rules.profile.name)
             .field("settings", &self.settings)
             .finish_non_exhaustive()
     }

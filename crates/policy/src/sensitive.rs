@@ -204,6 +204,7 @@ const OURS_SECRET: &[&str] = &[
     "auth/**",
     "mcp-tokens/**",
     "pairing/**",
+    "checkpoints/**",
     "cache/bws_cache.json",
     "skills/.hub/**",
     "logs/audit/audit.key",

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
+use hermes_core::{Exceptions, Grants, Scope};
 use ignore::overrides::{Override, OverrideBuilder};
 use ignore::types::{Types, TypesBuilder};
 
@@ -28,7 +29,7 @@ pub struct Selection {
     /// Only those of at most so many bytes.
     pub max_filesize: Option<u64>,
     /// What must not be shown.
-    pub veil: Option<Arc<Veil>>,
+    pub veil: Option<Veil>,
 }
 
 impl Default for Selection {
@@ -45,21 +46,21 @@ impl Default for Selection {
     }
 }
 
-/// What lies below a granted folder and must not be shown all the same. A
-/// port: the program that knows the rules puts it there.
+/// What lies below a granted folder and must not be shown all the same.
+#[derive(Clone)]
 pub struct Veil {
-    hides: Box<dyn Fn(&Path) -> bool + Send + Sync>,
+    exceptions: Arc<dyn Exceptions>,
 }
 
 impl Veil {
-    /// A veil over the real paths for which `hides` says so.
-    pub fn new(hides: impl Fn(&Path) -> bool + Send + Sync + 'static) -> Self {
-        Self { hides: Box::new(hides) }
+    /// That of a call; none if nothing is hidden from it.
+    pub fn of(grants: &Grants) -> Option<Self> {
+        grants.exceptions().map(|exceptions| Self { exceptions: Arc::clone(exceptions) })
     }
 
     /// Whether a real path must not be shown.
     pub fn hides(&self, real: &Path) -> bool {
-        (self.hides)(real)
+        self.exceptions.closes(&Scope::FILE_READ, real)
     }
 }
 
@@ -78,7 +79,7 @@ pub(crate) struct Filter {
     types: Types,
     pub(crate) max_depth: usize,
     pub(crate) max_filesize: Option<u64>,
-    veil: Option<Arc<Veil>>,
+    veil: Option<Veil>,
 }
 
 impl Filter {

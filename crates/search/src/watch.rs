@@ -1,6 +1,6 @@
 //! Whoever waits for a search: may stop it, sets it a time, sees how it goes.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -48,7 +48,7 @@ pub struct Skipped {
     /// Files and folders that a rule keeps closed.
     pub protected: usize,
     /// Some of the unreadable and too large ones.
-    pub paths: Vec<String>,
+    pub paths: Vec<PathBuf>,
 }
 
 #[derive(Debug, Default)]
@@ -58,7 +58,7 @@ struct Tally {
     special: AtomicUsize,
     binary: AtomicUsize,
     protected: AtomicUsize,
-    paths: Mutex<Vec<String>>,
+    paths: Mutex<Vec<PathBuf>>,
 }
 
 /// One reason to leave something out.
@@ -143,7 +143,7 @@ impl<'a> Watch<'a> {
         }
         let mut paths = tally.paths.lock().unwrap_or_else(PoisonError::into_inner);
         if paths.len() < NAMED {
-            paths.push(path.to_string_lossy().into_owned());
+            paths.push(path.to_path_buf());
         }
     }
 

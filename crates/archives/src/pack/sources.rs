@@ -69,6 +69,17 @@ enum Root {
     File(PathBuf),
 }
 
+/// A folder that is packed.
+struct Top<'a> {
+    number: usize,
+    source: &'a Source,
+    facts: Facts,
+    /// Where it really is.
+    place: &'a Path,
+    /// The archive itself, if it is below.
+    own: Option<&'a Path>,
+}
+
 /// A folder on the way down.
 struct Level {
     folder: Folder,
@@ -188,7 +199,8 @@ impl Search<'_> {
             Kind::Folder => {
                 let folder = self.files.folder(&source.path)?;
                 let own = self.own.strip_prefix(&place).ok().map(Path::to_path_buf);
-                self.walk(number, source, &folder, facts, own.as_deref())?;
+                let top = Top { number, source, facts, place: &place, own: own.as_deref() };
+                self.walk(&top, &folder)?;
                 Ok(Root::Folder(folder))
             }
             Kind::File if place == self.own => {
@@ -209,21 +221,15 @@ impl Search<'_> {
         }
     }
 
-    fn walk(
-        &mut self,
-        number: usize,
-        source: &Source,
-        top: &Folder,
-        facts: Facts,
-        own: Option<&Path>,
-    ) -> Result<(), ToolError> {
+    fn walk(&mut self, top: &Top<'_>, opened: &Folder) -> Result<(), ToolError> {
+        let &Top { number, source, facts, place, own } = top;
         let is_open = self.packing.choice.is_open();
         if !source.name.as_os_str().is_empty() && is_open {
             self.keep(Item::new(source.name.clone(), What::Folder, facts, number, PathBuf::new()))?;
         }
         let rules = self.packing.gitignore.then(|| Rules::above(self.files, &source.path));
         let failed = |error: std::io::Error| explain("pack", &source.path, &error);
-        let top = top.try_clone().map_err(failed)?;
+        let top = opened.try_clone().map_err(failed)?;
         let mut levels = Vec::new();
         self.enter(&mut levels, top, PathBuf::new(), rules.transpose()?, source);
         loop {
@@ -242,6 +248,10 @@ impl Search<'_> {
                 |rules: &Rules| entry == ".git" || rules.leave_out(&relative, kind == Kind::Folder);
             if level.rules.as_ref().is_some_and(is_ignored) || self.packing.choice.leaves_out(&name)
             {
+                continue;
+            }
+            if self.files.closes(&place.join(&relative)) {
+                self.skip(&name, "a rule protects it");
                 continue;
             }
             if own == Some(relative.as_path()) {

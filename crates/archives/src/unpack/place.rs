@@ -14,6 +14,8 @@ use rustix::io::Errno;
 /// The real place of a target.
 #[derive(Debug)]
 pub(super) struct Place {
+    /// Its path.
+    pub(super) real: PathBuf,
     /// The deepest folder on the way that exists.
     pub(super) base: OwnedFd,
     /// What is missing below it; empty if the target exists.
@@ -40,12 +42,12 @@ impl Place {
                 Ok(next) => base = next,
                 Err(Errno::NOENT) => {
                     let missing = std::iter::once(part).chain(parts).map(OsStr::to_owned).collect();
-                    return Ok(Self { base, missing });
+                    return Ok(Self { real: real.to_path_buf(), base, missing });
                 }
                 Err(error) => return Err(error.into()),
             }
         }
-        Ok(Self { base, missing: Vec::new() })
+        Ok(Self { real: real.to_path_buf(), base, missing: Vec::new() })
     }
 
     /// Whether something is there under a relative path. A link on the way

@@ -83,6 +83,31 @@ fn names_in_zips_that_lead_out_are_refused() {
 }
 
 #[test]
+fn sevens_that_lead_out_are_refused_or_told() {
+    use sevenz_rust2::{ArchiveEntry, ArchiveWriter};
+    for name in ["../victim", "/abs", "a/../../victim", "..\\victim", "C:/x"] {
+        let place = place();
+        let mut writer = ArchiveWriter::create(place.at("a.7z")).unwrap();
+        for name in ["good", name] {
+            writer.push_archive_entry(ArchiveEntry::new_file(name), Some(&b"evil"[..])).unwrap();
+        }
+        writer.finish().unwrap();
+        let refused = place.unpack("a.7z", "out").expect_err(name);
+        assert_eq!(refused.kind(), ErrorKind::Denied, "{name}: {refused}");
+        assert_untouched(&place, &["a.7z", "victim"]);
+    }
+    let place = place();
+    let mut writer = ArchiveWriter::create(place.at("a.7z")).unwrap();
+    let mut link = ArchiveEntry::new_file("link");
+    link.has_windows_attributes = true;
+    link.windows_attributes = (0o120_777 << 16) | 0x8000;
+    writer.push_archive_entry(link, Some(&b"../victim"[..])).unwrap();
+    writer.finish().unwrap();
+    let out = place.unpack("a.7z", "out").unwrap();
+    assert_eq!((out.links, out.skipped.len()), (0, 1), "{:?}", out.skipped);
+}
+
+#[test]
 fn an_unsafe_entry_can_be_left_out() {
     let place = place();
     place.write("a.tar", tar(&[(b"good", FILE, "", b"x"), (b"../victim", FILE, "", b"evil")]));

@@ -2,8 +2,12 @@
 
 use std::cell::Cell;
 use std::fs;
+use std::path::Path;
+use std::sync::Arc;
 
-use hermes_archives::{Choice, Format, Oversight, Packing, Source, create};
+use hermes_archives::{
+    Choice, Existing, Format, Limits, Oversight, Packing, Source, Unpacking, create, extract,
+};
 use hermes_core::{Effect, ErrorKind, Grants, Scope};
 
 use crate::harness::{Place, furnish};
@@ -199,4 +203,42 @@ fn progress_ends_at_the_end() {
     let seen = seen.into_inner();
     assert!(seen.len() >= 4 && seen.is_sorted(), "{seen:?}");
     assert!(seen.iter().all(|&(done, total)| done <= total && total == 5 << 20));
+}
+
+#[test]
+fn closed_places_are_neither_packed_nor_unpacked() {
+    let place = Place::new();
+    place.write("in/.env", "SECRET=1");
+    place.write("in/keys/a", "key");
+    place.write("in/open", "x");
+    place.pack("in", "all.tar").unwrap();
+    let real = place.at("in").canonicalize().unwrap();
+    let closed = move |_: &Scope, path: &Path| path.ends_with(".env") || path == real.join("keys");
+    let grants = Grants::everything().except(Arc::new(closed));
+    let sources = [Source { path: place.at("in"), name: "".into() }];
+    let packing = Packing {
+        sources: &sources,
+        archive: &place.at("a.tar"),
+        format: Format::Tar,
+        level: None,
+        choice: &Choice::all(),
+        gitignore: false,
+        existing: hermes_files::Existing::Refuse,
+    };
+    let created = create(&grants, &packing, Oversight::NONE).unwrap();
+    assert_eq!(names(&created), ["open"]);
+    assert_eq!(created.skipped.len(), 2, "{:?}", created.skipped);
+    let (archive, out) = (place.at("all.tar"), place.at("out"));
+    let choice = Choice::all();
+    let unpacking = Unpacking {
+        archive: &archive,
+        target: &out,
+        choice: &choice,
+        strip: 0,
+        existing: Existing::Refuse,
+        limits: Limits::default(),
+    };
+    let refused = extract(&grants, &unpacking, Oversight::NONE).expect_err("closed");
+    assert_eq!(refused.details()["rule"], "protected");
+    assert_eq!(place.names(), ["a.tar", "all.tar", "in"]);
 }

@@ -5,8 +5,13 @@ use std::process::Command;
 
 use crate::context::TestContext;
 
-const DOCUMENTS: [&str; 4] =
-    ["README.md", "docs/checkpoints.md", "docs/permissions.md", "docs/writing-a-tool.md"];
+const DOCUMENTS: [&str; 5] = [
+    "README.md",
+    "docs/checkpoints.md",
+    "docs/files.md",
+    "docs/permissions.md",
+    "docs/writing-a-tool.md",
+];
 
 #[test]
 fn every_command_in_the_documents_works() {

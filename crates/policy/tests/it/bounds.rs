@@ -3,7 +3,7 @@
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
-use hermes_core::{Confinement, Effect, Resource, Scope, Taint};
+use hermes_core::{Confinement, Effect, Policy as _, Resource, Scope, Taint};
 
 use crate::World;
 
@@ -180,4 +180,20 @@ fn reading_that_was_agreed_to_is_possible() {
     let held = confined(&world, yaml, "cat ../out/file");
     assert!(held.read.contains(&file), "{:?}", held.read);
     assert!(!confined(&world, yaml, "cat src/x").read.contains(&file));
+}
+
+#[test]
+fn a_granted_folder_keeps_its_secrets() {
+    let world = World::new();
+    world.put("ws/.env", "KEY=1");
+    let rules = "profiles:\n  mine:\n    extends: default\n    restrictions:\n      file:read:\n        denied_paths: [\"${workspace}/private/**\"]\n";
+    let permissions = world.with(rules, "mine").unwrap();
+    let effects = [Effect::path(Scope::FILE_READ, world.path("ws"))];
+    let at = world.at();
+    let grants = permissions.judge(&world.proposal(&effects, &at)).grants;
+    let closes = |path: &str| grants.closes(&Scope::FILE_READ, &world.path(path));
+    assert!(closes("ws/.env") && closes("ws/a/.env.local") && closes("ws/private/x"));
+    assert!(!closes("ws/a.rs") && !closes("ws/.env.example") && !closes("ws/privately"));
+    assert!(grants.closes(&Scope::FILE_WRITE, &world.path("ws/.git/hooks/pre-commit")));
+    assert!(!grants.closes(&Scope::FILE_WRITE, &world.path("ws/src/a.rs")));
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
+use hermes_core::{Grants, Scope};
 use hermes_search::{Pattern, Report, Selection, Veil};
 use ignore::WalkBuilder;
 use ignore::overrides::OverrideBuilder;
@@ -140,10 +141,11 @@ fn git_keeps_its_books_to_itself() {
 fn what_is_veiled_is_not_shown() {
     let tree = Tree::new(&[(".env", "x"), ("a", "x"), ("keys/id", "x"), ("keys/deep/id", "x")]);
     let root = tree.path();
-    let veil = Veil::new(move |real| {
+    let hides = move |_: &Scope, real: &Path| {
         real == root.join("keys") || real.file_name().is_some_and(|name| name == ".env")
-    });
-    let selection = Selection { hidden: true, veil: Some(Arc::new(veil)), ..Selection::default() };
+    };
+    let veil = Veil::of(&Grants::everything().except(Arc::new(hides)));
+    let selection = Selection { hidden: true, veil, ..Selection::default() };
     let content = of(Pattern::regex("x"), Report::Files);
     let found = tree.search_in("", &selection, &content, ALL).unwrap();
     assert_eq!((paths(&found), found.found.skipped.protected), (vec!["a".to_owned()], 2));

@@ -1,0 +1,103 @@
+//! The rules of a program, and what they close below a granted folder.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use hermes_core::{Effect, Exceptions, Scope};
+
+use crate::level::{Answer, Level, Subject};
+use crate::pattern::{Places, fold};
+use crate::profile::Profile;
+use crate::sensitive::Sensitive;
+
+/// A profile, what narrows it, and the places that they speak of.
+#[derive(Debug)]
+pub(crate) struct Rules {
+    pub(crate) profile: Profile,
+    pub(crate) narrowing: Vec<Profile>,
+    pub(crate) places: Places,
+    pub(crate) sensitive: Sensitive,
+}
+
+impl Rules {
+    /// The profile, then everything that narrows it.
+    pub(crate) fn layers(&self) -> impl Iterator<Item = &Profile> {
+        std::iter::once(&self.profile).chain(&self.narrowing)
+    }
+
+    /// Everybody who has a say in the calls of a tool.
+    pub(crate) fn levels(&self, tool: &str, tainted: bool) -> impl Iterator<Item = &Level> {
+        self.layers().flat_map(move |profile| {
+            let own = profile.tools.iter().filter(move |own| own.tool.matches(tool));
+            let after = profile.after_untrusted.iter().filter(move |_| tainted);
+            let after = after.map(|after| &after.level);
+            std::iter::once(&profile.level).chain(own.map(|own| &own.level)).chain(after)
+        })
+    }
+
+    /// Why a place is protected, if it is and no profile lays it open. The
+    /// path comes as it really is and folded.
+    pub(crate) fn protects(
+        &self,
+        scope: &Scope,
+        real: &Path,
+        folded: &Path,
+    ) -> Option<&'static str> {
+        if self.profile.sensitive_paths.iter().any(|pattern| pattern.matches(real)) {
+            return None;
+        }
+        if scope.verb() == "read" {
+            self.sensitive.refuses_read(folded)
+        } else {
+            self.sensitive.refuses_write(folded)
+        }
+    }
+}
+
+/// What a tool may not touch below a folder that it was granted.
+pub(crate) struct Closed {
+    rules: Arc<Rules>,
+    tool: Box<str>,
+    tainted: bool,
+    /// Whether any level says something of single paths; if not, only the
+    /// protected places are closed.
+    by_path: [bool; 3],
+    /// What the rules may say of a place that is open all the same.
+    tolerated: Answer,
+}
+
+const FILES: [Scope; 3] = [Scope::FILE_READ, Scope::FILE_WRITE, Scope::FILE_DELETE];
+
+impl Closed {
+    pub(crate) fn new(rules: Arc<Rules>, tool: &str, tainted: bool, tolerated: Answer) -> Self {
+        let by_path = FILES
+            .each_ref()
+            .map(|scope| rules.levels(tool, tainted).any(|level| level.judges_paths(scope)));
+        Self { rules, tool: tool.into(), tainted, by_path, tolerated }
+    }
+}
+
+impl Exceptions for Closed {
+    fn closes(&self, scope: &Scope, real: &Path) -> bool {
+        let folded = fold(real);
+        if self.rules.protects(scope, real, &folded).is_some() {
+            return true;
+        }
+        let about = FILES.iter().position(|file| file == scope);
+        if !about.and_then(|at| self.by_path.get(at)).is_some_and(|by_path| *by_path) {
+            return false;
+        }
+        let effect = Effect::path(scope.clone(), real);
+        let subject = Subject {
+            effect: &effect,
+            real: Some(real),
+            folded: Some((&folded, &folded)),
+            leaf: None,
+            command: None,
+        };
+        let mut levels = self.rules.levels(&self.tool, self.tainted);
+        levels.any(|level| {
+            level.judge(&subject).is_some_and(|opinion| opinion.answer > self.tolerated)
+        })
+    }
+}
