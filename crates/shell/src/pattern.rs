@@ -239,7 +239,11 @@ impl CommandPattern {
         let mut rest = operands.as_slice();
         for (index, wanted) in leading.iter().enumerate() {
             let in_place = fixed && index == 0;
-            match rest.iter().position(|own| same(wanted, own)) {
+            let fits = |own: &&str| {
+                same(wanted, own)
+                    || (index == 0 && crate::programs::is_same_verb(name, wanted, own))
+            };
+            match rest.iter().position(fits) {
                 Some(at) if !in_place || values.iter().take(at).all(|value| *value) => {
                     rest = rest.get(at + 1..).unwrap_or(&[]);
                 }

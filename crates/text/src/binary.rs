@@ -8,7 +8,7 @@ use crate::codec::TextFormat;
 pub(crate) const HEAD: usize = 8 * 1024;
 
 /// Why bytes that would be text of this format are none.
-pub(crate) fn reason(bytes: &[u8], format: TextFormat) -> Option<&'static str> {
+pub fn reason(bytes: &[u8], format: TextFormat) -> Option<&'static str> {
     if bytes.starts_with(b"\xFF\xFE\0\0") || bytes.starts_with(b"\0\0\xFE\xFF") {
         return Some("it is UTF-32 text, which has to be converted first");
     }

@@ -4,7 +4,14 @@ use std::borrow::Cow;
 use std::fmt;
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
-use encoding_rs::{Encoder, EncoderResult, Encoding, UTF_8, UTF_16BE, UTF_16LE};
+use encoding_rs::{
+    DecoderResult, Encoder, EncoderResult, Encoding, REPLACEMENT, UTF_8, UTF_16BE, UTF_16LE,
+};
+
+use crate::binary;
+
+/// How ISO-2022-JP leaves ASCII.
+const ESCAPE: &[u8] = b"\x1B$";
 
 /// How a file spells its text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,6 +91,36 @@ impl TextFormat {
         Decoded { text, damaged }
     }
 
+    /// Whether the bytes are text in this format, all of them. Those that are
+    /// not `complete` may end inside a character.
+    fn fits(self, bytes: &[u8], complete: bool) -> bool {
+        if self.encoding == REPLACEMENT || binary::reason(bytes, self).is_some() {
+            return false;
+        }
+        // Two letters of another encoding make one that nobody uses.
+        let head = bytes.get(..binary::HEAD).unwrap_or(bytes);
+        let is_private = |c: char| matches!(c, '\u{E000}'..='\u{F8FF}');
+        if [UTF_16LE, UTF_16BE].contains(&self.encoding)
+            && self.decode(head).text.contains(is_private)
+        {
+            return false;
+        }
+        let mut decoder = self.encoding.new_decoder_without_bom_handling();
+        let mut text = vec![0; 64 * 1024];
+        let mut done = 0;
+        loop {
+            let rest = bytes.get(done..).unwrap_or_default();
+            let (result, read, _) =
+                decoder.decode_to_utf8_without_replacement(rest, &mut text, complete);
+            done += read;
+            match result {
+                DecoderResult::InputEmpty => return true,
+                DecoderResult::OutputFull => {}
+                DecoderResult::Malformed(..) => return false,
+            }
+        }
+    }
+
     /// The bytes of a piece of text, without a byte order mark.
     pub fn encode(self, text: &str) -> Result<Vec<u8>, Unencodable> {
         match self.encoding {
@@ -144,13 +181,43 @@ fn encode_legacy(
 /// The format of the text that begins with `sample`; `complete` says that the
 /// sample is all there is. Binary data gets an answer too, a wrong one.
 pub fn detect(sample: &[u8], complete: bool) -> TextFormat {
+    detect_near(sample, complete, || None)
+}
+
+/// The same, where the surroundings of a file may have a word on its encoding.
+/// A byte order mark says most, then plain UTF-8. Only if there is neither is
+/// `hint` asked, and believed if all the bytes are text in that encoding. Then
+/// it is a guess.
+pub fn detect_near(
+    sample: &[u8],
+    complete: bool,
+    hint: impl FnOnce() -> Option<&'static Encoding>,
+) -> TextFormat {
     if let Some((encoding, _)) = Encoding::for_bom(sample) {
         return TextFormat::new(encoding, true);
     }
+    if is_utf8(sample, complete) && is_plain(sample) {
+        return TextFormat::PLAIN;
+    }
+    let hinted = hint().map(|encoding| TextFormat::new(encoding, false));
+    match hinted.filter(|format| format.fits(sample, complete)) {
+        Some(format) => format,
+        None => guess(sample, complete),
+    }
+}
+
+/// Whether nothing speaks for another encoding in what is UTF-8: zero bytes
+/// are in most UTF-16, and escapes in ISO-2022-JP.
+pub(crate) fn is_plain(utf8: &[u8]) -> bool {
+    let head = utf8.get(..binary::HEAD).unwrap_or(utf8);
+    memchr::memchr(0, head).is_none() && memchr::memmem::find(utf8, ESCAPE).is_none()
+}
+
+fn guess(sample: &[u8], complete: bool) -> TextFormat {
     if let Some(encoding) = wide_without_bom(sample, complete) {
         return TextFormat::new(encoding, false);
     }
-    let escapes = memchr::memmem::find(sample, b"\x1B$").is_some();
+    let escapes = memchr::memmem::find(sample, ESCAPE).is_some();
     if is_utf8(sample, complete) && !escapes || is_damaged_utf8(sample) {
         return TextFormat::PLAIN;
     }

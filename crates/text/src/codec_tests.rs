@@ -163,3 +163,41 @@ proptest! {
         prop_assert_eq!(detect(text.as_bytes(), true).decode(text.as_bytes()).text, text.as_str());
     }
 }
+
+#[test]
+fn a_hint_is_not_asked_for_what_the_bytes_say() {
+    for bytes in [&b""[..], b"plain\n", "größe\n".as_bytes(), b"\xEF\xBB\xBFx", b"\xFF\xFEx\0"] {
+        let unasked = || panic!("asked about {bytes:?}");
+        assert_eq!(detect_near(bytes, true, unasked), detect(bytes, true));
+    }
+}
+
+#[test]
+fn a_hint_decides_what_the_bytes_leave_open() {
+    let latin = b"\xE9t\xE9 \xE0 la plage\n";
+    let greek = encoding_rs::ISO_8859_7;
+    assert_eq!(detect_near(latin, true, || Some(greek)), TextFormat::new(greek, false));
+    // Hardly any zero bytes: by itself nobody takes it for UTF-16.
+    let wide = encoded(UTF_16BE, false, "漢字かな交じり文\n");
+    assert_ne!(detect(&wide, true).encoding(), UTF_16BE);
+    let told = detect_near(&wide, true, || Some(UTF_16BE));
+    assert_eq!(told, TextFormat::new(UTF_16BE, false));
+    let cut = wide.get(..wide.len() - 3).expect("long enough");
+    assert_eq!(detect_near(cut, false, || Some(UTF_16BE)), told);
+}
+
+#[test]
+fn a_hint_that_the_bytes_belie_is_passed_over() {
+    let latin = b"\xE9t\xE9 \xE0 la plage\n";
+    let wide = encoded(UTF_16LE, false, "plain letters in two bytes each\n");
+    for (bytes, hint) in [
+        (&latin[..], UTF_8),
+        (latin, UTF_16LE),
+        (&latin[..latin.len() - 1], UTF_16BE),
+        (latin, encoding_rs::REPLACEMENT),
+        (&wide, UTF_8),
+        (&wide, WINDOWS_1252),
+    ] {
+        assert_eq!(detect_near(bytes, true, || Some(hint)), detect(bytes, true), "{hint:?}");
+    }
+}

@@ -6,7 +6,7 @@ use std::ops::Range;
 use encoding_rs::{Encoding, ISO_2022_JP, REPLACEMENT, UTF_8};
 
 use crate::binary;
-use crate::codec::{TextFormat, detect};
+use crate::codec::{TextFormat, detect_near, is_plain};
 use crate::endings::Endings;
 use crate::error::{NotText, SpliceError};
 use crate::places::{Decoding, next};
@@ -46,27 +46,32 @@ impl Document {
     /// `charset` does, else the bytes: strict UTF-8, UTF-16 without a mark,
     /// then a guess.
     pub fn read(bytes: Vec<u8>, charset: Option<&'static Encoding>) -> Result<Self, NotText> {
-        if charset == Some(REPLACEMENT) {
+        let Some(encoding) = charset else { return Self::read_near(bytes, || None) };
+        if encoding == REPLACEMENT {
             return Err(NotText::Unsupported { encoding: REPLACEMENT.name() });
         }
-        let marked = Encoding::for_bom(&bytes).map(|(encoding, _)| encoding);
-        let told = match (marked, charset) {
-            (Some(encoding), _) => Some(TextFormat::new(encoding, true)),
-            (None, charset) => charset.map(|encoding| TextFormat::new(encoding, false)),
+        let marked = Encoding::for_bom(&bytes).map(|(marked, _)| TextFormat::new(marked, true));
+        Self::decode(bytes, marked.unwrap_or(TextFormat::new(encoding, false)))
+    }
+
+    /// Reads a file's bytes where its surroundings may have a word on the
+    /// encoding: see [`detect_near`].
+    pub fn read_near(
+        bytes: Vec<u8>,
+        hint: impl FnOnce() -> Option<&'static Encoding>,
+    ) -> Result<Self, NotText> {
+        if let Some((marked, _)) = Encoding::for_bom(&bytes) {
+            return Self::decode(bytes, TextFormat::new(marked, true));
+        }
+        let bytes = match String::from_utf8(bytes) {
+            Ok(text) if is_plain(text.as_bytes()) => {
+                judge(text.as_bytes(), TextFormat::PLAIN)?;
+                return Ok(Self { format: TextFormat::PLAIN, content: Content::Utf8(text) });
+            }
+            Ok(text) => text.into_bytes(),
+            Err(error) => error.into_bytes(),
         };
-        let bytes = match told {
-            Some(format) if format.encoding() != UTF_8 => return Self::decode(bytes, format),
-            _ => match String::from_utf8(bytes) {
-                Ok(text) if told.is_some() || is_plain(&text) => {
-                    let format = told.unwrap_or(TextFormat::PLAIN);
-                    judge(text.as_bytes(), format)?;
-                    return Ok(Self { format, content: Content::Utf8(text) });
-                }
-                Ok(text) => text.into_bytes(),
-                Err(error) => error.into_bytes(),
-            },
-        };
-        let format = told.unwrap_or_else(|| detect(&bytes, true));
+        let format = detect_near(&bytes, true, hint);
         Self::decode(bytes, format)
     }
 
@@ -316,13 +321,6 @@ fn judge(bytes: &[u8], format: TextFormat) -> Result<(), NotText> {
         Some(reason) => Err(NotText::Binary { reason }),
         None => Ok(()),
     }
-}
-
-/// Whether nothing speaks for another encoding that also looks like UTF-8.
-fn is_plain(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    let head = bytes.get(..binary::HEAD).unwrap_or(bytes);
-    memchr::memchr(0, head).is_none() && memchr::memmem::find(bytes, b"\x1B$").is_none()
 }
 
 #[cfg(test)]

@@ -336,3 +336,13 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_document_is_read_as_it_is_detected() {
+    let hint = || Some(encoding_rs::ISO_8859_7);
+    for bytes in [&b"plain"[..], b"\xE1\xE2\xE3\n", b"\xFE\xFF\0x", "größe".as_bytes()] {
+        let document = Document::read_near(bytes.to_vec(), hint).expect("text");
+        assert_eq!(document.format(), detect_near(bytes, true, hint));
+        assert_eq!(document.bytes(), bytes);
+    }
+}

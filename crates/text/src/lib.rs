@@ -3,7 +3,7 @@
 //! Nothing here touches a file. An edit is found in the decoded text, and only
 //! its own bytes are encoded anew and put between the old ones.
 
-mod binary;
+pub mod binary;
 pub mod codec;
 pub mod diff;
 mod document;

@@ -8,38 +8,12 @@ use crate::leaf::Word;
 use crate::site::Act;
 
 /// Describes programs that pack and unpack.
-pub(super) fn describe(act: &mut Act<'_>) -> bool {
-    let words = act.arguments();
+pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
     match act.leaf.program.as_str() {
-        "tar" | "gtar" | "bsdtar" => tar(act, &words),
-        "zip" => {
-            let args = Args::parse(&words, &["-x", "-i", "-P", "-TT", "--unzip-command", "-b"]);
-            if let Some((archive, files)) = args.operands.split_first() {
-                act.write(archive);
-                files.iter().for_each(|word| act.read(word));
-                if trees::goes_down(&words, &['r', 'R'], &["--recurse-paths"]) {
-                    trees::read_whole(act, files);
-                }
-                let moves = words.iter().any(|word| {
-                    word.text == "--move"
-                        || (word.text.starts_with('-')
-                            && !word.text.starts_with("--")
-                            && word.text.contains('m'))
-                });
-                if moves {
-                    if !crate::blocks::guard(act, files, "root-delete", "Deletes") {
-                        act.ask("recursive-delete", "Deletes what was packed");
-                    }
-                    files.iter().for_each(|word| act.delete(word));
-                }
-            }
-            if words.iter().any(|word| word.text.starts_with('-') && word.text.contains('@')) {
-                let listed = act.site.input.text.clone();
-                read_list(act, listed.as_deref());
-            }
-        }
+        "tar" | "gtar" | "bsdtar" => tar(act, words),
+        "zip" => zip(act, words),
         "unzip" => {
-            let args = Args::parse(&words, &["-d", "-x", "-P"]);
+            let args = Args::parse(words, &["-d", "-x", "-P"]);
             if let Some(archive) = args.operands.first() {
                 act.read(archive);
             }
@@ -50,7 +24,7 @@ pub(super) fn describe(act: &mut Act<'_>) -> bool {
         }
         "gzip" | "gunzip" | "bzip2" | "bunzip2" | "xz" | "unxz" | "zstd" | "unzstd" | "lz4"
         | "compress" | "brotli" | "pigz" => {
-            let args = Args::parse(&words, &["-o", "-S", "-T", "-p"]);
+            let args = Args::parse(words, &["-o", "-S", "-T", "-p"]);
             for word in &args.operands {
                 act.read(word);
                 if !args.has(&["-c", "--stdout", "-l", "--list", "-t", "--test", "--to-stdout"]) {
@@ -91,8 +65,7 @@ pub(super) fn describe(act: &mut Act<'_>) -> bool {
             }
         }
         "cpio" => {
-            let args =
-                Args::parse(&words, &["-D", "--directory", "-F", "-I", "-O", "-H", "--file"]);
+            let args = Args::parse(words, &["-D", "--directory", "-F", "-I", "-O", "-H", "--file"]);
             args.values(&["-I"]).iter().for_each(|word| act.read(word));
             args.values(&["-O"]).iter().for_each(|word| act.write(word));
             if args.has(&["-o", "--create"]) {
@@ -108,7 +81,7 @@ pub(super) fn describe(act: &mut Act<'_>) -> bool {
         }
         "pax" => act.here(Scope::FILE_WRITE),
         "ar" => {
-            let args = Args::parse(&words, &[]);
+            let args = Args::parse(words, &[]);
             args.operands.iter().skip(1).for_each(|word| act.read(word));
             act.here(Scope::FILE_WRITE);
             args.operands.iter().skip(1).take(1).for_each(|word| act.write(word));
@@ -116,6 +89,34 @@ pub(super) fn describe(act: &mut Act<'_>) -> bool {
         _ => return false,
     }
     true
+}
+
+/// `zip`, which may take away what it packs.
+fn zip(act: &mut Act<'_>, words: &[Word]) {
+    let args = Args::parse(words, &["-x", "-i", "-P", "-TT", "--unzip-command", "-b"]);
+    if let Some((archive, files)) = args.operands.split_first() {
+        act.write(archive);
+        files.iter().for_each(|word| act.read(word));
+        if trees::goes_down(words, &['r', 'R'], &["--recurse-paths"]) {
+            trees::read_whole(act, files);
+        }
+        let moves = words.iter().any(|word| {
+            word.text == "--move"
+                || (word.text.starts_with('-')
+                    && !word.text.starts_with("--")
+                    && word.text.contains('m'))
+        });
+        if moves {
+            if !crate::blocks::guard(act, files, "root-delete", "Deletes") {
+                act.ask("recursive-delete", "Deletes what was packed");
+            }
+            files.iter().for_each(|word| act.delete(word));
+        }
+    }
+    if words.iter().any(|word| word.text.starts_with('-') && word.text.contains('@')) {
+        let listed = act.site.input.text.clone();
+        read_list(act, listed.as_deref());
+    }
 }
 
 /// Files that a list names, one on each line.

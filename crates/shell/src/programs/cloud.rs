@@ -7,15 +7,14 @@ use crate::leaf::Word;
 use crate::site::{Act, Inner};
 
 /// Describes the command lines of clusters and clouds.
-pub(super) fn describe(act: &mut Act<'_>) -> bool {
-    let words = act.arguments();
+pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
     match act.leaf.program.as_str() {
-        "kubectl" | "oc" | "k3s" | "k" => kubectl(act, &words),
-        "helm" => helm(act, &words),
+        "kubectl" | "oc" | "k3s" | "k" => kubectl(act, words),
+        "helm" => helm(act, words),
         "terraform" | "tofu" | "terragrunt" | "pulumi" | "cdk" | "serverless" | "sls" => {
-            infrastructure(act, &words)
+            infrastructure(act, words)
         }
-        "aws" => return downloads(act, &words),
+        "aws" => return downloads(act, words),
         "ansible" | "ansible-playbook" => {
             let check = words.iter().any(|word| {
                 matches!(

@@ -67,6 +67,9 @@ pub(super) fn judge(act: &mut Act<'_>, language: Language, code: &Word) -> bool 
     )
     .is_some()
     {
+        if let Some(path) = strings.iter().find(|text| sensitive::may_tell(text)) {
+            act.ask("secret-path", format!("Names {path}, which looks like a secret"));
+        }
         for path in strings.iter().filter(|text| {
             text.len() < 512 && !text.contains(['\n', '\0', ' ']) && text.contains(['/', '.'])
         }) {

@@ -85,7 +85,7 @@ const VALUED: &[&str] = &[
 ];
 
 /// Describes docker and its kin.
-pub(super) fn describe(act: &mut Act<'_>) -> bool {
+pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
     let program = act.leaf.program.clone();
     if !matches!(
         program.as_str(),
@@ -93,8 +93,7 @@ pub(super) fn describe(act: &mut Act<'_>) -> bool {
     ) {
         return false;
     }
-    let words = act.arguments();
-    let (global, rest) = split(&words, 0);
+    let (global, rest) = split(words, 0);
     if global.iter().any(|word| matches!(word.text.as_str(), "--version" | "--help")) {
         act.any(Scope::DOCKER_READ);
         act.only_reads();

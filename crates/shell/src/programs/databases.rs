@@ -88,15 +88,14 @@ const CLIENTS: &[Client] = &[
 ];
 
 /// Describes database clients.
-pub(super) fn describe(act: &mut Act<'_>) -> bool {
+pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
     let program = act.leaf.program.clone();
-    let words = act.arguments();
     match program.as_str() {
-        "redis-cli" | "valkey-cli" => redis(act, &words),
-        "mongosh" | "mongo" => mongo(act, &words),
+        "redis-cli" | "valkey-cli" => redis(act, words),
+        "mongosh" | "mongo" => mongo(act, words),
         "pg_dump" | "pg_dumpall" | "mysqldump" | "mongodump" => {
             let args = Args::parse(
-                &words,
+                words,
                 &["-f", "--file", "-h", "-U", "-p", "-d", "-o", "--out", "-u", "-r"],
             );
             args.values(&["-f", "--file", "-o", "--out"]).iter().for_each(|word| act.write(word));
@@ -116,7 +115,7 @@ pub(super) fn describe(act: &mut Act<'_>) -> bool {
             else {
                 return false;
             };
-            sql(act, client, &words);
+            sql(act, client, words);
         }
     }
     true

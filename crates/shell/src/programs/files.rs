@@ -7,45 +7,44 @@ use crate::leaf::Word;
 use crate::site::Act;
 
 /// Describes the programs that make, change and remove files.
-pub(super) fn describe(act: &mut Act<'_>) -> bool {
-    let words = act.arguments();
+pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
     match act.leaf.program.clone().as_str() {
-        "rm" | "grm" | "srm" => remove(act, &words),
+        "rm" | "grm" | "srm" => remove(act, words),
         "unlink" | "rmdir" | "trash" | "trash-put" | "rip" | "gtrash" | "safe-rm" | "del" => {
-            let operands = Args::parse(&words, &[]).operands;
+            let operands = Args::parse(words, &[]).operands;
             repository(act, &operands);
             everything(act, &operands, "Deletes");
             operands.iter().for_each(|word| act.delete(word));
         }
         "trash-empty" | "trash-rm" => act.ask("data-loss", "Deletes what was thrown away before"),
         "trash-list" => act.only_reads(),
-        "gio" => desktop(act, &words),
-        "mv" | "gmv" => relocate(act, &words),
-        "cp" | "gcp" | "install" | "ginstall" => copy(act, &words),
-        "ln" | "gln" | "link" => link(act, &words),
-        "rsync" => synchronise(act, &words),
+        "gio" => desktop(act, words),
+        "mv" | "gmv" => relocate(act, words),
+        "cp" | "gcp" | "install" | "ginstall" => copy(act, words),
+        "ln" | "gln" | "link" => link(act, words),
+        "rsync" => synchronise(act, words),
         "tee" | "sponge" => {
-            Args::parse(&words, &[]).operands.iter().for_each(|word| act.write(word));
+            Args::parse(words, &[]).operands.iter().for_each(|word| act.write(word));
         }
         "touch" => {
-            let args = Args::parse(&words, &["-d", "-r", "-t", "--date", "--reference"]);
+            let args = Args::parse(words, &["-d", "-r", "-t", "--date", "--reference"]);
             args.operands.iter().for_each(|word| act.write(word));
         }
         "mkdir" | "mkfifo" | "mknod" => {
-            let args = Args::parse(&words, &["-m", "--mode"]);
+            let args = Args::parse(words, &["-m", "--mode"]);
             let count = if act.leaf.program == "mknod" { 1 } else { args.operands.len() };
             args.operands.iter().take(count).for_each(|word| act.write(word));
         }
-        "truncate" => truncate(act, &words),
-        "shred" => shred(act, &words),
-        "dd" => copy_blocks(act, &words),
+        "truncate" => truncate(act, words),
+        "shred" => shred(act, words),
+        "dd" => copy_blocks(act, words),
         "chmod" | "chown" | "chgrp" | "setfacl" | "chattr" | "gchmod" | "gchown" => {
-            change_mode(act, &words);
+            change_mode(act, words);
         }
-        "split" | "csplit" | "gsplit" => cut_up(act, &words),
-        "patch" => apply_patch(act, &words),
+        "split" | "csplit" | "gsplit" => cut_up(act, words),
+        "patch" => apply_patch(act, words),
         "gcc" | "g++" | "cc" | "c++" | "clang" | "clang++" | "rustc" | "ld" | "as" => {
-            let args = Args::parse(&words, &["-o", "-I", "-L", "-D", "-x", "-include", "-isystem"]);
+            let args = Args::parse(words, &["-o", "-I", "-L", "-D", "-x", "-include", "-isystem"]);
             args.values(&["-o"]).iter().for_each(|word| act.write(word));
             args.operands.iter().for_each(|word| act.read(word));
         }

@@ -1,6 +1,9 @@
 //! Scripts that every project of a framework has: some of their orders empty a
 //! database.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use hermes_core::Scope;
 
 use crate::leaf::Word;
@@ -34,17 +37,19 @@ const SCRIPTS: &[(&str, &str)] = &[
     ("yarn npm pnpm bun", "db:drop db:reset"),
 ];
 
+static BY_NAME: LazyLock<HashMap<&'static str, &'static str>> = LazyLock::new(|| {
+    let entries = SCRIPTS.iter();
+    entries.flat_map(|(names, orders)| names.split(' ').map(|name| (name, *orders))).collect()
+});
+
 /// Asks about orders that lose data.
 pub(super) fn describe(act: &mut Act<'_>) {
     let words = &act.leaf.words;
-    let at = words.iter().take(4).position(|word| {
+    let script = words.iter().enumerate().take(4).find_map(|(at, word)| {
         let name = word.text.rsplit('/').next().unwrap_or("");
-        SCRIPTS.iter().any(|(names, _)| names.split(' ').any(|own| own == name))
+        BY_NAME.get(name).map(|orders| (at, name, *orders))
     });
-    let Some(at) = at else { return };
-    let name = words.get(at).map_or("", |word| word.text.rsplit('/').next().unwrap_or(""));
-    let entry = SCRIPTS.iter().find(|(names, _)| names.split(' ').any(|own| own == name));
-    let Some((_, orders)) = entry else { return };
+    let Some((at, name, orders)) = script else { return };
     let given: Vec<&Word> =
         words.iter().skip(at + 1).filter(|word| !word.text.starts_with('-')).take(3).collect();
     let loses = orders.split_whitespace().any(|order| {

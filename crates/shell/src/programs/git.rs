@@ -91,7 +91,7 @@ const RUNNING: &[&str] = &[
 ];
 
 /// Describes git.
-pub(super) fn describe(act: &mut Act<'_>) -> bool {
+pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
     match act.leaf.program.as_str() {
         "git" => {}
         "gh" | "glab" | "hub" => {
@@ -104,8 +104,7 @@ pub(super) fn describe(act: &mut Act<'_>) -> bool {
         }
         _ => return false,
     }
-    let words = act.arguments();
-    let (global, rest) = split_global(&words);
+    let (global, rest) = split_global(words);
     let globals = Args::parse(global, GLOBAL_VALUED);
     for setting in globals.values(&["-c", "--config-env"]) {
         judge_setting(act, &setting);
@@ -143,6 +142,9 @@ pub(super) fn describe(act: &mut Act<'_>) -> bool {
         act.only_reads();
     }
     reach(act, &verb, arguments, folder.as_ref());
+    if let (Some(folder), "add" | "stage" | "commit" | "stash") = (&folder, verb.as_str()) {
+        super::trees::read_whole(act, std::slice::from_ref(folder));
+    }
     gitloss::losses(act, &verb, arguments);
     gitloss::files(act, &verb, arguments, folder.as_ref());
     options(act, &verb, arguments, folder.as_ref());
@@ -169,6 +171,10 @@ fn judge_setting(act: &mut Act<'_>, setting: &Word) {
             act.ask("program-option", "Makes git run a program under another name");
             act.inner.push(Inner::Source(Word { text: code.to_owned(), ..setting.clone() }));
         }
+        return;
+    }
+    if name.starts_with("http.") && runs_a_program(&name) && !value.is_empty() {
+        act.ask("env-override", format!("Changes whom git trusts or talks through ({name})"));
         return;
     }
     let runs = runs_a_program(&name);
@@ -364,6 +370,10 @@ fn options(act: &mut Act<'_>, verb: &str, arguments: &[Word], folder: Option<&Wo
             }
         }
         "config" => {
+            let writes = changes(verb, arguments);
+            if writes && arguments.iter().any(|word| word.text == "--system") {
+                act.ask("system-setting", "Changes the settings of git for everybody");
+            }
             let names: Vec<&Word> = args
                 .operands
                 .iter()

@@ -1,5 +1,8 @@
 //! What git loses for good, and which files it reads and writes beside its own.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use hermes_core::Scope;
 
 use crate::args::Args;
@@ -22,14 +25,19 @@ const LOOKING: &str = "bugreport check-mailmap check-ref-format column diagnose 
     for-each-ref fmt-merge-msg get-tar-commit-id interpret-trailers mailinfo merge-tree patch-id \
     show-index stripspace verify-pack last-modified repo refs";
 
+static VERBS: LazyLock<HashMap<&'static str, bool>> = LazyLock::new(|| {
+    let writing = WRITING.split_whitespace().map(|verb| (verb, false));
+    writing.chain(LOOKING.split_whitespace().map(|verb| (verb, true))).collect()
+});
+
 /// Whether a verb belongs to git, or to one of its well-known additions.
 pub(super) fn is_known_verb(verb: &str) -> bool {
-    WRITING.split_whitespace().chain(LOOKING.split_whitespace()).any(|known| known == verb)
+    VERBS.contains_key(verb)
 }
 
 /// Whether it is one of those that only look.
 pub(super) fn only_looks(verb: &str) -> bool {
-    LOOKING.split_whitespace().any(|known| known == verb)
+    VERBS.get(verb).is_some_and(|looks| *looks)
 }
 
 /// A word as seen from the folder that git was sent to.
@@ -125,6 +133,11 @@ pub(super) fn files(act: &mut Act<'_>, verb: &str, arguments: &[Word], folder: O
         _ => {}
     }
     read(act, &args.values(&["--pathspec-from-file"]));
+    stored_secrets(act, verb, &args, folder);
+}
+
+/// Secrets that the repository itself holds.
+fn stored_secrets(act: &mut Act<'_>, verb: &str, args: &Args, folder: Option<&Word>) {
     let shows = matches!(
         verb,
         "show"
@@ -152,7 +165,7 @@ pub(super) fn files(act: &mut Act<'_>, verb: &str, arguments: &[Word], folder: O
         // `HEAD:.env` and `:0:.env` are the file as the repository has it.
         let path = word.text.rsplit(':').next().unwrap_or(&word.text);
         if sensitive::tells(path) {
-            act.read(&here(&Word { text: path.to_owned(), ..word.clone() }));
+            act.read(&under(folder, &Word { text: path.to_owned(), ..word.clone() }));
         }
     }
 }

@@ -1,6 +1,9 @@
 //! Verbs of package managers that nobody knows, and code that they would take
 //! from somewhere else than the registry that the project uses.
 
+use std::collections::{HashMap, HashSet};
+use std::sync::LazyLock;
+
 use hermes_core::Scope;
 
 use crate::leaf::Word;
@@ -99,14 +102,21 @@ const WORKING: &[(&str, &str)] = &[
     ),
 ];
 
+static BY_NAME: LazyLock<HashMap<&'static str, HashSet<&'static str>>> = LazyLock::new(|| {
+    let verbs = |list: &'static str| list.split_whitespace().collect::<HashSet<_>>();
+    let entries = WORKING.iter();
+    entries
+        .flat_map(|(names, list)| names.split(' ').map(move |name| (name, verbs(list))))
+        .collect()
+});
+
 /// Asks about a verb that is not known, if this manager has no scripts of the
 /// project as verbs.
 pub(super) fn unknown_verb(act: &mut Act<'_>, verb: &str) {
     let program = act.leaf.program.clone();
-    let entry = WORKING.iter().find(|(names, _)| names.split(' ').any(|name| name == program));
-    let Some((_, verbs)) = entry else { return };
+    let Some(verbs) = BY_NAME.get(program.as_str()) else { return };
     let option = verb.starts_with('-') || verb.is_empty();
-    if !option && !verbs.split_whitespace().any(|known| known == verb) {
+    if !option && !verbs.contains(verb) {
         act.ask("unknown-subcommand", format!("Nobody knows what “{program} {verb}” does"));
     }
 }
@@ -202,6 +212,8 @@ fn everywhere(act: &mut Act<'_>, verb: &str, words: &[Word]) {
             words.iter().skip(1).any(|word| short(&word))
         }
         ("yarn", "global") => true,
+        // A package named `create-…` is fetched and run.
+        ("npm" | "pnpm" | "yarn" | "bun", "create" | "init" | "innit") => named,
         ("gem", "install") => named && !operand(1).ends_with(".gem"),
         ("go", "install" | "run") => operand(1).contains('@') && !operand(1).starts_with('.'),
         ("pipx", "install" | "inject") => named,

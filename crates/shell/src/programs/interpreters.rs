@@ -128,7 +128,7 @@ const HARMLESS_MODULES: &[&str] =
     &["json.tool", "this", "calendar", "platform", "site", "tokenize", "ast", "dis", "sysconfig"];
 
 /// Describes interpreters.
-pub(super) fn describe(act: &mut Act<'_>) -> bool {
+pub(super) fn describe(act: &mut Act<'_>, _words: &[Word]) -> bool {
     let program = act.leaf.program.clone();
     match program.as_str() {
         "vim" | "vi" | "nvim" | "ex" | "view" | "ed" | "red" | "emacs" | "emacsclient" | "nano"

@@ -29,63 +29,58 @@ const TABLE: &[(Kind, &str)] = &[
         "arch b2sum b3sum blake2 blake3 cal ncal colrm col colcrt crc32 csplit dd_rescue dir \
          dircolors egrep fgrep envsubst expand factor fold getopt hd hexdump head hostid \
          isutf8 join jot look lsd exa ll la l leave locale localedef logname ls md5 md5deep \
-         sha1deep sha256deep sha1 sha256 sha512 rhash xxhsum xxh64sum xxh128sum nl nproc \
-         numfmt od pathchk paste pg pr printenv ptx pwd rev seq sha3sum shuf sleep strings \
-         sum tac tail tsort tty ul unexpand uniq units users vdir wc whereis which who whoami \
-         yes zcmp zdiff bzcmp bzdiff bzgrep bzless bzmore xzcmp xzdiff xzgrep xzless zstdgrep \
-         zstdless lzcat lzgrep zegrep zfgrep zmore zipinfo zipgrep zipnote lsar unrar-free \
-         rargrep errno uuidgen uuid mcookie cksum dateutils.ddiff dateadd datediff dconv \
-         gdate ghead gtail gcut gtr gwc gls gcat gstat gseq gshuf gnproc greadlink grealpath \
-         gecho gprintf gbasename gdirname gmd5sum gsha256sum gdu gdf gpaste gjoin gcomm guniq \
-         gexpr gfactor gnumfmt gfold gfmt gtac gnl god ascii unicode uconv cut fmt caller \
-         alias typeset let getopts hash tabs type whatis apropos dirs jobs times rgrep \
-         lessecho",
+         sha1deep sha256deep sha1 sha256 sha512 xxhsum xxh64sum xxh128sum nl nproc numfmt od \
+         pathchk paste pg pr printenv ptx pwd rev seq sha3sum shuf sleep strings sum tac tail \
+         tsort tty ul unexpand uniq units users vdir wc whereis which who whoami yes zcmp \
+         zdiff bzcmp bzdiff bzgrep bzless bzmore xzcmp xzdiff xzgrep xzless zstdgrep zstdless \
+         lzcat lzgrep zegrep zfgrep zmore zipinfo zipgrep zipnote lsar unrar-free rargrep \
+         errno uuidgen uuid mcookie cksum dateutils.ddiff dateadd datediff dconv gdate ghead \
+         gtail gcut gtr gwc gls gcat gstat gseq gshuf gnproc greadlink grealpath gecho \
+         gprintf gbasename gdirname gmd5sum gsha256sum gdf gpaste gjoin gcomm guniq gexpr \
+         gfactor gnumfmt gfold gfmt gtac gnl god ascii unicode uconv cut fmt caller alias \
+         typeset let getopts hash tabs type whatis apropos dirs jobs times rgrep lessecho",
     ),
     // Text, tables and documents that are shown.
     (
         Kind::Looks,
         "csvcut csvlook csvstat csvgrep csvsort csvjoin csvstack csvjson csvformat csvclean \
-         csvsql in2csv xsv qsv xan tsv-select tsv-filter tsv-summarize tsv-pretty datamash \
-         mlr miller gron fx jless jid jc jo jp jpath jaq gojq jsonlint jsonpp json_pp json_xs \
-         jsonschema check-jsonschema ajv xmlstarlet xml xpath xidel pup htmlq hxselect tidy \
-         tomlq xq tq dasel yamllint parquet-tools parquet-schema parquet-meta avro-tools \
-         orc-tools vd visidata sc-im tad cloc tokei scc sloccount gocloc loc onefetch \
-         ast-grep sg semgrep comby difft difftastic wdiff dwdiff delta diff-so-fancy icdiff \
-         interdiff filterdiff lsdiff splitdiff diffstat dyff json-diff jd colordiff cdiff \
-         ydiff ansi2txt lolcat boxes figlet toilet cowsay cowthink fortune sl cmatrix \
-         pipes.sh banner lsb_release lsinitramfs highlight source-highlight pygmentize chroma \
-         bat batcat glow mdcat mdless pdfinfo pdffonts pdfgrep exiftool identify mediainfo \
-         ffprobe soxi mp3info ogginfo pngcheck webpinfo exif tiffinfo tiffdump languagetool \
-         vale proselint alex write-good textlint codespell typos misspell cspell chktex \
-         lacheck antiword catdoc catppt xls2csv odt2txt unrtf detex texcount wordcount \
-         readability style diction trans translate-shell dict sdcv wn tldr cheat cht.sh eg \
-         howdoi bro man apropos info pinfo whatis perldoc pydoc pydoc3 ri godoc docz lychee \
-         linkchecker markdown-link-check mlc awesome_bot",
+         in2csv xsv qsv xan tsv-select tsv-filter tsv-summarize tsv-pretty datamash mlr \
+         miller gron fx jless jid jc jo jp jpath jaq gojq jsonpp json_pp json_xs jsonschema \
+         check-jsonschema ajv xpath xidel pup htmlq hxselect tq dasel yamllint parquet-schema \
+         parquet-meta tad cloc tokei scc sloccount gocloc loc onefetch difft difftastic wdiff \
+         dwdiff delta diff-so-fancy icdiff interdiff filterdiff lsdiff splitdiff diffstat \
+         dyff json-diff jd colordiff cdiff ydiff ansi2txt lolcat boxes figlet toilet cowsay \
+         cowthink fortune sl cmatrix pipes.sh banner lsb_release lsinitramfs pygmentize \
+         chroma bat batcat glow mdcat mdless pdfinfo pdffonts pdfgrep identify mediainfo \
+         ffprobe soxi mp3info ogginfo pngcheck webpinfo exif tiffinfo tiffdump vale antiword \
+         catdoc catppt xls2csv odt2txt unrtf detex texcount wordcount readability style \
+         diction trans translate-shell dict sdcv wn tldr cheat cht.sh eg howdoi bro man \
+         apropos info pinfo whatis perldoc pydoc pydoc3 ri godoc docz lychee linkchecker \
+         markdown-link-check mlc awesome_bot",
     ),
     // The machine, its processes, its hardware and its logs.
     (
         Kind::Looks,
         "uptime w last lastb lastlog lscpu lsmem lsblk lspci lsusb lshw lsscsi lsmod lsns \
          lsipc lslocks lslogins lsof lsattr lsdev lsirq lsfd hwinfo inxi dmidecode biosdecode \
-         modinfo free vmstat iostat mpstat pidstat sar sadf nfsiostat cifsiostat tapestat \
-         numastat ps pgrep pidof pidwait pstree pmap pwdx top htop btop bpytop atop glances \
-         gotop ytop zenith bottom btm procs nvtop radeontop intel_gpu_top iotop bmon nload \
-         vnstat dstat dool collectl nmon tload nvidia-smi rocm-smi nvidia-debugdump clinfo \
-         vulkaninfo glxinfo vainfo vdpauinfo eglinfo xdpyinfo xwininfo xlsclients xprop xev \
-         sensors acpi df du ncdu duf dust gdu dua dutree pydf findmnt hddtemp quota repquota \
-         getfacl getfattr getcap getconf getent namei locale fc-list fc-match fc-query \
-         fc-scan fc-cat uname hostid sw_vers system_profiler vm_stat ioreg mdls mdfind \
-         lastcomm ac journalctl dmesg systemd-analyze systemd-cgls systemd-cgtop systemd-path \
-         systemd-delta systemd-detect-virt systemd-escape systemd-id128 ausearch aureport \
-         sestatus getenforce getsebool aa-status rpmquery dpkg-query dpkg-architecture \
-         dpkg-parsechangelog apt-cache apt-file apt-listchanges apt-rdepends \
-         apt-show-versions deborphan debsums checkrestart repoquery pkgfile pactree paclist \
-         expac equery eix qlist xbps-query pkg_info lsb_release neofetch fastfetch \
-         screenfetch pfetch macchina cpufetch cpuid x86info turbostat lstopo hwloc-ls \
-         likwid-topology goaccess lnav multitail ccze angle-grinder agrind humanlog \
-         pino-pretty tailspin tspin logcli sinfo squeue sacct sprio sshare qstat qhost bjobs \
-         bhosts condor_q condor_status module ml lmod showq iwconfig iwlist iwgetid wl-paste \
-         pbpaste",
+         modinfo free vmstat iostat mpstat pidstat sar sadf nfsiostat cifsiostat tapestat ps \
+         pgrep pidof pstree pmap pwdx top htop btop bpytop atop glances gotop ytop zenith \
+         bottom btm procs nvtop radeontop intel_gpu_top iotop bmon nload vnstat dstat dool \
+         collectl nmon tload nvidia-smi rocm-smi nvidia-debugdump clinfo vulkaninfo glxinfo \
+         vainfo vdpauinfo eglinfo xdpyinfo xwininfo xlsclients xprop xev sensors acpi df du \
+         duf dust dutree pydf findmnt hddtemp quota repquota getfacl getfattr getcap getconf \
+         getent namei locale fc-list fc-match fc-query fc-scan fc-cat uname hostid sw_vers \
+         system_profiler vm_stat ioreg mdls mdfind lastcomm ac journalctl dmesg \
+         systemd-analyze systemd-cgls systemd-cgtop systemd-path systemd-delta \
+         systemd-detect-virt systemd-escape systemd-id128 ausearch aureport sestatus \
+         getenforce getsebool aa-status rpmquery dpkg-query dpkg-architecture \
+         dpkg-parsechangelog apt-cache apt-listchanges apt-rdepends apt-show-versions \
+         deborphan debsums checkrestart repoquery pkgfile pactree paclist expac equery eix \
+         qlist xbps-query pkg_info lsb_release neofetch fastfetch screenfetch pfetch macchina \
+         cpufetch cpuid x86info turbostat lstopo hwloc-ls likwid-topology goaccess ccze \
+         angle-grinder agrind humanlog pino-pretty tailspin tspin logcli sinfo squeue sacct \
+         sprio sshare qstat qhost bjobs bhosts condor_q condor_status module ml lmod showq \
+         iwconfig iwlist iwgetid wl-paste pbpaste",
     ),
     // The network, when it is only looked at.
     (
@@ -98,7 +93,7 @@ const TABLE: &[(Kind, &str)] = &[
          avahi-browse dns-sd zonecheck ab wrk wrk2 hey bombardier vegeta oha siege autocannon \
          k6 drill.sh httpstat httping grpcurl grpc_cli",
     ),
-    (Kind::Looks, "netstat ss arp ifstat nstat ethtool mii-tool nettop ipcs lsnet"),
+    (Kind::Looks, "netstat ss ifstat nstat mii-tool nettop ipcs lsnet"),
     // Compilers, assemblers, linkers and what looks at their products.
     (
         Kind::Works,
@@ -229,23 +224,29 @@ const TABLE: &[(Kind, &str)] = &[
     // Tools of a project that keep to it.
     (
         Kind::Works,
-        "tox nox java javaw jcmd erb ghc groff troff nroff gs ghostscript latexmk aspell hunspell ispell pwgen trunk trivy nodemon gdalinfo ogrinfo ncdump ncks cdo h5dump h5ls grib_ls grib_dump wgrib2 fitsheader \
-         samtools bcftools bedtools tabix vcftools picard fastqc multiqc fastp seqkit seqtk \
-         bwa bowtie2 hisat2 minimap2 STAR salmon kallisto featureCounts blastn blastp \
-         makeblastdb muscle mafft clustalo hmmsearch iqtree raxml fasttree zbarimg pdftk qpdf \
-         proj cs2cs osmium mapshaper otfinfo hb-view html2text html2md markdown markdown_py \
-         kramdown redcarpet cmark cmark-gfm multimarkdown pandoc dot neato fdp sfdp twopi \
-         circo osage patchwork plantuml mmdc espeak espeak-ng ocrmypdf mpg123 rsvg-convert \
-         cwebp dwebp trimmomatic cutadapt asy mpost flac openscad bgzip xsltproc fzf sk peco \
-         percol gum fzy zoxide z autojump fasd broot git-absorb git-branchless git-town \
-         git-flow git-revise gitmoji onefetch gource tokei poop time dotenv-linter \
-         inotifywait inotifywatch fswatch xdg-user-dir desktop-file-validate appstreamcli \
-         appstream-util pv progress tqdm say beep zipdetails stat sqlite-utils sqldiff \
-         sqlite3_analyzer tensorboard nvprof nsys ncu nvdisasm cuobjdump compute-sanitizer \
-         rocprof maxima gp gap units bc qalc calc concalc genius fend numbat datefudge remind \
-         when calcurse khal todo.sh task taskwarrior timew ledger hledger beancount \
-         bean-check bean-report bean-query wl-copy pbcopy xclip xsel clip termdown tty-clock \
-         notify-send terminal-notifier osd_cat zenity kdialog yad whiptail dialog",
+        "xmlstarlet xml tidy tomlq xq csvsql semgrep comby ast-grep sg codespell typos \
+         misspell cspell textlint jsonlint exiftool vd visidata sc-im rhash ncdu gdu dua \
+         multitail lnav highlight source-highlight avro-tools orc-tools parquet-tools \
+         languagetool proselint alex write-good chktex lacheck apt-file numastat pidwait \
+         conntrack tox nox java javaw jcmd erb ghc groff troff nroff gs ghostscript latexmk \
+         aspell hunspell ispell pwgen trunk trivy nodemon gdalinfo ogrinfo ncdump ncks cdo \
+         h5dump h5ls grib_ls grib_dump wgrib2 fitsheader samtools bcftools bedtools tabix \
+         vcftools picard fastqc multiqc fastp seqkit seqtk bwa bowtie2 hisat2 minimap2 STAR \
+         salmon kallisto featureCounts blastn blastp makeblastdb muscle mafft clustalo \
+         hmmsearch iqtree raxml fasttree zbarimg pdftk qpdf proj cs2cs osmium mapshaper \
+         otfinfo hb-view html2text html2md markdown markdown_py kramdown redcarpet cmark \
+         cmark-gfm multimarkdown pandoc dot neato fdp sfdp twopi circo osage patchwork \
+         plantuml mmdc espeak espeak-ng ocrmypdf mpg123 rsvg-convert cwebp dwebp trimmomatic \
+         cutadapt asy mpost flac openscad bgzip xsltproc fzf sk peco percol gum fzy zoxide z \
+         autojump fasd broot git-absorb git-branchless git-town git-flow git-revise gitmoji \
+         onefetch gource tokei poop time dotenv-linter inotifywait inotifywatch fswatch \
+         xdg-user-dir desktop-file-validate appstreamcli appstream-util pv progress tqdm say \
+         beep zipdetails stat sqlite-utils sqldiff sqlite3_analyzer tensorboard nvprof nsys \
+         ncu nvdisasm cuobjdump compute-sanitizer rocprof maxima gp gap units bc qalc calc \
+         concalc genius fend numbat datefudge remind when calcurse khal todo.sh task \
+         taskwarrior timew ledger hledger beancount bean-check bean-report bean-query wl-copy \
+         pbcopy xclip xsel clip termdown tty-clock notify-send terminal-notifier osd_cat \
+         zenity kdialog yad whiptail dialog",
     ),
 ];
 

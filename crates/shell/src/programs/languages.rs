@@ -1,6 +1,9 @@
 //! Interpreters of languages that are not read here: a file of the project is
 //! its own business, but code in the command itself is asked about.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use super::code::Language;
 use crate::leaf::Word;
 use crate::site::{Act, Inner};
@@ -32,12 +35,17 @@ const INTERPRETERS: &[(&str, &str)] = &[
     ("expect autoexpect wish tclsh itclsh", "-c"),
 ];
 
+static BY_NAME: LazyLock<HashMap<&'static str, &'static str>> = LazyLock::new(|| {
+    let entries = INTERPRETERS.iter();
+    entries.flat_map(|(names, flags)| names.split(' ').map(|name| (name, *flags))).collect()
+});
+
 /// Options that make a typesetter run programs.
 const TEX: &[&str] =
     &["shell-escape", "enable-write18", "shell-restricted=no", "pdflatex", "latex", "lualatex"];
 
 /// Describes programs of other languages.
-pub(super) fn describe(act: &mut Act<'_>) -> bool {
+pub(super) fn describe(act: &mut Act<'_>, _words: &[Word]) -> bool {
     typesetters(act);
     let program = act.leaf.program.clone();
     match program.as_str() {
@@ -51,8 +59,7 @@ pub(super) fn describe(act: &mut Act<'_>) -> bool {
         }
         _ => {}
     }
-    let entry = INTERPRETERS.iter().find(|(names, _)| names.split(' ').any(|name| name == program));
-    let Some((_, flags)) = entry else { return false };
+    let Some(flags) = BY_NAME.get(program.as_str()) else { return false };
     interpret(act, flags);
     true
 }
@@ -140,7 +147,7 @@ fn macros(act: &mut Act<'_>) {
 }
 
 fn typesetters(act: &mut Act<'_>) {
-    let words = act.arguments();
+    let words = act.leaf.words.get(1..).unwrap_or(&[]);
     let unbound = match act.leaf.program.as_str() {
         "latex" | "pdflatex" | "xelatex" | "lualatex" | "tex" | "pdftex" | "xetex" | "luatex"
         | "latexmk" | "context" | "mpost" | "tectonic" | "etex" | "platex" | "uplatex" => {

@@ -89,8 +89,7 @@ const SERVERS: &[&str] = &[
 ];
 
 /// Asks about servers on all interfaces and about tunnels.
-pub(super) fn describe(act: &mut Act<'_>) {
-    let words = act.arguments();
+pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) {
     let program = act.leaf.program.as_str();
     let first = words.iter().find(|word| !word.text.starts_with('-'));
     let verb = first.map_or("", |word| word.text.as_str());

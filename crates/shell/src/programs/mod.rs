@@ -1,5 +1,6 @@
 //! What programs do, family by family.
 
+mod aliases;
 mod archives;
 mod cloud;
 mod code;
@@ -43,11 +44,12 @@ use crate::leaf::{Finding, Word};
 use crate::sensitive;
 use crate::site::{Act, Inner};
 
+pub(crate) use aliases::is_same_verb;
 pub(crate) use environment::{environment_override, proxy_effect};
 pub(crate) use sequels::over_several;
 
 /// A family: true if the program is one of its own.
-type Family = fn(&mut Act<'_>) -> bool;
+type Family = fn(&mut Act<'_>, &[Word]) -> bool;
 
 const FAMILIES: &[Family] = &[
     files::describe,
@@ -76,7 +78,8 @@ pub(crate) fn describe(act: &mut Act<'_>) {
         }
         system::init_script(act, &first);
     }
-    options::describe(act);
+    let words = act.arguments();
+    options::describe(act, &words);
     secrets::describe(act);
     runners::describe(act);
     runners::wrapped(act);
@@ -84,11 +87,11 @@ pub(crate) fn describe(act: &mut Act<'_>) {
     if home == strangers::Home::Project {
         environment::own_libraries(act.leaf);
     }
-    let known = FAMILIES.iter().any(|family| family(act));
+    let known = FAMILIES.iter().any(|family| family(act, &words));
     let known = (known || tools::describe(act) || strangers::by_kind(act))
         && home != strangers::Home::Elsewhere;
     outputs::of_its_own(act);
-    listeners::describe(act);
+    listeners::describe(act, &words);
     if !known {
         strangers::describe(act, home);
     }
@@ -151,15 +154,23 @@ fn tells_of_secrets(act: &mut Act<'_>) {
     if NAMES_ONLY.contains(&act.leaf.program.as_str()) {
         return;
     }
-    for word in act.arguments().iter().filter(|word| word.known && !word.glob) {
+    let mut told = Vec::new();
+    for word in act.leaf.words.iter().skip(1).filter(|word| word.known && !word.glob) {
+        // Every such name has one of these in it.
+        if !word.text.contains(['.', '/', '_']) {
+            continue;
+        }
         let after = |c: char| word.text.split_once(c).map(|(_, rest)| rest);
         let texts = [Some(word.text.as_str()), after('='), after('@')];
         for text in texts.into_iter().flatten() {
             if sensitive::tells(text) && !text.contains(char::is_whitespace) {
-                let resource = act.site.resource(&Word { text: text.to_owned(), ..word.clone() });
-                act.leaf.effect(Effect { scope: Scope::FILE_READ, resource });
+                told.push(Word { text: text.to_owned(), ..word.clone() });
             }
         }
+    }
+    for word in told {
+        let resource = act.site.resource(&word);
+        act.leaf.effect(Effect { scope: Scope::FILE_READ, resource });
     }
 }
 

@@ -95,21 +95,20 @@ pub(super) fn hands_out(act: &mut Act<'_>) {
 }
 
 /// Describes network programs.
-pub(super) fn describe(act: &mut Act<'_>) -> bool {
-    let words = act.arguments();
+pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
     match act.leaf.program.as_str() {
-        "ssh" | "autossh" | "mosh" => ssh(act, &words),
-        "scp" | "sftp" => copy(act, &words),
-        "nc" | "ncat" | "netcat" | "nc.openbsd" | "nc.traditional" => netcat(act, &words),
-        "socat" => socat(act, &words),
+        "ssh" | "autossh" | "mosh" => ssh(act, words),
+        "scp" | "sftp" => copy(act, words),
+        "nc" | "ncat" | "netcat" | "nc.openbsd" | "nc.traditional" => netcat(act, words),
+        "socat" => socat(act, words),
         "telnet" | "ftp" | "lftp" | "tftp" => {
-            let args = Args::parse(&words, &["-e", "-u", "-p"]);
+            let args = Args::parse(words, &["-e", "-u", "-p"]);
             let host = args.operand(0).to_ascii_lowercase();
             act.reach(Scope::NETWORK_SEND, Some(&host));
         }
         "ping" | "ping6" | "dig" | "nslookup" | "host" | "whois" | "traceroute" | "tracepath"
         | "mtr" | "nmap" | "drill" | "kdig" | "dog" | "doggo" => {
-            let args = Args::parse(&words, &["-c", "-i", "-W", "-w", "-p", "-t", "-s", "-I", "-m"]);
+            let args = Args::parse(words, &["-c", "-i", "-W", "-w", "-p", "-t", "-s", "-I", "-m"]);
             let host = args.operands.iter().find(|word| !word.text.starts_with(['@', '+']));
             let host = host.and_then(Word::known).map(str::to_ascii_lowercase);
             act.reach(Scope::NETWORK_FETCH, host.as_deref());
@@ -118,15 +117,15 @@ pub(super) fn describe(act: &mut Act<'_>) -> bool {
             act.any(Scope::EMAIL_SEND);
             act.any(Scope::NETWORK_SEND);
         }
-        "ssh-keygen" => keygen(act, &words),
+        "ssh-keygen" => keygen(act, words),
         "ssh-add" | "ssh-agent" => {}
         "ssh-copy-id" => {
-            let args = Args::parse(&words, &["-i", "-p", "-o"]);
+            let args = Args::parse(words, &["-i", "-p", "-o"]);
             let host = args.operand(0).rsplit('@').next().unwrap_or("").to_ascii_lowercase();
             act.reach(Scope::NETWORK_SEND, Some(&host));
         }
-        "openssl" => openssl(act, &words),
-        "ip" | "ifconfig" | "route" => interfaces(act, &words),
+        "openssl" => openssl(act, words),
+        "ip" | "ifconfig" | "route" => interfaces(act, words),
         _ => return false,
     }
     true

@@ -47,6 +47,8 @@ const RUNNING: &[Running] = &[
     running(&["logrotate"], &["--mail"]),
     running(&["openvpn"], &["--up", "--down", "--route-up", "--ipchange"]),
     running(&["pg_basebackup", "initdb", "pg_ctl"], &["-o"]),
+    running(&["exiftool"], &["-if", "-config", "-execute", "-userParam"]),
+    running(&["nmap"], &["--script-args-file"]),
     running(&["entr"], &[]),
     running(&["borg"], &["--rsh", "--remote-path"]),
     running(&["restic"], &["--password-command"]),
@@ -54,11 +56,10 @@ const RUNNING: &[Running] = &[
 ];
 
 /// Looks for options that run something.
-pub(super) fn describe(act: &mut Act<'_>) {
+pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) {
     let program = act.leaf.program.clone();
-    let words = act.arguments();
     for entry in RUNNING.iter().filter(|entry| entry.names.contains(&program.as_str())) {
-        for code in values(&words, entry.options) {
+        for code in values(words, entry.options) {
             let plain = entry.names.contains(&"rsync") && is_plain_ssh(&code.text);
             if !plain {
                 act.program_option(&code);
@@ -78,16 +79,39 @@ pub(super) fn describe(act: &mut Act<'_>) {
                 act.ask("program-option", "Makes java load or run something else");
             }
         }
-        "openssl" => engines(act, &words),
-        "node" | "nodejs" | "bun" | "ruby" | "mocha" | "ts-node" | "tsx" => preloads(act, &words),
-        "cargo" => cargo(act, &words),
-        "npm" | "pnpm" | "yarn" => package_settings(act, &words),
-        "ssh" | "scp" | "sftp" | "autossh" | "ssh-copy-id" | "sshfs" => ssh(act, &words),
-        "curl" if !values(&words, &["-K", "--config"]).is_empty() => {
+        "rustc" | "gcc" | "g++" | "cc" | "c++" | "clang" | "clang++" | "ld" => {
+            let linker = values(words, &["-C", "--codegen"]).iter().any(|word| {
+                let tool = word.text.strip_prefix("linker=").unwrap_or("");
+                tool.starts_with(['.', '/', '~']) && !tool.starts_with("/usr/")
+            });
+            let parts = words.iter().any(|word| {
+                (word.text.starts_with("-B")
+                    && program != "rustc"
+                    && word.text != "-Bstatic"
+                    && word.text != "-Bdynamic"
+                    && word.text != "-Bsymbolic")
+                    || word.text == "-plugin"
+            });
+            if linker || parts {
+                act.ask("program-option", "Makes a compiler run other programs");
+            }
+        }
+        "mlr" | "miller" => {
+            let acts = ["system(", "exec(", "os.", "tee >", "print >", "emit >", "dump >", "| \""];
+            if words.iter().any(|word| acts.iter().any(|mark| word.text.contains(mark))) {
+                act.ask("interpreter-code", "Runs programs or writes files from a small script");
+            }
+        }
+        "openssl" => engines(act, words),
+        "node" | "nodejs" | "bun" | "ruby" | "mocha" | "ts-node" | "tsx" => preloads(act, words),
+        "cargo" => cargo(act, words),
+        "npm" | "pnpm" | "yarn" => package_settings(act, words),
+        "ssh" | "scp" | "sftp" | "autossh" | "ssh-copy-id" | "sshfs" => ssh(act, words),
+        "curl" if !values(words, &["-K", "--config"]).is_empty() => {
             act.ask("program-option", "Takes its orders from a file (curl)");
         }
         "wget" | "wget2" => {
-            for order in values(&words, &["-e", "--execute"]) {
+            for order in values(words, &["-e", "--execute"]) {
                 let lower = order.text.to_ascii_lowercase();
                 if lower.contains("askpass") {
                     act.ask("program-option", "Makes wget run another program");
@@ -96,7 +120,7 @@ pub(super) fn describe(act: &mut Act<'_>) {
                     act.leaf.effects.extend(super::proxy_effect(name.trim(), &host));
                 }
             }
-            if !values(&words, &["--config", "--use-askpass"]).is_empty() {
+            if !values(words, &["--config", "--use-askpass"]).is_empty() {
                 act.ask("program-option", "Takes its orders from elsewhere (wget)");
             }
         }

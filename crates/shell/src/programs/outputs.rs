@@ -2,6 +2,7 @@
 //! of programs that spell them in their own way.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use crate::leaf::Word;
@@ -138,6 +139,15 @@ pub(super) fn of_wrapper(act: &mut Act<'_>, program: &str, words: &[Word]) {
     if let Some(options) = own_options(program) {
         write(act, words, options, false);
     }
+}
+
+/// The files that the options of a wrapper name, as they are written there.
+pub(super) fn wrapper_targets(program: &str, words: &[Word]) -> Vec<PathBuf> {
+    let Some(options) = own_options(program) else { return Vec::new() };
+    let named = |word: &Word| options.split(' ').any(|option| option == word.text);
+    let pairs = words.windows(2).filter(|pair| named(&pair[0]));
+    let paths = pairs.map(|pair| PathBuf::from(&pair[1].text));
+    paths.filter(|path| path.is_absolute()).take(8).collect()
 }
 
 static BY_NAME: LazyLock<HashMap<&'static str, &'static str>> = LazyLock::new(|| {

@@ -282,17 +282,15 @@ const MANAGERS: &[Manager] = &[
 ];
 
 /// Describes package managers and what they build with.
-pub(super) fn describe(act: &mut Act<'_>) -> bool {
+pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
     let program = act.leaf.program.clone();
     match program.as_str() {
         "npx" | "bunx" | "pnpx" | "uvx" => {
             act.any(Scope::NETWORK_FETCH);
-            let words = act.arguments();
-            let args =
-                Args::parse(&words, &["-p", "--package", "-c", "--call", "--from", "--with"]);
+            let args = Args::parse(words, &["-p", "--package", "-c", "--call", "--from", "--with"]);
             match args.value(&["-c", "--call"]) {
                 Some(code) => act.inner.push(Inner::Source(code)),
-                None => installs::fetched_program(act, &words),
+                None => installs::fetched_program(act, words),
             }
             return true;
         }
@@ -301,7 +299,6 @@ pub(super) fn describe(act: &mut Act<'_>) -> bool {
             return true;
         }
         "dpkg" | "rpm" => {
-            let words = act.arguments();
             let text = words.first().map_or("", |word| word.text.as_str());
             match text {
                 "-i" | "--install" | "-U" | "-Uvh" | "-ivh" | "--unpack" | "--configure" => {

@@ -302,14 +302,13 @@ const LOOKERS: &[&str] = &[
 ];
 
 /// Describes the programs that look.
-pub(super) fn describe(act: &mut Act<'_>) -> bool {
+pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
     let program = act.leaf.program.clone();
-    let words = act.arguments();
     match program.as_str() {
-        "sed" | "gsed" => super::scripts::sed(act, &words),
-        "awk" | "gawk" | "mawk" | "nawk" | "goawk" | "frawk" => super::scripts::awk(act, &words),
-        "sort" | "gsort" => sort(act, &words),
-        "hostname" | "date" if sets(&program, &words) => {
+        "sed" | "gsed" => super::scripts::sed(act, words),
+        "awk" | "gawk" | "mawk" | "nawk" | "goawk" | "frawk" => super::scripts::awk(act, words),
+        "sort" | "gsort" => sort(act, words),
+        "hostname" | "date" if sets(&program, words) => {
             act.ask("system-setting", format!("Sets the {program} of the machine"));
         }
         "dmesg"
@@ -341,7 +340,7 @@ pub(super) fn describe(act: &mut Act<'_>) -> bool {
             else {
                 return false;
             };
-            read_files(act, reader, &words);
+            read_files(act, reader, words);
         }
     }
     true

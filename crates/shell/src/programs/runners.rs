@@ -1,6 +1,9 @@
 //! Programs that run others as one of many things they do: a verb or an
 //! option tells where the other command begins.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use crate::leaf::Word;
 use crate::site::{Act, Inner};
 use crate::text::program_name;
@@ -23,11 +26,20 @@ const VERBS: &[(&str, &str)] = &[
     ("i3-msg swaymsg hyprctl", "exec"),
 ];
 
+static BY_NAME: LazyLock<HashMap<&'static str, &'static str>> = LazyLock::new(|| {
+    let entries = VERBS.iter();
+    entries.flat_map(|(names, verbs)| names.split(' ').map(|name| (name, *verbs))).collect()
+});
+
 /// Finds what such a program runs. They are no family: what they do beside is
 /// judged elsewhere.
 pub(super) fn describe(act: &mut Act<'_>) {
-    let words = act.arguments();
     let program = act.leaf.program.clone();
+    let own = ["cmake", "pee", "mispipe", "bazel", "bazelisk", "just", "vagrant"];
+    if !own.contains(&program.as_str()) && !BY_NAME.contains_key(program.as_str()) {
+        return;
+    }
+    let words = act.arguments();
     match program.as_str() {
         "cmake" => cmake(act, &words),
         "pee" | "mispipe" => {
@@ -58,8 +70,7 @@ fn after(act: &mut Act<'_>, words: &[Word], options: &[&str]) {
 }
 
 fn verbs(act: &mut Act<'_>, program: &str, words: &[Word]) {
-    let entry = VERBS.iter().find(|(names, _)| names.split(' ').any(|name| name == program));
-    let Some((_, verbs)) = entry else { return };
+    let Some(verbs) = BY_NAME.get(program) else { return };
     let mut rest = words;
     if !verbs.is_empty() {
         let Some(at) = words.iter().position(|word| !word.text.starts_with('-')) else { return };

@@ -35,7 +35,7 @@ const NARROWING: &[&str] = &[
 ];
 
 /// Describes programs that look for files.
-pub(super) fn describe(act: &mut Act<'_>) -> bool {
+pub(super) fn describe(act: &mut Act<'_>, _words: &[Word]) -> bool {
     match act.leaf.program.as_str() {
         "find" | "gfind" | "bfs" => find(act),
         "fd" | "fdfind" => fd(act),

@@ -1,5 +1,8 @@
 //! Tools that are asked to show a secret.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use crate::leaf::Word;
 use crate::site::Act;
 
@@ -63,7 +66,7 @@ const SHOWING: &[(&str, &[&str])] = &[
     ("wg", &["show", "private-key|preshared-keys"]),
     ("nmcli", &["-s|--show-secrets"]),
     ("nmcli", &["device", "wifi", "show-password"]),
-    ("docker-credential-*", &["get|list"]),
+    (HELPER, &["get|list"]),
     ("aws-vault", &["export"]),
     ("saml2aws", &["script"]),
     ("ykman", &["oath", "accounts", "code"]),
@@ -72,12 +75,28 @@ const SHOWING: &[(&str, &[&str])] = &[
     ("mimikatz|lazagne|pypykatz|secretsdump.py|unshadow|john|hashcat", &[]),
 ];
 
+/// How the names of docker's helpers begin.
+const HELPER: &str = "docker-credential-";
+
+static BY_NAME: LazyLock<HashMap<&'static str, Vec<&'static [&'static str]>>> =
+    LazyLock::new(|| {
+        let mut by_name: HashMap<&str, Vec<&[&str]>> = HashMap::new();
+        for (names, wanted) in SHOWING {
+            for name in names.split('|') {
+                by_name.entry(name).or_default().push(wanted);
+            }
+        }
+        by_name
+    });
+
 /// Asks if the words of a command show a secret.
 pub(super) fn describe(act: &mut Act<'_>) {
     let program = act.leaf.program.as_str();
     let words = act.leaf.words.get(1..).unwrap_or(&[]);
-    let shows =
-        SHOWING.iter().any(|(names, wanted)| is_one_of(names, program) && in_order(wanted, words));
+    let name = if program.starts_with(HELPER) { HELPER } else { program };
+    let shows = BY_NAME
+        .get(name)
+        .is_some_and(|entries| entries.iter().any(|wanted| in_order(wanted, words)));
     // A name alone is a request to show it.
     let bare = matches!(program, "pass" | "gopass")
         && words.first().is_some_and(|word| word.text.contains('/') && !word.text.starts_with('-'));

@@ -19,6 +19,7 @@ pub(crate) fn over_several(leaves: &mut [Leaf]) {
     for leaf in leaves {
         through_links(leaf, &links);
         raised(leaf);
+        wrapped(leaf);
         if leaf.runs.iter().any(|path| built.contains(path)) {
             leaf.findings.retain(|found| found.category != "unknown-program");
         }
@@ -213,6 +214,26 @@ fn raised(leaf: &mut Leaf) {
     if other || reads {
         let reason = format!("Runs {} as another user", leaf.program);
         leaf.find(Finding::ask("privilege", reason));
+    }
+}
+
+/// What the programs around a leaf write, and how often they start it. The
+/// builtins of a shell are read without them.
+fn wrapped(leaf: &mut Leaf) {
+    let outer: Vec<_> = leaf.via.iter().cloned().zip(leaf.outer.iter().cloned()).collect();
+    for (via, words) in outer {
+        let inner = leaf.words.first().and_then(|first| words.iter().position(|w| w == first));
+        let own = words.get(1..inner.unwrap_or(words.len()).max(1)).unwrap_or(&[]);
+        for path in super::outputs::wrapper_targets(&via, own) {
+            leaf.effect(Effect::path(Scope::FILE_WRITE, &path));
+        }
+        let texts: Vec<&str> = own.iter().map(|word| word.text.as_str()).collect();
+        let without_bound = texts.contains(&"-P0")
+            || texts.contains(&"--max-procs=0")
+            || texts.windows(2).any(|pair| matches!(pair, ["-P" | "--max-procs", "0"]));
+        if via.ends_with("xargs") && without_bound {
+            leaf.find(Finding::ask("fork-bomb", "Starts as many processes as there are lines"));
+        }
     }
 }
 

@@ -252,3 +252,7 @@ fn starts_command(text: &str, next: Option<&Word>) -> bool {
     let known = COMMANDS.contains(&name.as_str()) || name.starts_with("mkfs.");
     known && next.text.contains(['-', '/', '.', '=', '*', '~', '$'])
 }
+
+#[cfg(test)]
+#[path = "strangers_tests.rs"]
+mod tests;

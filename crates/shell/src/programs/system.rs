@@ -90,17 +90,16 @@ const ALWAYS_ASK: &[(&[&str], &str, &str)] = &[
 ];
 
 /// Describes programs that manage the machine.
-pub(super) fn describe(act: &mut Act<'_>) -> bool {
+pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
     let program = act.leaf.program.clone();
-    let words = act.arguments();
     if formats(&program) {
-        format_disk(act, &words);
+        format_disk(act, words);
         return true;
     }
     match program.as_str() {
-        "shutdown" | "reboot" | "halt" | "poweroff" => power(act, &words),
+        "shutdown" | "reboot" | "halt" | "poweroff" => power(act, words),
         "init" | "telinit" => {
-            if matches!(Args::parse(&words, &[]).operand(0), "0" | "6") {
+            if matches!(Args::parse(words, &[]).operand(0), "0" | "6") {
                 act.block("power-off", "Brings the machine down");
             } else if !words.is_empty() {
                 act.ask("service-control", "Changes the state of the whole machine");
@@ -108,12 +107,12 @@ pub(super) fn describe(act: &mut Act<'_>) -> bool {
         }
         "systemctl" | "service" | "launchctl" | "rc-service" | "rc-update" | "chkconfig"
         | "update-rc.d" | "initctl" | "supervisorctl" | "pm2" | "sv" | "loginctl" => {
-            services(act, &words);
+            services(act, words);
         }
-        "kill" => kill(act, &words),
-        "pkill" | "killall" | "skill" | "xkill" | "killall5" => kill_by_name(act, &words),
+        "kill" => kill(act, words),
+        "pkill" | "killall" | "skill" | "xkill" | "killall5" => kill_by_name(act, words),
         "renice" => act.any(Scope::PROCESS_MANAGE),
-        "crontab" => crontab(act, &words),
+        "crontab" => crontab(act, words),
         "at" | "batch" | "atrm" | "anacron" => {
             if !words.iter().any(|word| word.text == "-l" || word.text == "-V") {
                 act.any(Scope::SCHEDULE_WRITE);
@@ -137,20 +136,20 @@ pub(super) fn describe(act: &mut Act<'_>) -> bool {
         }
         "fdisk" | "sfdisk" | "sgdisk" | "parted" | "diskutil" | "wipefs" | "blkdiscard"
         | "mkswap" | "hdiutil" => {
-            disks(act, &program, &words);
+            disks(act, &program, words);
         }
-        "hermes" => itself(act, &words),
+        "hermes" => itself(act, words),
         "make" | "gmake" | "ninja" | "just" | "task" | "cmake" | "meson" | "bazel" => {
-            build(act, &words)
+            build(act, words)
         }
-        "tmux" | "screen" => multiplexer(act, &words),
+        "tmux" | "screen" => multiplexer(act, words),
         "xdg-open" | "open" => {
             let host = words.iter().find_map(|word| super::network::url_host(&word.text));
             if host.is_some() {
                 act.reach(Scope::NETWORK_FETCH, host.as_deref());
             }
         }
-        "gdb" | "lldb" | "cgdb" | "rust-gdb" | "rust-lldb" => debugger(act, &words),
+        "gdb" | "lldb" | "cgdb" | "rust-gdb" | "rust-lldb" => debugger(act, words),
         "dbus-send" | "gdbus" | "busctl" | "qdbus" => {
             let reads = words.iter().any(|word| {
                 matches!(word.text.as_str(), "list" | "tree" | "introspect" | "status" | "monitor")

@@ -22,6 +22,13 @@ pub(super) fn read_whole(act: &mut Act<'_>, roots: &[Word]) {
         while root.glob && path.file_name().is_some_and(|name| is_any(&name.to_string_lossy())) {
             path = path.parent().unwrap_or(path);
         }
+        let hidden = root.glob
+            && path.parent() == act.site.at.home()
+            && path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
+        if hidden {
+            return act
+                .ask("tree-read", "Reads hidden folders of the home folder, secrets and all");
+        }
         if let Some(place) = is_too_much(path, act.site.at.home(), act.site.at.cwd()) {
             let reason = format!("Reads everything in {place}, secrets and all");
             act.ask("tree-read", reason);

@@ -44,15 +44,14 @@ fn listed(options: &'static str) -> Vec<&'static str> {
 }
 
 /// Describes the programs that fetch.
-pub(super) fn describe(act: &mut Act<'_>) -> bool {
-    let words = act.arguments();
+pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
     match act.leaf.program.as_str() {
-        "curl" | "curlie" => curl(act, &words),
-        "wget" | "wget2" => wget(act, &words),
-        "aria2c" => aria(act, &words),
-        "http" | "https" | "xh" | "xhs" | "httpie" => httpie(act, &words),
+        "curl" | "curlie" => curl(act, words),
+        "wget" | "wget2" => wget(act, words),
+        "aria2c" => aria(act, words),
+        "http" | "https" | "xh" | "xhs" | "httpie" => httpie(act, words),
         "fetch" | "lynx" | "w3m" | "links" | "elinks" => {
-            let args = Args::parse(&words, &["-o", "-cmd_script", "-cmd_log", "-cfg"]);
+            let args = Args::parse(words, &["-o", "-cmd_script", "-cmd_log", "-cfg"]);
             args.values(&["-o"]).iter().for_each(|word| act.write(word));
             reach_urls(act, &Scope::NETWORK_FETCH, &args.operands);
         }
@@ -62,6 +61,13 @@ pub(super) fn describe(act: &mut Act<'_>) -> bool {
 }
 
 fn curl(act: &mut Act<'_>, words: &[Word]) {
+    // `--expand-url` is `--url` with variables in it.
+    let plain = |word: &Word| match word.text.strip_prefix("--expand-") {
+        Some(rest) => Word { text: format!("--{rest}"), ..word.clone() },
+        None => word.clone(),
+    };
+    let words: Vec<Word> = words.iter().map(plain).collect();
+    let words = words.as_slice();
     let args = Args::parse(words, &CURL);
     if args.has(&["--help", "--version", "-V"]) {
         return act.only_reads();
@@ -73,7 +79,9 @@ fn curl(act: &mut Act<'_>, words: &[Word]) {
     let header_file = headers.iter().any(|word| word.text.starts_with('@'));
     let only_asks = args.has(&["-G", "--get"]) && !data.iter().any(|word| from_file(&word));
     let queries = args.values(&["--url-query"]);
+    let variables = args.values(&["--variable"]);
     let sends = header_file
+        || variables.iter().any(|word| word.text.starts_with('%') || word.text.contains('@'))
         || !only_asks && data.iter().any(|word| !queries.contains(word))
         || queries.iter().any(|word| from_file(&word))
         || method.is_some_and(|method| !matches!(method.as_str(), "GET" | "HEAD" | "OPTIONS"));

@@ -141,8 +141,8 @@ pub(super) const PLAIN: &[Tool] = &[
     ),
     tool(
         Realm::Machine,
-        "pactl pacmd amixer wpctl playerctl bluetoothctl rfkill upower xinput xset xrandr \
-         setxkbmap brightnessctl powerprofilesctl xdg-mime xdg-settings pmset smartctl \
+        "resolvectl arp pactl pacmd amixer wpctl playerctl bluetoothctl rfkill upower xinput xset \
+         xrandr setxkbmap brightnessctl powerprofilesctl xdg-mime xdg-settings pmset smartctl \
          udevadm udisksctl blkid chronyc tlmgr cpupower tuned-adm",
         "--query",
         ". list info show get status metadata query q devices get-volume inspect -q --query \

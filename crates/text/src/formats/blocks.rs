@@ -33,7 +33,7 @@ pub(super) fn parse(patch: &str, path: Option<&str>) -> Result<Vec<Operation>, M
     let mut rest = lines.as_slice();
     while let Some(at) = rest.iter().position(|line| is_opening(line.text)) {
         let (before, block) = rest.split_at(at);
-        current = file_before(before).or(current);
+        current = file_before(before, path.is_some()).or(current);
         let number = block.first().map_or(0, |line| line.number);
         let body = block.get(1..).unwrap_or_default();
         let length = body
@@ -57,7 +57,8 @@ pub(super) fn parse(patch: &str, path: Option<&str>) -> Result<Vec<Operation>, M
             _ => {
                 return Err(Malformed::at(
                     number,
-                    "the block has several lines `=======`, so that it is not clear where the new text begins; use old_string and new_string instead",
+                    "the block has several lines `=======`, so that it is not clear where the \
+                        new text begins; use old_string and new_string instead",
                 ));
             }
         };
@@ -65,7 +66,11 @@ pub(super) fn parse(patch: &str, path: Option<&str>) -> Result<Vec<Operation>, M
         let search = joined(search);
         let replace = joined(replace.get(1..).unwrap_or_default());
         let path = current.clone().ok_or_else(|| {
-            Malformed::at(number, "the block belongs to no file: put its path on the line before, or give the path argument")
+            Malformed::at(
+                number,
+                "the block belongs to no file: put its path on the line \
+                before, or give the path argument",
+            )
         })?;
         if search == replace {
             return Err(Malformed::at(
@@ -96,15 +101,17 @@ fn joined(lines: &[Numbered<'_>]) -> String {
 }
 
 /// The file that is named before a block: on the last line that is neither
-/// empty nor a fence, if that looks like a name.
-fn file_before(lines: &[Numbered<'_>]) -> Option<String> {
+/// empty nor a fence, if that looks like a name. A single word does only where
+/// no file is `given`.
+fn file_before(lines: &[Numbered<'_>], given: bool) -> Option<String> {
     let is_layout = |line: &str| line.is_empty() || line.starts_with("```");
     let line = lines.iter().rev().map(|line| line.text.trim()).find(|line| !is_layout(line))?;
     let name = line.trim_start_matches("File:").trim_matches(['`', '*', '#', ':', ' ', '"']);
-    let plain = !name.contains(char::is_whitespace) && !name.is_empty();
+    let word = !name.is_empty() && !name.contains(char::is_whitespace);
+    let pathlike = word && (!given || name.contains(['/', '.']));
     // A name with spaces is told from a sentence by how it ends.
     let extension = name.rsplit_once('.').is_some_and(|(stem, end)| {
         !stem.is_empty() && (1..=8).contains(&end.len()) && end.chars().all(char::is_alphanumeric)
     });
-    (plain || extension).then(|| name.to_owned())
+    (pathlike || extension).then(|| name.to_owned())
 }

@@ -105,6 +105,12 @@ fn a_unified_diff_names_what_happens_to_each_file() {
 }
 
 #[test]
+fn names_may_stand_in_the_first_line_only() {
+    let patch = "diff --git a/my file b/my file\nnew file mode 100644\nindex 0..e69\n";
+    assert_eq!(operations(patch), [Operation::Add { path: "my file".into(), text: String::new() }]);
+}
+
+#[test]
 fn names_are_read_as_git_writes_them() {
     let patch =
         "--- \"a/t\\303\\244\\tb\\\"\"\n+++ \"b/t\\303\\244\\tb\\\"\"\n@@ -1 +1 @@\n-a\n+b\n";
@@ -174,6 +180,12 @@ fn blocks_without_a_file_take_the_given_one() {
     let patch = "Change this as follows:\n<<<<<<< SEARCH\na\nb\n=======\na\nc\n>>>>>>> REPLACE\n";
     assert_eq!(updated(patch, "a\nb\n"), "a\nc\n");
     assert!(refused(patch).contains("no file"));
+    let patch = format!("Then\n{}", patch.split_once('\n').expect("two lines").1);
+    assert_eq!(updated(&patch, "a\nb\n"), "a\nc\n", "a word is no file where one is given");
+    let Operation::Update { path, .. } = &operations(&patch.replace("Then", "Makefile"))[0] else {
+        panic!()
+    };
+    assert_eq!(path, "Makefile");
 }
 
 #[test]
@@ -203,6 +215,8 @@ fn long_and_hostile_patches_are_read() {
     assert_eq!(operations(&format!("f.txt\n{blocks}")).len(), 1);
     let _ = parse(&"<<<<<<< SEARCH\n".repeat(50_000), Some("f"));
     let _ = parse(&"--- a\n+++ b\n".repeat(50_000), None);
+    let _ = parse(&format!("*** Begin Patch\n{}*** Add File: f\n+x\n", "\n".repeat(200_000)), None);
+    let _ = parse(&format!("diff --git {}\n@@ -1 +1 @@\n-a\n+b", "a/x b/x ".repeat(200_000)), None);
     let _ = parse(&format!("*** Add File: f\n+{}", "x".repeat(5_000_000)), None);
 }
 

@@ -126,7 +126,8 @@ pub fn parse(patch: &str, path: Option<&str>) -> Result<Patch, Malformed> {
     let Some(format) = recognise(patch) else {
         return Err(Malformed::at(
             0,
-            "the text is no patch: it has no `*** Begin Patch`, no `--- file` / `+++ file`, and no `<<<<<<< SEARCH`",
+            "the text is no patch: it has no `*** Begin Patch`, no `--- file` / `+++ file`, \
+                and no `<<<<<<< SEARCH`",
         ));
     };
     let operations = match format {

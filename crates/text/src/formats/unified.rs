@@ -189,7 +189,8 @@ fn finish(
     let Some(name) = name.or_else(|| path.map(str::to_owned)) else {
         return Err(Malformed::at(
             entry.line,
-            "the hunks belong to no file: give `--- a/file` and `+++ b/file` before them, or the path argument",
+            "the hunks belong to no file: give `--- a/file` and `+++ b/file` before them, or \
+                the path argument",
         ));
     };
     if entry.is_new {
@@ -287,19 +288,17 @@ fn both_names(names: &str) -> (Option<String>, Option<String>) {
         };
         return (Some(old), new);
     }
+    // Both are the same but for the first letter, so the space is in the middle.
     let names = names.trim_end();
-    let same = |(at, _): &(usize, &str)| {
-        let (old, new) = (names.get(..*at), names.get(at + 1..));
-        let bare =
-            |name: Option<&str>| name.and_then(|n| n.split_once('/')).map(|(_, n)| n.to_owned());
-        bare(old).is_some() && bare(old) == bare(new)
-    };
-    match names.match_indices(' ').find(same) {
-        Some((at, _)) => {
-            (names.get(..at).map(str::to_owned), names.get(at + 1..).map(str::to_owned))
-        }
-        None => (None, None),
+    let (old, new) = (names.get(..names.len() / 2), names.get(names.len() / 2 + 1..));
+    fn bare(name: Option<&str>) -> Option<&str> {
+        name?.split_once('/').map(|(_, bare)| bare)
     }
+    let split = names.as_bytes().get(names.len() / 2) == Some(&b' ');
+    if split && bare(old).is_some() && bare(old) == bare(new) {
+        return (old.map(str::to_owned), new.map(str::to_owned));
+    }
+    (None, None)
 }
 
 /// The prefixes that git puts before the two names.

@@ -66,6 +66,10 @@ pub(super) fn parse(patch: &str, path: Option<&str>) -> Result<Vec<Operation>, M
         rest = after;
     }
     while let Some((first, after)) = rest.split_first() {
+        if first.text.trim().is_empty() {
+            rest = after;
+            continue;
+        }
         let in_section = |line: &Numbered<'_>| {
             matches!(header(line.text), None | Some(Header::EndOfFile | Header::MoveTo(_)))
         };
@@ -88,11 +92,11 @@ pub(super) fn parse(patch: &str, path: Option<&str>) -> Result<Vec<Operation>, M
                 operations.push(Operation::Update { path, hunks: hunks_of(section), to: Some(to) });
             }
             Some(Header::Begin | Header::End) => bare(section)?,
-            _ if first.text.trim().is_empty() => rest = after,
             _ => {
                 return Err(Malformed::at(
                     first.number,
-                    "expected `*** Update File: path`, `*** Add File: path`, `*** Delete File: path` or `*** Move File: from -> to`",
+                    "expected `*** Update File: path`, `*** Add File: path`, `*** Delete File: \
+                        path` or `*** Move File: from -> to`",
                 ));
             }
         }
@@ -171,7 +175,8 @@ fn update(number: usize, path: &str, section: &[Numbered<'_>]) -> Result<Operati
         return Err(Malformed::at(
             number,
             format!(
-                "the section of {path} changes nothing: lines that go begin with `-`, lines that come with `+`"
+                "the section of {path} changes nothing: lines that go begin with `-`, lines \
+                    that come with `+`"
             ),
         ));
     }

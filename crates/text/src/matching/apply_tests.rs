@@ -118,7 +118,7 @@ fn blocks_end_where_their_indentation_ends() {
 
 #[test]
 fn hints_in_a_hostile_text_are_answered() {
-    let nested: String = (0..4000).map(|n| format!("{}x\n", " ".repeat(n))).collect();
+    let nested: String = (0..1500).map(|n| format!("{}x\n", " ".repeat(n))).collect();
     let hunk = hinted(&["x", "x"], "-x\n+y");
     assert!(matches!(refused(&nested, &[hunk]), Misfit::Elsewhere { .. }));
     let flat = "x\n".repeat(100_000);
@@ -281,6 +281,31 @@ proptest! {
                 prop_assert!(changed.starts_with(&head.concat()));
                 let tail: String = text.split_inclusive('\n').skip(placed.before.last).collect();
                 prop_assert!(changed.ends_with(&tail));
+            }
+        }
+    }
+
+    #[test]
+    fn hunks_of_every_kind_give_edits_in_order(
+        text in "([ab{} \n\t]|\r\n){0,40}",
+        hunks in prop::collection::vec(
+            ("[ -+ab{}\n]{0,10}", prop::collection::vec("[ab{]{0,2}", 0..3), any::<Option<u8>>(), any::<bool>(), any::<Option<bool>>(), 0_usize..3),
+            0..4,
+        ),
+    ) {
+        let hunks: Vec<Hunk> = hunks.into_iter().map(|(lines, hints, line, at_end, final_newline, loose)| Hunk {
+            hints, line: line.map(usize::from), at_end, final_newline, loose, ..hunk(&lines)
+        }).collect();
+        if let Ok(made) = apply(&text, &hunks, Rigour::Relaxed) {
+            let mut last = 0;
+            for edit in &made.edits {
+                prop_assert!(last <= edit.range.start && edit.range.end <= text.len(), "{:?}", made.edits);
+                prop_assert!(text.get(edit.range.clone()).is_some());
+                last = edit.range.end;
+            }
+            let count = Rows::of(&change(&text, &made.edits)).len().max(1);
+            for placed in &made.placed {
+                prop_assert!(placed.after.first <= placed.after.last && placed.after.last <= count);
             }
         }
     }

@@ -123,6 +123,9 @@ impl Folded {
     }
 }
 
+/// Bytes that are compared in vain at most.
+const IN_VAIN: usize = 1 << 28;
+
 /// Where `old` occurs in `text`, as far as `accept` knows the place.
 pub(crate) fn occurrences<'a>(
     text: &'a str,
@@ -132,6 +135,7 @@ pub(crate) fn occurrences<'a>(
 ) -> impl Iterator<Item = Range<usize>> + 'a {
     let finder = Finder::new(old).into_owned();
     let mut from = 0;
+    let mut left = IN_VAIN;
     std::iter::from_fn(move || {
         loop {
             let rest = text.as_bytes().get(from..)?;
@@ -144,6 +148,7 @@ pub(crate) fn occurrences<'a>(
             if found.is_some() {
                 return found;
             }
+            left = left.checked_sub(old.len())?;
         }
     })
 }

@@ -63,7 +63,8 @@ fn put(marked: &mut String, old: &[char], new: &[char]) {
 }
 
 fn is_hidden(c: char) -> bool {
-    matches!(c, '\u{AD}' | '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{2064}' | '\u{FEFF}')
+    let ranges = ['\u{200B}'..='\u{200F}', '\u{202A}'..='\u{202E}', '\u{2060}'..='\u{2064}'];
+    matches!(c, '\u{AD}' | '\u{FEFF}') || ranges.iter().any(|range| range.contains(&c))
 }
 
 #[cfg(test)]

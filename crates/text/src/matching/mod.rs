@@ -30,8 +30,8 @@ pub use replace::{Mismatch, Replacement, Request, replace};
 /// In which way the old text agrees with the place that was found.
 ///
 /// Every rung forgives what is named, and besides: all but `exact` forgive
-/// line endings; `look_alikes` and `indent_shift` forgive trailing whitespace
-/// too. Nothing else is combined.
+/// line endings; `look_alikes`, `indent_shift` and `escaped_newlines` forgive
+/// trailing whitespace too. Nothing else is combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Strategy {

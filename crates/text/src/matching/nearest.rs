@@ -93,18 +93,37 @@ fn notes(plain: &str, old: &str) -> Vec<String> {
     if let Some(stripped) = without_numbers(old) {
         let there =
             if plain.contains(stripped.trim_end()) { " Without them it is there." } else { "" };
-        notes.push(format!("The old text has the line numbers of read_file in it: leave out `12|` at the beginning of each line.{there}"));
+        notes.push(format!(
+            "The old text has the line numbers of read_file in it: leave out \
+            `12|` at the beginning of each line.{there}"
+        ));
     }
     let lower = plain.to_ascii_lowercase().find(&old.to_ascii_lowercase());
     if let Some(at) = lower {
         notes.push(format!("Line {}: only upper and lower case differ.", line(at)));
     }
+    let trimmed = old.trim();
+    if trimmed != old
+        && let Some(at) = plain.find(trimmed)
+    {
+        let said =
+            "Without the spaces and empty lines at its beginning and end the old text is at line";
+        notes.push(format!("{said} {}.", line(at)));
+    }
     let unquoted = old.replace("\\\"", "\"").replace("\\'", "'").replace("\\\\", "\\");
     if unquoted != old && plain.contains(&unquoted) {
-        notes.push("The old text has backslashes that the file has not: send quotes and backslashes as they are in the file.".to_owned());
+        notes.push(
+            "The old text has backslashes that the file has not: send quotes and \
+            backslashes as they are in the file."
+                .to_owned(),
+        );
     }
     if old.lines().any(is_elision) {
-        notes.push("The old text leaves something out (`...`): it must hold every line as it is in the file.".to_owned());
+        notes.push(
+            "The old text leaves something out (`...`): it must hold every line as it \
+            is in the file."
+                .to_owned(),
+        );
     }
     notes
 }

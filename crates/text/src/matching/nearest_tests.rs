@@ -66,6 +66,7 @@ fn what_usually_goes_wrong_is_said() {
     assert!(notes("return  \"x\"").contains("spaces within"), "{}", notes("return  \"x\""));
     assert!(notes("return \\\"x\\\"").contains("backslashes"));
     assert!(notes("def f():\n    ...\n    return 1").contains("leaves something out"));
+    assert!(notes("\n\ndef f():").contains("empty lines at its beginning"));
     assert_eq!(notes("return 2"), "");
 }
 

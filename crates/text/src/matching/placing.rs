@@ -46,7 +46,10 @@ pub(crate) fn place(
     let warning = regions.is_some() && hinted.is_none();
     let warning = warning.then(|| {
         let hint = hunk.hints.join(" / ");
-        format!("The hint '{hint}' is not in the file; the hunk fits in one place only, and was applied there.")
+        format!(
+            "The hint '{hint}' is not in the file; the hunk fits in one place only, and \
+            was applied there."
+        )
     });
     let found = search(hunk, table, rigour, hinted)?;
     settle(hunk, table, found, warning)
@@ -71,7 +74,9 @@ fn search<'h>(
 ) -> Result<Found<'h>, Misfit> {
     let rungs = if rigour == Rigour::Strict { 1 } else { RUNGS.len() };
     for strategy in RUNGS.into_iter().take(rungs) {
-        for left_out in [0, hunk.loose] {
+        let mut ends = vec![0, hunk.loose];
+        ends.dedup();
+        for left_out in ends {
             let script = hunk.script(left_out);
             let tail = |row: &usize| row + script.old.len() == table.rows.len();
             let most = if regions.is_some() || hunk.at_end || hunk.final_newline.is_some() {
@@ -152,7 +157,9 @@ fn settle(
         let file = (row..row + count).map(|row| rows.line(row));
         if is_shifted_already(script.old.iter().copied(), script.new.iter().copied(), file) {
             return Err(unclear(
-                "The old lines are indented other than the file, but the new ones are indented as the file is: shifting them would indent them twice. Indent the old lines as the file is.",
+                "The old lines are indented other than the file, but the new ones are indented \
+                    as the file is: shifting them would indent them twice. Indent the old \
+                    lines as the file is.",
             ));
         }
         table.shift(&script.old, row)
@@ -169,7 +176,13 @@ fn settle(
         Some(newline) => script.whole(&place, rows, newline).map(|edit| vec![edit]),
         None => script.edits(&place),
     };
-    let edits = edits.ok_or_else(|| unclear("The old lines are indented more than the file, and a new line has less indentation than would have to be taken off. Indent both as the file is."))?;
+    let edits = edits.ok_or_else(|| {
+        unclear(
+            "The old lines are indented more than the file, \
+        and a new line has less indentation than would have to be taken off. Indent both as \
+        the file is.",
+        )
+    })?;
     Ok(Fit { strategy, row, count, edits, warning })
 }
 

@@ -66,9 +66,14 @@ pub enum Mismatch {
         /// Why, and what to do.
         reason: String,
     },
+    /// There are more places than can be replaced at once.
+    TooMany,
     /// The text repeats itself too much to be searched.
     TooRepetitive,
 }
+
+/// Places that are replaced at once.
+const MOST: usize = 1_000_000;
 
 impl From<TooRepetitive> for Mismatch {
     fn from(_: TooRepetitive) -> Self {
@@ -77,6 +82,10 @@ impl From<TooRepetitive> for Mismatch {
 }
 
 /// Finds the old text and says what to change.
+///
+/// The new text is written as it is given, but for the file's own line endings
+/// and the indentation by which the old text was off. Lines that the old and
+/// the new text share are left as the file has them.
 pub fn replace(text: &str, request: &Request<'_>) -> Result<Replacement, Mismatch> {
     if request.old.is_empty() {
         return Err(Mismatch::EmptyOld);
@@ -109,7 +118,14 @@ pub fn replace(text: &str, request: &Request<'_>) -> Result<Replacement, Mismatc
         && let Some(found) = search.unescaped(&plain)?
     {
         if new.contains("\\n") || new.contains("\\t") || new.contains("\\r") {
-            return Err(search.unclear(Strategy::EscapedNewlines, &found, "The old text has \\n or \\t where the file has line breaks or tabs, and the new text has them too: whether they are meant as they stand cannot be told. Send real line breaks and tabs in both."));
+            return Err(search.unclear(
+                Strategy::EscapedNewlines,
+                &found,
+                "The old text has \\n \
+                or \\t where the file has line breaks or tabs, and the new text has them too: \
+                whether they are meant as they stand cannot be told. Send real line breaks and \
+                tabs in both.",
+            ));
         }
         return search.settle(Strategy::EscapedNewlines, found, &plain, &new);
     }
@@ -130,11 +146,18 @@ impl<'t> Search<'t> {
 
     /// Places may overlap where one of them has to be the only one.
     fn most(&self) -> usize {
-        if self.all { usize::MAX } else { LISTED + 1 }
+        if self.all { MOST + 1 } else { LISTED + 1 }
     }
 
     fn exactly(&self, old: &str) -> Option<Vec<Range<usize>>> {
-        some(occurrences(self.text, old, !self.all, Some).take(self.most()).collect())
+        // A place neither begins nor ends between the halves of a line ending.
+        let bytes = self.text.as_bytes();
+        let splits = |at: usize| {
+            bytes.get(at) == Some(&b'\n') && at > 0 && bytes.get(at - 1) == Some(&b'\r')
+        };
+        let whole =
+            |range: Range<usize>| (!splits(range.start) && !splits(range.end)).then_some(range);
+        some(occurrences(self.text, old, !self.all, whole).take(self.most()).collect())
     }
 
     fn but_for_endings(&self, old: &str) -> Option<Vec<Range<usize>>> {
@@ -205,6 +228,9 @@ impl<'t> Search<'t> {
             let places = found.iter().take(LISTED).map(|place| rows.span(place)).collect();
             return Err(Mismatch::Ambiguous { strategy, places, more: found.len() > LISTED });
         }
+        if found.len() > MOST {
+            return Err(Mismatch::TooMany);
+        }
         let script = Script::compare(old.split('\n').collect(), new.split('\n').collect());
         let mut edits = Vec::new();
         for place in &found {
@@ -245,8 +271,11 @@ impl<'t> Search<'t> {
     }
 }
 
-const SHALLOW: &str = "The old text is indented more than the file, and a line of the new text has less indentation than would have to be taken off. Send both as the file is indented.";
-const DOUBLED: &str = "The old text is indented other than the file, but the new text is indented as the file is: shifting it would indent it twice. Send the old text with the file's indentation.";
+const SHALLOW: &str = "The old text is indented more than the file, and a line of the new text \
+    has less indentation than would have to be taken off. Send both as the file is indented.";
+const DOUBLED: &str = "The old text is indented other than the file, but the new text is \
+    indented as the file is: shifting it would indent it twice. Send the old text with the \
+    file's indentation.";
 
 fn some(found: Vec<Range<usize>>) -> Option<Vec<Range<usize>>> {
     if found.is_empty() { None } else { Some(found) }

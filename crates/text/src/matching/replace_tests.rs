@@ -54,6 +54,14 @@ fn line_endings_of_the_file_are_kept() {
 }
 
 #[test]
+fn a_line_ending_is_never_cut_in_half() {
+    let (text, strategy) = done("a\r\nb\r\n", "\nb", "c");
+    assert_eq!((text.as_str(), strategy), ("ac\r\n", Strategy::LineEndings));
+    let (text, strategy) = done("a\r\nb\r\n", "b\r", "c");
+    assert_eq!((text.as_str(), strategy), ("a\r\nc\r\n", Strategy::TrailingWhitespace));
+}
+
+#[test]
 fn mixed_endings_stay_mixed() {
     let (text, _) = done("a\r\nb\nc\r\nd\n", "b\nc\n", "b\nx\nc\n");
     assert_eq!(text, "a\r\nb\nx\nc\r\nd\n");
@@ -235,12 +243,18 @@ fn strict_means_exact() {
 
 #[test]
 fn hostile_texts_are_answered() {
-    let long = "a".repeat(5_000_000);
+    let long = "a".repeat(2_000_000);
     assert!(replace(&long, &ask("ab", "x")).is_err());
-    let repeated = "x\n".repeat(100_000);
-    let block = format!("{}y\n", "  x\n".repeat(50_000));
+    let every = Request { all: true, ..ask("a", "x") };
+    assert_eq!(replace(&long, &every).expect_err("millions"), Mismatch::TooMany);
+    let dots = "…".repeat(200_000);
+    assert!(replace(&dots, &ask(&format!("{}…", ".".repeat(100_000)), "x")).is_err());
+    let returns = "\r\n".repeat(200_000);
+    assert!(replace(&returns, &ask(&format!("{}x", "\n\r".repeat(50_000)), "x")).is_err());
+    let repeated = "x\n".repeat(40_000);
+    let block = format!("{}y\n", "  x\n".repeat(20_000));
     assert!(replace(&repeated, &ask(&block, "z")).is_err());
-    let block = "  x\n".repeat(50_000);
+    let block = "  x\n".repeat(20_000);
     assert!(replace(&repeated, &ask(&block, "z")).is_err());
 }
 
@@ -273,6 +287,28 @@ proptest! {
         let text = format!("{head}{old}{tail}");
         let made = replace(&text, &ask(&old, &new)).expect("there");
         prop_assert_eq!(change(&text, &made.edits), format!("{head}{new}{tail}"));
+    }
+
+    #[test]
+    fn line_feeds_and_carriage_returns_make_no_difference(
+        text in "[ab \n]{0,30}", old in "[ab \n]{1,6}", new in "[abc \n]{0,6}", all: bool,
+    ) {
+        let request = Request { all, ..ask(&old, &new) };
+        let returns = text.replace('\n', "\r\n");
+        match (replace(&text, &request), replace(&returns, &request)) {
+            (Ok(plain), Ok(made)) => {
+                prop_assert_eq!(&plain.lines, &made.lines);
+                let expected = change(&text, &plain.edits);
+                // A new text gets the ending of the lines around it, if there are any.
+                if text.contains('\n') {
+                    prop_assert_eq!(change(&returns, &made.edits), expected.replace('\n', "\r\n"));
+                }
+            }
+            (Err(plain), Err(made)) => prop_assert_eq!(
+                std::mem::discriminant(&plain), std::mem::discriminant(&made)
+            ),
+            (plain, made) => return Err(TestCaseError::fail(format!("{plain:?} {made:?}"))),
+        }
     }
 
     #[test]

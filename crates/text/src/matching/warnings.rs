@@ -75,7 +75,8 @@ fn indent_warning(
         !before.is_empty() && before.trim().is_empty() && !inside.starts_with([' ', '\t'])
     })?;
     Some(format!(
-        "The new text begins with spaces of its own behind the indentation of line {}; the line is indented by both.",
+        "The new text begins with spaces of its own behind the indentation of line {}; the \
+            line is indented by both.",
         rows.at(place.start) + 1
     ))
 }
@@ -91,7 +92,8 @@ fn join_warning(
     let joins = old.ends_with('\n') && !new.ends_with('\n') && !new.is_empty();
     let place = found.iter().find(|place| joins && place.end < text.len())?;
     Some(format!(
-        "The old text ends with a line break and the new text does not: line {} is joined to the new text.",
+        "The old text ends with a line break and the new text does not: line {} is joined to \
+            the new text.",
         rows.at(place.end) + 1
     ))
 }

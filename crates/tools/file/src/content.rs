@@ -1,6 +1,8 @@
 //! What a file holds, judged by its bytes and never by its name.
 
-use hermes_text::codec::{TextFormat, detect};
+use encoding_rs::Encoding;
+use hermes_text::binary;
+use hermes_text::codec::{TextFormat, detect_near};
 
 /// Text of some format, or something that lines cannot show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,9 +17,6 @@ pub(crate) struct Kind {
     pub(crate) name: &'static str,
     pub(crate) advice: &'static str,
 }
-
-/// How much of a file is looked at for signs of binary data.
-const HEAD: usize = 8 * 1024;
 
 // A tool of another family may be missing: it is named as one that may help.
 const IMAGE: &str = "Look at it with vision_analyze, if that is available.";
@@ -109,25 +108,26 @@ const INNER: &[Inner] = &[
 ];
 
 impl Content {
-    /// What begins with `sample`; `complete` says that the sample is all.
-    pub(crate) fn of(sample: &[u8], complete: bool) -> Self {
-        if let Some(kind) = Kind::named(sample, CERTAIN) {
-            return Self::Binary(kind);
+    /// What begins with `sample`; `complete` says that the sample is all. The
+    /// encoding of a text that does not give it away is asked of `hint`.
+    pub(crate) fn of(
+        sample: &[u8],
+        complete: bool,
+        hint: impl FnOnce() -> Option<&'static Encoding>,
+    ) -> Self {
+        match Kind::certain(sample) {
+            Some(kind) => Self::Binary(kind),
+            None => Self::told(sample, detect_near(sample, complete, hint)),
         }
-        let format = detect(sample, complete);
-        if is_noise(format, sample) { Self::binary(sample) } else { Self::Text(format) }
     }
 
     /// The same, where the caller knows the encoding. What is noise in it is
     /// no text all the same.
     pub(crate) fn told(sample: &[u8], format: TextFormat) -> Self {
-        if is_noise(format, sample) { Self::binary(sample) } else { Self::Text(format) }
-    }
-
-    fn binary(sample: &[u8]) -> Self {
-        let unknown = Kind { name: "binary data", advice: UNKNOWN };
-        let named = Kind::named(sample, CERTAIN).or_else(|| Kind::inside(sample));
-        Self::Binary(named.or_else(|| Kind::named(sample, LIKELY)).unwrap_or(unknown))
+        match binary::reason(sample, format) {
+            Some(_) => Self::Binary(Kind::of(sample)),
+            None => Self::Text(format),
+        }
     }
 }
 
@@ -135,6 +135,18 @@ impl Kind {
     /// Whether it is a picture.
     pub(crate) fn is_image(self) -> bool {
         self.advice == IMAGE
+    }
+
+    /// What is no text, whatever follows.
+    pub(crate) fn certain(sample: &[u8]) -> Option<Self> {
+        Self::named(sample, CERTAIN)
+    }
+
+    /// What bytes are that are no text.
+    pub(crate) fn of(sample: &[u8]) -> Self {
+        let unknown = Self { name: "binary data", advice: UNKNOWN };
+        let named = Self::certain(sample).or_else(|| Self::inside(sample));
+        named.or_else(|| Self::named(sample, LIKELY)).unwrap_or(unknown)
     }
 
     fn named(sample: &[u8], table: &[Signature]) -> Option<Self> {
@@ -148,30 +160,6 @@ impl Kind {
         let &(_, _, name, advice) = INNER.iter().find(is_there)?;
         Some(Self { name, advice })
     }
-}
-
-fn is_noise(format: TextFormat, sample: &[u8]) -> bool {
-    let head = sample.get(..HEAD).unwrap_or(sample);
-    let encoding = format.encoding();
-    let wide = encoding == encoding_rs::UTF_16LE || encoding == encoding_rs::UTF_16BE;
-    if !wide && memchr::memchr(0, head).is_some() {
-        return true;
-    }
-    let text = format.decode(head).text;
-    let (mut all, mut junk) = (0_usize, 0_usize);
-    for c in text.chars() {
-        all += 1;
-        junk += usize::from(is_junk(c));
-    }
-    // Well-formed UTF-8 hardly ever happens by chance, a single-byte encoding
-    // accepts anything: so the guess is held to a stricter measure.
-    let percent = if wide || encoding == encoding_rs::UTF_8 { 30 } else { 5 };
-    junk * 100 > all * percent
-}
-
-/// What text does not hold: controls beyond layout and terminal escapes.
-fn is_junk(c: char) -> bool {
-    c == '\u{FFFD}' || c.is_control() && !matches!(c, '\t' | '\n' | '\r' | '\x0C' | '\x08' | '\x1B')
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn kind(bytes: &[u8]) -> Option<&'static str> {
-    match Content::of(bytes, true) {
+    match Content::of(bytes, true, || None) {
         Content::Binary(kind) => Some(kind.name),
         Content::Text(_) => None,
     }
@@ -75,9 +75,9 @@ fn logs_with_separators_and_colours_are_text() {
 #[test]
 fn wide_and_legacy_text_is_text() {
     let wide: Vec<u8> = "a=1\r\nb=2\r\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
-    assert_eq!(Content::of(&wide, true), Content::Text(TextFormat::new(UTF_16LE, false)));
+    assert_eq!(Content::of(&wide, true, || None), Content::Text(TextFormat::new(UTF_16LE, false)));
     let latin = b"d\xE9j\xE0 vu \xE0 la carte\n";
-    assert_eq!(Content::of(latin, true), Content::Text(TextFormat::new(WINDOWS_1252, false)));
+    assert_eq!(Content::of(latin, true, || None), Content::Text(TextFormat::new(WINDOWS_1252, false)));
 }
 
 proptest! {

@@ -9,6 +9,7 @@ use hermes_core::{ErrorKind, ToolContext, ToolError};
 use hermes_documents::{DocumentError, Extracted, Kind, Limits, extract};
 
 use crate::source::{Source, Stamp};
+use crate::spelling::show;
 
 /// How many texts are kept, and how many bytes of them.
 const KEPT: usize = 4;
@@ -43,7 +44,7 @@ pub(crate) fn extract_text(
         return Err(explain(path, kind, &error));
     }
     if source.len() > LARGE {
-        cx.report(None, format!("Extracting the text of {}", path.display()));
+        cx.report(None, format!("Extracting the text of {}", show(path)));
     }
     let failed = |error: std::io::Error| Source::failed(path, cx, &error);
     let mut bytes = Vec::new();
@@ -97,6 +98,6 @@ fn explain(path: &Path, kind: Kind, error: &DocumentError) -> ToolError {
         }
         DocumentError::Busy => (ErrorKind::Unavailable, "Try again in a minute."),
     };
-    let what = format!("{} is a document ({}), but {error}", path.display(), kind.name());
+    let what = format!("{} is a document ({}), but {error}", show(path), kind.name());
     ToolError::new(sort, what).with_hint(hint)
 }

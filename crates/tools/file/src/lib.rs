@@ -2,6 +2,7 @@
 
 mod blocking;
 mod change;
+mod charset;
 mod clip;
 mod content;
 mod extraction;

@@ -6,12 +6,12 @@ use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use hermes_core::{ErrorKind, ToolContext, ToolError, Workplace};
+use hermes_core::{ErrorKind, ToolContext, ToolError};
 use hermes_files::{Entry, Files, Kind, real_path};
 use serde_json::Value;
 
 use crate::similar::nearest;
-use crate::spelling::show;
+use crate::spelling::{self, show};
 
 /// How many names are suggested.
 const SUGGESTED: usize = 5;
@@ -45,7 +45,7 @@ impl Wanted {
 
 /// Why there is nothing at `path`.
 pub(crate) fn explain_missing(wanted: Wanted, path: &Path, cx: &ToolContext) -> ToolError {
-    let what = format!("{} not found: {}", wanted.name(), path.display());
+    let what = format!("{} not found: {}", wanted.name(), show(path));
     let Ok(files) = Files::new(cx).names_around(path) else {
         return ToolError::not_found(what);
     };
@@ -57,11 +57,11 @@ pub(crate) fn explain_missing(wanted: Wanted, path: &Path, cx: &ToolContext) -> 
             .with_hint("Check the path; directory_list shows what a folder holds.");
     };
     if let Some(way) = broken_link(&files, folder) {
-        let what = format!("{what} ({} is a link {way})", folder.display());
+        let what = format!("{what} ({} is a link {way})", show(folder));
         return ToolError::not_found(what).with_hint(BROKEN);
     }
     if !is_folder(&files, folder) {
-        return ToolError::not_found(format!("{what} ({} is not a folder)", folder.display()));
+        return ToolError::not_found(format!("{what} ({} is not a folder)", show(folder)));
     }
     let mut parts = rest.iter();
     let missing = parts.next().unwrap_or_default();
@@ -70,15 +70,18 @@ pub(crate) fn explain_missing(wanted: Wanted, path: &Path, cx: &ToolContext) -> 
     let only_folders = wanted == Wanted::Folder || !in_place;
     let found: Vec<Value> = similar(&files, folder, missing, only_folders)
         .into_iter()
-        .map(|near| if exists(&files, &near.join(&below)) { near.join(&below) } else { near })
-        .map(|near| shorten(&near, &cx.workplace).into())
+        .map(|near| match in_place || !exists(&files, &near.join(&below)) {
+            true => near,
+            false => near.join(&below),
+        })
+        .map(|near| spelling::shorten(&near, &cx.workplace).into())
         .collect();
     let error = if in_place {
         ToolError::not_found(what)
     } else {
         let gap = missing.to_string_lossy();
-        ToolError::not_found(format!("{what} ({} exists, but has no '{gap}')", folder.display()))
-            .with("existing_folder", folder.to_string_lossy())
+        ToolError::not_found(format!("{what} ({} exists, but has no '{gap}')", show(folder)))
+            .with("existing_folder", show(folder))
     };
     if found.is_empty() {
         return error.with_hint("Check the path; directory_list shows what a folder holds.");
@@ -108,7 +111,7 @@ fn broken_link(files: &Files<'_>, path: &Path) -> Option<String> {
     Some(if direct {
         format!("to {shown}, which does not exist")
     } else {
-        format!("to {shown}, in the end to {}, which does not exist", end.display())
+        format!("to {shown}, in the end to {}, which does not exist", show(&end))
     })
 }
 
@@ -152,14 +155,6 @@ fn similar(files: &Files<'_>, folder: &Path, missing: &OsStr, only_folders: bool
         .into_iter()
         .map(|name| folder.join(odd.remove(&name).unwrap_or_else(|| name.into())))
         .collect()
-}
-
-/// Relative to the working folder where that is shorter.
-fn shorten(path: &Path, at: &Workplace) -> String {
-    match path.strip_prefix(at.cwd()).ok().and_then(Path::to_str) {
-        Some(short) => short.to_owned(),
-        None => show(path),
-    }
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use hermes_files::{Files, Kind, explain};
 use serde::{Deserialize, Serialize};
 
 use crate::missing::{Wanted, explain_missing};
+use crate::spelling::show;
 
 /// Files up to this size are read at once, so that what is shown is of one
 /// moment and its hash is known.
@@ -105,7 +106,7 @@ impl Source {
         if bytes.len() as u64 > PSEUDO {
             return Err(ToolError::limit(format!(
                 "{} has no size and does not end after {PSEUDO} bytes",
-                path.display()
+                show(path)
             )));
         }
         Ok(Self { bytes: Bytes::Memory(Cursor::new(bytes)), stamp, modified })
@@ -154,7 +155,7 @@ fn refused(files: &Files<'_>, path: &Path, cx: &ToolContext, error: ToolError) -
     match error.kind() {
         ErrorKind::NotFound => explain_missing(Wanted::File, path, cx),
         ErrorKind::InvalidArguments => match files.metadata(path).map(|found| found.kind) {
-            Ok(Kind::Folder) => ToolError::invalid(format!("{} is a folder", path.display()))
+            Ok(Kind::Folder) => ToolError::invalid(format!("{} is a folder", show(path)))
                 .with_hint("List it with directory_list."),
             Ok(_) => error.with_hint("Only regular files can be read."),
             Err(_) => error,

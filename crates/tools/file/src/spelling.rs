@@ -32,6 +32,27 @@ pub(crate) fn show(path: &Path) -> String {
     }
 }
 
+/// The same, from the working folder on for what is in it.
+pub(crate) fn shorten(path: &Path, at: &Workplace) -> String {
+    match path.strip_prefix(at.cwd()).ok().and_then(Path::to_str) {
+        Some(short) if !short.is_empty() => short.to_owned(),
+        _ => show(path),
+    }
+}
+
+/// A path below a folder that the caller wrote as `lead`: in the same way, or
+/// as an address where it is not text. `folder` is absolute.
+pub(crate) fn show_below(lead: &str, folder: &Path, relative: &Path) -> String {
+    let is_here = relative.as_os_str().is_empty();
+    match relative.to_str().filter(|_| !lead.starts_with(SCHEME)) {
+        Some(_) if is_here => lead.to_owned(),
+        Some(below) if lead.is_empty() => below.to_owned(),
+        Some(below) => format!("{}/{below}", lead.trim_end_matches('/')),
+        None if is_here => show(folder),
+        None => show(&folder.join(relative)),
+    }
+}
+
 /// The bytes behind percent signs; a sign without two digits stands for itself.
 fn unescape(text: &str) -> OsString {
     let mut bytes = Vec::with_capacity(text.len());

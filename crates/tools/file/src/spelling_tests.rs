@@ -36,3 +36,24 @@ proptest! {
         prop_assert_eq!(resolve(&at(), &show(&path)), path);
     }
 }
+
+#[test]
+fn below_a_folder_the_callers_way_is_kept() {
+    let odd = Path::new(OsStr::from_bytes(b"\xE9"));
+    let folder = Path::new("/t/d");
+    for (lead, below, shown) in [
+        ("", "a/b", "a/b"),
+        ("d", "a", "d/a"),
+        ("d/", "a", "d/a"),
+        ("/", "a", "/a"),
+        ("../d", "", "../d"),
+        ("file:///t/d", "a b", "/t/d/a b"),
+        ("file:///t/d", "", "/t/d"),
+    ] {
+        assert_eq!(show_below(lead, folder, Path::new(below)), shown, "{lead}");
+    }
+    assert_eq!(show_below("d", folder, odd), "file:///t/d/%E9");
+    assert_eq!(shorten(Path::new("/work/a"), &at()), "a");
+    assert_eq!(shorten(Path::new("/work"), &at()), "/work");
+    assert_eq!(shorten(&Path::new("/work").join(odd), &at()), "file:///work/%E9");
+}

@@ -15,7 +15,97 @@ const MAX_NAME: usize = 256;
 
 /// Names, and beginnings of names, that decide which code a program loads.
 const LOADER: &[&str] = &["LD_", "DYLD_"];
-const LOADED: &[&str] = &["BASH_ENV", "GCONV_PATH"];
+const LOADED: &[&str] = &[
+    "BASH_ENV",
+    "ENV",
+    "SHELLOPTS",
+    "BASHOPTS",
+    "PROMPT_COMMAND",
+    "PS0",
+    "PS4",
+    "PATH",
+    "HOME",
+    "XDG_CONFIG_HOME",
+    "XDG_CONFIG_DIRS",
+    "ZDOTDIR",
+    "GCONV_PATH",
+    "GLIBC_TUNABLES",
+    "NODE_OPTIONS",
+    "PERL5OPT",
+    "PERL5DB",
+    "PERL5LIB",
+    "PERLLIB",
+    "RUBYOPT",
+    "RUBYLIB",
+    "PYTHONSTARTUP",
+    "PYTHONHOME",
+    "PYTHONINSPECT",
+    "PYTHONBREAKPOINT",
+    "JAVA_TOOL_OPTIONS",
+    "_JAVA_OPTIONS",
+    "JDK_JAVA_OPTIONS",
+    "DOTNET_STARTUP_HOOKS",
+    "LUA_INIT",
+    "PHPRC",
+    "PHP_INI_SCAN_DIR",
+    "ERL_FLAGS",
+    "ERL_AFLAGS",
+    "ERL_ZFLAGS",
+    "R_PROFILE",
+    "R_PROFILE_USER",
+    "LESSOPEN",
+    "LESSCLOSE",
+    "PAGER",
+    "MANPAGER",
+    "EDITOR",
+    "VISUAL",
+    "BROWSER",
+    "SSH_ASKPASS",
+    "SUDO_ASKPASS",
+    "RSYNC_RSH",
+    "CVS_RSH",
+    "SVN_SSH",
+    "MAKEFLAGS",
+    "GNUMAKEFLAGS",
+    "MAKEFILES",
+    "TAR_OPTIONS",
+    "RUSTC_WRAPPER",
+    "RUSTC_WORKSPACE_WRAPPER",
+    "RUSTC",
+    "GOFLAGS",
+    "OPENSSL_CONF",
+    "OPENSSL_ENGINES",
+    "OPENSSL_MODULES",
+    "KUBECONFIG",
+    "DOCKER_HOST",
+    "DOCKER_CONFIG",
+    "VIMINIT",
+    "EXINIT",
+    "INPUTRC",
+    "PSQLRC",
+    "FZF_DEFAULT_COMMAND",
+    "RIPGREP_CONFIG_PATH",
+    "PIP_CONFIG_FILE",
+    "PIP_INDEX_URL",
+    "PIP_EXTRA_INDEX_URL",
+];
+/// Variables of git that name programs, files of settings or places to write.
+const OF_GIT: &[&str] = &[
+    "GIT_SSH",
+    "GIT_EXTERNAL_DIFF",
+    "GIT_PAGER",
+    "GIT_EDITOR",
+    "GIT_SEQUENCE_EDITOR",
+    "GIT_ASKPASS",
+    "GIT_PROXY_COMMAND",
+    "GIT_EXEC_PATH",
+    "GIT_TEMPLATE_DIR",
+    "GIT_DIR",
+    "GIT_COMMON_DIR",
+    "GIT_CONFIG",
+    "GIT_TRACE",
+    "GIT_TRACE2",
+];
 const OURS: &str = "HERMES_";
 
 /// Where a value comes from.
@@ -81,8 +171,17 @@ pub(crate) fn protection(name: &str) -> Option<&'static str> {
     if name.starts_with(OURS) {
         return Some("it configures hermes itself");
     }
-    let loads = LOADED.contains(&name) || LOADER.iter().any(|prefix| name.starts_with(prefix));
+    let upper = name.to_ascii_uppercase();
+    let loads = LOADED.contains(&name)
+        || LOADER.iter().any(|prefix| name.starts_with(prefix))
+        || OF_GIT.iter().any(|known| name == *known || starts_family(name, known))
+        || upper.starts_with("NPM_CONFIG_");
     loads.then_some("it decides which code programs load")
+}
+
+/// `GIT_CONFIG_KEY_0` and `GIT_SSH_COMMAND` belong to the shorter names.
+fn starts_family(name: &str, known: &str) -> bool {
+    name.strip_prefix(known).is_some_and(|rest| rest.starts_with('_'))
 }
 
 /// A name that a session may change.

@@ -32,14 +32,30 @@ fn names_are_checked() {
 
 #[test]
 fn what_loads_code_or_is_ours_is_protected() {
-    for name in
-        ["LD_PRELOAD", "LD_LIBRARY_PATH", "DYLD_INSERT_LIBRARIES", "HERMES_HOME", "BASH_ENV"]
-    {
+    for name in [
+        "LD_PRELOAD",
+        "LD_LIBRARY_PATH",
+        "DYLD_INSERT_LIBRARIES",
+        "HERMES_HOME",
+        "BASH_ENV",
+        "PATH",
+        "HOME",
+        "ENV",
+        "NODE_OPTIONS",
+        "PERL5OPT",
+        "PROMPT_COMMAND",
+        "GIT_SSH_COMMAND",
+        "GIT_CONFIG_KEY_0",
+        "GIT_TRACE2_EVENT",
+        "npm_config_script_shell",
+    ] {
         let error = check_writable(name).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Denied);
         assert!(error.message().contains(name) && error.message().contains("protected"));
     }
-    for name in ["PATH", "LDFLAGS", "MY_LD_PRELOAD", "NODE_ENV", "ENV"] {
+    for name in
+        ["MY_PATH", "LDFLAGS", "MY_LD_PRELOAD", "NODE_ENV", "GIT_AUTHOR_NAME", "PYTHONUNBUFFERED"]
+    {
         assert!(check_writable(name).is_ok(), "{name}");
     }
 }

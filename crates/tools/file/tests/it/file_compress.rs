@@ -1,5 +1,6 @@
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::sync::Arc;
 
 use hermes_core::{CancellationToken, Effect, Grants, Progress, ProgressSink, Scope, ToolContext};
 use serde_json::{Value, json};
@@ -279,6 +280,29 @@ async fn names_that_are_no_text_have_an_address() {
 }
 
 #[tokio::test]
+async fn what_is_veiled_goes_neither_in_nor_out() {
+    let place = project();
+    place.write("src/.env", "SECRET=1");
+    compress(&place, json!({"action": "create", "archive": "all.zip", "paths": ["src"]})).await;
+    let run = async |arguments: Value| {
+        let mut cx = ToolContext::bare(place.path());
+        let hides = |_: &hermes_core::Scope, path: &std::path::Path| path.ends_with(".env");
+        cx.grants = Arc::new(hermes_core::Grants::everything().except(Arc::new(hides)));
+        match tool("file_compress").bind(&arguments).unwrap().run(cx).await {
+            Ok(output) => serde_json::from_str::<Value>(output.content()).unwrap(),
+            Err(error) => error.to_value(),
+        }
+    };
+    let made = run(json!({"action": "create", "archive": "some.zip", "paths": ["src"]})).await;
+    assert_eq!((&made["files"], &made["skipped"][0]["path"]), (&json!(2), &json!("src/.env")));
+    let refused = run(json!({"action": "extract", "archive": "all.zip"})).await;
+    assert_eq!((&refused["kind"], &refused["rule"]), (&json!("denied"), &json!("protected")));
+    assert!(!fs::exists(place.path().join("all")).unwrap());
+    let out = run(json!({"action": "extract", "archive": "all.zip", "exclude": [".env"]})).await;
+    assert_eq!(out["files"], 2, "{out}");
+}
+
+#[tokio::test]
 async fn what_is_left_out_is_told() {
     let place = project();
     let made = std::process::Command::new("mkfifo").arg(place.path().join("src/pipe")).status();
@@ -357,7 +381,7 @@ async fn a_call_that_is_stopped_midway_has_tidied_up_when_it_answers() {
         json!({"action": "extract", "archive": "big.tar", "target": ".", "existing": "overwrite"}),
     ] {
         let mut cx = ToolContext::bare(place.path());
-        cx.progress = Some(std::sync::Arc::new(Stop(cx.cancel.clone())));
+        cx.progress = Some(Arc::new(Stop(cx.cancel.clone())));
         let call = tool("file_compress").bind(&arguments).unwrap();
         assert_eq!(call.run(cx).await.unwrap_err().kind().name(), "cancelled", "{arguments}");
         let mut names: Vec<_> =
@@ -378,7 +402,7 @@ async fn progress_is_shown() {
     }
     let place = Place::new();
     place.write("big", vec![7; 4 << 20]);
-    let seen = std::sync::Arc::new(Seen(std::sync::Mutex::default()));
+    let seen = Arc::new(Seen(std::sync::Mutex::default()));
     let mut cx = ToolContext::bare(place.path());
     cx.progress = Some(seen.clone());
     let call = tool("file_compress")

@@ -393,6 +393,23 @@ async fn cursors_belong_to_their_watch() {
 }
 
 #[tokio::test]
+async fn what_is_veiled_is_not_told() {
+    let watch = Watch::new();
+    let ask = |arguments: Value| {
+        let mut cx = ToolContext::bare(watch.place.path());
+        cx.session = watch.session.clone();
+        let hides = |_: &hermes_core::Scope, path: &std::path::Path| path.ends_with(".env");
+        cx.grants = Arc::new(hermes_core::Grants::everything().except(Arc::new(hides)));
+        run(cx, arguments)
+    };
+    let first = ask(json!({"timeout": 0})).await;
+    watch.write(".env", "SECRET=1");
+    watch.write("open", "x");
+    let answer = ask(json!({"timeout": 0, "since": first["cursor"]})).await;
+    assert_eq!(events(&answer), ["create open"]);
+}
+
+#[tokio::test]
 async fn only_granted_paths_are_watched() {
     let watch = Watch::new();
     watch.write("in/a", "");

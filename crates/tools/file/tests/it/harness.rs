@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hermes_core::{DynTool, Effect, Grants, ToolContext, Workplace};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 pub(crate) struct Place {
@@ -51,6 +51,14 @@ impl Place {
     pub(crate) fn effects(&self, name: &str, arguments: Value) -> Vec<Effect> {
         tool(name).bind(&arguments).unwrap().effects(&Workplace::new(self.path(), None))
     }
+}
+
+/// What `read_file` says of a file of that content.
+pub(crate) async fn read(content: impl AsRef<[u8]>, mut arguments: Value) -> Value {
+    let place = Place::new();
+    place.write("file.txt", content);
+    arguments["path"] = json!("file.txt");
+    place.call("read_file", arguments).await
 }
 
 /// Whether `value` holds all that `subset` says.

@@ -1,6 +1,7 @@
 //! The file tools through the door that the engine uses.
 #![allow(clippy::unwrap_used)]
 
+mod charset;
 mod contract;
 mod directory_list;
 mod file_compress;
@@ -8,8 +9,10 @@ mod file_diff;
 mod file_watch;
 mod grants;
 mod harness;
+mod names;
 mod patch;
+mod patch_files;
 mod read_file;
-mod search_files;
 mod read_more;
+mod search_files;
 mod write_file;

@@ -7,14 +7,7 @@ use hermes_core::{Effect, Scope, ToolContext};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::harness::{Place, check_examples, tool};
-
-async fn read(content: impl AsRef<[u8]>, mut arguments: Value) -> Value {
-    let place = Place::new();
-    place.write("file.txt", content);
-    arguments["path"] = json!("file.txt");
-    place.call("read_file", arguments).await
-}
+use crate::harness::{Place, check_examples, read, tool};
 
 #[tokio::test]
 async fn examples_hold() {
@@ -146,14 +139,14 @@ async fn encodings_and_line_endings_are_named() {
 
 #[tokio::test]
 async fn another_encoding_behind_the_sample_is_recognised_on_its_page() {
-    let mut content = "plain line of text\n".repeat(10_000).into_bytes();
+    let mut content = "plain line of text\n".repeat(500_000).into_bytes();
     content.extend(b"un caf\xE9 tr\xE8s cher\n");
     let first = read(&content, json!({"limit": 1})).await;
     assert!(first.get("encoding").is_none());
     let last = read(&content, json!({"offset": -2})).await;
-    assert_eq!(last["content"], "10000|plain line of text\n10001|un café très cher");
+    assert_eq!(last["content"], "500000|plain line of text\n500001|un café très cher");
     assert_eq!(last["encoding"], "windows-1252");
-    assert!(last.get("note").is_none(), "{last}");
+    assert!(last["note"].as_str().unwrap().contains("guess"), "{last}");
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use hermes_core::ToolContext;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::harness::{Place, tool};
+use crate::harness::{Place, read, tool};
 
 /// Calls in one session.
 async fn call(cx: &ToolContext, arguments: Value) -> Value {
@@ -17,13 +17,6 @@ async fn call(cx: &ToolContext, arguments: Value) -> Value {
         Ok(output) => serde_json::from_str(output.content()).unwrap(),
         Err(error) => error.to_value(),
     }
-}
-
-async fn read(content: impl AsRef<[u8]>, mut arguments: Value) -> Value {
-    let place = Place::new();
-    place.write("file.txt", content);
-    arguments["path"] = json!("file.txt");
-    place.call("read_file", arguments).await
 }
 
 #[tokio::test]

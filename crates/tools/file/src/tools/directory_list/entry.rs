@@ -1,13 +1,14 @@
 //! One entry of a folder: as it is found, and as it is told.
 
 use std::cmp::{Ordering, Reverse};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use hermes_files::{Facts, Folder};
 use serde::Serialize;
 
 use super::Sort;
+use crate::spelling::show_below;
 use crate::stamp::stamp;
 
 /// The kind of an entry. A link is a link, whatever it leads to.
@@ -67,9 +68,6 @@ pub(super) struct Entry {
     modified: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     target: Option<String>,
-    /// The name is not valid UTF-8 and is shown with U+FFFD.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    lossy: bool,
 }
 
 impl Found {
@@ -93,21 +91,21 @@ impl Found {
         self.size
     }
 
-    /// The entry for the answer.
-    pub(super) fn describe(&self, root: &Folder, with_time: bool) -> Entry {
+    /// The entry for the answer. The folder is at `place`.
+    pub(super) fn describe(&self, root: &Folder, place: &Path, with_time: bool) -> Entry {
         let target = || root.read_link(&self.path).ok().flatten();
         Entry {
-            path: self.path.to_string_lossy().into_owned(),
+            path: show_below("", place, &self.path),
             kind: self.kind,
             size: self.size,
             size_at_least: self.is_partial,
             modified: if with_time { self.modified.and_then(stamp) } else { None },
             target: if self.kind == Kind::Symlink {
-                target().map(|target| target.to_string_lossy().into_owned())
+                let folder = place.join(self.path.parent().unwrap_or(Path::new("")));
+                target().map(|target| show_below("", &folder, &target))
             } else {
                 None
             },
-            lossy: self.path.to_str().is_none(),
         }
     }
 }

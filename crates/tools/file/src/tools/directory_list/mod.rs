@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::blocking::off_thread;
 use crate::missing::{Wanted, explain_missing};
+use crate::spelling;
 
 mod entry;
 mod sum;
@@ -31,7 +32,7 @@ pub(crate) struct DirectoryList;
 pub(crate) struct Args {
     /// Folder to list.
     #[serde(default = "here")]
-    #[schemars(length(min = 1, max = 4096))]
+    #[schemars(length(min = 1, max = 12_300))]
     path: String,
     /// Levels to descend.
     #[serde(default = "one_level")]
@@ -157,11 +158,11 @@ impl Tool for DirectoryList {
     }
 
     fn effects(&self, args: &Args, at: &Workplace) -> Vec<Effect> {
-        vec![Effect::path(Scope::FILE_READ, at.resolve(&args.path))]
+        vec![Effect::path(Scope::FILE_READ, spelling::resolve(at, &args.path))]
     }
 
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
-        let path = cx.workplace.resolve(&args.path);
+        let path = spelling::resolve(&cx.workplace, &args.path);
         off_thread(cx, move |cx| list(&args, &path, cx)).await
     }
 }
@@ -174,22 +175,23 @@ fn list(args: &Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolError>
     let place = files.real(path)?;
     let above = files.ignore_rules_above(path)?;
     let rules = args.gitignore.then(|| Rules::above(&place, &above));
-    let veil = cx.ports.get::<Veil>();
+    let veil = Veil::of(&cx.grants);
     let guide = Guide { args, pattern: pattern.as_ref(), place: &place, veil, cx };
     let end = args.offset.saturating_add(args.limit.clamp(1, ENTRIES));
     let mut survey = Survey::take(&guide, walked, rules, end)?;
     let (is_partial, totals) = (survey.is_partial, survey.totals);
     let unreadable = std::mem::take(&mut survey.unreadable);
+    let unreadable = unreadable.iter().map(|below| spelling::show_below("", path, below)).collect();
     let (found, total) = survey.into_order();
     let skip = usize::try_from(args.offset).unwrap_or(usize::MAX);
     let with_time = args.sort == Sort::Modified;
     let shown = found.iter().skip(skip);
-    let entries: Vec<Entry> = shown.map(|found| found.describe(&root, with_time)).collect();
+    let entries: Vec<Entry> = shown.map(|found| found.describe(&root, path, with_time)).collect();
     let next = args.offset.saturating_add(entries.len() as u64);
     let has_more = total > next && !entries.is_empty();
     Ok(Output {
         hint: hint(args, &root, total, next, is_partial),
-        path: path.to_string_lossy().into_owned(),
+        path: spelling::show(path),
         entries,
         total,
         totals,

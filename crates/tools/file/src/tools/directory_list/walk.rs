@@ -2,7 +2,6 @@
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 use std::vec::IntoIter;
 
@@ -48,7 +47,7 @@ pub(super) struct Survey {
     best: Best<Found>,
     pub(super) totals: Totals,
     /// Paths that could not be looked into.
-    pub(super) unreadable: Vec<String>,
+    pub(super) unreadable: Vec<PathBuf>,
     /// Time was up before the end.
     pub(super) is_partial: bool,
 }
@@ -60,7 +59,7 @@ pub(super) struct Guide<'a> {
     pub(super) pattern: Option<&'a PathGlob>,
     /// The real path of the folder.
     pub(super) place: &'a Path,
-    pub(super) veil: Option<Arc<Veil>>,
+    pub(super) veil: Option<Veil>,
     pub(super) cx: &'a ToolContext,
 }
 
@@ -198,9 +197,9 @@ impl Survey {
     }
 
     fn skip(&mut self, relative: &Path) {
-        let path = relative.to_string_lossy().into_owned();
-        if self.unreadable.len() < UNREADABLE && !self.unreadable.contains(&path) {
-            self.unreadable.push(path);
+        let is_known = || self.unreadable.iter().any(|path| path == relative);
+        if self.unreadable.len() < UNREADABLE && !is_known() {
+            self.unreadable.push(relative.to_path_buf());
         }
     }
 }

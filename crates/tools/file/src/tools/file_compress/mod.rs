@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use hermes_archives::{Choice, Format, Limits, Oversight, Packing, Page, Source, Unpacking};
+use hermes_archives::{
+    Choice, Format, Limits, Oversight, Packing, Page, Source, Unpacking,
+};
 use hermes_core::{
     Effect, ErrorKind, Example, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolSpec,
     Workplace,

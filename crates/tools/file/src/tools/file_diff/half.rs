@@ -1,7 +1,7 @@
 //! One of two folders, held open.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use encoding_rs::Encoding;
@@ -10,7 +10,9 @@ use hermes_files::{Files, Folder, refuse_traps};
 use hermes_search::Rules;
 
 use super::side::Side;
+use crate::lines::fill;
 use crate::missing::{Wanted, explain_missing};
+use crate::spelling::show_below;
 
 /// One of two folders.
 #[derive(Debug)]
@@ -39,6 +41,11 @@ impl Half {
         let rules = || files.ignore_rules_above(path).map(|above| Rules::above(&place, &above));
         let above = if gitignore { Some(rules()?) } else { None };
         Ok(Self { name, place, root, above })
+    }
+
+    /// What a path below is called.
+    pub(super) fn shown(&self, relative: &Path) -> String {
+        show_below(&self.name, &self.place, relative)
     }
 
     /// Opens a folder below, or itself.
@@ -78,13 +85,13 @@ impl Half {
     pub(super) fn side(
         &self,
         relative: &Path,
-        charset: Option<&'static Encoding>,
+        told: Option<&'static Encoding>,
         cx: &ToolContext,
     ) -> io::Result<Side> {
-        let name = format!("{}/{}", self.name, relative.to_string_lossy());
+        let place = self.place.join(relative);
         let mut file = self.open_file(relative)?;
         let size = file.metadata()?.len();
-        Side::take(name, &mut file, size, charset, cx)
+        Side::take(self.shown(relative), &mut file, size, told, &place, cx)
     }
 }
 
@@ -95,25 +102,12 @@ fn same_content(mut old: File, mut new: File, cx: &ToolContext) -> io::Result<bo
         if cx.cancel.is_cancelled() {
             return Err(io::Error::other("cancelled"));
         }
-        let read = fill(&mut old, &mut left)?;
-        if fill(&mut new, &mut right)? != read || left.get(..read) != right.get(..read) {
+        let before = fill(&mut old, &mut left)?;
+        if fill(&mut new, &mut right)? != before {
             return Ok(false);
         }
-        if read == 0 {
+        if before.is_empty() {
             return Ok(true);
         }
     }
-}
-
-fn fill(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
-    let mut filled = 0;
-    while let Some(room) = buffer.get_mut(filled..).filter(|room| !room.is_empty()) {
-        match file.read(room) {
-            Ok(0) => break,
-            Ok(read) => filled += read,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(filled)
 }

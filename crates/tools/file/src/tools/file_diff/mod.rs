@@ -13,7 +13,9 @@ use hermes_text::diff::Whitespace;
 use serde::{Deserialize, Serialize};
 
 use crate::blocking::off_thread;
+use crate::charset;
 use crate::missing::{Wanted, explain_missing};
+use crate::spelling::{resolve, show};
 
 mod half;
 mod output;
@@ -39,10 +41,10 @@ pub(crate) struct FileDiff;
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
     /// Old file or folder.
-    #[schemars(length(min = 1, max = 4096))]
+    #[schemars(length(min = 1, max = 12_300))]
     path: Option<String>,
     /// New file or folder.
-    #[schemars(length(min = 1, max = 4096))]
+    #[schemars(length(min = 1, max = 12_300))]
     other_path: Option<String>,
     /// Text in place of the new file.
     content: Option<String>,
@@ -119,6 +121,14 @@ fn usual_entries() -> u64 {
     200
 }
 
+impl Args {
+    /// The encoding that the caller knows of.
+    fn encoding(&self) -> Result<Option<&'static Encoding>, ToolError> {
+        let named = self.encoding.as_deref().map(charset::named).transpose()?;
+        Ok(named.map(|(encoding, _)| encoding))
+    }
+}
+
 impl Tool for FileDiff {
     type Args = Args;
     type Output = Output;
@@ -141,7 +151,7 @@ impl Tool for FileDiff {
 
     fn effects(&self, args: &Args, at: &Workplace) -> Vec<Effect> {
         let paths = [&args.path, &args.other_path].into_iter().flatten();
-        paths.map(|path| Effect::path(Scope::FILE_READ, at.resolve(path))).collect()
+        paths.map(|path| Effect::path(Scope::FILE_READ, resolve(at, path))).collect()
     }
 
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
@@ -241,8 +251,8 @@ fn diff(args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
 }
 
 fn subject(args: &Args, cx: &ToolContext) -> Result<Subject, ToolError> {
-    let charset = args.encoding.as_deref().map(charset).transpose()?;
-    let read = |path: &String| Side::read(path, &cx.workplace.resolve(path), charset, cx);
+    let told = args.encoding()?;
+    let read = |path: &String| Side::read(path, &resolve(&cx.workplace, path), told, cx);
     let pair = |old: Side, new: Side| Ok(Subject::Pair(Box::new((old, new))));
     match (&args.path, &args.old_content, &args.other_path, &args.content, &args.checkpoint) {
         (Some(old), None, Some(new), None, None) => match folders(old, new, cx)? {
@@ -257,7 +267,7 @@ fn subject(args: &Args, cx: &ToolContext) -> Result<Subject, ToolError> {
             pair(Side::given("old_content", old), Side::given("content", new))
         }
         (Some(path), None, None, None, Some(checkpoint)) => {
-            let (old, new) = since(checkpoint, path, charset, cx)?;
+            let (old, new) = since(checkpoint, path, told, cx)?;
             pair(old, new)
         }
         _ => Err(ToolError::invalid("It is not clear what to compare").with_hint(
@@ -267,29 +277,22 @@ fn subject(args: &Args, cx: &ToolContext) -> Result<Subject, ToolError> {
     }
 }
 
-fn charset(name: &str) -> Result<&'static Encoding, ToolError> {
-    Encoding::for_label_no_replacement(name.trim().as_bytes()).ok_or_else(|| {
-        ToolError::invalid(format!("There is no encoding '{name}'"))
-            .with_hint("Names are such as utf-8, utf-16le, windows-1252, shift_jis, gbk.")
-    })
-}
-
 /// Both as folders, if they are; none for two files.
 fn folders(
     old: &str,
     new: &str,
     cx: &ToolContext,
 ) -> Result<Option<(PathBuf, PathBuf)>, ToolError> {
-    let (old, new) = (cx.workplace.resolve(old), cx.workplace.resolve(new));
+    let (old, new) = (resolve(&cx.workplace, old), resolve(&cx.workplace, new));
     let (old_kind, new_kind) = (kind(&old, cx)?, kind(&new, cx)?);
     match (old_kind == Kind::Folder, new_kind == Kind::Folder) {
         (true, true) => Ok(Some((old, new))),
         (false, false) => Ok(None),
         _ => Err(ToolError::invalid(format!(
             "{} is {}, but {} is {}",
-            old.display(),
+            show(&old),
             old_kind.describe(),
-            new.display(),
+            show(&new),
             new_kind.describe()
         ))
         .with_hint("Compare two files or two folders; name a file in the folder.")),
@@ -308,15 +311,15 @@ fn kind(path: &Path, cx: &ToolContext) -> Result<Kind, ToolError> {
 fn since(
     checkpoint: &str,
     path: &str,
-    charset: Option<&'static Encoding>,
+    told: Option<&'static Encoding>,
     cx: &ToolContext,
 ) -> Result<(Side, Side), ToolError> {
-    let place = cx.workplace.resolve(path);
+    let place = resolve(&cx.workplace, path);
     let files = Files::new(cx);
     let real = files.real(&place)?;
     let exists = files.exists(&place)?;
     if exists && files.metadata(&place)?.kind == Kind::Folder {
-        return Err(ToolError::invalid(format!("{} is a folder", place.display()))
+        return Err(ToolError::invalid(format!("{} is a folder", show(&place)))
             .with_hint("A checkpoint is compared file by file; name a file in it."));
     }
     let Some(snapshots) = cx.ports.get::<dyn Snapshots>() else {
@@ -325,11 +328,11 @@ fn since(
     };
     let name = format!("{path}@{checkpoint}");
     let old = match snapshots.content(checkpoint, &real)? {
-        Some(bytes) => Side::of(name, bytes, charset),
+        Some(bytes) => Side::of(name, bytes, told, || charset::of(cx, &place)),
         None => Side::absent(name),
     };
     let new =
-        if exists { Side::read(path, &place, charset, cx)? } else { Side::absent(path.to_owned()) };
+        if exists { Side::read(path, &place, told, cx)? } else { Side::absent(path.to_owned()) };
     Ok((old, new))
 }
 

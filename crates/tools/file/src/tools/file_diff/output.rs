@@ -67,9 +67,6 @@ pub(super) struct Entry {
     pub(super) binary: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) note: Option<String>,
-    /// The name is not valid UTF-8 and is shown with U+FFFD.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub(super) lossy: bool,
 }
 
 impl Output {

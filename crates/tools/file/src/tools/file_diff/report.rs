@@ -12,6 +12,7 @@ use super::output::{Entry, Output, Status, join};
 use super::pair::{Compared, Request};
 use super::side::{Info, Side};
 use super::tree::{Difference, Walk};
+use crate::spelling::show_below;
 
 /// Bytes of files whose lines are counted.
 const COUNTED: u64 = 256 * 1024 * 1024;
@@ -25,7 +26,7 @@ impl Walk<'_> {
         mut self,
         shown: usize,
         request: &Request,
-        charset: Option<&'static Encoding>,
+        told: Option<&'static Encoding>,
     ) -> Result<Output, ToolError> {
         let mut text = String::new();
         let (mut added, mut removed, mut counted) = (0, 0, 0_u64);
@@ -39,7 +40,7 @@ impl Walk<'_> {
                 && difference.status != Status::TypeChanged;
             let compared = match is_file && counted < COUNTED {
                 true => {
-                    self.lines(difference, request, charset, share.min(request.room - text.len()))
+                    self.lines(difference, request, told, share.min(request.room - text.len()))
                 }
                 false => {
                     uncounted += usize::from(is_file);
@@ -89,13 +90,13 @@ impl Walk<'_> {
         &self,
         difference: &Difference,
         request: &Request,
-        charset: Option<&'static Encoding>,
+        told: Option<&'static Encoding>,
         room: usize,
     ) -> Option<(Compared, u64)> {
         let side = |at: usize| -> Option<Side> {
             let half = self.halves.get(at)?;
             match difference.kinds.get(at)? {
-                Some(_) => half.side(&difference.relative, charset, self.cx).ok(),
+                Some(_) => half.side(&difference.relative, told, self.cx).ok(),
                 None => Some(Side::absent("/dev/null".to_owned())),
             }
         };
@@ -116,21 +117,28 @@ impl Difference {
             (_, [old, new]) => Some(word(old.or(new)).to_owned()),
         };
         Entry {
-            path: self.relative.to_string_lossy().into_owned(),
+            path: self.shown(halves),
             status: self.status,
             added_lines: stat.map(|stat| stat.added).filter(|lines| *lines > 0),
             removed_lines: stat.map(|stat| stat.removed).filter(|lines| *lines > 0),
             binary: compared.is_some_and(|compared| compared.is_binary),
             note,
-            lossy: self.relative.to_str().is_none(),
         }
+    }
+
+    /// The path from the folders on; if that is not text, the one in the new
+    /// folder, or in the old one if it is gone.
+    fn shown(&self, halves: &[Half; 2]) -> String {
+        let [old, new] = halves;
+        let half = if self.kinds[1].is_some() { new } else { old };
+        show_below("", &half.place, &self.relative)
     }
 
     fn links(&self, halves: &[Half; 2]) -> String {
         let targets: Vec<String> = halves
             .iter()
             .filter_map(|half| half.root.read_link(&self.relative).ok().flatten())
-            .map(|target| target.to_string_lossy().into_owned())
+            .map(|target| target.display().to_string())
             .collect();
         format!("a symbolic link to {}", targets.join(", now to "))
     }

@@ -8,14 +8,13 @@ use hermes_core::{ToolContext, ToolError};
 use hermes_text::Document;
 use serde::Serialize;
 
-use crate::content::Content;
+use crate::charset;
+use crate::content::Kind;
 use crate::known::Hash;
 use crate::source::Source;
 
 /// Files up to this size are compared line by line.
 pub(super) const LARGEST: u64 = 64 * 1024 * 1024;
-/// How much of a file is looked at to tell what it is.
-const SAMPLE: usize = 64 * 1024;
 
 /// One side of a comparison.
 #[derive(Debug)]
@@ -65,12 +64,12 @@ impl Side {
     pub(super) fn read(
         name: &str,
         path: &Path,
-        charset: Option<&'static Encoding>,
+        told: Option<&'static Encoding>,
         cx: &ToolContext,
     ) -> Result<Self, ToolError> {
         let mut source = Source::open(path, cx)?;
         let size = source.len();
-        let side = Self::take(name.to_owned(), &mut source, size, charset, cx);
+        let side = Self::take(name.to_owned(), &mut source, size, told, path, cx);
         side.map_err(|error| Source::failed(path, cx, &error))
     }
 
@@ -79,7 +78,8 @@ impl Side {
         name: String,
         source: &mut impl Read,
         size: u64,
-        charset: Option<&'static Encoding>,
+        told: Option<&'static Encoding>,
+        place: &Path,
         cx: &ToolContext,
     ) -> io::Result<Self> {
         if size > LARGEST {
@@ -94,24 +94,27 @@ impl Side {
         // A file that grows meanwhile is not followed.
         let mut source = source.take(LARGEST + 1);
         each_block(&mut source, cx, |block| bytes.extend_from_slice(block))?;
-        Ok(Self::of(name, bytes, charset))
+        Ok(Self::of(name, bytes, told, || charset::of(cx, place)))
     }
 
-    /// A file of these bytes.
-    pub(super) fn of(name: String, bytes: Vec<u8>, charset: Option<&'static Encoding>) -> Self {
-        let size = bytes.len() as u64;
-        let sample = bytes.get(..SAMPLE).unwrap_or(&bytes);
-        let what = match Content::of(sample, sample.len() == bytes.len()) {
-            Content::Binary(kind) if charset.is_none() => Some(kind.name),
-            _ => None,
+    /// A file of these bytes, in the encoding that was told or else, where the
+    /// bytes leave that open, the one of the hint.
+    pub(super) fn of(
+        name: String,
+        bytes: Vec<u8>,
+        told: Option<&'static Encoding>,
+        hint: impl FnOnce() -> Option<&'static Encoding>,
+    ) -> Self {
+        let (size, hash) = (bytes.len() as u64, blake3::hash(&bytes));
+        let kind = Kind::of(&bytes);
+        let document = match told {
+            Some(encoding) => Document::read(bytes, Some(encoding)).ok(),
+            None if Kind::certain(&bytes).is_some() => None,
+            None => Document::read_near(bytes, hint).ok(),
         };
-        let hash = blake3::hash(&bytes);
-        let body = match (what, charset) {
-            (Some(what), _) => Body::opaque(what, &hash),
-            (None, charset) => match Document::read(bytes, charset) {
-                Ok(document) => Body::File(document),
-                Err(_) => Body::opaque("binary data", &hash),
-            },
+        let body = match document {
+            Some(document) => Body::File(document),
+            None => Body::opaque(kind.name, &hash),
         };
         Self { name, size, body }
     }

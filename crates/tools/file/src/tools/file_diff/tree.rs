@@ -13,7 +13,7 @@ use hermes_search::{Marks, Rules};
 use super::half::Half;
 use super::output::{Output, Status, Summary};
 use super::pair::Request;
-use super::{Args, ENTRIES, charset};
+use super::{Args, ENTRIES};
 
 /// Differences after which the walk stops.
 const DIFFERENCES: usize = 100_000;
@@ -71,7 +71,7 @@ pub(super) fn compare(
         Half::open(name(&args.path), old, args.gitignore, cx)?,
         Half::open(name(&args.other_path), new, args.gitignore, cx)?,
     ];
-    let charset = args.encoding.as_deref().map(charset).transpose()?;
+    let told = args.encoding()?;
     let mut walk = Walk {
         halves,
         cx,
@@ -85,7 +85,7 @@ pub(super) fn compare(
     walk.run(args.gitignore)?;
     walk.differences.sort_by(|a, b| a.relative.cmp(&b.relative));
     let shown = usize::try_from(args.limit.clamp(1, ENTRIES)).unwrap_or(usize::MAX);
-    walk.describe(shown, request, charset)
+    walk.describe(shown, request, told)
 }
 
 impl Walk<'_> {
@@ -243,7 +243,7 @@ impl Walk<'_> {
 }
 
 fn skip(unreadable: &mut Vec<String>, half: &Half, relative: &Path) {
-    let path = format!("{}/{}", half.name, relative.to_string_lossy());
+    let path = half.shown(relative);
     if unreadable.len() < UNREADABLE && !unreadable.contains(&path) {
         unreadable.push(path);
     }

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use hermes_core::{ErrorKind, ToolContext, ToolError};
 use hermes_files::{Entry, Facts, Files, Folder, Kind};
-use hermes_search::{Marks, Rules};
+use hermes_search::{Marks, Rules, Veil};
 
 use super::Request;
 
@@ -102,6 +102,8 @@ pub(super) struct Look<'a> {
     /// Told of each folder before it is read, so that nothing that happens
     /// in it afterwards is missed.
     pub(super) enter: &'a mut dyn FnMut(&Path, (u64, u64)),
+    /// What must not be shown.
+    veil: Option<Veil>,
     found: Snapshot,
     missing: Vec<PathBuf>,
 }
@@ -112,7 +114,8 @@ impl<'a> Look<'a> {
         cx: &'a ToolContext,
         enter: &'a mut dyn FnMut(&Path, (u64, u64)),
     ) -> Self {
-        Self { request, cx, enter, found: Snapshot::new(), missing: Vec::new() }
+        let veil = Veil::of(&cx.grants);
+        Self { request, cx, enter, veil, found: Snapshot::new(), missing: Vec::new() }
     }
 
     /// What is there, and which of the watched paths are not.
@@ -178,7 +181,8 @@ impl<'a> Look<'a> {
                 continue;
             };
             let place = level.place.join(&entry.name);
-            if level.leaves_out(&entry, &place) {
+            let is_veiled = self.veil.as_ref().is_some_and(|veil| veil.hides(&place));
+            if is_veiled || level.leaves_out(&entry, &place) {
                 continue;
             }
             let name = Path::new(&entry.name);

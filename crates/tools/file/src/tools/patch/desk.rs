@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use hermes_core::{ToolContext, ToolError};
+use hermes_text::codec::{TextFormat, Unencodable};
 use hermes_text::matching::{Lines, Request, Rigour, apply, change, compose, replace};
 use hermes_text::{Document, Edit, NotText};
 
@@ -12,6 +13,7 @@ use super::outcome::{Fate, Outcome, Spot, Turned};
 use super::refusal;
 use super::request::Step;
 use crate::change::{Change, Existing, Held};
+use crate::charset;
 use crate::known::{self, Hash, Standing};
 use crate::missing::{Wanted, explain_missing};
 
@@ -206,7 +208,7 @@ impl<'a> Desk<'a> {
         }
         let found = self.held.current(path)?.map(|bytes| Original {
             hash: Hash::of(&bytes),
-            document: Document::read(bytes, None),
+            document: charset::read(self.cx, path, bytes),
         });
         if let Some(found) = &found {
             self.warnings.extend(stale(self.cx, path, &found.hash));
@@ -250,9 +252,12 @@ impl<'a> Desk<'a> {
     }
 
     /// The bytes of a file as it is now.
-    fn bytes(&self, now: &Now) -> Result<Vec<u8>, ToolError> {
+    fn bytes(&self, path: &Path, now: &Now) -> Result<Vec<u8>, ToolError> {
         match (&now.body, &now.from) {
-            (Body::New(text), _) => Ok(text.clone().into_bytes()),
+            (Body::New(text), _) => {
+                let format = charset::of_new(self.cx, path);
+                encode(format, text).map_err(|error| refusal::unencodable(path, &error))
+            }
             (Body::Edited(edits, _), Some(from)) => {
                 let document = self.document(from)?;
                 document.splice(edits).map_err(|error| refusal::splice(from, &error))
@@ -274,7 +279,7 @@ impl<'a> Desk<'a> {
             let stayed = now.from.as_ref() == Some(path);
             let bytes = match &now.body {
                 Body::AsItWas => None,
-                _ => Some(self.bytes(now)?),
+                _ => Some(self.bytes(path, now)?),
             };
             let hash = bytes.as_deref().map(Hash::of);
             let turned = |fate: Fate, hash: Option<Hash>| self.turned(path, fate, hash, now);
@@ -296,7 +301,7 @@ impl<'a> Desk<'a> {
                 (from, bytes) => {
                     let bytes = match bytes {
                         Some(bytes) => bytes,
-                        None => self.bytes(now)?,
+                        None => self.bytes(path, now)?,
                     };
                     let hash = Hash::of(&bytes);
                     let existing = if existed { Existing::Replace } else { Existing::Refuse };
@@ -343,6 +348,20 @@ impl<'a> Desk<'a> {
             Body::Edited(_, text) | Body::New(text) => Some(text.clone()),
         };
         Turned { path: path.into(), fate, old, new, hash }
+    }
+}
+
+/// All bytes of a new file. What would not be read as it was written is
+/// refused.
+fn encode(format: TextFormat, text: &str) -> Result<Vec<u8>, Unencodable> {
+    let bytes = [format.bom(), &format.encode(text)?].concat();
+    let read = format.decode(&bytes).text;
+    let pairs = read.char_indices().zip(text.chars());
+    match pairs.into_iter().find(|((_, read), written)| read != written) {
+        None => Ok(bytes),
+        Some(((offset, _), character)) => {
+            Err(Unencodable { character, offset, encoding: format.encoding().name() })
+        }
     }
 }
 

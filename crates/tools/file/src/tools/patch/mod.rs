@@ -151,13 +151,14 @@ fn patch(args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
     let plan = Plan::of(args, &cx.workplace)?;
     let expected: Option<Hash> = args.expected_hash.as_deref().map(str::parse).transpose()?;
     let paths: Vec<PathBuf> = plan.paths();
-    if expected.is_some() && paths.len() != 1 {
+    let sources = plan.sources();
+    if expected.is_some() && sources.len() != 1 {
         return Err(ToolError::invalid("expected_hash is for calls that change one file")
             .with_hint("Leave it out, or change the files one by one."));
     }
     let held = hold(cx, &paths.iter().map(PathBuf::as_path).collect::<Vec<&Path>>())?;
     let mut desk = Desk::new(cx, &held);
-    if let (Some(expected), [path]) = (&expected, paths.as_slice()) {
+    if let (Some(expected), Some(path)) = (&expected, sources.first()) {
         desk.expect(path, expected)?;
     }
     let count = plan.steps.len();

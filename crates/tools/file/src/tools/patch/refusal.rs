@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use hermes_core::{ErrorKind, ToolContext, ToolError};
+use hermes_text::codec::Unencodable;
 use hermes_text::matching::{
-    Explanation, Failure, Hunk, Lines, Misfit, Mismatch, Request, Rigour, Wanted, explain,
+    Explanation, Failure, Hunk, Lines, Misfit, Mismatch, Request, Rigour, Wanted, explain, replace,
 };
 use hermes_text::{NotText, SpliceError};
 use serde::Serialize;
@@ -29,32 +30,60 @@ pub(super) fn mismatch(
     let error = match mismatch {
         Mismatch::EmptyOld => return empty_old(path, text.is_empty()),
         Mismatch::Identical => {
-            return ToolError::invalid("old_string and new_string are the same, but perhaps for line endings")
-                .with_hint("Nothing to do. The file's own line endings are always kept; write_file can change them.");
+            return ToolError::invalid(
+                "old_string and new_string are the same, but perhaps for \
+                line endings",
+            )
+            .with_hint(
+                "Nothing to do. The file's own line endings are always kept; \
+                    write_file can change them.",
+            );
         }
         Mismatch::Absent => {
             let wanted = Wanted { old: request.old, new: request.new };
-            let what = if request.rigour == Rigour::Strict {
-                format!("old_string is not, character by character, in {shown}")
-            } else {
-                format!("old_string is not in {shown}")
-            };
-            absent(what, &explain(text, &wanted))
+            let error = absent(format!("old_string is not in {shown}"), &explain(text, &wanted));
+            match relaxed(text, request) {
+                Some(hint) => error.with_hint(hint),
+                None => error,
+            }
         }
         Mismatch::Ambiguous { strategy, places, more } => several(
             format!("old_string is in {} places of {shown}", counted(places.len(), more)),
-            "Add lines around it, copied from one of the places, until it fits only there; or set replace_all=true for all of them.",
+            "Add lines around it, copied from one of the places, until it fits only there; or \
+                set replace_all=true for all of them.",
             text,
             &places,
         )
         .with("strategy", strategy.name()),
         Mismatch::Unclear { strategy, lines, reason } => {
-            let error = ToolError::invalid(format!("old_string is at {lines} of {shown}, but what to write is not clear"));
-            error.with_hint(reason).with("strategy", strategy.name()).with("places", excerpts(text, &[lines]))
+            let error = ToolError::invalid(format!(
+                "old_string is at {lines} of {shown}, but \
+                what to write is not clear"
+            ));
+            error
+                .with_hint(reason)
+                .with("strategy", strategy.name())
+                .with("places", excerpts(text, &[lines]))
+        }
+        Mismatch::TooMany => {
+            ToolError::limit(format!("old_string is in more than a million places of {shown}"))
+                .with_hint("Give a longer old_string, or use a program such as sed.")
         }
         Mismatch::TooRepetitive => too_repetitive(path),
     };
     with_hash(error, hash)
+}
+
+/// What a strict request would find if it were not strict.
+fn relaxed(text: &str, request: &Request<'_>) -> Option<String> {
+    if request.rigour != Rigour::Strict {
+        return None;
+    }
+    let found = replace(text, &Request { rigour: Rigour::Relaxed, ..*request }).ok()?;
+    let (lines, strategy) = (found.lines.first()?, found.strategy.name());
+    Some(format!(
+        "It is at {lines}, but not exactly ({strategy}). Copy `nearest.text`, or leave strict out."
+    ))
 }
 
 /// A hunk does not fit.
@@ -80,7 +109,8 @@ pub(super) fn misfit(
         }
         Misfit::Ambiguous { strategy, places, more } => several(
             format!("{name} fits in {} places", counted(places.len(), *more)),
-            "Say which with a line `@@ text of a line above it` (the function or section that it is in), or with more context lines.",
+            "Say which with a line `@@ text of a line above it` (the function or section that \
+                it is in), or with more context lines.",
             text,
             places,
         )
@@ -92,15 +122,22 @@ pub(super) fn misfit(
             places,
         )
         .with("hinted", ranges(hinted)),
-        Misfit::NoPlace => ToolError::invalid(format!("{name} only adds lines and does not say where"))
-            .with_hint("Give the lines around the place as context, or the line above as `@@ line`; `*** End of File` behind the hunk adds at the end."),
+        Misfit::NoPlace => ToolError::invalid(format!(
+            "{name} only adds lines and does not say \
+            where"
+        ))
+        .with_hint(
+            "Give the lines around the place as context, or the line above as `@@ \
+                line`; `*** End of File` behind the hunk adds at the end.",
+        ),
         Misfit::HintAbsent { hint } => {
             let told = explain(text, &Wanted { old: hint, new: "" });
             absent(format!("{name} adds lines behind '{hint}', which is not in the file"), &told)
         }
         Misfit::HintAmbiguous { hint, places } => several(
             format!("{name} adds lines behind '{hint}', which is in several places"),
-            "Give a hint that is there only once, nested hints (`@@ class`, then `@@ def`), or context lines.",
+            "Give a hint that is there only once, nested hints (`@@ class`, then `@@ def`), or \
+                context lines.",
             text,
             places,
         ),
@@ -114,8 +151,10 @@ pub(super) fn misfit(
                 .with_hint("Make one hunk of the two.")
         }
         Misfit::TooRepetitive => too_repetitive(path),
-        Misfit::TooMany => ToolError::limit(format!("{name}: too many hunks build upon each other"))
-            .with_hint("Write the file as a whole with write_file."),
+        Misfit::TooMany => {
+            ToolError::limit(format!("{name}: too many hunks build upon each other"))
+                .with_hint("Write the file as a whole with write_file.")
+        }
     };
     let error = if hunks.len() > 1 { error.with("hunk", failure.hunk + 1) } else { error };
     with_hash(error, hash)
@@ -148,10 +187,13 @@ fn absent(what: String, told: &Explanation) -> ToolError {
     let hint = match (&told.nearest, notes.is_empty()) {
         (_, false) => notes.join(" "),
         (Some(nearest), true) => format!(
-            "The nearest text is at {}: copy old text from `nearest.text`. In `difference`, [-yours-]{{+the file's+}}.",
+            "The nearest text is at {}: copy old text from `nearest.text`. In `difference`, \
+                [-yours-]{{+the file's+}}.",
             nearest.lines
         ),
-        (None, true) => "Nothing in the file is like it. Read the file, and copy the text from it without the line numbers.".to_owned(),
+        (None, true) => "Nothing in the file is like it. Read the file, and copy the text from \
+            it without the line numbers."
+            .to_owned(),
     };
     let mut error = ToolError::not_found(what).with_hint(hint);
     if told.applied.is_some() {
@@ -203,7 +245,8 @@ pub(super) fn empty_old(path: &Path, empty_file: bool) -> ToolError {
     let hint = if empty_file {
         "Use write_file to fill a new or empty file."
     } else {
-        "Give the text that is to be replaced; to insert, give a line and put it into new_string as well."
+        "Give the text that is to be replaced; to insert, give a line and put it into \
+            new_string as well."
     };
     ToolError::invalid(format!(
         "old_string is empty, so there is nothing to replace in {}",
@@ -214,18 +257,26 @@ pub(super) fn empty_old(path: &Path, empty_file: bool) -> ToolError {
 
 pub(super) fn no_change() -> ToolError {
     ToolError::invalid("The patch changes nothing: the files are as it would make them")
-        .with_hint("The change seems to be made already. Line endings alone cannot be patched; write_file can change them.")
+        .with_hint(
+            "The change seems to be made already. Line endings alone cannot be patched; \
+            write_file can change them.",
+        )
         .with("already_applied", true)
 }
 
 pub(super) fn occupied(path: &Path, what: &str) -> ToolError {
     ToolError::conflict(format!("{} exists already, so {what} is refused", path.display()))
-        .with_hint("Change the file with `*** Update File:`, choose another name, or delete it first in the same patch.")
+        .with_hint(
+            "Change the file with `*** Update File:`, choose another name, or delete it \
+            first in the same patch.",
+        )
 }
 
 pub(super) fn other_content(path: &Path) -> ToolError {
-    ToolError::conflict(format!("{} is not what the patch would delete", path.display()))
-        .with_hint("The lines of the deletion must be the whole file. Read it; `*** Delete File:` deletes whatever it holds.")
+    ToolError::conflict(format!("{} is not what the patch would delete", path.display())).with_hint(
+        "The lines of the deletion must be the whole file. Read it; `*** Delete \
+            File:` deletes whatever it holds.",
+    )
 }
 
 pub(super) fn another_version(
@@ -263,6 +314,18 @@ pub(super) fn not_text(path: &Path, reason: NotText) -> ToolError {
         .with_hint("Only text can be patched; a binary file can be moved or deleted.")
 }
 
+/// The file's encoding lacks a character of the new text.
+pub(super) fn unencodable(path: &Path, what: &Unencodable) -> ToolError {
+    ToolError::invalid(format!("{} was not changed. In the new text, {what}", path.display()))
+        .with("encoding", what.encoding)
+        .with("offset", what.offset)
+        .with("character", what.character.to_string())
+        .with_hint(
+            "Use characters that the file's encoding has, or write the file anew with \
+            write_file and encoding=utf-8.",
+        )
+}
+
 /// The edits cannot be written in the file's encoding.
 pub(super) fn splice(path: &Path, error: &SpliceError) -> ToolError {
     let kind = match error {
@@ -271,11 +334,7 @@ pub(super) fn splice(path: &Path, error: &SpliceError) -> ToolError {
     };
     let refused = ToolError::new(kind, format!("{} was not changed. {error}", path.display()));
     match error {
-        SpliceError::Unencodable { what, .. } => refused
-            .with("encoding", what.encoding)
-            .with("offset", what.offset)
-            .with("character", what.character.to_string())
-            .with_hint("Use characters that the file's encoding has, or rewrite the file as UTF-8 with write_file and encoding=utf-8."),
+        SpliceError::Unencodable { what, .. } => unencodable(path, what),
         SpliceError::Damaged { offset, encoding, .. } => refused
             .with("encoding", *encoding)
             .with("offset", *offset)

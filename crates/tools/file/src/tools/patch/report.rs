@@ -11,6 +11,7 @@ use super::outcome::{Fate, Outcome, Spot, Turned};
 use super::request::Plan;
 use crate::change::Done;
 use crate::lint::{self, Lint};
+use crate::spelling::{shorten, show};
 
 /// Bytes of the diff, in an answer and when it was asked for.
 const DIFF: usize = 8_000;
@@ -108,10 +109,6 @@ fn is_zero(value: &usize) -> bool {
     *value == 0
 }
 
-fn show(path: &Path) -> String {
-    path.to_string_lossy().into_owned()
-}
-
 impl Output {
     /// What a call does, before it is done.
     pub(super) fn describe(
@@ -189,10 +186,7 @@ fn checked(file: &Turned) -> Option<Checked> {
 fn diffs(files: &[Turned], limit: usize, cx: &ToolContext) -> (String, usize) {
     let mut text = String::new();
     let mut left_out = 0;
-    let name = |side: &str, path: &Path| {
-        let short = path.strip_prefix(cx.workplace.cwd()).unwrap_or(path);
-        quoted(&format!("{side}{}", short.display()))
-    };
+    let name = |side: &str, path: &Path| format!("{side}{}", shorten(path, &cx.workplace));
     for file in files {
         let (old, new) = (file.old.as_deref(), file.new.as_deref());
         let (old_name, new_name) = match &file.fate {
@@ -201,10 +195,9 @@ fn diffs(files: &[Turned], limit: usize, cx: &ToolContext) -> (String, usize) {
             Fate::Deleted => (name("a/", &file.path), "/dev/null".to_owned()),
             Fate::Moved(from) => {
                 let (old, new) = (name("a/", from), name("b/", &file.path));
-                let (from, to) = (name("", from), name("", &file.path));
-                text.push_str(&format!(
-                    "diff --git {old} {new}\nrename from {from}\nrename to {to}\n"
-                ));
+                let (from, to) = (quoted(&name("", from)), quoted(&name("", &file.path)));
+                text.push_str(&format!("diff --git {} {}\n", quoted(&old), quoted(&new)));
+                text.push_str(&format!("rename from {from}\nrename to {to}\n"));
                 (old, new)
             }
         };

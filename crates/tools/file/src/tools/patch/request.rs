@@ -8,6 +8,7 @@ use hermes_text::formats::{Format, Operation, parse};
 use hermes_text::matching::Hunk;
 
 use super::{Args, Mode};
+use crate::spelling::resolve;
 
 /// Everything that a call does, in order.
 #[derive(Debug)]
@@ -69,14 +70,16 @@ impl Plan {
 
     fn of_replace(args: &Args, at: &Workplace) -> Result<Self, ToolError> {
         let needed = |what: &str| {
-            ToolError::invalid(format!("{what} is missing"))
-                .with_hint("Replacing needs path, old_string and new_string; a patch goes into the patch argument.")
+            ToolError::invalid(format!("{what} is missing")).with_hint(
+                "Replacing needs path, old_string and new_string; a patch goes into \
+                    the patch argument.",
+            )
         };
         let path = args.path.as_deref().filter(|path| !path.is_empty());
         let path = path.ok_or_else(|| needed("path"))?;
         let old = args.old_string.clone().ok_or_else(|| needed("old_string"))?;
         let new = args.new_string.clone().ok_or_else(|| needed("new_string"))?;
-        let path = at.resolve(path);
+        let path = resolve(at, path);
         let step = Step::Replace { path, old, new, all: args.replace_all };
         Ok(Self { steps: vec![step], format: None })
     }
@@ -100,7 +103,7 @@ impl Plan {
             }
             // A header often has only the end of the path.
             let meant = path.filter(|path| Path::new(path).ends_with(name)).unwrap_or(name);
-            Ok(at.resolve(meant))
+            Ok(resolve(at, meant))
         };
         let mut steps = Vec::with_capacity(parsed.operations.len());
         for operation in parsed.operations {
@@ -138,6 +141,12 @@ impl Plan {
         touched
     }
 
+    /// The files that must be there, each once.
+    pub(super) fn sources(&self) -> BTreeSet<&Path> {
+        let is_new = |step: &&Step| matches!(step, Step::Add { .. });
+        self.steps.iter().filter(|step| !is_new(step)).map(Step::path).collect()
+    }
+
     /// The files that it touches.
     pub(super) fn paths(&self) -> Vec<PathBuf> {
         let mut paths: Vec<PathBuf> = self.touched().into_iter().map(|(path, _)| path).collect();
@@ -146,4 +155,5 @@ impl Plan {
     }
 }
 
-const SHAPES: &str = "A V4A patch looks like this: `*** Begin Patch`, `*** Update File: path`, `@@`, lines with ` ` (stays), `-` (goes) or `+` (comes) in front, `*** End Patch`.";
+const SHAPES: &str = "A V4A patch looks like this: `*** Begin Patch`, `*** Update File: path`, \
+    `@@`, lines with ` ` (stays), `-` (goes) or `+` (comes) in front, `*** End Patch`.";

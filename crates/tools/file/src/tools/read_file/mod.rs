@@ -11,6 +11,7 @@ use hermes_text::codec::TextFormat;
 use serde::{Deserialize, Serialize};
 
 use crate::blocking::off_thread;
+use crate::charset;
 use crate::content::Content;
 use crate::extraction::extract_text;
 use crate::image;
@@ -146,15 +147,18 @@ impl Tool for ReadFile {
 }
 
 fn read(args: &Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolError> {
-    let encoding = args.encoding.as_deref().map(named).transpose()?;
+    let encoding = args.encoding.as_deref().map(charset::named).transpose()?;
+    let encoding = encoding.map(|(encoding, _)| encoding);
     let mut source = Source::open(path, cx)?;
     let failed = |error: std::io::Error| Source::failed(path, cx, &error);
     let mut buffer = vec![0; SAMPLE.min(usize::try_from(source.len()).unwrap_or(SAMPLE))];
     let sample = fill(&mut source, &mut buffer).map_err(failed)?;
-    let is_whole = sample.len() as u64 == source.len();
+    // What is in memory is judged as a whole, as whoever changes it does.
+    let all = source.memory().unwrap_or(sample);
+    let is_whole = all.len() as u64 == source.len();
     let content = match encoding {
-        Some(encoding) => Content::told(sample, told_format(encoding, sample)),
-        None => Content::of(sample, is_whole),
+        Some(encoding) => Content::told(all, told_format(encoding, all)),
+        None => Content::of(all, is_whole, || charset::of(cx, path)),
     };
     if args.byte_offset.is_some() || args.byte_limit.is_some() {
         let from = args.byte_offset.unwrap_or(0);
@@ -167,7 +171,7 @@ fn read(args: &Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolError>
         && let Some(extracted) = extract_text(path, &mut source, kind, cx)?
     {
         let inner = source.with_text(&extracted.text);
-        let text = Text { format: TextFormat::PLAIN, newline: Newline::Byte, is_told: true };
+        let text = Text { format: TextFormat::PLAIN, newline: Newline::Byte, is_settled: true };
         let read = Reading { args, path, cx, sample: b"", document: Some(kind.name()) };
         return read.page(&mut source, Some(inner), text, &extracted.notes);
     }
@@ -187,21 +191,11 @@ fn read(args: &Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolError>
         }
         Content::Text(format) => {
             let newline = Newline::met(format.encoding(), source.memory().unwrap_or(sample));
-            let text = Text { format, newline, is_told: encoding.is_some() };
+            let text = Text { format, newline, is_settled: encoding.is_some() || is_whole };
             let read = Reading { args, path, cx, sample, document: None };
             read.page(&mut source, None, text, &[])
         }
     }
-}
-
-/// The encoding of that name.
-fn named(label: &str) -> Result<&'static encoding_rs::Encoding, ToolError> {
-    let name = label.trim().to_ascii_lowercase();
-    let name = name.strip_suffix("-bom").unwrap_or(&name);
-    encoding_rs::Encoding::for_label_no_replacement(name.as_bytes()).ok_or_else(|| {
-        ToolError::invalid(format!("There is no encoding '{label}'"))
-            .with_hint("Names are those of the web, such as utf-8, utf-16le, windows-1252, gbk.")
-    })
 }
 
 /// That encoding, with the byte order mark that is there.

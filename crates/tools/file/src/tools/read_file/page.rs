@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::io::{self, Read, Seek, SeekFrom};
 
+use encoding_rs::UTF_8;
 use hermes_core::OutputBounds;
 use hermes_text::codec::{TextFormat, detect};
 
@@ -33,8 +34,8 @@ pub(super) struct Request {
 pub(super) struct Text {
     pub(super) format: TextFormat,
     pub(super) newline: Newline,
-    /// It was the caller who said so.
-    pub(super) is_told: bool,
+    /// The caller said so, or all of the file did.
+    pub(super) is_settled: bool,
 }
 
 impl Text {
@@ -118,7 +119,7 @@ impl Page {
             return Ok(page);
         };
         let size = page.fill(source, at, request)?;
-        let is_guess = !text.is_told && text.format == TextFormat::PLAIN && sample.is_ascii();
+        let is_guess = !text.is_settled && text.format == TextFormat::PLAIN && sample.is_ascii();
         if page.damaged && is_guess {
             page.reconsider(source, at, size, request)?;
         }
@@ -249,6 +250,10 @@ impl Page {
         if self.damaged {
             let name = self.text.format.encoding().name();
             notes.push(format!("Bytes that are not valid {name} are shown as U+FFFD."));
+        }
+        let encoding = self.text.format.encoding();
+        if !self.text.is_settled && self.text.format.bom().is_empty() && encoding != UTF_8 {
+            notes.push("The encoding is a guess from a part of this large file.".to_owned());
         }
         if self.total.is_none() {
             notes.push(

@@ -59,8 +59,6 @@ struct One {
     /// Only a part of the line is shown.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     clipped: bool,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    lossy: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -85,8 +83,6 @@ struct Full {
     /// The characters of the path that fit.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     positions: Vec<usize>,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    lossy: bool,
 }
 
 /// Matches by file, as an object in order.
@@ -137,13 +133,13 @@ impl Answer<'_> {
             OutputMode::Content => self.matches(found),
             OutputMode::FilesOnly => {
                 let (paths, told, found) =
-                    self.fit(found, |hits| (self.shown.path(&hits.path).0, 4));
+                    self.fit(found, |hits| (self.shown.path(&hits.path), 4));
                 let files = paths.into_iter().map(OneFile::Path).collect();
                 Output { files: Some(files), ..self.frame(&found, told) }
             }
             OutputMode::Count => {
                 let (counts, told, found) =
-                    self.fit(found, |hits| ((self.shown.path(&hits.path).0, hits.count), 12));
+                    self.fit(found, |hits| ((self.shown.path(&hits.path), hits.count), 12));
                 Output {
                     counts: Some(Counts(counts)),
                     total_count: matches,
@@ -168,7 +164,7 @@ impl Answer<'_> {
         let mut told = 0;
         'all: for file in &hits {
             let start = text.len();
-            grouped::heading(&mut text, &self.shown.path(&file.path).0);
+            grouped::heading(&mut text, &self.shown.path(&file.path));
             let mut last = None;
             for (index, found) in file.matches.iter().enumerate() {
                 let before = text.len();
@@ -188,7 +184,7 @@ impl Answer<'_> {
     }
 
     fn one(&self, found: &Match) -> One {
-        let (path, lossy) = self.shown.path(&found.path);
+        let path = self.shown.path(&found.path);
         let first = found.lines.first();
         let around = |lines: &[Line]| -> Vec<String> {
             lines.iter().map(|line| format!("{}- {}", line.number, line.text)).collect()
@@ -203,7 +199,6 @@ impl Answer<'_> {
             before: around(&found.before),
             after: around(&found.after),
             clipped: found.lines.iter().any(|line| line.is_clipped),
-            lossy,
         }
     }
 
@@ -215,8 +210,11 @@ impl Answer<'_> {
 
     pub(super) fn near(&self, found: Found<Near>) -> Output {
         let (files, told, found) = self.fit(found, |near| {
+            // In an address the letters are elsewhere.
             let lead = self.shown.lead_chars(&near.named.path);
-            let positions = near.positions.iter().map(|at| *at as usize + lead).collect();
+            let positions = lead.map_or_else(Vec::new, |lead| {
+                near.positions.iter().map(|at| *at as usize + lead).collect()
+            });
             let full = Full { score: Some(near.score), positions, ..self.full(&near.named) };
             (full, FRAME + 4 * near.positions.len() as u64)
         });
@@ -225,7 +223,7 @@ impl Answer<'_> {
     }
 
     fn full(&self, named: &Named) -> Full {
-        let (path, lossy) = self.shown.path(&named.path);
+        let path = self.shown.path(&named.path);
         let kind = match named.kind {
             Kind::File => None,
             Kind::Folder => Some("dir"),
@@ -233,7 +231,7 @@ impl Answer<'_> {
             _ => Some("other"),
         };
         let modified = named.modified.and_then(stamp);
-        Full { path, kind, size: named.size, modified, score: None, positions: Vec::new(), lossy }
+        Full { path, kind, size: named.size, modified, score: None, positions: Vec::new() }
     }
 
     /// As many of the results as there is room for. `tell` says what one costs
@@ -269,10 +267,19 @@ impl Answer<'_> {
             truncated: has_more || found.ended.is_some(),
             next_offset: has_more.then_some(next),
             limit_reason: (found.ended == Some(Ended::TimeUp)).then_some("search_timeout"),
-            skipped: left(&found.skipped),
+            skipped: self.left(&found.skipped),
             hint: self.hint(found, told, has_more),
             ..Output::default()
         }
+    }
+
+    fn left(&self, skipped: &Skipped) -> Option<Left> {
+        let Skipped { unreadable, too_large, special, binary, protected, .. } = *skipped;
+        if skipped == &Skipped::default() {
+            return None;
+        }
+        let paths = skipped.paths.iter().map(|path| self.shown.path(path)).collect();
+        Some(Left { unreadable, too_large, special, binary, protected, paths })
     }
 
     fn hint<T>(&self, found: &Found<T>, told: u64, has_more: bool) -> Option<String> {
@@ -341,13 +348,4 @@ impl Costly for Full {
     fn chars(&self) -> u64 {
         self.path.len() as u64
     }
-}
-
-fn left(skipped: &Skipped) -> Option<Left> {
-    let Skipped { unreadable, too_large, special, binary, protected, .. } = *skipped;
-    if skipped == &Skipped::default() {
-        return None;
-    }
-    let paths = skipped.paths.clone();
-    Some(Left { unreadable, too_large, special, binary, protected, paths })
 }

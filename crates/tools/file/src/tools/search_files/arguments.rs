@@ -16,7 +16,7 @@ pub(crate) struct Args {
     target: Wish,
     /// Folder or file to search in.
     #[serde(default = "here")]
-    #[schemars(length(min = 1, max = 4096))]
+    #[schemars(length(min = 1, max = 12_300))]
     pub(super) path: String,
     /// Only these files: `*.py`, `src/**/*.{ts,tsx}`; `!` before a glob excludes.
     file_glob: Option<Listed>,

@@ -15,6 +15,7 @@ use hermes_search::{
 
 use crate::blocking::off_thread;
 use crate::missing::{Wanted, explain_missing};
+use crate::spelling;
 
 mod answer;
 mod arguments;
@@ -54,11 +55,11 @@ impl Tool for SearchFiles {
     }
 
     fn effects(&self, args: &Args, at: &Workplace) -> Vec<Effect> {
-        vec![Effect::path(Scope::FILE_READ, at.resolve(&args.path))]
+        vec![Effect::path(Scope::FILE_READ, spelling::resolve(at, &args.path))]
     }
 
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
-        let path = cx.workplace.resolve(&args.path);
+        let path = spelling::resolve(&cx.workplace, &args.path);
         off_thread(cx, move |cx| find(&args, &path, cx)).await
     }
 }
@@ -74,7 +75,7 @@ fn find(args: &Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolError>
         selection: selection(args, cx),
         page: Page { offset: args.offset, limit },
         watch: Watch::new(cx),
-        answer: Answer { args, shown: Shown::new(args, &root), room: bounds.read_chars },
+        answer: Answer { args, shown: Shown::new(args, path, &root), room: bounds.read_chars },
     };
     match args.target() {
         Target::Files => wish.names(),
@@ -188,7 +189,7 @@ fn selection(args: &Args, cx: &ToolContext) -> Selection {
         types: args.types(),
         max_depth: args.max_depth.map(|depth| usize::try_from(depth).unwrap_or(usize::MAX)),
         max_filesize: args.max_filesize,
-        veil: cx.ports.get::<Veil>(),
+        veil: Veil::of(&cx.grants),
     }
 }
 

@@ -5,32 +5,36 @@ use std::path::{Path, PathBuf};
 use hermes_search::Root;
 
 use super::arguments::Args;
+use crate::spelling::show_below;
 
 /// How paths below the root are written.
 #[derive(Debug)]
 pub(super) struct Shown {
     /// What comes before them; empty for the working folder.
-    lead: PathBuf,
+    lead: String,
+    /// The absolute path of the root.
+    root: PathBuf,
     is_file: bool,
 }
 
 impl Shown {
-    pub(super) fn new(args: &Args, root: &Root) -> Self {
+    pub(super) fn new(args: &Args, path: &Path, root: &Root) -> Self {
         let lead = args.path.strip_prefix("./").unwrap_or(&args.path);
-        let lead = if lead == "." { "" } else { lead };
-        Self { lead: PathBuf::from(lead), is_file: root.is_file() }
+        let lead = if lead == "." { "" } else { lead }.to_owned();
+        Self { lead, root: path.to_path_buf(), is_file: root.is_file() }
     }
 
-    /// The path, and whether some of it could not be written.
-    pub(super) fn path(&self, relative: &Path) -> (String, bool) {
-        let whole = if self.is_file { self.lead.clone() } else { self.lead.join(relative) };
-        let is_lossy = whole.to_str().is_none();
-        (whole.to_string_lossy().into_owned(), is_lossy)
+    /// The path, as the caller began to write it.
+    pub(super) fn path(&self, relative: &Path) -> String {
+        let relative = if self.is_file { Path::new("") } else { relative };
+        show_below(&self.lead, &self.root, relative)
     }
 
-    /// How many characters come before a relative path.
-    pub(super) fn lead_chars(&self, relative: &Path) -> usize {
-        let whole = self.path(relative).0.chars().count();
-        whole.saturating_sub(relative.to_string_lossy().chars().count())
+    /// How many characters come before a relative path; none if it is not
+    /// there letter by letter.
+    pub(super) fn lead_chars(&self, relative: &Path) -> Option<usize> {
+        let own = relative.to_str()?;
+        let whole = self.path(relative);
+        whole.strip_suffix(own).map(|lead| lead.chars().count())
     }
 }

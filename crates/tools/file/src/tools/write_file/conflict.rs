@@ -8,6 +8,7 @@ use hermes_text::Document;
 
 use super::version::{LONG_DIFF, Version, compare};
 use crate::known::{self, Hash, Standing, Writer};
+use crate::spelling::show;
 use crate::versions;
 
 /// Bytes of the diff in an error.
@@ -33,7 +34,7 @@ pub(super) fn check(
     old: Option<&Version>,
     text: &str,
 ) -> Result<Sight, ToolError> {
-    let shown = path.display();
+    let shown = show(path);
     let Some(old) = old else {
         return match expected {
             None => Ok(Sight::Whole),
@@ -107,7 +108,8 @@ impl Conflict {
         let current = now.text()?;
         let effort = (DIFF, LONG_DIFF.1);
         let seen = self.seen.as_ref().and_then(versions::find);
-        match seen.and_then(|seen| Document::read(seen.to_vec(), None).ok()) {
+        let encoding = || now.document.as_ref().map(|now| now.format().encoding());
+        match seen.and_then(|seen| Document::read_near(seen.to_vec(), encoding).ok()) {
             Some(seen) => compare(seen.text(), current, ("as you saw it", "as it is now"), effort),
             None => compare(current, text, ("as it is now", "as you would write it"), effort),
         }

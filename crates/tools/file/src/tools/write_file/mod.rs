@@ -13,6 +13,7 @@ use hermes_text::Endings;
 
 use crate::blocking::off_thread;
 use crate::change::{Change, Done, Existing, hold};
+use crate::charset;
 use crate::known::{self, Hash, Seen};
 use crate::lint::{self, Lint};
 use crate::numbered::{is_numbered, is_unchanged_note};
@@ -23,7 +24,7 @@ mod script;
 mod version;
 
 use conflict::Sight;
-use script::{LineEndings, Script, Written, of_new};
+use script::{LineEndings, Script, Written};
 use version::{LONG_DIFF, Replaced, SHORT_DIFF, Version, lines};
 
 #[derive(Debug, Default)]
@@ -33,7 +34,7 @@ pub(crate) struct WriteFile;
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
     /// File to write; missing folders are made.
-    #[schemars(length(min = 1, max = 4096))]
+    #[schemars(length(min = 1, max = 12_300))]
     path: String,
     /// All of its new content.
     content: String,
@@ -156,10 +157,10 @@ fn write(mut args: Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolEr
     refuse_our_own(&args)?;
     let expected: Option<Hash> = args.expected_hash.as_deref().map(str::parse).transpose()?;
     let held = hold(cx, &[path])?;
-    let old = held.current(path)?.map(Version::read).transpose()?;
+    let old = held.current(path)?.map(|bytes| Version::read(cx, path, bytes)).transpose()?;
     let old = old.as_ref();
-    let script =
-        Script::choose(&args, old.and_then(|old| old.document.as_ref()), || of_new(cx, path))?;
+    let document = old.and_then(|old| old.document.as_ref());
+    let script = Script::choose(&args, document, || charset::of_new(cx, path))?;
     let Written { text, bytes } = script.write(mem::take(&mut args.content))?;
     let len = bytes.len() as u64;
     let unchanged = old.is_some_and(|old| old.holds(&bytes));

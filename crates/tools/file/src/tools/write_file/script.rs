@@ -1,17 +1,14 @@
 //! How the new content is spelt: in the encoding and with the line endings of
 //! the file that it replaces, unless the caller says otherwise.
 
-use std::path::Path;
-
-use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
-use hermes_core::{JsonSchema, ToolContext, ToolError};
-use hermes_files::Files;
+use encoding_rs::{UTF_8, UTF_16BE, UTF_16LE};
+use hermes_core::{JsonSchema, ToolError};
 use hermes_text::codec::TextFormat;
-use hermes_text::editorconfig::{Charset, Config, charset};
 use hermes_text::{Document, Ending};
 use serde::{Deserialize, Serialize};
 
 use super::Args;
+use crate::charset;
 
 const MARK: char = '\u{FEFF}';
 
@@ -56,7 +53,8 @@ impl Script {
         old: Option<&Document>,
         new: impl FnOnce() -> TextFormat,
     ) -> Result<Self, ToolError> {
-        let old_format = match old {
+        // An empty file is in no encoding yet.
+        let old_format = match old.filter(|old| !old.bytes().is_empty()) {
             Some(old) => old.format(),
             None if args.encoding.is_none() => new(),
             None => TextFormat::PLAIN,
@@ -126,17 +124,6 @@ impl Script {
     }
 }
 
-/// The format of a new file: what `.editorconfig` says, else UTF-8.
-pub(super) fn of_new(cx: &ToolContext, path: &Path) -> TextFormat {
-    let files = Files::new(cx);
-    let found = files.editor_configs_above(path).unwrap_or_default();
-    let configs: Vec<_> = found.iter().map(|(folder, text)| Config { folder, text }).collect();
-    // The folders are real ones, so the file must be, too.
-    let real = files.real(path);
-    let said = charset(&configs, real.as_deref().unwrap_or(path));
-    said.map_or(TextFormat::PLAIN, Charset::format)
-}
-
 fn with_ending(text: String, ending: Ending) -> String {
     match ending {
         Ending::Lf => text,
@@ -160,20 +147,10 @@ fn refused(text: &str, offset: usize, encoding: &str) -> ToolError {
 /// The encoding of that name. It has a mark if its name says so, if the file
 /// has one already, or if it is UTF-16, which cannot be told without.
 fn named(name: &str, old: TextFormat) -> Result<TextFormat, ToolError> {
-    let plain = name.trim().to_ascii_lowercase();
-    let without = ["-bom", "-sig", "_bom", "_sig"].iter().find_map(|mark| plain.strip_suffix(mark));
-    let label = match without.unwrap_or(&plain) {
-        "utf-16" | "utf16" => "utf-16le",
-        other => other,
-    };
-    let Some(encoding) = Encoding::for_label_no_replacement(label.as_bytes()) else {
-        return Err(ToolError::invalid(format!("There is no encoding '{name}'")).with_hint(
-            "Such as utf-8, utf-8-bom, utf-16le, windows-1252, iso-8859-1, shift_jis.",
-        ));
-    };
+    let (encoding, wants_mark) = charset::named(name)?;
     let is_same = encoding == old.encoding();
     let is_wide = encoding == UTF_16LE || encoding == UTF_16BE;
-    let has_mark = without.is_some()
+    let has_mark = wants_mark
         || is_same && !old.bom().is_empty()
         || !is_same && is_wide && old.encoding() != UTF_16LE && old.encoding() != UTF_16BE;
     // No other encoding knows a mark.

@@ -9,7 +9,9 @@ use hermes_text::Document;
 use hermes_text::diff::{Diff, Layout, Options};
 use serde::Serialize;
 
+use crate::charset;
 use crate::known::Hash;
+use crate::spelling;
 
 /// Bytes of a diff, and the time that it may take.
 pub(super) type Effort = (usize, Duration);
@@ -44,14 +46,14 @@ pub(crate) struct Replaced {
 }
 
 impl Version {
-    pub(super) fn read(bytes: Vec<u8>) -> Result<Self, ToolError> {
+    pub(super) fn read(cx: &ToolContext, path: &Path, bytes: Vec<u8>) -> Result<Self, ToolError> {
         let (hash, len) = (OnceLock::new(), bytes.len() as u64);
         let is_text = is_surely_text(&bytes);
         // Bytes that are not text are gone after the next line.
         if !is_text {
             let _ = hash.set(Hash::of(&bytes));
         }
-        match Document::read(bytes, None) {
+        match charset::read(cx, path, bytes) {
             Ok(document) => Ok(Self { hash, len, document: Some(document) }),
             Err(_) if !is_text => Ok(Self { hash, len, document: None }),
             Err(_) => Err(ToolError::internal("Plain text was not recognised as text")),
@@ -90,7 +92,7 @@ impl Version {
         effort: Effort,
     ) -> Option<String> {
         let old = self.text()?;
-        let short = path.strip_prefix(cx.workplace.cwd()).unwrap_or(path).display();
+        let short = spelling::shorten(path, &cx.workplace);
         compare(old, new, (&format!("a/{short}"), &format!("b/{short}")), effort)
     }
 }

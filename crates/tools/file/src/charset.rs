@@ -1,0 +1,57 @@
+//! Which encoding a text is in where its bytes leave that open: the one that
+//! the caller names, or that `.editorconfig` has for the file.
+
+use std::path::Path;
+
+use encoding_rs::Encoding;
+use hermes_core::{ToolContext, ToolError};
+use hermes_files::Files;
+use hermes_text::codec::TextFormat;
+use hermes_text::editorconfig::{self, Charset, Config};
+use hermes_text::{Document, NotText};
+
+/// A text file that was read, in the encoding that it is in.
+pub(crate) fn read(cx: &ToolContext, path: &Path, bytes: Vec<u8>) -> Result<Document, NotText> {
+    Document::read_near(bytes, || of(cx, path))
+}
+
+/// The encoding that `.editorconfig` has for a file, as far as the call may
+/// look. It takes some looking around, so it is for bytes that do not speak for
+/// themselves.
+pub(crate) fn of(cx: &ToolContext, path: &Path) -> Option<&'static Encoding> {
+    said(cx, path).map(Charset::encoding)
+}
+
+/// The format of a new file.
+pub(crate) fn of_new(cx: &ToolContext, path: &Path) -> TextFormat {
+    said(cx, path).map_or(TextFormat::PLAIN, Charset::format)
+}
+
+/// The encoding that a caller named, and whether it wants a byte order mark.
+pub(crate) fn named(name: &str) -> Result<(&'static Encoding, bool), ToolError> {
+    let plain = name.trim().to_ascii_lowercase();
+    let without = ["-bom", "-sig", "_bom", "_sig"].iter().find_map(|mark| plain.strip_suffix(mark));
+    let label = match without.unwrap_or(&plain) {
+        "utf16" => "utf-16",
+        other => other,
+    };
+    match Encoding::for_label_no_replacement(label.as_bytes()) {
+        Some(encoding) => Ok((encoding, without.is_some())),
+        None => Err(ToolError::invalid(format!("There is no encoding '{name}'")).with_hint(
+            "Names are those of the web, such as utf-8, utf-8-bom, utf-16le, windows-1252, \
+             shift_jis, gbk.",
+        )),
+    }
+}
+
+fn said(cx: &ToolContext, path: &Path) -> Option<Charset> {
+    let files = Files::new(cx);
+    let found = files.editor_configs_above(path).unwrap_or_default();
+    if found.is_empty() {
+        return None;
+    }
+    let configs: Vec<_> = found.iter().map(|(folder, text)| Config { folder, text }).collect();
+    // The folders are real ones, so the file must be, too.
+    let real = files.real(path);
+    editorconfig::charset(&configs, real.as_deref().unwrap_or(path))
+}

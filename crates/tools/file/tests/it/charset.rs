@@ -1,0 +1,123 @@
+//! `.editorconfig` has a word on encodings, and all tools heed it alike.
+
+use std::fs;
+
+use hermes_core::{Effect, Grants, Scope};
+use serde_json::{Value, json};
+
+use crate::harness::Place;
+
+/// Anybody would guess that it is Russian.
+const BYTES: &[u8] = b"\xCF\xF0\xE8\xE2\xE5\xF2\n";
+
+fn place(charset: &str) -> Place {
+    let place = Place::new();
+    place.write(".editorconfig", format!("root = true\n[*.txt]\ncharset = {charset}\n"));
+    place
+}
+
+async fn read(place: &Place, name: &str) -> (Value, Value) {
+    let read = place.call("read_file", json!({"path": name})).await;
+    (read["content"].clone(), read["encoding"].clone())
+}
+
+#[tokio::test]
+async fn what_the_bytes_leave_open_is_read_as_it_is_said() {
+    let place = place("latin1");
+    place.write("a.txt", BYTES);
+    place.write("a.other", BYTES);
+    assert_eq!(read(&place, "a.txt").await, (json!("1|Ïðèâåò"), json!("windows-1252")));
+    assert_eq!(read(&place, "a.other").await, (json!("1|Привет"), json!("windows-1251")));
+}
+
+#[tokio::test]
+async fn bytes_that_speak_for_themselves_are_believed_first() {
+    let place = place("utf-16be");
+    let wide: Vec<u8> = "漢字\n".encode_utf16().flat_map(u16::to_be_bytes).collect();
+    place.write("wide.txt", &wide);
+    place.write("marked.txt", b"\xFF\xFEx\0\n\0");
+    place.write("plain.txt", "plain, größe\n");
+    place.write("latin.txt", b"\xE9t\xE9 \xE0 la plage!\n");
+    for (name, content, encoding) in [
+        ("wide.txt", "1|漢字", json!("utf-16be")),
+        ("marked.txt", "1|x", json!("utf-16le")),
+        ("plain.txt", "1|plain, größe", Value::Null),
+        ("latin.txt", "1|été à la plage!", json!("windows-1252")),
+    ] {
+        assert_eq!(read(&place, name).await, (json!(content), encoding), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn write_file_keeps_the_encoding_that_read_file_shows() {
+    let place = place("latin1");
+    let path = place.write("a.txt", BYTES);
+    let written = place.call("write_file", json!({"path": "a.txt", "content": "Ïðèâåò!\n"})).await;
+    assert_eq!(written["encoding"], "windows-1252", "{written}");
+    assert_eq!(fs::read(&path).unwrap(), b"\xCF\xF0\xE8\xE2\xE5\xF2!\n");
+    let diff = written["diff"].as_str().unwrap();
+    assert!(diff.contains("\n-Ïðèâåò\n+Ïðèâåò!\n"), "{diff}");
+}
+
+#[tokio::test]
+async fn an_empty_file_is_written_like_a_new_one() {
+    let place = place("utf-16le");
+    let path = place.write("a.txt", "");
+    place.call("write_file", json!({"path": "a.txt", "content": "x\n"})).await;
+    assert_eq!(fs::read(&path).unwrap(), b"x\0\n\0");
+    assert_eq!(read(&place, "a.txt").await.0, "1|x");
+}
+
+#[tokio::test]
+async fn file_diff_reads_both_sides_as_it_is_said() {
+    let place = place("latin1");
+    place.write("old/a.txt", BYTES);
+    place.write("new/a.txt", b"\xCF\xF0\xE8\xE2\xE5\xF2!\n");
+    let text = json!({"path": "old/a.txt", "content": "Ïðèâåò\n"});
+    assert_eq!(place.call("file_diff", text).await["identical"], true);
+    for arguments in [
+        json!({"path": "old/a.txt", "other_path": "new/a.txt"}),
+        json!({"path": "old", "other_path": "new"}),
+    ] {
+        let result = place.call("file_diff", arguments).await;
+        let diff = result["diff"].as_str().unwrap();
+        assert!(diff.contains("\n-Ïðèâåò\n+Ïðèâåò!\n"), "{result}");
+    }
+    let other = json!({"path": "old/a.txt", "content": "x", "encoding": "koi8-r"});
+    let other = place.call("file_diff", other).await;
+    assert_eq!(other["old"]["encoding"], "koi8-r", "the caller knows better: {other}");
+}
+
+#[tokio::test]
+async fn a_call_within_bounds_heeds_it_too() {
+    let place = place("latin1");
+    let path = place.write("sub/a.txt", BYTES);
+    let grants = Grants::of(&[Effect::path(Scope::FILE_READ, path)]);
+    let read = place.call_within(grants, "read_file", json!({"path": "sub/a.txt"})).await;
+    assert_eq!(read["content"], "1|Ïðèâåò", "{read}");
+}
+
+#[tokio::test]
+async fn one_encoding_for_the_beginning_and_the_whole() {
+    let place = Place::new();
+    // The first letter that is not ASCII stands behind all that a page shows.
+    let mut bytes = b"plain line\n".repeat(10_000);
+    bytes.extend_from_slice(b"\xE9t\xE9 \xE0 la plage\n");
+    place.write("a.txt", &bytes);
+    let first = place.call("read_file", json!({"path": "a.txt", "limit": 1})).await;
+    let side = place.call("file_diff", json!({"path": "a.txt", "content": ""})).await;
+    assert_eq!(first["encoding"], side["old"]["encoding"], "{first}");
+    assert_eq!(first["encoding"], "windows-1252");
+}
+
+#[tokio::test]
+async fn a_guess_about_a_large_file_is_said_to_be_one() {
+    let place = Place::new();
+    place.write("large.txt", b"\xE9t\xE9 \xE0 la plage\n".repeat(600_000));
+    let read = place.call("read_file", json!({"path": "large.txt", "limit": 1})).await;
+    assert_eq!(read["content"], "1|été à la plage");
+    assert!(read["note"].as_str().unwrap().contains("guess"), "{read}");
+    let told = json!({"path": "large.txt", "limit": 1, "encoding": "latin1"});
+    let told = place.call("read_file", told).await;
+    assert!(!told.to_string().contains("guess"), "{told}");
+}

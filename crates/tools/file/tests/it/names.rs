@@ -1,0 +1,120 @@
+//! Names that are not text: what one tool says of a file, another understands.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::harness::Place;
+
+/// A place with one file whose name and folder are not UTF-8.
+fn odd() -> (Place, PathBuf) {
+    let place = Place::new();
+    let folder = place.path().join(OsStr::from_bytes(b"d\xE9 1"));
+    fs::create_dir(&folder).unwrap();
+    let file = folder.join(OsStr::from_bytes(b"caf\xE9\n%41.txt"));
+    fs::write(&file, "one\ntwo\n").unwrap();
+    (place, file)
+}
+
+/// What a path argument must be for that file.
+fn address(place: &Place) -> Value {
+    json!(format!("file://{}/d%E9%201/caf%E9%0A%2541.txt", place.path().display()))
+}
+
+async fn content(place: &Place, path: &Value) -> Value {
+    let read = place.call("read_file", json!({"path": path})).await;
+    assert_eq!(&read["path"], path, "{read}");
+    read["content"].clone()
+}
+
+#[tokio::test]
+async fn what_search_files_finds_can_be_read() {
+    let (place, _) = odd();
+    for arguments in [
+        json!({"pattern": "two"}),
+        json!({"pattern": "two", "output_mode": "files_only"}),
+        json!({"pattern": "*.txt", "target": "files"}),
+        json!({"pattern": "caftxt", "target": "fuzzy"}),
+    ] {
+        let found = place.call("search_files", arguments.clone()).await;
+        let first = if found["files"].is_null() { &found["matches"][0] } else { &found["files"][0] };
+        let path = if first.is_string() { first } else { &first["path"] };
+        assert_eq!(path, &address(&place), "{arguments}: {found}");
+        assert!(first.get("positions").is_none(), "{found}");
+        assert_eq!(content(&place, path).await, "1|one\n2|two");
+    }
+    let counted = json!({"pattern": "o", "output_mode": "count"});
+    let counted = place.call("search_files", counted).await;
+    assert_eq!(counted["counts"][address(&place).as_str().unwrap()], 2);
+}
+
+#[tokio::test]
+async fn search_files_looks_where_directory_list_says() {
+    let (place, _) = odd();
+    let listed = place.call("directory_list", json!({})).await;
+    let folder = listed["entries"][0]["path"].clone();
+    assert!(folder.as_str().unwrap().starts_with("file:///"), "{listed}");
+    let found = place.call("search_files", json!({"pattern": "two", "path": folder})).await;
+    assert_eq!(found["matches"][0]["path"], address(&place), "{found}");
+    let within = place.call("directory_list", json!({"path": folder})).await;
+    assert_eq!((&within["path"], &within["total"]), (&folder, &json!(1)));
+    let file = within["entries"][0]["path"].clone();
+    assert_eq!(content(&place, &file).await, "1|one\n2|two");
+    let in_file = place.call("search_files", json!({"pattern": "two", "path": file})).await;
+    assert_eq!(in_file["matches"][0]["path"], file, "{in_file}");
+}
+
+#[tokio::test]
+async fn what_read_file_read_can_be_written() {
+    let (place, file) = odd();
+    let path = address(&place);
+    content(&place, &path).await;
+    let arguments = json!({"path": path, "content": "one\n2\n"});
+    let written = place.call("write_file", arguments).await;
+    assert_eq!((&written["resolved_path"], &written["files_modified"][0]), (&path, &path));
+    let header = format!("--- \"a/{}\"", path.as_str().unwrap());
+    let plain = header.replace('"', "");
+    let diff = written["diff"].as_str().unwrap();
+    assert!(diff.starts_with(&plain) || diff.starts_with(&header), "{diff}");
+    assert_eq!(fs::read_to_string(file).unwrap(), "one\n2\n");
+    assert_eq!(content(&place, &written["resolved_path"]).await, "1|one\n2|2");
+}
+
+#[tokio::test]
+async fn folders_that_write_file_makes_are_told_in_a_way_that_leads_there() {
+    let (place, _) = odd();
+    let path = format!("file://{}/n%FF/x", place.path().display());
+    let written = place.call("write_file", json!({"path": path, "content": "x\n"})).await;
+    let folder = written["dirs_created"][0].clone();
+    let listed = place.call("directory_list", json!({"path": folder})).await;
+    assert_eq!(listed["entries"][0]["path"], "x", "{written} {listed}");
+}
+
+#[tokio::test]
+async fn what_file_diff_names_can_be_compared_by_itself() {
+    let (place, file) = odd();
+    let other = place.path().join("other");
+    fs::create_dir(&other).unwrap();
+    fs::write(other.join(file.file_name().unwrap()), "one\n2\n").unwrap();
+    let old = format!("file://{}/d%E9%201", place.path().display());
+    let folders = place.call("file_diff", json!({"path": old, "other_path": "other"})).await;
+    let new = folders["files"][0]["path"].clone();
+    assert!(new.as_str().unwrap().ends_with("/other/caf%E9%0A%2541.txt"), "{folders}");
+    let arguments = json!({"path": address(&place), "other_path": new});
+    let files = place.call("file_diff", arguments).await;
+    assert_eq!((&files["added_lines"], &files["removed_lines"]), (&json!(1), &json!(1)));
+    assert_eq!(files["old"]["name"], address(&place));
+    assert_eq!(content(&place, &new).await, "1|one\n2|2");
+}
+
+#[tokio::test]
+async fn what_is_suggested_for_a_missing_file_can_be_read() {
+    let (place, _) = odd();
+    let wrong = address(&place).as_str().unwrap().replace("caf", "cfa");
+    let missing = place.call("read_file", json!({"path": wrong})).await;
+    assert!(missing["error"].as_str().unwrap().contains(&wrong), "{missing}");
+    assert_eq!(content(&place, &missing["similar_files"][0]).await, "1|one\n2|two");
+}

@@ -1,0 +1,251 @@
+//! Patches of several files, in every format.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use hermes_core::{Effect, Grants, Scope};
+use serde_json::{Value, json};
+
+use crate::harness::Place;
+
+async fn apply(place: &Place, patch: &str) -> Value {
+    place.call("patch", json!({"patch": patch})).await
+}
+
+fn text(place: &Place, name: &str) -> Option<String> {
+    fs::read_to_string(place.path().join(name)).ok()
+}
+
+#[tokio::test]
+async fn effects_name_every_file_of_the_patch() {
+    let place = Place::new();
+    let at = |name: &str| place.path().join(name);
+    let patch = "*** Begin Patch\n*** Update File: u\n-a\n+b\n*** Add File: a\n+x\n*** Delete File: d\n*** Move File: m -> n\n*** End Patch";
+    let effects = place.effects("patch", json!({"patch": patch}));
+    for (scope, names) in [
+        (Scope::FILE_READ, &["u", "a", "d", "m", "n"][..]),
+        (Scope::FILE_WRITE, &["u", "a", "n"]),
+        (Scope::FILE_DELETE, &["d", "m"]),
+    ] {
+        let mut found: Vec<&Effect> = effects.iter().filter(|e| e.scope == scope).collect();
+        for name in names {
+            let expected = Effect::path(scope.clone(), at(name));
+            assert!(found.contains(&&expected), "{scope} {name}: {effects:?}");
+            found.retain(|e| **e != expected);
+        }
+        assert!(found.is_empty(), "{found:?}");
+    }
+    let effects = place.effects("patch", json!({"patch": patch, "dry_run": true}));
+    assert!(effects.iter().all(|effect| effect.scope == Scope::FILE_READ));
+    let diff = "diff --git \"a/t\\303\\244.txt\" \"b/t\\303\\244.txt\"\n--- \"a/t\\303\\244.txt\"\n+++ \"b/t\\303\\244.txt\"\n@@ -1 +1 @@\n-a\n+b\n";
+    let effects = place.effects("patch", json!({"patch": diff}));
+    assert!(effects.contains(&Effect::path(Scope::FILE_WRITE, at("tä.txt"))), "{effects:?}");
+    assert!(place.effects("patch", json!({"patch": "nonsense"})).is_empty());
+}
+
+#[tokio::test]
+async fn the_declared_effects_are_enough_and_needed() {
+    let place = Place::new();
+    place.write("u", "a\n");
+    place.write("m", "m\n");
+    place.write("d", "d\n");
+    let arguments = json!({"patch": "*** Update File: u\n-a\n+b\n*** Move File: m -> sub/n\n*** Delete File: d\n"});
+    let effects = place.effects("patch", arguments.clone());
+    for left_out in 0..effects.len() {
+        let mut fewer = effects.clone();
+        fewer.remove(left_out);
+        let refused = place.call_within(Grants::of(&fewer), "patch", arguments.clone()).await;
+        assert_eq!(refused["kind"], "denied", "without {}: {refused}", effects[left_out]);
+        assert_eq!(text(&place, "u").as_deref(), Some("a\n"));
+    }
+    let answer = place.call_within(Grants::of(&effects), "patch", arguments).await;
+    assert_eq!(answer["success"], true, "{answer}");
+    assert_eq!(text(&place, "sub/n").as_deref(), Some("m\n"));
+    assert_eq!(text(&place, "d"), None);
+}
+
+#[tokio::test]
+async fn a_similar_hunk_nearby_is_not_taken() {
+    let place = Place::new();
+    let content = "def a():\n    x = 1\n    return x\n\ndef b():\n    x = 2\n    return x\n";
+    place.write("f.py", content);
+    let answer = apply(
+        &place,
+        "*** Update File: f.py\n@@ def a():\n     x = 2\n-    return x\n+    return y\n",
+    )
+    .await;
+    assert_eq!(answer["kind"], "invalid_arguments", "{answer}");
+    assert_eq!(text(&place, "f.py").as_deref(), Some(content));
+}
+
+#[tokio::test]
+async fn lines_to_add_are_not_put_at_the_end() {
+    let place = Place::new();
+    place.write("f.py", "import os\nimport sys\n\nmain()\n");
+    let answer = apply(&place, "*** Update File: f.py\n@@ import os\n+import re\n").await;
+    assert_eq!(answer["success"], true, "{answer}");
+    assert_eq!(
+        text(&place, "f.py").as_deref(),
+        Some("import os\nimport re\nimport sys\n\nmain()\n")
+    );
+    let answer = apply(&place, "*** Update File: f.py\n@@\n+import json\n").await;
+    assert_eq!(answer["kind"], "invalid_arguments", "{answer}");
+    assert!(answer["hint"].as_str().unwrap().contains("*** End of File"), "{answer}");
+}
+
+#[tokio::test]
+async fn an_empty_line_in_a_hunk_is_context() {
+    let place = Place::new();
+    place.write("f", "a\n\nb\n");
+    let answer =
+        apply(&place, "*** Begin Patch\n*** Update File: f\n@@\n a\n\n-b\n+c\n*** End Patch\n")
+            .await;
+    assert_eq!(answer["success"], true, "{answer}");
+    assert_eq!(text(&place, "f").as_deref(), Some("a\n\nc\n"));
+}
+
+#[tokio::test]
+async fn an_added_file_ends_with_a_newline_and_never_replaces_another() {
+    let place = Place::new();
+    let answer = apply(&place, "*** Add File: new/deep/f.txt\n+one\n+two\n").await;
+    assert_eq!(answer["files_created"].as_array().unwrap().len(), 1, "{answer}");
+    assert_eq!(answer["dirs_created"].as_array().unwrap().len(), 2, "{answer}");
+    assert_eq!(text(&place, "new/deep/f.txt").as_deref(), Some("one\ntwo\n"));
+    let answer = apply(&place, "*** Add File: new/deep/f.txt\n+three\n").await;
+    assert_eq!(answer["kind"], "conflict", "{answer}");
+    assert_eq!(text(&place, "new/deep/f.txt").as_deref(), Some("one\ntwo\n"));
+    place.write("g", "g\n");
+    let answer = apply(&place, "*** Move File: g -> new/deep/f.txt\n").await;
+    assert_eq!(answer["kind"], "conflict", "{answer}");
+    assert_eq!(text(&place, "g").as_deref(), Some("g\n"));
+}
+
+#[tokio::test]
+async fn operations_on_one_file_are_done_in_order() {
+    let place = Place::new();
+    place.write("f", "a\nb\n");
+    place.write("g", "g\n");
+    let patch = "*** Begin Patch\n*** Update File: f\n-a\n+x\n*** Update File: f\n-x\n+y\n*** Move File: f -> h\n*** Update File: h\n-b\n+z\n*** Delete File: g\n*** Add File: g\n+new\n*** End Patch";
+    let answer = apply(&place, patch).await;
+    assert_eq!(answer["success"], true, "{answer}");
+    assert_eq!((text(&place, "f"), text(&place, "h").as_deref()), (None, Some("y\nz\n")));
+    assert_eq!(text(&place, "g").as_deref(), Some("new\n"));
+    assert_eq!(answer["files_moved"].as_array().unwrap().len(), 1, "{answer}");
+}
+
+#[tokio::test]
+async fn files_can_change_places() {
+    let place = Place::new();
+    place.write("a", "A\n");
+    place.write("b", "B\n");
+    let answer =
+        apply(&place, "*** Move File: a -> t\n*** Move File: b -> a\n*** Move File: t -> b\n")
+            .await;
+    assert_eq!(answer["success"], true, "{answer}");
+    assert_eq!(
+        (text(&place, "a").as_deref(), text(&place, "b").as_deref()),
+        (Some("B\n"), Some("A\n"))
+    );
+    assert_eq!(text(&place, "t"), None);
+}
+
+#[tokio::test]
+async fn all_files_or_none() {
+    let place = Place::new();
+    place.write("a", "a\n");
+    place.write("c", "c\n");
+    let patch = "*** Update File: a\n-a\n+A\n*** Add File: b\n+b\n*** Delete File: c\n*** Update File: d\n-d\n+D\n";
+    let answer = apply(&place, patch).await;
+    assert_eq!(answer["kind"], "not_found", "{answer}");
+    place.write("d", "other\n");
+    let answer = apply(&place, patch).await;
+    assert_eq!(answer["kind"], "not_found", "{answer}");
+    assert_eq!((text(&place, "a").as_deref(), text(&place, "b")), (Some("a\n"), None));
+    assert_eq!(text(&place, "c").as_deref(), Some("c\n"));
+    // A failure while writing puts back what was done.
+    fs::create_dir(place.path().join("ro")).unwrap();
+    place.write("ro/x", "x\n");
+    fs::set_permissions(place.path().join("ro/x"), fs::Permissions::from_mode(0o444)).unwrap();
+    let answer = apply(
+        &place,
+        "*** Update File: a\n-a\n+A\n*** Add File: b\n+b\n*** Update File: ro/x\n-x\n+y\n",
+    )
+    .await;
+    assert_eq!(answer["kind"], "denied", "{answer}");
+    assert_eq!((text(&place, "a").as_deref(), text(&place, "b")), (Some("a\n"), None));
+}
+
+#[tokio::test]
+async fn binary_files_are_moved_and_deleted_but_not_patched() {
+    let place = Place::new();
+    let bytes = b"\x00\x01\x02binary\x00";
+    place.write("x.bin", bytes);
+    let answer = place
+        .call("patch", json!({"path": "x.bin", "old_string": "binary", "new_string": "x"}))
+        .await;
+    assert_eq!((&answer["kind"], &answer["binary"]), (&json!("invalid_arguments"), &json!(true)));
+    let answer = apply(&place, "*** Move File: x.bin -> y.bin\n").await;
+    assert_eq!(answer["success"], true, "{answer}");
+    assert_eq!(fs::read(place.path().join("y.bin")).unwrap(), bytes);
+    let answer = apply(&place, "*** Delete File: y.bin\n").await;
+    assert_eq!(answer["files_deleted"].as_array().unwrap().len(), 1, "{answer}");
+}
+
+#[tokio::test]
+async fn unified_diffs_and_blocks_are_recognised() {
+    let place = Place::new();
+    place.write("src/a.rs", "fn a() {\n    1\n}\n");
+    let diff = "diff --git a/src/a.rs b/src/a.rs\n--- a/src/a.rs\n+++ b/src/a.rs\n@@ -1,3 +1,3 @@\n fn a() {\n-    1\n+    2\n }\ndiff --git a/gone b/gone\ndeleted file mode 100644\n--- a/gone\n+++ /dev/null\n@@ -1 +0,0 @@\n-gone\n";
+    place.write("gone", "changed\n");
+    let answer = apply(&place, diff).await;
+    assert_eq!(answer["kind"], "conflict", "what goes must be what is there: {answer}");
+    place.write("gone", "gone\n");
+    let answer = apply(&place, diff).await;
+    assert_eq!(
+        (&answer["success"], &answer["format"]),
+        (&json!(true), &json!("unified")),
+        "{answer}"
+    );
+    assert_eq!(text(&place, "gone"), None);
+    let blocks = "src/a.rs\n```rust\n<<<<<<< SEARCH\n    2\n=======\n    3\n>>>>>>> REPLACE\n```\n";
+    let answer = apply(&place, blocks).await;
+    assert_eq!(answer["format"], "search_replace", "{answer}");
+    assert_eq!(text(&place, "src/a.rs").as_deref(), Some("fn a() {\n    3\n}\n"));
+    let arguments = json!({"path": "src/a.rs", "patch": "<<<<<<< SEARCH\n    3\n=======\n    4\n>>>>>>> REPLACE\n"});
+    assert_eq!(place.call("patch", arguments).await["success"], true);
+    let answer = apply(&place, "diff --git a/x b/x\nGIT binary patch\nliteral 1\n").await;
+    assert!(answer["error"].as_str().unwrap().contains("binary"), "{answer}");
+}
+
+#[tokio::test]
+async fn the_diff_of_an_answer_is_a_patch() {
+    let place = Place::new();
+    place.write("m", "one\ntwo\n");
+    place.write("odd \"name\"\n", "a\n");
+    place.write("d", "gone");
+    let patch =
+        "*** Update File: m\n*** Move to: n\n-one\n+1\n*** Delete File: d\n*** Add File: new\n+x\n";
+    let first = apply(&place, patch).await;
+    let arguments = json!({"path": "odd \"name\"\n", "old_string": "a", "new_string": "b"});
+    let second = place.call("patch", arguments).await;
+    let other = Place::new();
+    other.write("m", "one\ntwo\n");
+    other.write("odd \"name\"\n", "a\n");
+    other.write("d", "gone");
+    for answer in [first, second] {
+        let again = apply(&other, answer["diff"].as_str().unwrap()).await;
+        assert_eq!(again["success"], true, "{answer} {again}");
+    }
+    for name in ["m", "n", "new", "d", "odd \"name\"\n"] {
+        assert_eq!(text(&place, name), text(&other, name), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn the_path_argument_completes_the_name_in_a_header() {
+    let place = Place::new();
+    place.write("deep/src/a.rs", "a\n");
+    let arguments = json!({"path": "deep/src/a.rs", "patch": "--- a/src/a.rs\n+++ b/src/a.rs\n@@ -1 +1 @@\n-a\n+b\n"});
+    assert_eq!(place.call("patch", arguments).await["success"], true);
+    assert_eq!(text(&place, "deep/src/a.rs").as_deref(), Some("b\n"));
+}
