@@ -11,6 +11,9 @@ for tool in cargo cc python3; do
 done
 command -v script >/dev/null || skip "terminal tests need 'script' (Debian: bsdutils)"
 
+# The licences of all dependencies are read, also those of other systems.
+cargo fetch --locked --quiet || skip "dependencies of other systems could not be fetched"
+
 # nextest does not run the examples in the documentation.
 cargo test --workspace --locked --doc --quiet
 

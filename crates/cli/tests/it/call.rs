@@ -20,7 +20,7 @@ fn a_json_object_gives_one_line_of_json_and_nothing_else() {
     assert_snapshot!(run.transcript(), @r#"
     exit 0
     --- stdout
-    {"content":"1|one\n2|two","path":"[WORK]/notes.txt","total_lines":3,"file_size":14,"truncated":true,"next_offset":3,"hint":"Lines 1-2 of 3; go on with offset=3."}
+    {"content":"1|one\n2|two","path":"[WORK]/notes.txt","total_lines":3,"file_size":14,"truncated":true,"truncated_by":"lines","next_offset":3,"hash":"10e1a16f0805bd71","hint":"Lines 1-2 of 3; go on with offset=3."}
     --- stderr
     "#);
 }

@@ -234,7 +234,8 @@ fn a_call_that_runs_out_of_time_leaves_the_others_alone() {
 fn the_loop_guard_follows_the_settings() {
     let context = with_notes();
     context.settings("tool_loop_guardrails:\n  hard_stop_enabled: true\n  hard_stop_after:\n    idempotent_no_progress: 2\n");
-    let answers = context.feed(["exec"], [ENVELOPE; 3].join("\n")).exits(3).json_lines();
+    let list = r#"{"tool_calls":[{"id":"call_1","name":"directory_list","arguments":{}}]}"#;
+    let answers = context.feed(["exec"], [list; 3].join("\n")).exits(3).json_lines();
     assert_eq!(answers[1]["tool_results"][0]["content"]["status"], "success");
     assert_eq!(answers[2]["tool_results"][0]["content"]["kind"], "denied");
 }

@@ -26,7 +26,7 @@ fn a_result_is_laid_out() {
         return;
     };
     let expected = format!(
-        "\u{1b}[2mpath:\u{1b}[0m {}\n\u{1b}[2mtotal_lines:\u{1b}[0m 2\n\u{1b}[2mfile_size:\u{1b}[0m 8\n\u{1b}[2mtruncated:\u{1b}[0m false\n\n1|one\n2|two\n",
+        "\u{1b}[2mpath:\u{1b}[0m {}\n\u{1b}[2mtotal_lines:\u{1b}[0m 2\n\u{1b}[2mfile_size:\u{1b}[0m 8\n\u{1b}[2mtruncated:\u{1b}[0m false\n\u{1b}[2mhash:\u{1b}[0m 04d2649eb72531af\n\n1|one\n2|two\n",
         context.work().join("notes.txt").display()
     );
     assert_eq!(run.succeeds().stdout, expected);

@@ -147,8 +147,9 @@ fn the_use_of_a_secret_is_asked_about() {
     let context = with_secret();
     let run = unseen(context.run(["call", "todo", &task("DEPLOY"), "--session", "s"])).exits(3);
     let error = run.error("approval_required");
-    let effects = error.value["effects"].to_string();
-    assert!(effects.contains("secret:use DEPLOY"), "{error:?}");
+    let used = json!({ "scope": "secret:use", "resource": "DEPLOY" });
+    let effects = error.value["effects"].as_array().expect("a list");
+    assert!(effects.contains(&used), "{error:?}");
     let report = context.run(["permissions", "check", "todo", &task("DEPLOY"), "--json"]).exits(3);
     assert!(report.json()["effects"].to_string().contains("secret:use"), "{}", report.stdout);
     let list = context.run(["call", "todo", "--session", "s"]).succeeds().json();

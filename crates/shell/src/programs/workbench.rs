@@ -80,6 +80,13 @@ pub(super) const PLAIN: &[Tool] = &[
         "routes db/history db/current db/heads db/show --check-config",
         "run init-db translate *:*",
     ),
+    tool(
+        Realm::Machine,
+        "ethtool",
+        "-s -K -G -C -A -L -X -E -p -r -N -U --change --offload --set-ring --set-channels --flash",
+        "eth* en* wl* lo",
+        "",
+    ),
     tool(Realm::Project, "direnv", "", ". status version", ""),
     tool(Realm::Project, "corepack", "", "", "enable disable prepare use up install"),
     tool(

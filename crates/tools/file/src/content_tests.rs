@@ -77,7 +77,10 @@ fn wide_and_legacy_text_is_text() {
     let wide: Vec<u8> = "a=1\r\nb=2\r\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
     assert_eq!(Content::of(&wide, true, || None), Content::Text(TextFormat::new(UTF_16LE, false)));
     let latin = b"d\xE9j\xE0 vu \xE0 la carte\n";
-    assert_eq!(Content::of(latin, true, || None), Content::Text(TextFormat::new(WINDOWS_1252, false)));
+    assert_eq!(
+        Content::of(latin, true, || None),
+        Content::Text(TextFormat::new(WINDOWS_1252, false))
+    );
 }
 
 proptest! {

@@ -61,7 +61,8 @@ pub(crate) fn explain_missing(wanted: Wanted, path: &Path, cx: &ToolContext) -> 
         return ToolError::not_found(what).with_hint(BROKEN);
     }
     if !is_folder(&files, folder) {
-        return ToolError::not_found(format!("{what} ({} is not a folder)", show(folder)));
+        return ToolError::not_found(format!("{what} ({} is not a folder)", show(folder)))
+            .with_hint("Nothing can be in it; check the path.");
     }
     let mut parts = rest.iter();
     let missing = parts.next().unwrap_or_default();

@@ -40,7 +40,8 @@ async fn what_search_files_finds_can_be_read() {
         json!({"pattern": "caftxt", "target": "fuzzy"}),
     ] {
         let found = place.call("search_files", arguments.clone()).await;
-        let first = if found["files"].is_null() { &found["matches"][0] } else { &found["files"][0] };
+        let first =
+            if found["files"].is_null() { &found["matches"][0] } else { &found["files"][0] };
         let path = if first.is_string() { first } else { &first["path"] };
         assert_eq!(path, &address(&place), "{arguments}: {found}");
         assert!(first.get("positions").is_none(), "{found}");
@@ -117,4 +118,52 @@ async fn what_is_suggested_for_a_missing_file_can_be_read() {
     let missing = place.call("read_file", json!({"path": wrong})).await;
     assert!(missing["error"].as_str().unwrap().contains(&wrong), "{missing}");
     assert_eq!(content(&place, &missing["similar_files"][0]).await, "1|one\n2|two");
+}
+
+#[tokio::test]
+async fn what_search_files_finds_can_be_patched() {
+    let (place, file) = odd();
+    let found = place.call("search_files", json!({"pattern": "two"})).await;
+    let path = found["matches"][0]["path"].clone();
+    let arguments = json!({"path": path, "old_string": "two", "new_string": "2"});
+    let patched = place.call("patch", arguments).await;
+    assert_eq!(patched["files_modified"][0], path, "{patched}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "one\n2\n");
+    // The name in the diff is the way back.
+    let written = place.call("write_file", json!({"path": path, "content": "1\n2\n"})).await;
+    fs::write(&file, "one\n2\n").unwrap();
+    let again = place.call("patch", json!({"patch": written["diff"]})).await;
+    assert_eq!(again["files_modified"][0], path, "{again}");
+}
+
+#[tokio::test]
+async fn what_directory_list_shows_can_be_packed_and_unpacked() {
+    let (place, _) = odd();
+    let listed = place.call("directory_list", json!({})).await;
+    let folder = listed["entries"][0]["path"].clone();
+    let archive = format!("file://{}/n%FF.tar", place.path().display());
+    let arguments = json!({"action": "create", "archive": archive, "paths": [folder]});
+    let packed = place.call("file_compress", arguments).await;
+    assert_eq!(packed["archive"], archive, "{packed}");
+    let arguments = json!({"action": "extract", "archive": archive, "target": "out"});
+    let unpacked = place.call("file_compress", arguments).await;
+    assert!(unpacked.get("error").is_none(), "{unpacked}");
+    let found = place.call("search_files", json!({"pattern": "two", "path": "out"})).await;
+    assert_eq!(content(&place, &found["matches"][0]["path"]).await, "1|one\n2|two");
+}
+
+#[tokio::test]
+async fn what_file_watch_saw_can_be_read() {
+    let (place, file) = odd();
+    let cx = hermes_core::ToolContext::bare(place.path());
+    let watch = async |arguments: Value| -> Value {
+        let call = crate::harness::tool("file_watch").bind(&arguments).unwrap();
+        serde_json::from_str(call.run(cx.clone()).await.unwrap().content()).unwrap()
+    };
+    let before = watch(json!({"timeout": 0})).await;
+    fs::write(file, "one\ntwo\nthree\n").unwrap();
+    let seen = watch(json!({"timeout": 60, "since": before["cursor"]})).await;
+    let path = &seen["events"][0]["path"];
+    assert_eq!(path, &address(&place), "{seen}");
+    assert_eq!(content(&place, path).await, "1|one\n2|two\n3|three");
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hermes_core::{Effect, Scope, ToolContext};
 use proptest::prelude::*;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::harness::{Place, check_examples, read, tool};
 

@@ -317,3 +317,17 @@ async fn a_call_can_be_stopped_or_run_out_of_time() {
     );
     assert_eq!(result["truncated"], true);
 }
+
+#[tokio::test]
+async fn nothing_found_is_explained_by_what_was_looked_at() {
+    let place = Place::new();
+    place.write("a", "x\n");
+    fs::create_dir(place.path().join("empty")).unwrap();
+    for (path, hint) in [
+        ("a", "Nothing found in 1 file. To look further: case=insensitive."),
+        ("empty", "There was no file to look at. To look further: hidden=true for dot files"),
+    ] {
+        let result = place.call("search_files", json!({"pattern": "y", "path": path})).await;
+        assert!(result["hint"].as_str().unwrap().starts_with(hint), "{result}");
+    }
+}

@@ -608,3 +608,22 @@ async fn no_update_is_lost() {
     assert_eq!(text.lines().collect::<BTreeSet<_>>().len(), 10 * LINES, "each line once");
     assert_eq!(fs::read_dir(place.path()).unwrap().count(), 1);
 }
+
+#[tokio::test]
+async fn a_path_that_means_a_folder_makes_no_file() {
+    let place = Place::new();
+    let refused = place.call("write_file", json!({"path": "new/", "content": "x"})).await;
+    assert_eq!(refused["kind"], "invalid_arguments", "{refused}");
+    assert!(!place.path().join("new").exists());
+    place.write("file", "x");
+    let in_the_way = place.call("write_file", json!({"path": "file/a", "content": "x"})).await;
+    assert_eq!(in_the_way["hint"], "A file is in the way; choose another path.");
+}
+
+#[tokio::test]
+async fn replacing_a_binary_file_is_said() {
+    let place = Place::new();
+    place.write("a.png", b"\x89PNG\r\n\x1A\n\0\0");
+    let written = place.call("write_file", json!({"path": "a.png", "content": "text\n"})).await;
+    assert_eq!(written["note"], "The file that this replaces is not text.", "{written}");
+}

@@ -32,11 +32,10 @@ pub(crate) struct DirectoryList;
 pub(crate) struct Args {
     /// Folder to list.
     #[serde(default = "here")]
-    #[schemars(length(min = 1, max = 12_300))]
     path: String,
-    /// Levels to descend.
+    /// Levels to descend, at most 10.
     #[serde(default = "one_level")]
-    #[schemars(range(min = 1, max = 10))]
+    #[schemars(range(min = 1))]
     depth: u64,
     /// Glob on the name, or on the relative path if it has a `/`.
     pattern: Option<String>,
@@ -56,7 +55,7 @@ pub(crate) struct Args {
     /// Add up what is below each folder.
     #[serde(default)]
     folder_sizes: bool,
-    /// Name: folders first; size: largest first; modified: newest first.
+    /// By name with folders first, largest first, or newest first.
     #[serde(default)]
     sort: Sort,
 }
@@ -124,6 +123,9 @@ impl Tool for DirectoryList {
             .parameter_alias("dir", "path")
             .parameter_alias("folder", "path")
             .parameter_alias("directory_path", "path")
+            .parameter_alias("dir_path", "path")
+            .parameter_alias("folder_path", "path")
+            .parameter_alias("target_directory", "path")
             .parameter_alias("max_depth", "depth")
             .parameter_alias("glob", "pattern")
             .parameter_alias("show_hidden", "hidden")

@@ -166,7 +166,7 @@ impl Tool for FileCompress {
 
     fn spec() -> ToolSpec {
         ToolSpec::new("file_compress", "file")
-            .emoji("🗜️")
+            .emoji("📦")
             .description(
                 "Create, list or extract archives: zip, tar, tar.gz, tar.zst, gz, zst, 7z. \
                  Extraction is all or nothing and cannot leave its target.",

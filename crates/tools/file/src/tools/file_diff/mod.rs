@@ -41,43 +41,39 @@ pub(crate) struct FileDiff;
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
     /// Old file or folder.
-    #[schemars(length(min = 1, max = 12_300))]
     path: Option<String>,
     /// New file or folder.
-    #[schemars(length(min = 1, max = 12_300))]
     other_path: Option<String>,
     /// Text in place of the new file.
     content: Option<String>,
     /// Text in place of the old file.
     old_content: Option<String>,
-    /// Compare what `path` was at this checkpoint (an id, or `latest`) with what it is now.
+    /// Compare `path` with what it was at this checkpoint (an id, or `latest`).
     checkpoint: Option<String>,
     /// Stat: only the counts.
     #[serde(default)]
     format: Format,
     /// Unchanged lines around each change.
     #[serde(default = "usual_context")]
-    #[schemars(range(max = 1000))]
     context: u64,
     /// White space that does not count.
     #[serde(default)]
     ignore_whitespace: Ignored,
-    /// Take upper and lower case for the same.
+    /// Upper and lower case are the same.
     #[serde(default)]
     ignore_case: bool,
-    /// Pass over changes of empty lines.
+    /// Pass over empty lines.
     #[serde(default)]
     ignore_blank_lines: bool,
     /// Columns of side_by_side.
     #[serde(default = "usual_width")]
-    #[schemars(range(min = 20, max = 500))]
     width: u64,
-    /// Encoding of the files, if it is not found out by itself.
+    /// If it is not recognised, such as windows-1252.
     encoding: Option<String>,
     /// In folders, leave out what git ignores.
     #[serde(default = "yes")]
     gitignore: bool,
-    /// Entries of a folder to name, at most 2000.
+    /// Entries of folders to name, at most 2000.
     #[serde(default = "usual_entries")]
     #[schemars(range(min = 1))]
     limit: u64,
@@ -166,6 +162,8 @@ fn aliases(spec: ToolSpec) -> ToolSpec {
         ("file_a", "path"),
         ("path1", "path"),
         ("path_a", "path"),
+        ("old_file", "path"),
+        ("from", "path"),
         ("left", "path"),
         ("source", "path"),
         ("original", "path"),
@@ -176,6 +174,8 @@ fn aliases(spec: ToolSpec) -> ToolSpec {
         ("file_b", "other_path"),
         ("path2", "other_path"),
         ("path_b", "other_path"),
+        ("new_file", "other_path"),
+        ("to", "other_path"),
         ("right", "other_path"),
         ("target", "other_path"),
         ("modified", "other_path"),

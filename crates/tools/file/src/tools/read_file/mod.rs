@@ -40,29 +40,28 @@ pub(crate) struct ReadFile;
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
     /// File to read.
-    #[schemars(length(min = 1, max = 12_300))]
     path: String,
-    /// First line, from 1; negative counts from the end (-20: the last 20 lines).
+    /// First line, from 1; -20: the last 20 lines.
     #[serde(default = "first_line")]
     offset: i64,
     /// Number of lines, at most 2000.
     #[serde(default = "usual_lines")]
     #[schemars(range(min = 1))]
     limit: u64,
-    /// Read only line `offset`, from this character on (from 1): for long lines.
+    /// Read on in line `offset`, from this character (from 1).
     #[schemars(range(min = 1))]
     column: Option<u64>,
-    /// Read bytes instead of lines, from this one on (from 0): text, or hex for binary files.
+    /// Read bytes instead, from this one (from 0): text, or hex of binary files.
     byte_offset: Option<u64>,
     /// How many bytes.
     #[schemars(range(min = 1))]
     byte_limit: Option<u64>,
-    /// The file's encoding, if it was not recognised (such as utf-8, windows-1252, shift_jis).
+    /// If it is not recognised, such as windows-1252.
     encoding: Option<String>,
-    /// Show a notebook or document as it is stored, not its text.
+    /// Show a document as it is stored, not its text.
     #[serde(default)]
     raw: bool,
-    /// Show the content even if it is unchanged since the last read.
+    /// Show it even if unchanged since the last read.
     #[serde(default)]
     fresh: bool,
 }
@@ -83,18 +82,21 @@ impl Tool for ReadFile {
         ToolSpec::new("read_file", "file")
             .emoji("📖")
             .description(
-                "Read a text file as numbered lines (`N|text`). Any encoding and size; \
-                 page with offset and limit. Notebooks, PDF, docx, xlsx, pptx, odt and ods give \
-                 their text; other binary files are named.",
+                "Read a text file of any size as numbered lines (`N|text`), a page at a time. \
+                 Notebooks, PDF, docx, xlsx, pptx, odt and ods give their text; other binary \
+                 files are named.",
             )
             .alias("file_read")
             .parameter_alias("file_path", "path")
             .parameter_alias("filepath", "path")
             .parameter_alias("filename", "path")
             .parameter_alias("file", "path")
+            .parameter_alias("absolute_path", "path")
+            .parameter_alias("target_file", "path")
             .parameter_alias("start_line", "offset")
             .parameter_alias("start", "offset")
             .parameter_alias("line", "offset")
+            .parameter_alias("start_line_one_indexed", "offset")
             .parameter_alias("max_lines", "limit")
             .parameter_alias("num_lines", "limit")
             .parameter_alias("line_count", "limit")

@@ -4,7 +4,7 @@ use hermes_files::Kind;
 use hermes_search::{Ended, Found, Line, Match, Named, Near, Searched, Skipped};
 use serde::{Serialize, Serializer};
 
-use super::arguments::{Args, OutputMode};
+use super::arguments::{Args, OutputMode, Target};
 use super::grouped;
 use super::shown::Shown;
 use crate::stamp::stamp;
@@ -304,26 +304,40 @@ impl Answer<'_> {
             let is_behind = told == 0;
             return is_behind.then(|| format!("There are only {} results.", found.total));
         }
-        Some(self.why_nothing(found.looked_at))
+        Some(self.why_nothing(found))
     }
 
-    fn why_nothing(&self, looked_at: u64) -> String {
+    fn why_nothing<T>(&self, found: &Found<T>) -> String {
         let args = self.args;
+        let is_file = self.shown.is_file();
         let mut ways = Vec::new();
         if args.is_narrowed() {
             ways.push("drop file_glob, type or the other bounds");
         }
-        if !args.hidden {
+        if !args.hidden && !is_file {
             ways.push("hidden=true for dot files");
         }
-        if args.gitignore {
+        if args.gitignore && !is_file {
             ways.push("gitignore=false for what git ignores");
         }
-        if !args.ignores_case() {
+        if args.target() == Target::Fuzzy {
+            ways.push("fewer letters");
+        } else if !args.ignores_case() {
             ways.push("case=insensitive");
         }
-        let ways = ways.join(", ");
-        format!("Nothing found among {looked_at} files. To look further: {ways}.")
+        let mut hint = match found.looked_at {
+            0 => "There was no file to look at.".to_owned(),
+            1 => "Nothing found in 1 file.".to_owned(),
+            files => format!("Nothing found among {files} files."),
+        };
+        match found.skipped.unreadable + found.skipped.too_large {
+            0 => {}
+            left => hint.push_str(&format!(" {left} could not be searched, see skipped.")),
+        }
+        if !ways.is_empty() {
+            hint.push_str(&format!(" To look further: {}.", ways.join(", ")));
+        }
+        hint
     }
 }
 

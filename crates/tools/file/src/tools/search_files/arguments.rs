@@ -7,18 +7,15 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
-    /// Regex for content; glob for files (`*.py`, `src/**/*.rs`, an exact name);
-    /// letters of the path for fuzzy.
-    #[schemars(length(max = 65_536))]
+    /// Regex for content; glob such as `src/**/*.rs` for files.
     pub(super) pattern: String,
-    /// What to search: file contents, file names, or file names roughly.
+    /// What files say, their names, or roughly their names.
     #[serde(default)]
     target: Wish,
-    /// Folder or file to search in.
+    /// Folder or file.
     #[serde(default = "here")]
-    #[schemars(length(min = 1, max = 12_300))]
     pub(super) path: String,
-    /// Only these files: `*.py`, `src/**/*.{ts,tsx}`; `!` before a glob excludes.
+    /// Only these files: `*.py`, `src/**/*.{ts,tsx}`; `!*.min.js` excludes.
     file_glob: Option<Listed>,
     /// Number of results, at most 1000.
     #[serde(default = "usual_results")]
@@ -27,15 +24,15 @@ pub(crate) struct Args {
     /// Results to skip, for the next page.
     #[serde(default)]
     pub(super) offset: u64,
-    /// For content: matching lines, paths of matching files, or matches per file.
+    /// For content: the lines, the files, or matches per file.
     #[serde(default)]
     pub(super) output_mode: OutputMode,
-    /// Lines to show around each match.
+    /// Lines around each match.
     #[serde(default)]
     pub(super) context: u64,
-    /// Lines before each match, in place of `context`.
+    /// Lines before it, in place of context.
     pub(super) before: Option<u64>,
-    /// Lines after each match, in place of `context`.
+    /// Lines after it, in place of context.
     pub(super) after: Option<u64>,
     /// Take the pattern as plain text.
     #[serde(default)]
@@ -46,10 +43,10 @@ pub(crate) struct Args {
     /// Whole words only.
     #[serde(default)]
     pub(super) word: bool,
-    /// Let matches span lines; a pattern with `\n` does anyway.
+    /// Let matches span lines.
     #[serde(default)]
     pub(super) multiline: bool,
-    /// File types as ripgrep names them: rust, py, js.
+    /// File types of ripgrep: rust, py, js.
     #[serde(rename = "type")]
     kinds: Option<Listed>,
     /// Also dot files.
@@ -61,18 +58,18 @@ pub(crate) struct Args {
     /// For names: also folders.
     #[serde(default)]
     folders: bool,
-    /// Default: path for content, modified (newest first) for files, relevance for fuzzy.
+    /// Default: path for content, modified (newest first) for files.
     pub(super) sort: Option<Order>,
     /// Levels to descend.
     #[schemars(range(min = 1))]
     pub(super) max_depth: Option<u64>,
     /// Skip files of more bytes.
     pub(super) max_filesize: Option<u64>,
-    /// Encoding of the files if not Unicode, such as latin1.
+    /// If not Unicode, such as windows-1252.
     pub(super) encoding: Option<String>,
 }
 
-/// One, or several.
+// One, or several. A doc comment would stand behind each description.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(untagged)]
 enum Listed {
@@ -217,21 +214,34 @@ pub(super) fn spellings(spec: ToolSpec) -> ToolSpec {
     let parameters = [
         ("query", "pattern"),
         ("search", "pattern"),
+        ("regex", "pattern"),
+        ("search_pattern", "pattern"),
+        ("glob_pattern", "pattern"),
         ("search_type", "target"),
         ("directory", "path"),
         ("dir", "path"),
         ("folder", "path"),
         ("root", "path"),
+        ("file", "path"),
+        ("file_path", "path"),
+        ("search_path", "path"),
+        ("target_directory", "path"),
         ("glob", "file_glob"),
         ("include", "file_glob"),
         ("file_pattern", "file_glob"),
+        ("include_pattern", "file_glob"),
         ("max_results", "limit"),
         ("head_limit", "limit"),
+        ("max_count", "limit"),
         ("context_lines", "context"),
+        ("-C", "context"),
         ("before_context", "before"),
+        ("-B", "before"),
         ("after_context", "after"),
+        ("-A", "after"),
         ("fixed_strings", "literal"),
         ("whole_word", "word"),
+        ("charset", "encoding"),
         ("file_type", "type"),
         ("types", "type"),
         ("include_hidden", "hidden"),

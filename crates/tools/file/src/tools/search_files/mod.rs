@@ -45,9 +45,9 @@ impl Tool for SearchFiles {
             ToolSpec::new("search_files", "file")
                 .emoji("🔎")
                 .description(
-                    "Search file contents by regex (target=content), find files by glob \
-                     (target=files) or by roughly what they are called (target=fuzzy). Faster \
-                     than grep, find and ls; skips binary, hidden and git-ignored files.",
+                    "Search file contents by regex (target=content), or find files by glob \
+                     (files) or by letters of their path (fuzzy). Faster than grep, find and ls; \
+                     skips binary, hidden and git-ignored files.",
                 )
                 .read_only()
                 .result_limit(ResultLimit::Unbounded),

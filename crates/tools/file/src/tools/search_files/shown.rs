@@ -30,6 +30,11 @@ impl Shown {
         show_below(&self.lead, &self.root, relative)
     }
 
+    /// Whether the root is a file.
+    pub(super) fn is_file(&self) -> bool {
+        self.is_file
+    }
+
     /// How many characters come before a relative path; none if it is not
     /// there letter by letter.
     pub(super) fn lead_chars(&self, relative: &Path) -> Option<usize> {

@@ -5,7 +5,7 @@ use std::mem;
 use std::path::Path;
 
 use hermes_core::{
-    Effect, Example, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolSpec, Workplace,
+    Effect, ErrorKind, Example, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolSpec, Workplace,
 };
 use serde::{Deserialize, Serialize};
 
@@ -34,7 +34,6 @@ pub(crate) struct WriteFile;
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
     /// File to write; missing folders are made.
-    #[schemars(length(min = 1, max = 12_300))]
     path: String,
     /// All of its new content.
     content: String,
@@ -43,11 +42,11 @@ pub(crate) struct Args {
     /// Show the diff, write nothing.
     #[serde(default)]
     dry_run: bool,
-    /// Encoding, such as `utf-8` or `windows-1252`; default: the file's own.
+    /// Such as utf-8 or windows-1252; default: that of the file.
     encoding: Option<String>,
     /// Default: those of the file.
     line_endings: Option<LineEndings>,
-    /// The content is meant to have lines that begin with `N|`.
+    /// The `N|` in front of lines is meant.
     #[serde(default)]
     keep_numbers: bool,
 }
@@ -87,6 +86,7 @@ pub(crate) struct Output {
 }
 
 const PART: &str = "You had read only a part of the file that this replaces.";
+const BINARY: &str = "The file that this replaces is not text.";
 
 fn is_false(value: &bool) -> bool {
     !value
@@ -98,20 +98,26 @@ impl Tool for WriteFile {
 
     fn spec() -> ToolSpec {
         ToolSpec::new("write_file", "file")
-            .emoji("✍️")
+            .emoji("📝")
             .description(
                 "Write a whole text file, new or over an old one. Refused (`conflict`) if the file \
-                 has changed since you read it. For changes of parts use patch.",
+                 has changed since you read it. To change parts, use patch.",
             )
             .alias("file_write")
             .parameter_alias("file_path", "path")
             .parameter_alias("filepath", "path")
             .parameter_alias("filename", "path")
             .parameter_alias("file", "path")
+            .parameter_alias("absolute_path", "path")
+            .parameter_alias("target_file", "path")
             .parameter_alias("text", "content")
             .parameter_alias("contents", "content")
             .parameter_alias("file_content", "content")
+            .parameter_alias("data", "content")
             .parameter_alias("hash", "expected_hash")
+            .parameter_alias("charset", "encoding")
+            .parameter_alias("line_ending", "line_endings")
+            .parameter_alias("newline", "line_endings")
             .destructive()
             .idempotent()
             .keyword("save")
@@ -149,12 +155,17 @@ impl Tool for WriteFile {
 
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
         let path = spelling::resolve(&cx.workplace, &args.path);
-        off_thread(cx, move |cx| write(args, &path, cx)).await
+        let written = off_thread(cx, move |cx| write(args, &path, cx)).await;
+        written.map_err(|error| match error.kind() {
+            ErrorKind::NotFound => error.with_hint("A file is in the way; choose another path."),
+            _ => error,
+        })
     }
 }
 
 fn write(mut args: Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolError> {
     refuse_our_own(&args)?;
+    refuse_folder(&args.path)?;
     let expected: Option<Hash> = args.expected_hash.as_deref().map(str::parse).transpose()?;
     let held = hold(cx, &[path])?;
     let old = held.current(path)?.map(|bytes| Version::read(cx, path, bytes)).transpose()?;
@@ -188,7 +199,10 @@ fn write(mut args: Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolEr
             diff: differs.and_then(|old| old.diff(&text, path, cx, effort)),
             lint: lint::check(path, old.and_then(Version::text), &text),
             not_kept: Vec::new(),
-            note: (sight == Sight::Part).then_some(PART),
+            note: match differs {
+                Some(old) if old.document.is_none() => Some(BINARY),
+                _ => (sight == Sight::Part).then_some(PART),
+            },
         })
     };
     if args.dry_run || unchanged {
@@ -213,6 +227,15 @@ fn write(mut args: Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolEr
         output.not_kept = lost;
     }
     Ok(output)
+}
+
+/// A path that can only mean a folder would silently name a file.
+fn refuse_folder(path: &str) -> Result<(), ToolError> {
+    if path.ends_with('/') {
+        return Err(ToolError::invalid(format!("'{path}' names a folder, for it ends with a slash"))
+            .with_hint("Name a file in it; folders on the way to a file are made."));
+    }
+    Ok(())
 }
 
 /// Content that came out of one of our own answers by mistake.
