@@ -1,13 +1,14 @@
 //! From rules to the bounds of child processes. They are never wider than the
 //! rules: what cannot be said as a tree stays closed.
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use hermes_core::{Confinement, Effect, Proposal, Scope};
 
 use crate::judge::{Examination, Finding};
 use crate::level::{Answer, Level, Restriction, Selectors};
-use crate::pattern::{PathPattern, fold};
+use crate::pattern::{PathPattern, fold, is_within};
 use crate::permissions::Permissions;
 use crate::sightings::Sightings;
 
@@ -55,7 +56,7 @@ impl Permissions {
         let mut read = trees(&levels, &Scope::FILE_READ, self.sightings());
         // What somebody agreed to, although it is elsewhere.
         let agreed = agreed(exam);
-        let elsewhere = |place: &&PathBuf| !write.iter().any(|tree| place.starts_with(tree));
+        let elsewhere = |place: &&PathBuf| !write.iter().any(|tree| is_within(place, tree));
         let opened: Vec<PathBuf> =
             agreed.iter().filter(elsewhere).filter_map(|place| self.opening(place)).collect();
         write.extend(opened);
@@ -104,7 +105,7 @@ impl Permissions {
     ) -> Vec<PathBuf> {
         let git_writes = exam.command_effects.iter().any(|e| e.scope == Scope::GIT_WRITE);
         let books = (!git_writes).then_some(GIT_BOOKS);
-        let within = |path: &Path| write.iter().any(|tree| path.starts_with(tree));
+        let within = |path: &Path| write.iter().any(|tree| is_within(path, tree));
         let folders = cwd.ancestors().filter(|folder| within(folder));
         let folders = folders.chain(write.iter().map(PathBuf::as_path));
         let mut guarded: Vec<PathBuf> = folders
@@ -262,9 +263,9 @@ fn both(a: &[PathBuf], b: &[PathBuf]) -> Vec<PathBuf> {
     let mut common = Vec::new();
     for x in a {
         for y in b {
-            if y.starts_with(x) {
+            if is_within(y, x) {
                 common.push(y.clone());
-            } else if x.starts_with(y) {
+            } else if is_within(x, y) {
                 common.push(x.clone());
             }
         }
@@ -280,12 +281,10 @@ fn dedupe_exact(paths: &mut Vec<PathBuf>) {
 /// Leaves out what another entry contains.
 fn dedupe(trees: &mut Vec<PathBuf>) {
     // In order, a folder stands before what is in it.
-    trees.sort();
-    let mut kept: Vec<PathBuf> = Vec::with_capacity(trees.len());
-    for tree in trees.drain(..) {
-        if !kept.last().is_some_and(|last| tree.starts_with(last)) {
-            kept.push(tree);
-        }
-    }
-    *trees = kept;
+    let order = |path: &PathBuf| {
+        let bytes = path.as_os_str().as_bytes().iter();
+        bytes.map(|byte| if *byte == b'/' { 0 } else { *byte }).collect::<Vec<u8>>()
+    };
+    trees.sort_by_cached_key(order);
+    trees.dedup_by(|tree, last| is_within(tree, last));
 }

@@ -1,6 +1,7 @@
 //! The ruling on one call: every effect is heard at every level, a command
 //! is taken apart first, and the strictest answer counts.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -24,7 +25,7 @@ pub struct Finding {
     /// For a path: where it really is.
     pub real: Option<PathBuf>,
     /// The simple command that has it, as it was written.
-    pub leaf: Option<String>,
+    pub leaf: Option<Arc<str>>,
     /// The answer.
     pub answer: Answer,
     /// Why.
@@ -37,6 +38,14 @@ pub struct Finding {
     pub floor: bool,
     /// What an approval would be about.
     pub unit: Option<Unit>,
+}
+
+/// A simple command, and the whole one that it is part of.
+#[derive(Clone, Copy)]
+struct Part<'a> {
+    leaf: &'a Leaf,
+    text: &'a Arc<str>,
+    command: &'a str,
 }
 
 /// Everything that was found out about a call.
@@ -157,8 +166,9 @@ impl Permissions {
             exam.findings.push(danger(found, &whole, None));
         }
         let by_command = self.layers().any(Profile::judges_files_by_command);
-        let mut allowed: Vec<&Effect> = Vec::new();
+        let mut allowed: Vec<(&Scope, &OsStr)> = Vec::new();
         for leaf in &analysis.leaves {
+            let text: Arc<str> = leaf.text.as_str().into();
             for found in &leaf.findings {
                 let effect = Effect {
                     scope: Scope::TERMINAL_EXECUTE,
@@ -169,14 +179,15 @@ impl Permissions {
             for effect in &leaf.effects {
                 // What was allowed once is allowed again, unless it matters
                 // who does it.
-                if !by_command && effect.resource.as_path().is_some() && allowed.contains(&effect) {
+                let place = effect.resource.as_path().map(|path| (&effect.scope, path.as_os_str()));
+                if !by_command && place.is_some_and(|place| allowed.contains(&place)) {
                     continue;
                 }
                 let real = self.real(effect);
-                let context = (leaf, command);
-                self.examine_effect(proposal, effect, real.as_ref(), Some(context), taint, exam);
+                let part = Part { leaf, text: &text, command };
+                self.examine_effect(proposal, effect, real.as_ref(), Some(part), taint, exam);
                 if exam.findings.last().is_some_and(|found| found.answer == Answer::Allow) {
-                    allowed.push(effect);
+                    allowed.extend(place);
                 }
                 exam.command_effects.push(effect.clone());
                 runs |= effect.scope == Scope::TERMINAL_EXECUTE;
@@ -202,7 +213,7 @@ impl Permissions {
         proposal: &Proposal<'_>,
         effect: &Effect,
         real: Option<&Result<Found, String>>,
-        leaf: Option<(&Leaf, &str)>,
+        part: Option<Part<'_>>,
         taint: Option<&Taint>,
         exam: &mut Examination,
     ) {
@@ -218,8 +229,8 @@ impl Permissions {
             effect,
             real,
             folded: folded.as_deref().zip(written.as_deref()),
-            leaf: leaf.map(|(leaf, _)| leaf),
-            command: leaf.map(|(_, command)| command),
+            leaf: part.map(|part| part.leaf),
+            command: part.map(|part| part.command),
         };
         let mut opinion = self.floor(&subject, trouble, found);
         let is_floor = opinion.is_some();
@@ -234,14 +245,14 @@ impl Permissions {
             Some(Opinion { answer, reason, origin }) => (answer, reason, Some(origin)),
             None => (Answer::Allow, String::new(), None),
         };
-        let unit = (answer == Answer::Ask).then(|| match leaf {
-            Some((leaf, command)) => Unit::of_effect_in(effect, real, leaf, command),
+        let unit = (answer == Answer::Ask).then(|| match part {
+            Some(Part { leaf, command, .. }) => Unit::of_effect_in(effect, real, leaf, command),
             None => Unit::of_effect(effect, real),
         });
         exam.findings.push(Finding {
             effect: effect.clone(),
             real: real.map(Path::to_path_buf),
-            leaf: leaf.map(|(leaf, _)| leaf.text.clone()),
+            leaf: part.map(|part| Arc::clone(part.text)),
             answer,
             reason,
             origin,
@@ -363,7 +374,7 @@ fn danger(
     Finding {
         effect: effect.clone(),
         real: None,
-        leaf: leaf.map(|leaf| leaf.text.clone()),
+        leaf: leaf.map(|leaf| leaf.text.as_str().into()),
         answer,
         reason: found.reason.clone(),
         origin: Some(Arc::new(origin)),

@@ -366,7 +366,7 @@ fn unheld(exam: &Examination, lacking: &str, answer: Answer) -> Finding {
 
 fn reason(finding: &Finding) -> String {
     match &finding.leaf {
-        Some(leaf) if !finding.reason.contains(leaf.as_str()) => {
+        Some(leaf) if !finding.reason.contains(&**leaf) => {
             format!("{}: {}", shortened(leaf), finding.reason)
         }
         _ => finding.reason.clone(),

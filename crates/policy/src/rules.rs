@@ -1,7 +1,7 @@
 //! The rules of a program, and what they close below a granted folder.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use hermes_core::{Effect, Exceptions, Scope};
 
@@ -61,7 +61,7 @@ pub(crate) struct Closed {
     tainted: bool,
     /// Whether any level says something of single paths; if not, only the
     /// protected places are closed.
-    by_path: [bool; 3],
+    by_path: OnceLock<[bool; 3]>,
     /// What the rules may say of a place that is open all the same.
     tolerated: Answer,
 }
@@ -70,10 +70,19 @@ const FILES: [Scope; 3] = [Scope::FILE_READ, Scope::FILE_WRITE, Scope::FILE_DELE
 
 impl Closed {
     pub(crate) fn new(rules: Arc<Rules>, tool: &str, tainted: bool, tolerated: Answer) -> Self {
-        let by_path = FILES
-            .each_ref()
-            .map(|scope| rules.levels(tool, tainted).any(|level| level.judges_paths(scope)));
-        Self { rules, tool: tool.into(), tainted, by_path, tolerated }
+        Self { rules, tool: tool.into(), tainted, by_path: OnceLock::new(), tolerated }
+    }
+
+    fn levels(&self) -> impl Iterator<Item = &Level> {
+        self.rules.levels(&self.tool, self.tainted)
+    }
+
+    fn judges_paths(&self, scope: &Scope) -> bool {
+        let by_path = self.by_path.get_or_init(|| {
+            FILES.each_ref().map(|scope| self.levels().any(|level| level.judges_paths(scope)))
+        });
+        let about = FILES.iter().position(|file| file == scope);
+        about.and_then(|at| by_path.get(at)).is_some_and(|by_path| *by_path)
     }
 }
 
@@ -83,8 +92,7 @@ impl Exceptions for Closed {
         if self.rules.protects(scope, real, &folded).is_some() {
             return true;
         }
-        let about = FILES.iter().position(|file| file == scope);
-        if !about.and_then(|at| self.by_path.get(at)).is_some_and(|by_path| *by_path) {
+        if !self.judges_paths(scope) {
             return false;
         }
         let effect = Effect::path(scope.clone(), real);
@@ -95,8 +103,7 @@ impl Exceptions for Closed {
             leaf: None,
             command: None,
         };
-        let mut levels = self.rules.levels(&self.tool, self.tainted);
-        levels.any(|level| {
+        self.levels().any(|level| {
             level.judge(&subject).is_some_and(|opinion| opinion.answer > self.tolerated)
         })
     }

@@ -21,6 +21,7 @@ mod sensitive;
 mod shells;
 mod site;
 mod syntax;
+mod table;
 mod text;
 mod walk;
 mod words;

@@ -1,7 +1,7 @@
 //! What a shell knows while a script runs: variables, functions, the folder.
 
 use std::collections::{HashMap, HashSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::rc::Rc;
 
 use hermes_core::Workplace;
@@ -53,7 +53,7 @@ pub(crate) struct Scope {
     /// The arguments; None if only known at run time.
     pub(crate) positional: Option<Vec<Word>>,
     /// None if only known at run time.
-    pub(crate) cwd: Option<PathBuf>,
+    pub(crate) cwd: Option<Rc<Path>>,
     /// `$0`.
     pub(crate) name: Value,
     /// Variables that programs see which the shell starts.
@@ -73,7 +73,7 @@ impl Scope {
             functions: HashMap::new(),
             aliases: HashMap::new(),
             positional: Some(Vec::new()),
-            cwd: Some(at.cwd().to_path_buf()),
+            cwd: Some(at.cwd().into()),
             name: Value::unknown(),
             exported: HashSet::new(),
             exports_all: false,
@@ -284,6 +284,6 @@ impl Scope {
             ..Value::default()
         };
         self.set("PWD", value);
-        self.cwd = next;
+        self.cwd = next.map(Into::into);
     }
 }

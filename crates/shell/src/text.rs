@@ -98,6 +98,9 @@ pub(crate) fn looks_alike(name: &str) -> bool {
     let other = name.chars().any(
         |c| matches!(c, '\u{370}'..='\u{3ff}' | '\u{400}'..='\u{52f}' | '\u{13a0}'..='\u{13ff}'),
     );
+    if name.is_ascii() {
+        return false;
+    }
     let folded: String = name.nfkc().collect();
     folded != name || (latin && other) || (other && name.chars().count() <= 12)
 }
@@ -105,6 +108,9 @@ pub(crate) fn looks_alike(name: &str) -> bool {
 /// A finding if the source has characters that cannot be seen or that reorder
 /// what is seen.
 pub(crate) fn hidden_characters(source: &str) -> Option<Finding> {
+    if source.bytes().all(|b| matches!(b, b' '..=b'~' | b'\n' | b'\t')) {
+        return None;
+    }
     let control = |c: char| c.is_control() && !matches!(c, '\n' | '\t' | '\r');
     let hidden = |c: char| {
         matches!(c,

@@ -1,5 +1,9 @@
 //! The table of programs whose only purpose is to run another one.
 
+use std::sync::LazyLock;
+
+use crate::table::Table;
+
 /// How a wrapper's own words are told from those of the command it runs.
 pub(crate) struct Wrapper {
     pub(crate) names: &'static [&'static str],
@@ -347,9 +351,18 @@ pub(crate) fn entry(program: &str, words: &[crate::leaf::Word]) -> Option<&'stat
         return LOADERS.first();
     }
     let first = words.iter().find(|word| !word.text.starts_with('-'));
-    WRAPPERS.iter().find(|wrapper| {
-        wrapper.names.contains(&program)
-            && (wrapper.verb.is_empty()
-                || first.is_some_and(|word| wrapper.verb.contains(&word.text.as_str())))
+    BY_NAME.get(program)?.iter().copied().find(|wrapper| {
+        wrapper.verb.is_empty()
+            || first.is_some_and(|word| wrapper.verb.contains(&word.text.as_str()))
     })
 }
+
+static BY_NAME: LazyLock<Table<Vec<&'static Wrapper>>> = LazyLock::new(|| {
+    let mut table: Table<Vec<&'static Wrapper>> = Table::default();
+    for wrapper in WRAPPERS {
+        for name in wrapper.names {
+            table.entry(name).or_default().push(wrapper);
+        }
+    }
+    table
+});

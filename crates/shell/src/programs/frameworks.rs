@@ -1,13 +1,13 @@
 //! Scripts that every project of a framework has: some of their orders empty a
 //! database.
 
-use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use hermes_core::Scope;
 
 use crate::leaf::Word;
 use crate::site::Act;
+use crate::table::Table;
 
 /// Scripts by name, and their orders that lose data or open a shell.
 const SCRIPTS: &[(&str, &str)] = &[
@@ -37,7 +37,7 @@ const SCRIPTS: &[(&str, &str)] = &[
     ("yarn npm pnpm bun", "db:drop db:reset"),
 ];
 
-static BY_NAME: LazyLock<HashMap<&'static str, &'static str>> = LazyLock::new(|| {
+static BY_NAME: LazyLock<Table<&'static str>> = LazyLock::new(|| {
     let entries = SCRIPTS.iter();
     entries.flat_map(|(names, orders)| names.split(' ').map(|name| (name, *orders))).collect()
 });

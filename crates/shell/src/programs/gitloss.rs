@@ -1,6 +1,5 @@
 //! What git loses for good, and which files it reads and writes beside its own.
 
-use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use hermes_core::Scope;
@@ -9,6 +8,7 @@ use crate::args::Args;
 use crate::leaf::Word;
 use crate::sensitive;
 use crate::site::Act;
+use crate::table::Table;
 
 /// Verbs that change the repository or the working tree, and are known.
 const WRITING: &str = "add am apply archive bisect branch bundle checkout checkout-index cherry-pick \
@@ -25,7 +25,7 @@ const LOOKING: &str = "bugreport check-mailmap check-ref-format column diagnose 
     for-each-ref fmt-merge-msg get-tar-commit-id interpret-trailers mailinfo merge-tree patch-id \
     show-index stripspace verify-pack last-modified repo refs";
 
-static VERBS: LazyLock<HashMap<&'static str, bool>> = LazyLock::new(|| {
+static VERBS: LazyLock<Table<bool>> = LazyLock::new(|| {
     let writing = WRITING.split_whitespace().map(|verb| (verb, false));
     writing.chain(LOOKING.split_whitespace().map(|verb| (verb, true))).collect()
 });

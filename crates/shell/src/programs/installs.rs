@@ -1,13 +1,13 @@
 //! Verbs of package managers that nobody knows, and code that they would take
 //! from somewhere else than the registry that the project uses.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 use hermes_core::Scope;
 
 use crate::leaf::Word;
 use crate::site::{Act, Inner};
+use crate::table::{Names, Table};
 
 /// Verbs that work on the project, beside those that fetch or look.
 const WORKING: &[(&str, &str)] = &[
@@ -102,8 +102,8 @@ const WORKING: &[(&str, &str)] = &[
     ),
 ];
 
-static BY_NAME: LazyLock<HashMap<&'static str, HashSet<&'static str>>> = LazyLock::new(|| {
-    let verbs = |list: &'static str| list.split_whitespace().collect::<HashSet<_>>();
+static BY_NAME: LazyLock<Table<Names>> = LazyLock::new(|| {
+    let verbs = |list: &'static str| list.split_whitespace().collect::<Names>();
     let entries = WORKING.iter();
     entries
         .flat_map(|(names, list)| names.split(' ').map(move |name| (name, verbs(list))))

@@ -2,8 +2,9 @@
 //! they do to files follows from their kind, their operands and the options
 //! that name a target. What is in no table of this folder is a stranger.
 
-use std::collections::HashMap;
 use std::sync::LazyLock;
+
+use crate::table::Table;
 
 /// What a program of a kind does with its operands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -250,11 +251,11 @@ const TABLE: &[(Kind, &str)] = &[
     ),
 ];
 
-static KINDS: LazyLock<HashMap<&'static str, Kind>> = LazyLock::new(|| {
+static KINDS: LazyLock<Table<Kind>> = LazyLock::new(|| {
     let entries = TABLE
         .iter()
         .flat_map(|(kind, names)| names.split_whitespace().map(move |name| (name, *kind)));
-    let mut kinds = HashMap::with_capacity(2048);
+    let mut kinds = Table::with_capacity_and_hasher(2048, Default::default());
     // The first entry of a name counts.
     entries.for_each(|(name, kind)| {
         kinds.entry(name).or_insert(kind);

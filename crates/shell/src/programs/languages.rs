@@ -1,12 +1,12 @@
 //! Interpreters of languages that are not read here: a file of the project is
 //! its own business, but code in the command itself is asked about.
 
-use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use super::code::Language;
 use crate::leaf::Word;
 use crate::site::{Act, Inner};
+use crate::table::Table;
 
 /// Programs, and the options after which code comes.
 const INTERPRETERS: &[(&str, &str)] = &[
@@ -35,7 +35,7 @@ const INTERPRETERS: &[(&str, &str)] = &[
     ("expect autoexpect wish tclsh itclsh", "-c"),
 ];
 
-static BY_NAME: LazyLock<HashMap<&'static str, &'static str>> = LazyLock::new(|| {
+static BY_NAME: LazyLock<Table<&'static str>> = LazyLock::new(|| {
     let entries = INTERPRETERS.iter();
     entries.flat_map(|(names, flags)| names.split(' ').map(|name| (name, *flags))).collect()
 });

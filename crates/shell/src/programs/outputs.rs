@@ -1,12 +1,12 @@
 //! Options that name a file to write, as most programs spell them, and those
 //! of programs that spell them in their own way.
 
-use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use crate::leaf::Word;
 use crate::site::Act;
+use crate::table::Table;
 
 /// What nearly everybody means by these names.
 const USUAL: &[&str] = &[
@@ -150,7 +150,7 @@ pub(super) fn wrapper_targets(program: &str, words: &[Word]) -> Vec<PathBuf> {
     paths.filter(|path| path.is_absolute()).take(8).collect()
 }
 
-static BY_NAME: LazyLock<HashMap<&'static str, &'static str>> = LazyLock::new(|| {
+static BY_NAME: LazyLock<Table<&'static str>> = LazyLock::new(|| {
     let entries = OWN.iter();
     entries.flat_map(|(names, options)| names.split(' ').map(|name| (name, *options))).collect()
 });

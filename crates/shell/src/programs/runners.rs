@@ -1,11 +1,11 @@
 //! Programs that run others as one of many things they do: a verb or an
 //! option tells where the other command begins.
 
-use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use crate::leaf::Word;
 use crate::site::{Act, Inner};
+use crate::table::Table;
 use crate::text::program_name;
 
 /// Verbs after which another command comes.
@@ -26,7 +26,7 @@ const VERBS: &[(&str, &str)] = &[
     ("i3-msg swaymsg hyprctl", "exec"),
 ];
 
-static BY_NAME: LazyLock<HashMap<&'static str, &'static str>> = LazyLock::new(|| {
+static BY_NAME: LazyLock<Table<&'static str>> = LazyLock::new(|| {
     let entries = VERBS.iter();
     entries.flat_map(|(names, verbs)| names.split(' ').map(|name| (name, *verbs))).collect()
 });

@@ -1,10 +1,10 @@
 //! Tools that are asked to show a secret.
 
-use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use crate::leaf::Word;
 use crate::site::Act;
+use crate::table::Table;
 
 /// Words that together make a tool show a secret; `a|b` is a choice, a word
 /// that ends with `*` may go on.
@@ -78,16 +78,15 @@ const SHOWING: &[(&str, &[&str])] = &[
 /// How the names of docker's helpers begin.
 const HELPER: &str = "docker-credential-";
 
-static BY_NAME: LazyLock<HashMap<&'static str, Vec<&'static [&'static str]>>> =
-    LazyLock::new(|| {
-        let mut by_name: HashMap<&str, Vec<&[&str]>> = HashMap::new();
-        for (names, wanted) in SHOWING {
-            for name in names.split('|') {
-                by_name.entry(name).or_default().push(wanted);
-            }
+static BY_NAME: LazyLock<Table<Vec<&'static [&'static str]>>> = LazyLock::new(|| {
+    let mut by_name: Table<Vec<&'static [&'static str]>> = Table::default();
+    for (names, wanted) in SHOWING {
+        for name in names.split('|') {
+            by_name.entry(name).or_default().push(wanted);
         }
-        by_name
-    });
+    }
+    by_name
+});
 
 /// Asks if the words of a command show a secret.
 pub(super) fn describe(act: &mut Act<'_>) {

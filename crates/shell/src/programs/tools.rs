@@ -1,7 +1,6 @@
 //! Programs that are ruled by a verb: most verbs change something far away,
 //! and only those in the table are known to look, or to keep to the project.
 
-use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use hermes_core::Scope;
@@ -11,6 +10,7 @@ use super::workbench::PLAIN;
 use crate::args::Args;
 use crate::leaf::Word;
 use crate::site::Act;
+use crate::table::Table;
 use crate::text::glob_match;
 
 /// What a tool has in its hands.
@@ -42,7 +42,7 @@ pub(super) struct Tool {
     pub(super) works: &'static str,
 }
 
-static BY_NAME: LazyLock<HashMap<&'static str, &'static Tool>> = LazyLock::new(|| {
+static BY_NAME: LazyLock<Table<&'static Tool>> = LazyLock::new(|| {
     let tools = TOOLS.iter().chain(PLAIN);
     tools.flat_map(|tool| tool.names.split_whitespace().map(move |name| (name, tool))).collect()
 });

@@ -9,7 +9,11 @@ pub(crate) async fn off_thread<T: Send + 'static>(
     work: impl FnOnce(&ToolContext) -> Result<T, ToolError> + Send + 'static,
 ) -> Result<T, ToolError> {
     let inner = cx.clone();
-    let task = tokio::task::spawn_blocking(move || work(&inner));
+    let task = tokio::task::spawn_blocking(move || {
+        // It may have waited for a thread, and the call may be over by now.
+        inner.check()?;
+        work(&inner)
+    });
     match cx.race(task).await? {
         Ok(answer) => answer,
         Err(failure) => match failure.try_into_panic() {

@@ -1,5 +1,6 @@
 //! Tools for files and folders.
 
+mod aliases;
 mod blocking;
 mod change;
 mod charset;

@@ -81,3 +81,12 @@ fn a_broken_link_is_told_from_nothing() {
     let text = error["error"].as_str().expect("text");
     assert!(text.ends_with("link is a link to gone, which does not exist)"), "{error}");
 }
+
+#[test]
+fn a_file_in_the_way_is_named() {
+    let root = tempfile::tempdir().expect("folder");
+    fs::write(root.path().join("file"), "").expect("file");
+    let error = explained(Wanted::File, root.path(), "file/below");
+    assert!(error["error"].as_str().expect("text").ends_with("/file is not a folder)"), "{error}");
+    assert_eq!(error["hint"], "Nothing can be in it; check the path.");
+}

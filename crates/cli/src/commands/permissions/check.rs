@@ -186,7 +186,7 @@ impl Report<'_> {
         let mut table = Table::default();
         for finding in self.exam.findings.iter().filter(worth_a_line) {
             let what = match &finding.leaf {
-                Some(leaf) if finding.effect.scope == Scope::TERMINAL_EXECUTE => leaf.clone(),
+                Some(leaf) if finding.effect.scope == Scope::TERMINAL_EXECUTE => leaf.to_string(),
                 _ => finding.effect.to_string(),
             };
             let origin = finding.origin.as_ref();
@@ -231,7 +231,7 @@ fn finding_json(finding: &Finding) -> Value {
     json!({
         "verdict": finding.answer.name(),
         "effect": finding.effect,
-        "leaf": finding.leaf,
+        "leaf": finding.leaf.as_deref(),
         "reason": finding.reason,
         "rule": origin.map(|o| o.rule.as_str()),
         "file": place.map(|place| place.file.display().to_string()),

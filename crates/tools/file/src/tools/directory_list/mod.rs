@@ -10,6 +10,7 @@ use hermes_files::{Files, Folder, Kind, explain};
 use hermes_search::{PathGlob, Rules, Veil};
 use serde::{Deserialize, Serialize};
 
+use crate::aliases;
 use crate::blocking::off_thread;
 use crate::missing::{Wanted, explain_missing};
 use crate::spelling;
@@ -115,17 +116,10 @@ impl Tool for DirectoryList {
     type Output = Output;
 
     fn spec() -> ToolSpec {
-        ToolSpec::new("directory_list", "file")
+        aliases::of_folder(ToolSpec::new("directory_list", "file"))
             .emoji("📂")
             .description("List a folder: paths relative to it, types and sizes in bytes, with totals.")
             .alias("list_directory")
-            .parameter_alias("directory", "path")
-            .parameter_alias("dir", "path")
-            .parameter_alias("folder", "path")
-            .parameter_alias("directory_path", "path")
-            .parameter_alias("dir_path", "path")
-            .parameter_alias("folder_path", "path")
-            .parameter_alias("target_directory", "path")
             .parameter_alias("max_depth", "depth")
             .parameter_alias("glob", "pattern")
             .parameter_alias("show_hidden", "hidden")

@@ -12,6 +12,7 @@ use hermes_files::{Files, Kind};
 use hermes_text::diff::Whitespace;
 use serde::{Deserialize, Serialize};
 
+use crate::aliases;
 use crate::blocking::off_thread;
 use crate::charset;
 use crate::missing::{Wanted, explain_missing};
@@ -142,7 +143,7 @@ impl Tool for FileDiff {
             .keyword("delta")
             .keyword("review")
             .keyword("cmp");
-        examples(aliases(spec))
+        examples(spellings(aliases::of_file(spec)))
     }
 
     fn effects(&self, args: &Args, at: &Workplace) -> Vec<Effect> {
@@ -155,7 +156,7 @@ impl Tool for FileDiff {
     }
 }
 
-fn aliases(spec: ToolSpec) -> ToolSpec {
+fn spellings(spec: ToolSpec) -> ToolSpec {
     [
         ("old_path", "path"),
         ("file1", "path"),
@@ -167,8 +168,6 @@ fn aliases(spec: ToolSpec) -> ToolSpec {
         ("left", "path"),
         ("source", "path"),
         ("original", "path"),
-        ("file_path", "path"),
-        ("file", "path"),
         ("new_path", "other_path"),
         ("file2", "other_path"),
         ("file_b", "other_path"),

@@ -10,6 +10,7 @@ use hermes_core::{
 use hermes_text::codec::TextFormat;
 use serde::{Deserialize, Serialize};
 
+use crate::aliases;
 use crate::blocking::off_thread;
 use crate::charset;
 use crate::content::Content;
@@ -79,7 +80,7 @@ impl Tool for ReadFile {
     type Output = Output;
 
     fn spec() -> ToolSpec {
-        ToolSpec::new("read_file", "file")
+        aliases::of_file(ToolSpec::new("read_file", "file"))
             .emoji("📖")
             .description(
                 "Read a text file of any size as numbered lines (`N|text`), a page at a time. \
@@ -87,12 +88,6 @@ impl Tool for ReadFile {
                  files are named.",
             )
             .alias("file_read")
-            .parameter_alias("file_path", "path")
-            .parameter_alias("filepath", "path")
-            .parameter_alias("filename", "path")
-            .parameter_alias("file", "path")
-            .parameter_alias("absolute_path", "path")
-            .parameter_alias("target_file", "path")
             .parameter_alias("start_line", "offset")
             .parameter_alias("start", "offset")
             .parameter_alias("line", "offset")

@@ -56,7 +56,8 @@ pub(super) fn read(
         Some(format!("The file has {file_size} bytes; byte_offset={from} is behind them."))
     } else {
         next.map(|next| {
-            format!("Bytes {start}-{} of {file_size}; go on with byte_offset={next}.", end - 1)
+            let last = end.saturating_sub(1).max(start);
+            format!("Bytes {start}-{last} of {file_size}; go on with byte_offset={next}.")
         })
     };
     let bad = format.filter(|_| damaged).map(|format| format.encoding().name());
@@ -94,13 +95,17 @@ fn text(
     }
     let skipped = skipped.min(bytes.len());
     let rest = bytes.get(skipped..).unwrap_or_default();
-    let taken = if is_last { rest.len() } else { whole(format, rest) };
+    let taken = match if is_last { rest.len() } else { whole(format, rest) } {
+        // There must be a way on.
+        0 if skipped == 0 => rest.len(),
+        taken => taken,
+    };
     let rest = rest.get(..taken).unwrap_or_default();
     let (text, damaged) = format.encoding().decode_without_bom_handling(rest);
     (skipped, taken, text.into_owned(), damaged)
 }
 
-/// How many of the bytes make up whole characters.
+/// How many of the bytes make up whole characters, which may be none.
 fn whole(format: TextFormat, bytes: &[u8]) -> usize {
     let encoding = format.encoding();
     if encoding == UTF_8 {
@@ -109,14 +114,13 @@ fn whole(format: TextFormat, bytes: &[u8]) -> usize {
         let Some(back) = cut else { return bytes.len() };
         let tail = bytes.get(bytes.len() - back..).unwrap_or_default();
         let is_open = std::str::from_utf8(tail).is_err_and(|error| error.error_len().is_none());
-        return if is_open && back < bytes.len() { bytes.len() - back } else { bytes.len() };
+        return if is_open { bytes.len() - back } else { bytes.len() };
     }
     if [UTF_16LE, UTF_16BE].contains(&encoding) {
         let even = bytes.len() & !1;
         let high = if encoding == UTF_16LE { even.checked_sub(1) } else { even.checked_sub(2) };
         let is_open = high.and_then(|at| bytes.get(at)).is_some_and(|byte| byte & 0xFC == 0xD8);
-        let end = if is_open && even > 2 { even - 2 } else { even };
-        return if end == 0 { bytes.len() } else { end };
+        return if is_open { even.saturating_sub(2) } else { even };
     }
     if encoding.is_single_byte() {
         return bytes.len();

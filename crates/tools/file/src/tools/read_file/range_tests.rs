@@ -62,6 +62,14 @@ fn a_range_that_begins_inside_a_character_begins_behind_it() {
 }
 
 #[test]
+fn a_mark_that_fills_the_range_is_passed_over_by_itself() {
+    let format = TextFormat::new(UTF_8, true);
+    let bytes = "\u{FEFF}😀".as_bytes();
+    assert_eq!(text(format, &bytes[..6], 0, false), (3, 0, String::new(), false));
+    assert_eq!(read_all(format, bytes, 6), ("😀".to_owned(), false));
+}
+
+#[test]
 fn dumps_name_the_place_of_each_row() {
     let bytes: Vec<u8> = (60..80).collect();
     assert_eq!(

@@ -4,6 +4,8 @@ use hermes_core::{Example, JsonSchema, ToolSpec};
 use hermes_search::{Sort, split_globs};
 use serde::{Deserialize, Serialize};
 
+use crate::aliases;
+
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
@@ -205,7 +207,7 @@ impl Args {
 }
 
 pub(super) fn spellings(spec: ToolSpec) -> ToolSpec {
-    let spec = spec
+    let spec = aliases::of_folder(spec)
         .alias("search")
         .preset("grep", r#"{"target":"content"}"#)
         .preset("glob", r#"{"target":"files"}"#)
@@ -218,14 +220,9 @@ pub(super) fn spellings(spec: ToolSpec) -> ToolSpec {
         ("search_pattern", "pattern"),
         ("glob_pattern", "pattern"),
         ("search_type", "target"),
-        ("directory", "path"),
-        ("dir", "path"),
-        ("folder", "path"),
-        ("root", "path"),
         ("file", "path"),
         ("file_path", "path"),
         ("search_path", "path"),
-        ("target_directory", "path"),
         ("glob", "file_glob"),
         ("include", "file_glob"),
         ("file_pattern", "file_glob"),

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use hermes_text::Endings;
 
+use crate::aliases;
 use crate::blocking::off_thread;
 use crate::change::{Change, Done, Existing, hold};
 use crate::charset;
@@ -97,19 +98,13 @@ impl Tool for WriteFile {
     type Output = Output;
 
     fn spec() -> ToolSpec {
-        ToolSpec::new("write_file", "file")
+        aliases::of_file(ToolSpec::new("write_file", "file"))
             .emoji("📝")
             .description(
                 "Write a whole text file, new or over an old one. Refused (`conflict`) if the file \
                  has changed since you read it. To change parts, use patch.",
             )
             .alias("file_write")
-            .parameter_alias("file_path", "path")
-            .parameter_alias("filepath", "path")
-            .parameter_alias("filename", "path")
-            .parameter_alias("file", "path")
-            .parameter_alias("absolute_path", "path")
-            .parameter_alias("target_file", "path")
             .parameter_alias("text", "content")
             .parameter_alias("contents", "content")
             .parameter_alias("file_content", "content")
