@@ -49,8 +49,12 @@ impl Workplace {
     /// The absolute form of a path: joined to the working folder, `.` and `..`
     /// folded. Nothing is looked up.
     pub fn fold(&self, path: &Path) -> PathBuf {
+        let joined = self.cwd.join(path);
+        if is_folded(&joined) {
+            return joined;
+        }
         let mut folded = PathBuf::new();
-        for part in self.cwd.join(path).components() {
+        for part in joined.components() {
             match part {
                 Component::ParentDir => {
                     folded.pop();
@@ -61,6 +65,15 @@ impl Workplace {
         }
         folded
     }
+}
+
+/// Whether a path has no part that says nothing or climbs, at a glance.
+pub fn is_folded(path: &Path) -> bool {
+    let bytes = path.as_os_str().as_encoded_bytes();
+    let plain = |pair: &[u8]| pair[0] != b'/' || !matches!(pair[1], b'/' | b'.');
+    bytes.first() == Some(&b'/')
+        && bytes.windows(2).all(plain)
+        && (bytes.len() == 1 || bytes.last() != Some(&b'/'))
 }
 
 /// A sign of life from a tool that takes its time.
@@ -168,3 +181,7 @@ impl fmt::Debug for ToolContext {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+#[path = "context_tests.rs"]
+mod tests;

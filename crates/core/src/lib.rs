@@ -32,7 +32,7 @@ pub use bounds::OutputBounds;
 pub use call::{Arguments, Disposition, Status, ToolCall, ToolResult};
 pub use checkpoint::{CheckpointId, CheckpointInfo, Checkpoints, Impending, Snapshots};
 pub use confinement::{ChildLimits, Confinement};
-pub use context::{Progress, ProgressSink, ToolContext, Workplace};
+pub use context::{Progress, ProgressSink, ToolContext, Workplace, is_folded};
 pub use effect::{Access, Effect, Resource, Scope};
 pub use error::{ErrorKind, ToolError};
 pub use grants::{Exceptions, Grant, Grants};

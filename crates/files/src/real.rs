@@ -96,6 +96,9 @@ fn without_links(path: &Path) -> Option<Found> {
 
 /// The path without `.` and `..`; right where no part is a link.
 fn fold(path: &Path) -> PathBuf {
+    if hermes_core::is_folded(path) {
+        return path.to_path_buf();
+    }
     let mut folded = PathBuf::with_capacity(path.as_os_str().len());
     for part in path.components() {
         match part {

@@ -1,0 +1,25 @@
+use std::path::{Path, PathBuf};
+
+use super::{Workplace, is_folded};
+
+#[test]
+fn a_path_is_folded_whichever_way_it_is_written() {
+    let at = Workplace::new("/work/here", Some(PathBuf::from("/home/me")));
+    for (written, folded) in [
+        ("a/b", "/work/here/a/b"),
+        ("./a//b/", "/work/here/a/b"),
+        ("../a/./b", "/work/a/b"),
+        ("/etc/../usr/.x", "/usr/.x"),
+        ("~/.x/y", "/home/me/.x/y"),
+        ("..", "/work"),
+        ("/", "/"),
+        ("", "/work/here"),
+        ("a.b/c..", "/work/here/a.b/c.."),
+    ] {
+        assert_eq!(at.resolve(written), Path::new(folded), "{written}");
+    }
+    assert!(is_folded(Path::new("/a/b.c")) && is_folded(Path::new("/")));
+    for not in ["a", "", "/a/", "//a", "/a/.", "/a/../b", "/a//b"] {
+        assert!(!is_folded(Path::new(not)), "{not}");
+    }
+}
