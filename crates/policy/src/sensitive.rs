@@ -1,11 +1,13 @@
 //! Places that are protected in every profile, unless one lays them open by
 //! name: keys, credential stores, devices, start-up files, our own state.
 
+use std::borrow::Cow;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use globset::{Candidate, GlobBuilder, GlobSet, GlobSetBuilder};
 
-use crate::pattern::{Places, escape, fold};
+use crate::pattern::{Places, escape, fold, is_within};
 
 /// Below the home folder: neither read nor written.
 const HOME_SECRETS: &[&str] = &[
@@ -258,39 +260,41 @@ impl Sensitive {
 
     /// Whether the path is a device that anyone may read and write.
     pub fn is_harmless_device(path: &Path) -> bool {
-        path.strip_prefix("/dev")
-            .is_ok_and(|name| HARMLESS_DEVICES.contains(&&*name.to_string_lossy()))
+        device(path).is_some_and(|name| HARMLESS_DEVICES.contains(&&*name))
     }
 
     /// Why a file must not be read, if so. The path is real and folded.
     pub fn refuses_read(&self, folded: &Path) -> Option<&'static str> {
-        if let Ok(device) = folded.strip_prefix("/dev") {
-            let name = device.to_string_lossy();
-            let is_harmless = name.is_empty() || HARMLESS_DEVICES.contains(&&*name);
+        self.refuses_looks(folded, &Candidate::new(folded))
+    }
+
+    fn refuses_looks(&self, folded: &Path, candidate: &Candidate<'_>) -> Option<&'static str> {
+        if let Some(device) = device(folded) {
+            let is_harmless = device.is_empty() || HARMLESS_DEVICES.contains(&&*device);
             return (!is_harmless).then_some("a device");
         }
         if is_example(folded) {
             return None;
         }
-        let is_secret = self.secret.as_ref().is_none_or(|set| set.is_match(folded));
+        let is_secret = self.secret.as_ref().is_none_or(|set| set.is_match_candidate(candidate));
         is_secret.then_some("a private key, a credential store or a secret")
     }
 
     /// Why a file must not be written or deleted, if so.
     pub fn refuses_write(&self, folded: &Path) -> Option<&'static str> {
-        if let Some(why) = self.refuses_read(folded) {
+        let candidate = Candidate::new(folded);
+        if let Some(why) = self.refuses_looks(folded, &candidate) {
             return Some(why);
         }
-        if let Ok(device) = folded.strip_prefix("/dev")
-            && HARMLESS_DEVICES.contains(&&*device.to_string_lossy())
-        {
+        if device(folded).is_some_and(|device| HARMLESS_DEVICES.contains(&&*device)) {
             return None;
         }
-        let is_open = || self.open.as_ref().is_some_and(|set| set.is_match(folded));
-        if folded.starts_with(&self.hermes) && is_open() {
+        let is_open = || self.open.as_ref().is_some_and(|set| set.is_match_candidate(&candidate));
+        if is_within(folded, &self.hermes) && is_open() {
             return None;
         }
-        let is_protected = self.protected.as_ref().is_none_or(|set| set.is_match(folded));
+        let is_protected =
+            self.protected.as_ref().is_none_or(|set| set.is_match_candidate(&candidate));
         is_protected.then_some("part of the system's, the shell's or hermes's own set-up")
     }
 
@@ -312,8 +316,8 @@ impl Sensitive {
 }
 
 fn is_example(path: &Path) -> bool {
-    let name = path.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase());
-    name.is_some_and(|name| EXAMPLES.contains(&name.as_str()))
+    let name = path.as_os_str().as_bytes().rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+    EXAMPLES.iter().any(|example| example.as_bytes().eq_ignore_ascii_case(name))
 }
 
 /// The patterns as one; nothing if they cannot be had.
@@ -327,6 +331,13 @@ fn set(patterns: &[String]) -> Option<GlobSet> {
         }
     }
     builder.build().ok()
+}
+
+/// What of a path is below `/dev`.
+fn device(path: &Path) -> Option<Cow<'_, str>> {
+    let name = path.as_os_str().as_bytes().strip_prefix(b"/dev")?;
+    let name = if name.is_empty() { name } else { name.strip_prefix(b"/")? };
+    Some(String::from_utf8_lossy(name))
 }
 
 /// The places of a list that have a fixed name. What the kernel shows in
