@@ -6,6 +6,10 @@ use serde_json::Value;
 
 use crate::{Annotations, BoxFuture, Confinement, Effect, Grants, Session, Workplace};
 
+/// The rule by which a path is refused that cannot be followed to its end:
+/// nobody can tell what it is, so nothing is done to it.
+pub const UNRESOLVABLE: &str = "unresolvable path";
+
 /// What a ruling is about.
 #[derive(Debug, Clone, Copy)]
 pub struct Proposal<'a> {

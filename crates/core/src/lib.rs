@@ -25,7 +25,7 @@ mod taint;
 mod tool;
 
 pub use approval::{
-    ApprovalRequest, Approver, Decision, Lasting, Policy, Proposal, Ruling, Verdict,
+    ApprovalRequest, Approver, Decision, Lasting, Policy, Proposal, Ruling, UNRESOLVABLE, Verdict,
 };
 pub use availability::Availability;
 pub use bounds::OutputBounds;

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hermes_core::{Effect, Grant, Proposal, Resource, Scope, Taint};
+use hermes_core::{Effect, Grant, Proposal, Resource, Scope, Taint, UNRESOLVABLE};
 use hermes_files::{Found, Kind};
 use hermes_shell::{Analysis, Leaf};
 
@@ -284,7 +284,7 @@ impl Permissions {
             Resource::Path(path) if effect.scope.family() != "git" => {
                 if let Some(trouble) = trouble {
                     let reason = format!("{} cannot be looked up: {trouble}", path.display());
-                    return refuse(Answer::Deny, reason, "unresolvable path");
+                    return refuse(Answer::Deny, reason, UNRESOLVABLE);
                 }
                 self.protected(&effect.scope, found?, subject.folded)
                     .and_then(|why| refuse(Answer::Deny, why, "protected path"))

@@ -1,7 +1,7 @@
 //! Stage 7: what must be asked is asked; with nobody to ask it is not done.
 
 use hermes_core::{
-    ApprovalRequest, Decision, Effect, ErrorKind, Lasting, Ruling, ToolError, Verdict,
+    ApprovalRequest, Decision, Effect, ErrorKind, Lasting, Ruling, ToolError, UNRESOLVABLE, Verdict,
 };
 
 use super::{Flight, Judged, Known};
@@ -17,7 +17,14 @@ impl Flight {
         let (reason, rule) = match &ruling.verdict {
             Verdict::Allow => return Ok(()),
             Verdict::Deny { reason, rule } => {
-                return Err(self.explained(ToolError::denied(reason.clone()), rule, call));
+                let mut error = ToolError::denied(reason.clone());
+                if rule == UNRESOLVABLE {
+                    error = error.with_hint(
+                        "No rule forbids it: the path cannot be followed. Check its links, its \
+                         length, and who may enter its folders.",
+                    );
+                }
+                return Err(self.explained(error, rule, call));
             }
             Verdict::Ask { reason, rule } => (reason, rule),
         };
