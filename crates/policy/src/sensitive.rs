@@ -101,6 +101,8 @@ const HOME_STARTUP: &[&str] = &[
 const SECRETS: &[&str] = &[
     "**/.env",
     "**/.env.*",
+    "**/.env~",
+    "**/.env_*",
     "**/.envrc",
     "**/id_rsa",
     "**/id_dsa",

@@ -15,6 +15,8 @@ use crate::pattern::Places;
 /// text is the same thing.
 const ONLY_EXACT: &[&str] = &[
     "remote-to-shell",
+    "remote-code",
+    "tree-read",
     "decoded-to-shell",
     "dynamic-program",
     "dynamic-code",

@@ -20,6 +20,7 @@ mod words;
 
 use change::Change;
 pub use key::Whitespace;
+pub use output::quote;
 use output::Output;
 
 /// How texts are compared.

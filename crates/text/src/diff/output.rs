@@ -59,8 +59,9 @@ impl Output {
     }
 }
 
-/// A name that fits on a line, as git writes it.
-fn quote(name: &str) -> String {
+/// A name that fits on a line, as git writes it: in quotes if it holds what a
+/// line cannot.
+pub fn quote(name: &str) -> String {
     let is_odd = |c: char| c.is_control() || matches!(c, '"' | '\\');
     if !name.contains(is_odd) {
         return name.to_owned();

@@ -2,6 +2,7 @@
 
 mod aliases;
 mod blocking;
+mod brevity;
 mod change;
 mod charset;
 mod clip;

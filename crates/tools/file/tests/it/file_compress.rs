@@ -83,18 +83,15 @@ async fn archives_are_made_listed_and_unpacked() {
 #[tokio::test]
 async fn other_words_for_the_same() {
     let place = project();
-    for (pack, unpack, format) in [("compress", "decompress", "tgz"), ("pack", "unpack", "tar.zst")]
-    {
-        let made = compress(
-            &place,
-            json!({"action": pack, "archive": pack, "paths": ["README.md"], "format": format}),
-        )
-        .await;
-        assert_eq!(made["files"], 1, "{made}");
-        let out =
-            compress(&place, json!({"action": unpack, "archive": pack, "target": unpack})).await;
-        assert_eq!(out["paths"], json!(["README.md"]), "{out}");
-    }
+    let made = compress(
+        &place,
+        json!({"action": "compress", "archive": "a", "paths": ["README.md"], "format": "tar.zst"}),
+    )
+    .await;
+    assert_eq!(made["files"], 1, "{made}");
+    let out =
+        compress(&place, json!({"action": "decompress", "archive": "a", "target": "b"})).await;
+    assert_eq!(out["paths"], json!(["README.md"]), "{out}");
 }
 
 #[tokio::test]
@@ -168,7 +165,7 @@ async fn effects_name_what_is_read_and_written() {
             vec![Effect::path(Scope::FILE_READ, at("a.zip"))],
         ),
         (
-            json!({"action": "unpack", "archive": "a.tar.gz"}),
+            json!({"action": "decompress", "archive": "a.tar.gz"}),
             vec![
                 Effect::path(Scope::FILE_READ, at("a.tar.gz")),
                 Effect::path(Scope::FILE_WRITE, at("a")),

@@ -50,9 +50,9 @@ async fn many_matches_are_grouped() {
     place.write("a.txt", "x 1\nx 2\n\ny\ny\ny\nx 7\n");
     place.write("two\nlines", "x\n");
     place.write("z/long", format!("{}x{}\n", "a".repeat(900), "b".repeat(900)));
-    let result = place.call("search_files", json!({"pattern": "x", "after": 1})).await;
+    let result = place.call("search_files", json!({"pattern": "x", "context": 1})).await;
     let text = result["matches_text"].as_str().unwrap_or_else(|| panic!("{result}"));
-    let start = "a.txt\n  1: x 1\n  2: x 2\n  3- \n  --\n  7: x 7\n\"two\\nlines\"\n  1: x\nz/long\n  1:901: …";
+    let start = "a.txt\n  1: x 1\n  2: x 2\n  3- \n  --\n  6- y\n  7: x 7\n\"two\\nlines\"\n  1: x\nz/long\n  1:901: …";
     assert!(text.starts_with(start), "{text}");
     assert!(result.get("matches").is_none() && result["total_count"] == 5);
 }
@@ -195,7 +195,7 @@ async fn names_are_exact_and_globs_have_folders() {
     let absolute = format!("{}/src/*.py", place.path().to_string_lossy());
     let result = place.call("search_files", json!({"pattern": absolute, "target": "files"})).await;
     assert_eq!(files(&result), ["src/config.py"]);
-    let folders = json!({"pattern": "src", "target": "files", "folders": true});
+    let folders = json!({"pattern": "src/", "target": "files"});
     let result = place.call("search_files", folders).await;
     assert_eq!((files(&result), &result["files"][0]["type"]), (vec!["src"], &json!("dir")));
 }
@@ -219,11 +219,11 @@ async fn globs_types_and_switches_choose_files() {
     for (arguments, expected) in [
         (json!({"file_glob": "*.rs"}), vec!["src/lib.rs", "src/tools/a.rs"]),
         (json!({"file_glob": "*.rs, !**/tools/**"}), vec!["src/lib.rs"]),
-        (json!({"file_glob": ["*.{md,txt}"]}), vec!["README.md"]),
+        (json!({"file_glob": "*.{md,txt}"}), vec!["README.md"]),
+        (json!({"file_glob": "/*.md"}), vec!["README.md"]),
         (json!({"type": "rust"}), vec!["src/lib.rs", "src/tools/a.rs"]),
-        (json!({"max_depth": 1}), vec!["README.md"]),
-        (json!({"hidden": true, "max_depth": 1}), vec![".env", "README.md"]),
-        (json!({"word": true, "max_depth": 2}), vec!["README.md", "src/lib.rs"]),
+        (json!({"type": "rust, markdown"}), vec!["README.md", "src/lib.rs", "src/tools/a.rs"]),
+        (json!({"hidden": true, "file_glob": "!src/**"}), vec![".env", "README.md"]),
     ] {
         let mut call = json!({"pattern": "needle", "output_mode": "files_only"});
         call.as_object_mut().unwrap().extend(arguments.as_object().unwrap().clone());

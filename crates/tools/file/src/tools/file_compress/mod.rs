@@ -30,51 +30,46 @@ pub(crate) struct FileCompress;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(transform = crate::brevity::spare)]
 pub(crate) struct Args {
-    /// compress and pack mean create, decompress and unpack mean extract.
+    /// What to do.
     action: Action,
     /// The archive.
-    #[schemars(length(min = 1, max = 4096))]
     archive: String,
-    /// Create: files and folders to pack.
+    /// Create: what to pack.
     #[serde(default)]
     paths: Vec<String>,
-    /// Extract: folder to unpack into; by default a new one named after the archive.
-    #[schemars(length(min = 1, max = 4096))]
+    /// Extract: folder; default: a new one named after the archive.
     target: Option<String>,
-    /// Create: by default from the archive's name.
+    /// Create; default: by the archive's name.
     format: Option<FormatName>,
-    /// Globs of entries to take (`*.rs`, `src/**`); all by default.
+    /// Globs of entries to take: `src/**`.
     #[serde(default)]
     include: Vec<String>,
-    /// Globs of entries to leave out.
+    /// Globs to leave out.
     #[serde(default)]
     exclude: Vec<String>,
-    /// Create: leave out what git ignores.
+    /// Create: skip what git ignores.
     #[serde(default)]
     gitignore: bool,
     /// Create: 0-9, zst 1-19.
     #[schemars(range(max = 19))]
     level: Option<u32>,
-    /// If a file is there already; skip and rename only when extracting.
+    /// What to do about files that exist.
     #[serde(default)]
     existing: Existing,
-    /// Extract: leading folders to take off the names.
+    /// Extract: leading folders to take off.
     #[serde(default)]
-    #[schemars(range(max = 100))]
     strip_components: u32,
-    /// Bytes that may come out of the archive; 2 GB by default.
-    #[schemars(range(min = 1))]
+    /// Unpacked bytes; default 2 GB.
     max_bytes: Option<u64>,
-    /// Times its own size that may come out of the archive; 100 by default.
-    #[schemars(range(min = 1))]
+    /// Unpacked size over packed size; default 100.
     max_ratio: Option<u64>,
-    /// List: entries to pass over.
+    /// List: entries to skip.
     #[serde(default)]
     offset: u64,
-    /// Names in the answer, at most 1000.
+    /// Names to show, at most 1000.
     #[serde(default = "usual_entries")]
-    #[schemars(range(min = 1))]
     limit: u64,
 }
 
@@ -82,7 +77,7 @@ fn usual_entries() -> u64 {
     100
 }
 
-/// What to do. The words that people use for it are as good as its own.
+// What to do. The words that people use for it are as good as its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Action {
@@ -91,15 +86,13 @@ pub(crate) enum Action {
     Extract,
     Compress,
     Decompress,
-    Pack,
-    Unpack,
 }
 
 impl Action {
     fn plain(self) -> Self {
         match self {
-            Self::Create | Self::Compress | Self::Pack => Self::Create,
-            Self::Extract | Self::Decompress | Self::Unpack => Self::Extract,
+            Self::Create | Self::Compress => Self::Create,
+            Self::Extract | Self::Decompress => Self::Extract,
             Self::List => Self::List,
         }
     }
@@ -113,8 +106,6 @@ pub(crate) enum FormatName {
     Tar,
     #[serde(rename = "tar.gz")]
     TarGz,
-    #[serde(rename = "tgz")]
-    Tgz,
     #[serde(rename = "tar.zst")]
     TarZst,
     #[serde(rename = "gz")]
@@ -130,7 +121,7 @@ impl From<FormatName> for Format {
         match name {
             FormatName::Zip => Self::Zip,
             FormatName::Tar => Self::Tar,
-            FormatName::TarGz | FormatName::Tgz => Self::TarGz,
+            FormatName::TarGz => Self::TarGz,
             FormatName::TarZst => Self::TarZst,
             FormatName::Gz => Self::Gz,
             FormatName::Zst => Self::Zst,
@@ -168,8 +159,8 @@ impl Tool for FileCompress {
         ToolSpec::new("file_compress", "file")
             .emoji("📦")
             .description(
-                "Create, list or extract archives: zip, tar, tar.gz, tar.zst, gz, zst, 7z. \
-                 Extraction is all or nothing and cannot leave its target.",
+                "Create, list or extract archives. Extracts all or nothing, and only into its \
+                 target.",
             )
             .preset("file_decompress", r#"{"action":"extract"}"#)
             .preset("file_extract", r#"{"action":"extract"}"#)

@@ -43,6 +43,7 @@ pub(crate) struct FileWatch;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(transform = crate::brevity::spare)]
 pub(crate) struct Args {
     /// Files and folders to watch; they may be missing yet.
     #[serde(default = "here")]
@@ -291,7 +292,7 @@ fn answer(
         timed_out: total == 0,
         cursor,
         watching,
-        missing: missing.iter().map(|path| shown(path, &cx.workplace)).collect(),
+        missing: missing.iter().map(|path| spelling::shorten(path, &cx.workplace)).collect(),
         hint,
     })
 }
@@ -350,8 +351,8 @@ impl Request {
 
 impl Told {
     fn of(change: &Change, while_away: bool, at: &Workplace) -> Self {
-        let path = shown(&change.path, at);
-        let from = change.from.as_ref().map(|from| shown(from, at));
+        let path = spelling::shorten(&change.path, at);
+        let from = change.from.as_ref().map(|from| spelling::shorten(from, at));
         let is_rename = change.event == Event::Rename;
         Self {
             event: change.event,
@@ -362,13 +363,5 @@ impl Told {
             size: change.size(),
             while_away,
         }
-    }
-}
-
-/// Relative to the working folder where it is below it, and text.
-fn shown(path: &std::path::Path, at: &Workplace) -> String {
-    match path.strip_prefix(at.cwd()).ok().and_then(std::path::Path::to_str) {
-        Some(below) if !below.is_empty() => below.to_owned(),
-        _ => spelling::show(path),
     }
 }

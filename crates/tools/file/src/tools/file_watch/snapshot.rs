@@ -9,6 +9,7 @@ use hermes_files::{Entry, Facts, Files, Folder, Kind};
 use hermes_search::{Marks, Rules, Veil};
 
 use super::Request;
+use crate::spelling::show;
 
 /// Entries of a tree that can be watched.
 const ENTRIES: usize = 200_000;
@@ -232,11 +233,11 @@ fn list(folder: &Folder) -> Vec<Entry> {
 }
 
 fn too_deep(root: &Path) -> ToolError {
-    ToolError::limit(format!("{} has more than {LEVELS} levels of folders", root.display()))
+    ToolError::limit(format!("{} has more than {LEVELS} levels of folders", show(root)))
         .with_hint("Watch a folder below, or use recursive=false.")
 }
 
 fn too_many(root: &Path) -> ToolError {
-    ToolError::limit(format!("{} holds more than {ENTRIES} entries", root.display()))
+    ToolError::limit(format!("{} holds more than {ENTRIES} entries", show(root)))
         .with_hint("Watch a folder below, or leave out what git ignores with gitignore=true.")
 }

@@ -16,6 +16,7 @@ use crate::change::{Change, Existing, Held};
 use crate::charset;
 use crate::known::{self, Hash, Standing};
 use crate::missing::{Wanted, explain_missing};
+use crate::spelling::show;
 
 /// A file as it was found.
 #[derive(Debug)]
@@ -238,7 +239,7 @@ impl<'a> Desk<'a> {
         match self.original(path).map(|found| &found.document) {
             Some(Ok(document)) => Ok(document),
             Some(Err(reason)) => Err(refusal::not_text(path, *reason)),
-            None => Err(ToolError::internal(format!("{} was not opened", path.display()))),
+            None => Err(ToolError::internal(format!("{} was not opened", show(path)))),
         }
     }
 
@@ -395,7 +396,7 @@ fn stale(cx: &ToolContext, path: &Path, hash: &Hash) -> Option<String> {
     let who = by.map(|by| format!(" (task '{}' wrote it at {})", by.task_id, by.at));
     Some(format!(
         "{} has changed since you last saw it{}; the change was made in the current version.",
-        path.display(),
+        show(path),
         who.unwrap_or_default()
     ))
 }

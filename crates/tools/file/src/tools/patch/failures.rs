@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use hermes_core::{ErrorKind, ToolContext, ToolError};
 use serde::{Deserialize, Serialize};
 
+use crate::spelling::show;
+
 /// The session document.
 const DOCUMENT: &str = "patch_failures";
 /// How many files are remembered.
@@ -24,12 +26,12 @@ pub(super) fn count(cx: &ToolContext, path: &Path, error: ToolError) -> ToolErro
     if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::InvalidArguments) {
         return error;
     }
-    let path = path.to_string_lossy();
+    let path = show(path);
     let times = cx.session.update(DOCUMENT, |failed: &mut Vec<Failed>| {
         let known = failed.iter().position(|f| f.task == *cx.task_id && f.path == path);
         let mut entry = match known {
             Some(at) => failed.remove(at),
-            None => Failed { task: cx.task_id.to_string(), path: path.to_string(), times: 0 },
+            None => Failed { task: cx.task_id.to_string(), path, times: 0 },
         };
         entry.times += 1;
         let times = entry.times;
@@ -56,7 +58,7 @@ pub(super) fn count(cx: &ToolContext, path: &Path, error: ToolError) -> ToolErro
 pub(super) fn forget(cx: &ToolContext, paths: &[PathBuf]) {
     let failed: Vec<Failed> = cx.session.read(DOCUMENT).unwrap_or_default();
     let is_done =
-        |f: &Failed| f.task == *cx.task_id && paths.iter().any(|p| p.to_string_lossy() == f.path);
+        |f: &Failed| f.task == *cx.task_id && paths.iter().any(|p| show(p) == f.path);
     if failed.iter().any(is_done) {
         let _ =
             cx.session.update(DOCUMENT, |failed: &mut Vec<Failed>| failed.retain(|f| !is_done(f)));

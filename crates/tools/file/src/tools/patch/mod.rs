@@ -9,6 +9,7 @@ use hermes_core::{
 use hermes_text::matching::Rigour;
 use serde::{Deserialize, Serialize};
 
+use crate::aliases;
 use crate::blocking::off_thread;
 use crate::change::hold;
 use crate::known::Hash;
@@ -30,11 +31,11 @@ pub(crate) struct Patch;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(transform = crate::brevity::spare)]
 pub(crate) struct Args {
     /// Default: by what is given.
     mode: Option<Mode>,
     /// File to change (replace mode).
-    #[schemars(length(max = 4096))]
     path: Option<String>,
     /// Text as it is in the file, with enough lines around it to be unique.
     old_string: Option<String>,
@@ -74,7 +75,7 @@ impl Tool for Patch {
     type Output = Output;
 
     fn spec() -> ToolSpec {
-        ToolSpec::new("patch", "file")
+        aliases::of_file(ToolSpec::new("patch", "file"))
             .emoji("🔧")
             .description(
                 "Change parts of text files: old_string becomes new_string, or apply a patch of \
@@ -83,10 +84,6 @@ impl Tool for Patch {
             )
             .alias("edit_file")
             .alias("apply_patch")
-            .parameter_alias("file_path", "path")
-            .parameter_alias("filepath", "path")
-            .parameter_alias("filename", "path")
-            .parameter_alias("file", "path")
             .parameter_alias("old_str", "old_string")
             .parameter_alias("old_text", "old_string")
             .parameter_alias("oldText", "old_string")

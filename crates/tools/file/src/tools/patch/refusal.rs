@@ -12,6 +12,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::known::{self, Hash};
+use crate::spelling::show;
 
 /// Places whose text is shown, lines around each, and characters of a line.
 const SHOWN: usize = 8;
@@ -26,7 +27,7 @@ pub(super) fn mismatch(
     mismatch: Mismatch,
     hash: Option<String>,
 ) -> ToolError {
-    let shown = path.display();
+    let shown = show(path);
     let error = match mismatch {
         Mismatch::EmptyOld => return empty_old(path, text.is_empty()),
         Mismatch::Identical => {
@@ -97,9 +98,9 @@ pub(super) fn misfit(
     let text = failure.text.as_deref().unwrap_or(text);
     let hunk = hunks.get(failure.hunk);
     let name = if hunks.len() == 1 {
-        format!("The hunk for {}", path.display())
+        format!("The hunk for {}", show(path))
     } else {
-        format!("Hunk {} of {} for {}", failure.hunk + 1, hunks.len(), path.display())
+        format!("Hunk {} of {} for {}", failure.hunk + 1, hunks.len(), show(path))
     };
     let error = match &failure.misfit {
         Misfit::Absent => {
@@ -250,7 +251,7 @@ pub(super) fn empty_old(path: &Path, empty_file: bool) -> ToolError {
     };
     ToolError::invalid(format!(
         "old_string is empty, so there is nothing to replace in {}",
-        path.display()
+        show(path)
     ))
     .with_hint(hint)
 }
@@ -265,7 +266,7 @@ pub(super) fn no_change() -> ToolError {
 }
 
 pub(super) fn occupied(path: &Path, what: &str) -> ToolError {
-    ToolError::conflict(format!("{} exists already, so {what} is refused", path.display()))
+    ToolError::conflict(format!("{} exists already, so {what} is refused", show(path)))
         .with_hint(
             "Change the file with `*** Update File:`, choose another name, or delete it \
             first in the same patch.",
@@ -273,7 +274,7 @@ pub(super) fn occupied(path: &Path, what: &str) -> ToolError {
 }
 
 pub(super) fn other_content(path: &Path) -> ToolError {
-    ToolError::conflict(format!("{} is not what the patch would delete", path.display())).with_hint(
+    ToolError::conflict(format!("{} is not what the patch would delete", show(path))).with_hint(
         "The lines of the deletion must be the whole file. Read it; `*** Delete \
             File:` deletes whatever it holds.",
     )
@@ -288,14 +289,14 @@ pub(super) fn another_version(
     let Some(found) = found else {
         return ToolError::conflict(format!(
             "{} does not exist, so it does not have the hash {expected}",
-            path.display()
+            show(path)
         ));
     };
     let by = known::other_writer(cx, path, found);
     let who = by.as_ref().map(|by| format!(": task '{}' wrote it at {}", by.task_id, by.at));
     let message = format!(
         "{} is another version than the one that was expected{}",
-        path.display(),
+        show(path),
         who.unwrap_or_default()
     );
     let error = ToolError::conflict(message)
@@ -309,14 +310,14 @@ pub(super) fn another_version(
 }
 
 pub(super) fn not_text(path: &Path, reason: NotText) -> ToolError {
-    ToolError::invalid(format!("{} cannot be patched. {reason}", path.display()))
+    ToolError::invalid(format!("{} cannot be patched. {reason}", show(path)))
         .with("binary", matches!(reason, NotText::Binary { .. }))
         .with_hint("Only text can be patched; a binary file can be moved or deleted.")
 }
 
 /// The file's encoding lacks a character of the new text.
 pub(super) fn unencodable(path: &Path, what: &Unencodable) -> ToolError {
-    ToolError::invalid(format!("{} was not changed. In the new text, {what}", path.display()))
+    ToolError::invalid(format!("{} was not changed. In the new text, {what}", show(path)))
         .with("encoding", what.encoding)
         .with("offset", what.offset)
         .with("character", what.character.to_string())
@@ -332,7 +333,7 @@ pub(super) fn splice(path: &Path, error: &SpliceError) -> ToolError {
         SpliceError::Disorder { .. } | SpliceError::Misplaced { .. } => ErrorKind::Internal,
         _ => ErrorKind::InvalidArguments,
     };
-    let refused = ToolError::new(kind, format!("{} was not changed. {error}", path.display()));
+    let refused = ToolError::new(kind, format!("{} was not changed. {error}", show(path)));
     match error {
         SpliceError::Unencodable { what, .. } => unencodable(path, what),
         SpliceError::Damaged { offset, encoding, .. } => refused
@@ -354,7 +355,7 @@ pub(super) fn too_long() -> ToolError {
 fn too_repetitive(path: &Path) -> ToolError {
     ToolError::limit(format!(
         "{} repeats itself so much that the place cannot be found",
-        path.display()
+        show(path)
     ))
     .with_hint(
         "Give a part of the old text that is rare in the file, or write the file with write_file.",

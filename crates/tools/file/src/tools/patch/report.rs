@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use hermes_core::ToolContext;
-use hermes_text::diff::{Diff, Layout, Options};
+use hermes_text::diff::{Diff, Layout, Options, quote};
 use serde::Serialize;
 
 use super::outcome::{Fate, Outcome, Spot, Turned};
@@ -195,8 +195,8 @@ fn diffs(files: &[Turned], limit: usize, cx: &ToolContext) -> (String, usize) {
             Fate::Deleted => (name("a/", &file.path), "/dev/null".to_owned()),
             Fate::Moved(from) => {
                 let (old, new) = (name("a/", from), name("b/", &file.path));
-                let (from, to) = (quoted(&name("", from)), quoted(&name("", &file.path)));
-                text.push_str(&format!("diff --git {} {}\n", quoted(&old), quoted(&new)));
+                let (from, to) = (quote(&name("", from)), quote(&name("", &file.path)));
+                text.push_str(&format!("diff --git {} {}\n", quote(&old), quote(&new)));
                 text.push_str(&format!("rename from {from}\nrename to {to}\n"));
                 (old, new)
             }
@@ -216,24 +216,4 @@ fn diffs(files: &[Turned], limit: usize, cx: &ToolContext) -> (String, usize) {
         left_out += shown.left_out;
     }
     (text, left_out)
-}
-
-/// A name as git writes it: in quotes if it has what a line cannot hold.
-fn quoted(name: &str) -> String {
-    if !name.contains(|c: char| c.is_control() || matches!(c, '"' | '\\')) {
-        return name.to_owned();
-    }
-    let mut quoted = String::from("\"");
-    for c in name.chars() {
-        match c {
-            '\n' => quoted.push_str("\\n"),
-            '\t' => quoted.push_str("\\t"),
-            '\r' => quoted.push_str("\\r"),
-            '"' | '\\' => quoted.extend(['\\', c]),
-            c if c.is_ascii_control() => quoted.push_str(&format!("\\{:03o}", c as u32)),
-            c => quoted.push(c),
-        }
-    }
-    quoted.push('"');
-    quoted
 }

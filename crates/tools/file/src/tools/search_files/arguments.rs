@@ -8,8 +8,9 @@ use crate::aliases;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(transform = crate::brevity::spare)]
 pub(crate) struct Args {
-    /// Regex for content; glob such as `src/**/*.rs` for files.
+    /// Regex for content; glob for files (`src/**/*.rs`; folders: `src/*/`).
     pub(super) pattern: String,
     /// What files say, their names, or roughly their names.
     #[serde(default)]
@@ -17,78 +18,47 @@ pub(crate) struct Args {
     /// Folder or file.
     #[serde(default = "here")]
     pub(super) path: String,
-    /// Only these files: `*.py`, `src/**/*.{ts,tsx}`; `!*.min.js` excludes.
-    file_glob: Option<Listed>,
-    /// Number of results, at most 1000.
+    /// Only these files: `*.py, !*_test.py`.
+    file_glob: Option<String>,
+    /// At most 1000.
     #[serde(default = "usual_results")]
     #[schemars(range(min = 1))]
     pub(super) limit: u64,
-    /// Results to skip, for the next page.
+    /// Results to skip.
     #[serde(default)]
     pub(super) offset: u64,
-    /// For content: the lines, the files, or matches per file.
+    /// Matching lines, their files, or matches per file.
     #[serde(default)]
     pub(super) output_mode: OutputMode,
     /// Lines around each match.
     #[serde(default)]
     pub(super) context: u64,
-    /// Lines before it, in place of context.
-    pub(super) before: Option<u64>,
-    /// Lines after it, in place of context.
-    pub(super) after: Option<u64>,
-    /// Take the pattern as plain text.
+    /// The pattern is plain text.
     #[serde(default)]
     pub(super) literal: bool,
-    /// Smart: case matters if the pattern has a capital.
+    /// Smart: insensitive without capitals.
     #[serde(default)]
     pub(super) case: Case,
-    /// Whole words only.
-    #[serde(default)]
-    pub(super) word: bool,
-    /// Let matches span lines.
+    /// Matches may span lines.
     #[serde(default)]
     pub(super) multiline: bool,
-    /// File types of ripgrep: rust, py, js.
+    /// File types: rust, py, js.
     #[serde(rename = "type")]
-    kinds: Option<Listed>,
-    /// Also dot files.
+    kinds: Option<String>,
+    /// Also dotfiles.
     #[serde(default)]
     pub(super) hidden: bool,
-    /// Leave out what git ignores.
+    /// Skip what git ignores.
     #[serde(default = "yes")]
     pub(super) gitignore: bool,
-    /// For names: also folders.
-    #[serde(default)]
-    folders: bool,
-    /// Default: path for content, modified (newest first) for files.
+    /// Modified: newest first.
     pub(super) sort: Option<Order>,
-    /// Levels to descend.
-    #[schemars(range(min = 1))]
-    pub(super) max_depth: Option<u64>,
-    /// Skip files of more bytes.
-    pub(super) max_filesize: Option<u64>,
-    /// If not Unicode, such as windows-1252.
+    /// If not Unicode.
     pub(super) encoding: Option<String>,
 }
 
-// One, or several. A doc comment would stand behind each description.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(untagged)]
-enum Listed {
-    One(String),
-    Several(Vec<String>),
-}
-
-impl Listed {
-    fn split(&self) -> Vec<String> {
-        match self {
-            Self::One(text) => split_globs(text),
-            Self::Several(list) => list.iter().flat_map(|text| split_globs(text)).collect(),
-        }
-    }
-}
-
-/// What to search, in the words of many.
+// What to search, in the words of many. A doc comment would be read by every
+// model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Wish {
@@ -177,15 +147,11 @@ impl Args {
     }
 
     pub(super) fn globs(&self) -> Vec<String> {
-        self.file_glob.as_ref().map(Listed::split).unwrap_or_default()
+        self.file_glob.as_deref().map(split_globs).unwrap_or_default()
     }
 
     pub(super) fn types(&self) -> Vec<String> {
-        self.kinds.as_ref().map(Listed::split).unwrap_or_default()
-    }
-
-    pub(super) fn wanted(&self) -> hermes_search::Wanted {
-        if self.folders { hermes_search::Wanted::Both } else { hermes_search::Wanted::Files }
+        self.kinds.as_deref().map(split_globs).unwrap_or_default()
     }
 
     /// Whether case is of no matter in a glob.
@@ -199,10 +165,7 @@ impl Args {
 
     /// Whether anything but the pattern narrows the search.
     pub(super) fn is_narrowed(&self) -> bool {
-        self.file_glob.is_some()
-            || self.kinds.is_some()
-            || self.max_depth.is_some()
-            || self.max_filesize.is_some()
+        self.file_glob.is_some() || self.kinds.is_some()
     }
 }
 
@@ -232,19 +195,19 @@ pub(super) fn spellings(spec: ToolSpec) -> ToolSpec {
         ("max_count", "limit"),
         ("context_lines", "context"),
         ("-C", "context"),
-        ("before_context", "before"),
-        ("-B", "before"),
-        ("after_context", "after"),
-        ("-A", "after"),
+        ("before", "context"),
+        ("after", "context"),
+        ("before_context", "context"),
+        ("after_context", "context"),
+        ("-B", "context"),
+        ("-A", "context"),
         ("fixed_strings", "literal"),
-        ("whole_word", "word"),
         ("charset", "encoding"),
         ("file_type", "type"),
         ("types", "type"),
         ("include_hidden", "hidden"),
         ("respect_gitignore", "gitignore"),
         ("sort_by", "sort"),
-        ("depth", "max_depth"),
     ];
     let spec = parameters.into_iter().fold(spec, |spec, (from, to)| spec.parameter_alias(from, to));
     let keywords = ["rg", "ripgrep", "find", "locate", "text", "regex", "filename", "fuzzy"];

@@ -10,11 +10,11 @@ use hermes_core::{
 use hermes_files::Files;
 use hermes_search::{
     Content, Names, Page, PathGlob, Pattern, Report, Root, SearchError, Selection, Sort, Veil,
-    Watch, find_names, find_near, search,
+    Wanted, Watch, find_names, find_near, search,
 };
 
 use crate::blocking::off_thread;
-use crate::missing::{Wanted, explain_missing};
+use crate::missing::{self, explain_missing};
 use crate::spelling;
 
 mod answer;
@@ -45,9 +45,8 @@ impl Tool for SearchFiles {
             ToolSpec::new("search_files", "file")
                 .emoji("🔎")
                 .description(
-                    "Search file contents by regex (target=content), or find files by glob \
-                     (files) or by letters of their path (fuzzy). Faster than grep, find and ls; \
-                     skips binary, hidden and git-ignored files.",
+                    "Search file contents, or find files by name. Use it in place of grep, find \
+                     and ls.",
                 )
                 .read_only()
                 .result_limit(ResultLimit::Unbounded),
@@ -98,12 +97,17 @@ struct Wish<'a> {
 impl Wish<'_> {
     fn names(&self) -> Result<Output, ToolError> {
         let glob = self.glob();
+        // As in the rules of git, a slash at the end is for folders.
+        let (glob, wanted) = match glob.strip_suffix('/') {
+            Some(folders) => (folders, Wanted::Folders),
+            None => (glob, Wanted::Files),
+        };
         let names = Names {
             glob: PathGlob::new(
                 if glob.is_empty() { "*" } else { glob },
                 self.args.ignores_case(),
             )?,
-            wanted: self.args.wanted(),
+            wanted,
             sort: self.args.sort.map_or(Sort::Modified, Order::sort),
         };
         let found = find_names(self.root, &self.selection, &names, self.page, &self.watch)?;
@@ -120,30 +124,25 @@ impl Wish<'_> {
     }
 
     fn near(&self) -> Result<Output, ToolError> {
-        let (root, selection, args) = (self.root, &self.selection, self.args);
+        let (pattern, wanted) = (&self.args.pattern, Wanted::Files);
         let found =
-            find_near(root, selection, &args.pattern, args.wanted(), self.page, &self.watch)?;
+            find_near(self.root, &self.selection, pattern, wanted, self.page, &self.watch)?;
         Ok(self.answer.near(found))
     }
 
     fn content(&self, cx: &ToolContext) -> Result<Output, ToolError> {
         let args = self.args;
-        let reach = |own: Option<u64>| {
-            let lines = own.unwrap_or(args.context).min(CONTEXT);
-            usize::try_from(lines).unwrap_or_default()
-        };
+        let around = usize::try_from(args.context.min(CONTEXT)).unwrap_or_default();
         let content = Content {
             pattern: Pattern {
                 text: args.pattern.clone(),
                 literal: args.literal,
                 case: args.case.into(),
-                word: args.word,
+                word: false,
                 multiline: args.multiline,
             },
             report: match args.output_mode {
-                OutputMode::Content => {
-                    Report::Lines { before: reach(args.before), after: reach(args.after) }
-                }
+                OutputMode::Content => Report::Lines { before: around, after: around },
                 OutputMode::FilesOnly => Report::Files,
                 OutputMode::Count => Report::Counts,
             },
@@ -187,8 +186,8 @@ fn selection(args: &Args, cx: &ToolContext) -> Selection {
         ignore_files: args.gitignore,
         globs: args.globs(),
         types: args.types(),
-        max_depth: args.max_depth.map(|depth| usize::try_from(depth).unwrap_or(usize::MAX)),
-        max_filesize: args.max_filesize,
+        max_depth: None,
+        max_filesize: None,
         veil: Veil::of(&cx.grants),
     }
 }
@@ -198,6 +197,9 @@ fn refused(path: &Path, cx: &ToolContext, error: ToolError) -> ToolError {
     if error.kind() != ErrorKind::NotFound {
         return error;
     }
-    let wanted = if path.extension().is_some() { Wanted::File } else { Wanted::Folder };
+    let wanted = match path.extension() {
+        Some(_) => missing::Wanted::File,
+        None => missing::Wanted::Folder,
+    };
     explain_missing(wanted, path, cx)
 }
