@@ -25,4 +25,4 @@ pub use list::{Listing, Page, list};
 pub use member::{Member, Nature, Skipped};
 pub use name::SafeName;
 pub use pack::{Created, Packing, Source, create};
-pub use unpack::{Existing, Extracted, Unpacking, extract};
+pub use unpack::{Existing, Extracted, Unpacking, extract, extract_telling};

@@ -1,22 +1,28 @@
 //! Who is told of calls that may change files, and keeps what they change.
 
 use std::collections::HashMap;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use hermes_core::{CheckpointId, Checkpoints, ErrorKind, Impending, ToolError};
+use hermes_core::{CheckpointId, Checkpoints, ErrorKind, Impending, Made, ToolError};
 
+use crate::account::Left;
 use crate::capture::Capture;
 use crate::manifest::Change;
+use crate::state::State;
 use crate::store::{Store, id_of, now, workspace_of};
 use crate::tree::{Ground, Listing};
-use crate::turn::{Sight, Turn};
+use crate::turn::{Running, Sight, Turn};
 
 /// Turns that are kept in memory after their last call.
 const REMEMBERED: usize = 32;
 
 /// Trees that are kept in memory; the others are read again.
 const SEEN: usize = 8;
+
+/// Problems that are told apart.
+const PROBLEMS: usize = 100;
 
 /// Keeps what calls are about to change. Cheap to share; one for a process.
 #[derive(Debug)]
@@ -27,7 +33,7 @@ pub struct Keeper {
     turns: Mutex<HashMap<CheckpointId, Arc<Mutex<Turn>>>>,
     /// The tree of each workspace, as it was last seen.
     seen: Mutex<HashMap<PathBuf, Sight>>,
-    problem: Mutex<Option<String>>,
+    problems: Mutex<Vec<String>>,
 }
 
 impl Keeper {
@@ -40,19 +46,32 @@ impl Keeper {
             private: private.into_iter().map(real).collect(),
             turns: Mutex::default(),
             seen: Mutex::default(),
-            problem: Mutex::default(),
+            problems: Mutex::default(),
         }
     }
 
     /// Why something could not be kept, if that has happened.
     pub fn problem(&self) -> Option<String> {
-        lock(&self.problem).clone()
+        let problems = lock(&self.problems);
+        let first = problems.first()?;
+        Some(match problems.len() - 1 {
+            0 => first.clone(),
+            PROBLEMS.. => format!("{first}; and many more"),
+            more => format!("{first}; and {more} more"),
+        })
+    }
+
+    fn trouble(&self, problem: String) {
+        let mut problems = lock(&self.problems);
+        if problems.len() <= PROBLEMS && !problems.contains(&problem) {
+            problems.push(problem);
+        }
     }
 
     fn noting<T>(&self, done: Result<T, ToolError>) -> Result<T, ToolError> {
         done.inspect_err(|error| {
             if error.kind() != ErrorKind::Cancelled {
-                lock(&self.problem).get_or_insert_with(|| error.message().to_owned());
+                self.trouble(error.message().to_owned());
             }
         })
     }
@@ -172,27 +191,69 @@ impl Keeper {
         change: &Impending<'_>,
         workspace: &Path,
         turn: &mut Turn,
+        call: Running,
     ) -> Result<(), ToolError> {
         let store = &*self.store;
         let mut capture = Capture::looking(store.limits);
         let mut seen: Vec<(PathBuf, Change)> = Vec::new();
-        for place in change.places {
-            let place = real(place)?;
-            turn.revisit(&place, &mut capture, store.limits, &mut seen)
-                .map_err(|error| ToolError::io(place.display(), &error))?;
-        }
-        if let Some(before) = turn.take_tree(change.call_id) {
-            let spared = self.spared(change);
-            // The call is through; stopping it does not stop this.
-            let cancel = hermes_core::CancellationToken::new();
-            let most = store.limits.tree_entries;
-            let ground = Ground { root: workspace, spared: &spared, most, cancel: &cancel };
-            let after = ground.list(&mut capture, &before.listing)?;
-            turn.compare(workspace, &before, &after, &mut capture, &mut seen)
+        if call.speaks {
+            turn.conclude(&call, &mut capture, &mut seen)
                 .map_err(|error| ToolError::io(workspace.display(), &error))?;
+        } else {
+            for place in change.places {
+                let place = real(place)?;
+                turn.revisit(&place, &mut capture, store.limits, &mut seen)
+                    .map_err(|error| ToolError::io(place.display(), &error))?;
+            }
+            if let Some(before) = &call.tree {
+                self.compare(change, workspace, turn, before, &mut capture, &mut seen)?;
+            }
         }
+        let touched = seen.iter().map(|(path, _)| path.clone()).chain(call.told).collect();
         turn.settle(seen, &mut capture)
-            .map_err(|error| store.failed("write in", store.root(), &error))
+            .map_err(|error| store.failed("write in", store.root(), &error))?;
+        self.tell_unkept(turn, touched);
+        Ok(())
+    }
+
+    /// What an open-ended call has made of the tree that it began with.
+    fn compare(
+        &self,
+        change: &Impending<'_>,
+        workspace: &Path,
+        turn: &Turn,
+        before: &Sight,
+        capture: &mut Capture<'_>,
+        seen: &mut Vec<(PathBuf, Change)>,
+    ) -> Result<(), ToolError> {
+        let most = self.store.limits.tree_entries;
+        if before.listing.is_partial {
+            self.trouble(format!(
+                "{} holds more than {most} files and folders, of which not all are kept",
+                workspace.display()
+            ));
+        }
+        let spared = self.spared(change);
+        // The call is through; stopping it does not stop this.
+        let cancel = hermes_core::CancellationToken::new();
+        let ground = Ground { root: workspace, spared: &spared, most, cancel: &cancel };
+        let after = ground.list(capture, &before.listing)?;
+        turn.compare(workspace, before, &after, capture, seen)
+            .map_err(|error| ToolError::io(workspace.display(), &error))
+    }
+
+    /// What was changed and not kept before is a reason to warn.
+    fn tell_unkept(&self, turn: &Turn, touched: Vec<PathBuf>) {
+        for path in touched {
+            match turn.manifest.changes.get(&path) {
+                Some(change) if !change.is_none() => {
+                    if let State::Unkept { why, .. } = change.before {
+                        self.trouble(format!("{}: {}", path.display(), why.describe()));
+                    }
+                }
+                _ => {}
+            }
+        }
     }
 }
 
@@ -218,8 +279,52 @@ impl Checkpoints for Keeper {
         let id = id_of(change.session, change.turn, &workspace);
         let Some(turn) = lock(&self.turns).get(&id).cloned() else { return Ok(()) };
         let mut turn = lock(&turn);
-        turn.leave();
-        self.noting(self.settle(change, &workspace, &mut turn))
+        let call = turn.end(change.call_id);
+        self.noting(self.settle(change, &workspace, &mut turn, call))
+    }
+
+    fn replacing(&self, change: &Impending<'_>, places: &[PathBuf]) -> Result<(), ToolError> {
+        let workspace = workspace_of(change.workplace.cwd(), change.workplace.home());
+        let id = id_of(change.session, change.turn, &workspace);
+        let turn = self.turn(&id, change, &workspace);
+        let mut turn = lock(&turn);
+        if let Some(call) = turn.running(change.call_id) {
+            call.speaks = true;
+        }
+        if places.is_empty() {
+            return Ok(());
+        }
+        let store = &*self.store;
+        let mut hold = || {
+            let places = places.iter().map(|place| real(place)).collect::<Result<Vec<_>, _>>()?;
+            let failed = |error: io::Error| store.failed("write in", store.root(), &error);
+            let _shared = store.share().map_err(failed)?;
+            turn.hold(store, change, &places).map_err(failed)
+        };
+        self.noting(hold())
+    }
+
+    fn replaced(&self, change: &Impending<'_>, made: &[Made<'_>]) -> Result<(), ToolError> {
+        let workspace = workspace_of(change.workplace.cwd(), change.workplace.home());
+        let id = id_of(change.session, change.turn, &workspace);
+        let turn = self.turn(&id, change, &workspace);
+        let mut turn = lock(&turn);
+        let store = &*self.store;
+        let mut leave = || {
+            let mut left = Vec::new();
+            for made in made {
+                let what = match made.left {
+                    hermes_core::Left::Nothing => Left::Nothing,
+                    hermes_core::Left::Content(bytes) => Left::Content(bytes),
+                    hermes_core::Left::MovedFrom(from) => Left::MovedFrom(real(from)?),
+                    hermes_core::Left::Unsaid => Left::Unsaid,
+                };
+                left.push((real(made.path)?, what));
+            }
+            turn.leave(store, change.call_id, left)
+                .map_err(|error| store.failed("write in", store.root(), &error))
+        };
+        self.noting(leave())
     }
 }
 

@@ -3,12 +3,15 @@
 //! A [`Keeper`] is told by the engine of every call that may change files. It
 //! keeps what the call is about to change in a [`Store`]: contents by their
 //! hash, and one log for each turn and workspace that says what each file was
-//! before and after. [`Store::plan`] and [`Store::carry_out`] bring files back,
+//! before and after. A call that holds its files tells it again when it changes
+//! them, so that what others do to them meanwhile is not taken for its own.
+//! [`Store::plan`] and [`Store::carry_out`] bring files back,
 //! and keep what they replace in the same way.
 //!
 //! Nothing is synced to the disk: what was kept outlives the process, not a
 //! power cut. What a power cut damages is found by its hash.
 
+mod account;
 mod capture;
 mod history;
 mod keeper;

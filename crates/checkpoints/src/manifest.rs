@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, BufRead, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -50,8 +50,15 @@ pub(crate) enum Line {
     Call(CallLine),
     /// What was there before the turn.
     Before(Seen),
+    /// What was there right before the turn first changed it; what was said
+    /// of it before was seen too early.
+    Anew(Seen),
+    /// What somebody else had made of it before the turn changed it again.
+    Broken(Seen),
     /// What a call made of it.
     After(Seen),
+    /// When the turn first changed something.
+    Begun(i64),
     /// Everything below a folder, as it was before an open-ended call.
     Tree(TreeLine),
     /// Whoever made the changes has made them all.
@@ -70,6 +77,9 @@ pub(crate) struct TreeLine {
     #[serde(with = "names")]
     pub(crate) root: PathBuf,
     pub(crate) listing: Hash,
+    /// There was more than is kept.
+    #[serde(default)]
+    pub(crate) is_partial: bool,
 }
 
 /// What is known of one path.
@@ -79,9 +89,15 @@ pub struct Change {
     pub before: State,
     /// What was there after it; none if nobody came to look.
     pub after: Option<State>,
+    /// Whether somebody else has changed it between two calls of the turn.
+    pub is_broken: bool,
 }
 
 impl Change {
+    pub(crate) fn new(before: State, after: Option<State>) -> Self {
+        Self { before, after, is_broken: false }
+    }
+
     /// Whether the turn left the path as it was.
     pub fn is_none(&self) -> bool {
         self.after.as_ref().is_some_and(|after| after.is_same(&self.before))
@@ -98,6 +114,8 @@ pub struct Manifest {
     pub(crate) changes: BTreeMap<PathBuf, Change>,
     pub(crate) trees: Vec<TreeLine>,
     pub(crate) is_finished: bool,
+    /// When the turn first changed something, if a call has told.
+    pub(crate) begun: Option<i64>,
 }
 
 impl Manifest {
@@ -117,6 +135,7 @@ impl Manifest {
             changes: BTreeMap::new(),
             trees: Vec::new(),
             is_finished: false,
+            begun: None,
         }
     }
 
@@ -140,14 +159,21 @@ impl Manifest {
         &self.head.kind
     }
 
-    /// When, in nanoseconds since 1970.
+    /// When, in nanoseconds since 1970. Of turns that changed the same files
+    /// the one that changed them later is the later one, whichever began
+    /// earlier.
     pub fn at(&self) -> i64 {
-        self.head.at
+        self.begun.unwrap_or(self.head.at)
+    }
+
+    /// Whether a tree was kept in part only, since it holds too much.
+    pub fn is_partial(&self) -> bool {
+        self.trees.iter().any(|tree| tree.is_partial)
     }
 
     /// When, as programs write it: `2026-01-31T10:20:30.123Z`.
     pub fn moment(&self) -> String {
-        let moment = jiff::Timestamp::from_millisecond(self.head.at / 1_000_000);
+        let moment = jiff::Timestamp::from_millisecond(self.at() / 1_000_000);
         moment.map(|moment| moment.to_string()).unwrap_or_default()
     }
 
@@ -179,8 +205,17 @@ impl Manifest {
             Line::Checkpoint(_) => {}
             Line::Call(call) => self.calls.push(call),
             Line::Before(Seen { path, state }) => {
-                self.changes.entry(path).or_insert(Change { before: state, after: None });
+                self.changes.entry(path).or_insert(Change::new(state, None));
             }
+            Line::Anew(Seen { path, state }) => {
+                self.changes.insert(path, Change::new(state, None));
+            }
+            Line::Broken(Seen { path, .. }) => {
+                if let Some(change) = self.changes.get_mut(&path) {
+                    change.is_broken = true;
+                }
+            }
+            Line::Begun(at) => self.begun = Some(at),
             Line::After(Seen { path, state }) => {
                 if let Some(change) = self.changes.get_mut(&path) {
                     change.after = Some(state);
@@ -188,6 +223,16 @@ impl Manifest {
             }
             Line::Tree(tree) => self.trees.push(tree),
             Line::Finished(is_finished) => self.is_finished = is_finished,
+        }
+    }
+
+    /// Reads the first line of a log.
+    pub(crate) fn head_of(path: &Path) -> Option<Head> {
+        let mut first = Vec::new();
+        io::BufReader::new(File::open(path).ok()?).read_until(b'\n', &mut first).ok()?;
+        match serde_json::from_slice(&first).ok()? {
+            Line::Checkpoint(head) => Some(head),
+            _ => None,
         }
     }
 
@@ -212,6 +257,7 @@ impl Manifest {
             changes: BTreeMap::new(),
             trees: Vec::new(),
             is_finished: false,
+            begun: None,
         };
         for line in whole {
             // A line that a dying process left half, with one after it.

@@ -98,7 +98,7 @@ impl Why {
     pub fn describe(self) -> String {
         match self {
             Self::ChangedSince => "it was changed since".into(),
-            Self::ChangedBetween => "it was changed between the turns".into(),
+            Self::ChangedBetween => "somebody else has changed it in between".into(),
             Self::CutOff => "the turn was cut off, so it is not known what it left".into(),
             Self::NotKept(why) => format!("it was not kept: {}", why.describe()),
             Self::Lost => "what was kept of it is gone or damaged".into(),
@@ -248,10 +248,14 @@ impl Store {
                     .entry(path)
                     .and_modify(|span| {
                         let joins = span.last.is_none_or(|last| last.is_same(&change.before));
-                        span.is_unbroken &= joins;
+                        span.is_unbroken &= joins && !change.is_broken;
                         span.last = last;
                     })
-                    .or_insert(Span { first: &change.before, last, is_unbroken: true });
+                    .or_insert(Span {
+                        first: &change.before,
+                        last,
+                        is_unbroken: !change.is_broken,
+                    });
             }
         }
         let mut steps: Vec<Step> =
@@ -284,7 +288,7 @@ impl Store {
         if let State::Unkept { why, .. } = to {
             return Some(Why::NotKept(*why));
         }
-        if !self.has(to) {
+        if !self.is_sound(to) {
             return Some(Why::Lost);
         }
         let Some(last) = span.last else { return Some(Why::CutOff) };

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use hermes_core::ToolError;
 use serde::{Deserialize, Serialize};
 
-use crate::manifest::Manifest;
+use crate::history::Kind;
+use crate::manifest::{Head, Manifest};
 use crate::objects::UNFINISHED;
 use crate::state::{Hash, State};
 use crate::store::{Store, logs, now};
@@ -97,9 +98,7 @@ impl Store {
     /// After a checkpoint was begun: the oldest of its workspace go, and now
     /// and then everything is looked through.
     pub(crate) fn tidy(&self, folder: &Path) -> io::Result<()> {
-        let there = logs(folder)?;
-        let surplus = there.len().saturating_sub(self.limits.per_workspace.max(1));
-        for path in there.iter().take(surplus) {
+        for path in self.surplus(&logs(folder)?) {
             remove(path)?;
         }
         let mut tally = self.tally();
@@ -120,6 +119,42 @@ impl Store {
         Ok(())
     }
 
+    /// Those of a workspace's logs that are more than are kept. Only turns and
+    /// restores count: an undo goes with the turns that it is about.
+    fn surplus<'a>(&self, there: &'a [PathBuf]) -> Vec<&'a PathBuf> {
+        let most = self.limits.per_workspace.max(1);
+        if there.len() <= most {
+            return Vec::new();
+        }
+        let heads: Vec<(&PathBuf, Option<Head>)> =
+            there.iter().map(|path| (path, Manifest::head_of(path))).collect();
+        let counts = |head: &Option<Head>| {
+            let kind = head.as_ref().map(|head| &head.kind);
+            !matches!(kind, Some(Kind::Undo(_) | Kind::Redo(_)))
+        };
+        let mut over = heads.iter().filter(|(_, head)| counts(head)).count().saturating_sub(most);
+        let mut kept: HashSet<&str> = HashSet::new();
+        let mut going = Vec::new();
+        // The oldest first, so that what an undo is about comes before it.
+        for (path, head) in &heads {
+            let stays = match head.as_ref().map(|head| &head.kind) {
+                Some(Kind::Undo(turns)) => turns.iter().any(|id| kept.contains(id.as_str())),
+                Some(Kind::Redo(undo)) => kept.contains(undo.as_str()),
+                _ if over > 0 => {
+                    over -= 1;
+                    false
+                }
+                _ => true,
+            };
+            match head {
+                Some(head) if stays => drop(kept.insert(&head.id)),
+                _ if stays => {}
+                _ => going.push(*path),
+            }
+        }
+        going
+    }
+
     pub(crate) fn tally(&self) -> Tally {
         let text = fs::read(self.root().join("tally")).unwrap_or_default();
         serde_json::from_slice(&text).unwrap_or_default()
@@ -137,9 +172,9 @@ impl Store {
             now().saturating_sub(i64::try_from(self.limits.age.as_nanos()).unwrap_or(i64::MAX));
         for folder in self.folders()? {
             let mut there = logs(&folder).map_err(failed)?;
-            let surplus = there.len().saturating_sub(self.limits.per_workspace.max(1));
-            for (at, path) in there.iter().enumerate() {
-                if at < surplus || time_of(path).is_none_or(|time| time < oldest) {
+            let surplus = self.surplus(&there);
+            for path in &there {
+                if surplus.contains(&path) || time_of(path).is_none_or(|time| time < oldest) {
                     remove(path).map_err(failed)?;
                     pruned.checkpoints += 1;
                 }

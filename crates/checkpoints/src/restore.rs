@@ -33,6 +33,9 @@ pub struct Restored {
     pub done: Vec<PathBuf>,
     /// What was left as it is, and why.
     pub left: Vec<(PathBuf, String)>,
+    /// Whether something is among it that should have been brought back. A
+    /// folder that holds something else by now is rightly left.
+    pub is_partial: bool,
 }
 
 impl Store {
@@ -42,11 +45,13 @@ impl Store {
         if !force {
             refuse_obstacles(plan)?;
         }
+        refuse_the_impossible(plan)?;
         let mut restored = Restored::default();
         let mut steps = Vec::new();
         for step in &plan.steps {
             match step.obstacle.filter(|obstacle| !obstacle.can_be_forced) {
                 Some(obstacle) => {
+                    restored.is_partial = true;
                     restored.left.push((step.path.clone(), obstacle.why.describe()));
                 }
                 None => steps.push(step),
@@ -60,13 +65,22 @@ impl Store {
         let folder = self.folder_of(&plan.workspace);
         let failed = |error: io::Error| self.failed("write in", &folder, &error);
         let _alone = lock_alone(&folder).map_err(failed)?;
+        let is_resumed = self.unfinished(plan)?.is_some();
         let (mut manifest, mut log) = self.keep(plan, &steps, force)?;
         // Files go before the folders that they are in, and come after them.
         steps.sort_by_key(|step| (phase(step), Depth::of(step)));
         for step in &steps {
             match self.take(step) {
                 Ok(Taken::Done) => restored.done.push(step.path.clone()),
-                Ok(Taken::Left(why)) => restored.left.push((step.path.clone(), why.into())),
+                Ok(Taken::Left(why)) => {
+                    restored.is_partial = true;
+                    restored.left.push((step.path.clone(), why.into()));
+                }
+                Ok(Taken::Stays(why)) => restored.left.push((step.path.clone(), why.into())),
+                Err(error) if force => {
+                    restored.is_partial = true;
+                    restored.left.push((step.path.clone(), error.to_string()));
+                }
                 Err(error) => {
                     let what = format!("{} cannot be brought back", step.path.display());
                     return Err(ToolError::io(what, &error)
@@ -74,6 +88,11 @@ impl Store {
                         .with_hint("Remove the cause and run the same command again: it goes on where it stopped."));
                 }
             }
+        }
+        if restored.done.is_empty() && restored.is_partial && !is_resumed {
+            // The turn stands as it stood.
+            remove(&log.path).map_err(failed)?;
+            return Err(stuck(&restored.left, &plan.kind));
         }
         self.set_folder_modes(&steps);
         let mut capture = Capture::looking(self.limits);
@@ -167,7 +186,7 @@ impl Store {
             State::Absent => {
                 return match spot.remove(step.from.is_folder()) {
                     Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
-                        Ok(Taken::Left("it is not empty"))
+                        Ok(Taken::Stays("it is not empty"))
                     }
                     removed => removed.map(|()| Taken::Done),
                 };
@@ -221,7 +240,10 @@ impl Store {
 
 enum Taken {
     Done,
+    /// It could not be brought back.
     Left(&'static str),
+    /// A folder that has come to hold something else is rightly there.
+    Stays(&'static str),
 }
 
 /// A folder gives way to a file only if nothing is in it.
@@ -298,7 +320,6 @@ fn remove_leftovers(manifest: &Manifest) {
 }
 
 fn refuse_obstacles(plan: &Plan) -> Result<(), ToolError> {
-    const SHOWN: usize = 5;
     let told: Vec<String> = plan
         .obstacles()
         .map(|(step, obstacle)| format!("{}: {}", step.path.display(), obstacle.why.describe()))
@@ -306,12 +327,47 @@ fn refuse_obstacles(plan: &Plan) -> Result<(), ToolError> {
     if told.is_empty() {
         return Ok(());
     }
-    let shown = told.iter().take(SHOWN).cloned().collect::<Vec<_>>().join("; ");
-    let more = told.len().saturating_sub(SHOWN);
-    let more = if more > 0 { format!("; and {more} more") } else { String::new() };
-    Err(ToolError::conflict(format!("Nothing was changed. {shown}{more}"))
+    Err(ToolError::conflict(format!("Nothing was changed. {}", first_few(&told)))
         .with("files", told)
         .with_hint("--preview shows everything; --force does what can be done."))
+}
+
+fn first_few(told: &[String]) -> String {
+    const SHOWN: usize = 5;
+    let shown = told.iter().take(SHOWN).cloned().collect::<Vec<_>>().join("; ");
+    let more = told.len().saturating_sub(SHOWN);
+    if more > 0 { format!("{shown}; and {more} more") } else { shown }
+}
+
+/// What nothing can be done about, even by force, does not use a turn up.
+fn refuse_the_impossible(plan: &Plan) -> Result<(), ToolError> {
+    let left: Vec<(PathBuf, String)> = plan
+        .obstacles()
+        .filter(|(_, obstacle)| !obstacle.can_be_forced)
+        .map(|(step, obstacle)| (step.path.clone(), obstacle.why.describe()))
+        .collect();
+    if left.is_empty() || left.len() < plan.steps.len() {
+        return Ok(());
+    }
+    Err(stuck(&left, &plan.kind))
+}
+
+/// Nothing could be done.
+fn stuck(left: &[(PathBuf, String)], kind: &Kind) -> ToolError {
+    let told: Vec<String> =
+        left.iter().map(|(path, why)| format!("{}: {why}", path.display())).collect();
+    let error =
+        ToolError::conflict(format!("Nothing could be brought back. {}", first_few(&told)));
+    let error = error.with("files", told);
+    match kind {
+        Kind::Undo(turns) => {
+            let past = turns.len() + 1;
+            error.with_hint(format!(
+                "The turn was left as it is; `hermes undo {past} --force` goes past it."
+            ))
+        }
+        _ => error,
+    }
 }
 
 fn changed_meanwhile(path: &Path) -> ToolError {

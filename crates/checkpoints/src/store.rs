@@ -121,9 +121,12 @@ impl Store {
         }
     }
 
-    /// Whether what a state stands for can be had.
-    pub(crate) fn has(&self, state: &State) -> bool {
-        !matches!(state, State::File { hash, .. } if !self.objects.has(*hash))
+    /// Whether what a state stands for can be had, and is what was kept.
+    pub(crate) fn is_sound(&self, state: &State) -> bool {
+        match state {
+            State::File { hash, .. } => self.objects.copy_to(*hash, &mut io::sink()).is_ok(),
+            _ => true,
+        }
     }
 
     /// The folder of a workspace's checkpoints: a readable part, and a digest.

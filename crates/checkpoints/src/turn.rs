@@ -1,6 +1,6 @@
 //! One turn in one workspace: what its calls have met so far.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -53,17 +53,30 @@ impl Sight {
     }
 }
 
+/// A call that is under way.
+#[derive(Debug, Default)]
+pub(crate) struct Running {
+    id: String,
+    /// What it began with, if it is open-ended.
+    pub(crate) tree: Option<Sight>,
+    /// What was seen for it before it ran.
+    met: Vec<PathBuf>,
+    /// Whether it tells itself what it changes.
+    pub(crate) speaks: bool,
+    /// What was there when it was about to change it.
+    pub(crate) held: BTreeMap<PathBuf, State>,
+    /// What it has told to be done.
+    pub(crate) told: HashSet<PathBuf>,
+}
+
 /// One turn in one workspace.
 #[derive(Debug)]
 pub(crate) struct Turn {
-    manifest: Manifest,
+    pub(crate) manifest: Manifest,
     /// None as long as nothing was written.
     log: Option<Log>,
     is_new: bool,
-    /// How many calls are under way.
-    running: usize,
-    /// What the open-ended ones among them began with.
-    trees: Vec<(String, Sight)>,
+    running: Vec<Running>,
 }
 
 impl Turn {
@@ -85,16 +98,42 @@ impl Turn {
                 (Manifest::new(id.into(), workspace, session, turn, Kind::Turn, now()), None)
             }
         };
-        Self { manifest, log, is_new: false, running: 0, trees: Vec::new() }
+        Self { manifest, log, is_new: false, running: Vec::new() }
     }
 
     pub(crate) fn is_running(&self) -> bool {
-        self.running > 0
+        !self.running.is_empty()
     }
 
-    /// A call is through.
-    pub(crate) fn leave(&mut self) {
-        self.running = self.running.saturating_sub(1);
+    /// A call is through; what is known of it.
+    pub(crate) fn end(&mut self, call_id: &str) -> Running {
+        let at = self.running.iter().position(|running| running.id == call_id);
+        at.map(|at| self.running.remove(at)).unwrap_or_default()
+    }
+
+    /// What is known of a call; nothing of one for which nobody waits any
+    /// more.
+    pub(crate) fn running(&mut self, call_id: &str) -> Option<&mut Running> {
+        self.running.iter_mut().find(|running| running.id == call_id)
+    }
+
+    /// Whether there is no log yet.
+    pub(crate) fn is_unwritten(&self) -> bool {
+        self.log.is_none()
+    }
+
+    /// Whether a path is in the tree of another call that is still running.
+    pub(crate) fn is_enclosed(&self, path: &Path, call_id: &str) -> bool {
+        let is_other = |running: &Running| running.id != call_id && running.tree.is_some();
+        path.starts_with(self.manifest.workspace()) && self.running.iter().any(is_other)
+    }
+
+    /// What another call that is still running began with at a path.
+    pub(crate) fn enclosing_leaf(&self, path: &Path, call_id: &str) -> Option<State> {
+        let path = path.strip_prefix(self.manifest.workspace()).ok()?;
+        let others = self.running.iter().filter(|running| running.id != call_id);
+        let mut trees = others.filter_map(|running| running.tree.as_ref());
+        trees.find_map(|sight| Some(sight.listing.entries.get(path)?.state.clone()))
     }
 
     /// Whether the checkpoint was begun by the last call; asked once.
@@ -151,12 +190,8 @@ impl Turn {
         }
         // Inside a command that is still running, the tree that it began with
         // tells; the command may have changed the file already.
-        let below = path.strip_prefix(self.manifest.workspace());
-        let leaf = below.ok().and_then(|path| {
-            self.trees.iter().find_map(|(_, sight)| sight.listing.entries.get(path))
-        });
-        match leaf {
-            Some(leaf) => Ok(leaf.state.clone()),
+        match self.enclosing_leaf(path, "") {
+            Some(state) => Ok(state),
             None => capture.state(path),
         }
     }
@@ -170,24 +205,23 @@ impl Turn {
         tree: Option<Sight>,
         workspace: &Path,
     ) -> io::Result<()> {
-        let mut lines = vec![Line::Call(CallLine {
-            id: change.call_id.to_owned(),
-            tool: change.tool.to_owned(),
-            task: change.task.to_owned(),
-        })];
+        let mut lines = vec![Line::Call(call_line(change))];
+        let mut running = Running { id: change.call_id.to_owned(), ..Running::default() };
         let is_known = |seen: &Seen| self.manifest.changes.contains_key(&seen.path);
-        lines.extend(met.into_iter().filter(|seen| !is_known(seen)).map(Line::Before));
+        for seen in met.into_iter().filter(|seen| !is_known(seen)) {
+            running.met.push(seen.path.clone());
+            lines.push(Line::Before(seen));
+        }
         if let Some(sight) = &tree {
-            let root = workspace.to_path_buf();
-            lines.push(Line::Tree(TreeLine { root, listing: sight.hash }));
+            let (root, is_partial) = (workspace.to_path_buf(), sight.listing.is_partial);
+            lines.push(Line::Tree(TreeLine { root, listing: sight.hash, is_partial }));
         }
         self.write(store, lines)?;
-        self.running += 1;
-        self.trees.extend(tree.map(|sight| (change.call_id.to_owned(), sight)));
+        self.running.push(Running { tree, ..running });
         Ok(())
     }
 
-    fn write(&mut self, store: &Store, lines: Vec<Line>) -> io::Result<()> {
+    pub(crate) fn write(&mut self, store: &Store, lines: Vec<Line>) -> io::Result<()> {
         if self.log.is_none() {
             self.log = Some(begin_log(store, &self.manifest.head)?);
             self.is_new = true;
@@ -210,8 +244,7 @@ impl Turn {
         let changes = &self.manifest.changes;
         let mut look = |path: &Path, before: &State| -> io::Result<State> {
             let after = capture.state_since(path, before)?;
-            let change = Change { before: before.clone(), after: Some(after.clone()) };
-            seen.push((path.to_path_buf(), change));
+            seen.push((path.to_path_buf(), Change::new(before.clone(), Some(after.clone()))));
             Ok(after)
         };
         let made = place.ancestors().skip(1).map_while(|above| Some((above, changes.get(above)?)));
@@ -243,10 +276,26 @@ impl Turn {
         }
     }
 
-    /// The tree that a call began with.
-    pub(crate) fn take_tree(&mut self, call_id: &str) -> Option<Sight> {
-        let at = self.trees.iter().position(|(id, _)| id == call_id)?;
-        Some(self.trees.swap_remove(at).1)
+    /// What a call that tells its changes itself has not told: it left that
+    /// alone, unless it was cut off while it was at it.
+    pub(crate) fn conclude(
+        &self,
+        call: &Running,
+        capture: &mut Capture<'_>,
+        seen: &mut Vec<(PathBuf, Change)>,
+    ) -> io::Result<()> {
+        let changes = &self.manifest.changes;
+        for (path, change) in call.held.keys().filter_map(|path| changes.get_key_value(path)) {
+            let after = capture.state_since(path, &change.before)?;
+            seen.push((path.clone(), Change::new(change.before.clone(), Some(after))));
+        }
+        for (path, change) in call.met.iter().filter_map(|path| changes.get_key_value(path)) {
+            if change.after.is_none() && !call.held.contains_key(path) {
+                let before = change.before.clone();
+                seen.push((path.clone(), Change::new(before.clone(), Some(before))));
+            }
+        }
+        Ok(())
     }
 
     /// What is different between two sights of the workspace.
@@ -267,7 +316,7 @@ impl Turn {
         let mut told = HashSet::new();
         let mut tell = |path: PathBuf, was: &State, is: State| {
             let was = self.manifest.changes.get(&path).map_or(was, |change| &change.before);
-            seen.push((path.clone(), Change { before: was.clone(), after: Some(is) }));
+            seen.push((path.clone(), Change::new(was.clone(), Some(is))));
             told.insert(path);
         };
         for (path, leaf) in old {
@@ -300,8 +349,7 @@ impl Turn {
         {
             if !told.contains(path) {
                 let after = capture.state_since(path, &change.before)?;
-                let change = Change { before: change.before.clone(), after: Some(after) };
-                seen.push((path.clone(), change));
+                seen.push((path.clone(), Change::new(change.before.clone(), Some(after))));
             }
         }
         Ok(())
@@ -314,13 +362,13 @@ impl Turn {
         mut seen: Vec<(PathBuf, Change)>,
         capture: &mut Capture<'_>,
     ) -> io::Result<()> {
-        if self.running == 0 {
+        if self.running.is_empty() {
             // A link that was on the way and is not any more has hidden these.
             let told: HashSet<PathBuf> = seen.iter().map(|(path, _)| path.clone()).collect();
             for (path, change) in &self.manifest.changes {
                 if change.after.is_none() && !told.contains(path) {
                     let after = Some(capture.state_since(path, &change.before)?);
-                    seen.push((path.clone(), Change { before: change.before.clone(), after }));
+                    seen.push((path.clone(), Change::new(change.before.clone(), after)));
                 }
             }
         }
@@ -339,15 +387,25 @@ impl Turn {
             log.write(&lines)?;
         }
         lines.into_iter().for_each(|line| self.manifest.take(line));
-        if self.running == 0 && self.manifest.changes().next().is_none() {
+        if self.running.is_empty() && self.manifest.changes().next().is_none() {
             if let Some(log) = self.log.take() {
                 remove(&log.path)?;
             }
             self.manifest.changes.clear();
             self.manifest.calls.clear();
             self.manifest.trees.clear();
+            self.manifest.begun = None;
         }
         Ok(())
+    }
+}
+
+/// What is written down of a call.
+pub(crate) fn call_line(change: &Impending<'_>) -> CallLine {
+    CallLine {
+        id: change.call_id.to_owned(),
+        tool: change.tool.to_owned(),
+        task: change.task.to_owned(),
     }
 }
 

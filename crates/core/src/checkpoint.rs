@@ -47,6 +47,54 @@ pub trait Checkpoints: Send + Sync {
 
     /// After it ran, however it ended: what it made of the files.
     fn after(&self, change: &Impending<'_>) -> Result<(), ToolError>;
+
+    /// While it runs: it is about to change these places, and holds them. From
+    /// then on only what it tells counts, whatever else happens to the places
+    /// that it declared.
+    fn replacing(&self, _change: &Impending<'_>, _places: &[PathBuf]) -> Result<(), ToolError> {
+        Ok(())
+    }
+
+    /// While it runs: it has changed these places.
+    fn replaced(&self, _change: &Impending<'_>, _made: &[Made<'_>]) -> Result<(), ToolError> {
+        Ok(())
+    }
+}
+
+/// What a call has left at a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Made<'a> {
+    /// The place.
+    pub path: &'a Path,
+    /// What is there.
+    pub left: Left<'a>,
+}
+
+/// What is at a place that a call has changed. Others may be at it again
+/// before anybody can look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Left<'a> {
+    /// Nothing.
+    Nothing,
+    /// A file with this content.
+    Content(&'a [u8]),
+    /// What was at another place before.
+    MovedFrom(&'a Path),
+    /// Whatever is found there.
+    Unsaid,
+}
+
+/// Tells whoever keeps files what a call really changes. A port (`cx.ports`)
+/// of those calls whose files are kept, and of each its own.
+///
+/// A tool that uses it is believed: what it does not tell, it has not changed.
+pub trait Replacing: Send + Sync {
+    /// Before these places are changed, while nobody else changes them. With
+    /// no places it says no more than that the call will tell.
+    fn before(&self, places: &[PathBuf]);
+
+    /// After they were changed.
+    fn after(&self, made: &[Made<'_>]);
 }
 
 /// A checkpoint in brief.

@@ -30,7 +30,9 @@ pub use approval::{
 pub use availability::Availability;
 pub use bounds::OutputBounds;
 pub use call::{Arguments, Disposition, Status, ToolCall, ToolResult};
-pub use checkpoint::{CheckpointId, CheckpointInfo, Checkpoints, Impending, Snapshots};
+pub use checkpoint::{
+    CheckpointId, CheckpointInfo, Checkpoints, Impending, Left, Made, Replacing, Snapshots,
+};
 pub use confinement::{ChildLimits, Confinement};
 pub use context::{Progress, ProgressSink, ToolContext, Workplace, is_folded};
 pub use effect::{Access, Effect, Resource, Scope};

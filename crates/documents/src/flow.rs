@@ -107,6 +107,20 @@ impl Flow {
         self.tables.pop();
     }
 
+    /// Ends what is open, where the document just stops; whether there is any
+    /// text.
+    pub(crate) fn break_off(&mut self) -> bool {
+        while !self.open.is_empty() {
+            self.end();
+        }
+        while !self.tables.is_empty() {
+            self.end_cell();
+            self.end_row();
+            self.end_table();
+        }
+        self.text.contains(|c: char| !c.is_whitespace() && c != '|')
+    }
+
     /// The text, without more than one empty line in a row.
     pub(crate) fn finish(self) -> String {
         let mut text = String::with_capacity(self.text.len());

@@ -194,10 +194,32 @@ fn nesting_and_entities_do_no_harm() {
     assert!(error.to_string().contains("nested"), "{error}");
     let laughs = r#"<!DOCTYPE x [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;">]><w:document xmlns:w="w"><w:p><w:r><w:t>x&b;&#1234567;y</w:t></w:r></w:p></w:document>"#;
     let bytes = zipped(&[("word/document.xml", laughs)]);
-    assert_eq!(text(Kind::Word, &bytes).text, "xy");
+    assert_eq!(text(Kind::Word, &bytes).text, "x&b;&#1234567;y");
     let notebook = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     let notebook = format!(r#"{{"cells":{notebook}}}"#);
     let error = refusal(Kind::Notebook, notebook.as_bytes(), &Limits::default());
+    assert!(matches!(error, DocumentError::Damaged(_)), "{error}");
+}
+
+#[test]
+fn a_part_that_was_cut_off_is_told_with_what_could_be_read() {
+    let whole = r#"<w:document xmlns:w="w"><w:body><w:p><w:r><w:t>first</w:t></w:r></w:p><w:tbl><w:tr><w:tc><w:p><w:r><w:t>second</w:t></w:r></w:p></w:tc></w:tr></w:tbl></w:body></w:document>"#;
+    let second = whole.find("second").unwrap();
+    for cut in [second + 3, second + 8, second + 20, whole.len() - 5, whole.len() - 13] {
+        let got = text(Kind::Word, &zipped(&[("word/document.xml", &whole[..cut])]));
+        assert!(got.text.starts_with("first"), "{cut}: {got:?}");
+        assert!(got.notes[0].contains("damaged"), "{cut}: {got:?}");
+        let is_shown = got.text.contains("second");
+        assert_eq!(is_shown, cut > second + 5, "{cut}: {got:?}");
+    }
+    for cut in [10, 30, whole.find("first").unwrap()] {
+        let bytes = zipped(&[("word/document.xml", &whole[..cut])]);
+        let error = refusal(Kind::Word, &bytes, &Limits::default());
+        assert!(matches!(error, DocumentError::Damaged(_)), "{cut}: {error}");
+    }
+    let slide = r#"<office:document-content><office:body><office:text><text:p>half"#;
+    let bytes = zipped(&[("content.xml", slide)]);
+    let error = refusal(Kind::OpenText, &bytes, &Limits::default());
     assert!(matches!(error, DocumentError::Damaged(_)), "{error}");
 }
 

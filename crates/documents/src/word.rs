@@ -18,7 +18,13 @@ pub(crate) fn extract(bytes: &[u8], limits: &Limits) -> Result<Extracted, Docume
     };
     let body = package.required(&main)?;
     let mut writer = Writer::new(&styles, limits);
-    writer.part(&body, limits)?;
+    let mut notes = Vec::new();
+    match writer.part(&body, limits) {
+        Err(DocumentError::Damaged(why)) if writer.flow.break_off() => notes.push(format!(
+            "The document is damaged ({why}): this is what could be read, and more may be missing."
+        )),
+        done => done?,
+    }
     drop(body);
     for part in ["footnotes", "endnotes", "comments"] {
         if let Some(xml) = package.text(&resolve(&folder, &format!("{part}.xml")))? {
@@ -30,7 +36,6 @@ pub(crate) fn extract(bytes: &[u8], limits: &Limits) -> Result<Extracted, Docume
     let is_in = |name: &String, part: &str| name.starts_with(&resolve(&folder, part));
     let beside = names.iter().any(|name| is_in(name, "header") || is_in(name, "footer"));
     let pictures = names.iter().filter(|name| is_in(name, "media")).count();
-    let mut notes = Vec::new();
     if beside {
         notes.push("Headers and footers are not shown.".to_owned());
     }

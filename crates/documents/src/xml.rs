@@ -1,5 +1,5 @@
 //! A walk through XML without recursion. Entities of a document's own are not
-//! expanded: they vanish.
+//! expanded: they stand as they are written.
 
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
@@ -96,10 +96,18 @@ pub(crate) fn walk(
                     "apos" => "'",
                     _ => match reference.resolve_char_ref() {
                         Ok(Some(c)) => c.encode_utf8(&mut room),
-                        _ => continue,
+                        _ => {
+                            visit(Step::Text(&format!("&{name};")));
+                            continue;
+                        }
                     },
                 };
                 visit(Step::Text(text));
+            }
+            Event::Eof if depth > 0 => {
+                return Err(DocumentError::Damaged(
+                    "its XML ends in the middle of an element".to_owned(),
+                ));
             }
             Event::Eof => return Ok(()),
             _ => {}

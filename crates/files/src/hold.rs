@@ -22,6 +22,7 @@ use crate::facts::{Facts, Identity};
 use crate::files::Files;
 use crate::open::{Spot, Walk};
 use crate::place::Last;
+use crate::scratch::{sweep, sweep_locked};
 use crate::words::explain_way;
 
 /// The first and the longest pause between two looks at a lock.
@@ -175,7 +176,11 @@ impl Hold<'_> {
             match rustix::fs::flock(&handle, FlockOperation::NonBlockingLockExclusive) {
                 Err(Errno::WOULDBLOCK | Errno::INTR) => {}
                 // Here it is locked, or cannot be.
-                _ => {
+                locked => {
+                    match locked {
+                        Ok(()) => sweep_locked(&handle),
+                        Err(_) => sweep(&handle),
+                    }
                     self.folders.push(Locked { id, _handle: handle });
                     return Ok(());
                 }

@@ -1,31 +1,26 @@
 //! A file that is made beside its target and then takes its name, and one
 //! that is put aside until it is clear that it may go.
 //!
-//! Both can be left behind by a process that is killed. They have the first
-//! free one of a few names, and their maker holds a lock on them: whoever
-//! writes into the folder next sees at once which of them belong to nobody.
+//! Both can be left behind by a process that is killed. They have names of
+//! ours, and their maker holds a lock on them: whoever writes into the folder
+//! next sees which of them belong to nobody, and removes those.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Seek};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::time::{Duration, SystemTime};
 
-use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags, RenameFlags};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
 use crate::attributes::Model;
-use crate::facts::{Facts, Kind};
+use crate::facts::Facts;
 use crate::open::Spot;
+use crate::scratch::{Scratch, claim, is_at, open_there};
 use crate::write::{Existing, PRIVATE};
 
-/// How many names are tried in turn.
-const NAMES: u64 = 16;
-/// How many names are tried by chance after that.
-const CHANCES: u64 = 16;
-/// Where files cannot be locked, one of this age belongs to nobody.
-const ABANDONED: Duration = Duration::from_secs(60 * 60);
+/// How many names are tried.
+const NAMES: usize = 32;
 
 /// A new file in an open folder; removed when dropped, unless it was kept.
 #[derive(Debug)]
@@ -40,7 +35,6 @@ impl Temporary {
     /// Makes one that has these permissions, less the umask. It has no name
     /// where the file system can do that: then nothing can be left of it.
     pub(crate) fn create(folder: BorrowedFd<'_>, permissions: u32) -> io::Result<Self> {
-        sweep(folder);
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(permissions);
         match rustix::fs::openat(folder, ".", flags, mode) {
@@ -65,7 +59,7 @@ impl Temporary {
             | OFlags::CLOEXEC
             | OFlags::NOCTTY;
         let mode = Mode::from_raw_mode(permissions);
-        let (name, file) = first_free(folder, |name| {
+        let (name, file) = first_free(|name| {
             let file = rustix::fs::openat(folder, name, flags, mode)?;
             claim(&file);
             // Somebody may have taken it for abandoned before it was locked.
@@ -104,7 +98,7 @@ impl Temporary {
                 // A file system that cannot do that: the old one gets a second name.
                 Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
                     let folder = self.folder.as_fd();
-                    let (aside, ()) = first_free(folder, |aside| {
+                    let (aside, ()) = first_free(|aside| {
                         rustix::fs::linkat(folder, name, folder, aside, AtFlags::empty())
                     })?;
                     if let Err(error) = rustix::fs::renameat(folder, &own, folder, name) {
@@ -129,7 +123,7 @@ impl Temporary {
         if let Some(name) = &self.name {
             return Ok(name.clone());
         }
-        let name = match first_free(self.folder.as_fd(), |name| self.link(name)) {
+        let name = match first_free(|name| self.link(name)) {
             Ok((name, ())) => name,
             // Without /proc a nameless file stays nameless.
             Err(_) => self.copy()?,
@@ -176,7 +170,7 @@ impl Parked {
     pub(crate) fn park(spot: &Spot) -> io::Result<Self> {
         let folder = spot.folder.as_fd();
         let held = hold_open(folder, &spot.name);
-        let (name, ()) = first_free(folder, |name| {
+        let (name, ()) = first_free(|name| {
             match move_entry(folder, &spot.name, folder, name, Existing::Refuse) {
                 Err(error) => Err(Errno::from_io_error(&error).unwrap_or(Errno::IO)),
                 Ok(()) => Ok(()),
@@ -206,24 +200,11 @@ impl Drop for Parked {
     }
 }
 
-fn nth_name(number: u64) -> OsString {
-    format!(".hermes-write-{number}.tmp").into()
-}
-
 /// Does something with the first name that is free.
-fn first_free<T>(
-    folder: BorrowedFd<'_>,
-    mut make: impl FnMut(&OsStr) -> Result<T, Errno>,
-) -> io::Result<(OsString, T)> {
-    let random = RandomState::new();
-    let by_chance = |number| format!(".hermes-write-{:016x}.tmp", random.hash_one(number)).into();
-    let names = (0..NAMES).map(nth_name).chain((0..CHANCES).map(by_chance));
-    for name in names {
+fn first_free<T>(mut make: impl FnMut(&OsStr) -> Result<T, Errno>) -> io::Result<(OsString, T)> {
+    for _ in 0..NAMES {
+        let name = Scratch::File.name();
         match make(&name) {
-            Err(Errno::EXIST) if clear(folder, &name) => match make(&name) {
-                Err(Errno::EXIST) => {}
-                made => return Ok((name, made?)),
-            },
             Err(Errno::EXIST) => {}
             made => return Ok((name, made?)),
         }
@@ -231,68 +212,10 @@ fn first_free<T>(
     Err(Errno::EXIST.into())
 }
 
-/// Removes what dead processes have left in a folder.
-fn sweep(folder: BorrowedFd<'_>) {
-    for number in 0..NAMES {
-        let name = nth_name(number);
-        if rustix::fs::statat(folder, &name, AtFlags::SYMLINK_NOFOLLOW).is_ok() {
-            clear(folder, &name);
-        }
-    }
-}
-
-/// Removes a file that its maker has abandoned; whether the name is free now.
-fn clear(folder: BorrowedFd<'_>, name: &OsStr) -> bool {
-    let Some(file) = open_there(folder, name) else { return false };
-    let is_abandoned = match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => true,
-        Err(Errno::WOULDBLOCK | Errno::INTR) => false,
-        Err(_) => is_old(&file),
-    };
-    // As long as it is locked, nobody else takes it away to make another.
-    is_abandoned
-        && is_at(folder, name, &file)
-        && rustix::fs::unlinkat(folder, name, AtFlags::empty()).is_ok()
-}
-
-/// Whether nothing was done to a file for long. Its content may be old all
-/// the same, if it is one that was put aside.
-fn is_old(file: &OwnedFd) -> bool {
-    let Ok(stat) = rustix::fs::fstat(file) else { return false };
-    let changed = u64::try_from(i128::from(stat.st_ctime)).unwrap_or(u64::MAX);
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    now.as_secs().saturating_sub(changed) > ABANDONED.as_secs()
-}
-
-/// The regular file of that name, open for nothing but its lock.
-fn open_there(folder: BorrowedFd<'_>, name: &OsStr) -> Option<OwnedFd> {
-    let stat = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-    if Facts::of(&stat).kind != Kind::File {
-        return None;
-    }
-    let careful = OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
-    let open = |how| rustix::fs::openat(folder, name, how | careful, Mode::empty()).ok();
-    open(OFlags::RDONLY).or_else(|| open(OFlags::WRONLY))
-}
-
 fn hold_open(folder: BorrowedFd<'_>, name: &OsStr) -> Option<OwnedFd> {
     let file = open_there(folder, name)?;
     claim(&file);
     Some(file)
-}
-
-/// Shows as long as the file is open that it belongs to somebody.
-fn claim(file: impl AsFd) {
-    let _ = rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive);
-}
-
-/// Whether the name is that of this open file.
-fn is_at(folder: BorrowedFd<'_>, name: &OsStr, file: &OwnedFd) -> bool {
-    let there = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
-    match (there, rustix::fs::fstat(file)) {
-        (Ok(there), Ok(open)) => Facts::of(&there).identity.is_same(&Facts::of(&open).identity),
-        _ => false,
-    }
 }
 
 /// Moves an entry from one open folder to another.

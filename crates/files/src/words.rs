@@ -30,6 +30,10 @@ pub fn explain(verb: &str, path: &Path, error: &io::Error) -> ToolError {
         Io::PermissionDenied => ToolError::io(what, error).with_hint(
             "The account that hermes runs under lacks the permission; ask the user to grant it.",
         ),
+        Io::StorageFull => ToolError::io(what, error).with_hint("Free space on the disk."),
+        Io::QuotaExceeded => {
+            ToolError::io(what, error).with_hint("Free space: the account has used up its share.")
+        }
         Io::ReadOnlyFilesystem => ToolError::denied(format!("{what}: {error}"))
             .with_hint("Nothing can be changed on that file system; choose another place."),
         Io::InvalidFilename => {

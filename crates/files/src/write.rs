@@ -14,6 +14,7 @@ use crate::facts::{Facts, Kind};
 use crate::files::Files;
 use crate::open::Spot;
 use crate::place::Last;
+use crate::scratch::sweep;
 use crate::temporary::{Temporary, move_entry, sync_folder};
 use crate::words::{explain, explain_way};
 
@@ -177,6 +178,7 @@ fn replace(
     mode: Mode,
     fill: impl FnOnce(&mut File) -> io::Result<()>,
 ) -> io::Result<()> {
+    sweep(&spot.folder);
     let old = match spot.look()? {
         Some(_) if mode.existing == Existing::Refuse => return Err(Errno::EXIST.into()),
         Some(old) => Some(require_writable(spot, old)?),
@@ -207,10 +209,11 @@ pub(crate) fn stage(
     fill(&mut temporary.file)?;
     // The owner comes first, since a change of owner takes bits off the mode,
     // and then the access list, of which the mode is a part.
-    let lost = match model {
+    let mut lost = match model {
         Some(model) => model.dress(&temporary.file)?,
         None => Vec::new(),
     };
+    lost.extend(model.into_iter().flat_map(|model| left_behind(&model.facts)));
     let bits = match (permissions, model) {
         (Permissions::Set(bits), _) => Some(bits & KEPT),
         (Permissions::Keep, model) => model.map(|model| model.facts.mode & KEPT),
@@ -220,6 +223,24 @@ pub(crate) fn stage(
     }
     temporary.file.sync_all()?;
     Ok((temporary, lost))
+}
+
+/// What a file has that its replacement does not get, in words.
+fn left_behind(old: &Facts) -> Vec<String> {
+    let bits = [(0o4000, "the set-user-ID bit"), (0o2000, "the set-group-ID bit")];
+    let mut left: Vec<String> = bits
+        .into_iter()
+        .filter(|(bit, _)| old.mode & bit != 0)
+        .map(|(_, what)| what.to_owned())
+        .collect();
+    match old.identity.links.saturating_sub(1) {
+        0 => {}
+        1 => left.push("its other name (a hard link), which keeps the old content".to_owned()),
+        others => {
+            left.push(format!("its {others} other names (hard links), which keep the old content"))
+        }
+    }
+    left
 }
 
 /// The file at a spot, which may be replaced. A rename asks only the folder

@@ -120,6 +120,13 @@ impl Permissions {
             let asked = fixed(asked(level, &Scope::FILE_WRITE));
             guarded.extend(asked.filter(|path| !agreed.iter().any(|own| own.starts_with(path))));
         }
+        let patterns = levels.iter().flat_map(|level| &level.restrictions);
+        let patterns =
+            patterns.filter_map(|r| r.allowed.as_ref()).flat_map(|allowed| &allowed.paths);
+        // A workspace in there has to stay writable, and a tree has no holes.
+        let apart = |home: &&Path| !is_within(cwd, home);
+        guarded
+            .extend(patterns.filter_map(PathPattern::except).filter(apart).map(Path::to_path_buf));
         // What is not there yet is guarded if its folder is: nobody may make it.
         let could_be = |path: &PathBuf| {
             self.sightings().exists(path)

@@ -83,6 +83,8 @@ pub struct PathPattern {
     single: Vec<PathBuf>,
     /// Whether these are all that it covers, letter by letter.
     simple: bool,
+    /// A home folder among temporary files is no temporary file.
+    except: Option<PathBuf>,
 }
 
 /// How a pattern treats spelling.
@@ -113,16 +115,27 @@ impl PathPattern {
                 matchers.extend(compile(&form, spelling)?);
             }
         }
-        Ok(Self { written: text.to_owned(), matchers, trees, single, simple })
+        let among = |home: &&PathBuf| places.temp.iter().any(|temp| is_within(home, temp));
+        let except = places.home.as_ref().filter(|_| text.starts_with("${tmp}")).filter(among);
+        let except = except.cloned();
+        Ok(Self { written: text.to_owned(), matchers, trees, single, simple, except })
     }
 
     /// Whether the path is meant. For [`Spelling::Loose`], hand it the folded path.
     pub fn matches(&self, path: &Path) -> bool {
+        if self.except.as_ref().is_some_and(|home| is_within(path, home)) {
+            return false;
+        }
         if self.simple {
             return self.trees.iter().any(|tree| is_within(path, tree))
                 || self.single.iter().any(|single| single.as_os_str() == path.as_os_str());
         }
         self.matchers.iter().any(|matcher| matcher.is_match(path))
+    }
+
+    /// What lies in its trees and is not covered.
+    pub(crate) fn except(&self) -> Option<&Path> {
+        self.except.as_deref()
     }
 
     /// The folders whose whole trees it covers.

@@ -1,5 +1,7 @@
 //! The rules of a program, and what they close below a granted folder.
 
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
@@ -47,11 +49,33 @@ impl Rules {
             return None;
         }
         if scope.verb() == "read" {
-            self.sensitive.refuses_read(folded)
+            let why = self.sensitive.refuses_read(folded);
+            why.or_else(|| holds_private_key(real).then_some("a private key"))
         } else {
             self.sensitive.refuses_write(folded)
         }
     }
+}
+
+/// Whether a file whose name speaks of keys has a private one in it. A
+/// certificate has the same ending and may be read.
+fn holds_private_key(real: &Path) -> bool {
+    const FIRST: u64 = 4096;
+    let name = real.as_os_str().as_bytes().rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+    let speaks = [&b".pem"[..], b".key", b".ppk", b"_key", b"-key"];
+    if !speaks.iter().any(|end| name.ends_with(end)) {
+        return false;
+    }
+    let is_file = std::fs::symlink_metadata(real).is_ok_and(|found| found.is_file());
+    let mut head = Vec::new();
+    let read = is_file
+        && std::fs::File::open(real)
+            .is_ok_and(|file| file.take(FIRST).read_to_end(&mut head).is_ok());
+    read && (memmem(&head, b"PRIVATE KEY-----") || head.starts_with(b"PuTTY-User-Key-File"))
+}
+
+fn memmem(text: &[u8], wanted: &[u8]) -> bool {
+    text.windows(wanted.len()).any(|window| window == wanted)
 }
 
 /// What a tool may not touch below a folder that it was granted.

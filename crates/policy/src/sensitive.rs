@@ -63,6 +63,13 @@ const HOME_SECRETS: &[&str] = &[
     ".config/sops/**",
     ".curlrc",
     ".electrum/wallets/**",
+    ".bash_history",
+    ".zsh_history",
+    ".psql_history",
+    ".mysql_history",
+    ".python_history",
+    ".node_repl_history",
+    ".rediscli_history",
 ];
 
 /// Below the home folder: read, but not written, since a program runs it or
@@ -110,6 +117,14 @@ const SECRETS: &[&str] = &[
     "**/id_ed25519",
     "**/id_ecdsa_sk",
     "**/id_ed25519_sk",
+    "**/*.tfstate",
+    "**/*.tfstate.backup",
+    "**/config/master.key",
+    "**/service-account*.json",
+    "**/service_account*.json",
+    "**/*.p12",
+    "**/*.pfx",
+    "**/*.kdbx",
     "/etc/shadow*",
     "/etc/gshadow*",
     "/etc/sudoers",

@@ -68,8 +68,9 @@ pub fn find_near(
             let Some(listing) = walk.list(&task, watch) else { return };
             watch.look_at(listing.kept.len());
             for entry in &listing.kept {
-                if wanted.fits(entry.kind) {
-                    hand.weigh(&pattern, &path_in(&task.relative, &entry.name), entry.kind);
+                let path = path_in(&task.relative, &entry.name);
+                if wanted.fits(&walk, &path, entry.kind) {
+                    hand.weigh(&pattern, &path, entry.kind);
                 }
                 if entry.kind == Kind::Folder {
                     let below = walk.descend(&task, key, &listing, &entry.name);

@@ -22,7 +22,7 @@ use crate::{Found, Page, Sort};
 /// What may be found by its name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Wanted {
-    /// All but folders.
+    /// Regular files, and links that lead straight to one below the root.
     #[default]
     Files,
     /// Folders.
@@ -32,12 +32,21 @@ pub enum Wanted {
 }
 
 impl Wanted {
-    pub(crate) fn fits(self, kind: Kind) -> bool {
+    /// Whether something of that kind may be wanted; of a link only
+    /// [`Self::fits`] can tell.
+    pub(crate) fn may_fit(self, kind: Kind) -> bool {
         match self {
-            Self::Files => kind != Kind::Folder,
+            Self::Files => matches!(kind, Kind::File | Kind::Link),
             Self::Folders => kind == Kind::Folder,
-            Self::Both => true,
+            Self::Both => matches!(kind, Kind::File | Kind::Folder | Kind::Link),
         }
+    }
+
+    /// Whether what is at a path is wanted. A link is looked behind as far as
+    /// it leads to something below the root, and not through another link.
+    pub(crate) fn fits(self, walk: &Walk<'_>, path: &Path, kind: Kind) -> bool {
+        let is_file = || walk.behind(path).is_some_and(|behind| behind == Kind::File);
+        self.may_fit(kind) && (kind != Kind::Link || self == Self::Both || is_file())
     }
 }
 
@@ -88,7 +97,7 @@ pub fn find_names(
     let (base, above) = match &root.what {
         What::Folder { base, above } => (base, above),
         What::File { file, name } => {
-            let fits = names.wanted.fits(Kind::File) && names.glob.matches(Path::new(name));
+            let fits = names.wanted.may_fit(Kind::File) && names.glob.matches(Path::new(name));
             let facts = file.metadata().ok();
             let named = Named {
                 path: PathBuf::from(name),
@@ -168,7 +177,7 @@ fn ranked<R: Ord + Send>(
             watch.look_at(listing.kept.len());
             for entry in &listing.kept {
                 let path = path_in(&task.relative, &entry.name);
-                if names.wanted.fits(entry.kind) && names.glob.matches(&path) {
+                if names.glob.matches(&path) && names.wanted.fits(walk, &path, entry.kind) {
                     let facts = || listing.folder.known(Path::new(&entry.name)).ok();
                     let facts = if wants_facts { facts() } else { None };
                     best.show((rank(&path, facts), path, entry.kind));
@@ -207,7 +216,7 @@ fn list(
     for entry in &listing.kept {
         let is_folder = entry.kind == Kind::Folder;
         let path = path_in(&task.relative, &entry.name);
-        if names.wanted.fits(entry.kind) && names.glob.matches(&path) {
+        if names.glob.matches(&path) && names.wanted.fits(walk, &path, entry.kind) {
             if run.is_empty() {
                 run_key = key_in(key, entry.name.as_bytes());
                 if is_folder {

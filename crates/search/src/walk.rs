@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use hermes_files::{IgnoreRules, Kind, WrongKind, is_loop, refuse_traps};
@@ -111,6 +111,22 @@ impl<'a> Walk<'a> {
             }
             opened => opened,
         }
+    }
+
+    /// What the link at a path leads to, if that is something below the root.
+    pub(crate) fn behind(&self, path: &Path) -> Option<Kind> {
+        let target = self.base.folder.read_link(path).ok()??;
+        let mut below = path.parent().unwrap_or(Path::new("")).to_path_buf();
+        for part in target.components() {
+            match part {
+                Component::Normal(name) => below.push(name),
+                Component::CurDir => {}
+                // Only through folders that the walk has come through.
+                Component::ParentDir if path.starts_with(&below) && below.pop() => {}
+                _ => return None,
+            }
+        }
+        self.root().known(&below).ok().map(|known| known.kind)
     }
 
     pub(crate) fn max_filesize(&self) -> Option<u64> {

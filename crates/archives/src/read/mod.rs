@@ -1,8 +1,10 @@
 //! Going through an archive, whatever its format: each entry once, in order.
 
+mod members;
 mod seven;
 mod seven_header;
 mod single;
+mod sparse;
 mod tarball;
 mod zipfile;
 

@@ -2,10 +2,10 @@
 
 use std::io::{self, BufReader, Read};
 
-use flate2::read::MultiGzDecoder;
 use hermes_core::ToolError;
 use hermes_files::explain;
 
+use super::members::Members;
 use super::{Appetite, Tour, Visitor};
 use crate::format::Format;
 use crate::gauge::Metered;
@@ -43,7 +43,7 @@ pub(super) fn visit(tour: &Tour<'_>, each: &mut Visitor<'_>) -> Result<(), ToolE
 pub(super) fn decode<'t>(tour: &'t Tour<'_>) -> Result<Box<dyn Read + 't>, ToolError> {
     let source = BufReader::new(Metered { inner: tour.source()?, gauge: tour.gauge });
     Ok(match tour.archive.format {
-        Format::Gz | Format::TarGz => Box::new(MultiGzDecoder::new(source)),
+        Format::Gz | Format::TarGz => Box::new(Members::new(source)),
         Format::Zst | Format::TarZst => {
             let decoder = zstd::stream::read::Decoder::with_buffer(source);
             Box::new(decoder.map_err(|error| explain("read", &tour.archive.path, &error))?)

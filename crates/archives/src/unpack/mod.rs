@@ -84,6 +84,17 @@ pub fn extract(
     unpacking: &Unpacking<'_>,
     oversight: Oversight<'_>,
 ) -> Result<Extracted, ToolError> {
+    extract_telling(grants, unpacking, oversight, &|_| {})
+}
+
+/// [`extract`] that tells, right before anything is changed, which files, links
+/// and folders are about to come into their places, or into those of others.
+pub fn extract_telling(
+    grants: &Grants,
+    unpacking: &Unpacking<'_>,
+    oversight: Oversight<'_>,
+    tell: &dyn Fn(&[PathBuf]),
+) -> Result<Extracted, ToolError> {
     let opened = Opened::new(&Files::with(grants), unpacking.archive)?;
     let place = Place::find(grants, unpacking.target)?;
     let staging = Staging::begin(&place, unpacking.target)?;
@@ -93,6 +104,7 @@ pub fn extract(
         place: &place,
         staging,
         links: Vec::new(),
+        left_out: Vec::new(),
         out: Extracted {
             format: opened.format,
             files: 0,
@@ -111,7 +123,7 @@ pub fn extract(
         seen_any = true;
         work.take(&opened, &member, content)
     })?;
-    work.finish(seen_any, oversight)
+    work.finish(seen_any, oversight, tell)
 }
 
 struct Work<'a> {
@@ -122,6 +134,8 @@ struct Work<'a> {
     /// Symbolic links are made when all else is there, so that nothing can
     /// be written through one.
     links: Vec<(SafeName, Vec<u8>)>,
+    /// Links that are left out; nothing may take their place.
+    left_out: Vec<SafeName>,
     out: Extracted,
 }
 
@@ -167,7 +181,10 @@ impl Work<'_> {
             }
             Nature::Link(target) => match name.may_point_to(target) {
                 Ok(()) => self.links.push((name, target.clone())),
-                Err(why) => self.skip(member, why),
+                Err(why) => {
+                    self.skip(member, why);
+                    self.left_out.push(name);
+                }
             },
             Nature::HardLink(target) => self.link_hard(member, &name, target)?,
             Nature::Special => self.skip(member, "it is neither a file nor a folder nor a link"),
@@ -252,11 +269,24 @@ impl Work<'_> {
         Ok(())
     }
 
-    fn finish(mut self, seen_any: bool, oversight: Oversight<'_>) -> Result<Extracted, ToolError> {
+    fn finish(
+        mut self,
+        seen_any: bool,
+        oversight: Oversight<'_>,
+        tell: &dyn Fn(&[PathBuf]),
+    ) -> Result<Extracted, ToolError> {
         for (name, target) in std::mem::take(&mut self.links) {
             self.staging.link_soft(&name, &target)?;
             self.out.links += 1;
             self.out.names.push(name.as_path().to_path_buf());
+        }
+        if let Some(name) = self.left_out.iter().find(|name| self.staging.holds(name)) {
+            return Err(ToolError::denied(format!(
+                "The archive has a link that leads out, {:?}, and entries below it or of its name",
+                name.as_path().to_string_lossy()
+            ))
+            .with("rule", "unsafe-entry")
+            .with_hint("Nothing was unpacked. Such an archive is broken or hostile."));
         }
         let nothing = self.out.names.is_empty() && self.out.folders == 0;
         if nothing && self.out.skipped.is_empty() && seen_any && !self.unpacking.choice.is_open() {
@@ -267,6 +297,8 @@ impl Work<'_> {
             return Err(ToolError::cancelled());
         }
         self.staging.settle();
+        let coming = self.out.names.iter().map(PathBuf::as_path).chain(self.staging.folders());
+        tell(&coming.map(|path| self.place.real.join(path)).collect::<Vec<_>>());
         let moved = self.staging.commit(self.unpacking.existing, self.unpacking.target)?;
         moved.amend(&mut self.out);
         Ok(self.out)

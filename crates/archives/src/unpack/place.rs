@@ -122,36 +122,6 @@ pub(super) fn names_in(folder: impl AsFd) -> Result<Vec<(OsString, FileType)>, E
     Ok(names)
 }
 
-/// Removes a tree by handle and never through a link; what cannot be removed
-/// stays.
-pub(super) fn remove_tree(base: impl AsFd, name: &OsStr) {
-    let Ok(top) = step(base.as_fd(), name) else { return };
-    let mut levels = vec![(top, name.to_owned(), None::<Vec<(OsString, FileType)>>)];
-    while let Some((folder, _, left)) = levels.last_mut() {
-        let left = left.get_or_insert_with(|| {
-            // A folder that may not be entered or changed is made ours first.
-            let _ =
-                rustix::fs::chmodat(&*folder, ".", Mode::from_raw_mode(0o700), AtFlags::empty());
-            names_in(&*folder).unwrap_or_default()
-        });
-        match left.pop() {
-            Some((entry, FileType::Directory)) => {
-                if let Ok(below) = step(&*folder, &entry) {
-                    levels.push((below, entry, None));
-                }
-            }
-            Some((entry, _)) => {
-                let _ = rustix::fs::unlinkat(&*folder, &entry, AtFlags::empty());
-            }
-            None => {
-                let Some((_, done, _)) = levels.pop() else { break };
-                let above = levels.last().map_or(base.as_fd(), |(above, ..)| above.as_fd());
-                let _ = rustix::fs::unlinkat(above, &done, AtFlags::REMOVEDIR);
-            }
-        }
-    }
-}
-
 /// The path of what is missing, for messages.
 pub(super) fn joined(parts: &[OsString]) -> PathBuf {
     parts.iter().collect()

@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
@@ -12,15 +11,15 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use hermes_core::ToolError;
-use hermes_files::explain;
+use hermes_files::{Scratch, claim, explain, remove_scratch, sweep};
 use rustix::fs::{AtFlags, Mode, OFlags, Timespec, Timestamps};
 use rustix::io::Errno;
 
-use super::place::{Place, remove_tree, step};
+use super::place::{Place, kind_at, step};
 use crate::name::SafeName;
 
 /// How many names are tried for the folder.
-const NAMES: u64 = 64;
+const NAMES: usize = 64;
 /// What the owner may do with a folder while it is filled.
 const OWNER: u32 = 0o700;
 /// No bits that make a file run as somebody else.
@@ -34,6 +33,8 @@ pub(super) struct Staging {
     pub(super) base: OwnedFd,
     pub(super) name: OsString,
     pub(super) root: OwnedFd,
+    /// Shows that it belongs to somebody who lives.
+    _claimed: Option<OwnedFd>,
     pub(super) missing: Vec<OsString>,
     target: PathBuf,
     /// Folders of the archive, whose times and bits are set at the end.
@@ -44,18 +45,25 @@ impl Staging {
     pub(super) fn begin(place: &Place, target: &Path) -> Result<Self, ToolError> {
         let failed = |error: io::Error| explain("unpack into", target, &error);
         let base = place.base.try_clone().map_err(failed)?;
-        let random = RandomState::new();
-        for number in 0..NAMES {
-            let name = OsString::from(format!(".hermes-{:016x}.tmp", random.hash_one(number)));
+        sweep(&base);
+        for _ in 0..NAMES {
+            let name = Scratch::Folder.name();
             // A new target gets the usual bits, less the umask.
             let bits = if place.missing.is_empty() { OWNER } else { 0o777 };
             match rustix::fs::mkdirat(&base, &name, Mode::from_raw_mode(bits)) {
                 Ok(()) => {
-                    let root = step(&base, &name).map_err(|error| failed(error.into()))?;
+                    let claimed = readable(&base, &name);
+                    let root = match step(&base, &name) {
+                        // Somebody has taken it for abandoned before it was locked.
+                        Err(Errno::NOENT) => continue,
+                        _ if claimed.as_ref().is_some_and(|folder| !claim(folder)) => continue,
+                        root => root.map_err(|error| failed(error.into()))?,
+                    };
                     return Ok(Self {
                         base,
                         name,
                         root,
+                        _claimed: claimed,
                         missing: place.missing.clone(),
                         target: target.to_path_buf(),
                         folders: BTreeMap::new(),
@@ -79,6 +87,11 @@ impl Staging {
         made.map_err(|error| self.failed(name.as_path(), &error.into()))?;
         self.folders.insert(name.as_path().to_path_buf(), (mode, modified));
         Ok(())
+    }
+
+    /// The folders of the archive.
+    pub(super) fn folders(&self) -> impl Iterator<Item = &Path> {
+        self.folders.keys().map(PathBuf::as_path)
     }
 
     /// Makes a new file.
@@ -169,10 +182,29 @@ impl Staging {
         Ok(here)
     }
 
+    /// Whether something has come to be there.
+    pub(super) fn holds(&self, name: &SafeName) -> bool {
+        let (folder, own) = name.split();
+        let found = self
+            .look(folder)
+            .and_then(|folder| kind_at(folder.as_ref().unwrap_or(&self.root), own));
+        matches!(found, Ok(Some(_)))
+    }
+
+    fn is_folder(&self, name: &Path) -> bool {
+        matches!(self.look(name), Ok(Some(_)))
+    }
+
     pub(super) fn failed(&self, name: &Path, error: &io::Error) -> ToolError {
-        if error.kind() == io::ErrorKind::AlreadyExists || is_in_the_way(error) {
+        let is_in_the_way = is_in_the_way(error) || self.is_folder(name);
+        if error.kind() == io::ErrorKind::AlreadyExists || is_in_the_way {
+            let what = if is_in_the_way {
+                "a file and a folder of one name, at"
+            } else {
+                "two entries of the name"
+            };
             return ToolError::denied(format!(
-                "The archive has two entries of the name {:?}",
+                "The archive has {what} {:?}",
                 name.to_string_lossy()
             ))
             .with("rule", "unsafe-entry")
@@ -186,7 +218,7 @@ impl Staging {
 
 impl Drop for Staging {
     fn drop(&mut self) {
-        remove_tree(&self.base, &self.name);
+        remove_scratch(&self.base, &self.name);
     }
 }
 
@@ -194,6 +226,12 @@ impl Drop for Staging {
 fn is_in_the_way(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotADirectory | io::ErrorKind::IsADirectory)
         || hermes_files::is_loop(error)
+}
+
+/// A handle by which a folder can be locked.
+fn readable(base: &OwnedFd, name: &OsStr) -> Option<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::openat(base, name, flags, Mode::empty()).ok()
 }
 
 fn clone(handle: &OwnedFd) -> Result<OwnedFd, Errno> {

@@ -146,16 +146,16 @@ fn nothing_is_written_through_a_link_of_the_archive() {
         &[(b"l", SOFT, "d", b""), (b"d", FOLDER, "", b""), (b"l/x", FILE, "", b"evil")],
         &[(b"l", SOFT, "..", b""), (b"l/victim", FILE, "", b"evil")],
         &[(b"l", SOFT, "/tmp", b""), (b"l/hermes-evil", FILE, "", b"evil")],
+        &[(b"l/x", FILE, "", b"evil"), (b"l", SOFT, "/tmp", b"")],
         &[(b"x", SOFT, "y", b""), (b"x", FILE, "", b"evil")],
+        &[(b"x", SOFT, "/y", b""), (b"x", FILE, "", b"evil")],
     ];
     for entries in cases {
         let place = place();
         place.write("a.tar", tar(entries));
-        if place.unpack("a.tar", "out").is_ok() {
-            // The link was left out, and the file is an ordinary one.
-            assert!(fs::symlink_metadata(place.at("out/l")).unwrap().is_dir());
-        }
-        assert_eq!(fs::read_to_string(place.at("victim")).unwrap(), "untouched");
+        let refused = place.unpack("a.tar", "out").expect_err("through a link");
+        assert_eq!(refused.kind(), ErrorKind::Denied, "{refused}");
+        assert_untouched(&place, &["a.tar", "victim"]);
         assert!(!fs::exists("/tmp/hermes-evil").unwrap());
     }
 }
@@ -238,6 +238,8 @@ fn two_entries_of_one_name_are_refused() {
         place.write("a.tar", tar(entries));
         let refused = place.unpack("a.tar", "out").expect_err("twice");
         assert_eq!(refused.kind(), ErrorKind::Denied, "{refused}");
+        let is_mixed = entries.iter().any(|(name, ..)| *name == b"x/y");
+        assert_eq!(refused.message().contains("a file and a folder"), is_mixed, "{refused}");
         assert_untouched(&place, &["a.tar", "victim"]);
     }
     let place = place();
@@ -365,7 +367,7 @@ fn broken_archives_are_told_and_leave_nothing() {
         let whole = fs::read(place.at(archive)).unwrap();
         for cut in [whole.len() / 2, whole.len() - 1030.min(whole.len() / 3)] {
             if format == hermes_archives::Format::Tar && cut > whole.len() / 2 {
-                // Only the padding is cut off, which other programs accept, too.
+                // Only the padding is cut off; where entries end has its own test.
                 continue;
             }
             fs::write(place.at(archive), &whole[..cut]).unwrap();
@@ -465,4 +467,79 @@ fn noise_after_a_signature_is_an_error_and_no_panic() {
         let _ = fs::remove_dir_all(place.at("out"));
     }
     assert_untouched(&place, &["a", "victim"]);
+}
+
+#[test]
+fn a_tar_that_is_cut_between_two_entries_is_damaged() {
+    let place = place();
+    let whole = tar(&[(b"one", FILE, "", b"1"), (b"two", FILE, "", b"2")]);
+    for cut in [1024, 2048] {
+        place.write("a.tar", &whole[..cut]);
+        for refused in [place.unpack("a.tar", "out").err(), place.list("a.tar").err()] {
+            let refused = refused.expect("cut");
+            assert_eq!(refused.details()["damaged"], true, "{refused}");
+            assert!(refused.message().contains("end is missing"), "{refused}");
+        }
+        assert_untouched(&place, &["a.tar", "victim"]);
+    }
+    // One block of zeros is enough.
+    place.write("a.tar", &whole[..2048 + 512]);
+    assert_eq!(place.unpack("a.tar", "out").unwrap().files, 2);
+    assert_eq!(place.list("a.tar").unwrap().files, 2);
+}
+
+#[test]
+fn what_follows_gzip_data_is_told() {
+    use flate2::{Compression, write::GzEncoder};
+    let place = place();
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
+    gzip.write_all(b"content").unwrap();
+    let gzip = gzip.finish().unwrap();
+    for junk in [&b"x"[..], b"junk that is longer than a header", b"\0\0\0x"] {
+        place.write("a.gz", [&gzip[..], junk].concat());
+        let refused = place.unpack("a.gz", "out").expect_err("junk");
+        assert!(refused.message().contains("trailing data"), "{refused}");
+    }
+    for (more, len) in [(&b""[..], 7), (b"\0\0\0", 7), (&gzip, 14)] {
+        place.write("a.gz", [&gzip[..], more].concat());
+        let out = place.unpack_with("a.gz", "out", |u| u.existing = Existing::Overwrite).unwrap();
+        assert_eq!(out.bytes, len);
+    }
+}
+
+#[test]
+fn holes_that_contradict_one_another_are_damage() {
+    let pax = |records: &[(&str, &str)]| -> Vec<u8> {
+        let record = |(key, value): &(&str, &str)| {
+            let rest = format!(" {key}={value}\n");
+            let len = (1..).find(|len: &usize| len.to_string().len() + rest.len() == *len);
+            format!("{}{rest}", len.unwrap())
+        };
+        records.iter().map(record).collect::<String>().into_bytes()
+    };
+    let one = ("GNU.sparse.major", "1");
+    let cases: [(&[(&str, &str)], &[u8]); 7] = [
+        (&[("GNU.sparse.map", "0,1")], b"x"),
+        (&[("GNU.sparse.map", "0,1,2"), ("GNU.sparse.size", "10")], b"x"),
+        (&[("GNU.sparse.map", "5,1,0,1"), ("GNU.sparse.size", "10")], b"xy"),
+        (&[("GNU.sparse.map", "5,6"), ("GNU.sparse.size", "10")], b"123456"),
+        (&[("GNU.sparse.map", "0,9"), ("GNU.sparse.size", "10")], b"123"),
+        (&[one, ("GNU.sparse.realsize", "10")], b"no map"),
+        (&[("GNU.sparse.major", "2"), ("GNU.sparse.realsize", "10")], b"x"),
+    ];
+    for (records, content) in cases {
+        let place = place();
+        let headers = pax(records);
+        place.write("a.tar", tar(&[(b"h", b'x', "", &headers), (b"f", FILE, "", content)]));
+        let refused = place.unpack("a.tar", "out").expect_err("holes");
+        assert_eq!(refused.kind(), ErrorKind::InvalidArguments, "{records:?}: {refused}");
+        assert_untouched(&place, &["a.tar", "victim"]);
+    }
+    let place = place();
+    let headers =
+        pax(&[("GNU.sparse.size", "8"), ("GNU.sparse.offset", "6"), ("GNU.sparse.numbytes", "2")]);
+    place.write("a.tar", tar(&[(b"h", b'x', "", &headers), (b"f", FILE, "", b"ab")]));
+    assert_eq!(place.list("a.tar").unwrap().members[0].size, Some(8));
+    place.unpack("a.tar", "out").unwrap();
+    assert_eq!(fs::read(place.at("out/f")).unwrap(), b"\0\0\0\0\0\0ab");
 }

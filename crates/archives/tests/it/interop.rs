@@ -199,3 +199,38 @@ with zipfile.ZipFile('a.zip', 'w') as z:
     place.unpack("a.zip", "out").unwrap();
     assert_eq!(fs::read_to_string(place.at("out/big")).unwrap(), "zip64");
 }
+
+#[test]
+fn files_with_holes_of_gnu_tar_are_read_in_every_dialect() {
+    use std::io::{Seek, SeekFrom, Write};
+    let place = Place::new();
+    let mut file = fs::File::create(place.at("holes")).unwrap();
+    for at in [70_000, 500_000] {
+        file.seek(SeekFrom::Start(at)).unwrap();
+        file.write_all(b"data in the middle").unwrap();
+    }
+    file.set_len(1_000_000).unwrap();
+    drop(file);
+    place.write("after", "comes after");
+    let content = fs::read(place.at("holes")).unwrap();
+    for version in ["0.0", "0.1", "1.0", "gnu"] {
+        let (format, version) = match version {
+            "gnu" => ("--format=gnu".to_owned(), "--sparse-version=1.0".to_owned()),
+            _ => ("--format=posix".to_owned(), format!("--sparse-version={version}")),
+        };
+        let archive = "a.tar";
+        let arguments = [&format, "--sparse", &version, "-cf", archive, "holes", "after"];
+        if place.run("tar", &arguments).is_none() {
+            return;
+        }
+        let listing = place.list(archive).unwrap();
+        let listed: Vec<_> = listing.members.iter().map(|m| (m.shown(), m.size)).collect();
+        let expected = [("holes".to_owned(), Some(1_000_000)), ("after".to_owned(), Some(11))];
+        assert_eq!(listed, expected, "{format} {version}");
+        let out = place.unpack(archive, "out").unwrap();
+        assert_eq!((out.files, out.bytes), (2, 1_000_011), "{format} {version}");
+        assert!(fs::read(place.at("out/holes")).unwrap() == content, "{format} {version}");
+        assert_eq!(fs::read_to_string(place.at("out/after")).unwrap(), "comes after");
+        fs::remove_dir_all(place.at("out")).unwrap();
+    }
+}

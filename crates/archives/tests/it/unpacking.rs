@@ -267,3 +267,24 @@ fn lists_have_pages_and_totals() {
     let Found::File(content, mode) = &tree[std::path::Path::new("run.sh")] else { panic!() };
     assert_eq!((script.size, script.mode), (Some(content.len() as u64), Some(*mode)));
 }
+
+#[test]
+fn what_a_killed_unpacking_left_goes_with_the_next_one() {
+    use hermes_files::Scratch;
+    let place = Place::new();
+    place.write("in/a.txt", "a");
+    place.pack("in", "a.tar").unwrap();
+    let left = Scratch::Folder.name().into_string().unwrap();
+    place.write(format!("{left}/deep/file"), "half");
+    // Somebody is still at it.
+    let alive = Scratch::Folder.name().into_string().unwrap();
+    fs::create_dir(place.at(&alive)).unwrap();
+    let held = fs::File::open(place.at(&alive)).unwrap();
+    assert!(hermes_files::claim(&held));
+    let users = ".hermes-unpack-0123456789abcdef.tmp";
+    fs::create_dir(place.at(users)).unwrap();
+    place.unpack("a.tar", "out").unwrap();
+    let mut expected = vec![users.to_owned(), alive, "a.tar".into(), "in".into(), "out".into()];
+    expected.sort();
+    assert_eq!(place.names(), expected);
+}

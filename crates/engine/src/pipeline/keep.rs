@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use hermes_core::{
-    CancellationToken, Checkpoints, Effect, ErrorKind, Impending, Progress, Resource, Scope,
-    ToolError, Workplace,
+    CancellationToken, Checkpoints, Effect, ErrorKind, Impending, Made, Ports, Progress, Replacing,
+    Resource, Scope, ToolError, Workplace,
 };
 
 use super::{Flight, Judged, Known};
@@ -20,6 +20,25 @@ const PATIENCE: Duration = Duration::from_secs(1);
 pub(super) struct Kept {
     keeper: Arc<dyn Checkpoints>,
     change: Arc<Change>,
+}
+
+impl Kept {
+    /// The ports of the call: those of all calls, and a way to tell what it
+    /// really changes.
+    pub(super) fn ports(self: &Arc<Self>, of_all: &Ports) -> Arc<Ports> {
+        Arc::new(of_all.clone().with::<dyn Replacing>(Arc::clone(self) as _))
+    }
+}
+
+/// The keeper tells the user itself of what it cannot keep.
+impl Replacing for Kept {
+    fn before(&self, places: &[PathBuf]) {
+        let _ = self.keeper.replacing(&self.change.impending(), places);
+    }
+
+    fn after(&self, made: &[Made<'_>]) {
+        let _ = self.keeper.replaced(&self.change.impending(), made);
+    }
 }
 
 /// An [`Impending`] that owns what it tells, since it travels to another
@@ -62,7 +81,7 @@ impl Flight {
         &self,
         call: &Known,
         judged: &Judged,
-    ) -> Result<Option<Kept>, ToolError> {
+    ) -> Result<Option<Arc<Kept>>, ToolError> {
         let Some(keeper) = self.engine.checkpoints() else { return Ok(None) };
         let (places, open_ended) = reach(call, judged);
         if places.is_empty() && !open_ended {
@@ -90,7 +109,9 @@ impl Flight {
             }
         };
         match kept {
-            Ok(Ok(Some(_))) => Ok(Some(Kept { keeper: Arc::clone(keeper), change })),
+            Ok(Ok(Some(_))) => {
+                Ok(Some(Arc::new(Kept { keeper: Arc::clone(keeper), change })))
+            }
             Ok(Err(error)) if error.kind() == ErrorKind::Cancelled => Err(error),
             _ => Ok(None),
         }
@@ -106,9 +127,10 @@ impl Flight {
     }
 
     /// Has it looked up what the call made of the files.
-    pub(super) async fn settle_files(&self, kept: Option<Kept>) {
-        let Some(Kept { keeper, change }) = kept else { return };
-        let settled = tokio::task::spawn_blocking(move || keeper.after(&change.impending()));
+    pub(super) async fn settle_files(&self, kept: Option<Arc<Kept>>) {
+        let Some(kept) = kept else { return };
+        let settle = move || kept.keeper.after(&kept.change.impending());
+        let settled = tokio::task::spawn_blocking(settle);
         // The keeper tells the user itself; the call is through either way.
         let _ = settled.await;
     }

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinError;
 use tokio_util::task::AbortOnDropHandle;
 
+use super::keep::Kept;
 use super::{Flight, Judged, Known, Landed};
 use crate::host::SessionHost;
 
@@ -42,7 +43,7 @@ impl Flight {
             Ok(kept) => kept,
             Err(stopped) => return Landed::refused(stopped),
         };
-        let landed = self.run_alone(call, bound, judged).await;
+        let landed = self.run_alone(call, bound, judged, kept.as_ref()).await;
         self.settle_files(kept).await;
         landed
     }
@@ -52,6 +53,7 @@ impl Flight {
         call: &Known,
         bound: Box<dyn BoundCall>,
         judged: &Judged,
+        kept: Option<&Arc<Kept>>,
     ) -> Landed {
         let entry = &call.entry;
         let started = Instant::now();
@@ -62,7 +64,10 @@ impl Flight {
         }
         let cancel = self.caller.cancel.child_token();
         let _stop_if_dropped = cancel.clone().drop_guard();
-        let cx = self.context(call, judged, &cancel, deadline);
+        let mut cx = self.context(call, judged, &cancel, deadline);
+        if let Some(kept) = kept {
+            cx.ports = kept.ports(&cx.ports);
+        }
         let tool = Arc::clone(entry);
         let mut task = AbortOnDropHandle::new(tokio::spawn(async move {
             tool.ensure_ready().await?;

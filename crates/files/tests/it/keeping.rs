@@ -1,12 +1,12 @@
 //! What a file keeps when it is written anew, and what is never left behind.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::time::Duration;
 
 use hermes_core::CancellationToken;
-use hermes_files::{Change, Existing, Files, Mode};
+use hermes_files::{Change, Existing, Files, Mode, Scratch};
 use rustix::fs::{XattrFlags, getxattr, setxattr};
 use rustix::io::Errno;
 
@@ -109,44 +109,79 @@ fn the_list_of_the_folder_is_not_put_on_an_old_file() {
 fn what_a_dead_process_left_goes_with_the_next_write() {
     let world = World::new();
     let file = world.write("a", "old");
-    let left = [0, 3, 15].map(|number| world.ws(&format!(".hermes-write-{number}.tmp")));
+    let left = [0, 1, 2].map(|_| world.ws(Scratch::File.name().to_str().unwrap()));
     for (at, path) in left.iter().enumerate() {
         fs::write(path, "half of it").unwrap();
         if at == 1 {
             fs::set_permissions(path, fs::Permissions::from_mode(0o200)).unwrap();
         }
     }
-    let others = [".hermes-write-.tmp", ".hermes-write-x.tmp", ".hermes", "hermes-write-1.tmp"];
+    let tree = world.ws(Scratch::Folder.name().to_str().unwrap());
+    fs::create_dir_all(tree.join("p/q")).unwrap();
+    fs::write(tree.join("p/q/f"), "unpacked").unwrap();
+    symlink(world.out(""), tree.join("p/out")).unwrap();
+    // Only a name of ours that stands for what is there.
+    let others = [
+        ".hermes-write-.tmp",
+        ".hermes-write-0.tmp",
+        ".hermes-write-0123456789abcdef.tmp",
+        ".hermes-unpack-0123456789abcdef.tmp",
+        ".hermes",
+    ];
     for name in others {
         world.write(name, "not ours");
     }
-    fs::create_dir(world.ws(".hermes-write-4.tmp")).unwrap();
-    let held = fs::File::create(world.ws(".hermes-write-1.tmp")).unwrap();
+    let crossed = [Scratch::Folder, Scratch::File].map(|s| s.name().into_string().unwrap());
+    world.write(&crossed[0], "a file under the name of a folder");
+    fs::create_dir(world.ws(&crossed[1])).unwrap();
+    let alive = world.ws(Scratch::File.name().to_str().unwrap());
+    let held = fs::File::create(&alive).unwrap();
     held.lock().unwrap();
     let grants = judged(&file);
     Files::with(&grants).write(&file, b"new", Mode::default()).unwrap();
-    for path in left {
+    for path in left.iter().chain([&tree]) {
         assert!(!path.exists(), "{}", path.display());
     }
-    for name in others {
+    for name in others.into_iter().chain(crossed.iter().map(String::as_str)) {
         assert!(world.ws(name).exists(), "{name}");
     }
-    assert!(world.ws(".hermes-write-4.tmp").is_dir());
-    assert!(world.ws(".hermes-write-1.tmp").exists(), "its maker is alive");
+    assert!(world.out("secret").exists());
+    assert!(alive.exists(), "its maker lives");
     drop(held);
     Files::with(&grants).write(&file, b"newer", Mode::default()).unwrap();
-    assert!(!world.ws(".hermes-write-1.tmp").exists());
+    assert!(!alive.exists());
     assert_eq!(fs::read_to_string(file).unwrap(), "newer");
 }
 
 #[test]
-fn there_is_a_name_even_if_all_are_taken() {
+fn a_hold_removes_what_was_left_also_links() {
     let world = World::new();
     let file = world.write("a", "old");
-    for number in 0..16 {
-        fs::create_dir(world.ws(&format!(".hermes-write-{number}.tmp"))).unwrap();
-    }
-    Files::with(&judged(&file)).write(&file, b"new", Mode::default()).unwrap();
+    let left = [0, 1].map(|_| world.ws(Scratch::File.name().to_str().unwrap()));
+    fs::write(&left[0], "put aside").unwrap();
+    symlink("a", &left[1]).unwrap();
+    let grants = judged(&file);
+    let hold = Files::with(&grants).hold(&[&file], Duration::ZERO, &CancellationToken::new());
+    drop(hold.unwrap());
+    assert!(left.iter().all(|path| fs::symlink_metadata(path).is_err()));
+    assert_eq!(fs::read_to_string(file).unwrap(), "old");
+}
+
+#[test]
+fn what_new_content_does_not_get_is_told() {
+    let world = World::new();
+    let file = world.write("a", "old");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o6755)).unwrap();
+    fs::hard_link(&file, world.ws("b")).unwrap();
+    fs::hard_link(&file, world.ws("c")).unwrap();
+    let grants = judged(&world.ws(""));
+    let hold = Files::with(&grants).hold(&[&file], Duration::ZERO, &CancellationToken::new());
+    let change =
+        Change::Write { path: file.clone(), bytes: b"new".to_vec(), existing: Existing::Replace };
+    let changed = hold.unwrap().change(&[change]).unwrap();
+    let told = changed[0].lost.join("; ");
+    assert!(told.contains("set-user-ID") && told.contains("set-group-ID"), "{told}");
+    assert!(told.contains("2 other names"), "{told}");
+    assert_eq!(fs::read_to_string(world.ws("b")).unwrap(), "old");
     assert_eq!(fs::read_to_string(file).unwrap(), "new");
-    assert_eq!(fs::read_dir(world.ws("")).unwrap().count(), 17);
 }

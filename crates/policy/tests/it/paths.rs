@@ -160,3 +160,32 @@ fn the_same_rule_holds_for_a_command() {
     assert_eq!(world.judged(&p, "echo x > src/y"), Answer::Allow);
     assert_eq!(world.judged(&p, "tee ~/.bashrc < src/y"), Answer::Deny);
 }
+
+#[test]
+fn a_private_key_is_known_by_what_is_in_it() {
+    let world = World::new();
+    let p = world.builtin("default");
+    world.put("ws/server.key", "-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----\n");
+    world.put("ws/cert.pem", "-----BEGIN CERTIFICATE-----\nMIIE\n-----END CERTIFICATE-----\n");
+    world.put("ws/answer.key", "1: b\n2: a\n");
+    assert_eq!(world.touches(&p, Scope::FILE_READ, world.path("ws/server.key")), Answer::Deny);
+    assert_eq!(world.touches(&p, Scope::FILE_READ, world.path("ws/cert.pem")), Answer::Allow);
+    assert_eq!(world.touches(&p, Scope::FILE_READ, world.path("ws/answer.key")), Answer::Allow);
+    assert_eq!(world.judged(&p, "cat server.key"), Answer::Deny);
+}
+
+#[test]
+fn a_home_among_temporary_files_is_no_temporary_file() {
+    let world = World::new();
+    let temp = world.path("tmp");
+    std::fs::create_dir_all(temp.join("me")).unwrap();
+    let mut places = world.places();
+    places.home = Some(temp.join("me"));
+    places.temp = vec![temp.clone()];
+    let sources = hermes_policy::Sources::load(&world.path("none.yaml"), None, places).unwrap();
+    let saved = hermes_policy::SavedRules::load(world.path("approvals.json")).unwrap();
+    let tickets = hermes_policy::Tickets::new(world.path("tickets"));
+    let p = sources.permissions("default", Default::default(), saved, tickets).unwrap();
+    assert_eq!(world.touches(&p, Scope::FILE_WRITE, temp.join("x")), Answer::Allow);
+    assert_eq!(world.touches(&p, Scope::FILE_WRITE, temp.join("me/bin/ls")), Answer::Ask);
+}

@@ -134,3 +134,26 @@ fn a_file_as_the_root_has_one_name() {
         assert_eq!(found.unwrap().total, expected);
     }
 }
+
+#[test]
+fn only_files_are_files() {
+    use std::os::unix::fs::symlink;
+    let tree = Tree::new(&[("d/a", "a"), ("b", "b")]);
+    let at = |name: &str| tree.path().join(name);
+    assert!(std::process::Command::new("mkfifo").arg(at("pipe")).status().unwrap().success());
+    for (target, name) in [
+        ("d", "to-folder"),
+        ("d/a", "to-file"),
+        ("../b", "d/up"),
+        ("../../etc/passwd", "d/out"),
+        ("/etc/passwd", "absolute"),
+        ("none", "to-nothing"),
+        ("to-file", "to-link"),
+        ("to-folder/../b", "winding"),
+    ] {
+        symlink(target, at(name)).unwrap();
+    }
+    let mut found = named(&tree.names("**", Sort::Path, ALL));
+    found.sort();
+    assert_eq!(found, ["b", "d/a", "d/up", "to-file"]);
+}

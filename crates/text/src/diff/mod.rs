@@ -20,8 +20,8 @@ mod words;
 
 use change::Change;
 pub use key::Whitespace;
-pub use output::quote;
 use output::Output;
+pub use output::quote;
 
 /// How texts are compared.
 #[derive(Debug, Clone, Copy)]

@@ -15,6 +15,8 @@ fn is_marker(line: &str, mark: char, word: &str) -> bool {
 /// Whether a block begins here.
 pub(super) fn is_opening(line: &str) -> bool {
     is_marker(line, '<', "SEARCH")
+        || is_marker(line, '<', "ORIGINAL")
+        || is_marker(line, '-', "SEARCH")
 }
 
 fn is_divider(line: &str) -> bool {
@@ -23,6 +25,8 @@ fn is_divider(line: &str) -> bool {
 
 fn is_closing(line: &str) -> bool {
     is_marker(line, '>', "REPLACE")
+        || is_marker(line, '>', "UPDATED")
+        || is_marker(line, '+', "REPLACE")
 }
 
 /// Reads blocks. `path` is the file of those before which none is named.

@@ -75,6 +75,26 @@ fn markers_spacing_wrapping_and_returns_are_forgiven() {
 }
 
 #[test]
+fn a_patch_that_was_escaped_once_too_often_is_refused() {
+    for patch in [
+        "*** Begin Patch\\n*** Update File: f\\n@@\\n-a\\n+b\\n*** End Patch",
+        "*** Update File: f\\n-a\\n+b\n",
+        "--- a/f\\n+++ b/f\\n@@ -1 +1 @@\\n-a\\n+b",
+    ] {
+        assert!(refused(patch).contains("real line breaks"), "{patch}");
+    }
+    assert!(refused("a\\nb").contains("no patch"));
+}
+
+#[test]
+fn dots_are_no_hint() {
+    for patch in ["*** Update File: f\n@@ ... @@\n-a\n+b\n", "--- f\n+++ f\n@@ ... @@\n-a\n+b\n"] {
+        let Operation::Update { hunks, .. } = &operations(patch)[0] else { panic!() };
+        assert!(hunks[0].hints.is_empty(), "{hunks:?}");
+    }
+}
+
+#[test]
 fn what_is_no_v4a_patch_is_told_with_its_line() {
     assert_eq!(
         refused("*** Add File: a\n+x\ny\n"),
@@ -186,6 +206,17 @@ fn blocks_without_a_file_take_the_given_one() {
         panic!()
     };
     assert_eq!(path, "Makefile");
+}
+
+#[test]
+fn blocks_have_other_markers_too() {
+    for (open, close) in
+        [("<<<<<<< ORIGINAL", ">>>>>>> UPDATED"), ("------- SEARCH", "+++++++ REPLACE")]
+    {
+        let patch = format!("{open}\na\n=======\nb\n{close}\n");
+        assert_eq!(recognise(&patch), Some(Format::Blocks));
+        assert_eq!(updated(&patch, "a\nx\n"), "b\nx\n");
+    }
 }
 
 #[test]

@@ -123,6 +123,12 @@ pub fn recognise(patch: &str) -> Option<Format> {
 /// Reads a patch in any of the formats. `path` is the file of hunks and blocks
 /// that name none.
 pub fn parse(patch: &str, path: Option<&str>) -> Result<Patch, Malformed> {
+    if is_escaped(patch) {
+        return Err(Malformed::at(
+            0,
+            "it is one line, with `\\n` where lines should end; send it with real line breaks",
+        ));
+    }
     let Some(format) = recognise(patch) else {
         return Err(Malformed::at(
             0,
@@ -141,6 +147,14 @@ pub fn parse(patch: &str, path: Option<&str>) -> Result<Patch, Malformed> {
     Ok(Patch { format, operations })
 }
 
+/// Whether the whole was escaped once too often. What its lines say cannot be
+/// told then: `\n` may be meant in some of them.
+fn is_escaped(patch: &str) -> bool {
+    let patch = patch.trim();
+    let escaped = !patch.contains('\n') && patch.contains("\\n");
+    escaped && recognise(&patch.replace("\\n", "\n")).is_some()
+}
+
 fn is_idle(operation: &Operation) -> bool {
     match operation {
         Operation::Update { hunks, to, .. } => to.is_none() && hunks.iter().all(Hunk::is_idle),
@@ -157,6 +171,11 @@ fn hunk_line(line: &str) -> HunkLine {
         _ => (Side::Context, line),
     };
     HunkLine { side, text: text.to_owned() }
+}
+
+/// A hint, unless it only says that something is left out.
+fn telling(hint: &str) -> &str {
+    if hint.chars().all(|c| matches!(c, '.' | '…')) { "" } else { hint }
 }
 
 /// How many empty lines a hunk ends with that have no mark.

@@ -1,7 +1,7 @@
 //! Unified diffs, as `diff -u` and `git diff` write them and as models try to.
 
 use super::wrapping::{Numbered, unwrapped};
-use super::{Malformed, Operation, hunk_line, loose_end};
+use super::{Malformed, Operation, hunk_line, loose_end, telling};
 use crate::matching::{Hunk, Side};
 
 /// The numbers of a hunk: where its old lines begin, and how many there are of
@@ -134,7 +134,7 @@ fn hunk(reader: &mut Reader<'_, '_>) -> Result<Hunk, Malformed> {
     let mut made =
         Hunk { line: said.map(|said| said.start).filter(|start| *start > 0), ..Hunk::default() };
     if said.is_none() {
-        let hint = head.trim_start_matches('@').trim().trim_end_matches('@').trim();
+        let hint = telling(head.trim_start_matches('@').trim().trim_end_matches('@').trim());
         made.hints.extend((!hint.is_empty()).then(|| hint.to_owned()));
     }
     reader.at += 1;

@@ -2,7 +2,7 @@
 //! found by their lines and by `@@` hints.
 
 use super::wrapping::{Numbered, unwrapped};
-use super::{Malformed, Operation, hunk_line, loose_end};
+use super::{Malformed, Operation, hunk_line, loose_end, telling};
 use crate::matching::Hunk;
 
 /// A line that begins with `***`.
@@ -194,7 +194,7 @@ fn hint(line: &str) -> Option<&str> {
     if super::unified::is_range(line) {
         return Some("");
     }
-    Some(words.strip_suffix("@@").unwrap_or(words).trim())
+    Some(telling(words.strip_suffix("@@").unwrap_or(words).trim()))
 }
 
 fn hunks_of(section: &[Numbered<'_>]) -> Vec<Hunk> {

@@ -8,6 +8,7 @@ use super::hunk::{Hunk, Misfit};
 use super::placing::{Fit, place};
 use super::rows::Rows;
 use super::table::Table;
+use super::warnings::stand_in_warning;
 use super::{Lines, Rigour, Strategy};
 use crate::document::Edit;
 
@@ -211,6 +212,8 @@ impl Round {
                 range: reach(&fit, &table.rows),
             });
             round.warnings.extend(fit.warning);
+            let (old, new) = (hunk.old_text(), hunk.new_text());
+            round.warnings.extend(stand_in_warning(old.lines(), new.lines()));
             round.edits.extend(fit.edits);
             round.next += 1;
         }

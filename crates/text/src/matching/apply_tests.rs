@@ -55,6 +55,14 @@ fn a_missing_final_newline_stays_missing() {
 }
 
 #[test]
+fn an_added_line_that_stands_for_others_is_warned_of() {
+    let warnings =
+        |lines: &str| apply("a\nb\n", &[hunk(lines)], Rigour::Relaxed).expect("fits").warnings;
+    assert_eq!(warnings("-a\n+# ... rest of the file unchanged ...").len(), 1);
+    assert_eq!(warnings("-a\n+c").len(), 0);
+}
+
+#[test]
 fn endings_of_untouched_lines_are_not_touched() {
     assert_eq!(done("a\r\nb\nc\r\n", &[hunk(" a\n-b\n c")]), "a\r\nc\r\n");
     assert_eq!(done("a\r\nb\nc\r\n", &[hunk(" b\n+x\n c")]), "a\r\nb\nx\nc\r\n");

@@ -121,11 +121,28 @@ fn notes(plain: &str, old: &str) -> Vec<String> {
     if old.lines().any(is_elision) {
         notes.push(
             "The old text leaves something out (`...`): it must hold every line as it \
-            is in the file."
+            is in the file. Replace a smaller part, or copy `nearest.text`."
                 .to_owned(),
         );
     }
+    notes.extend(wrapped(plain, old).map(str::to_owned));
     notes
+}
+
+/// What stands around or in the old text that belongs to the message, not to
+/// the file.
+fn wrapped(plain: &str, old: &str) -> Option<&'static str> {
+    let inner = old.trim().strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));
+    let inner = inner.and_then(|inner| inner.split_once('\n')).map(|(_, inner)| inner);
+    if inner.is_some_and(|inner| plain.contains(inner.trim_end())) {
+        return Some("The old text is in a code fence: leave out its first and its last line.");
+    }
+    let entities = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&amp;", "&")];
+    let read = entities.iter().fold(old.to_owned(), |text, (from, to)| text.replace(from, to));
+    (read != old && plain.contains(&read)).then_some(
+        "The old text is escaped as in HTML (`&lt;`, `&amp;`): send the characters themselves, in \
+            the new text as well.",
+    )
 }
 
 /// The old text without `12|` before each line, if all have it.
@@ -145,8 +162,15 @@ fn without_numbers(old: &str) -> Option<String> {
 fn is_elision(line: &str) -> bool {
     let words = line.trim().trim_start_matches(['/', '#', '*', '<', '!', '-', ' ']);
     let words = words.trim_end_matches(['*', '/', '-', '>', ' ']);
-    matches!(words, "..." | "…")
-        || words.starts_with("...") && (words.contains("existing") || words.contains("rest of"))
+    matches!(words, "..." | "…") || is_stand_in(line)
+}
+
+/// Whether a line stands for others, in words: `// ... existing code ...`.
+pub(super) fn is_stand_in(line: &str) -> bool {
+    let words = line.trim().trim_start_matches(['/', '#', '*', '<', '!', '-', ' ']);
+    let told = ["existing", "rest of", "unchanged", "same as before"];
+    ["...", "…"].iter().any(|dots| words.starts_with(dots))
+        && told.iter().any(|word| words.contains(word))
 }
 
 /// A text whose runs of spaces and tabs count as one, and as none at the ends
@@ -159,8 +183,40 @@ fn squeezed(text: &str) -> String {
 /// The block most like the old text.
 fn nearest(rows: &Rows<'_>, old: &str) -> Option<Nearest> {
     let lines: Vec<&str> = old.trim_matches('\n').split('\n').take(LOOKED_AT).collect();
+    let block = match elided(rows, &lines) {
+        Some(block) => block,
+        None => stretched(rows, &lines, most_like(rows, &lines)?),
+    };
+    Some(show(rows, &lines, block))
+}
+
+/// Lines that an ellipsis stands for at most.
+const ELIDED: usize = 200;
+
+/// The block of an old text in which something is left out, with what it
+/// leaves out.
+fn elided(rows: &Rows<'_>, lines: &[&str]) -> Option<(usize, usize)> {
+    let is_gap = |line: &&str| is_elision(line);
+    let head = lines.get(..lines.iter().position(is_gap)?)?;
+    let tail = lines.get(lines.iter().rposition(is_gap)? + 1..)?;
+    if tail.iter().all(|line| line.trim().is_empty()) {
+        return None;
+    }
+    let start = most_like(rows, head)?;
+    let from = start + head.len();
+    let ends = |row: &usize| {
+        let is_there = |(line, row): (&&str, usize)| {
+            row < rows.len() && rows.line(row).trim_end() == line.trim_end()
+        };
+        tail.iter().zip(*row..).all(is_there)
+    };
+    Some((start, (from..from + ELIDED).find(ends)? + tail.len()))
+}
+
+/// Where the lines begin that are most like these.
+fn most_like(rows: &Rows<'_>, lines: &[&str]) -> Option<usize> {
     let mut best: Option<(f64, usize)> = None;
-    for start in candidates(rows, &lines) {
+    for start in candidates(rows, lines) {
         let mut sum = 0.0;
         let mut weight = 0.0;
         for (line, row) in lines.iter().zip(start..) {
@@ -174,11 +230,10 @@ fn nearest(rows: &Rows<'_>, old: &str) -> Option<Nearest> {
         }
     }
     let (score, start) = best?;
-    (score >= 0.25).then(|| show(rows, &lines, start))
+    (score >= 0.25).then_some(start)
 }
 
-fn show(rows: &Rows<'_>, lines: &[&str], start: usize) -> Nearest {
-    let (start, end) = stretched(rows, lines, start);
+fn show(rows: &Rows<'_>, lines: &[&str], (start, end): (usize, usize)) -> Nearest {
     let file: Vec<&str> = (start..end).map(|row| rows.line(row)).collect();
     let shown = start..end.min(start + SHOWN);
     let clip = |line: &str| line.chars().take(WIDEST).collect::<String>();

@@ -32,6 +32,24 @@ fn the_text_that_is_shown_can_be_used_as_it_is() {
 }
 
 #[test]
+fn what_the_old_text_leaves_out_is_shown() {
+    let text = "fn a() {\n    one();\n}\n\nfn b() {\n    one();\n    if two() {\n        three();\n    }\n    four();\n}\n\nfn c() {\n}\n";
+    let told = told(text, "fn b() {\n    // ...\n}", "fn b() {}");
+    let nearest = told.nearest.expect("the function");
+    assert_eq!(nearest.lines, Lines { first: 5, last: 11 });
+    assert!(text.contains(&nearest.text), "{nearest:?}");
+    assert!(told.notes[0].contains("leaves something out"), "{:?}", told.notes);
+}
+
+#[test]
+fn what_belongs_to_the_message_is_told_from_the_text() {
+    let notes = |old: &str| told("if a < b && c {\n}\n", old, "").notes.join(" ");
+    assert!(notes("```rust\nif a < b && c {\n```").contains("code fence"));
+    assert!(notes("if a &lt; b &amp;&amp; c {").contains("HTML"));
+    assert!(!notes("if a &lt; b || c {").contains("HTML"), "it is not there either");
+}
+
+#[test]
 fn a_misspelled_word_is_found_by_its_letters() {
     let text = "alpha\nconfiguration\nomega\n";
     let nearest = told(text, "confguration", "").nearest.expect("a line like it");

@@ -219,6 +219,16 @@ fn a_place_inside_of_a_longer_name_is_warned_of() {
 }
 
 #[test]
+fn a_line_that_stands_for_others_is_warned_of() {
+    let warnings =
+        |old: &str, new: &str| replace("a\n# ...\nb\n", &ask(old, new)).expect("there").warnings;
+    let told = warnings("b", "b\n// ... existing code ...");
+    assert!(told[0].contains("'// ... existing code ...'"), "{told:?}");
+    assert!(warnings("b", "def f():\n    ...").is_empty(), "dots alone may be meant");
+    assert!(warnings("a\n# ...\nb", "c\n# ...\nb").is_empty());
+}
+
+#[test]
 fn a_line_that_is_joined_is_warned_of() {
     let made = replace("a\nb\n", &ask("a\n", "x")).expect("there");
     assert!(made.warnings[0].contains("line 2 is joined"), "{:?}", made.warnings);

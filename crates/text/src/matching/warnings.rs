@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::LISTED;
+use super::nearest::is_stand_in;
 use super::rows::Rows;
 
 /// Everything that is worth a warning.
@@ -17,6 +18,7 @@ pub(super) fn warnings(
         part_warning(text, found, rows),
         indent_warning(text, found, new, rows),
         join_warning(text, found, (old, new), rows),
+        stand_in_warning(old.lines(), new.lines()),
     ];
     all.into_iter().flatten().collect()
 }
@@ -55,6 +57,21 @@ fn part_warning(text: &str, found: &[Range<usize>], rows: &Rows<'_>) -> Option<S
         "The old text is part of a longer name, such as '{sample}' ({plural} {}{more}).",
         shown.join(", ")
     ))
+}
+
+/// A warning about a new line that stands for others, which are not written.
+pub(super) fn stand_in_warning<'a>(
+    mut old: impl Iterator<Item = &'a str>,
+    mut new: impl Iterator<Item = &'a str>,
+) -> Option<String> {
+    let line = new.find(|line| is_stand_in(line)).map(str::trim)?;
+    (!old.any(|old| old.trim() == line)).then(|| {
+        let shown: String = line.chars().take(80).collect();
+        format!(
+            "The new text has the line '{shown}', which is in the file now as it stands: no \
+                other lines were put in its place."
+        )
+    })
 }
 
 /// A warning where a replacement begins behind the indentation of a line and

@@ -3,10 +3,11 @@
 
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use hermes_core::{ToolContext, ToolError};
+use hermes_core::{Left, Made, Replacing, ToolContext, ToolError};
 use hermes_files::{Files, Hold};
 
 pub(crate) use hermes_files::{Change, Existing};
@@ -48,8 +49,18 @@ pub(crate) struct Held<'a> {
 /// Holds the files at these paths, which are absolute and need not exist.
 /// Waits for whoever holds one of them.
 pub(crate) fn hold<'a>(cx: &'a ToolContext, paths: &[&Path]) -> Result<Held<'a>, ToolError> {
+    // Whoever keeps files is told of every change, so nothing else counts:
+    // others may be at the same files while this call waits.
+    if let Some(keeper) = keeper(cx) {
+        keeper.before(&[]);
+    }
     let wait = cx.remaining().map_or(PATIENCE, |left| left.min(PATIENCE));
     Ok(Held { cx, hold: Files::new(cx).hold(paths, wait, &cx.cancel)? })
+}
+
+/// Who keeps what the call replaces, if anybody does.
+pub(crate) fn keeper(cx: &ToolContext) -> Option<Arc<dyn Replacing>> {
+    cx.ports.get::<dyn Replacing>()
 }
 
 impl Held<'_> {
@@ -83,9 +94,19 @@ impl Held<'_> {
             }
             Ok::<_, ToolError>((answer, hashes))
         };
+        let keeper = keeper(cx);
+        let keep = || {
+            if let Some(keeper) = &keeper {
+                let places = changes.iter().flat_map(Change::paths).map(PathBuf::from);
+                keeper.before(&places.collect::<Vec<_>>());
+            }
+        };
         let ((answer, hashes), prepared) = if size < LARGE {
-            (check()?, hold.prepare(changes))
+            let checked = check()?;
+            keep();
+            (checked, hold.prepare(changes))
         } else {
+            keep();
             let (checked, prepared) = thread::scope(|scope| {
                 let checked = scope.spawn(check);
                 let prepared = hold.prepare(changes);
@@ -96,6 +117,9 @@ impl Held<'_> {
         let prepared = prepared?;
         cx.check()?;
         let changed = prepared.make()?;
+        if let Some(keeper) = &keeper {
+            keeper.after(&changes.iter().flat_map(made).collect::<Vec<_>>());
+        }
         let done = changes.iter().zip(hashes).zip(changed).map(|((change, hash), changed)| {
             note(cx, change, hash.as_ref());
             Done {
@@ -107,6 +131,18 @@ impl Held<'_> {
             }
         });
         Ok((done.collect(), answer))
+    }
+}
+
+/// What a change has left where.
+fn made(change: &Change) -> Vec<Made<'_>> {
+    match change {
+        Change::Write { path, bytes, .. } => vec![Made { path, left: Left::Content(bytes) }],
+        Change::Remove { path } => vec![Made { path, left: Left::Nothing }],
+        Change::Move { from, to, bytes } => {
+            let left = bytes.as_ref().map_or(Left::MovedFrom(from), |new| Left::Content(new));
+            vec![Made { path: from, left: Left::Nothing }, Made { path: to, left }]
+        }
     }
 }
 

@@ -1,25 +1,34 @@
 //! Which encoding a text is in where its bytes leave that open: the one that
-//! the caller names, or that `.editorconfig` has for the file.
+//! the caller names, that it was written in, or that `.editorconfig` has for
+//! the file.
 
 use std::path::Path;
 
 use encoding_rs::Encoding;
 use hermes_core::{ToolContext, ToolError};
 use hermes_files::Files;
-use hermes_text::codec::TextFormat;
+use hermes_text::codec::{TextFormat, detect_near};
 use hermes_text::editorconfig::{self, Charset, Config};
 use hermes_text::{Document, NotText};
+
+use crate::known;
 
 /// A text file that was read, in the encoding that it is in.
 pub(crate) fn read(cx: &ToolContext, path: &Path, bytes: Vec<u8>) -> Result<Document, NotText> {
     Document::read_near(bytes, || of(cx, path))
 }
 
-/// The encoding that `.editorconfig` has for a file, as far as the call may
-/// look. It takes some looking around, so it is for bytes that do not speak for
+/// The encoding in which the session wrote a file, or that `.editorconfig` has
+/// for it, as far as the call may look. It takes some looking around, so it is for bytes that do not speak for
 /// themselves.
 pub(crate) fn of(cx: &ToolContext, path: &Path) -> Option<&'static Encoding> {
-    said(cx, path).map(Charset::encoding)
+    known::encoding(cx, path).or_else(|| said(cx, path).map(Charset::encoding))
+}
+
+/// The encoding that somebody would take these bytes for who knows nothing of
+/// how they came there.
+pub(crate) fn of_bytes(cx: &ToolContext, path: &Path, bytes: &[u8]) -> TextFormat {
+    detect_near(bytes, true, || said(cx, path).map(Charset::encoding))
 }
 
 /// The format of a new file.

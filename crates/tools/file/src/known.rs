@@ -7,6 +7,7 @@ use std::path::Path;
 use std::str::FromStr;
 use std::time::SystemTime;
 
+use encoding_rs::Encoding;
 use hermes_core::{ToolContext, ToolError};
 use hermes_files::Files;
 use serde::{Deserialize, Serialize};
@@ -91,6 +92,11 @@ pub(crate) struct Writer {
 pub(crate) enum Standing {
     /// It has not seen any.
     Unseen,
+    /// It has seen that there was none.
+    Created {
+        /// The other task of the session that wrote this one.
+        by: Option<Writer>,
+    },
     /// It has seen this one.
     Same,
     /// It has seen another one.
@@ -118,6 +124,12 @@ struct Record {
     /// By task.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     seen: BTreeMap<String, Sight>,
+    /// The tasks that looked and found nothing, and when.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    missed: BTreeMap<String, u64>,
+    /// The encoding that it was written in, where its bytes look like another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    encoding: Option<String>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -141,6 +153,33 @@ struct Sight {
 /// that of the whole file.
 pub(crate) fn saw(cx: &ToolContext, path: &Path, hash: Hash, facts: Seen) {
     change(cx, path, |record, at| record.see(cx, hash, facts, at));
+}
+
+/// The caller looked for a file, and there was none.
+pub(crate) fn missed(cx: &ToolContext, path: &Path) {
+    change(cx, path, |record, at| {
+        record.seen.remove(&*cx.task_id);
+        record.missed.insert(cx.task_id.to_string(), at);
+        if record.missed.len() > TASKS {
+            let oldest = record.missed.iter().min_by_key(|(_, at)| **at);
+            if let Some(task) = oldest.map(|(task, _)| task.clone()) {
+                record.missed.remove(&task);
+            }
+        }
+    });
+}
+
+/// The file is in an encoding that its bytes do not tell; none if they do.
+pub(crate) fn spelt(cx: &ToolContext, path: &Path, encoding: Option<&'static Encoding>) {
+    if self::encoding(cx, path) != encoding {
+        let name = encoding.map(|encoding| encoding.name().to_owned());
+        change(cx, path, |record, _| record.encoding = name);
+    }
+}
+
+/// The encoding that a file was written in, where its bytes do not tell.
+pub(crate) fn encoding(cx: &ToolContext, path: &Path) -> Option<&'static Encoding> {
+    Encoding::for_label(record(cx, path)?.encoding?.as_bytes())
 }
 
 /// The caller wrote this version of a file.
@@ -167,6 +206,7 @@ pub(crate) fn standing(cx: &ToolContext, path: &Path, current: &Hash) -> Standin
     let Some(record) = record(cx, path) else { return Standing::Unseen };
     let by = record.written_by_another(cx, current);
     match record.seen.get(&*cx.task_id) {
+        None if record.missed.contains_key(&*cx.task_id) => Standing::Created { by },
         None => Standing::Unseen,
         Some(sight) if sight.hash == *current => Standing::Same,
         Some(sight) => Standing::Changed { seen: sight.hash.clone(), by },
@@ -190,6 +230,7 @@ impl Record {
         let modified = facts.modified.and_then(since);
         let modified = modified.and_then(|since| u64::try_from(since.as_nanos()).ok());
         let sight = Sight { hash, len: facts.len, modified, whole: facts.whole, at };
+        self.missed.remove(&*cx.task_id);
         self.seen.insert(cx.task_id.to_string(), sight);
         if self.seen.len() > TASKS {
             let oldest = self.seen.iter().min_by_key(|(_, sight)| sight.at);

@@ -57,6 +57,41 @@ fn each_task_has_its_own_sight() {
 }
 
 #[test]
+fn what_was_not_there_is_remembered() {
+    let one = context("one", None);
+    let two = context("two", Some(&one));
+    let path = Path::new("/nowhere/a");
+    let hash = Hash::of(b"x");
+    missed(&one, path);
+    assert_eq!(standing(&one, path, &hash), Standing::Created { by: None });
+    assert_eq!(standing(&two, path, &hash), Standing::Unseen);
+    wrote(&two, path, hash.clone(), SEEN);
+    let Standing::Created { by: Some(by) } = standing(&one, path, &hash) else {
+        panic!("somebody has created it");
+    };
+    assert_eq!(by.task_id, "two");
+    saw(&one, path, hash.clone(), SEEN);
+    assert_eq!(standing(&one, path, &hash), Standing::Same);
+    missed(&one, path);
+    assert_eq!(standing(&one, path, &hash), Standing::Created { by: Some(by) });
+}
+
+#[test]
+fn an_encoding_is_remembered_until_the_bytes_tell_it() {
+    let cx = context("one", None);
+    let path = Path::new("/nowhere/a");
+    assert_eq!(encoding(&cx, path), None);
+    spelt(&cx, path, Some(encoding_rs::WINDOWS_1252));
+    wrote(&cx, path, Hash::of(b"x"), SEEN);
+    assert_eq!(encoding(&cx, path), Some(encoding_rs::WINDOWS_1252));
+    spelt(&cx, path, None);
+    assert_eq!(encoding(&cx, path), None);
+    spelt(&cx, path, Some(encoding_rs::GBK));
+    forget(&cx, path);
+    assert_eq!(encoding(&cx, path), None);
+}
+
+#[test]
 fn names_that_are_not_text_are_told_apart() {
     let cx = context("one", None);
     let path = |name: &[u8]| PathBuf::from("/nowhere").join(OsStr::from_bytes(name));

@@ -1,6 +1,7 @@
 //! Tools for files and folders.
 
 mod aliases;
+mod astray;
 mod blocking;
 mod brevity;
 mod change;

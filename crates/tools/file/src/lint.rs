@@ -61,7 +61,11 @@ pub(crate) fn check(path: &Path, old: Option<&str>, new: &str) -> Option<Lint> {
     if new.len() > syntax.longest() {
         return Some(Lint::skipped("The file is too long to be checked."));
     }
-    let found = syntax.problems(new);
+    let Some(found) = syntax.problems(new) else {
+        return Some(Lint::skipped(&format!(
+            "It is nested more than {DEEPEST} levels deep and was not checked."
+        )));
+    };
     if found.is_empty() {
         let note = (syntax == Syntax::Json && strict_json(new).is_some())
             .then(|| "It has comments or trailing commas, which strict parsers refuse.".to_owned());
@@ -71,7 +75,8 @@ pub(crate) fn check(path: &Path, old: Option<&str>, new: &str) -> Option<Lint> {
         return Some(Lint::skipped("It looks like a template and was not checked."));
     }
     let old = old.filter(|old| old.len() <= syntax.longest()).unwrap_or_default();
-    let before = if old.trim().is_empty() { Vec::new() } else { syntax.problems(old) };
+    let is_empty = old.trim().is_empty();
+    let before = if is_empty { None } else { syntax.problems(old) }.unwrap_or_default();
     let before: Vec<_> = before.iter().map(|problem| problem.fingerprint(old)).collect();
     let count = found.len();
     let mut problems = found;
@@ -135,9 +140,10 @@ impl Syntax {
         }
     }
 
-    fn problems(self, text: &str) -> Vec<Problem> {
+    /// None if the text is nested too deeply to tell.
+    fn problems(self, text: &str) -> Option<Vec<Problem>> {
         let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
-        match self {
+        Some(match self {
             // Whoever writes comments into JSON means JSON with comments.
             Self::Json | Self::JsonWithComments => match strict_json(text) {
                 None => Vec::new(),
@@ -149,8 +155,8 @@ impl Syntax {
             },
             Self::JsonLines => json_lines(text),
             Self::Toml => toml(text).into_iter().collect(),
-            Self::Yaml => yaml(text).into_iter().collect(),
-        }
+            Self::Yaml => yaml(text)?.into_iter().collect(),
+        })
     }
 }
 
@@ -186,20 +192,20 @@ fn toml(text: &str) -> Option<Problem> {
     Some(Problem::at(text, at, message))
 }
 
-/// Its events are enough: several documents and unknown tags are fine.
-fn yaml(text: &str) -> Option<Problem> {
+/// Its events are enough: several documents and unknown tags are fine. None
+/// if it goes too deep: that is no error of the text.
+fn yaml(text: &str) -> Option<Option<Problem>> {
     let options = granit_parser::options! {
         flow_nesting_limit: DEEPEST,
         block_nesting_limit: DEEPEST,
     };
     let mut events = granit_parser::Parser::new_from_str_with_options(text, options);
-    let error = events.find_map(Result::err)?;
-    // Depth is no error of the text.
+    let Some(error) = events.find_map(Result::err) else { return Some(None) };
     if *error.kind() == granit_parser::ErrorKind::RecursionLimitExceeded {
         return None;
     }
     let at = error.marker().byte_offset().unwrap_or(text.len());
-    Some(Problem::at(text, at, error.info()))
+    Some(Some(Problem::at(text, at, error.info())))
 }
 
 /// The text with spaces for comments and trailing commas; every other byte

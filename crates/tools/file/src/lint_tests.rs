@@ -92,5 +92,9 @@ fn yaml_is_checked_by_its_events() {
         assert_eq!((found.status, found.problems[0].line), (Status::Error, line), "{text}");
     }
     assert_eq!(status("a.yaml", "{% if x %}\na: 1\n{% endif %}\n"), Some(Status::Skipped));
-    assert_eq!(status("a.yaml", &"[".repeat(100_000)), Some(Status::Ok), "too deep to tell");
+    let deep = lint("a.yaml", None, &"[".repeat(20_000)).expect("told");
+    assert_eq!(deep.status, Status::Skipped, "too deep to tell");
+    assert!(deep.message.is_some_and(|message| message.contains("levels deep")));
+    let before = lint("a.yaml", Some(&"[".repeat(20_000)), "a: [\n").expect("told");
+    assert_eq!((before.status, before.problems.len()), (Status::Error, 1));
 }

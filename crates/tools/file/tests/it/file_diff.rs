@@ -442,3 +442,25 @@ async fn a_cancelled_call_stops() {
     let call = tool("file_diff").bind(&json!({"path": "old", "other_path": "new"})).unwrap();
     assert_eq!(call.run(cx).await.unwrap_err().kind().name(), "cancelled");
 }
+
+#[tokio::test]
+async fn closed_places_are_neither_named_nor_entered() {
+    let place = Place::new();
+    place.write("home/.ssh/id_rsa", "secret\n");
+    place.write("home/a.txt", "a\n");
+    place.write("home/deep/key.pem", "secret\n");
+    place.write("copy/a.txt", "b\n");
+    let closed = |_: &hermes_core::Scope, real: &std::path::Path| {
+        real.components().any(|part| part.as_os_str() == ".ssh") || real.ends_with("key.pem")
+    };
+    for (old, new) in [("home", "copy"), ("copy", "home")] {
+        let grants = hermes_core::Grants::everything().except(std::sync::Arc::new(closed));
+        let answer =
+            place.call_within(grants, "file_diff", json!({"path": old, "other_path": new})).await;
+        let told = answer.to_string();
+        assert!(!told.contains("ssh") && !told.contains("pem"), "{told}");
+        assert_eq!(answer["files"].as_array().unwrap().len(), 1, "{told}");
+        let note = answer["note"].as_str().unwrap();
+        assert!(note.contains("2 protected entries"), "{told}");
+    }
+}

@@ -176,6 +176,54 @@ async fn all_files_or_none() {
 }
 
 #[tokio::test]
+async fn a_path_that_is_nearly_right_is_told() {
+    let place = Place::new();
+    place.write("src/deep/a.rs", "one\n");
+    place.write("top.rs", "one\n");
+    let outside = place.path().strip_prefix("/").unwrap().join("src/deep/a.rs");
+    let root = place.path().file_name().unwrap().to_str().unwrap();
+    for (written, meant) in [
+        ("a/src/deep/a.rs", "src/deep/a.rs"),
+        ("src\\deep\\a.rs", "src/deep/a.rs"),
+        ("engine/src/deep/a.rs", "src/deep/a.rs"),
+        (outside.to_str().unwrap(), "src/deep/a.rs"),
+        ("b/top.rs", "top.rs"),
+        (&format!("{root}/top.rs"), "top.rs"),
+    ] {
+        let patch = format!("*** Update File: {written}\n-one\n+two\n");
+        let answer = apply(&place, &patch).await;
+        assert_eq!(answer["kind"], "not_found", "{answer}");
+        assert_eq!(answer["similar_files"], json!([meant]), "{answer}");
+        assert!(answer["hint"].as_str().unwrap().contains(meant), "{answer}");
+    }
+    let answer = apply(&place, "*** Update File: other/top.rs\n-one\n+two\n").await;
+    assert!(!answer["hint"].as_str().unwrap().contains("'top.rs'"), "{answer}");
+}
+
+#[tokio::test]
+async fn lines_that_stay_without_their_space_are_told() {
+    let place = Place::new();
+    place.write("f", "fn a() {\n    fn b() {\n        c\n    }\n}\n");
+    let hunk = "@@\n    fn b() {\n-        c\n+        d\n    }\n";
+    let answer = apply(&place, &format!("*** Update File: f\n{hunk}")).await;
+    assert!(answer["hint"].as_str().unwrap().contains("one more space"), "{answer}");
+    let mended = hunk.replace("\n    ", "\n     ");
+    let answer = apply(&place, &format!("*** Update File: f\n{mended}")).await;
+    assert_eq!(answer["success"], true, "{answer}");
+}
+
+#[tokio::test]
+async fn a_hunk_that_fails_says_that_the_others_were_not_made() {
+    let place = Place::new();
+    place.write("f", "a\nb\n");
+    let answer = apply(&place, "*** Update File: f\n@@\n-a\n+x\n@@\n-c\n+y\n").await;
+    assert!(answer["changed"].as_str().unwrap().starts_with("nothing"), "{answer}");
+    assert_eq!(text(&place, "f").unwrap(), "a\nb\n");
+    let answer = apply(&place, "*** Update File: f\n@@\n-c\n+y\n").await;
+    assert!(answer.get("changed").is_none(), "{answer}");
+}
+
+#[tokio::test]
 async fn binary_files_are_moved_and_deleted_but_not_patched() {
     let place = Place::new();
     let bytes = b"\x00\x01\x02binary\x00";

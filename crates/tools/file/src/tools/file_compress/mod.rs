@@ -4,15 +4,16 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use hermes_archives::{
-    Choice, Format, Limits, Oversight, Packing, Page, Source, Unpacking,
+    Choice, Extracted, Format, Limits, Oversight, Packing, Page, Source, Unpacking,
 };
 use hermes_core::{
-    Effect, ErrorKind, Example, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolSpec,
+    Effect, ErrorKind, Example, JsonSchema, Left, Made, Scope, Tool, ToolContext, ToolError, ToolSpec,
     Workplace,
 };
 use hermes_files::Files;
 use serde::Deserialize;
 
+use crate::change;
 use crate::missing::{Wanted, explain_missing};
 use crate::spelling;
 
@@ -297,11 +298,34 @@ fn act(args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
                 existing: args.existing.into(),
                 limits: limits(args),
             };
-            let extracted = hermes_archives::extract(&cx.grants, &unpacking, oversight)
+            let extracted = unpack(&unpacking, oversight, cx)
                 .map_err(|error| missing(error, &archive, cx))?;
             Ok(Output::extracted(&archive, &target, extracted, shown))
         }
     }
+}
+
+/// Unpacks, and tells whoever keeps files what is replaced and made.
+fn unpack(
+    unpacking: &Unpacking<'_>,
+    oversight: Oversight<'_>,
+    cx: &ToolContext,
+) -> Result<Extracted, ToolError> {
+    let keeper = change::keeper(cx);
+    let tell = |places: &[PathBuf]| {
+        if let Some(keeper) = &keeper {
+            keeper.before(places);
+        }
+    };
+    tell(&[]);
+    let extracted = hermes_archives::extract_telling(&cx.grants, unpacking, oversight, &tell)?;
+    if let Some(keeper) = &keeper {
+        let new: Vec<PathBuf> =
+            extracted.renamed.iter().map(|(_, new)| unpacking.target.join(new)).collect();
+        let made = new.iter().map(|path| Made { path, left: Left::Unsaid });
+        keeper.after(&made.collect::<Vec<_>>());
+    }
+    Ok(extracted)
 }
 
 fn limits(args: &Args) -> Limits {

@@ -64,11 +64,19 @@ impl Walk<'_> {
         let is_short = total > files.len() || self.is_partial || left_out > 0;
         let hint = hint(files.len(), total, self.is_partial, left_out);
         let identical = total == 0 && self.unreadable.is_empty();
-        let note = match (identical, uncounted) {
-            (true, _) => Some("The folders are the same.".to_owned()),
-            (_, 0) => None,
-            (_, n) => Some(format!("The lines of {n} files are not counted: there are too many.")),
-        };
+        let mut notes = Vec::new();
+        match (identical, uncounted) {
+            (true, _) => notes.push("The folders are the same.".to_owned()),
+            (_, 0) => {}
+            (_, n) => {
+                notes.push(format!("The lines of {n} files are not counted: there are too many."));
+            }
+        }
+        match self.closed {
+            0 => {}
+            1 => notes.push("1 protected entry was left out.".to_owned()),
+            n => notes.push(format!("{n} protected entries were left out.")),
+        }
         Ok(Output {
             identical,
             diff: text,
@@ -80,7 +88,7 @@ impl Walk<'_> {
             files,
             unreadable: self.unreadable,
             truncated: is_short,
-            note,
+            note: (!notes.is_empty()).then(|| notes.join(" ")),
             hint,
         })
     }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use hermes_core::{ToolContext, ToolError};
-use hermes_files::{Kind, explain};
+use hermes_files::{Files, Kind, explain};
 use hermes_search::{Marks, Rules};
 
 use super::half::Half;
@@ -46,6 +46,8 @@ pub(super) struct Walk<'a> {
     pub(super) summary: Summary,
     pub(super) differences: Vec<Difference>,
     pub(super) unreadable: Vec<String>,
+    /// Entries that a rule keeps closed.
+    pub(super) closed: usize,
     pub(super) is_partial: bool,
     looked_at: usize,
     told: Instant,
@@ -78,6 +80,7 @@ pub(super) fn compare(
         summary: Summary::default(),
         differences: Vec::new(),
         unreadable: Vec::new(),
+        closed: 0,
         is_partial: false,
         looked_at: 0,
         told: Instant::now(),
@@ -98,6 +101,10 @@ impl Walk<'_> {
             for (name, kinds) in names {
                 self.breathe()?;
                 let relative = folder.relative.join(&name);
+                if self.closes(&relative) {
+                    self.closed += 1;
+                    continue;
+                }
                 if gitignore && (name == ".git" || self.is_left_out(&rules, &relative, kinds)) {
                     continue;
                 }
@@ -123,6 +130,13 @@ impl Walk<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether an entry stays closed to the call. What is closed on one side
+    /// is left out on both, or it would look as if it were not there.
+    fn closes(&self, relative: &Path) -> bool {
+        let files = Files::new(self.cx);
+        self.halves.iter().any(|half| files.closes(&half.place.join(relative)))
     }
 
     /// None if it cannot be read: half of it would show the other half as new.

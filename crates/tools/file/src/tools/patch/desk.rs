@@ -15,7 +15,6 @@ use super::request::Step;
 use crate::change::{Change, Existing, Held};
 use crate::charset;
 use crate::known::{self, Hash, Standing};
-use crate::missing::{Wanted, explain_missing};
 use crate::spelling::show;
 
 /// A file as it was found.
@@ -99,7 +98,7 @@ impl<'a> Desk<'a> {
             Step::Update { path, hunks, to } => {
                 self.open(path)?;
                 if self.current(path).is_none() {
-                    return Err(explain_missing(Wanted::File, path, self.cx));
+                    return Err(refusal::missing(path, self.cx));
                 }
                 if let Some(to) = to.as_ref().filter(|to| *to != path) {
                     self.vacant(to, "move")?;
@@ -116,7 +115,7 @@ impl<'a> Desk<'a> {
             Step::Delete { path, hunks } => {
                 self.open(path)?;
                 if self.current(path).is_none() {
-                    return Err(explain_missing(Wanted::File, path, self.cx));
+                    return Err(refusal::missing(path, self.cx));
                 }
                 if !hunks.is_empty() {
                     let text = self.text(path)?;
@@ -139,7 +138,7 @@ impl<'a> Desk<'a> {
             if request.old.is_empty() {
                 return Err(refusal::empty_old(path, true));
             }
-            return Err(explain_missing(Wanted::File, path, self.cx));
+            return Err(refusal::missing(path, self.cx));
         }
         let text = self.text(path)?;
         let made = replace(&text, request).map_err(|mismatch| {
@@ -248,7 +247,7 @@ impl<'a> Desk<'a> {
         match self.current(path) {
             Some(Now { body: Body::Edited(_, text) | Body::New(text), .. }) => Ok(text.clone()),
             Some(Now { from: Some(from), .. }) => Ok(self.document(from)?.text().to_owned()),
-            _ => Err(explain_missing(Wanted::File, path, self.cx)),
+            _ => Err(refusal::missing(path, self.cx)),
         }
     }
 

@@ -144,6 +144,9 @@ impl Tool for Patch {
     }
 }
 
+/// What a patch of several changes comes to if one of them fails.
+const NOTHING: &str = "nothing: a patch is applied as a whole or not at all";
+
 fn patch(args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
     let plan = Plan::of(args, &cx.workplace)?;
     let expected: Option<Hash> = args.expected_hash.as_deref().map(str::parse).transpose()?;
@@ -164,7 +167,10 @@ fn patch(args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
         if index % 64 == 63 {
             cx.report(Some(index as f64 / count as f64), format!("{index} of {count} operations"));
         }
-        desk.take(step, args.rigour()).map_err(|error| failures::count(cx, step.path(), error))?;
+        desk.take(step, args.rigour()).map_err(|error| {
+            let error = failures::count(cx, step.path(), error);
+            if plan.is_several() { error.with("changed", NOTHING) } else { error }
+        })?;
     }
     let outcome = desk.finish()?;
     let output = Output::describe(&outcome, &plan, args.dry_run, cx);

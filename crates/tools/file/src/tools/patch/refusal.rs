@@ -5,14 +5,17 @@ use std::path::Path;
 use hermes_core::{ErrorKind, ToolContext, ToolError};
 use hermes_text::codec::Unencodable;
 use hermes_text::matching::{
-    Explanation, Failure, Hunk, Lines, Misfit, Mismatch, Request, Rigour, Wanted, explain, replace,
+    Explanation, Failure, Hunk, Lines, Misfit, Mismatch, Request, Rigour, Side, Wanted, apply,
+    explain, replace,
 };
 use hermes_text::{NotText, SpliceError};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::astray;
 use crate::known::{self, Hash};
-use crate::spelling::show;
+use crate::missing::{self, explain_missing};
+use crate::spelling::{shorten, show};
 
 /// Places whose text is shown, lines around each, and characters of a line.
 const SHOWN: usize = 8;
@@ -106,7 +109,11 @@ pub(super) fn misfit(
         Misfit::Absent => {
             let old = hunk.map(Hunk::old_text).unwrap_or_default();
             let new = hunk.map(Hunk::new_text).unwrap_or_default();
-            absent(format!("{name} fits nowhere"), &explain(text, &Wanted { old: &old, new: &new }))
+            let mut told = explain(text, &Wanted { old: &old, new: &new });
+            if hunk.is_some_and(|hunk| lacks_marks(text, hunk)) {
+                told.notes = vec![UNMARKED.to_owned()];
+            }
+            absent(format!("{name} fits nowhere"), &told)
         }
         Misfit::Ambiguous { strategy, places, more } => several(
             format!("{name} fits in {} places", counted(places.len(), *more)),
@@ -159,6 +166,17 @@ pub(super) fn misfit(
     };
     let error = if hunks.len() > 1 { error.with("hunk", failure.hunk + 1) } else { error };
     with_hash(error, hash)
+}
+
+const UNMARKED: &str = "The lines that stay lack their mark: put one more space in front of each, \
+    before its own indentation.";
+
+/// Whether a hunk would fit if the lines that stay had a space in front.
+fn lacks_marks(text: &str, hunk: &Hunk) -> bool {
+    let mut marked = hunk.clone();
+    let stay = marked.lines.iter_mut().filter(|line| line.side == Side::Context);
+    stay.filter(|line| !line.text.is_empty()).for_each(|line| line.text.insert(0, ' '));
+    marked != *hunk && apply(text, &[marked], Rigour::Relaxed).is_ok()
 }
 
 fn counted(places: usize, more: bool) -> String {
@@ -240,6 +258,18 @@ fn excerpts(text: &str, places: &[Lines]) -> Value {
         json!({"lines": range, "context": shown.join("\n")})
     };
     places.iter().enumerate().map(excerpt).collect()
+}
+
+/// There is no such file.
+pub(super) fn missing(path: &Path, cx: &ToolContext) -> ToolError {
+    let error = explain_missing(missing::Wanted::File, path, cx);
+    let Some(meant) = astray::meant(path, cx) else { return error };
+    let meant = shorten(&meant, &cx.workplace);
+    error
+        .with_hint(format!(
+            "'{meant}' exists: name files by their path from the working folder, or absolutely."
+        ))
+        .with("similar_files", vec![meant])
 }
 
 pub(super) fn empty_old(path: &Path, empty_file: bool) -> ToolError {

@@ -88,9 +88,12 @@ impl Plan {
         let text = args.patch.as_deref().unwrap_or_default();
         let path = args.path.as_deref().filter(|path| !path.is_empty());
         let parsed = parse(text, path).map_err(|error| {
-            ToolError::invalid(format!("The patch cannot be read: {error}"))
-                .with("line", error.line)
-                .with_hint(SHAPES)
+            let refused = ToolError::invalid(format!("The patch cannot be read: {error}"));
+            let refused = match error.line {
+                0 => refused,
+                line => refused.with("line", line),
+            };
+            refused.with_hint(SHAPES)
         })?;
         let named = |name: &str| {
             // The path argument is the user's own word; a header is not.
@@ -141,6 +144,15 @@ impl Plan {
         touched
     }
 
+    /// Whether it makes more than one change.
+    pub(super) fn is_several(&self) -> bool {
+        let several = |step: &Step| match step {
+            Step::Update { hunks, .. } => hunks.len() > 1,
+            _ => false,
+        };
+        self.steps.len() > 1 || self.steps.iter().any(several)
+    }
+
     /// The files that must be there, each once.
     pub(super) fn sources(&self) -> BTreeSet<&Path> {
         let is_new = |step: &&Step| matches!(step, Step::Add { .. });
@@ -156,4 +168,5 @@ impl Plan {
 }
 
 const SHAPES: &str = "A V4A patch looks like this: `*** Begin Patch`, `*** Update File: path`, \
-    `@@`, lines with ` ` (stays), `-` (goes) or `+` (comes) in front, `*** End Patch`.";
+    `@@`, lines with ` ` (stays), `-` (goes) or `+` (comes) in front, `*** End Patch`. \
+    A block: the path, `<<<<<<< SEARCH`, old lines, `=======`, new lines, `>>>>>>> REPLACE`.";

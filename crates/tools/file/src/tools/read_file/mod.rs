@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use hermes_core::{
-    Effect, Example, JsonSchema, OutputBounds, ResultLimit, Scope, Tool, ToolContext, ToolError,
+    Effect, ErrorKind, Example, JsonSchema, OutputBounds, ResultLimit, Scope, Tool, ToolContext, ToolError,
     ToolSpec, Workplace,
 };
 use hermes_text::codec::TextFormat;
@@ -146,7 +146,11 @@ impl Tool for ReadFile {
 fn read(args: &Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolError> {
     let encoding = args.encoding.as_deref().map(charset::named).transpose()?;
     let encoding = encoding.map(|(encoding, _)| encoding);
-    let mut source = Source::open(path, cx)?;
+    let mut source = Source::open(path, cx).inspect_err(|error| {
+        if error.kind() == ErrorKind::NotFound {
+            known::missed(cx, path);
+        }
+    })?;
     let failed = |error: std::io::Error| Source::failed(path, cx, &error);
     let mut buffer = vec![0; SAMPLE.min(usize::try_from(source.len()).unwrap_or(SAMPLE))];
     let sample = fill(&mut source, &mut buffer).map_err(failed)?;

@@ -59,6 +59,10 @@ pub(super) fn check(
             let message = format!("{shown} has changed since you last saw it");
             Err(Conflict { message, seen: Some(seen), by }.explain(old, text))
         }
+        Standing::Created { by } => {
+            let message = format!("{shown} was not there when you looked, and is now");
+            Err(Conflict { message, seen: None, by }.explain(old, text))
+        }
         Standing::Unseen => match known::other_writer(cx, path, old.hash()) {
             None => Ok(Sight::None),
             by => {

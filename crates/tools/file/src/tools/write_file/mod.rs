@@ -5,7 +5,8 @@ use std::mem;
 use std::path::Path;
 
 use hermes_core::{
-    Effect, ErrorKind, Example, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolSpec, Workplace,
+    Effect, ErrorKind, Example, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolSpec,
+    Workplace,
 };
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +26,7 @@ mod script;
 mod version;
 
 use conflict::Sight;
-use script::{LineEndings, Script, Written};
+use script::{Disguise, LineEndings, Script, Written};
 use version::{LONG_DIFF, Replaced, SHORT_DIFF, Version, lines};
 
 #[derive(Debug, Default)]
@@ -83,7 +84,7 @@ pub(crate) struct Output {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     not_kept: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    note: Option<&'static str>,
+    note: Option<String>,
 }
 
 const PART: &str = "You had read only a part of the file that this replaces.";
@@ -167,7 +168,9 @@ fn write(mut args: Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolEr
     let old = old.as_ref();
     let document = old.and_then(|old| old.document.as_ref());
     let script = Script::choose(&args, document, || charset::of_new(cx, path))?;
-    let Written { text, bytes } = script.write(mem::take(&mut args.content))?;
+    let written = script.write(mem::take(&mut args.content))?;
+    let disguise = script.disguise(&written, |bytes| charset::of_bytes(cx, path, bytes));
+    let Written { text, bytes } = written;
     let len = bytes.len() as u64;
     let unchanged = old.is_some_and(|old| old.holds(&bytes));
     // All that can be found out while the disk is busy.
@@ -194,10 +197,7 @@ fn write(mut args: Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolEr
             diff: differs.and_then(|old| old.diff(&text, path, cx, effort)),
             lint: lint::check(path, old.and_then(Version::text), &text),
             not_kept: Vec::new(),
-            note: match differs {
-                Some(old) if old.document.is_none() => Some(BINARY),
-                _ => (sight == Sight::Part).then_some(PART),
-            },
+            note: note(differs, sight, disguise),
         })
     };
     if args.dry_run || unchanged {
@@ -205,6 +205,7 @@ fn write(mut args: Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolEr
         let hash = Hash::of(&bytes);
         let output = look(&hash)?;
         if unchanged {
+            known::spelt(cx, path, disguise.map(|(encoding, _)| encoding));
             known::saw(cx, path, hash, Seen { len, modified: None, whole: true });
         }
         return Ok(output);
@@ -215,6 +216,7 @@ fn write(mut args: Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolEr
         _ => Err(ToolError::internal("One file has one hash")),
     };
     let (done, mut output) = held.commit_if(&changes, check)?;
+    known::spelt(cx, path, disguise.map(|(encoding, _)| encoding));
     output.bytes_written = len;
     if let Some(Done { path, made_folders, lost, .. }) = done.into_iter().next() {
         output.files_modified = vec![show(&path)];
@@ -224,11 +226,28 @@ fn write(mut args: Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolEr
     Ok(output)
 }
 
+/// What whoever wrote it should know.
+fn note(replaced: Option<&Version>, sight: Sight, disguise: Option<Disguise>) -> Option<String> {
+    let mut notes = Vec::new();
+    match replaced {
+        Some(old) if old.document.is_none() => notes.push(BINARY.to_owned()),
+        _ if sight == Sight::Part => notes.push(PART.to_owned()),
+        _ => {}
+    }
+    if let Some((encoding, other)) = disguise {
+        let [encoding, other] = [encoding, other].map(|one| one.name().to_ascii_lowercase());
+        notes.push(format!("Read it with encoding={encoding}; its bytes look like {other}."));
+    }
+    (!notes.is_empty()).then(|| notes.join(" "))
+}
+
 /// A path that can only mean a folder would silently name a file.
 fn refuse_folder(path: &str) -> Result<(), ToolError> {
     if path.ends_with('/') {
-        return Err(ToolError::invalid(format!("'{path}' names a folder, for it ends with a slash"))
-            .with_hint("Name a file in it; folders on the way to a file are made."));
+        return Err(ToolError::invalid(format!(
+            "'{path}' names a folder, for it ends with a slash"
+        ))
+        .with_hint("Name a file in it; folders on the way to a file are made."));
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! How the new content is spelt: in the encoding and with the line endings of
 //! the file that it replaces, unless the caller says otherwise.
 
-use encoding_rs::{UTF_8, UTF_16BE, UTF_16LE};
+use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
 use hermes_core::{JsonSchema, ToolError};
 use hermes_text::codec::TextFormat;
 use hermes_text::{Document, Ending};
@@ -45,6 +45,9 @@ pub(super) struct Written {
     pub(super) bytes: Vec<u8>,
 }
 
+/// The encoding of a file, and the one that its bytes look like.
+pub(super) type Disguise = (&'static Encoding, &'static Encoding);
+
 impl Script {
     /// How the content of a call is spelt, given the text that is there, or
     /// the format of a new file.
@@ -80,6 +83,23 @@ impl Script {
     /// The name of the encoding; none for plain UTF-8.
     pub(super) fn label(&self) -> Option<String> {
         self.format.label()
+    }
+
+    /// The encoding of the bytes, and the one that they look like, if
+    /// somebody who does not know it would read another text.
+    pub(super) fn disguise(
+        &self,
+        written: &Written,
+        looks_like: impl FnOnce(&[u8]) -> TextFormat,
+    ) -> Option<Disguise> {
+        let encoding = self.format.encoding();
+        if encoding == UTF_8 || !self.format.bom().is_empty() {
+            return None;
+        }
+        let other = looks_like(&written.bytes);
+        let differs =
+            other.encoding() != encoding && other.decode(&written.bytes).text != written.text;
+        differs.then(|| (encoding, other.encoding()))
     }
 
     /// Spells the content. What the encoding cannot write is refused.

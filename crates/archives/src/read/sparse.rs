@@ -1,0 +1,185 @@
+//! Files with holes in tars of the pax kind, in the three ways in which GNU
+//! tar has written them: 0.0, 0.1 and 1.0.
+
+use std::collections::VecDeque;
+use std::io::{self, Read};
+
+use tar::PaxExtensions;
+
+/// Pieces of data of one file.
+const PIECES: usize = 1_000_000;
+/// Bytes of a block; the data of the 1.0 kind begins with one.
+const BLOCK: usize = 512;
+
+/// What the headers say of a file with holes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Sparse {
+    /// Its name, where the header of the entry has another.
+    pub(super) name: Option<Vec<u8>>,
+    /// Its size with the holes.
+    pub(super) size: u64,
+    map: Map,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Map {
+    /// Where each piece begins, and how long it is.
+    Known(VecDeque<(u64, u64)>),
+    /// It comes before the data.
+    InContent,
+}
+
+impl Sparse {
+    /// None if the headers do not speak of holes.
+    pub(super) fn read(headers: PaxExtensions<'_>) -> Result<Option<Self>, String> {
+        let (mut name, mut size, mut version) = (None, None, (None, None));
+        let (mut numbers, mut is_sparse) = (Vec::new(), false);
+        for header in headers {
+            let header = header.map_err(|error| error.to_string())?;
+            let key = header.key_bytes();
+            let Some(key) = key.strip_prefix(b"GNU.sparse.") else { continue };
+            is_sparse = true;
+            let value = header.value_bytes();
+            match key {
+                b"name" => name = Some(value.to_vec()),
+                b"size" | b"realsize" => size = Some(number(value)?),
+                b"major" => version.0 = Some(number(value)?),
+                b"minor" => version.1 = Some(number(value)?),
+                b"offset" | b"numbytes" => numbers.push(number(value)?),
+                b"map" if value.is_empty() => {}
+                b"map" => {
+                    numbers = value
+                        .split(|byte| *byte == b',')
+                        .map(number)
+                        .collect::<Result<_, String>>()?;
+                }
+                _ => {}
+            }
+            if numbers.len() > 2 * PIECES {
+                return Err("a file has too many holes".to_owned());
+            }
+        }
+        if !is_sparse {
+            return Ok(None);
+        }
+        let size = size.ok_or("a file with holes has no size")?;
+        let map = match version {
+            (None | Some(0), None | Some(0 | 1)) => Map::Known(pieces(&numbers, size)?),
+            (Some(1), None | Some(0)) => Map::InContent,
+            _ => return Err("a file with holes is written in an unknown way".to_owned()),
+        };
+        Ok(Some(Self { name, size, map }))
+    }
+
+    /// The content with its holes, of what the archive holds.
+    pub(super) fn unfold<R: Read>(self, mut packed: R) -> io::Result<Unfolded<R>> {
+        let pieces = match self.map {
+            Map::Known(pieces) => pieces,
+            Map::InContent => {
+                let numbers = read_map(&mut packed)?;
+                pieces(&numbers, self.size).map_err(damaged)?
+            }
+        };
+        Ok(Unfolded { packed, pieces, at: 0, size: self.size })
+    }
+}
+
+/// A file with its holes filled with zeros.
+#[derive(Debug)]
+pub(super) struct Unfolded<R> {
+    packed: R,
+    pieces: VecDeque<(u64, u64)>,
+    at: u64,
+    size: u64,
+}
+
+impl<R: Read> Read for Unfolded<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.pieces.front().is_some_and(|&(start, len)| start + len <= self.at) {
+            self.pieces.pop_front();
+        }
+        let (is_data, until) = match self.pieces.front() {
+            Some(&(start, len)) if start <= self.at => (true, start + len),
+            Some(&(start, _)) => (false, start),
+            None => (false, self.size),
+        };
+        let left = usize::try_from(until.saturating_sub(self.at)).unwrap_or(usize::MAX);
+        let room = buffer.len().min(left);
+        let buffer = buffer.get_mut(..room).unwrap_or_default();
+        if buffer.is_empty() {
+            return Ok(0);
+        }
+        let read = if is_data {
+            match self.packed.read(buffer)? {
+                0 => return Err(damaged("a file with holes ends too early".to_owned())),
+                read => read,
+            }
+        } else {
+            buffer.fill(0);
+            room
+        };
+        self.at += read as u64;
+        Ok(read)
+    }
+}
+
+/// Pieces in order, none of them beyond the end.
+fn pieces(numbers: &[u64], size: u64) -> Result<VecDeque<(u64, u64)>, String> {
+    let wrong = || "the holes of a file contradict one another".to_owned();
+    let (pairs, []) = numbers.as_chunks::<2>() else { return Err(wrong()) };
+    let mut end = 0_u64;
+    let mut pieces = VecDeque::with_capacity(pairs.len());
+    for &[start, len] in pairs {
+        let next = start.checked_add(len).filter(|next| *next <= size).ok_or_else(wrong)?;
+        if start < end {
+            return Err(wrong());
+        }
+        end = next;
+        if len > 0 {
+            pieces.push_back((start, len));
+        }
+    }
+    Ok(pieces)
+}
+
+/// The numbers before the data: how many pairs there are, and then those, a
+/// line each. They fill whole blocks.
+fn read_map(packed: &mut impl Read) -> io::Result<Vec<u64>> {
+    let (mut numbers, mut digits) = (Vec::new(), Vec::new());
+    let mut wanted = None;
+    loop {
+        let mut block = [0; BLOCK];
+        packed.read_exact(&mut block)?;
+        for byte in block {
+            if byte != b'\n' {
+                digits.push(byte);
+                if digits.len() > 20 {
+                    return Err(damaged("the map of a file with holes is no map".to_owned()));
+                }
+                continue;
+            }
+            let read = number(&digits).map_err(damaged)?;
+            digits.clear();
+            match wanted {
+                None if read > PIECES as u64 => {
+                    return Err(damaged("a file has too many holes".to_owned()));
+                }
+                None => wanted = usize::try_from(read).ok().map(|pairs| pairs * 2),
+                Some(_) => numbers.push(read),
+            }
+            if Some(numbers.len()) == wanted {
+                return Ok(numbers);
+            }
+        }
+    }
+}
+
+fn number(digits: &[u8]) -> Result<u64, String> {
+    let text = std::str::from_utf8(digits).ok().filter(|text| !text.starts_with('+'));
+    text.and_then(|text| text.parse().ok())
+        .ok_or_else(|| "a number of a file with holes is no number".to_owned())
+}
+
+fn damaged(why: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, why)
+}

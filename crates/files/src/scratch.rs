@@ -1,0 +1,267 @@
+//! Names of our own for what is not finished, and the removal of what dead
+//! processes have left under them.
+//!
+//! The maker of such a file or folder holds a lock on it as long as it lives.
+//! Half of the digits of a name are a check on the other half, so that a file
+//! of the user's is not taken for one of ours because it is called alike.
+
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::hash::{BuildHasher, RandomState};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
+
+use crate::facts::{Facts, Kind};
+
+/// Where files cannot be locked, one of this age belongs to nobody.
+const ABANDONED: Duration = Duration::from_secs(60 * 60);
+/// A folder of more entries than this is looked through once by a process,
+/// and not before every write.
+const MANY: usize = 10_000;
+/// How many of those are remembered.
+const REMEMBERED: usize = 1000;
+/// Digits of a name, of which the second half is the check.
+const DIGITS: usize = 16;
+const ENDING: &str = ".tmp";
+
+/// Folders of many entries that were looked through.
+static KNOWN: Mutex<BTreeSet<(u64, u64)>> = Mutex::new(BTreeSet::new());
+
+/// What is made under a name of our own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scratch {
+    /// A file that will take the place of another, or was put aside.
+    File,
+    /// A folder in which a tree grows.
+    Folder,
+}
+
+impl Scratch {
+    /// A new name, by chance.
+    pub fn name(self) -> OsString {
+        let chance = RandomState::new().hash_one(0_u8);
+        let bytes = chance.to_le_bytes();
+        let digits = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+        format!("{}{digits:08x}{:08x}{ENDING}", self.beginning(), check_digits(digits)).into()
+    }
+
+    /// What a name stands for, if it is one of ours.
+    pub fn of(name: &OsStr) -> Option<Self> {
+        let name = name.to_str()?.strip_suffix(ENDING)?;
+        [Self::File, Self::Folder].into_iter().find(|scratch| {
+            let digits = name.strip_prefix(scratch.beginning()).unwrap_or_default();
+            let is_lower = |digit: u8| matches!(digit, b'0'..=b'9' | b'a'..=b'f');
+            let is_number = digits.len() == DIGITS && digits.bytes().all(is_lower);
+            let number = is_number.then(|| u64::from_str_radix(digits, 16).ok()).flatten();
+            number.is_some_and(|number| {
+                let half = u32::try_from(number >> 32).unwrap_or_default();
+                u64::from(check_digits(half)) == number & u64::from(u32::MAX)
+            })
+        })
+    }
+
+    fn beginning(self) -> &'static str {
+        match self {
+            Self::File => ".hermes-write-",
+            Self::Folder => ".hermes-unpack-",
+        }
+    }
+}
+
+/// A number that follows from another, and that nobody else would put there.
+fn check_digits(number: u32) -> u32 {
+    let mut mixed = u64::from(number) ^ 0x6865_726d_6573_2d31;
+    for factor in [0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11eb] {
+        mixed = (mixed ^ (mixed >> 29)).wrapping_mul(factor);
+    }
+    u32::try_from(mixed >> 32).unwrap_or_default()
+}
+
+/// Shows as long as the handle is open that it belongs to somebody. False if
+/// somebody else has it.
+pub fn claim(handle: impl AsFd) -> bool {
+    !matches!(
+        rustix::fs::flock(handle, FlockOperation::NonBlockingLockExclusive),
+        Err(Errno::WOULDBLOCK)
+    )
+}
+
+/// Removes what dead processes have left in a folder.
+pub fn sweep(folder: impl AsFd) {
+    sweep_as(Others::MayWrite, folder.as_fd());
+}
+
+/// [`sweep`] by whoever has the folder locked: then a link that was put aside
+/// belongs to nobody either. It cannot have a lock of its own.
+pub(crate) fn sweep_locked(folder: impl AsFd) {
+    sweep_as(Others::Wait, folder.as_fd());
+}
+
+/// What others do in the folder.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Others {
+    MayWrite,
+    Wait,
+}
+
+fn sweep_as(others: Others, folder: BorrowedFd<'_>) {
+    for (name, scratch) in leavings(folder).unwrap_or_default() {
+        let kind = rustix::fs::statat(folder, &name, AtFlags::SYMLINK_NOFOLLOW);
+        match (scratch, kind.map(|stat| Facts::of(&stat).kind)) {
+            (Scratch::File, Ok(Kind::File)) => clear(folder, &name),
+            (Scratch::File, Ok(Kind::Link)) if others == Others::Wait => {
+                let _ = rustix::fs::unlinkat(folder, &name, AtFlags::empty());
+            }
+            (Scratch::Folder, Ok(Kind::Folder)) => clear_folder(folder, &name),
+            _ => {}
+        }
+    }
+}
+
+/// The entries of a folder that have names of ours.
+fn leavings(folder: BorrowedFd<'_>) -> Result<Vec<(OsString, Scratch)>, Errno> {
+    let identity = Facts::of(&rustix::fs::fstat(folder)?).identity;
+    let id = (identity.dev, identity.ino);
+    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if known().contains(&id) {
+        return Ok(Vec::new());
+    }
+    let (mut found, mut entries) = (Vec::new(), 0);
+    for entry in Dir::read_from(folder)? {
+        let entry = entry?;
+        entries += 1;
+        let name = OsStr::from_bytes(entry.file_name().to_bytes());
+        if let Some(scratch) = Scratch::of(name) {
+            found.push((name.to_owned(), scratch));
+        }
+    }
+    if entries > MANY {
+        let mut known = known();
+        if known.len() >= REMEMBERED {
+            known.clear();
+        }
+        known.insert(id);
+    }
+    Ok(found)
+}
+
+/// Removes a file that its maker has abandoned.
+fn clear(folder: BorrowedFd<'_>, name: &OsStr) {
+    let Some(file) = open_there(folder, name) else { return };
+    // As long as it is locked, nobody else takes it away to make another.
+    if is_abandoned(&file) && is_at(folder, name, &file) {
+        let _ = rustix::fs::unlinkat(folder, name, AtFlags::empty());
+    }
+}
+
+fn clear_folder(folder: BorrowedFd<'_>, name: &OsStr) {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let Ok(there) = rustix::fs::openat(folder, name, flags, Mode::empty()) else { return };
+    if is_abandoned(&there) && is_at(folder, name, &there) {
+        remove_scratch(folder, name);
+    }
+}
+
+fn is_abandoned(file: &OwnedFd) -> bool {
+    match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => true,
+        Err(Errno::WOULDBLOCK | Errno::INTR) => false,
+        Err(_) => is_old(file),
+    }
+}
+
+/// Whether nothing was done to a file for long. Its content may be old all
+/// the same, if it is one that was put aside.
+fn is_old(file: &OwnedFd) -> bool {
+    let Ok(stat) = rustix::fs::fstat(file) else { return false };
+    let changed = u64::try_from(i128::from(stat.st_ctime)).unwrap_or(u64::MAX);
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    now.as_secs().saturating_sub(changed) > ABANDONED.as_secs()
+}
+
+/// The regular file of that name, open for nothing but its lock.
+pub(crate) fn open_there(folder: BorrowedFd<'_>, name: &OsStr) -> Option<OwnedFd> {
+    let stat = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    if Facts::of(&stat).kind != Kind::File {
+        return None;
+    }
+    let careful = OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
+    let open = |how| rustix::fs::openat(folder, name, how | careful, Mode::empty()).ok();
+    open(OFlags::RDONLY).or_else(|| open(OFlags::WRONLY))
+}
+
+/// Whether the name is that of this open file or folder.
+pub(crate) fn is_at(folder: BorrowedFd<'_>, name: &OsStr, file: &OwnedFd) -> bool {
+    let there = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
+    match (there, rustix::fs::fstat(file)) {
+        (Ok(there), Ok(open)) => Facts::of(&there).identity.is_same(&Facts::of(&open).identity),
+        _ => false,
+    }
+}
+
+/// Removes a tree of ours by handle and never through a link; what cannot be
+/// removed stays, and so does a tree under any other name.
+pub fn remove_scratch(base: impl AsFd, name: &OsStr) {
+    if Scratch::of(name) != Some(Scratch::Folder) {
+        return;
+    }
+    let Ok(top) = step(base.as_fd(), name) else { return };
+    let mut levels = vec![(top, name.to_owned(), None::<Vec<(OsString, FileType)>>)];
+    while let Some((folder, _, left)) = levels.last_mut() {
+        let left = left.get_or_insert_with(|| {
+            // A folder that may not be entered or changed is made ours first.
+            let ours = Mode::from_raw_mode(0o700);
+            let _ = rustix::fs::chmodat(&*folder, ".", ours, AtFlags::empty());
+            entries(folder.as_fd()).unwrap_or_default()
+        });
+        match left.pop() {
+            Some((entry, FileType::Directory)) => {
+                if let Ok(below) = step(folder.as_fd(), &entry) {
+                    levels.push((below, entry, None));
+                }
+            }
+            Some((entry, _)) => {
+                let _ = rustix::fs::unlinkat(&*folder, &entry, AtFlags::empty());
+            }
+            None => {
+                let Some((_, done, _)) = levels.pop() else { break };
+                let above = levels.last().map_or(base.as_fd(), |(above, ..)| above.as_fd());
+                let _ = rustix::fs::unlinkat(above, &done, AtFlags::REMOVEDIR);
+            }
+        }
+    }
+}
+
+fn step(here: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::openat(here, name, flags, Mode::empty())
+}
+
+fn entries(folder: BorrowedFd<'_>) -> Result<Vec<(OsString, FileType)>, Errno> {
+    let mut found = Vec::new();
+    for entry in Dir::read_from(folder)? {
+        let entry = entry?;
+        let name = OsStr::from_bytes(entry.file_name().to_bytes());
+        if name == "." || name == ".." {
+            continue;
+        }
+        let kind = match entry.file_type() {
+            FileType::Unknown => {
+                let stat = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
+                FileType::from_raw_mode(stat.st_mode)
+            }
+            told => told,
+        };
+        found.push((name.to_owned(), kind));
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+#[path = "scratch_tests.rs"]
+mod tests;

@@ -1,0 +1,32 @@
+//! Definitions without what goes without saying: each is read by a model again
+//! and again.
+
+use schemars::Schema;
+use serde_json::Value;
+
+/// Leaves out that a switch is off, a list empty and a count 0 where nothing is
+/// said, and that a count is not negative.
+pub(crate) fn spare(schema: &mut Schema) {
+    let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
+    for property in properties.into_iter().flat_map(|all| all.values_mut()) {
+        let Some(keywords) = property.as_object_mut() else { continue };
+        keywords.retain(|keyword, value| match keyword.as_str() {
+            "default" => !is_nothing(value),
+            "minimum" => value.as_u64() != Some(0),
+            _ => true,
+        });
+    }
+}
+
+fn is_nothing(value: &Value) -> bool {
+    match value {
+        Value::Bool(on) => !on,
+        Value::Number(count) => count.as_u64() == Some(0),
+        Value::Array(list) => list.is_empty(),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+#[path = "brevity_tests.rs"]
+mod tests;
