@@ -356,8 +356,7 @@ fn refuse_the_impossible(plan: &Plan) -> Result<(), ToolError> {
 fn stuck(left: &[(PathBuf, String)], kind: &Kind) -> ToolError {
     let told: Vec<String> =
         left.iter().map(|(path, why)| format!("{}: {why}", path.display())).collect();
-    let error =
-        ToolError::conflict(format!("Nothing could be brought back. {}", first_few(&told)));
+    let error = ToolError::conflict(format!("Nothing could be brought back. {}", first_few(&told)));
     let error = error.with("files", told);
     match kind {
         Kind::Undo(turns) => {

@@ -67,6 +67,9 @@ pub struct Facts {
     pub len: u64,
     /// When the content last changed.
     pub modified: Option<SystemTime>,
+    /// When anything of it last changed: content, name, mode, owner. Nobody
+    /// can put it back.
+    pub changed: Option<SystemTime>,
     /// The permission bits.
     pub mode: u32,
     /// Its owner and its group.
@@ -108,11 +111,11 @@ impl Facts {
     pub(crate) fn of(stat: &Stat) -> Self {
         // Widened first, since the fields differ from one machine to another.
         let links = u64::try_from(i128::from(stat.st_nlink)).unwrap_or(u64::MAX);
-        let seconds = i128::from(stat.st_mtime);
         Self {
             kind: FileType::from_raw_mode(stat.st_mode).into(),
             len: u64::try_from(i128::from(stat.st_size)).unwrap_or(0),
-            modified: moment(seconds, i128::from(stat.st_mtime_nsec)),
+            modified: moment(i128::from(stat.st_mtime), i128::from(stat.st_mtime_nsec)),
+            changed: moment(i128::from(stat.st_ctime), i128::from(stat.st_ctime_nsec)),
             mode: stat.st_mode & 0o7777,
             owner: (stat.st_uid, stat.st_gid),
             identity: Identity { dev: stat.st_dev, ino: stat.st_ino, links },

@@ -98,6 +98,13 @@ impl Spot {
         Ok(Self { folder: here, name: name.to_owned() })
     }
 
+    /// Whether both are one name in one folder.
+    pub(crate) fn is_same(&self, other: &Self) -> io::Result<bool> {
+        let folder = |spot: &Self| Ok::<_, Errno>(Facts::of(&rustix::fs::fstat(&spot.folder)?));
+        let (one, two) = (folder(self)?.identity, folder(other)?.identity);
+        Ok(one.is_same(&two) && self.name == other.name)
+    }
+
     /// What is there; a link is a link.
     pub(crate) fn facts(&self) -> io::Result<Facts> {
         let stat = rustix::fs::statat(&self.folder, &self.name, AtFlags::SYMLINK_NOFOLLOW)?;

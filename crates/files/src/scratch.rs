@@ -132,7 +132,7 @@ fn leavings(folder: BorrowedFd<'_>) -> Result<Vec<(OsString, Scratch)>, Errno> {
         return Ok(Vec::new());
     }
     let (mut found, mut entries) = (Vec::new(), 0);
-    for entry in Dir::read_from(folder)? {
+    for entry in listing(folder)? {
         let entry = entry?;
         entries += 1;
         let name = OsStr::from_bytes(entry.file_name().to_bytes());
@@ -237,6 +237,12 @@ pub fn remove_scratch(base: impl AsFd, name: &OsStr) {
     }
 }
 
+/// A handle may only stand for a place, and cannot be read then.
+fn listing(folder: BorrowedFd<'_>) -> Result<Dir, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Dir::new(rustix::fs::openat(folder, ".", flags, Mode::empty())?)
+}
+
 fn step(here: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     rustix::fs::openat(here, name, flags, Mode::empty())
@@ -244,7 +250,7 @@ fn step(here: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
 
 fn entries(folder: BorrowedFd<'_>) -> Result<Vec<(OsString, FileType)>, Errno> {
     let mut found = Vec::new();
-    for entry in Dir::read_from(folder)? {
+    for entry in listing(folder)? {
         let entry = entry?;
         let name = OsStr::from_bytes(entry.file_name().to_bytes());
         if name == "." || name == ".." {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::leaf::{Finding, Word};
 use crate::site::{Act, Site};
-use crate::syntax::{Command, Raw, Simple};
+use crate::syntax::{Command, Raw, RedirectKind, Simple};
 use crate::text::glob_match;
 
 const SYSTEM_FOLDERS: &[&str] = &[
@@ -148,6 +148,34 @@ pub(crate) fn is_fork_bomb(name: &str, body: &Command) -> bool {
 /// Whether a loop that nothing ends leaves a process behind every time.
 pub(crate) fn multiplies(condition: &Command, body: &Command) -> bool {
     always(condition) && leaves_process(body)
+}
+
+/// Whether a loop that nothing ends writes to a file every time, without a
+/// pause.
+pub(crate) fn piles_up(condition: &Command, body: &Command) -> bool {
+    let pauses = |name: &str| contains(body, name) || contains(condition, name);
+    always(condition) && appends(body) && !["sleep", "break", "exit", "read"].into_iter().any(pauses)
+}
+
+fn contains(command: &Command, name: &str) -> bool {
+    match command {
+        Command::Sequence(all) | Command::Pipeline(all) => all.iter().any(|next| contains(next, name)),
+        Command::Maybe(inner) | Command::Background(inner) => contains(inner, name),
+        Command::Compound { body, .. } => contains(body, name),
+        other => starts(name, other).is_some(),
+    }
+}
+
+fn appends(body: &Command) -> bool {
+    match body {
+        Command::Simple(simple) => {
+            simple.redirects.iter().any(|redirect| redirect.kind == RedirectKind::Append)
+        }
+        Command::Sequence(all) | Command::Pipeline(all) => all.iter().any(appends),
+        Command::Maybe(inner) | Command::Subshell(inner, _) => appends(inner),
+        Command::Compound { body, .. } => appends(body),
+        _ => false,
+    }
 }
 
 fn always(condition: &Command) -> bool {

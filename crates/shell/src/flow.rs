@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use crate::leaf::{Taint, Word};
+use crate::programs;
 use crate::text::unescape;
 
 /// What a command prints or reads.
@@ -102,6 +103,23 @@ const DOWNLOADERS: &[&str] =
 
 /// What a program with these words prints.
 pub(crate) fn output(program: &str, words: &[Word], input: &Stream, cwd: Option<&Path>) -> Stream {
+    let mut out = printed(program, words, input, cwd);
+    let arguments = words.get(1..).unwrap_or(&[]);
+    if programs::never_ends(program, arguments) {
+        out.taint = out.taint.with(Taint::ENDLESS);
+    } else if out.taint.has(Taint::ENDLESS) && programs::bounds_output(program, arguments) {
+        out.taint = out.taint.without(Taint::ENDLESS);
+    }
+    if matches!(program, "printenv" | "set" | "export" | "declare" | "typeset")
+        && arguments.iter().all(|word| matches!(word.text.as_str(), "-p" | "-x" | "-px" | "-xp"))
+    {
+        out.text = None;
+        out.taint = out.taint.with(Taint::SECRET).with(Taint::COMPUTED);
+    }
+    out
+}
+
+fn printed(program: &str, words: &[Word], input: &Stream, cwd: Option<&Path>) -> Stream {
     let arguments = words.get(1..).unwrap_or(&[]);
     let taint = arguments.iter().fold(input.taint, |taint, word| taint.with(word.taint));
     let unknown = |taint: Taint| Stream { taint, connected: true, ..Stream::default() };

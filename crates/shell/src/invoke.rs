@@ -2,7 +2,7 @@
 //! wrappers, and at last the program itself.
 
 use crate::flow::{self, Stream};
-use crate::leaf::{Finding, Leaf, Word};
+use crate::leaf::{Finding, Leaf, Taint, Word};
 use crate::site::{Act, Inner, Site};
 use crate::text::{looks_alike, program_name};
 use crate::walk::Walk;
@@ -127,8 +127,12 @@ impl Walk<'_> {
                 self.leave_via();
                 next.via.pop();
                 next.outer.pop();
+                let taint = match next.program.as_str() {
+                    "env" | "genv" => Taint::SECRET.with(Taint::COMPUTED),
+                    _ => Taint::default(),
+                };
                 self.push(next);
-                return Stream::unknown();
+                return Stream { taint, ..Stream::unknown() };
             }
             // Only the shell itself knows functions and aliases.
             Inner::Words(words) => self.execute(words, next, input),
@@ -181,7 +185,14 @@ impl Walk<'_> {
         let site = Site { at: self.at, cwd: cwd.as_deref(), input, hidden: self.scope.hidden };
         let mut act = Act { leaf: &mut leaf, site: &site, inner: Vec::new() };
         programs::describe(&mut act);
+        if programs::recipes::follows(&act.leaf.program) && !self.added.is_empty() {
+            for (path, text) in &self.added {
+                let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+                programs::recipes::judge(&mut act, &name, text.as_deref());
+            }
+        }
         let inner = act.inner;
+        self.rewritten(&leaf, &out);
         if inner.is_empty() {
             self.push(leaf);
             return out;

@@ -50,6 +50,8 @@ pub struct Leaf {
     pub(crate) reads_blindly: bool,
     /// Files that are run as programs or scripts.
     pub(crate) runs: Vec<PathBuf>,
+    /// Compiles code that the same command writes and that may act on its own.
+    pub(crate) dubious: bool,
     /// Files that are made executable.
     pub(crate) enables: Vec<PathBuf>,
     /// Links that are made: where, and what they lead to.
@@ -132,9 +134,15 @@ impl Taint {
     pub(crate) const SECRET: Taint = Taint(4);
     /// Made by a command that may have looked at files or at the machine.
     pub(crate) const COMPUTED: Taint = Taint(8);
+    /// Goes on for ever.
+    pub(crate) const ENDLESS: Taint = Taint(16);
 
     pub(crate) fn with(self, other: Taint) -> Taint {
         Taint(self.0 | other.0)
+    }
+
+    pub(crate) fn without(self, other: Taint) -> Taint {
+        Taint(self.0 & !other.0)
     }
 
     pub(crate) fn has(self, other: Taint) -> bool {

@@ -1,16 +1,21 @@
 //! Redirects as the walk meets them, and the files that they write, which a
 //! later command may run.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use hermes_core::{Resource, Scope as Permission};
 
 use crate::flow::Stream;
 use crate::leaf::{Leaf, Word};
+use crate::programs::recipes;
 use crate::site::{Act, Site};
 use crate::syntax::{Part, Redirect, RedirectKind};
 use crate::walk::Walk;
 
 /// More files are not kept.
 const MAX_FILES: usize = 64;
+/// Longer files are not kept.
+const MAX_KEPT: usize = 1 << 17;
 
 impl Walk<'_> {
     /// The redirects of a whole group, which are a leaf of their own.
@@ -91,6 +96,7 @@ impl Walk<'_> {
             let Some(path) = self.absolute(&Word::literal(text.as_str())).filter(|_| writes) else {
                 continue;
             };
+            self.add(&path, out.text.as_deref());
             let before = self.files.remove(&path);
             let stream = match before.filter(|_| redirect.kind == RedirectKind::Append) {
                 Some(before) => before.and(out.clone()),
@@ -102,6 +108,48 @@ impl Walk<'_> {
             if self.files.len() < MAX_FILES {
                 self.files.insert(path, stream);
             }
+        }
+    }
+
+    /// Keeps what is put into a file, beside what was put there before.
+    fn add(&mut self, path: &Path, text: Option<&str>) {
+        if self.added.len() >= MAX_FILES && !self.added.contains_key(path) {
+            return;
+        }
+        let kept = self.added.entry(path.to_path_buf()).or_insert_with(|| Some(String::new()));
+        match (kept.as_mut(), text) {
+            (Some(kept), Some(text)) if kept.len() + text.len() < MAX_KEPT => kept.push_str(text),
+            _ => *kept = None,
+        }
+    }
+
+    /// Keeps what programs put into files whose names they are given.
+    pub(crate) fn rewritten(&mut self, leaf: &Leaf, out: &Stream) {
+        let operands = || {
+            let words = leaf.words.iter().skip(1);
+            words.filter(|word| word.known && !word.glob && !word.text.starts_with('-'))
+        };
+        match leaf.program.as_str() {
+            "tee" => {
+                let paths: Vec<_> = operands().filter_map(|word| self.absolute(word)).collect();
+                paths.iter().for_each(|path| self.add(path, out.text.as_deref()));
+            }
+            "sed" | "gsed" if recipes::sed_puts_in_code(&leaf.words) => {
+                let written = leaf.effects.iter().filter_map(|effect| match &effect.resource {
+                    Resource::Path(path) if effect.scope == Permission::FILE_WRITE => Some(path),
+                    _ => None,
+                });
+                written.take(MAX_FILES).for_each(|path| self.add(path, None));
+            }
+            "cp" | "mv" | "install" | "ln" => {
+                let paths: Vec<_> = operands().filter_map(|word| self.absolute(word)).collect();
+                if let [from, to] = paths.as_slice()
+                    && let Some(text) = self.added.get(from).cloned()
+                {
+                    self.add(to, text.as_deref());
+                }
+            }
+            _ => {}
         }
     }
 

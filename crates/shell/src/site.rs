@@ -224,6 +224,10 @@ impl Act<'_> {
     pub(crate) fn runs(&mut self, word: &Word) {
         self.read(word);
         if let Some(path) = self.site.absolute(word).filter(|_| word.content.is_none()) {
+            if crate::programs::is_elsewhere(self.site.at, &path) {
+                let reason = format!("Runs code from outside the project ({})", word.text);
+                self.ask("outside-code", reason);
+            }
             self.leaf.runs.push(path);
         }
     }

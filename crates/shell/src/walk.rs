@@ -1,7 +1,7 @@
 //! Walks through a script as a shell would, without running anything, and
 //! collects a leaf for every simple command.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -54,6 +54,8 @@ pub(crate) struct Walk<'a> {
     pub(crate) aliased: HashSet<String>,
     /// Files that were written, with what is in them.
     pub(crate) files: HashMap<PathBuf, Stream>,
+    /// What was put into files, where that is known.
+    pub(crate) added: BTreeMap<PathBuf, Option<String>>,
 }
 
 impl<'a> Walk<'a> {
@@ -76,6 +78,7 @@ impl<'a> Walk<'a> {
             fuel: FUEL,
             aliased: HashSet::new(),
             files: HashMap::new(),
+            added: BTreeMap::new(),
         }
     }
 
@@ -241,6 +244,9 @@ impl<'a> Walk<'a> {
     fn repeat(&mut self, condition: &Command, body: &Command, input: &Stream) -> Stream {
         if blocks::multiplies(condition, body) {
             self.note(Finding::ask("fork-bomb", "Starts processes without end"));
+        }
+        if blocks::piles_up(condition, body) {
+            self.note(Finding::ask("disk-filling", "Writes to a file without end"));
         }
         self.spend(self.scope.weight());
         let before = Box::new(self.scope.clone());
@@ -430,7 +436,6 @@ impl<'a> Walk<'a> {
         };
         leaf.effects.insert(0, execute);
         if !leaf.program.is_empty()
-            && !leaf.is_read_only()
             && leaf.via.iter().any(|via| raises(via))
         {
             let reason = format!("Runs {} as another user", leaf.program);

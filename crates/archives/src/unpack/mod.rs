@@ -298,7 +298,11 @@ impl Work<'_> {
         }
         self.staging.settle();
         let coming = self.out.names.iter().map(PathBuf::as_path).chain(self.staging.folders());
-        tell(&coming.map(|path| self.place.real.join(path)).collect::<Vec<_>>());
+        let mut coming: Vec<PathBuf> = coming.map(|path| self.place.real.join(path)).collect();
+        if !self.place.missing.is_empty() {
+            coming.push(self.place.real.clone());
+        }
+        tell(&coming);
         let moved = self.staging.commit(self.unpacking.existing, self.unpacking.target)?;
         moved.amend(&mut self.out);
         Ok(self.out)

@@ -518,7 +518,8 @@ fn holes_that_contradict_one_another_are_damage() {
         records.iter().map(record).collect::<String>().into_bytes()
     };
     let one = ("GNU.sparse.major", "1");
-    let cases: [(&[(&str, &str)], &[u8]); 7] = [
+    type Case<'a> = (&'a [(&'a str, &'a str)], &'a [u8]);
+    let cases: [Case<'_>; 7] = [
         (&[("GNU.sparse.map", "0,1")], b"x"),
         (&[("GNU.sparse.map", "0,1,2"), ("GNU.sparse.size", "10")], b"x"),
         (&[("GNU.sparse.map", "5,1,0,1"), ("GNU.sparse.size", "10")], b"xy"),

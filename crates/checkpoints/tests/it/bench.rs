@@ -97,6 +97,15 @@ impl Bench {
         call: Call<'_>,
         change: impl FnOnce(),
     ) -> Result<Option<String>, ToolError> {
+        self.call_telling(call, |_| change())
+    }
+
+    /// A call that can tell what it replaces.
+    pub(crate) fn call_telling(
+        &self,
+        call: Call<'_>,
+        change: impl FnOnce(&Impending<'_>),
+    ) -> Result<Option<String>, ToolError> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let turn = call.turn.map_or_else(|| format!("turn-{number}"), str::to_owned);
         let call_id = format!("call-{number}");
@@ -116,7 +125,7 @@ impl Bench {
             cancel: &cancel,
         };
         let id = self.keeper.before(&impending)?;
-        change();
+        change(&impending);
         if id.is_some() {
             self.keeper.after(&impending)?;
         }

@@ -1,6 +1,6 @@
 //! Undo, redo and restore, one after the other.
 
-use hermes_checkpoints::Target;
+use hermes_checkpoints::{Limits, Target};
 use hermes_core::ErrorKind;
 
 use crate::bench::Bench;
@@ -118,4 +118,40 @@ fn a_turn_whose_files_are_back_already_is_undone_all_the_same() {
     bench.redo().unwrap();
     bench.redo().unwrap();
     assert_eq!(bench.read("n").as_deref(), Some("1"), "what was there before the undo");
+}
+
+#[test]
+fn undos_push_out_no_turn_that_they_work_through() {
+    let bench = Bench::with(Limits { per_workspace: 6, ..Limits::default() });
+    bench.write("n", "0");
+    for n in 1..=6 {
+        bench.turn(&["n"], || bench.write("n", n.to_string()));
+    }
+    for expected in ["5", "4", "3", "2", "1", "0"] {
+        bench.undo(1).unwrap();
+        assert_eq!(bench.read("n").as_deref(), Some(expected));
+    }
+    bench.store.prune().unwrap();
+    for expected in ["1", "2", "3", "4", "5", "6"] {
+        bench.redo().unwrap();
+        assert_eq!(bench.read("n").as_deref(), Some(expected));
+    }
+}
+
+#[test]
+fn an_undo_goes_with_the_turns_that_it_is_about() {
+    let bench = Bench::with(Limits { per_workspace: 3, ..Limits::default() });
+    bench.write("n", "0");
+    for n in 1..=8 {
+        bench.turn(&["n"], || bench.write("n", n.to_string()));
+        if n % 2 == 0 {
+            bench.undo(1).unwrap();
+        }
+    }
+    // Of 1, 3, 5 and 7 that stand, and 2, 4, 6 and 8 that were undone, the last
+    // three: 6, 7 and 8, with two undos.
+    assert_eq!(bench.store.all().unwrap().len(), 5);
+    bench.undo(1).unwrap();
+    assert_eq!(bench.read("n").as_deref(), Some("5"));
+    assert_eq!(bench.undo(1).unwrap_err().kind(), ErrorKind::NotFound);
 }

@@ -31,7 +31,55 @@ fn a_file_that_is_too_large_is_named_and_not_kept() {
     let done = bench.store.carry_out(&plan, true).unwrap();
     assert_eq!(done.done, [bench.path("small")]);
     assert_eq!(done.left.len(), 1);
+    assert!(done.is_partial);
     assert_eq!(bench.read("small").as_deref(), Some("few"));
+    let told = bench.keeper.problem().unwrap();
+    assert!(told.contains("big: it is larger than checkpoints.max_file_size_mb"), "{told}");
+}
+
+#[test]
+fn what_cannot_be_done_even_by_force_leaves_the_turn() {
+    let bench = Bench::with(Limits { file_bytes: 10, ..Limits::default() });
+    bench.write("n", "0");
+    bench.turn(&["n"], || bench.write("n", "1"));
+    bench.write("big", "more than ten bytes");
+    bench.turn(&["big"], || bench.write("big", "other than ten bytes"));
+    for _ in 0..2 {
+        let plan = bench.store.plan(Target::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
+        let error = bench.store.carry_out(&plan, true).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict);
+        assert!(error.message().contains("max_file_size_mb"), "{error}");
+    }
+    assert_eq!(bench.store.all().unwrap().len(), 2);
+    let plan = bench.store.plan(Target::Undo { workspace: &bench.work(), turns: 2 }).unwrap();
+    assert!(bench.store.carry_out(&plan, true).unwrap().is_partial);
+    assert_eq!(bench.read("n").as_deref(), Some("0"));
+}
+
+#[test]
+fn a_damaged_content_is_found_before_anything_is_changed() {
+    let bench = Bench::new();
+    for name in ["a", "b", "c"] {
+        bench.write(name, format!("old {name}"));
+    }
+    bench.turn(&["a", "b", "c"], || ["a", "b", "c"].iter().for_each(|n| bench.write(n, "new")));
+    let hash = hermes_checkpoints::Hash::of(b"old b").to_hex();
+    let object = bench.store.root().join("objects").join(&hash[..2]).join(&hash[2..]);
+    let mut bytes = fs::read(&object).unwrap();
+    *bytes.last_mut().unwrap() ^= 0xff;
+    fs::write(&object, bytes).unwrap();
+    for _ in 0..2 {
+        let error = bench.undo(1).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict);
+        assert!(error.message().contains("/b: what was kept of it is gone or damaged"), "{error}");
+        assert_eq!(bench.read("a").as_deref(), Some("new"), "nothing is changed");
+    }
+    let plan = bench.store.plan(Target::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
+    let done = bench.store.carry_out(&plan, true).unwrap();
+    assert_eq!(done.done, [bench.path("a"), bench.path("c")]);
+    assert_eq!((done.left.len(), done.is_partial), (1, true));
+    let texts: Vec<_> = ["a", "b", "c"].iter().map(|name| bench.read(name).unwrap()).collect();
+    assert_eq!(texts, ["old a", "new", "old c"]);
 }
 
 #[test]
@@ -147,7 +195,9 @@ fn a_tree_that_is_too_large_is_kept_in_part_and_nothing_is_guessed() {
     for n in 0..10 {
         bench.write(&format!("f{n}"), "old");
     }
-    bench.command(|| (0..10).for_each(|n| bench.write(&format!("f{n}"), "new")));
+    let id = bench.command(|| (0..10).for_each(|n| bench.write(&format!("f{n}"), "new")));
+    assert!(bench.store.find(&id.unwrap()).unwrap().is_partial());
+    assert!(bench.keeper.problem().unwrap().contains("more than 5 files and folders"));
     bench.undo(1).unwrap();
     let old = (0..10).filter(|n| bench.read(&format!("f{n}")).unwrap() == "old").count();
     assert_eq!(old, 5);

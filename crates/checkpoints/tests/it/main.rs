@@ -2,6 +2,7 @@
 //! a store that brings files back.
 #![allow(clippy::unwrap_used)]
 
+mod account;
 mod bench;
 mod history;
 mod laws;

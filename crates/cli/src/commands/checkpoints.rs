@@ -107,8 +107,12 @@ pub(crate) fn limits(settings: &Settings) -> Limits {
 
 /// The workspace that a command is about: the one that calls made here would
 /// have, or else the nearest folder above that has checkpoints. Neither a
-/// repository nor the home folder is left that way.
-pub(crate) fn workspace(store: &Store, named: Option<&Path>) -> Result<PathBuf, Failure> {
+/// repository nor the home folder is left that way, and a folder above is said.
+pub(crate) fn workspace(
+    app: &App,
+    store: &Store,
+    named: Option<&Path>,
+) -> Result<PathBuf, Failure> {
     let here = folder(named)?;
     let home = std::env::home_dir().and_then(|home| home.canonicalize().ok());
     let own = workspace_of(&here, home.as_deref());
@@ -118,7 +122,13 @@ pub(crate) fn workspace(store: &Store, named: Option<&Path>) -> Result<PathBuf, 
     let nearest = store.nearest(&own).filter(|above| {
         *above == own || (above.parent().is_some() && Some(above) != home.as_ref())
     });
-    Ok(nearest.unwrap_or(own))
+    let Some(nearest) = nearest else { return Ok(own) };
+    if nearest != own {
+        let above = nearest.display();
+        app.terminal
+            .note(&format!("In {above} (the folder above): nothing was changed from here."));
+    }
+    Ok(nearest)
 }
 
 /// The absolute form of paths on the command line.
@@ -136,7 +146,7 @@ fn places(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
 }
 
 fn list(app: &App, store: &Store, all: bool, lines: usize) -> Outcome {
-    let place = workspace(store, None)?;
+    let place = if all { PathBuf::new() } else { workspace(app, store, None)? };
     let mut found = if all { store.all()? } else { store.checkpoints(&place)? };
     found.reverse();
     found.truncate(lines);
@@ -188,6 +198,7 @@ fn brief(manifest: &Manifest) -> Value {
         "kind": manifest.kind().word().unwrap_or("turn"),
         "by": manifest.by(),
         "files": manifest.changes().count(),
+        "partial": manifest.is_partial(),
         "not_kept": manifest.changes().filter(|(_, c)| is_unkept(&c.before)).count(),
     })
 }
@@ -236,6 +247,10 @@ fn show(app: &App, store: &Store, id: &str) -> Outcome {
             named.push_str(&format!("  (not kept: {})", why.describe()));
         }
         table.row([(format!("  {}", word(change)), None), (named, None)]);
+    }
+    if manifest.is_partial() {
+        let rest = format!("a part of {}, which holds too many files", workspace.display());
+        table.row([("  not kept".to_owned(), None), (rest, None)]);
     }
     app.terminal.line(&table.render(&app.terminal))?;
     Ok(Exit::Ok)

@@ -46,37 +46,53 @@ pub(crate) struct Redo {
 
 pub(crate) fn undo(app: &App, args: &Undo) -> Outcome {
     let store = store(app)?;
-    let workspace = workspace(&store, args.cwd.as_deref())?;
+    let workspace = workspace(app, &store, args.cwd.as_deref())?;
     let turns = usize::try_from(args.turns).unwrap_or(usize::MAX);
     carry_out(app, &store, Target::Undo { workspace: &workspace, turns }, args.options)
 }
 
+/// How many turns are missing to what was asked for.
+fn shortfall(target: Target<'_>, plan: &Plan) -> usize {
+    match target {
+        Target::Undo { turns, .. } => turns.saturating_sub(plan.checkpoints.len()),
+        _ => 0,
+    }
+}
+
 pub(crate) fn redo(app: &App, args: &Redo) -> Outcome {
     let store = store(app)?;
-    let workspace = workspace(&store, args.cwd.as_deref())?;
+    let workspace = workspace(app, &store, args.cwd.as_deref())?;
     carry_out(app, &store, Target::Redo { workspace: &workspace }, args.options)
 }
 
 /// Plans, and does it unless it is only to be seen.
 pub(crate) fn carry_out(app: &App, store: &Store, target: Target<'_>, options: Options) -> Outcome {
     let plan = store.plan(target)?;
+    let short = shortfall(target, &plan);
+    let had = plan.checkpoints.len();
+    let asked = had + short;
     if options.preview {
-        preview(app, &plan)?;
+        preview(app, &plan, asked)?;
+        if short > 0 {
+            app.terminal.warn(&format!("{had} of {asked} turns would be undone: no more are kept"));
+        }
         return Ok(Exit::Ok);
     }
     let restored = store.carry_out(&plan, options.force)?;
-    let is_whole = plan.obstacles().all(|(_, obstacle)| obstacle.can_be_forced);
     if app.json {
-        app.terminal.line(&told(&plan, Some(&restored)).to_string())?;
+        app.terminal.line(&told(&plan, asked, Some(&restored)).to_string())?;
     } else {
         report(app, &plan, &restored)?;
     }
-    Ok(if is_whole { Exit::Ok } else { Exit::Failed })
+    if short > 0 {
+        app.terminal.warn(&format!("{had} of {asked} turns were undone: no more are kept"));
+    }
+    Ok(if restored.is_partial || short > 0 { Exit::Failed } else { Exit::Ok })
 }
 
-fn preview(app: &App, plan: &Plan) -> Result<(), crate::failure::Failure> {
+fn preview(app: &App, plan: &Plan, asked: usize) -> Result<(), crate::failure::Failure> {
     if app.json {
-        return Ok(app.terminal.line(&told(plan, None).to_string())?);
+        return Ok(app.terminal.line(&told(plan, asked, None).to_string())?);
     }
     if plan.steps.is_empty() {
         app.terminal.note("Nothing would be changed: all files are as wanted already.");
@@ -124,7 +140,7 @@ fn report(app: &App, plan: &Plan, restored: &Restored) -> Result<(), crate::fail
     Ok(())
 }
 
-fn told(plan: &Plan, restored: Option<&Restored>) -> Value {
+fn told(plan: &Plan, asked: usize, restored: Option<&Restored>) -> Value {
     let steps: Vec<Value> = plan
         .steps
         .iter()
@@ -145,6 +161,10 @@ fn told(plan: &Plan, restored: Option<&Restored>) -> Value {
         "checkpoints": plan.checkpoints,
         "steps": steps,
     });
+    if let (Kind::Undo(turns), Some(fields)) = (&plan.kind, answer.as_object_mut()) {
+        fields.insert("asked".into(), json!(asked));
+        fields.insert("turns".into(), json!(turns.len()));
+    }
     if let (Some(restored), Some(fields)) = (restored, answer.as_object_mut()) {
         let done: Vec<_> = restored.done.iter().map(|path| path.to_string_lossy()).collect();
         let left: Vec<Value> = restored

@@ -146,14 +146,150 @@ fn nothing_is_kept_where_it_is_switched_off() {
 }
 
 #[test]
-fn undo_works_from_a_folder_below() {
+fn undo_from_a_folder_below_is_about_the_folder_above_and_says_so() {
     let context = changed();
-    let output = context
-        .command(["undo", "-C", "new", "--preview", "--json"])
-        .output()
-        .expect("the command starts");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    let seen = context.run(["undo", "-C", "new", "--preview", "--json"]).succeeds();
+    assert!(seen.stderr.contains("(the folder above)"), "{}", seen.stderr);
+    let workspace = context.work().canonicalize().expect("the folder");
+    assert_eq!(seen.json()["workspace"].as_str(), workspace.to_str());
+    let own = context.run(["undo", "--preview"]).succeeds();
+    assert!(!own.stderr.contains("the folder above"), "{}", own.stderr);
+    // One that has checkpoints of its own is its own workspace.
+    let call = r#"{"path":"c.txt","content":"3\n"}"#;
+    context.run(["call", "-C", "new", "write_file", call]).succeeds();
+    let undone = context.run(["undo", "-C", "new"]).succeeds();
+    assert!(!undone.stderr.contains("the folder above"), "{}", undone.stderr);
+    assert_eq!(read(&context, "new/c.txt"), None);
+    context.run(["undo", "-C", "new"]).exits(1);
+    assert_eq!(read(&context, "new/b.txt").as_deref(), Some("made\n"));
     context.run(["undo", "0"]).exits(2);
+}
+
+#[test]
+fn what_an_extraction_replaces_is_brought_back_although_git_ignores_it() {
+    let context = TestContext::new();
+    fs::create_dir(context.work().join(".git")).expect("a folder");
+    context.file(".gitignore", "*.log\n");
+    context.file("a.log", "new");
+    context.file("b.log", "made");
+    let pack = r#"{"action":"create","archive":"i.tar","paths":["a.log","b.log"]}"#;
+    context.run(["call", "file_compress", pack]).succeeds();
+    context.file("a.log", "original");
+    fs::remove_file(context.work().join("b.log")).expect("removed");
+    let call = r#"{"action":"extract","archive":"i.tar","target":".","existing":"overwrite"}"#;
+    context.run(["call", "file_compress", call]).succeeds();
+    assert_eq!(read(&context, "a.log").as_deref(), Some("new"));
+    context.run(["undo"]).succeeds();
+    assert_eq!(read(&context, "a.log").as_deref(), Some("original"));
+    assert_eq!(read(&context, "b.log"), None);
+    assert!(read(&context, "i.tar").is_some());
+    context.run(["redo"]).succeeds();
+    assert_eq!(read(&context, "a.log").as_deref(), Some("new"));
+    assert_eq!(read(&context, "b.log").as_deref(), Some("made"));
+}
+
+#[test]
+fn each_of_several_processes_is_undone_for_itself() {
+    const WRITERS: usize = 6;
+    let context = TestContext::new();
+    let original: String = (0..WRITERS).map(|n| format!("line {n}\n")).collect();
+    for _ in 0..2 {
+        context.file("shared.txt", &original);
+        let writers: Vec<_> = (0..WRITERS)
+            .map(|n| {
+                let (old, new) = (format!("line {n}"), format!("changed {n}"));
+                let call = serde_json::json!(
+                    { "path": "shared.txt", "old_string": old, "new_string": new }
+                );
+                let mut command = context.command(["call", "patch", &call.to_string()]);
+                command.stdout(std::process::Stdio::null()).spawn().expect("it starts")
+            })
+            .collect();
+        for mut writer in writers {
+            assert!(writer.wait().expect("it ends").success());
+        }
+        for left in (0..WRITERS).rev() {
+            context.run(["undo"]).succeeds();
+            let text = read(&context, "shared.txt").expect("the file");
+            assert_eq!(text.matches("changed").count(), left, "{text}");
+        }
+        assert_eq!(read(&context, "shared.txt").as_deref(), Some(original.as_str()));
+    }
+}
+
+#[test]
+fn single_undos_get_to_the_first_of_many_turns() {
+    let context = TestContext::new();
+    context.settings("checkpoints:\n  max_snapshots: 5\n");
+    for n in 0..5 {
+        write(&context, &format!("f{n}"), "x\n");
+    }
+    for _ in 0..5 {
+        context.run(["undo"]).succeeds();
+    }
+    assert!((0..5).all(|n| read(&context, &format!("f{n}")).is_none()));
+    context.run(["undo"]).exits(1);
+}
+
+#[test]
+fn fewer_turns_than_asked_for_are_undone_and_told() {
+    let context = changed();
+    let seen = context.run(["undo", "5", "--preview"]).succeeds();
+    assert!(seen.stderr.contains("2 of 5 turns would be undone"), "{}", seen.stderr);
+    let undone = context.run(["undo", "5", "--json"]).exits(1);
+    assert!(undone.stderr.contains("2 of 5 turns were undone"), "{}", undone.stderr);
+    let answer = undone.json();
+    assert_eq!((answer["asked"].as_u64(), answer["turns"].as_u64()), (Some(5), Some(2)));
+    assert_eq!(read(&context, "a.txt").as_deref(), Some("one\n"));
+    assert_eq!(read(&context, "new/b.txt"), None);
+}
+
+#[test]
+fn a_file_that_is_too_large_is_warned_about_shown_and_left_in_force() {
+    let context = TestContext::new();
+    context.settings("checkpoints:\n  max_file_size_mb: 1\n");
+    context.file("big.txt", "0123456789abcde\n".repeat(70_000));
+    let patch =
+        r#"{"mode":"patch","patch":"*** Begin Patch\n*** Delete File: big.txt\n*** End Patch"}"#;
+    let made = context.run(["call", "patch", patch]).succeeds();
+    assert_eq!(read(&context, "big.txt"), None);
+    let warned = made.stderr.contains("cannot be undone") && made.stderr.contains("big.txt");
+    assert!(warned, "{}", made.stderr);
+    let listed = context.run(["checkpoints", "list", "--json"]).succeeds().json();
+    let id = listed["checkpoints"][0]["id"].as_str().expect("an id").to_owned();
+    assert_eq!(listed["checkpoints"][0]["not_kept"], 1);
+    let shown = context.run(["checkpoints", "show", &id]).succeeds().stdout;
+    assert!(shown.contains("not kept: it is larger"), "{shown}");
+    for _ in 0..2 {
+        let refused = context.run(["undo", "--force", "--json"]).exits(1).json();
+        assert_eq!(refused["kind"], "conflict");
+        assert!(refused["error"].as_str().is_some_and(|e| e.contains("big.txt")), "{refused}");
+    }
+}
+
+#[test]
+fn a_damaged_content_is_named_and_force_does_the_rest() {
+    let context = TestContext::new();
+    context.file("a.txt", "old a\n");
+    context.file("b.txt", "old b\n");
+    let edit = "*** Begin Patch\n*** Delete File: a.txt\n*** Delete File: b.txt\n*** End Patch";
+    let call = serde_json::json!({ "mode": "patch", "patch": edit }).to_string();
+    context.run(["call", "patch", &call]).succeeds();
+    let listed = context.run(["checkpoints", "list", "--json"]).succeeds().json();
+    let id = listed["checkpoints"][0]["id"].as_str().expect("an id").to_owned();
+    let shown = context.run(["checkpoints", "show", &id, "--json"]).succeeds().json();
+    let hash = shown["changes"][0]["before"]["hash"].as_str().expect("a hash");
+    let objects = context.home().join("checkpoints/files/objects");
+    let object = objects.join(&hash[..2]).join(&hash[2..]);
+    fs::write(&object, "rotten").expect("damaged");
+    for _ in 0..2 {
+        let refused = context.run(["undo", "--json"]).exits(1).json();
+        assert!(refused["error"].as_str().is_some_and(|e| e.contains("a.txt")), "{refused}");
+        assert_eq!(read(&context, "b.txt"), None, "nothing is done by half");
+    }
+    let forced = context.run(["undo", "--force"]).exits(1);
+    assert!(forced.stderr.contains("a.txt was left as it is"), "{}", forced.stderr);
+    assert_eq!(read(&context, "b.txt").as_deref(), Some("old b\n"));
 }
 
 #[test]

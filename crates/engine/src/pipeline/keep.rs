@@ -109,9 +109,7 @@ impl Flight {
             }
         };
         match kept {
-            Ok(Ok(Some(_))) => {
-                Ok(Some(Arc::new(Kept { keeper: Arc::clone(keeper), change })))
-            }
+            Ok(Ok(Some(_))) => Ok(Some(Arc::new(Kept { keeper: Arc::clone(keeper), change }))),
             Ok(Err(error)) if error.kind() == ErrorKind::Cancelled => Err(error),
             _ => Ok(None),
         }

@@ -110,6 +110,10 @@ impl<'c> Work<'c> {
                     return Err(failed(Errno::EXIST.into()));
                 }
                 let source = hold.files.spot("move", &Scope::FILE_DELETE, from, Last::Keep)?;
+                // It would replace itself, or what an earlier change put there.
+                if source.is_same(&step.spot).map_err(failed)? {
+                    return Err(failed(Errno::EXIST.into()));
+                }
                 let found = source.facts().map_err(|error| explain_way("move", from, &error))?;
                 if !is_touched(from) && hold.seen(from).is_some_and(|s| differs(s, Some(found))) {
                     return Err(changed_meanwhile(from));

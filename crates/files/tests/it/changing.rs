@@ -209,6 +209,19 @@ fn links_stay_and_lead_where_they_led() {
     assert_eq!(read(world.ws("target")), "new");
 }
 
+#[test]
+fn a_file_is_not_moved_onto_itself() {
+    let world = World::new();
+    let path = world.write("c", "old");
+    for first in [remove(path.clone()), write(path.clone(), "first")] {
+        for bytes in [None, Some("new")] {
+            let refused = change(&[first.clone(), rename(path.clone(), path.clone(), bytes)]);
+            assert_eq!(refused.unwrap_err().kind(), ErrorKind::Conflict);
+            assert_eq!(read(path.clone()), "old");
+        }
+    }
+}
+
 const NAMES: [&str; 5] = ["a", "b", "c", "d/e", "d/f"];
 
 /// A change of one of a few files, by number.

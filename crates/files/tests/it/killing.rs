@@ -12,6 +12,7 @@ use hermes_files::{Change, Existing, Files, Mode};
 
 const WRITES: u64 = 10_000;
 const FOLDER: &str = "HERMES_TEST_KILLED_IN";
+const MANY: usize = 40;
 const NAMES: [&str; 3] = ["one", "two", "three"];
 
 /// A text that tells its number, and whether it is whole.
@@ -60,9 +61,61 @@ fn write_on_and_on() {
     }
 }
 
-fn start(folder: &Path) -> Child {
+/// Not a test: many files at once, over and over.
+#[test]
+#[ignore = "started by another test"]
+fn change_many_on_and_on() {
+    let Some(folder) = env::var_os(FOLDER).map(PathBuf::from) else { return };
+    let everything = Grants::everything();
+    let files = Files::with(&everything);
+    for round in 0_u64.. {
+        let changes: Vec<_> = (0..MANY)
+            .map(|at| Change::Write {
+                path: folder.join(format!("{at}")),
+                bytes: text(round).into(),
+                existing: Existing::Replace,
+            })
+            .collect();
+        let hold =
+            files.hold(&[&folder.join("0")], Duration::from_secs(60), &CancellationToken::new());
+        hold.unwrap().change(&changes).unwrap();
+        fs::write(folder.join("round"), format!("{round}")).unwrap();
+    }
+}
+
+#[test]
+fn what_a_killed_change_of_many_files_left_goes_with_the_next_hold() {
+    let folder = tempfile::tempdir().unwrap();
+    let round = || fs::read_to_string(folder.path().join("round")).unwrap_or_default();
+    let everything = Grants::everything();
+    for _ in 0..12 {
+        let before = round();
+        let mut child = start(folder.path(), "killing::change_many_on_and_on");
+        // It has begun, and is somewhere in the middle.
+        while round() == before {
+            assert!(child.try_wait().unwrap().is_none(), "the writer gave up");
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let first = folder.path().join("0");
+        let hold =
+            Files::with(&everything).hold(&[&first], Duration::ZERO, &CancellationToken::new());
+        drop(hold.unwrap());
+        let mut names: Vec<String> = fs::read_dir(folder.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.retain(|name| name.starts_with('.'));
+        assert_eq!(names, [""; 0]);
+        (0..MANY).for_each(|at| {
+            number(&folder.path().join(format!("{at}")));
+        });
+    }
+}
+
+fn start(folder: &Path, test: &str) -> Child {
     Command::new(env::current_exe().unwrap())
-        .args(["--exact", "killing::write_on_and_on", "--ignored", "--nocapture"])
+        .args(["--exact", test, "--ignored", "--nocapture"])
         .env(FOLDER, folder)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -86,7 +139,7 @@ fn a_killed_writer_leaves_the_old_or_the_new() {
     let files = Files::with(&everything);
     let (mut kills, mut found_left) = (0_u64, 0);
     while reached() < WRITES {
-        let mut child = start(folder.path());
+        let mut child = start(folder.path(), "killing::write_on_and_on");
         // A different number each time, so that it dies at different moments.
         let until = reached() + 40 + kills * 37 % 83;
         while reached() < until {

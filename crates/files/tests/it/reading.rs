@@ -250,3 +250,23 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn the_time_of_a_change_cannot_be_put_back() {
+    let world = World::new();
+    let path = world.write("a", "one");
+    let grants = judged(&path);
+    let files = Files::with(&grants);
+    let before = files.metadata(&path).unwrap();
+    // Clocks of file systems tick in steps.
+    let after = loop {
+        fs::write(&path, "two").unwrap();
+        fs::File::open(&path).unwrap().set_modified(before.modified.unwrap()).unwrap();
+        let after = files.metadata(&path).unwrap();
+        if after.changed != before.changed {
+            break after;
+        }
+    };
+    assert_eq!((after.modified, after.len), (before.modified, before.len));
+    assert!(after.changed > before.changed);
+}

@@ -28,7 +28,12 @@ pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
             for word in &args.operands {
                 act.read(word);
                 if !args.has(&["-c", "--stdout", "-l", "--list", "-t", "--test", "--to-stdout"]) {
-                    act.write(word);
+                    let keeps = args.has(&["-k", "--keep"]);
+                    match word.known || !keeps {
+                        true => act.write(word),
+                        // What is made stands beside what is there.
+                        false => act.here(Scope::FILE_WRITE),
+                    }
                 }
             }
             args.values(&["-o"]).iter().for_each(|word| act.write(word));

@@ -4,6 +4,7 @@
 
 use hermes_core::Scope;
 
+use super::calls::{self, Naming};
 use super::vocabulary::{
     JAVASCRIPT, OTHERS, PYTHON, SAFE_OS, SAFE_PERL_MODULES, SAFE_PYTHON, SAFE_REQUIRE,
 };
@@ -19,6 +20,11 @@ pub(super) enum Language {
     Perl,
     Ruby,
     Php,
+    Julia,
+    R,
+    Lua,
+    Elixir,
+    Octave,
     Other,
     /// Never judged harmless.
     Opaque,
@@ -39,43 +45,35 @@ pub(super) fn judge(act: &mut Act<'_>, language: Language, code: &Word) -> bool 
         act.ask("interpreter-code", "Runs code that is only known when it runs");
         return false;
     }
-    let (bare, strings) = strip_strings(language, &code.text);
+    let (bare, strings, places) = strip_strings(language, &code.text);
     let found = match language {
         Language::Python => python(&bare, &code.text),
         Language::JavaScript => javascript(&bare, &strings),
         Language::Perl => perl(&bare),
-        Language::Ruby | Language::Php | Language::Other => {
-            names(&bare, OTHERS).or_else(|| bare.contains('`').then(|| "`".to_owned()))
-        }
+        Language::Ruby | Language::Other => names(&bare, OTHERS)
+            .or_else(|| (bare.contains('`') || runs_in_percent(&bare)).then(|| "`".to_owned())),
+        Language::Php
+        | Language::Julia
+        | Language::R
+        | Language::Lua
+        | Language::Elixir
+        | Language::Octave => calls::stranger(language, &bare, &strings),
         Language::Opaque => Some("a script".to_owned()),
     };
     if names(&bare, &["environ", "getenv", "ENV", "env"]).is_some() {
         act.any(Scope::ENV_READ);
     }
-    if names(
-        &bare,
-        &[
-            "open",
-            "read_text",
-            "read_bytes",
-            "readFileSync",
-            "readFile",
-            "read_csv",
-            "listdir",
-            "glob",
-        ],
-    )
-    .is_some()
-    {
-        if let Some(path) = strings.iter().find(|text| sensitive::may_tell(text)) {
-            act.ask("secret-path", format!("Names {path}, which looks like a secret"));
+    let found = found.or_else(|| reads(act, &bare, &strings, &places));
+    let found = found.or_else(|| {
+        let all = calls::namings(&bare, &strings, &places, &["savefig"]);
+        for naming in &all {
+            if let Naming::Text(path) = naming {
+                act.write(&Word::literal(path.as_str()));
+            }
         }
-        for path in strings.iter().filter(|text| {
-            text.len() < 512 && !text.contains(['\n', '\0', ' ']) && text.contains(['/', '.'])
-        }) {
-            act.read(&Word::literal(path.clone()));
-        }
-    }
+        let told = all.iter().all(|naming| matches!(naming, Naming::Text(_)));
+        (!told).then(|| "savefig".to_owned())
+    });
     match found {
         Some(name) => {
             act.ask("interpreter-code", format!("Runs code that may act on its own ({name})"));
@@ -84,6 +82,44 @@ pub(super) fn judge(act: &mut Act<'_>, language: Language, code: &Word) -> bool 
         }
         None => true,
     }
+}
+
+/// Files that the code reads: those that it names by a text are read, and one
+/// that is put together may be any.
+fn reads(
+    act: &mut Act<'_>,
+    bare: &str,
+    strings: &[String],
+    places: &[usize],
+) -> Option<String> {
+    let readings = calls::readings(bare, strings, places);
+    let looks = names(bare, &["listdir", "glob", "read_text", "read_bytes", "lines"]).is_some();
+    if readings.is_empty() && !looks {
+        return None;
+    }
+    if let Some(path) = strings.iter().find(|text| sensitive::may_tell(text)) {
+        act.ask("secret-path", format!("Names {path}, which looks like a secret"));
+    }
+    for path in strings.iter().filter(|text| {
+        text.len() < 512 && !text.contains(['\n', '\0', ' ']) && text.contains(['/', '.'])
+    }) {
+        act.read(&Word::literal(path.clone()));
+    }
+    for path in readings.iter().filter_map(|naming| match naming {
+        Naming::Text(path) if path.len() < 512 => Some(path),
+        _ => None,
+    }) {
+        act.read(&Word::literal(path.as_str()));
+    }
+    let together = calls::puts_together(bare);
+    let hidden = readings.contains(&Naming::Computed)
+        || (together && (readings.contains(&Naming::Variable) || looks));
+    hidden.then(|| "a file whose name is put together".to_owned())
+}
+
+/// `%x(...)` runs a command, whatever the brackets are.
+fn runs_in_percent(bare: &str) -> bool {
+    bare.split("%x").skip(1).any(|rest| rest.starts_with(|c: char| c.is_ascii_punctuation()))
 }
 
 /// The first of `list` that occurs as a name.
@@ -233,12 +269,14 @@ fn perl(code: &str) -> Option<String> {
     })
 }
 
-/// The code without the text in quotes (the quotes stay), and that text.
+/// The code without the text in quotes (the quotes stay), that text, and where
+/// in the code each began.
 /// Quotes that may hold code keep their contents.
-fn strip_strings(language: Language, code: &str) -> (String, Vec<String>) {
+fn strip_strings(language: Language, code: &str) -> (String, Vec<String>, Vec<usize>) {
     let letters: Vec<char> = code.chars().collect();
     let mut bare = String::with_capacity(code.len());
     let mut strings = Vec::new();
+    let mut places = Vec::new();
     let mut at = 0;
     while let Some(c) = letters.get(at).copied() {
         let comment = c == '#' && language == Language::Python;
@@ -285,6 +323,7 @@ fn strip_strings(language: Language, code: &str) -> (String, Vec<String>) {
             Language::Php => c == '"' && (inside.contains("{$") || inside.contains("${")),
             _ => false,
         };
+        places.push(bare.len());
         bare.push(c);
         if interpolates {
             bare.push_str(&inside);
@@ -293,12 +332,12 @@ fn strip_strings(language: Language, code: &str) -> (String, Vec<String>) {
         strings.push(inside);
         at = end + width;
     }
-    (bare, strings)
+    (bare, strings, places)
 }
 
 /// Judges an awk program.
 pub(super) fn awk(act: &mut Act<'_>, script: &Word) {
-    let (bare, strings) = strip_strings(Language::Other, &script.text.replace('\'', " "));
+    let (bare, strings, _) = strip_strings(Language::Other, &script.text.replace('\'', " "));
     let runs = names(&bare, &["system"]).is_some()
         || bare.contains("|&")
         || bare.replace("||", " ").contains('|')

@@ -120,6 +120,9 @@ const LOADERS: &[&str] = &[
     "GIT_COMMON_DIR",
     "GIT_OBJECT_DIRECTORY",
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GCC_EXEC_PREFIX",
+    "COMPILER_PATH",
+    "HERMES_HOME",
 ];
 
 /// Variables that name a program to use.
@@ -262,6 +265,19 @@ pub(crate) fn environment_override(name: &str, value: &Word) -> Option<Finding> 
     if loads {
         return ask(format!("Sets {name}, which makes other programs run something else"));
     }
+    let unchecked = match name {
+        "GIT_SSL_NO_VERIFY" | "PYTHONHTTPSVERIFY" => !text.is_empty(),
+        "NODE_TLS_REJECT_UNAUTHORIZED" => text == "0",
+        "SSL_CERT_FILE" | "NODE_EXTRA_CA_CERTS" | "CURL_CA_BUNDLE" => text.starts_with("/tmp"),
+        _ => false,
+    };
+    if unchecked {
+        return Some(Finding::ask("tls-off", "Switches the check of certificates off"));
+    }
+    if is_proxy(name) && is_foreign(text) {
+        let reason = format!("Sends what follows through another machine ({name})");
+        return Some(Finding::ask("proxy", reason));
+    }
     let names_a_program = CHOSEN.contains(&name)
         || name.ends_with("PAGER")
         || name.ends_with("EDITOR")
@@ -270,7 +286,11 @@ pub(crate) fn environment_override(name: &str, value: &Word) -> Option<Finding> 
     if names_a_program && !is_harmless(value) {
         return ask(format!("Sets {name}, which other programs run"));
     }
-    if TOOLS.contains(&name) && (!value.known || strange_program(text)) {
+    let several = text.split_whitespace().skip(1).any(|part| !part.starts_with('-'));
+    let wrapped = ["ccache ", "sccache ", "distcc "].iter().any(|tool| text.starts_with(tool));
+    let shell = text.contains([';', '|', '&', '#', '`']) || text.contains("$(");
+    let odd = !value.known || strange_program(text) || shell || (several && !wrapped);
+    if TOOLS.contains(&name) && odd {
         return ask(format!("Sets {name}, which a build runs"));
     }
     let options = OPTIONS.iter().find(|(names, _)| names.contains(&name));
@@ -379,8 +399,24 @@ pub(super) fn own_libraries(leaf: &mut crate::leaf::Leaf) {
 
 /// The machine that a proxy variable makes other programs talk to.
 pub(crate) fn proxy_effect(name: &str, value: &Word) -> Option<Effect> {
+    if !is_proxy(name) || value.text.is_empty() {
+        return None;
+    }
+    let host = super::network::proxy_host(&value.text).filter(|_| value.known);
+    let resource = host.map_or(Resource::Any, Resource::Host);
+    Some(Effect { scope: Scope::NETWORK_FETCH, resource })
+}
+
+/// Whether a proxy is neither of this machine nor of its network.
+fn is_foreign(text: &str) -> bool {
+    let host = super::network::proxy_host(text).unwrap_or_default();
+    let near = ["localhost", "127.", "10.", "192.168.", "172.", "::1", "host.docker.internal"];
+    !text.is_empty() && !near.iter().any(|start| host.starts_with(start)) && host.contains('.')
+}
+
+fn is_proxy(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
-    let proxy = matches!(
+    matches!(
         lower.as_str(),
         "http_proxy"
             | "https_proxy"
@@ -389,11 +425,5 @@ pub(crate) fn proxy_effect(name: &str, value: &Word) -> Option<Effect> {
             | "socks_proxy"
             | "npm_config_proxy"
             | "npm_config_https_proxy"
-    );
-    if !proxy || value.text.is_empty() {
-        return None;
-    }
-    let host = super::network::proxy_host(&value.text).filter(|_| value.known);
-    let resource = host.map_or(Resource::Any, Resource::Host);
-    Some(Effect { scope: Scope::NETWORK_FETCH, resource })
+    )
 }

@@ -74,7 +74,7 @@ const INTERPRETERS: &[Interpreter] = &[
     },
     Interpreter {
         name: "lua",
-        language: Language::Other,
+        language: Language::Lua,
         code: &["-e"],
         valued: &["-e", "-l"],
         quiet: &["-v"],
@@ -95,28 +95,35 @@ const INTERPRETERS: &[Interpreter] = &[
     },
     Interpreter {
         name: "Rscript",
-        language: Language::Other,
+        language: Language::R,
         code: &["-e"],
         valued: &["-e"],
         quiet: &["--version"],
     },
     Interpreter {
         name: "julia",
-        language: Language::Other,
+        language: Language::Julia,
         code: &["-e", "-E"],
         valued: &["-e", "-E"],
         quiet: &["--version"],
     },
     Interpreter {
         name: "elixir",
-        language: Language::Other,
+        language: Language::Elixir,
         code: &["-e"],
         valued: &["-e"],
         quiet: &["--version"],
     },
     Interpreter {
+        name: "octave",
+        language: Language::Octave,
+        code: &["--eval"],
+        valued: &["--eval", "-p", "--path"],
+        quiet: &["--version", "--help", "-h", "-v"],
+    },
+    Interpreter {
         name: "R",
-        language: Language::Other,
+        language: Language::R,
         code: &["-e"],
         valued: &["-e", "-f", "--file"],
         quiet: &["--version", "--help"],
@@ -173,6 +180,7 @@ fn base_name(program: &str) -> &str {
         "nodejs" => "node",
         "powershell" | "powershell.exe" => "pwsh",
         "luajit" | "lua" => "lua",
+        "octave-cli" => "octave",
         _ => plain,
     }
 }

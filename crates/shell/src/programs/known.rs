@@ -116,7 +116,7 @@ const TABLE: &[(Kind, &str)] = &[
          apalache-mc dafny boogie why3 frama-c cbmc z3 cvc4 cvc5 yices minisat glucose \
          cadical kissat minizinc fpc lazbuild gnatmake gprbuild gnat cobc gm2 yosys \
          nextpnr-ice40 nextpnr-ecp5 icepack iverilog vvp verilator ghdl vhdl-tool \
-         verible-verilog-lint verible-verilog-format svlint gtkwave arduino-cli platformio \
+         verible-verilog-lint verible-verilog-format svlint gtkwave arduino-cli idf.py dtc papermill platformio \
          pio west avr-gcc avr-g++ avr-objcopy avr-size arm-none-eabi-gcc arm-none-eabi-g++ \
          arm-none-eabi-objcopy arm-none-eabi-size emcc em++ emar wasm-pack wasm-opt \
          wasm-bindgen wasm2wat wat2wasm wasm-objdump wasm-strip wasm-tools wit-bindgen asc \

@@ -17,7 +17,7 @@ const INTERPRETERS: &[(&str, &str)] = &[
     ("guile gauche gosh csi gsi chez scheme racket gracket picolisp", "-c -e -eval --eval"),
     ("bb babashka clj clojure lein-exec", "-e --eval"),
     (
-        "octave octave-cli sage maxima gp matlab wolframscript",
+        "sage maxima gp matlab wolframscript",
         "--eval -c -r -batch -code --batch-string",
     ),
     ("gnuplot idl", "-e"),

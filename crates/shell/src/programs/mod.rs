@@ -2,12 +2,14 @@
 
 mod aliases;
 mod archives;
+mod calls;
 mod cloud;
 mod code;
 mod containers;
 mod databases;
 mod environment;
 mod files;
+mod fixers;
 mod frameworks;
 mod git;
 mod gitloss;
@@ -16,11 +18,14 @@ mod interpreters;
 mod known;
 mod languages;
 mod listeners;
+mod loading;
+mod loss;
 mod network;
 mod options;
 mod outputs;
 mod packages;
 mod readers;
+pub(crate) mod recipes;
 mod remote;
 mod runners;
 mod scripts;
@@ -45,6 +50,8 @@ use crate::sensitive;
 use crate::site::{Act, Inner};
 
 pub(crate) use aliases::is_same_verb;
+pub(crate) use loading::is_elsewhere;
+pub(crate) use loss::{bounds as bounds_output, never_ends};
 pub(crate) use environment::{environment_override, proxy_effect};
 pub(crate) use sequels::over_several;
 
@@ -91,6 +98,9 @@ pub(crate) fn describe(act: &mut Act<'_>) {
     let known = (known || tools::describe(act) || strangers::by_kind(act))
         && home != strangers::Home::Elsewhere;
     outputs::of_its_own(act);
+    loading::describe(act, &words);
+    loss::describe(act, &words);
+    fixers::describe(act, &words);
     listeners::describe(act, &words);
     if !known {
         strangers::describe(act, home);
@@ -157,7 +167,7 @@ fn tells_of_secrets(act: &mut Act<'_>) {
     let mut told = Vec::new();
     for word in act.leaf.words.iter().skip(1).filter(|word| word.known && !word.glob) {
         // Every such name has one of these in it.
-        if !word.text.contains(['.', '/', '_']) {
+        if !word.text.contains(['.', '/', '_']) || word.text.contains(['(', '"', ';', '`']) {
             continue;
         }
         let after = |c: char| word.text.split_once(c).map(|(_, rest)| rest);

@@ -68,12 +68,17 @@ pub(super) fn hands_out(act: &mut Act<'_>) {
             | "traceroute"
             | "mtr"
     );
+    let listed = act.site.input.taint.has(Taint::COMPUTED)
+        && act.leaf.via.iter().any(|via| via.ends_with("xargs") || via == "parallel");
     let own = ["-o", "--output", "-O", "-P", "--output-dir", "-m", "-w", "--cacert", "-T", "-c"];
     let mut before = "";
-    let mut computed = false;
+    let within = |word: &Word| word.text.contains("://") && word.text.contains("{}");
+    let mut computed = listed && act.leaf.words.iter().any(within);
     for word in act.leaf.words.iter().skip(1) {
         let far = whole && !own.contains(&before) || word.text.contains("://");
-        computed |= word.taint.has(Taint::COMPUTED) && !word.known && far;
+        let told = word.taint.has(Taint::COMPUTED) && !word.known || word.taint.has(Taint::SECRET);
+        let header = word.text.to_ascii_lowercase().contains("header");
+        computed |= told && (far || header);
         before = &word.text;
     }
     if !computed {
@@ -87,6 +92,9 @@ pub(super) fn hands_out(act: &mut Act<'_>) {
         .map(|effect| effect.resource.clone())
         .collect();
     if act.leaf.program == "getent" {
+        act.any(Scope::NETWORK_SEND);
+    }
+    if hosts.is_empty() {
         act.any(Scope::NETWORK_SEND);
     }
     for resource in hosts {
@@ -256,7 +264,10 @@ fn openssl(act: &mut Act<'_>, words: &[Word]) {
     match words.first().map(|word| word.text.as_str()) {
         Some("s_client") => {
             let host = after("-connect").and_then(|word| host_of(&word.text));
-            act.reach(Scope::NETWORK_SEND, host.as_deref());
+            let input = act.site.input;
+            let says = input.connected && input.text.as_deref() != Some("");
+            let scope = if says { Scope::NETWORK_SEND } else { Scope::NETWORK_FETCH };
+            act.reach(scope, host.as_deref());
         }
         Some("s_server") => act.ask("network-listen", "Waits for connections from the network"),
         Some(

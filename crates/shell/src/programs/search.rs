@@ -75,7 +75,11 @@ fn find(act: &mut Act<'_>) {
         match test.text.as_str() {
             "-delete" => {
                 looks_only = false;
-                deletes(act, &roots, narrowed);
+                if only_generated(tests) && roots.iter().all(|root| in_project(act, root)) {
+                    roots.iter().for_each(|root| act.delete(root));
+                } else {
+                    deletes(act, &roots, narrowed);
+                }
             }
             "-exec" | "-execdir" | "-ok" | "-okdir" => {
                 looks_only = false;
@@ -118,6 +122,26 @@ fn finds_private(act: &mut Act<'_>, roots: &[Word], tests: &[Word]) {
             act.read_found(root, name);
         }
     }
+}
+
+/// Whether all that is found by these tests is made again by a build.
+fn only_generated(tests: &[Word]) -> bool {
+    let named = tests.windows(2).filter(|pair| matches!(pair[0].text.as_str(), "-name" | "-iname"));
+    let mut names = named.map(|pair| pair[1].text.as_str()).peekable();
+    let plain = tests.iter().all(|word| {
+        !word.text.starts_with('-')
+            || matches!(
+                word.text.as_str(),
+                "-name" | "-iname" | "-type" | "-o" | "-or" | "-delete" | "-maxdepth" | "-mindepth"
+                    | "-depth" | "-print" | "-mtime" | "-empty"
+            )
+    });
+    // `a -o b -delete` deletes only what is b, and what is named is not empty.
+    plain && names.peek().is_some() && names.all(super::loss::is_generated)
+}
+
+fn in_project(act: &Act<'_>, root: &Word) -> bool {
+    act.site.absolute(root).is_some_and(|path| path.starts_with(act.site.at.cwd()))
 }
 
 fn deletes(act: &mut Act<'_>, roots: &[Word], narrowed: bool) {

@@ -16,6 +16,7 @@ pub(crate) fn over_several(leaves: &mut [Leaf]) {
     let mut links: HashMap<PathBuf, PathBuf> = HashMap::new();
     let mut brought: Vec<PathBuf> = Vec::new();
     let mut built: HashSet<PathBuf> = HashSet::new();
+    let mut dubious = false;
     for leaf in leaves {
         through_links(leaf, &links);
         raised(leaf);
@@ -29,7 +30,7 @@ pub(crate) fn over_several(leaves: &mut [Leaf]) {
             Some(("remote-to-shell", "Runs a file that the same command downloads"))
         } else if runs(&enabled) {
             Some(("chmod-then-run", "Runs a file that the same command makes executable"))
-        } else if runs(&made) {
+        } else if runs(&made) || (dubious && leaf.runs.iter().any(|path| !path.ends_with("*"))) {
             Some(("written-then-run", "Runs a file that the same command writes"))
         } else {
             None
@@ -37,6 +38,7 @@ pub(crate) fn over_several(leaves: &mut [Leaf]) {
         if let Some((category, reason)) = found {
             leaf.find(Finding::ask(category, reason));
         }
+        dubious |= leaf.dubious;
         enabled.extend(leaf.enables.iter().cloned());
         let fetches = leaf.effects.iter().any(|effect| effect.scope == Scope::NETWORK_FETCH);
         let written = leaf.effects.iter().filter_map(written);

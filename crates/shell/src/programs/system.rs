@@ -453,21 +453,33 @@ fn crontab(act: &mut Act<'_>, words: &[Word]) {
     args.operands.iter().for_each(|word| act.read(word));
 }
 
-/// The agent must not change its own bounds.
+/// The agent must not change its own bounds, nor start another one without
+/// them: only what is known to look is let through.
 fn itself(act: &mut Act<'_>, words: &[Word]) {
     let args = Args::parse(words, &["--profile", "--home", "--config"]);
-    let verb = args.operand(1);
-    let reads = matches!(verb, "list" | "show" | "check" | "get" | "explain" | "path" | "");
-    match args.operand(0) {
-        "permissions" | "config" | "audit" | "profile" | "approvals" if !reads => {
-            act.ask("hermes-itself", "Changes the settings of hermes");
+    let loose = args.has(&["--yolo", "--permissions", "--home"]);
+    let looks = match (args.operand(0), args.operand(1)) {
+        ("" | "tools" | "toolsets" | "audit" | "doctor" | "completions" | "help" | "version", _) => {
+            !matches!(args.operand(1), "clear" | "delete" | "purge" | "prune" | "rm" | "reset" | "set")
         }
-        "secrets" | "secret" | "auth" | "login" => {
-            act.ask("hermes-itself", "Touches the secrets of hermes")
+        ("permissions", "check" | "explain" | "show" | "profiles" | "verify" | "list" | "path") => {
+            true
         }
-        "uninstall" | "stop" | "reset" => act.ask("hermes-itself", "Stops or removes hermes"),
-        "exec" | "call" | "run" => act.ask("hermes-itself", "Starts hermes inside hermes"),
-        _ => {}
+        ("config", "get" | "list" | "show" | "path") => true,
+        ("checkpoints", "list" | "show" | "diff" | "status") => true,
+        _ => false,
+    };
+    let bare = args.operands.is_empty() && !super::tools::asks_about_itself(words);
+    let reason = match args.operand(0) {
+        "permissions" | "config" | "audit" | "profile" | "approvals" => {
+            "Changes the settings of hermes"
+        }
+        "secrets" | "secret" | "auth" | "login" => "Touches the secrets of hermes",
+        "uninstall" | "stop" | "reset" => "Stops or removes hermes",
+        _ => "Starts hermes inside hermes",
+    };
+    if !looks || bare || loose {
+        act.ask("hermes-itself", reason);
     }
 }
 
@@ -490,14 +502,6 @@ fn build(act: &mut Act<'_>, words: &[Word]) {
     let piped = rules.iter().any(|word| matches!(word.text.as_str(), "-" | "/dev/stdin"));
     if eval || piped {
         act.ask("interpreter-code", "Gives a build rules that are written in the command");
-        if let (true, Some(text)) = (piped, act.site.input.text.clone()) {
-            // The recipes are shell: what comes after a tab or a semicolon.
-            for line in text.lines().take(64) {
-                let recipe =
-                    line.strip_prefix('\t').or_else(|| line.split_once(';').map(|(_, r)| r));
-                act.inner.extend(recipe.map(|code| Inner::Source(Word::literal(code))));
-            }
-        }
     }
     for file in &rules {
         act.runs(file);

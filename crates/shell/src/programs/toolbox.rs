@@ -357,7 +357,7 @@ pub(super) const TOOLS: &[Tool] = &[
         "dbt sqlmesh dataform",
         "--select -s --models -m --profiles-dir --target -t --vars --exclude",
         "ls list debug parse show source/freshness --version",
-        "compile deps clean docs/generate init format lint",
+        "compile deps clean docs/generate init format lint run test build seed snapshot",
     ),
     tool(
         Realm::Database,
@@ -371,7 +371,9 @@ pub(super) const TOOLS: &[Tool] = &[
          print-schema migration/list migrate/info migration/status prepare",
         "generate format new add create revision migrate/new migration/generate \
          migration:generate migration:create migrate:make model:generate migration/add \
-         schema/fmt generate:* migrate/add merge init",
+         schema/fmt generate:* migrate/add merge init upgrade up migrate/up migrate/dev \
+         migrate/run migration/run migration:run migrate:latest migrate:up db:migrate apply update \
+         migrate migration/up !db/push",
     ),
     tool(
         Realm::Database,

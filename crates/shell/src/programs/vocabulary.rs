@@ -163,7 +163,6 @@ pub(super) const PYTHON: &[&str] = &[
     "to_pickle",
     "to_excel",
     "savetxt",
-    "savefig",
     "save",
     "dump",
     "b64decode",

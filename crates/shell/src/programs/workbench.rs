@@ -187,7 +187,7 @@ pub(super) const PLAIN: &[Tool] = &[
         "openocd esptool esptool.py st-info st-flash avrdude dfu-util picotool probe-rs \
          cargo-flash",
         "-p --port --chip",
-        "version list info --probe --serial --version",
+        "version list info image_info --probe --serial --version",
         "",
     ),
     tool(

@@ -66,7 +66,6 @@ fn markers_spacing_wrapping_and_returns_are_forgiven() {
         format!("```diff\n*** Begin Patch\n{body}*** End Patch\n```\n"),
         format!("apply_patch <<'EOF'\n*** Begin Patch\n{body}*** End Patch\nEOF\n"),
         format!("```bash\napply_patch <<EOF\n*** Begin Patch\n{body}*** End Patch\nEOF\n```"),
-        format!("*** Begin Patch\n{body}"),
     ] {
         assert_eq!(recognise(&patch), Some(Format::V4a), "{patch}");
         assert_eq!(updated(&patch, "a\nx\n"), "b\nx\n", "{patch}");
@@ -105,7 +104,9 @@ fn what_is_no_v4a_patch_is_told_with_its_line() {
     assert!(refused("*** Update File:\n-a\n+b\n").contains("no name"));
     assert!(refused("*** Begin Patch\n*** End Patch\n").contains("changes nothing"));
     assert!(refused("hello").contains("no patch"));
-    assert!(refused("*** Begin Patch\nhello\n*** Update File: a\n-x\n+y\n").starts_with("line 2"));
+    assert!(
+        refused("*** Begin Patch\nhello\n*** Delete File: a\n*** End Patch").starts_with("line 2")
+    );
 }
 
 #[test]
@@ -232,6 +233,92 @@ fn broken_blocks_are_refused() {
         refused(&format!("{file}<<<<<<< SEARCH\na\n=======\na\n>>>>>>> REPLACE\n"))
             .contains("changes nothing")
     );
+}
+
+#[test]
+fn a_cut_off_patch_is_refused() {
+    let patch = "*** Begin Patch\n*** Update File: f\n@@\n-a\n+b\n";
+    assert!(refused(patch).contains("no `*** End Patch`"), "{}", refused(patch));
+    assert!(refused(&format!("```\n{patch}```\n")).contains("cut off"));
+    let names = "--- a/f\n+++ b/f\n";
+    let cut = refused(&format!("{names}@@ -1,4 +1,4 @@\n a\n-b\n+x\n"));
+    assert!(
+        cut.starts_with("line 3 of the patch: the patch ends in the middle of a hunk"),
+        "{cut}"
+    );
+    assert!(cut.contains("4 old and 4 new lines are announced, 2 and 2 are there"), "{cut}");
+    // One side alone is miscounted rather than cut off.
+    let patch = format!("{names}@@ -1,2 +1,4 @@\n a\n-b\n+x\n");
+    let read = parse(&patch, None).expect("a patch");
+    assert!(read.warnings[0].contains("is the patch cut off?"), "{:?}", read.warnings);
+    for patch in [
+        format!("{names}@@ -1,1 +1,1 @@\n a\n-b\n+x\n c\n"),
+        format!("{names}@@ -1,9 +1,9 @@\n a\n-b\n+x\n{names}@@ -7 +7 @@\n-a\n+b\n"),
+    ] {
+        assert_eq!(parse(&patch, None).expect("a patch").warnings, Vec::<String>::new());
+    }
+}
+
+#[test]
+fn a_deletion_without_lines_is_of_an_empty_file() {
+    let patch = "diff --git a/n b/n\ndeleted file mode 100644\nindex e69de29..0000000\n";
+    let hunks = vec![Hunk::default()];
+    assert_eq!(operations(patch), [Operation::Delete { path: "n".into(), hunks }]);
+}
+
+#[test]
+fn modes_are_told_and_other_kinds_refused() {
+    let warned = |patch: &str| parse(patch, None).expect("a patch").warnings;
+    let new =
+        "diff --git a/n b/n\nnew file mode 100755\n--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+x\n";
+    assert!(warned(new)[0].contains("`chmod +x`"), "{:?}", warned(new));
+    assert!(warned(&new.replace("100755", "100644")).is_empty());
+    assert!(refused(&new.replace("100755", "120000")).contains("symbolic links"));
+    assert!(refused(&new.replace("100755", "160000")).contains("submodules"));
+    let old = "diff --git a/n b/n\nold mode 100644\nnew mode 100755\n--- a/n\n+++ b/n\n@@ -1 +1 @@\n-x\n+y\n";
+    assert!(warned(old)[0].contains("from 100644 to 100755"), "{:?}", warned(old));
+    let link = "diff --git a/n b/n\nindex 1..2 120000\n--- a/n\n+++ b/n\n@@ -1 +1 @@\n-x\n+y\n";
+    assert!(refused(link).contains("symbolic links"));
+}
+
+#[test]
+fn a_mark_on_a_line_that_stays_leaves_the_end_of_the_file() {
+    let no = "\\ No newline at end of file";
+    let patch = format!("@@ -1,2 +1,2 @@\n-a\n+b\n c\n{no}\n");
+    assert_eq!(updated(&patch, "a\nc\n"), "b\nc\n");
+    let both = format!("@@ -1 +1 @@\n-a\n{no}\n+b\n{no}\n");
+    assert_eq!(updated(&both, "a\n"), "b\n");
+    let read = parse(&patch, Some("f")).expect("a patch");
+    let Operation::Update { hunks, .. } = &read.operations[0] else { panic!() };
+    let made = apply("a\nc\n", hunks, Rigour::Relaxed).expect("fits");
+    assert!(made.warnings[0].contains("which was kept"), "{:?}", made.warnings);
+    assert!(apply("a\nc\nd\n", hunks, Rigour::Relaxed).is_err(), "not at the end");
+}
+
+#[test]
+fn endings_that_a_patch_tells_apart_are_kept() {
+    let head = "--- a/f\n+++ b/f\n@@ -1,3 +1,4 @@\n";
+    let mixed = format!("{head} a\n-b\r\n+B\r\n+n\n c\n");
+    assert_eq!(updated(&mixed, "a\nb\r\nc\n"), "a\nB\r\nn\nc\n");
+    let turned = "@@ -1,2 +1,2 @@\n a\n-b\n+b\r\n";
+    assert_eq!(updated(turned, "a\nb\n"), "a\nb\r\n");
+    // A patch that is all one way says nothing.
+    let lf = "@@ -1,2 +1,2 @@\n a\n-b\n+B\n";
+    assert_eq!(updated(lf, "a\r\nb\r\n"), "a\r\nB\r\n");
+    assert_eq!(updated(&lf.replace('\n', "\r\n"), "a\nb\n"), "a\nB\n");
+    let body = format!("{head} a\r\n-b\r\n+B\r\n+n\r\n c\r\n");
+    assert_eq!(updated(&body, "a\nb\nc\n"), "a\nB\nn\nc\n");
+    // The line before a mark has no ending of its own.
+    let no = "\\ No newline at end of file\n";
+    let marked = format!("@@ -1,2 +1,3 @@\n a\r\n-b\n{no}+B\r\n+c\n{no}");
+    assert_eq!(updated(&marked, "a\r\nb"), "a\r\nB\r\nc");
+    let new = "--- /dev/null\n+++ b/f\n@@ -0,0 +1,2 @@\n+a\r\n+b\r\n";
+    let text = |patch: &str| match operations(patch).pop() {
+        Some(Operation::Add { text, .. }) => text,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(text(new), "a\r\nb\r\n");
+    assert_eq!(text(&new.replace("\r\n", "\n").replace('\n', "\r\n")), "a\nb\n");
 }
 
 #[test]

@@ -3,12 +3,16 @@
 
 use std::fmt;
 
+use crate::endings::Ending;
 use crate::matching::{Hunk, HunkLine, Side};
 
 mod blocks;
+mod modes;
 mod unified;
 mod v4a;
 mod wrapping;
+
+use wrapping::Numbered;
 
 /// A patch, whatever it was written in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,6 +21,8 @@ pub struct Patch {
     pub format: Format,
     /// What it does, in order.
     pub operations: Vec<Operation>,
+    /// What it says that is not done, in sentences.
+    pub warnings: Vec<String>,
 }
 
 /// A way to write a patch.
@@ -64,7 +70,8 @@ pub enum Operation {
     Delete {
         /// Its path, as written.
         path: String,
-        /// What it must hold, if the patch says so.
+        /// What it must hold, if the patch says so. A hunk without lines
+        /// stands for an empty file.
         hunks: Vec<Hunk>,
     },
 }
@@ -136,15 +143,16 @@ pub fn parse(patch: &str, path: Option<&str>) -> Result<Patch, Malformed> {
                 and no `<<<<<<< SEARCH`",
         ));
     };
+    let mut warnings = Vec::new();
     let operations = match format {
         Format::V4a => v4a::parse(patch, path)?,
-        Format::Unified => unified::parse(patch, path)?,
+        Format::Unified => unified::parse(patch, path, &mut warnings)?,
         Format::Blocks => blocks::parse(patch, path)?,
     };
     if operations.iter().all(is_idle) {
         return Err(Malformed::at(0, "the patch changes nothing"));
     }
-    Ok(Patch { format, operations })
+    Ok(Patch { format, operations, warnings })
 }
 
 /// Whether the whole was escaped once too often. What its lines say cannot be
@@ -162,15 +170,33 @@ fn is_idle(operation: &Operation) -> bool {
     }
 }
 
-/// A line of a hunk by its first character; one without a mark is context.
-fn hunk_line(line: &str) -> HunkLine {
-    let (side, text) = match line.split_at_checked(1) {
+/// What a line of a hunk is by its first character, and its words; one without
+/// a mark is context.
+fn marked(line: &str) -> (Side, &str) {
+    match line.split_at_checked(1) {
         Some(("+", text)) => (Side::Add, text),
         Some(("-", text)) => (Side::Remove, text),
         Some((" ", text)) => (Side::Context, text),
         _ => (Side::Context, line),
+    }
+}
+
+/// The lines of a hunk. How those end that come is taken from the patch only
+/// where it tells them apart: where some end with CRLF and others with LF.
+/// `head` is a line before them that counts as well.
+fn hunk_lines(lines: &[Numbered<'_>], head: Option<&Numbered<'_>>) -> Vec<HunkLine> {
+    let telling = |line: &&Numbered<'_>| !line.text.is_empty();
+    let ending = |line: &Numbered<'_>| line.ending;
+    let has = |wanted: Ending| {
+        lines.iter().chain(head).filter(telling).filter_map(ending).any(|found| found == wanted)
     };
-    HunkLine { side, text: text.to_owned() }
+    let mixed = has(Ending::CrLf) && has(Ending::Lf);
+    let made = lines.iter().map(|line| {
+        let (side, text) = marked(line.text);
+        let ending = line.ending.filter(|_| mixed && side == Side::Add);
+        HunkLine { side, text: text.to_owned(), ending }
+    });
+    made.collect()
 }
 
 /// A hint, unless it only says that something is left out.
@@ -179,8 +205,8 @@ fn telling(hint: &str) -> &str {
 }
 
 /// How many empty lines a hunk ends with that have no mark.
-fn loose_end(lines: &[&str]) -> usize {
-    lines.iter().rev().take_while(|line| line.is_empty()).count()
+fn loose_end(lines: &[Numbered<'_>]) -> usize {
+    lines.iter().rev().take_while(|line| line.text.is_empty()).count()
 }
 
 #[cfg(test)]

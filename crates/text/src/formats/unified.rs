@@ -1,7 +1,9 @@
 //! Unified diffs, as `diff -u` and `git diff` write them and as models try to.
 
+use super::modes::Modes;
 use super::wrapping::{Numbered, unwrapped};
-use super::{Malformed, Operation, hunk_line, loose_end, telling};
+use super::{Malformed, Operation, hunk_lines, loose_end, marked, telling};
+use crate::endings::Ending;
 use crate::matching::{Hunk, Side};
 
 /// The numbers of a hunk: where its old lines begin, and how many there are of
@@ -44,6 +46,7 @@ struct Entry {
     to: Option<String>,
     /// There were `---` and `+++`.
     named: bool,
+    modes: Modes,
     hunks: Vec<Hunk>,
 }
 
@@ -55,6 +58,10 @@ struct Reader<'a, 'p> {
 impl<'p> Reader<'_, 'p> {
     fn peek(&self, ahead: usize) -> Option<&'p str> {
         self.lines.get(self.at + ahead).map(|line| line.text)
+    }
+
+    fn line(&self) -> Option<&Numbered<'p>> {
+        self.lines.get(self.at)
     }
 
     fn number(&self) -> usize {
@@ -70,7 +77,12 @@ impl<'p> Reader<'_, 'p> {
 }
 
 /// Reads a unified diff. `path` is the file of hunks without a header.
-pub(super) fn parse(patch: &str, path: Option<&str>) -> Result<Vec<Operation>, Malformed> {
+/// What is not done is added to the warnings.
+pub(super) fn parse(
+    patch: &str,
+    path: Option<&str>,
+    warnings: &mut Vec<String>,
+) -> Result<Vec<Operation>, Malformed> {
     let lines = unwrapped(patch);
     let mut reader = Reader { lines: &lines, at: 0 };
     let mut operations = Vec::new();
@@ -78,13 +90,13 @@ pub(super) fn parse(patch: &str, path: Option<&str>) -> Result<Vec<Operation>, M
     while let Some(line) = reader.peek(0) {
         let number = reader.number();
         if let Some(names) = line.strip_prefix("diff --git ") {
-            finish(&mut operations, entry.take(), path)?;
+            finish(&mut operations, entry.take(), path, warnings)?;
             let (old, new) = both_names(names);
             entry = Some(Entry { line: number, old, new, ..Entry::default() });
             reader.at += 1;
         } else if reader.is_names() {
             if entry.as_ref().is_none_or(|entry| entry.named) {
-                finish(&mut operations, entry.take(), path)?;
+                finish(&mut operations, entry.take(), path, warnings)?;
             }
             let open = entry.get_or_insert_with(|| Entry { line: number, ..Entry::default() });
             open.old = Some(file_name(number, line.get(4..).unwrap_or_default())?);
@@ -94,7 +106,7 @@ pub(super) fn parse(patch: &str, path: Option<&str>) -> Result<Vec<Operation>, M
             reader.at += 2;
         } else if line.starts_with("@@") {
             let open = entry.get_or_insert_with(|| Entry { line: number, ..Entry::default() });
-            open.hunks.push(hunk(&mut reader)?);
+            open.hunks.push(hunk(&mut reader, warnings)?);
         } else {
             if let Some(open) = &mut entry {
                 remark(open, number, line)?;
@@ -102,7 +114,7 @@ pub(super) fn parse(patch: &str, path: Option<&str>) -> Result<Vec<Operation>, M
             reader.at += 1;
         }
     }
-    finish(&mut operations, entry, path)?;
+    finish(&mut operations, entry, path, warnings)?;
     Ok(operations)
 }
 
@@ -110,6 +122,7 @@ pub(super) fn parse(patch: &str, path: Option<&str>) -> Result<Vec<Operation>, M
 fn remark(entry: &mut Entry, number: usize, line: &str) -> Result<(), Malformed> {
     let name =
         |prefix: &str| line.strip_prefix(prefix).map(|rest| file_name(number, rest)).transpose();
+    entry.modes.remark(number, line)?;
     if line.starts_with("new file mode") {
         entry.is_new = true;
     } else if line.starts_with("deleted file mode") {
@@ -128,7 +141,8 @@ fn remark(entry: &mut Entry, number: usize, line: &str) -> Result<(), Malformed>
 
 /// Reads a hunk: as many lines as its numbers say, and more as long as they
 /// look like lines of a hunk, since the numbers are often wrong.
-fn hunk(reader: &mut Reader<'_, '_>) -> Result<Hunk, Malformed> {
+fn hunk(reader: &mut Reader<'_, '_>, warnings: &mut Vec<String>) -> Result<Hunk, Malformed> {
+    let begin = reader.line().copied();
     let head = reader.peek(0).unwrap_or_default();
     let said = extent(head);
     let mut made =
@@ -139,9 +153,10 @@ fn hunk(reader: &mut Reader<'_, '_>) -> Result<Hunk, Malformed> {
     }
     reader.at += 1;
     let (mut old, mut new) = said.map_or((0, 0), |said| (said.old, said.new));
-    let mut raw: Vec<&str> = Vec::new();
-    let (mut marked, mut new_marked) = (false, false);
-    while let Some(line) = reader.peek(0) {
+    let mut raw: Vec<Numbered<'_>> = Vec::new();
+    let (mut old_open, mut new_open) = (false, false);
+    while let Some(numbered) = reader.line().copied() {
+        let line = numbered.text;
         let left = old > 0 || new > 0;
         let begins_other = line.starts_with("@@") || line.starts_with("diff --git ");
         let names =
@@ -150,11 +165,15 @@ fn hunk(reader: &mut Reader<'_, '_>) -> Result<Hunk, Malformed> {
             break;
         }
         if line.starts_with('\\') {
-            marked = true;
-            new_marked |= raw.last().is_some_and(|last| !last.starts_with('-'));
+            let side = raw.last().map(|last| marked(last.text).0);
+            old_open |= side != Some(Side::Add);
+            new_open |= side.is_some_and(|side| side != Side::Remove);
+            if let Some(last) = raw.last_mut() {
+                last.ending = None;
+            }
         } else if line.is_empty() || line.starts_with([' ', '+', '-']) || left {
-            raw.push(line);
-            let side = hunk_line(line).side;
+            raw.push(numbered);
+            let (side, _) = marked(line);
             old = old.saturating_sub(usize::from(side != Side::Add));
             new = new.saturating_sub(usize::from(side != Side::Remove));
         } else {
@@ -162,11 +181,34 @@ fn hunk(reader: &mut Reader<'_, '_>) -> Result<Hunk, Malformed> {
         }
         reader.at += 1;
     }
-    made.loose = loose_end(&raw);
-    if marked {
-        made.final_newline = Some(!new_marked);
+    if let (Some(said), Some(begin), None) = (said, begin, reader.line()) {
+        let without = |side: Side| raw.iter().filter(|line| marked(line.text).0 != side).count();
+        let (had_old, had_new) = (without(Side::Add), without(Side::Remove));
+        let counts = format!(
+            "{} old and {} new lines are announced, {had_old} and {had_new} are there",
+            said.old, said.new
+        );
+        // One of the two alone is usually miscounted.
+        if old > 0 && new > 0 {
+            let reason =
+                format!("the patch ends in the middle of a hunk: {counts}; send all of it");
+            return Err(Malformed::at(begin.number, reason));
+        }
+        let short = old > 0 || new > 0;
+        warnings.extend(short.then(|| {
+            format!("The last hunk is shorter than it says ({counts}): is the patch cut off?")
+        }));
     }
-    made.lines = raw.into_iter().map(hunk_line).collect();
+    made.loose = loose_end(&raw);
+    match (old_open, new_open) {
+        (false, false) => {}
+        (true, true) => made.open_end = true,
+        (_, new_open) => made.final_newline = Some(!new_open),
+    }
+    // Where there are no old lines, the header shows how the patch itself ends
+    // its lines.
+    let head = begin.filter(|_| said.is_some_and(|said| said.old == 0));
+    made.lines = hunk_lines(&raw, head.as_ref());
     Ok(made)
 }
 
@@ -175,6 +217,7 @@ fn finish(
     operations: &mut Vec<Operation>,
     entry: Option<Entry>,
     path: Option<&str>,
+    warnings: &mut Vec<String>,
 ) -> Result<(), Malformed> {
     let Some(mut entry) = entry else { return Ok(()) };
     let is_null = |name: &Option<String>| name.as_deref() == Some("/dev/null");
@@ -182,6 +225,7 @@ fn finish(
     entry.is_deleted |= is_null(&entry.new);
     let (old, new) = without_prefixes(entry.old, entry.new);
     if let (Some(from), Some(to)) = (entry.from, entry.to) {
+        warnings.extend(entry.modes.warning(&to));
         operations.push(Operation::Update { path: from, hunks: entry.hunks, to: Some(to) });
         return Ok(());
     }
@@ -193,6 +237,12 @@ fn finish(
                 the path argument",
         ));
     };
+    if entry.is_deleted && entry.hunks.is_empty() {
+        entry.hunks.push(Hunk::default());
+    }
+    if entry.is_new || !entry.hunks.is_empty() {
+        warnings.extend(entry.modes.warning(&name));
+    }
     if entry.is_new {
         operations.push(Operation::Add { path: name, text: added(entry.line, &entry.hunks)? });
     } else if entry.is_deleted {
@@ -217,7 +267,7 @@ fn added(line: usize, hunks: &[Hunk]) -> Result<String, Malformed> {
                 return Err(Malformed::at(line, "a new file has only lines that begin with `+`"));
             }
             text.push_str(&line_of.text);
-            text.push('\n');
+            text.push_str(line_of.ending.map_or("\n", Ending::as_str));
         }
     }
     if hunks.last().is_some_and(|hunk| hunk.final_newline == Some(false)) {

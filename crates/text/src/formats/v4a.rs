@@ -2,7 +2,7 @@
 //! found by their lines and by `@@` hints.
 
 use super::wrapping::{Numbered, unwrapped};
-use super::{Malformed, Operation, hunk_line, loose_end, telling};
+use super::{Malformed, Operation, hunk_lines, loose_end, telling};
 use crate::matching::Hunk;
 
 /// A line that begins with `***`.
@@ -53,7 +53,7 @@ pub(super) fn is_header(line: &str) -> bool {
 /// Reads a V4A patch.
 pub(super) fn parse(patch: &str, path: Option<&str>) -> Result<Vec<Operation>, Malformed> {
     let lines = unwrapped(patch);
-    let body = body(&lines);
+    let body = body(&lines)?;
     let mut operations = Vec::new();
     let mut rest = body;
     if let Some(path) = path {
@@ -104,12 +104,19 @@ pub(super) fn parse(patch: &str, path: Option<&str>) -> Result<Vec<Operation>, M
     Ok(operations)
 }
 
-/// What is between the markers; all of it if there are none.
-fn body<'a, 'p>(lines: &'a [Numbered<'p>]) -> &'a [Numbered<'p>] {
+/// What is between the markers; all of it if there are none. A patch that has
+/// only the first of them has lost its end.
+fn body<'a, 'p>(lines: &'a [Numbered<'p>]) -> Result<&'a [Numbered<'p>], Malformed> {
     let begin = lines.iter().position(|line| header(line.text) == Some(Header::Begin));
     let body = lines.get(begin.map_or(0, |at| at + 1)..).unwrap_or_default();
     let end = body.iter().rposition(|line| header(line.text) == Some(Header::End));
-    body.get(..end.unwrap_or(body.len())).unwrap_or_default()
+    if begin.is_some() && end.is_none() {
+        return Err(Malformed::at(
+            lines.last().map_or(0, |line| line.number),
+            "the patch is cut off: it has `*** Begin Patch` but no `*** End Patch`; send all of it",
+        ));
+    }
+    Ok(body.get(..end.unwrap_or(body.len())).unwrap_or_default())
 }
 
 fn named(line: usize, path: &str) -> Result<String, Malformed> {
@@ -200,12 +207,12 @@ fn hint(line: &str) -> Option<&str> {
 fn hunks_of(section: &[Numbered<'_>]) -> Vec<Hunk> {
     let mut hunks = Vec::new();
     let mut open = Hunk::default();
-    let mut lines: Vec<&str> = Vec::new();
-    let mut close = |open: &mut Hunk, lines: &mut Vec<&str>| {
-        if lines.iter().any(|line| !line.is_empty()) {
+    let mut lines: Vec<Numbered<'_>> = Vec::new();
+    let mut close = |open: &mut Hunk, lines: &mut Vec<Numbered<'_>>| {
+        if lines.iter().any(|line| !line.text.is_empty()) {
             let mut hunk = std::mem::take(open);
             hunk.loose = loose_end(lines);
-            hunk.lines = lines.iter().map(|line| hunk_line(line)).collect();
+            hunk.lines = hunk_lines(lines, None);
             hunks.push(hunk);
         }
         lines.clear();
@@ -221,7 +228,7 @@ fn hunks_of(section: &[Numbered<'_>]) -> Vec<Hunk> {
                 open.hints.push(hint.to_owned());
             }
         } else if !line.text.starts_with("\\ No newline") {
-            lines.push(line.text);
+            lines.push(*line);
         }
     }
     close(&mut open, &mut lines);

@@ -1,19 +1,22 @@
 //! What models put around a patch: code fences and here-documents.
 
+use crate::endings::Ending;
+
 /// A line of a patch, with its number from 1.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Numbered<'a> {
     pub(super) number: usize,
     pub(super) text: &'a str,
+    /// None for the last line of a text, if nothing ends it.
+    pub(super) ending: Option<Ending>,
 }
 
 /// The lines of a patch without what is wrapped around it.
 pub(super) fn unwrapped(patch: &str) -> Vec<Numbered<'_>> {
-    let mut lines: Vec<Numbered<'_>> = patch
-        .split('\n')
-        .zip(1..)
-        .map(|(text, number)| Numbered { number, text: text.strip_suffix('\r').unwrap_or(text) })
-        .collect();
+    let mut lines: Vec<Numbered<'_>> = patch.split('\n').zip(1..).map(numbered).collect();
+    if let Some(last) = lines.last_mut() {
+        last.ending = None;
+    }
     if lines.last().is_some_and(|line| line.text.is_empty()) {
         lines.pop();
     }
@@ -38,6 +41,13 @@ pub(super) fn unwrapped(patch: &str) -> Vec<Numbered<'_>> {
     }
     lines.drain(..from.min(lines.len()));
     lines
+}
+
+fn numbered((line, number): (&str, usize)) -> Numbered<'_> {
+    match line.strip_suffix('\r') {
+        Some(text) => Numbered { number, text, ending: Some(Ending::CrLf) },
+        None => Numbered { number, text: line, ending: Some(Ending::Lf) },
+    }
 }
 
 /// The word that ends the here-document which a command line opens.

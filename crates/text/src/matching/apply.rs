@@ -211,7 +211,7 @@ impl Round {
                 before,
                 range: reach(&fit, &table.rows),
             });
-            round.warnings.extend(fit.warning);
+            round.warnings.extend(fit.warnings);
             let (old, new) = (hunk.old_text(), hunk.new_text());
             round.warnings.extend(stand_in_warning(old.lines(), new.lines()));
             round.edits.extend(fit.edits);

@@ -12,7 +12,7 @@ fn hunk(lines: &str) -> Hunk {
             Some(b'-') => Side::Remove,
             _ => Side::Context,
         };
-        HunkLine { side, text: line.get(1..).unwrap_or_default().to_owned() }
+        HunkLine { side, text: line.get(1..).unwrap_or_default().to_owned(), ending: None }
     };
     Hunk { lines: lines.split('\n').map(line).collect(), ..Hunk::default() }
 }
@@ -297,12 +297,12 @@ proptest! {
     fn hunks_of_every_kind_give_edits_in_order(
         text in "([ab{} \n\t]|\r\n){0,40}",
         hunks in prop::collection::vec(
-            ("[ -+ab{}\n]{0,10}", prop::collection::vec("[ab{]{0,2}", 0..3), any::<Option<u8>>(), any::<bool>(), any::<Option<bool>>(), 0_usize..3),
+            ("[ -+ab{}\n]{0,10}", prop::collection::vec("[ab{]{0,2}", 0..3), any::<Option<u8>>(), any::<bool>(), any::<Option<bool>>(), any::<bool>(), 0_usize..3),
             0..4,
         ),
     ) {
-        let hunks: Vec<Hunk> = hunks.into_iter().map(|(lines, hints, line, at_end, final_newline, loose)| Hunk {
-            hints, line: line.map(usize::from), at_end, final_newline, loose, ..hunk(&lines)
+        let hunks: Vec<Hunk> = hunks.into_iter().map(|(lines, hints, line, at_end, final_newline, open_end, loose)| Hunk {
+            hints, line: line.map(usize::from), at_end, final_newline, open_end, loose, ..hunk(&lines)
         }).collect();
         if let Ok(made) = apply(&text, &hunks, Rigour::Relaxed) {
             let mut last = 0;

@@ -3,6 +3,7 @@
 use super::script::Script;
 use super::table::TooRepetitive;
 use super::{Lines, Strategy};
+use crate::endings::Ending;
 
 /// What happens to a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +23,8 @@ pub struct HunkLine {
     pub side: Side,
     /// The line.
     pub text: String,
+    /// How a line that comes shall end; none for how those around it do.
+    pub ending: Option<Ending>,
 }
 
 /// Lines that become others, with what helps to find them.
@@ -38,6 +41,9 @@ pub struct Hunk {
     pub at_end: bool,
     /// Whether the file shall end with a line ending; none if nothing is said.
     pub final_newline: Option<bool>,
+    /// Its last line is the file's last and is said to have no ending, before
+    /// and afterwards. How the file ends stays as it is.
+    pub open_end: bool,
     /// How many empty lines at its end may be there only for the layout of
     /// the patch.
     pub loose: usize,
@@ -109,7 +115,11 @@ impl Hunk {
     pub fn between(old: &str, new: &str) -> Self {
         let (old, new) = (lines_of(old), lines_of(new));
         let script = Script::compare(old, new);
-        let lines = script.sides().map(|(side, line)| HunkLine { side, text: line.to_owned() });
+        let lines = script.sides().map(|(side, line)| HunkLine {
+            side,
+            text: line.to_owned(),
+            ending: None,
+        });
         Self { lines: lines.collect(), ..Self::default() }
     }
 
@@ -134,10 +144,15 @@ impl Hunk {
         self.final_newline.is_none() && self.lines.iter().all(|line| line.side == Side::Context)
     }
 
+    /// Whether its last old line must be the file's last.
+    pub(crate) fn is_last(&self) -> bool {
+        self.open_end || self.final_newline.is_some()
+    }
+
     /// Its lines but for the last few.
     pub(crate) fn script(&self, left_out: usize) -> Script<'_> {
         let kept = self.lines.len().saturating_sub(left_out);
-        Script::of(self.lines.iter().take(kept).map(|line| (line.side, line.text.as_str())))
+        Script::of(self.lines.iter().take(kept))
     }
 }
 

@@ -5,6 +5,7 @@
 //! changed.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use serde::Serialize;
 
@@ -43,6 +44,8 @@ pub struct Explanation {
     pub applied: Option<Lines>,
     /// What seems to be wrong, in sentences.
     pub notes: Vec<String>,
+    /// Nothing was looked for, since the file is too large.
+    pub too_large: bool,
 }
 
 /// Texts beyond this size are not looked through for similar blocks.
@@ -56,7 +59,7 @@ const WIDEST: usize = 400;
 impl Nearest {
     /// Whether it differs from the old text in spaces only.
     fn is_but_spaced(&self, old: &str) -> bool {
-        squeezed(&self.text).contains(&squeezed(old))
+        self.text.trim() != old.trim() && squeezed(&self.text).contains(&squeezed(old))
     }
 }
 
@@ -65,7 +68,7 @@ pub fn explain(text: &str, wanted: &Wanted<'_>) -> Explanation {
     let returns = ends_with_returns(text);
     let (old, new) = (feeds(wanted.old, returns), feeds(wanted.new, returns));
     if text.len() > LARGEST || old.trim().is_empty() {
-        return Explanation::default();
+        return Explanation { too_large: text.len() > LARGEST, ..Explanation::default() };
     }
     let rows = Rows::of(text);
     let plain = feeds(text, returns);
@@ -74,7 +77,7 @@ pub fn explain(text: &str, wanted: &Wanted<'_>) -> Explanation {
     if let Some(near) = nearest.as_ref().filter(|near| near.is_but_spaced(&old)) {
         notes.push(format!("{}: only the spaces within the lines differ.", near.lines));
     }
-    Explanation { nearest, applied: already(&plain, &new), notes }
+    Explanation { nearest, applied: already(&plain, &new), notes, too_large: false }
 }
 
 /// Where the new text is, if it says enough to be recognised.
@@ -98,8 +101,15 @@ fn notes(plain: &str, old: &str) -> Vec<String> {
             `12|` at the beginning of each line.{there}"
         ));
     }
-    let lower = plain.to_ascii_lowercase().find(&old.to_ascii_lowercase());
-    if let Some(at) = lower {
+    if let Some(at) = plain.find(old) {
+        notes.extend(within_line(plain, old).then(|| {
+            format!(
+                "It is in line {}, but only as a part of it: a patch is of whole lines. Give the \
+                    line as a whole, or use old_string and new_string.",
+                line(at)
+            )
+        }));
+    } else if let Some(at) = plain.to_ascii_lowercase().find(&old.to_ascii_lowercase()) {
         notes.push(format!("Line {}: only upper and lower case differ.", line(at)));
     }
     let trimmed = old.trim();
@@ -127,6 +137,21 @@ fn notes(plain: &str, old: &str) -> Vec<String> {
     }
     notes.extend(wrapped(plain, old).map(str::to_owned));
     notes
+}
+
+/// Places that are looked at for one that is whole lines.
+const PLACES: usize = 10_000;
+
+/// Whether the old text is nowhere all that is on its lines.
+fn within_line(plain: &str, old: &str) -> bool {
+    let is_part = |place: Range<usize>| {
+        let before = plain.get(..place.start).unwrap_or_default();
+        let after = plain.get(place.end..).unwrap_or_default();
+        let begins = before.is_empty() || before.ends_with('\n');
+        let ends = after.is_empty() || after.starts_with('\n') || old.ends_with('\n');
+        !(begins && ends)
+    };
+    occurrences(plain, old, true, Some).take(PLACES).all(is_part)
 }
 
 /// What stands around or in the old text that belongs to the message, not to

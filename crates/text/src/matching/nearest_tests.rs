@@ -19,6 +19,32 @@ fn the_nearest_block_is_shown_with_what_differs() {
 }
 
 #[test]
+fn a_text_within_a_line_is_no_matter_of_case() {
+    let notes = told("x2y\nb\n", "2", "").notes;
+    assert!(notes[0].starts_with("It is in line 1, but only as a part of it"), "{notes:?}");
+    assert_eq!(notes.len(), 1);
+    assert!(told("x2y\n2\n", "2", "").notes.is_empty(), "it is a line as well");
+    let notes = told("a\nXY\n", "xy", "").notes;
+    assert_eq!(notes, ["Line 2: only upper and lower case differ."]);
+}
+
+#[test]
+fn a_file_that_is_too_large_is_told() {
+    let line = "some line of text that is long enough to count\n";
+    let text = line.repeat(LARGEST / line.len() + 2);
+    assert!(told(&text, "sxme line", "").too_large);
+    let small = told("a\nb\n", "zzz", "");
+    assert!(!small.too_large && small.nearest.is_none());
+}
+
+#[test]
+fn blocks_are_found_in_files_of_many_lines() {
+    let text: String = (0..600_000).map(|n| format!("line {n}\n")).collect();
+    let nearest = told(&text, "lime 599001\nlime 599002\nlime 599003\n", "").nearest;
+    assert_eq!(nearest.expect("a block").lines, Lines { first: 599_002, last: 599_004 });
+}
+
+#[test]
 fn the_text_that_is_shown_can_be_used_as_it_is() {
     let text = "fn a() {}\n\tlet x  = call(1,2);   \nfn b() {}\n";
     let nearest = told(text, "    let x = call(1, 2);", "").nearest.expect("a line like it");

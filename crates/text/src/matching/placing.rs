@@ -1,7 +1,7 @@
 //! The one place of a hunk in a text.
 
 use super::hints::Regions;
-use super::hunk::{Hunk, Misfit};
+use super::hunk::{Hunk, HunkLine, Misfit};
 use super::indent::is_shifted_already;
 use super::script::{Place, Script};
 use super::table::{RUNGS, Table};
@@ -16,7 +16,7 @@ pub(crate) struct Fit {
     pub(crate) row: usize,
     pub(crate) count: usize,
     pub(crate) edits: Vec<Edit>,
-    pub(crate) warning: Option<String>,
+    pub(crate) warnings: Vec<String>,
 }
 
 /// A place that was chosen.
@@ -61,7 +61,7 @@ fn stated(hunk: &Hunk, script: &Script<'_>, table: &Table<'_>, drift: isize) -> 
     let drifted = row.checked_add_signed(drift);
     let fits = |row: &usize| {
         table.fits(Strategy::Exact, &script.old, *row)
-            && (hunk.final_newline.is_none() || row + script.old.len() == table.rows.len())
+            && (!hunk.is_last() || row + script.old.len() == table.rows.len())
     };
     drifted.filter(fits).or(Some(row).filter(fits))
 }
@@ -79,13 +79,13 @@ fn search<'h>(
         for left_out in ends {
             let script = hunk.script(left_out);
             let tail = |row: &usize| row + script.old.len() == table.rows.len();
-            let most = if regions.is_some() || hunk.at_end || hunk.final_newline.is_some() {
+            let most = if regions.is_some() || hunk.at_end || hunk.is_last() {
                 usize::MAX
             } else {
                 LISTED + 1
             };
             let mut rows = table.find(strategy, &script.old, false, most)?;
-            if hunk.final_newline.is_some() {
+            if hunk.is_last() {
                 rows.retain(tail);
             }
             if hunk.at_end && rows.iter().any(tail) {
@@ -183,15 +183,35 @@ fn settle(
         the file is.",
         )
     })?;
-    Ok(Fit { strategy, row, count, edits, warning })
+    let mut warnings: Vec<String> = warning.into_iter().collect();
+    let ends = rows.get(row + count.saturating_sub(1)).is_some_and(|row| row.next > row.end);
+    if hunk.open_end && ends {
+        warnings.push(
+            "The patch takes the file to end without a line ending; it has one, which was kept."
+                .to_owned(),
+        );
+    }
+    if script.ends_unlike(&place, rows) {
+        warnings.push(format!(
+            "At {} the new lines end as they do in the patch (CRLF or LF), which is not how the \
+                lines around them end.",
+            numbered(row, count)
+        ));
+    }
+    Ok(Fit { strategy, row, count, edits, warnings })
 }
 
 /// A hunk that only adds: behind the hinted line, at the end of the file if it
 /// says so, or in an empty file.
 fn insert(hunk: &Hunk, table: &Table<'_>, regions: Option<&Regions>) -> Result<Fit, Misfit> {
     let rows = &table.rows;
-    let added: Vec<&str> = hunk.lines.iter().map(|line| line.text.as_str()).collect();
-    let added = added.get(..added.len().saturating_sub(hunk.loose)).unwrap_or_default();
+    let kept = hunk.lines.len().saturating_sub(hunk.loose);
+    let added = hunk.lines.get(..kept).unwrap_or_default();
+    // The lines, each with its ending.
+    let terminated = |ending: &str| {
+        let ending = |line: &HunkLine| line.ending.map_or(ending.to_owned(), |e| e.as_str().into());
+        added.iter().flat_map(|line| [line.text.clone(), ending(line)]).collect::<Vec<String>>()
+    };
     let behind = match regions.map(|regions| regions.list.as_slice()) {
         Some([region]) => Some(region.row),
         Some([]) => return Err(Misfit::HintAbsent { hint: hunk.hints.join(" / ") }),
@@ -208,21 +228,23 @@ fn insert(hunk: &Hunk, table: &Table<'_>, regions: Option<&Regions>) -> Result<F
         Some((row, above)) => {
             let ending = rows.ending_near(row);
             if above.next > above.end {
-                let text = added.iter().flat_map(|line| [*line, ending]).collect();
+                let text = terminated(ending).concat();
                 Edit { range: above.next..above.next, text }
             } else {
-                let text = added.iter().flat_map(|line| [ending, *line]).collect();
-                Edit { range: above.end..above.end, text }
+                let mut text = terminated(ending);
+                text.pop();
+                text.insert(0, if added.is_empty() { String::new() } else { ending.to_owned() });
+                Edit { range: above.end..above.end, text: text.concat() }
             }
         }
         None => {
-            let mut text = added.join("\n");
-            if hunk.final_newline != Some(false) {
-                text.push('\n');
+            let mut text = terminated("\n");
+            if hunk.final_newline == Some(false) {
+                text.pop();
             }
-            Edit { range: 0..rows.text().len(), text }
+            Edit { range: 0..rows.text().len(), text: text.concat() }
         }
     };
     let row = behind.unwrap_or_default();
-    Ok(Fit { strategy: Strategy::Exact, row, count: 0, edits: vec![edit], warning: None })
+    Ok(Fit { strategy: Strategy::Exact, row, count: 0, edits: vec![edit], warnings: Vec::new() })
 }

@@ -7,10 +7,11 @@ use std::ops::Range;
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
-use super::hunk::Side;
+use super::hunk::{HunkLine, Side};
 use super::indent::Shift;
 use super::rows::{Row, Rows};
 use crate::document::Edit;
+use crate::endings::Ending;
 
 /// Old and new lines beyond this number are not compared one by one.
 const COMPARED: usize = 4_000;
@@ -27,6 +28,8 @@ struct Run {
 pub(crate) struct Script<'a> {
     pub(crate) old: Vec<&'a str>,
     pub(crate) new: Vec<&'a str>,
+    /// How new lines end of which that is said.
+    endings: Vec<Option<&'static str>>,
     runs: Vec<Run>,
 }
 
@@ -48,19 +51,22 @@ impl<'a> Script<'a> {
             let ops = capture_diff_slices(Algorithm::Myers, old_rest, new_rest);
             merge(&ops, head)
         };
-        Self { old, new, runs }
+        Self { old, new, endings: Vec::new(), runs }
     }
 
     /// Lines that stay, go and come, in the order of a hunk.
-    pub(crate) fn of(lines: impl Iterator<Item = (Side, &'a str)>) -> Self {
-        let mut made = Self { old: Vec::new(), new: Vec::new(), runs: Vec::new() };
-        for (side, line) in lines {
+    pub(crate) fn of(lines: impl Iterator<Item = &'a HunkLine>) -> Self {
+        let mut made =
+            Self { old: Vec::new(), new: Vec::new(), endings: Vec::new(), runs: Vec::new() };
+        for HunkLine { side, text: line, ending } in lines {
+            let side = *side;
             let (at_old, at_new) = (made.old.len(), made.new.len());
             if side != Side::Add {
                 made.old.push(line);
             }
             if side != Side::Remove {
                 made.new.push(line);
+                made.endings.push(ending.map(Ending::as_str));
             }
             if side == Side::Context {
                 continue;
@@ -106,7 +112,7 @@ impl<'a> Script<'a> {
 
     fn edit(&self, run: &Run, place: &Place<'_>) -> Option<Edit> {
         let Place { rows, ending, .. } = place;
-        let new = self.shifted(run, place.shift)?;
+        let new = self.come(run, place)?;
         let first = rows.get(run.old.start);
         let last = run.old.end.checked_sub(1).and_then(|last| rows.get(last));
         let previous = run.old.start.checked_sub(1).and_then(|at| rows.get(at));
@@ -117,17 +123,23 @@ impl<'a> Script<'a> {
                 (Some(next), Some(row)) if row.end == next.start => {
                     edit(row.end..row.end, preceded(&new, ending))
                 }
-                (Some(next), _) => edit(next.start..next.start, terminated(&new, ending)),
+                (Some(next), _) => edit(next.start..next.start, terminated(&new)),
                 (None, Some(row)) if row.next > row.end => {
-                    edit(row.next..row.next, terminated(&new, ending))
+                    edit(row.next..row.next, terminated(&new))
                 }
                 (None, Some(row)) => edit(row.end..row.end, preceded(&new, ending)),
                 (None, None) => None,
             };
         }
         let (first, last) = (first?, last?);
-        if !new.is_empty() {
-            return edit(first.start..last.end, new.join(*ending));
+        if let Some(end) = new.last() {
+            // The ending of the last line stays, unless another one is wanted.
+            let turns = end.is_own && last.next > last.end;
+            return if turns {
+                edit(first.start..last.next, terminated(&new))
+            } else {
+                edit(first.start..last.end, joined(&new))
+            };
         }
         // Behind the last line of a place there is an ending that stays, so the
         // one before it goes.
@@ -138,13 +150,29 @@ impl<'a> Script<'a> {
         }
     }
 
-    fn shifted(&self, run: &Run, shift: Option<&Shift>) -> Option<Vec<String>> {
-        let new = self.new.get(run.new.clone())?.iter();
-        new.map(|line| match shift {
-            Some(shift) => shift.apply(line),
-            None => Some((*line).to_owned()),
+    /// The lines that come, as they are at the place.
+    fn come<'p>(&self, run: &Run, place: &Place<'p>) -> Option<Vec<Come<'p>>> {
+        let new = run.new.clone().zip(self.new.get(run.new.clone())?);
+        new.map(|(at, line)| {
+            let text = match place.shift {
+                Some(shift) => shift.apply(line)?,
+                None => (*line).to_owned(),
+            };
+            let own = self.endings.get(at).copied().flatten();
+            Some(Come { text, ending: own.unwrap_or(place.ending), is_own: own.is_some() })
         })
         .collect()
+    }
+
+    /// Whether a new line is said to end as no line of the place does.
+    pub(crate) fn ends_unlike(&self, place: &Place<'_>, all: &Rows<'_>) -> bool {
+        let is_there = |own: &&str| {
+            place.rows.iter().any(|row| all.text().get(row.end..row.next) == Some(*own))
+        };
+        let mut own: Vec<&str> = self.endings.iter().flatten().copied().collect();
+        own.sort_unstable();
+        own.dedup();
+        !own.iter().all(is_there)
     }
 
     /// The whole of the new lines, those that stay as the file has them.
@@ -169,10 +197,10 @@ impl<'a> Script<'a> {
                 let own = all.text().get(row.end..row.next).filter(|own| !own.is_empty());
                 ending = own.unwrap_or(place.ending);
             }
-            for line in self.shifted(run, place.shift)? {
+            for line in self.come(run, place)? {
                 text.push_str(ending);
-                text.push_str(&line);
-                ending = place.ending;
+                text.push_str(&line.text);
+                ending = line.ending;
             }
             at = run.old.end;
         }
@@ -196,12 +224,28 @@ pub(crate) struct Place<'a> {
     pub(crate) shift: Option<&'a Shift>,
 }
 
-fn terminated(lines: &[String], ending: &str) -> String {
-    lines.iter().flat_map(|line| [line.as_str(), ending]).collect()
+/// A line that comes.
+struct Come<'a> {
+    text: String,
+    ending: &'a str,
+    /// The patch says that it ends so.
+    is_own: bool,
 }
 
-fn preceded(lines: &[String], ending: &str) -> String {
-    lines.iter().flat_map(|line| [ending, line.as_str()]).collect()
+fn terminated(lines: &[Come<'_>]) -> String {
+    lines.iter().flat_map(|line| [line.text.as_str(), line.ending]).collect()
+}
+
+/// Lines without the ending of the last.
+fn joined(lines: &[Come<'_>]) -> String {
+    let mut text = terminated(lines);
+    text.truncate(text.len() - lines.last().map_or(0, |line| line.ending.len()));
+    text
+}
+
+/// Lines behind one that has no ending.
+fn preceded(lines: &[Come<'_>], ending: &str) -> String {
+    format!("{ending}{}", joined(lines))
 }
 
 /// Neighbouring changes as one.

@@ -17,27 +17,32 @@ use serde_json::{Value, json};
 use crate::harness::{Place, holds, tool};
 
 /// Somebody who calls, and is remembered.
-struct Caller {
+pub(crate) struct Caller {
     folder: PathBuf,
     session: Session,
     task: &'static str,
 }
 
 impl Caller {
-    fn new(place: &Place) -> Self {
+    pub(crate) fn new(place: &Place) -> Self {
         let folder = fs::canonicalize(place.path()).unwrap();
         Self { folder, session: Session::in_memory(), task: "main" }
     }
 
-    fn task(&self, task: &'static str) -> Self {
+    pub(crate) fn task(&self, task: &'static str) -> Self {
         Self { folder: self.folder.clone(), session: self.session.clone(), task }
     }
 
-    async fn call(&self, name: &str, arguments: Value) -> Value {
+    pub(crate) async fn call(&self, name: &str, arguments: Value) -> Value {
         self.call_until(name, arguments, CancellationToken::new()).await
     }
 
-    async fn call_until(&self, name: &str, arguments: Value, cancel: CancellationToken) -> Value {
+    pub(crate) async fn call_until(
+        &self,
+        name: &str,
+        arguments: Value,
+        cancel: CancellationToken,
+    ) -> Value {
         let call = tool(name).bind(&arguments).unwrap();
         let mut cx = ToolContext::bare(&self.folder);
         cx.session = self.session.clone();
@@ -49,15 +54,15 @@ impl Caller {
         }
     }
 
-    async fn write(&self, path: &str, content: &str) -> Value {
+    pub(crate) async fn write(&self, path: &str, content: &str) -> Value {
         self.call("write_file", json!({"path": path, "content": content})).await
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
 
-    fn text(&self, name: &str) -> String {
+    pub(crate) fn text(&self, name: &str) -> String {
         fs::read_to_string(self.path(name)).unwrap()
     }
 }
@@ -628,65 +633,4 @@ async fn replacing_a_binary_file_is_said() {
     place.write("a.png", b"\x89PNG\r\n\x1A\n\0\0");
     let written = place.call("write_file", json!({"path": "a.png", "content": "text\n"})).await;
     assert_eq!(written["note"], "The file that this replaces is not text.", "{written}");
-}
-
-#[tokio::test]
-async fn a_file_that_was_not_there_is_not_overwritten() {
-    let place = Place::new();
-    let caller = Caller::new(&place);
-    let missing = caller.call("read_file", json!({"path": "new.txt"})).await;
-    assert_eq!(missing["kind"], "not_found", "{missing}");
-    place.write("new.txt", "somebody else's\n");
-    let refused = caller.write("new.txt", "mine\n").await;
-    assert_eq!(refused["kind"], "conflict", "{refused}");
-    assert!(refused["error"].as_str().unwrap().contains("not there when you looked"), "{refused}");
-    assert_eq!(caller.text("new.txt"), "somebody else's\n");
-    // Another task has not looked; and whoever reads it knows it.
-    let other = caller.task("other").write("new.txt", "somebody else's\n").await;
-    assert_eq!(other["unchanged"], true, "{other}");
-    caller.call("read_file", json!({"path": "new.txt"})).await;
-    let done = caller.write("new.txt", "mine\n").await;
-    assert!(done.get("replaced_unseen").is_none() && done["error"].is_null(), "{done}");
-    // What is still missing is created.
-    caller.call("read_file", json!({"path": "second.txt"})).await;
-    assert_eq!(caller.write("second.txt", "x\n").await["created"], true);
-    assert_eq!(caller.write("second.txt", "y\n").await["created"], false);
-}
-
-#[tokio::test]
-async fn a_file_of_which_a_part_was_read_is_overwritten_with_a_note() {
-    let place = Place::new();
-    place.write("long.txt", "line\n".repeat(5000));
-    let caller = Caller::new(&place);
-    caller.call("read_file", json!({"path": "long.txt", "limit": 5})).await;
-    let done = caller.write("long.txt", "short\n").await;
-    assert!(done["note"].as_str().unwrap().contains("only a part"), "{done}");
-}
-
-#[tokio::test]
-async fn an_encoding_that_the_bytes_hide_is_told_and_remembered() {
-    let place = Place::new();
-    let caller = Caller::new(&place);
-    let arguments = json!({"path": "d", "content": "£ 5 ü", "encoding": "windows-1252"});
-    let done = caller.call("write_file", arguments).await;
-    assert_eq!(fs::read(caller.path("d")).unwrap(), b"\xA3 5 \xFC");
-    let note = done["note"].as_str().unwrap();
-    assert!(note.contains("encoding=windows-1252") && note.contains("look like"), "{note}");
-    let read = caller.call("read_file", json!({"path": "d"})).await;
-    assert_eq!((&read["content"], &read["encoding"]), (&json!("1|£ 5 ü"), &json!("windows-1252")));
-    let patch = json!({"path": "d", "old_string": "£ 5", "new_string": "£ 6"});
-    let patched = caller.call("patch", patch).await;
-    assert!(patched.get("error").is_none(), "{patched}");
-    assert_eq!(fs::read(caller.path("d")).unwrap(), b"\xA3 6 \xFC");
-    // Also where nobody named it.
-    place.write("old", b"caf\xE9");
-    caller.call("read_file", json!({"path": "old"})).await;
-    let done = caller.write("old", "naïve").await;
-    assert_eq!(done["encoding"], "windows-1252", "{done}");
-    let read = caller.call("read_file", json!({"path": "old"})).await;
-    assert_eq!(read["content"], "1|naïve", "{read}");
-    // Bytes that tell it need no note.
-    let done = caller.call("write_file", json!({"path": "d", "content": "£ 5 ü", "encoding": "utf-8"})).await;
-    assert!(done.get("note").is_none(), "{done}");
-    assert_eq!(caller.call("read_file", json!({"path": "d"})).await["content"], "1|£ 5 ü");
 }

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 
 use hermes_core::{ToolContext, ToolError};
 use hermes_text::codec::{TextFormat, Unencodable};
-use hermes_text::matching::{Lines, Request, Rigour, apply, change, compose, replace};
+use hermes_text::matching::{Hunk, Lines, Request, Rigour, apply, change, compose, replace};
 use hermes_text::{Document, Edit, NotText};
 
+use super::links::{self, Links};
 use super::outcome::{Fate, Outcome, Spot, Turned};
 use super::refusal;
 use super::request::Step;
@@ -50,6 +51,7 @@ pub(super) struct Desk<'a> {
     now: HashMap<PathBuf, Option<Now>>,
     /// In the order in which they were named.
     order: Vec<PathBuf>,
+    links: Links,
     spots: Vec<Spot>,
     warnings: Vec<String>,
     copied: usize,
@@ -63,6 +65,7 @@ impl<'a> Desk<'a> {
             originals: HashMap::new(),
             now: HashMap::new(),
             order: Vec::new(),
+            links: Links::default(),
             spots: Vec::new(),
             warnings: Vec::new(),
             copied: 0,
@@ -96,6 +99,11 @@ impl<'a> Desk<'a> {
                 Ok(())
             }
             Step::Update { path, hunks, to } => {
+                if let Some(to) = to.as_ref().filter(|to| *to != path)
+                    && let Some(target) = links::target(self.cx, path)
+                {
+                    return self.rename_link(path, to, &target, hunks);
+                }
                 self.open(path)?;
                 if self.current(path).is_none() {
                     return Err(refusal::missing(path, self.cx));
@@ -113,23 +121,44 @@ impl<'a> Desk<'a> {
                 Ok(())
             }
             Step::Delete { path, hunks } => {
+                if let Some(target) = links::target(self.cx, path) {
+                    if self.now.contains_key(path) {
+                        return Err(refusal::link_twice(path));
+                    }
+                    // A diff has the target of a link as its only line.
+                    require_all(path, &target.to_string_lossy(), hunks, rigour)?;
+                    return self.links.delete(path);
+                }
                 self.open(path)?;
                 if self.current(path).is_none() {
                     return Err(refusal::missing(path, self.cx));
                 }
                 if !hunks.is_empty() {
-                    let text = self.text(path)?;
-                    let left = apply(&text, hunks, rigour).map(|made| change(&text, &made.edits));
-                    if left.as_deref().map(str::is_empty).unwrap_or(false) {
-                        self.now.insert(path.clone(), None);
-                        return Ok(());
-                    }
-                    return Err(refusal::other_content(path));
+                    require_all(path, &self.text(path)?, hunks, rigour)?;
                 }
                 self.now.insert(path.clone(), None);
                 Ok(())
             }
         }
+    }
+
+    fn rename_link(
+        &mut self,
+        path: &Path,
+        to: &Path,
+        target: &Path,
+        hunks: &[Hunk],
+    ) -> Result<(), ToolError> {
+        if self.now.contains_key(path) {
+            return Err(refusal::link_twice(path));
+        }
+        if !hunks.is_empty() {
+            return Err(refusal::moved_link(path, target));
+        }
+        self.vacant(to, "move")?;
+        let warning = self.links.rename(path, to, target)?;
+        self.warnings.extend(warning);
+        Ok(())
     }
 
     fn replace(&mut self, path: &Path, request: &Request<'_>) -> Result<(), ToolError> {
@@ -158,7 +187,7 @@ impl<'a> Desk<'a> {
     fn apply(
         &mut self,
         path: &Path,
-        hunks: &[hermes_text::matching::Hunk],
+        hunks: &[Hunk],
         rigour: Rigour,
     ) -> Result<(), ToolError> {
         let text = self.text(path)?;
@@ -203,9 +232,11 @@ impl<'a> Desk<'a> {
 
     /// Looks at a file, once.
     fn open(&mut self, path: &Path) -> Result<(), ToolError> {
+        self.links.require_none(path)?;
         if self.now.contains_key(path) {
             return Ok(());
         }
+        self.links.enter(self.cx, path)?;
         let found = self.held.current(path)?.map(|bytes| Original {
             hash: Hash::of(&bytes),
             document: charset::read(self.cx, path, bytes),
@@ -329,6 +360,10 @@ impl<'a> Desk<'a> {
                 }
             }
         }
+        for (change, turned) in self.links.finish() {
+            changes.push(change);
+            files.push(turned);
+        }
         if changes.is_empty() {
             return Err(refusal::no_change());
         }
@@ -348,6 +383,18 @@ impl<'a> Desk<'a> {
             Body::Edited(_, text) | Body::New(text) => Some(text.clone()),
         };
         Turned { path: path.into(), fate, old, new, hash }
+    }
+}
+
+/// An error unless the hunks, if there are any, take away all of the text.
+fn require_all(path: &Path, text: &str, hunks: &[Hunk], rigour: Rigour) -> Result<(), ToolError> {
+    if hunks.iter().all(|hunk| hunk.lines.is_empty()) {
+        let fits = hunks.is_empty() || text.is_empty();
+        return if fits { Ok(()) } else { Err(refusal::not_empty(path, text)) };
+    }
+    match apply(text, hunks, rigour).map(|made| change(text, &made.edits)) {
+        Ok(left) if left.is_empty() => Ok(()),
+        _ => Err(refusal::other_content(path)),
     }
 }
 

@@ -17,6 +17,7 @@ use crate::versions;
 
 mod desk;
 mod failures;
+mod links;
 mod outcome;
 mod refusal;
 mod report;

@@ -113,6 +113,12 @@ pub(super) fn misfit(
             if hunk.is_some_and(|hunk| lacks_marks(text, hunk)) {
                 told.notes = vec![UNMARKED.to_owned()];
             }
+            if let Some(lines) = hunk.and_then(|hunk| before_the_end(text, hunk)) {
+                told.notes = vec![format!(
+                    "It fits at {lines}, but `\\ No newline at end of file` says that the file \
+                        ends there: leave that line out if it does not."
+                )];
+            }
             absent(format!("{name} fits nowhere"), &told)
         }
         Misfit::Ambiguous { strategy, places, more } => several(
@@ -136,7 +142,8 @@ pub(super) fn misfit(
         ))
         .with_hint(
             "Give the lines around the place as context, or the line above as `@@ \
-                line`; `*** End of File` behind the hunk adds at the end.",
+                line`; `*** End of File` behind the hunk adds at the end. A diff made with -U0 \
+                has no context: make it with `git diff -U3` or `diff -u`.",
         ),
         Misfit::HintAbsent { hint } => {
             let told = explain(text, &Wanted { old: hint, new: "" });
@@ -179,6 +186,13 @@ fn lacks_marks(text: &str, hunk: &Hunk) -> bool {
     marked != *hunk && apply(text, &[marked], Rigour::Relaxed).is_ok()
 }
 
+/// Where a hunk would fit that is said to be at the end of the file.
+fn before_the_end(text: &str, hunk: &Hunk) -> Option<Lines> {
+    let free = Hunk { final_newline: None, open_end: false, ..hunk.clone() };
+    let made = (free != *hunk).then(|| apply(text, &[free], Rigour::Relaxed).ok())??;
+    Some(made.placed.first()?.before)
+}
+
 fn counted(places: usize, more: bool) -> String {
     if more { format!("more than {places}") } else { places.to_string() }
 }
@@ -210,6 +224,9 @@ fn absent(what: String, told: &Explanation) -> ToolError {
                 [-yours-]{{+the file's+}}.",
             nearest.lines
         ),
+        (None, true) if told.too_large => "The file is too large to look for similar text. Find \
+            the place with search_files, read it, and copy the text without the line numbers."
+            .to_owned(),
         (None, true) => "Nothing in the file is like it. Read the file, and copy the text from \
             it without the line numbers."
             .to_owned(),
@@ -308,6 +325,50 @@ pub(super) fn other_content(path: &Path) -> ToolError {
         "The lines of the deletion must be the whole file. Read it; `*** Delete \
             File:` deletes whatever it holds.",
     )
+}
+
+/// The patch deletes an empty file, and this one is not.
+pub(super) fn not_empty(path: &Path, text: &str) -> ToolError {
+    let shown = show(path);
+    ToolError::conflict(format!(
+        "{shown} is not empty ({} bytes, {} lines), and the patch deletes an empty file",
+        text.len(),
+        text.lines().count()
+    ))
+    .with_hint(format!("Read it; `*** Delete File: {shown}` deletes it whatever it holds."))
+}
+
+/// Two names of one file.
+pub(super) fn same_file(path: &Path, other: &Path) -> ToolError {
+    ToolError::invalid(format!(
+        "{} and {} are the same file: one leads to the other by a symbolic link",
+        show(path),
+        show(other)
+    ))
+    .with_hint("Put all changes of the file under one of its names.")
+}
+
+/// A link and something else by the same name.
+pub(super) fn link_twice(path: &Path) -> ToolError {
+    ToolError::invalid(format!(
+        "{} is a symbolic link, and the patch deletes or moves it and does something else by \
+            that name",
+        show(path)
+    ))
+    .with_hint(
+        "Name the target to change the file. Delete or move the link in a call of its own, \
+            without expected_hash.",
+    )
+}
+
+/// A link whose file is changed and which is moved.
+pub(super) fn moved_link(path: &Path, target: &Path) -> ToolError {
+    ToolError::invalid(format!(
+        "{} is a symbolic link to '{}': moving it moves the link, so the hunks have no file",
+        show(path),
+        show(target)
+    ))
+    .with_hint("Change and move the target, or move the link without hunks.")
 }
 
 pub(super) fn another_version(

@@ -141,7 +141,7 @@ impl Output {
         };
         let (diff, diff_left_out) =
             diffs(&outcome.files, if dry_run { WHOLE_DIFF } else { DIFF }, cx);
-        let mut warnings = outcome.warnings.clone();
+        let mut warnings = [plan.warnings.as_slice(), &outcome.warnings].concat();
         warnings.dedup();
         Self {
             success: true,

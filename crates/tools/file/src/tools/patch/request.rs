@@ -16,6 +16,8 @@ pub(super) struct Plan {
     pub(super) steps: Vec<Step>,
     /// None in replace mode.
     pub(super) format: Option<Format>,
+    /// What the patch says that is not done.
+    pub(super) warnings: Vec<String>,
 }
 
 /// One change. Paths are absolute.
@@ -81,7 +83,7 @@ impl Plan {
         let new = args.new_string.clone().ok_or_else(|| needed("new_string"))?;
         let path = resolve(at, path);
         let step = Step::Replace { path, old, new, all: args.replace_all };
-        Ok(Self { steps: vec![step], format: None })
+        Ok(Self { steps: vec![step], format: None, warnings: Vec::new() })
     }
 
     fn of_patch(args: &Args, at: &Workplace) -> Result<Self, ToolError> {
@@ -120,7 +122,7 @@ impl Plan {
                 Operation::Delete { path, hunks } => Step::Delete { path: named(&path)?, hunks },
             });
         }
-        Ok(Self { steps, format: Some(parsed.format) })
+        Ok(Self { steps, format: Some(parsed.format), warnings: parsed.warnings })
     }
 
     /// The files that it touches, and how.

@@ -172,6 +172,9 @@ impl Wish<'_> {
                 "Mend the pattern; as it stands, taken literally, it is in none of the files.",
             );
         }
+        if matches == 0 {
+            return error;
+        }
         let about = if searched.found.ended.is_some() { "at least " } else { "" };
         error.with("literal_matches", matches).with_hint(format!(
             "Taken literally it has {about}{matches} matches in {files} files: set literal=true, \

@@ -1,0 +1,309 @@
+//! Recipes that the same command writes and then follows: a build file and the
+//! build, a test and the test runner, a source and its compiler. What is in
+//! them is read like the rest of the command.
+
+use std::sync::LazyLock;
+
+use crate::leaf::Word;
+use crate::sensitive;
+use crate::site::{Act, Inner};
+use crate::table::Table;
+use crate::text::glob_match;
+
+/// Programs, and the names of the files that they follow without being told.
+const FOLLOWED: &[(&str, &str)] = &[
+    ("make gmake bmake", "makefile gnumakefile bsdmakefile *.mk m *.make"),
+    (
+        "npm npx yarn pnpm bun bunx node jest vitest mocha eslint prettier webpack vite rollup tsc \
+         babel ava tap karma cypress playwright gulp grunt next astro nuxt stylelint",
+        "package.json *.config.js *.config.ts *.config.mjs *.config.cjs .eslintrc* .prettierrc* \
+         .babelrc* gulpfile.* gruntfile.* .mocharc* *.test.js *.test.ts *.spec.js *.spec.ts .npmrc \
+         .yarnrc*",
+    ),
+    ("cargo", "build.rs *.rs"),
+    (
+        "pytest py.test python python3 tox nox coverage nose2 unittest hatch",
+        "conftest.py test_*.py *_test.py tox.ini noxfile.py pytest.ini setup.cfg setup.py \
+         sitecustomize.py",
+    ),
+    ("pip pip3 uv poetry pdm pipx", "setup.py setup.cfg pyproject.toml"),
+    ("cmake ctest", "cmakelists.txt *.cmake"),
+    ("gradle gradlew", "*.gradle *.gradle.kts"),
+    ("rake bundle bundler rspec", "rakefile gemfile *.rake *_spec.rb"),
+    ("just", "justfile .justfile"),
+    ("task", "taskfile.yml taskfile.yaml"),
+    ("mvn mvnw", "pom.xml"),
+    ("ant", "build.xml"),
+    ("latexmk", ".latexmkrc latexmkrc"),
+    ("pre-commit", ".pre-commit-config.yaml"),
+    ("yosys", "*.ys *.tcl"),
+    ("pandoc", "*.lua"),
+    ("dotnet", "*.cs *.csproj *.props *.targets"),
+    ("go", "*.go"),
+    ("java", "*.java"),
+    ("ninja", "*.ninja"),
+    ("meson", "meson.build"),
+    ("mix", "mix.exs *.exs"),
+    ("bazel bazelisk buck2", "build build.bazel *.bzl workspace"),
+    ("sphinx-build", "conf.py"),
+    ("ansible-playbook", "*.yml *.yaml"),
+    ("jupyter papermill", "*.ipynb"),
+    ("terraform tofu", "*.tf"),
+];
+
+/// Compilers: what they make is only dangerous once it is started.
+const COMPILERS: &[(&str, &str)] = &[
+    ("gcc g++ cc c++ clang clang++ tcc", "*.c *.cc *.cpp *.cxx *.h *.hpp *.s *.asm"),
+    ("rustc", "*.rs"),
+    ("javac kotlinc", "*.java *.kt"),
+    ("ghc ocamlc ocamlopt", "*.hs *.ml"),
+    ("zig nim dmd ldc2 swiftc fpc gfortran", "*.zig *.nim *.d *.swift *.pas *.f90"),
+];
+
+fn by_name(list: &'static [(&'static str, &'static str)]) -> Table<&'static str> {
+    let names = list.iter().flat_map(|(names, files)| {
+        names.split_whitespace().map(|name| (name, *files))
+    });
+    names.collect()
+}
+
+static FOLLOWERS: LazyLock<Table<&'static str>> = LazyLock::new(|| by_name(FOLLOWED));
+static MAKERS: LazyLock<Table<&'static str>> = LazyLock::new(|| by_name(COMPILERS));
+
+/// Whether a program follows or compiles files at all.
+pub(crate) fn follows(program: &str) -> bool {
+    FOLLOWERS.contains_key(program) || MAKERS.contains_key(program)
+}
+
+/// Judges a file that was written before, by its name and what is in it, if
+/// the program of the leaf would follow it.
+pub(crate) fn judge(act: &mut Act<'_>, name: &str, text: Option<&str>) {
+    let lower = name.to_ascii_lowercase();
+    let fits = |files: &&str| files.split_whitespace().any(|file| glob_match(file, &lower));
+    let program = act.leaf.program.clone();
+    let compiles = MAKERS.get(program.as_str()).is_some_and(|files| fits(&files));
+    if compiles {
+        act.leaf.dubious |= text.is_none_or(|text| acts(text).is_some());
+        return;
+    }
+    if !FOLLOWERS.get(program.as_str()).is_some_and(|files| fits(&files)) {
+        return;
+    }
+    match text {
+        Some(text) => content(act, &lower, text),
+        None => act.ask("written-then-run", format!("Follows {name}, which the same command writes")),
+    }
+}
+
+/// Judges what is in a recipe.
+fn content(act: &mut Act<'_>, name: &str, text: &str) {
+    let text = &text[..text.floor_char_boundary(64 * 1024)];
+    if FOLLOWERS["make"].split(' ').any(|file| glob_match(file, name)) || name.ends_with("justfile")
+    {
+        return rules(act, text);
+    }
+    if name == "package.json" {
+        return scripts(act, text);
+    }
+    if matches!(name, "tox.ini" | ".pre-commit-config.yaml" | "taskfile.yml" | "taskfile.yaml") {
+        return orders(act, text);
+    }
+    if let Some(what) = acts(text) {
+        act.ask("written-then-run", format!("Writes and then runs code that may act on its own ({what})"));
+    }
+}
+
+/// The rules of a makefile or justfile, given as text.
+pub(super) fn rules(act: &mut Act<'_>, text: &str) {
+    let mut code = String::new();
+    for line in text.lines().take(512) {
+        let indented = line.starts_with(['\t', ' ']);
+        let recipe = if indented { Some(line) } else { line.split_once(';').map(|(_, r)| r) };
+        if let Some(recipe) = recipe {
+            code.push_str(&variables(recipe.trim_start().trim_start_matches(['@', '-', '+'])));
+            code.push('\n');
+        }
+        let calls = line.contains("$(shell") || line.contains("!=") || line.contains('`');
+        if calls || line.trim_start().starts_with("include /") || line.contains("SHELL") {
+            act.ask("written-then-run", "Writes and then follows rules that run code");
+        }
+    }
+    if !code.trim().is_empty() {
+        act.inner.push(Inner::Source(Word::literal(code)));
+    }
+}
+
+/// The variables of a makefile, as the shell would see what is in most of them.
+fn variables(recipe: &str) -> String {
+    let usual = [
+        ("CC", "cc"), ("CXX", "c++"), ("RM", "rm -f"), ("PYTHON", "python3"), ("MAKE", "make"),
+        ("AR", "ar"), ("LD", "ld"), ("GO", "go"), ("CARGO", "cargo"), ("NPM", "npm"),
+        ("CFLAGS", ""), ("LDFLAGS", ""), ("CXXFLAGS", ""), ("LDLIBS", ""), ("CPPFLAGS", ""),
+    ];
+    let mut out = recipe.to_owned();
+    for (name, value) in usual {
+        out = out.replace(&format!("$({name})"), value).replace(&format!("${{{name}}}"), value);
+    }
+    out.replace("$@", "target").replace("$<", "source").replace("$^", "source").replace("$$", "$")
+}
+
+/// The scripts of a package.
+fn scripts(act: &mut Act<'_>, text: &str) {
+    let Some((_, rest)) = text.split_once("\"scripts\"") else { return };
+    let inside = rest.split_once('{').map_or("", |(_, inside)| inside);
+    let parts = quoted(inside);
+    for pair in parts.chunks(2).take(24) {
+        if let [_, code] = pair {
+            act.inner.push(Inner::Source(Word::literal(code.as_str())));
+        }
+    }
+}
+
+/// The texts in quotes up to the bracket that ends the object.
+fn quoted(text: &str) -> Vec<String> {
+    let mut all = Vec::new();
+    let mut current: Option<String> = None;
+    let mut letters = text.chars();
+    while let Some(c) = letters.next() {
+        match (&mut current, c) {
+            (None, '}') => break,
+            (None, '"') => current = Some(String::new()),
+            (None, _) => {}
+            (Some(_), '"') => all.extend(current.take()),
+            (Some(text), '\\') => match letters.next() {
+                Some('n') => text.push('\n'),
+                Some(c) => text.push(c),
+                None => break,
+            },
+            (Some(text), c) => text.push(c),
+        }
+    }
+    all
+}
+
+/// The commands of files that have one after a key.
+fn orders(act: &mut Act<'_>, text: &str) {
+    const KEYS: &[&str] = &["commands", "commands_pre", "commands_post", "entry", "cmd", "cmds", "-"];
+    for part in text.split(['\n', ',', '{', '}']).take(256) {
+        let trimmed = part.trim();
+        let (key, code) = trimmed.split_once(['=', ':']).unwrap_or(("", trimmed));
+        let own = part.starts_with([' ', '\t']) && key.is_empty();
+        let code = code.trim().trim_matches(['"', '\'']);
+        if (own || KEYS.contains(&key.trim().trim_start_matches("- "))) && !code.is_empty() {
+            act.inner.push(Inner::Source(Word::literal(code)));
+        }
+    }
+}
+
+/// Names by which code of any language reaches beyond itself.
+const ACTING: &[&str] = &[
+    "system", "exec", "execve", "execl", "execlp", "execv", "execvp", "popen", "fork", "vfork",
+    "posix_spawn", "socket", "connect", "unlink", "rmdir", "rmtree", "RemoveAll", "remove_dir_all",
+    "remove_file", "remove_dir", "Remove", "Command", "child_process", "execSync", "execFileSync",
+    "spawnSync", "spawn", "Runtime", "ProcessBuilder", "Process", "delete", "deleteRecursively",
+    "Directory", "subprocess", "shutil", "urllib", "urlopen", "requests", "httpx", "getenv", "HOME",
+    "homedir", "expanduser", "execute_process", "add_custom_command", "REMOVE_RECURSE", "REMOVE",
+    "DOWNLOAD", "eval", "sh", "bash", "unlinkSync", "rmSync", "rmdirSync", "Getenv", "UserHomeDir",
+    "syscall", "Syscall", "TcpStream", "UdpSocket", "Dial", "http", "https", "net", "ctypes",
+    "dlopen", "asm", "__asm__", "incbin", "include_bytes", "include_str", "local_exec",
+    "local-exec", "execute", "_G", "__import__", "importlib", "getattr", "compile", "b64decode",
+    "atob", "fetch", "rename", "curl", "wget", "rm", "WriteFile", "kill", "truncate", "__builtins__",
+];
+
+/// The first thing in a piece of code that reaches beyond it: a call, a secret,
+/// a file elsewhere.
+pub(super) fn acts(text: &str) -> Option<String> {
+    let word = |c: char| !(c.is_alphanumeric() || c == '_' || c == '-');
+    let loose = |c: char| !(c.is_alphanumeric() || c == '_');
+    let named = text.split(word).chain(text.split(loose)).find(|name| ACTING.contains(name));
+    if let Some(name) = named {
+        return Some(name.to_owned());
+    }
+    if sensitive::mentioned(text) {
+        return Some("a secret".to_owned());
+    }
+    let far = ["\"/", "'/", "\"~", "'~", "\"../..", "'../.."];
+    let opens = ["open", "remove", "read", "write", "Open", "File", "include", "incbin", "readFile"];
+    let touches = text.split(loose).any(|name| opens.iter().any(|open| name.contains(open)));
+    let path = far.iter().any(|mark| {
+        text.split(mark).skip(1).any(|rest| !rest.starts_with(['"', '\'', ' ', '/', '>', 'n', '\\']))
+    });
+    if touches && path {
+        return Some("a file elsewhere".to_owned());
+    }
+    (text.contains('`') && text.contains("%x")).then(|| "`".to_owned())
+}
+
+/// Judges orders that reach a program through a pipe or a substitution.
+pub(super) fn piped(act: &mut Act<'_>, words: &[Word]) {
+    let program = act.leaf.program.clone();
+    let given = |option: &str| {
+        words
+            .iter()
+            .position(|word| word.text == option)
+            .and_then(|at| words.get(at + 1))
+            .cloned()
+    };
+    let source = |act: &Act<'_>, word: &Word| -> Option<Option<String>> {
+        if word.text == "-" || crate::shells::is_input(&word.text) {
+            return Some(act.site.input.text.clone());
+        }
+        (word.text.starts_with("/dev/fd/")).then(|| word.content.clone())
+    };
+    match program.as_str() {
+        "make" | "gmake" | "cmake" | "ninja" | "just" | "rake" | "yosys" => {
+            let option = if program == "cmake" { "-P" } else { "-f" };
+            let Some(text) = given(option).and_then(|word| source(act, &word)) else { return };
+            act.ask("interpreter-code", "Gives a build rules that are written in the command");
+            if let (Some(text), "make" | "gmake" | "just") = (text, program.as_str()) {
+                rules(act, &text);
+            }
+        }
+        "gcc" | "g++" | "cc" | "c++" | "clang" | "clang++" | "tcc" | "as" | "cpp" | "nasm"
+        | "groff" | "troff" | "nroff" | "m4" | "rustc" => {
+            let stdin = act.site.input.clone();
+            let read = stdin.connected
+                && (words.iter().any(|word| word.text == "-")
+                    || matches!(program.as_str(), "as" | "cpp" | "groff" | "troff" | "nroff" | "m4"));
+            let texts = words.iter().filter_map(|word| word.content.clone());
+            let texts: Vec<String> = texts.chain(stdin.text.filter(|_| read)).collect();
+            for text in &texts {
+                included(act, text);
+                act.leaf.dubious |= acts(text).is_some();
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Files that a source takes in by name.
+fn included(act: &mut Act<'_>, text: &str) {
+    for line in text.lines().take(2048) {
+        let line = line.trim_start();
+        let taken = ["#include", "# include", ".incbin", ".include", ".so ", ".mso ", "%include", "incbin"];
+        let Some(rest) = taken.iter().find_map(|mark| line.strip_prefix(mark)) else { continue };
+        let path = rest.trim().trim_matches(['"', '<', '>', '\'']);
+        let path = path.split(['"', '>', ',']).next().unwrap_or(path);
+        if path.starts_with(['/', '~', '.']) && !path.starts_with("/usr/") {
+            let path = match (path.strip_prefix("~/"), act.site.at.home()) {
+                (Some(below), Some(home)) => home.join(below).to_string_lossy().into_owned(),
+                _ => path.to_owned(),
+            };
+            act.read(&Word::literal(path.as_str()));
+            if path.starts_with('/') || path.contains("..") {
+                act.ask("outside-code", format!("Takes in a file from elsewhere ({path})"));
+            }
+        }
+    }
+}
+
+
+/// Whether a substitution of sed puts in more than a plain value.
+pub(crate) fn sed_puts_in_code(words: &[Word]) -> bool {
+    words.iter().skip(1).filter(|word| !word.text.starts_with("-i")).any(|word| {
+        let mut parts = word.text.splitn(3, ['/', '|', '#', ',']);
+        let (order, put) = (parts.next(), parts.nth(1).unwrap_or(""));
+        let put = put.trim_end_matches(['g', '/', '|', '#', 'I', ',']);
+        order == Some("s") && put.contains([' ', ';', '&', '$', '`', '(', '~'])
+    })
+}

@@ -1,0 +1,75 @@
+//! What git says about the kinds and modes of files.
+
+use super::Malformed;
+
+/// The modes that a diff gives for a file.
+#[derive(Debug, Default)]
+pub(super) struct Modes {
+    /// Of a new file.
+    created: Option<u32>,
+    /// Before and after.
+    old: Option<u32>,
+    new: Option<u32>,
+}
+
+/// The bits of a mode that say what a file is.
+const KIND: u32 = 0o170_000;
+const LINK: u32 = 0o120_000;
+const SUBMODULE: u32 = 0o160_000;
+const EXECUTABLE: u32 = 0o111;
+
+impl Modes {
+    /// Takes in a line, if it is about modes.
+    pub(super) fn remark(&mut self, number: usize, line: &str) -> Result<(), Malformed> {
+        let after = |words: &str| {
+            let mode = line.strip_prefix(words)?.split_whitespace().next_back()?;
+            u32::from_str_radix(mode, 8).ok()
+        };
+        if let Some(mode) = after("deleted file mode ") {
+            // The lines of a link are where it leads.
+            return if mode & KIND == LINK { Ok(()) } else { require_file(number, mode) };
+        }
+        // Behind the hashes there is a mode only if it stays.
+        let stays = after("index ").filter(|_| line.split_whitespace().count() == 3);
+        let said = [after("new file mode "), after("old mode "), after("new mode ")];
+        for mode in said.into_iter().chain([stays]).flatten() {
+            require_file(number, mode)?;
+        }
+        let [created, old, new] = said;
+        self.created = created.or(self.created);
+        self.old = old.or(self.old);
+        self.new = new.or(self.new);
+        Ok(())
+    }
+
+    /// What is said of the mode of a file and not done.
+    pub(super) fn warning(&self, name: &str) -> Option<String> {
+        if self.created.is_some_and(|mode| mode & EXECUTABLE != 0) {
+            return Some(format!(
+                "{name} is made as an ordinary file; the patch wants it executable: `chmod +x`."
+            ));
+        }
+        match (self.old, self.new) {
+            (Some(old), Some(new)) if old != new => Some(format!(
+                "The mode of {name} stays as it is; the patch changes it from {old:o} to {new:o}: \
+                    use chmod."
+            )),
+            _ => None,
+        }
+    }
+}
+
+fn require_file(number: usize, mode: u32) -> Result<(), Malformed> {
+    match mode & KIND {
+        LINK => Err(Malformed::at(
+            number,
+            "symbolic links cannot be made or changed by a patch; leave this file out, and use \
+                `ln -s`",
+        )),
+        SUBMODULE => Err(Malformed::at(
+            number,
+            "submodules cannot be patched; leave this one out, and use git",
+        )),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,216 @@
+//! Patches of links, modes, line endings and files that are not as they seem.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
+
+use hermes_core::{Grant, Grants, Scope};
+use hermes_files::{real_entry, real_path};
+use serde_json::{Value, json};
+
+use crate::harness::Place;
+
+async fn apply(place: &Place, patch: &str) -> Value {
+    place.call("patch", json!({"patch": patch})).await
+}
+
+fn text(place: &Place, name: &str) -> Option<String> {
+    fs::read_to_string(place.path().join(name)).ok()
+}
+
+fn link(place: &Place, name: &str) -> Option<PathBuf> {
+    fs::read_link(place.path().join(name)).ok()
+}
+
+/// A file and a link to it.
+fn linked() -> Place {
+    let place = Place::new();
+    place.write("a", "one\n");
+    symlink("a", place.path().join("ln")).unwrap();
+    place
+}
+
+#[tokio::test]
+async fn a_diff_that_deletes_an_empty_file_deletes_no_other() {
+    let place = Place::new();
+    let diff = "diff --git a/n b/n\ndeleted file mode 100644\nindex e69de29..0000000\n";
+    place.write("n", "precious\n");
+    let answer = apply(&place, diff).await;
+    assert_eq!(answer["kind"], "conflict", "{answer}");
+    assert!(answer["error"].as_str().unwrap().contains("not empty (9 bytes, 1 lines)"), "{answer}");
+    assert_eq!(text(&place, "n").as_deref(), Some("precious\n"));
+    place.write("n", b"\x00\x01binary");
+    assert!(apply(&place, diff).await.get("error").is_some());
+    assert!(place.path().join("n").exists());
+    place.write("n", "");
+    let answer = apply(&place, diff).await;
+    assert_eq!(answer["success"], true, "{answer}");
+    assert!(!place.path().join("n").exists());
+}
+
+#[tokio::test]
+async fn a_patch_that_is_cut_off_changes_nothing() {
+    let place = Place::new();
+    place.write("f", "a\nb\nc\nd\n");
+    for patch in [
+        "--- a/f\n+++ b/f\n@@ -1,4 +1,4 @@\n a\n-b\n+x\n",
+        "*** Begin Patch\n*** Update File: f\n@@\n a\n-b\n+x\n",
+    ] {
+        let answer = apply(&place, patch).await;
+        assert_eq!(answer["kind"], "invalid_arguments", "{answer}");
+        assert_eq!(text(&place, "f").as_deref(), Some("a\nb\nc\nd\n"));
+    }
+}
+
+#[tokio::test]
+async fn a_mode_that_is_not_set_is_told() {
+    let place = Place::new();
+    let diff = "diff --git a/run b/run\nnew file mode 100755\n--- /dev/null\n+++ b/run\n@@ -0,0 +1 @@\n+x\n";
+    let answer = apply(&place, diff).await;
+    assert!(answer["warnings"][0].as_str().unwrap().contains("chmod +x"), "{answer}");
+    let answer = apply(&place, &diff.replace("run", "ln").replace("100755", "120000")).await;
+    assert_eq!(answer["kind"], "invalid_arguments", "{answer}");
+    assert_eq!((text(&place, "run").as_deref(), text(&place, "ln")), (Some("x\n"), None));
+}
+
+#[tokio::test]
+async fn the_end_of_a_file_stays_when_the_patch_is_wrong_about_it() {
+    let place = Place::new();
+    place.write("f", "a\nc\n");
+    let diff = "--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n-a\n+b\n c\n\\ No newline at end of file\n";
+    let answer = apply(&place, diff).await;
+    assert!(answer["warnings"][0].as_str().unwrap().contains("was kept"), "{answer}");
+    assert_eq!(text(&place, "f").as_deref(), Some("b\nc\n"));
+    place.write("f", "a\nc\nd\n");
+    let answer = apply(&place, diff).await;
+    assert!(answer["hint"].as_str().unwrap().contains("lines 1-2"), "{answer}");
+    assert_eq!(text(&place, "f").as_deref(), Some("a\nc\nd\n"));
+}
+
+#[tokio::test]
+async fn added_lines_end_as_a_mixed_patch_says() {
+    let place = Place::new();
+    place.write("f", "a\nb\r\nc\n");
+    let diff = "--- a/f\n+++ b/f\n@@ -1,3 +1,4 @@\n a\n b\r\n+n\r\n c\n";
+    let answer = apply(&place, diff).await;
+    assert_eq!((&answer["success"], answer.get("warnings")), (&json!(true), None), "{answer}");
+    assert_eq!(text(&place, "f").as_deref(), Some("a\nb\r\nn\r\nc\n"));
+    let diff = "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+A\r\n";
+    place.write("f", "a\nb\n");
+    let answer = apply(&place, diff).await;
+    assert!(answer["warnings"][0].as_str().unwrap().contains("CRLF"), "{answer}");
+    assert_eq!(text(&place, "f").as_deref(), Some("A\r\nb\n"));
+}
+
+#[tokio::test]
+async fn deleting_a_link_deletes_the_link() {
+    let place = linked();
+    symlink("nowhere", place.path().join("dangling")).unwrap();
+    let arguments = json!({"patch": "*** Delete File: ln\n*** Delete File: dangling\n"});
+    let judged = |entry: bool| {
+        let effects = place.effects("patch", arguments.clone());
+        let grants = effects.into_iter().map(|effect| {
+            let path = effect.resource.as_path().unwrap();
+            let is_entry = entry && effect.scope == Scope::FILE_DELETE;
+            let real = if is_entry { real_entry(path) } else { real_path(path) };
+            Grant { real: Some(real.unwrap()), effect }
+        });
+        Grants::new(grants.collect())
+    };
+    let refused = place.call_within(judged(false), "patch", arguments.clone()).await;
+    assert_eq!(refused["kind"], "denied", "{refused}");
+    assert!(refused["error"].as_str().unwrap().contains("is a link"), "{refused}");
+    let answer = place.call_within(judged(true), "patch", arguments.clone()).await;
+    assert_eq!(answer["files_deleted"].as_array().map(Vec::len), Some(2), "{answer}");
+    assert_eq!((link(&place, "ln"), link(&place, "dangling")), (None, None));
+    assert_eq!(text(&place, "a").as_deref(), Some("one\n"));
+}
+
+#[tokio::test]
+async fn a_diff_deletes_a_link_by_where_it_leads() {
+    let place = linked();
+    let diff = |target: &str| {
+        format!(
+            "diff --git a/ln b/ln\ndeleted file mode 120000\n--- a/ln\n+++ /dev/null\n@@ -1 +0,0 @@\n-{target}\n\\ No newline at end of file\n"
+        )
+    };
+    let answer = apply(&place, &diff("one")).await;
+    assert_eq!(answer["kind"], "conflict", "{answer}");
+    assert_eq!(apply(&place, &diff("a")).await["success"], true);
+    assert_eq!((link(&place, "ln"), text(&place, "a").as_deref()), (None, Some("one\n")));
+}
+
+#[tokio::test]
+async fn moving_a_link_moves_the_link() {
+    let place = linked();
+    let answer = apply(&place, "*** Move File: ln -> other\n").await;
+    assert_eq!((&answer["success"], answer.get("warnings")), (&json!(true), None), "{answer}");
+    assert_eq!((link(&place, "ln"), link(&place, "other")), (None, Some("a".into())));
+    let answer = apply(&place, "*** Move File: other -> sub/ln\n").await;
+    assert!(answer["warnings"][0].as_str().unwrap().contains("leads elsewhere"), "{answer}");
+    assert_eq!(link(&place, "sub/ln"), Some("a".into()));
+    let answer = apply(&place, "*** Move File: sub/ln -> a\n").await;
+    assert_eq!(answer["kind"], "conflict", "{answer}");
+    assert_eq!(text(&place, "a").as_deref(), Some("one\n"));
+}
+
+#[tokio::test]
+async fn an_update_through_a_link_keeps_the_link() {
+    let place = linked();
+    let answer = apply(&place, "*** Update File: ln\n-one\n+two\n").await;
+    assert_eq!(answer["success"], true, "{answer}");
+    assert_eq!(
+        (link(&place, "ln"), text(&place, "a").as_deref()),
+        (Some("a".into()), Some("two\n"))
+    );
+}
+
+#[tokio::test]
+async fn a_link_and_its_file_are_one() {
+    let place = linked();
+    let refused = |patch: &'static str| {
+        let place = &place;
+        async move {
+            let answer = apply(place, patch).await;
+            assert_eq!(answer["kind"], "invalid_arguments", "{patch}: {answer}");
+            assert_eq!(text(place, "a").as_deref(), Some("one\n"), "{patch}");
+            assert_eq!(link(place, "ln"), Some("a".into()), "{patch}");
+            answer["error"].as_str().unwrap().to_owned()
+        }
+    };
+    let error =
+        refused("*** Update File: a\n-one\n+two\n*** Update File: ln\n-one\n+three\n").await;
+    assert!(error.contains("same file"), "{error}");
+    for patch in [
+        "*** Delete File: ln\n*** Add File: ln\n+new\n",
+        "*** Update File: ln\n-one\n+two\n*** Delete File: ln\n",
+        "*** Update File: ln\n*** Move to: x\n-one\n+two\n",
+        "*** Move File: ln -> x\n*** Update File: x\n-one\n+two\n",
+        "*** Delete File: ln\n*** Delete File: ln\n",
+        "*** Delete File: ln\n*** Move File: a -> ln\n",
+    ] {
+        let error = refused(patch).await;
+        assert!(error.contains("is a symbolic link"), "{patch}: {error}");
+    }
+    // The link alone goes, its file alone changes: no conflict.
+    let answer = apply(&place, "*** Delete File: ln\n*** Update File: a\n-one\n+two\n").await;
+    assert_eq!(answer["success"], true, "{answer}");
+    assert_eq!((link(&place, "ln"), text(&place, "a").as_deref()), (None, Some("two\n")));
+}
+
+#[tokio::test]
+async fn what_is_not_found_is_explained_truly() {
+    let place = Place::new();
+    place.write("f", "x2y\n");
+    let answer = apply(&place, "f\n<<<<<<< SEARCH\n2\n=======\n3\n>>>>>>> REPLACE\n").await;
+    let hint = answer["hint"].as_str().unwrap();
+    assert!(hint.contains("whole lines") && !hint.contains("case"), "{answer}");
+    let diff = "--- a/f\n+++ b/f\n@@ -1,0 +2,2 @@\n+a\n+b\n";
+    let answer = apply(&place, diff).await;
+    assert!(answer["hint"].as_str().unwrap().contains("git diff -U3"), "{answer}");
+    let large: String = (0..600_000).map(|n| format!("alpha beta {n:06}\n")).collect();
+    place.write("large", large);
+    let arguments = json!({"path": "large", "old_string": "alpha bxta 000007\nalpha bxta 000008", "new_string": "x"});
+    let answer = place.call("patch", arguments).await;
+    assert!(answer["hint"].as_str().unwrap().contains("too large"), "{answer}");
+}
