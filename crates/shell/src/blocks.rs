@@ -154,12 +154,16 @@ pub(crate) fn multiplies(condition: &Command, body: &Command) -> bool {
 /// pause.
 pub(crate) fn piles_up(condition: &Command, body: &Command) -> bool {
     let pauses = |name: &str| contains(body, name) || contains(condition, name);
-    always(condition) && appends(body) && !["sleep", "break", "exit", "read"].into_iter().any(pauses)
+    always(condition)
+        && appends(body)
+        && !["sleep", "break", "exit", "read"].into_iter().any(pauses)
 }
 
 fn contains(command: &Command, name: &str) -> bool {
     match command {
-        Command::Sequence(all) | Command::Pipeline(all) => all.iter().any(|next| contains(next, name)),
+        Command::Sequence(all) | Command::Pipeline(all) => {
+            all.iter().any(|next| contains(next, name))
+        }
         Command::Maybe(inner) | Command::Background(inner) => contains(inner, name),
         Command::Compound { body, .. } => contains(body, name),
         other => starts(name, other).is_some(),

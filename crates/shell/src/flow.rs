@@ -156,6 +156,9 @@ fn printed(program: &str, words: &[Word], input: &Stream, cwd: Option<&Path>) ->
             let own = if input.connected { Taint::default() } else { Taint::COMPUTED };
             unknown(taint.with(Taint::DECODED).with(own))
         }
+        "rg" if !arguments.iter().any(|word| matches!(word.text.as_str(), "-l" | "--files")) => {
+            Stream { names: listed(program, arguments), ..unknown(taint.with(Taint::COMPUTED)) }
+        }
         "find" | "gfind" | "fd" | "fdfind" | "ls" | "locate" | "rg" => {
             Stream { names: listed(program, arguments), ..unknown(taint) }
         }

@@ -185,10 +185,13 @@ impl Walk<'_> {
         let site = Site { at: self.at, cwd: cwd.as_deref(), input, hidden: self.scope.hidden };
         let mut act = Act { leaf: &mut leaf, site: &site, inner: Vec::new() };
         programs::describe(&mut act);
+        let mut followed = Vec::new();
         if programs::recipes::follows(&act.leaf.program) && !self.added.is_empty() {
             for (path, text) in &self.added {
                 let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-                programs::recipes::judge(&mut act, &name, text.as_deref());
+                if programs::recipes::judge(&mut act, &name, text.as_deref()) {
+                    followed.push(path.clone());
+                }
             }
         }
         let inner = act.inner;
@@ -210,6 +213,9 @@ impl Walk<'_> {
             self.code(word, &mut leaf);
         }
         self.push(leaf);
+        // What a recipe runs may follow the same recipe again.
+        let followed: Vec<_> =
+            followed.into_iter().filter_map(|path| self.added.remove_entry(&path)).collect();
         self.enter_via(name, words);
         for next in inner.into_iter().take(MAX_INNER) {
             match next {
@@ -223,6 +229,7 @@ impl Walk<'_> {
             }
         }
         self.leave_via();
+        self.added.extend(followed);
         out
     }
 }

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use hermes_core::{Resource, Scope as Permission};
 
 use crate::flow::Stream;
-use crate::leaf::{Leaf, Word};
-use crate::programs::recipes;
+use crate::leaf::{Leaf, Taint, Word};
+use crate::programs::{self, recipes};
 use crate::site::{Act, Site};
 use crate::syntax::{Part, Redirect, RedirectKind};
 use crate::walk::Walk;
@@ -53,9 +53,13 @@ impl Walk<'_> {
                     let written = self.absolute(&word).and_then(|path| self.files.get(&path));
                     stdin = Some(match written {
                         Some(stream) => stream.clone(),
+                        None if word.text == "/dev/null" => Stream::text(""),
                         None => Stream {
                             text: word.content.clone(),
-                            taint: word.taint,
+                            taint: match programs::is_endless(&word.text) {
+                                true => word.taint.with(Taint::ENDLESS),
+                                false => word.taint,
+                            },
                             connected: true,
                             ..Stream::default()
                         },

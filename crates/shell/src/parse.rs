@@ -344,8 +344,11 @@ impl<'s> Reader<'s> {
         self.blanks();
         let mut words = Vec::new();
         let mut name = String::new();
+        let mut endless = false;
         if self.rest().starts_with("((") {
             self.pos += 2;
+            let head = self.rest().bytes().take(64).filter(|byte| *byte != b' ');
+            endless = head.take(2).eq(*b";;");
             let parts = vec![Part::Arithmetic(self.arithmetic(b'(', b')', 2))];
             words.push(Raw { parts });
         } else {
@@ -373,6 +376,11 @@ impl<'s> Reader<'s> {
             body
         };
         let redirects = self.redirects();
+        if endless {
+            let condition = Box::new(Command::Sequence(Vec::new()));
+            let body = Command::Loop { condition, body: Box::new(body) };
+            return Command::compound(words, body, redirects);
+        }
         Command::For { name, words, body: Box::new(body), redirects }
     }
 

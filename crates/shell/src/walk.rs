@@ -435,9 +435,7 @@ impl<'a> Walk<'a> {
             resource: Resource::Command(leaf.text.clone()),
         };
         leaf.effects.insert(0, execute);
-        if !leaf.program.is_empty()
-            && leaf.via.iter().any(|via| raises(via))
-        {
+        if !leaf.program.is_empty() && leaf.via.iter().any(|via| raises(via)) {
             let reason = format!("Runs {} as another user", leaf.program);
             leaf.find(Finding::ask("privilege", reason));
         }

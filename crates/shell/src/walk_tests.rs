@@ -193,7 +193,6 @@ fn a_branch_leaves_doubt() {
 fn reading_is_told_from_doing() {
     for source in [
         "ls",
-        "sudo ls -la",
         "cat f | grep x",
         "git log",
         "docker ps",

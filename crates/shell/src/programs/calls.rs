@@ -102,9 +102,8 @@ pub(super) fn stranger(language: Language, bare: &str, strings: &[String]) -> Op
         return Some(text.clone());
     }
     if language == Language::Octave {
-        let own = |name: &str| {
-            bare.contains(&format!("{name}=")) || bare.contains(&format!("{name} ="))
-        };
+        let own =
+            |name: &str| bare.contains(&format!("{name}=")) || bare.contains(&format!("{name} ="));
         let strange = names(&bare).find(|name| {
             !listed(safe, name) && !READING.contains(name) && !own(name) && !is_number(name)
         });
@@ -126,7 +125,8 @@ pub(super) fn stranger(language: Language, bare: &str, strings: &[String]) -> Op
             return Some("a call that is computed".to_owned());
         }
         let last = name.rsplit([':', '.']).next().unwrap_or(name);
-        let defined = bare.contains(&format!("{name} = ")) || bare.contains(&format!("function {name}"));
+        let defined =
+            bare.contains(&format!("{name} = ")) || bare.contains(&format!("function {name}"));
         if !(listed(safe, name)
             || READING.contains(&name)
             || (language == Language::R && name.contains("::") && listed(safe, last))
@@ -201,10 +201,34 @@ pub(super) enum Naming {
 
 /// Names of calls that read a file, in all languages.
 const READERS: &[&str] = &[
-    "open", "read_csv", "read_json", "read_table", "read_parquet", "read_excel", "loadtxt",
-    "genfromtxt", "fromfile", "memmap", "readFileSync", "readFile", "createReadStream",
-    "file_get_contents", "readfile", "parse_ini_file", "readLines", "readlines", "read", "eachline",
-    "fileread", "readRDS", "read.csv", "getline", "getlines", "copy", "highlight_file", "copyfile",
+    "open",
+    "read_csv",
+    "read_json",
+    "read_table",
+    "read_parquet",
+    "read_excel",
+    "loadtxt",
+    "genfromtxt",
+    "fromfile",
+    "memmap",
+    "readFileSync",
+    "readFile",
+    "createReadStream",
+    "file_get_contents",
+    "readfile",
+    "parse_ini_file",
+    "readLines",
+    "readlines",
+    "read",
+    "eachline",
+    "fileread",
+    "readRDS",
+    "read.csv",
+    "getline",
+    "getlines",
+    "copy",
+    "highlight_file",
+    "copyfile",
 ];
 
 /// How every call in the code that reads a file names it. `places` says where
@@ -290,10 +314,21 @@ fn argument(code: &str) -> &str {
 
 /// Whether the code puts texts together or asks where the home folder is.
 pub(super) fn puts_together(bare: &str) -> bool {
-    const SIGNS: &[&str] = &["\"+", "+\"", "'+", "+'", "\" +", "+ \"", "' +", "+ '", "${", "[::-1]"];
+    const SIGNS: &[&str] =
+        &["\"+", "+\"", "'+", "+'", "\" +", "+ \"", "' +", "+ '", "${", "[::-1]"];
     const NAMES: &[&str] = &[
-        "expanduser", "expandvars", "home", "homedir", "HOME", "getenv", "chr", "decode", "reversed",
-        "environ", "USERPROFILE", "fromCharCode",
+        "expanduser",
+        "expandvars",
+        "home",
+        "homedir",
+        "HOME",
+        "getenv",
+        "chr",
+        "decode",
+        "reversed",
+        "environ",
+        "USERPROFILE",
+        "fromCharCode",
     ];
     SIGNS.iter().any(|sign| bare.contains(sign))
         || bare

@@ -86,12 +86,7 @@ pub(super) fn judge(act: &mut Act<'_>, language: Language, code: &Word) -> bool 
 
 /// Files that the code reads: those that it names by a text are read, and one
 /// that is put together may be any.
-fn reads(
-    act: &mut Act<'_>,
-    bare: &str,
-    strings: &[String],
-    places: &[usize],
-) -> Option<String> {
+fn reads(act: &mut Act<'_>, bare: &str, strings: &[String], places: &[usize]) -> Option<String> {
     let readings = calls::readings(bare, strings, places);
     let looks = names(bare, &["listdir", "glob", "read_text", "read_bytes", "lines"]).is_some();
     if readings.is_empty() && !looks {
@@ -253,6 +248,9 @@ fn javascript(code: &str, strings: &[String]) -> Option<String> {
 fn perl(code: &str) -> Option<String> {
     if code.contains('`') {
         return Some("`".to_owned());
+    }
+    if code.contains("&{") || code.contains("&$") || code.contains("->(") {
+        return Some("a call that is computed".to_owned());
     }
     for line in code.split([';', '\n']).map(str::trim) {
         if let Some(module) = line.strip_prefix("use ")

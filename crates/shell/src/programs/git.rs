@@ -135,6 +135,9 @@ pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
         Some(path) => {
             let resource = act.site.resource(path);
             act.leaf.effect(hermes_core::Effect { scope, resource });
+            if !reads {
+                act.write(path);
+            }
         }
         None => act.here(scope),
     }

@@ -409,6 +409,7 @@ fn editor(act: &mut Act<'_>) {
                 for line in text.lines().take(256).filter(|line| line.contains('!')) {
                     editor_command(act, &Word::literal(line));
                 }
+                editor_files(act, text);
             }
             None => act.ask("interpreter-code", "Gives an editor orders that are not known yet"),
         }
@@ -416,6 +417,25 @@ fn editor(act: &mut Act<'_>) {
     let files: Vec<_> =
         args.operands.iter().filter(|word| !word.text.starts_with('+')).cloned().collect();
     files.iter().for_each(|word| act.write(word));
+}
+
+/// Files that orders of an editor name.
+fn editor_files(act: &mut Act<'_>, orders: &str) {
+    for line in orders.lines().take(256) {
+        let order = line.trim_start_matches(|c: char| c.is_ascii_digit() || ":%,$.+- ".contains(c));
+        let Some((verb, file)) = order.split_once(' ') else { continue };
+        let file = file.trim();
+        let path = match (file.strip_prefix("~/"), act.site.at.home()) {
+            (Some(below), Some(home)) => home.join(below).to_string_lossy().into_owned(),
+            _ => file.to_owned(),
+        };
+        let word = Word::literal(path);
+        match verb {
+            "r" | "e" | "E" | "read" | "edit" | "so" | "source" => act.read(&word),
+            "w" | "W" | "wq" | "write" | "saveas" => act.write(&word),
+            _ => {}
+        }
+    }
 }
 
 fn is_emacs(program: &str) -> bool {

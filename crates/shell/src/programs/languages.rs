@@ -16,10 +16,7 @@ const INTERPRETERS: &[(&str, &str)] = &[
     ),
     ("guile gauche gosh csi gsi chez scheme racket gracket picolisp", "-c -e -eval --eval"),
     ("bb babashka clj clojure lein-exec", "-e --eval"),
-    (
-        "sage maxima gp matlab wolframscript",
-        "--eval -c -r -batch -code --batch-string",
-    ),
+    ("sage maxima gp matlab wolframscript", "--eval -c -r -batch -code --batch-string"),
     ("gnuplot idl", "-e"),
     ("ghc ghci runghc runhaskell ocaml utop sml poly mosml", "-e"),
     ("erl werl escript iex", "-eval -run -s --eval -e --rpc-eval"),

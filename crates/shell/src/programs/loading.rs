@@ -43,7 +43,11 @@ const LOADS: &[(&str, &str, Load)] = &[
     ("mkdocs", "-f --config-file", Load::Elsewhere),
     ("eslint", "-c --config --rulesdir --resolve-plugins-relative-to --plugin", Load::Elsewhere),
     ("prettier stylelint", "--plugin --config", Load::Elsewhere),
-    ("jest vitest mocha webpack vite rollup", "--config -c --setupFiles --require", Load::Elsewhere),
+    (
+        "jest vitest mocha webpack vite rollup",
+        "--config -c --setupFiles --require",
+        Load::Elsewhere,
+    ),
     ("black ruff flake8 isort", "--config", Load::Elsewhere),
     ("yosys", "-m", Load::Always),
     ("yosys", "-c -s", Load::Elsewhere),
@@ -81,9 +85,29 @@ pub(crate) fn is_elsewhere(at: &hermes_core::Workplace, path: &Path) -> bool {
     const INSTALLED: &[&str] =
         &["/usr", "/opt", "/bin", "/sbin", "/lib", "/nix", "/snap", "/etc", "/System", "/Library"];
     const OWN: &[&str] = &[
-        "bin", ".local", ".cargo", ".rustup", ".pyenv", ".rbenv", ".nvm", ".asdf", ".volta", ".bun",
-        ".deno", "go", ".sdkman", "miniconda3", "anaconda3", "miniforge3", ".rvm", ".virtualenvs",
-        ".bashrc", ".profile", ".zshrc", ".bash_profile", ".venv",
+        "bin",
+        ".local",
+        ".cargo",
+        ".rustup",
+        ".pyenv",
+        ".rbenv",
+        ".nvm",
+        ".asdf",
+        ".volta",
+        ".bun",
+        ".deno",
+        "go",
+        ".sdkman",
+        "miniconda3",
+        "anaconda3",
+        "miniforge3",
+        ".rvm",
+        ".virtualenvs",
+        ".bashrc",
+        ".profile",
+        ".zshrc",
+        ".bash_profile",
+        ".venv",
     ];
     // An environment of a language has this in it wherever it is.
     let activates = path.file_name().is_some_and(|name| name == "activate");
@@ -111,7 +135,9 @@ pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) {
 fn judge(act: &mut Act<'_>, value: &Word, load: Load) {
     let text = value.text.as_str();
     let far = match act.site.absolute(value) {
-        Some(path) => !is_ours(act, &path) && !(load == Load::Elsewhere && path.starts_with("/usr")),
+        Some(path) => {
+            !is_ours(act, &path) && !(load == Load::Elsewhere && path.starts_with("/usr"))
+        }
         None => !value.known,
     };
     let stream = text == "-" || text.starts_with("/dev/");
@@ -176,7 +202,8 @@ fn own(act: &mut Act<'_>, words: &[Word]) {
         }
         "npm" | "pnpm" | "yarn" => package_verbs(act, words),
         "tox" if has(&["exec"]) => {
-            let at = words.iter().position(|word| word.text == "--").map_or(words.len(), |at| at + 1);
+            let at =
+                words.iter().position(|word| word.text == "--").map_or(words.len(), |at| at + 1);
             act.inner.push(Inner::Words(words.get(at..).unwrap_or(&[]).to_vec()));
         }
         "mvn" | "mvnw" => {
@@ -201,7 +228,9 @@ fn own(act: &mut Act<'_>, words: &[Word]) {
                     && word.text.split_once('=').is_some_and(|(name, path)| {
                         (name.contains("COMPILER") || name.contains("TOOLCHAIN"))
                             && path.starts_with(['/', '~', '.'])
-                            && !["/usr/", "/opt/", "/nix/", "./"].iter().any(|p| path.starts_with(p))
+                            && !["/usr/", "/opt/", "/nix/", "./"]
+                                .iter()
+                                .any(|p| path.starts_with(p))
                     })
             });
             if tool {
@@ -211,11 +240,17 @@ fn own(act: &mut Act<'_>, words: &[Word]) {
         "yosys" => {
             let marks = ["!", "exec ", "tcl ", "plugin ", "script /", "shell"];
             let acts = |text: &str| {
-                text.split(';').any(|part| marks.iter().any(|mark| part.trim_start().starts_with(mark)))
+                text.split(';')
+                    .any(|part| marks.iter().any(|mark| part.trim_start().starts_with(mark)))
             };
             if words.iter().any(|word| acts(&word.text)) {
                 act.ask("interpreter-code", "Runs programs from a script");
             }
+        }
+        "latexmk" if has(&["-C", "-c", "-cd"]) => {
+            let files: Vec<Word> =
+                words.iter().filter(|word| !word.text.starts_with('-')).cloned().collect();
+            files.iter().for_each(|file| act.write(file));
         }
         "R" if has(&["BATCH"]) => {
             if let Some(script) = words.iter().skip(2).find(|word| !word.text.starts_with('-')) {
@@ -245,7 +280,9 @@ fn own(act: &mut Act<'_>, words: &[Word]) {
         }
         "go" => {
             let far = words.iter().skip(1).filter(|word| word.text.starts_with(['/', '~']));
-            if far.filter_map(|word| act.site.absolute(word)).any(|path| is_elsewhere(act.site.at, &path))
+            if far
+                .filter_map(|word| act.site.absolute(word))
+                .any(|path| is_elsewhere(act.site.at, &path))
                 && has(&["generate", "run", "test", "build", "install"])
             {
                 act.ask("outside-code", "Runs code from elsewhere");
@@ -261,14 +298,19 @@ fn make_variables(act: &mut Act<'_>, words: &[Word]) {
         let Some((name, value)) = word.text.split_once('=') else { continue };
         let name = name.trim_end_matches([':', '+', '?']);
         let flags = name.ends_with("FLAGS") || name.ends_with("ARGS") || name.ends_with("OPTS");
-        let shell = value.contains([';', '|', '&', '`', '#', '>', '<', '\n']) || value.contains("$(");
+        let shell =
+            value.contains([';', '|', '&', '`', '#', '>', '<', '\n']) || value.contains("$(");
         let words_of = value.split_whitespace();
         let dashes = words_of.clone().skip(1).all(|part| part.starts_with('-'));
         let runs = !flags && value.contains(' ') && !dashes && is_tool(name);
-        let place = value.starts_with(['/', '~', '.']) && is_tool(name) && !value.starts_with("/usr/");
-        if shell || runs || place || matches!(name, "SHELL" | "MAKE" | "MAKEFLAGS" | ".SHELLFLAGS") {
+        let place =
+            value.starts_with(['/', '~', '.']) && is_tool(name) && !value.starts_with("/usr/");
+        if shell || runs || place || matches!(name, "SHELL" | "MAKE" | "MAKEFLAGS" | ".SHELLFLAGS")
+        {
             act.ask("program-option", format!("Makes a build run something else ({})", word.text));
-        } else if matches!(name, "DESTDIR" | "PREFIX" | "prefix" | "INSTALL_ROOT") && value.len() > 1 {
+        } else if matches!(name, "DESTDIR" | "PREFIX" | "prefix" | "INSTALL_ROOT")
+            && value.len() > 1
+        {
             act.write(&Word { text: value.to_owned(), ..word.clone() });
         } else if name == "DESTDIR" {
             act.ask("outside-code", "Installs into the system");
@@ -282,7 +324,10 @@ fn is_tool(name: &str) -> bool {
         "CC", "CXX", "LD", "AR", "AS", "CPP", "RM", "CP", "MV", "INSTALL", "SED", "AWK", "MAKE",
         "SHELL", "GO", "CARGO", "NPM", "NODE", "DOCKER", "GIT", "STRIP", "RANLIB", "LEX", "YACC",
     ];
-    TOOLS.contains(&name) || name.starts_with("PYTHON") || name.ends_with("_CMD") || name.ends_with("CMD")
+    TOOLS.contains(&name)
+        || name.starts_with("PYTHON")
+        || name.ends_with("_CMD")
+        || name.ends_with("CMD")
 }
 
 /// `npm pkg set scripts.x=…` puts a command where the next run finds it.

@@ -10,7 +10,7 @@ use crate::site::Act;
 const MUCH: u64 = 10_000_000_000;
 
 /// Devices that never end.
-fn is_endless(text: &str) -> bool {
+pub(crate) fn is_endless(text: &str) -> bool {
     matches!(text, "/dev/zero" | "/dev/urandom" | "/dev/random" | "/dev/full")
 }
 
@@ -44,9 +44,36 @@ pub(crate) fn bounds(program: &str, arguments: &[Word]) -> bool {
 fn is_filter(program: &str) -> bool {
     matches!(
         program,
-        "cat" | "tr" | "gzip" | "xz" | "bzip2" | "zstd" | "base64" | "tee" | "sort" | "uniq" | "cut"
-            | "fold" | "od" | "xxd" | "hexdump" | "tac" | "tail" | "wc" | "rev" | "nl" | "pv"
-            | "openssl" | "strings" | "paste" | "shuf" | "grep" | "rg" | "sed" | "awk" | "dd"
+        "cat"
+            | "tr"
+            | "gzip"
+            | "xz"
+            | "bzip2"
+            | "zstd"
+            | "base64"
+            | "tee"
+            | "sort"
+            | "uniq"
+            | "cut"
+            | "fold"
+            | "od"
+            | "xxd"
+            | "hexdump"
+            | "tac"
+            | "tail"
+            | "wc"
+            | "rev"
+            | "nl"
+            | "pv"
+            | "openssl"
+            | "strings"
+            | "paste"
+            | "shuf"
+            | "grep"
+            | "rg"
+            | "sed"
+            | "awk"
+            | "dd"
     )
 }
 
@@ -71,7 +98,8 @@ pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) {
             }
         }
         "wget" | "wget2" => {
-            let base = words.iter().any(|word| word.text.starts_with("--base") || word.text == "-B");
+            let base =
+                words.iter().any(|word| word.text.starts_with("--base") || word.text == "-B");
             if base && words.iter().any(|word| word.text.starts_with("-i")) {
                 act.ask("network-send", "Asks another machine for what a file says");
             }
@@ -107,9 +135,8 @@ fn fills(act: &mut Act<'_>, program: &str, words: &[Word]) {
             let named = |name: &str| {
                 words.iter().find_map(|word| word.text.strip_prefix(name)).and_then(bytes)
             };
-            let endless = words.iter().any(|word| {
-                word.text.strip_prefix("if=").is_some_and(is_endless)
-            });
+            let endless =
+                words.iter().any(|word| word.text.strip_prefix("if=").is_some_and(is_endless));
             match (named("bs=").unwrap_or(512), named("count=")) {
                 (block, Some(count)) => block.checked_mul(count).or(Some(u64::MAX)),
                 (_, None) if endless => Some(u64::MAX),
@@ -135,7 +162,8 @@ fn fills(act: &mut Act<'_>, program: &str, words: &[Word]) {
 /// Whether the leaf writes to a file.
 fn stores(act: &Act<'_>) -> bool {
     act.leaf.effects.iter().any(|effect| {
-        effect.scope == Scope::FILE_WRITE && matches!(effect.resource, Resource::Path(_) | Resource::Any)
+        effect.scope == Scope::FILE_WRITE
+            && matches!(effect.resource, Resource::Path(_) | Resource::Any)
     })
 }
 
@@ -165,10 +193,12 @@ fn bytes(text: &str) -> Option<u64> {
 /// Scripts that leave nothing of a file.
 fn empties(act: &mut Act<'_>, program: &str, words: &[Word]) {
     let in_place = words.iter().any(|word| {
-        word.text.starts_with("-i") || word.text.starts_with("--in-place")
+        word.text.starts_with("-i")
+            || word.text.starts_with("--in-place")
             || (program == "perl" && word.text.starts_with('-') && word.text.contains('i'))
     });
-    let many = words.iter().skip(1).any(|word| word.glob || !word.known || word.text.contains("{}"));
+    let many =
+        words.iter().skip(1).any(|word| word.glob || !word.known || word.text.contains("{}"));
     if !in_place || !many {
         return;
     }
@@ -180,7 +210,15 @@ fn empties(act: &mut Act<'_>, program: &str, words: &[Word]) {
             "awk" | "gawk" => matches!(text, "0" | "" | "{}"),
             _ => matches!(
                 text,
-                "d" | "1,$d" | "s/.*//" | "s|.*||" | "s#.*##" | "s/.//" | "s/^.*$//" | "Q" | "0q" | "1d;d"
+                "d" | "1,$d"
+                    | "s/.*//"
+                    | "s|.*||"
+                    | "s#.*##"
+                    | "s/.//"
+                    | "s/^.*$//"
+                    | "Q"
+                    | "0q"
+                    | "1d;d"
             ),
         }
     });
@@ -190,11 +228,22 @@ fn empties(act: &mut Act<'_>, program: &str, words: &[Word]) {
 }
 
 fn locks(act: &mut Act<'_>, words: &[Word]) {
-    let deep = short(words, 'R') || words.iter().any(|word| word.text == "--recursive" || word.glob);
+    let deep =
+        short(words, 'R') || words.iter().any(|word| word.text == "--recursive" || word.glob);
     let shut = words.iter().any(|word| {
         matches!(
             word.text.as_str(),
-            "000" | "0000" | "0" | "a-rwx" | "-rwx" | "ugo-rwx" | "a=" | "ugo=" | "a-r" | "u-r" | "u-rwx"
+            "000"
+                | "0000"
+                | "0"
+                | "a-rwx"
+                | "-rwx"
+                | "ugo-rwx"
+                | "a="
+                | "ugo="
+                | "a-r"
+                | "u-r"
+                | "u-rwx"
         )
     });
     if deep && shut {
@@ -205,10 +254,13 @@ fn locks(act: &mut Act<'_>, words: &[Word]) {
 fn refs(act: &mut Act<'_>, words: &[Word]) {
     let fetches = words.iter().any(|word| matches!(word.text.as_str(), "fetch" | "pull"));
     let over = words.iter().any(|word| {
-        (word.text.starts_with('+') || short(words, 'f') || words.iter().any(|w| w.text == "--force"))
-            && word.text.split_once(':').is_some_and(|(_, to)| {
-                to.starts_with("refs/heads") || to.starts_with("refs/*")
-            })
+        (word.text.starts_with('+')
+            || short(words, 'f')
+            || words.iter().any(|w| w.text == "--force"))
+            && word
+                .text
+                .split_once(':')
+                .is_some_and(|(_, to)| to.starts_with("refs/heads") || to.starts_with("refs/*"))
     });
     if fetches && over {
         act.ask("git-loss", "Overwrites branches with those of another machine");
@@ -239,9 +291,17 @@ fn moves_out(act: &mut Act<'_>, words: &[Word]) {
         let name = word.text.trim_end_matches('/').rsplit('/').next().unwrap_or("");
         let made = matches!(
             name,
-            "build" | "dist" | "target" | "out" | "node_modules" | "coverage" | "logs" | "tmp" | "bin"
+            "build"
+                | "dist"
+                | "target"
+                | "out"
+                | "node_modules"
+                | "coverage"
+                | "logs"
+                | "tmp"
+                | "bin"
         );
-        word.known && inside(word) && !made && (!name.contains('.') || word.glob)
+        word.known && inside(word) && !made && !name.contains('.')
     };
     if target.known && !inside(target) && sources.iter().any(|word| folder(&word)) {
         act.ask("mass-change", "Moves a folder out of the project");
@@ -260,10 +320,39 @@ fn stops_parent(act: &mut Act<'_>, words: &[Word]) {
 /// Files that a build makes again, by their names.
 pub(super) fn is_generated(name: &str) -> bool {
     const NAMES: &[&str] = &[
-        "__pycache__", "*.pyc", "*.pyo", "*.o", "*.obj", "*.orig", "*.rej", ".DS_Store", "Thumbs.db",
-        "*.swp", "*.swo", "*~", ".pytest_cache", ".mypy_cache", ".ruff_cache", "*.class", "*.gcda",
-        "*.gcno", "*.tmp", "*.bak", "*.aux", "*.toc", "*.d", "*.a", "*.egg-info", ".ipynb_checkpoints",
-        "*.rlib", "*.profraw", "*.tsbuildinfo", "*.py[co]", ".coverage", "*.lo", "*.la",
+        "__pycache__",
+        "*.pyc",
+        "*.pyo",
+        "*.o",
+        "*.obj",
+        "*.orig",
+        "*.rej",
+        ".DS_Store",
+        "Thumbs.db",
+        "*.swp",
+        "*.swo",
+        "*~",
+        ".pytest_cache",
+        ".mypy_cache",
+        ".ruff_cache",
+        "*.class",
+        "*.gcda",
+        "*.gcno",
+        "*.tmp",
+        "*.bak",
+        "*.aux",
+        "*.toc",
+        "*.d",
+        "*.a",
+        "*.egg-info",
+        ".ipynb_checkpoints",
+        "*.rlib",
+        "*.profraw",
+        "*.tsbuildinfo",
+        "*.py[co]",
+        ".coverage",
+        "*.lo",
+        "*.la",
     ];
     NAMES.contains(&name)
 }

@@ -50,9 +50,9 @@ use crate::sensitive;
 use crate::site::{Act, Inner};
 
 pub(crate) use aliases::is_same_verb;
-pub(crate) use loading::is_elsewhere;
-pub(crate) use loss::{bounds as bounds_output, never_ends};
 pub(crate) use environment::{environment_override, proxy_effect};
+pub(crate) use loading::is_elsewhere;
+pub(crate) use loss::{bounds as bounds_output, is_endless, never_ends};
 pub(crate) use sequels::over_several;
 
 /// A family: true if the program is one of its own.

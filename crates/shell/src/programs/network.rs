@@ -72,7 +72,10 @@ pub(super) fn hands_out(act: &mut Act<'_>) {
         && act.leaf.via.iter().any(|via| via.ends_with("xargs") || via == "parallel");
     let own = ["-o", "--output", "-O", "-P", "--output-dir", "-m", "-w", "--cacert", "-T", "-c"];
     let mut before = "";
-    let within = |word: &Word| word.text.contains("://") && word.text.contains("{}");
+    let within = |word: &Word| {
+        let whole = word.text.starts_with("{}") || word.text.starts_with('…');
+        word.text.contains("://") && (!word.known || word.text.contains("{}")) && !whole
+    };
     let mut computed = listed && act.leaf.words.iter().any(within);
     for word in act.leaf.words.iter().skip(1) {
         let far = whole && !own.contains(&before) || word.text.contains("://");

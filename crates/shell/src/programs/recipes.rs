@@ -61,9 +61,8 @@ const COMPILERS: &[(&str, &str)] = &[
 ];
 
 fn by_name(list: &'static [(&'static str, &'static str)]) -> Table<&'static str> {
-    let names = list.iter().flat_map(|(names, files)| {
-        names.split_whitespace().map(|name| (name, *files))
-    });
+    let names =
+        list.iter().flat_map(|(names, files)| names.split_whitespace().map(|name| (name, *files)));
     names.collect()
 }
 
@@ -75,24 +74,27 @@ pub(crate) fn follows(program: &str) -> bool {
     FOLLOWERS.contains_key(program) || MAKERS.contains_key(program)
 }
 
-/// Judges a file that was written before, by its name and what is in it, if
-/// the program of the leaf would follow it.
-pub(crate) fn judge(act: &mut Act<'_>, name: &str, text: Option<&str>) {
+/// Judges a file that was written before, by its name and what is in it; true
+/// if the program of the leaf follows it.
+pub(crate) fn judge(act: &mut Act<'_>, name: &str, text: Option<&str>) -> bool {
     let lower = name.to_ascii_lowercase();
     let fits = |files: &&str| files.split_whitespace().any(|file| glob_match(file, &lower));
     let program = act.leaf.program.clone();
     let compiles = MAKERS.get(program.as_str()).is_some_and(|files| fits(&files));
     if compiles {
         act.leaf.dubious |= text.is_none_or(|text| acts(text).is_some());
-        return;
+        return false;
     }
     if !FOLLOWERS.get(program.as_str()).is_some_and(|files| fits(&files)) {
-        return;
+        return false;
     }
     match text {
         Some(text) => content(act, &lower, text),
-        None => act.ask("written-then-run", format!("Follows {name}, which the same command writes")),
+        None => {
+            act.ask("written-then-run", format!("Follows {name}, which the same command writes"))
+        }
     }
+    true
 }
 
 /// Judges what is in a recipe.
@@ -109,7 +111,10 @@ fn content(act: &mut Act<'_>, name: &str, text: &str) {
         return orders(act, text);
     }
     if let Some(what) = acts(text) {
-        act.ask("written-then-run", format!("Writes and then runs code that may act on its own ({what})"));
+        act.ask(
+            "written-then-run",
+            format!("Writes and then runs code that may act on its own ({what})"),
+        );
     }
 }
 
@@ -136,9 +141,21 @@ pub(super) fn rules(act: &mut Act<'_>, text: &str) {
 /// The variables of a makefile, as the shell would see what is in most of them.
 fn variables(recipe: &str) -> String {
     let usual = [
-        ("CC", "cc"), ("CXX", "c++"), ("RM", "rm -f"), ("PYTHON", "python3"), ("MAKE", "make"),
-        ("AR", "ar"), ("LD", "ld"), ("GO", "go"), ("CARGO", "cargo"), ("NPM", "npm"),
-        ("CFLAGS", ""), ("LDFLAGS", ""), ("CXXFLAGS", ""), ("LDLIBS", ""), ("CPPFLAGS", ""),
+        ("CC", "cc"),
+        ("CXX", "c++"),
+        ("RM", "rm -f"),
+        ("PYTHON", "python3"),
+        ("MAKE", "make"),
+        ("AR", "ar"),
+        ("LD", "ld"),
+        ("GO", "go"),
+        ("CARGO", "cargo"),
+        ("NPM", "npm"),
+        ("CFLAGS", ""),
+        ("LDFLAGS", ""),
+        ("CXXFLAGS", ""),
+        ("LDLIBS", ""),
+        ("CPPFLAGS", ""),
     ];
     let mut out = recipe.to_owned();
     for (name, value) in usual {
@@ -183,7 +200,8 @@ fn quoted(text: &str) -> Vec<String> {
 
 /// The commands of files that have one after a key.
 fn orders(act: &mut Act<'_>, text: &str) {
-    const KEYS: &[&str] = &["commands", "commands_pre", "commands_post", "entry", "cmd", "cmds", "-"];
+    const KEYS: &[&str] =
+        &["commands", "commands_pre", "commands_post", "entry", "cmd", "cmds", "-"];
     for part in text.split(['\n', ',', '{', '}']).take(256) {
         let trimmed = part.trim();
         let (key, code) = trimmed.split_once(['=', ':']).unwrap_or(("", trimmed));
@@ -197,17 +215,96 @@ fn orders(act: &mut Act<'_>, text: &str) {
 
 /// Names by which code of any language reaches beyond itself.
 const ACTING: &[&str] = &[
-    "system", "exec", "execve", "execl", "execlp", "execv", "execvp", "popen", "fork", "vfork",
-    "posix_spawn", "socket", "connect", "unlink", "rmdir", "rmtree", "RemoveAll", "remove_dir_all",
-    "remove_file", "remove_dir", "Remove", "Command", "child_process", "execSync", "execFileSync",
-    "spawnSync", "spawn", "Runtime", "ProcessBuilder", "Process", "delete", "deleteRecursively",
-    "Directory", "subprocess", "shutil", "urllib", "urlopen", "requests", "httpx", "getenv", "HOME",
-    "homedir", "expanduser", "execute_process", "add_custom_command", "REMOVE_RECURSE", "REMOVE",
-    "DOWNLOAD", "eval", "sh", "bash", "unlinkSync", "rmSync", "rmdirSync", "Getenv", "UserHomeDir",
-    "syscall", "Syscall", "TcpStream", "UdpSocket", "Dial", "http", "https", "net", "ctypes",
-    "dlopen", "asm", "__asm__", "incbin", "include_bytes", "include_str", "local_exec",
-    "local-exec", "execute", "_G", "__import__", "importlib", "getattr", "compile", "b64decode",
-    "atob", "fetch", "rename", "curl", "wget", "rm", "WriteFile", "kill", "truncate", "__builtins__",
+    "system",
+    "exec",
+    "execve",
+    "execl",
+    "execlp",
+    "execv",
+    "execvp",
+    "popen",
+    "fork",
+    "vfork",
+    "posix_spawn",
+    "socket",
+    "connect",
+    "unlink",
+    "rmdir",
+    "rmtree",
+    "RemoveAll",
+    "remove_dir_all",
+    "remove_file",
+    "remove_dir",
+    "Remove",
+    "Command",
+    "child_process",
+    "execSync",
+    "execFileSync",
+    "spawnSync",
+    "spawn",
+    "Runtime",
+    "ProcessBuilder",
+    "Process",
+    "delete",
+    "deleteRecursively",
+    "Directory",
+    "subprocess",
+    "shutil",
+    "urllib",
+    "urlopen",
+    "requests",
+    "httpx",
+    "getenv",
+    "HOME",
+    "homedir",
+    "expanduser",
+    "execute_process",
+    "add_custom_command",
+    "REMOVE_RECURSE",
+    "REMOVE",
+    "DOWNLOAD",
+    "eval",
+    "sh",
+    "bash",
+    "unlinkSync",
+    "rmSync",
+    "rmdirSync",
+    "Getenv",
+    "UserHomeDir",
+    "syscall",
+    "Syscall",
+    "TcpStream",
+    "UdpSocket",
+    "Dial",
+    "http",
+    "https",
+    "net",
+    "ctypes",
+    "dlopen",
+    "asm",
+    "__asm__",
+    "incbin",
+    "include_bytes",
+    "include_str",
+    "local_exec",
+    "local-exec",
+    "execute",
+    "_G",
+    "__import__",
+    "importlib",
+    "getattr",
+    "compile",
+    "b64decode",
+    "atob",
+    "fetch",
+    "rename",
+    "curl",
+    "wget",
+    "rm",
+    "WriteFile",
+    "kill",
+    "truncate",
+    "__builtins__",
 ];
 
 /// The first thing in a piece of code that reaches beyond it: a call, a secret,
@@ -223,10 +320,13 @@ pub(super) fn acts(text: &str) -> Option<String> {
         return Some("a secret".to_owned());
     }
     let far = ["\"/", "'/", "\"~", "'~", "\"../..", "'../.."];
-    let opens = ["open", "remove", "read", "write", "Open", "File", "include", "incbin", "readFile"];
+    let opens =
+        ["open", "remove", "read", "write", "Open", "File", "include", "incbin", "readFile"];
     let touches = text.split(loose).any(|name| opens.iter().any(|open| name.contains(open)));
     let path = far.iter().any(|mark| {
-        text.split(mark).skip(1).any(|rest| !rest.starts_with(['"', '\'', ' ', '/', '>', 'n', '\\']))
+        text.split(mark)
+            .skip(1)
+            .any(|rest| !rest.starts_with(['"', '\'', ' ', '/', '>', 'n', '\\']))
     });
     if touches && path {
         return Some("a file elsewhere".to_owned());
@@ -238,11 +338,7 @@ pub(super) fn acts(text: &str) -> Option<String> {
 pub(super) fn piped(act: &mut Act<'_>, words: &[Word]) {
     let program = act.leaf.program.clone();
     let given = |option: &str| {
-        words
-            .iter()
-            .position(|word| word.text == option)
-            .and_then(|at| words.get(at + 1))
-            .cloned()
+        words.iter().position(|word| word.text == option).and_then(|at| words.get(at + 1)).cloned()
     };
     let source = |act: &Act<'_>, word: &Word| -> Option<Option<String>> {
         if word.text == "-" || crate::shells::is_input(&word.text) {
@@ -264,7 +360,10 @@ pub(super) fn piped(act: &mut Act<'_>, words: &[Word]) {
             let stdin = act.site.input.clone();
             let read = stdin.connected
                 && (words.iter().any(|word| word.text == "-")
-                    || matches!(program.as_str(), "as" | "cpp" | "groff" | "troff" | "nroff" | "m4"));
+                    || matches!(
+                        program.as_str(),
+                        "as" | "cpp" | "groff" | "troff" | "nroff" | "m4"
+                    ));
             let texts = words.iter().filter_map(|word| word.content.clone());
             let texts: Vec<String> = texts.chain(stdin.text.filter(|_| read)).collect();
             for text in &texts {
@@ -280,7 +379,8 @@ pub(super) fn piped(act: &mut Act<'_>, words: &[Word]) {
 fn included(act: &mut Act<'_>, text: &str) {
     for line in text.lines().take(2048) {
         let line = line.trim_start();
-        let taken = ["#include", "# include", ".incbin", ".include", ".so ", ".mso ", "%include", "incbin"];
+        let taken =
+            ["#include", "# include", ".incbin", ".include", ".so ", ".mso ", "%include", "incbin"];
         let Some(rest) = taken.iter().find_map(|mark| line.strip_prefix(mark)) else { continue };
         let path = rest.trim().trim_matches(['"', '<', '>', '\'']);
         let path = path.split(['"', '>', ',']).next().unwrap_or(path);
@@ -297,13 +397,14 @@ fn included(act: &mut Act<'_>, text: &str) {
     }
 }
 
-
 /// Whether a substitution of sed puts in more than a plain value.
 pub(crate) fn sed_puts_in_code(words: &[Word]) -> bool {
     words.iter().skip(1).filter(|word| !word.text.starts_with("-i")).any(|word| {
         let mut parts = word.text.splitn(3, ['/', '|', '#', ',']);
-        let (order, put) = (parts.next(), parts.nth(1).unwrap_or(""));
+        let order = parts.next();
+        let (old, put) = (parts.next().unwrap_or(""), parts.next().unwrap_or(""));
         let put = put.trim_end_matches(['g', '/', '|', '#', 'I', ',']);
-        order == Some("s") && put.contains([' ', ';', '&', '$', '`', '(', '~'])
+        let longer = put.matches(' ').count() > old.matches(' ').count();
+        order == Some("s") && (longer || put.contains([';', '&', '$', '`', '(', '~']))
     })
 }

@@ -132,8 +132,18 @@ fn only_generated(tests: &[Word]) -> bool {
         !word.text.starts_with('-')
             || matches!(
                 word.text.as_str(),
-                "-name" | "-iname" | "-type" | "-o" | "-or" | "-delete" | "-maxdepth" | "-mindepth"
-                    | "-depth" | "-print" | "-mtime" | "-empty"
+                "-name"
+                    | "-iname"
+                    | "-type"
+                    | "-o"
+                    | "-or"
+                    | "-delete"
+                    | "-maxdepth"
+                    | "-mindepth"
+                    | "-depth"
+                    | "-print"
+                    | "-mtime"
+                    | "-empty"
             )
     });
     // `a -o b -delete` deletes only what is b, and what is named is not empty.

@@ -17,6 +17,7 @@ pub(crate) fn over_several(leaves: &mut [Leaf]) {
     let mut brought: Vec<PathBuf> = Vec::new();
     let mut built: HashSet<PathBuf> = HashSet::new();
     let mut dubious = false;
+    let mut hunted = false;
     for leaf in leaves {
         through_links(leaf, &links);
         raised(leaf);
@@ -39,6 +40,11 @@ pub(crate) fn over_several(leaves: &mut [Leaf]) {
             leaf.find(Finding::ask(category, reason));
         }
         dubious |= leaf.dubious;
+        if leaf.program == "kill" && hunted {
+            leaf.find(Finding::ask("force-kill", "Stops the program that runs this command"));
+        }
+        hunted |= matches!(leaf.program.as_str(), "pgrep" | "pidof" | "ps")
+            && leaf.words.iter().any(|w| w.text.contains("hermes") || w.text.contains("ppid"));
         enabled.extend(leaf.enables.iter().cloned());
         let fetches = leaf.effects.iter().any(|effect| effect.scope == Scope::NETWORK_FETCH);
         let written = leaf.effects.iter().filter_map(written);

@@ -459,9 +459,13 @@ fn itself(act: &mut Act<'_>, words: &[Word]) {
     let args = Args::parse(words, &["--profile", "--home", "--config"]);
     let loose = args.has(&["--yolo", "--permissions", "--home"]);
     let looks = match (args.operand(0), args.operand(1)) {
-        ("" | "tools" | "toolsets" | "audit" | "doctor" | "completions" | "help" | "version", _) => {
-            !matches!(args.operand(1), "clear" | "delete" | "purge" | "prune" | "rm" | "reset" | "set")
-        }
+        (
+            "" | "tools" | "toolsets" | "audit" | "doctor" | "completions" | "help" | "version",
+            _,
+        ) => !matches!(
+            args.operand(1),
+            "clear" | "delete" | "purge" | "prune" | "rm" | "reset" | "set"
+        ),
         ("permissions", "check" | "explain" | "show" | "profiles" | "verify" | "list" | "path") => {
             true
         }

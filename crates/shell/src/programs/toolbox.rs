@@ -373,7 +373,8 @@ pub(super) const TOOLS: &[Tool] = &[
          migration:generate migration:create migrate:make model:generate migration/add \
          schema/fmt generate:* migrate/add merge init upgrade up migrate/up migrate/dev \
          migrate/run migration/run migration:run migrate:latest migrate:up db:migrate apply update \
-         migrate migration/up !db/push",
+         migrate migration/up !db/push !migrate/reset !migrate/drop !migrate/down !migrate/redo \
+         !migrate/force !migrate/deploy !migrate/undo !migrate/resolve !migrate/fresh",
     ),
     tool(
         Realm::Database,

@@ -318,6 +318,7 @@ fn endings_that_a_patch_tells_apart_are_kept() {
         other => panic!("{other:?}"),
     };
     assert_eq!(text(new), "a\r\nb\r\n");
+    assert_eq!(text(new.trim_end_matches('\n')), "a\r\nb\r\n", "the last line may lack its feed");
     assert_eq!(text(&new.replace("\r\n", "\n").replace('\n', "\r\n")), "a\nb\n");
 }
 

@@ -14,7 +14,7 @@ pub(super) struct Numbered<'a> {
 /// The lines of a patch without what is wrapped around it.
 pub(super) fn unwrapped(patch: &str) -> Vec<Numbered<'_>> {
     let mut lines: Vec<Numbered<'_>> = patch.split('\n').zip(1..).map(numbered).collect();
-    if let Some(last) = lines.last_mut() {
+    if let Some(last) = lines.last_mut().filter(|last| last.ending == Some(Ending::Lf)) {
         last.ending = None;
     }
     if lines.last().is_some_and(|line| line.text.is_empty()) {

@@ -7,8 +7,8 @@ use hermes_archives::{
     Choice, Extracted, Format, Limits, Oversight, Packing, Page, Source, Unpacking,
 };
 use hermes_core::{
-    Effect, ErrorKind, Example, JsonSchema, Left, Made, Scope, Tool, ToolContext, ToolError, ToolSpec,
-    Workplace,
+    Effect, ErrorKind, Example, JsonSchema, Left, Made, Scope, Tool, ToolContext, ToolError,
+    ToolSpec, Workplace,
 };
 use hermes_files::Files;
 use serde::Deserialize;
@@ -298,8 +298,8 @@ fn act(args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
                 existing: args.existing.into(),
                 limits: limits(args),
             };
-            let extracted = unpack(&unpacking, oversight, cx)
-                .map_err(|error| missing(error, &archive, cx))?;
+            let extracted =
+                unpack(&unpacking, oversight, cx).map_err(|error| missing(error, &archive, cx))?;
             Ok(Output::extracted(&archive, &target, extracted, shown))
         }
     }

@@ -331,9 +331,8 @@ pub(super) fn other_content(path: &Path) -> ToolError {
 pub(super) fn not_empty(path: &Path, text: &str) -> ToolError {
     let shown = show(path);
     ToolError::conflict(format!(
-        "{shown} is not empty ({} bytes, {} lines), and the patch deletes an empty file",
-        text.len(),
-        text.lines().count()
+        "{shown} is not empty ({} bytes), and the patch deletes an empty file",
+        text.len()
     ))
     .with_hint(format!("Read it; `*** Delete File: {shown}` deletes it whatever it holds."))
 }
