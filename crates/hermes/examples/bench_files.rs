@@ -15,8 +15,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use hermes::core::ToolCall;
+use hermes::engine::{Caller, Engine};
 use hermes::policy::{Permissions, Places, SavedRules, Settings, Sources, Tickets};
-use hermes::{Caller, Engine};
+use hermes_checkpoints::{Keeper, Limits, Store};
 use serde_json::{Value, json};
 
 #[global_allocator]
@@ -34,7 +35,9 @@ struct Bench {
 
 impl Bench {
     fn engine(&self) -> Engine {
+        // As the command has it: with rules and with checkpoints.
         let state = self.folder.join("state");
+        let store = Arc::new(Store::new(state.join("checkpoints"), Limits::default()));
         let places = Places {
             workspace: Some(self.folder.clone()),
             home: Some(state.join("home")),
@@ -49,6 +52,7 @@ impl Bench {
         Engine::builder()
             .tools(hermes_tools_file::tools())
             .policy(Arc::new(permissions))
+            .checkpoints(Arc::new(Keeper::new(store, vec![state])))
             .build()
             .unwrap()
     }
@@ -178,7 +182,8 @@ fn writing(bench: &Bench) {
     let reference = || replace(&by_hand, content.as_bytes());
     bench.compare("files.write_1mb", bench.rounds, || (), write, reference);
 
-    let text: String = (0..10_000).map(|n| format!("line {n} says something of its own\n")).collect();
+    let text: String =
+        (0..10_000).map(|n| format!("line {n} says something of its own\n")).collect();
     let source = bench.folder.join("source.rs");
     let prepare = || fs::write(&source, &text).unwrap();
     let patch = || {
@@ -254,7 +259,8 @@ fn searching(bench: &Bench) {
     assert_eq!(search(content.clone())["total_count"], 500);
     let ours = || drop(search(content.clone()));
     bench.compare("files.search_content", 15, || (), ours, || run(&["needle_in_[a-z]+"]));
-    let names = json!({ "pattern": "file_42.rs", "target": "files", "path": "tree", "limit": 1000 });
+    let names =
+        json!({ "pattern": "file_42.rs", "target": "files", "path": "tree", "limit": 1000 });
     assert_eq!(search(names.clone())["total_count"], 500);
     let ours = || drop(search(names.clone()));
     let theirs = || run(&["--files", "-g", "file_42.rs"]);
