@@ -186,7 +186,9 @@ impl Walk<'_> {
         let mut act = Act { leaf: &mut leaf, site: &site, inner: Vec::new() };
         programs::describe(&mut act);
         let mut followed = Vec::new();
+        let mut weight = 0;
         if programs::recipes::follows(&act.leaf.program) && !self.added.is_empty() {
+            weight = self.added.values().flatten().map(String::len).sum();
             for (path, text) in &self.added {
                 let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
                 if programs::recipes::judge(&mut act, &name, text.as_deref()) {
@@ -195,6 +197,7 @@ impl Walk<'_> {
             }
         }
         let inner = act.inner;
+        self.spend(weight / 4);
         self.rewritten(&leaf, &out);
         if inner.is_empty() {
             self.push(leaf);

@@ -3,6 +3,9 @@
 
 use super::code::Language;
 
+/// Longer code is not read in these languages.
+const MAX_CODE: usize = 16 * 1024;
+
 /// Calls of PHP, with the words of the language that stand before a bracket.
 const PHP: &str = "echo print if elseif else for foreach while switch match return and or not xor \
     function fn array list isset empty unset use exit die catch printf sprintf number_format \
@@ -24,7 +27,7 @@ const JULIA: &str = "println print show display string sum prod maximum minimum 
     sin cos tan typeof eltype push! pop! append! join split replace uppercase lowercase strip parse \
     Int Float64 String Dict Set Array Vector Matrix VersionInfo versioninfo isempty keys values \
     haskey get zip enumerate reverse unique count any all div mod rem gcd lcm isprime factorial \
-    binomial mean median std var Pkg.status if for while function return and inv det transpose \
+    binomial mean median std var Pkg.status Pkg.test if for while function return and inv det transpose \
     reshape hcat vcat repeat first last findall findfirst occursin startswith endswith BigInt \
     BigFloat big string rationalize Complex Rational";
 const R: &str = "print cat summary head tail mean median sd var sum prod min max range length nrow \
@@ -89,6 +92,9 @@ pub(super) fn stranger(language: Language, bare: &str, strings: &[String]) -> Op
         _ => return None,
     };
     let bare = if language == Language::Php { bare.replace("->", " ") } else { bare.to_owned() };
+    if bare.len() > MAX_CODE {
+        return Some("a long script".to_owned());
+    }
     let listed = |list: &str, name: &str| list.split_whitespace().any(|known| known == name);
     if bare.contains('`') || (language == Language::Julia && bare.contains('@')) {
         return Some("`".to_owned());
@@ -245,7 +251,7 @@ pub(super) fn namings(
     names: &[&str],
 ) -> Vec<Naming> {
     let mut found = Vec::new();
-    for (at, _) in bare.match_indices('(').take(256) {
+    for (at, _) in bare.match_indices('(') {
         let name = last_name(bare.get(..at).unwrap_or(""));
         let last = name.rsplit('.').next().unwrap_or(name);
         if !names.contains(&last) && !names.contains(&name) {
@@ -255,9 +261,8 @@ pub(super) fn namings(
         let shift = inside.len() - inside.trim_start().len();
         let trimmed = inside.trim();
         let begin = at + 1 + shift;
-        let text_at = |place: usize| {
-            places.iter().position(|start| *start == place).and_then(|index| strings.get(index))
-        };
+        let text_at =
+            |place: usize| places.binary_search(&place).ok().and_then(|index| strings.get(index));
         match trimmed {
             // A method without a path of its own.
             "" => {}
@@ -297,10 +302,13 @@ fn joined(code: &str, begin: usize, strings: &[String], places: &[usize]) -> Opt
     plain.then(|| parts.map(|(_, text)| text.as_str()).collect::<Vec<_>>().join("/"))
 }
 
+/// Longer arguments are no plain names.
+const MAX_ARGUMENT: usize = 2048;
+
 /// The code up to the comma or bracket that ends the first argument.
 fn argument(code: &str) -> &str {
     let mut depth = 0i32;
-    for (at, c) in code.char_indices() {
+    for (at, c) in code.char_indices().take(MAX_ARGUMENT) {
         match c {
             '(' | '[' | '{' => depth += 1,
             ')' | ']' | '}' if depth == 0 => return code.get(..at).unwrap_or(""),
@@ -309,7 +317,7 @@ fn argument(code: &str) -> &str {
             _ => {}
         }
     }
-    code
+    code.get(..code.floor_char_boundary(MAX_ARGUMENT)).unwrap_or("")
 }
 
 /// Whether the code puts texts together or asks where the home folder is.

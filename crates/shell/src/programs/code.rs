@@ -89,6 +89,10 @@ pub(super) fn judge(act: &mut Act<'_>, language: Language, code: &Word) -> bool 
 fn reads(act: &mut Act<'_>, bare: &str, strings: &[String], places: &[usize]) -> Option<String> {
     let readings = calls::readings(bare, strings, places);
     let looks = names(bare, &["listdir", "glob", "read_text", "read_bytes", "lines"]).is_some();
+    // A call under another name shows only by the name it had before.
+    let named = ["open", "readFileSync", "readFile", "createReadStream", "read_csv", "loadtxt"];
+    let mentions = identifiers(bare).filter(|name| named.contains(name)).count();
+    let looks = looks || mentions > readings.len();
     if readings.is_empty() && !looks {
         return None;
     }

@@ -29,7 +29,7 @@ const LOADS: &[(&str, &str, Load)] = &[
     ("php", "-c", Load::Elsewhere),
     ("pytest py.test", "-p -c --rootdir --confcutdir --config-file --debug", Load::Elsewhere),
     ("ssh-keygen", "-D -s", Load::Always),
-    ("ssh-add", "-s -e", Load::Always),
+    ("ssh-add", "-s -e -D -d", Load::Always),
     ("pylint", "--init-hook", Load::Always),
     ("pylint", "--load-plugins --rcfile", Load::Elsewhere),
     ("mypy", "--python-executable", Load::Always),
@@ -136,7 +136,8 @@ fn judge(act: &mut Act<'_>, value: &Word, load: Load) {
     let text = value.text.as_str();
     let far = match act.site.absolute(value) {
         Some(path) => {
-            !is_ours(act, &path) && !(load == Load::Elsewhere && path.starts_with("/usr"))
+            let installed = load == Load::Elsewhere && path.starts_with("/usr");
+            !installed && !is_ours(act, &path)
         }
         None => !value.known,
     };
@@ -201,6 +202,13 @@ fn own(act: &mut Act<'_>, words: &[Word]) {
             }
         }
         "npm" | "pnpm" | "yarn" => package_verbs(act, words),
+        "pip" | "pip3" | "uv" if has(&["install"]) => {
+            let paths = words.iter().filter(|word| word.text.starts_with(['/', '~', '.']));
+            let mut paths = paths.filter_map(|word| act.site.absolute(word));
+            if paths.any(|path| is_elsewhere(act.site.at, &path)) {
+                act.ask("outside-code", "Installs code from outside the project");
+            }
+        }
         "tox" if has(&["exec"]) => {
             let at =
                 words.iter().position(|word| word.text == "--").map_or(words.len(), |at| at + 1);
@@ -262,19 +270,7 @@ fn own(act: &mut Act<'_>, words: &[Word]) {
             let scripts: Vec<Word> = words.iter().filter(code).cloned().collect();
             scripts.iter().for_each(|script| act.runs(script));
         }
-        "pytest" | "py.test" => {
-            let files = words.iter().filter(|word| word.text.starts_with(['/', '~', '.']));
-            let far = files.filter_map(|word| act.site.absolute(word)).any(|p| !is_ours(act, &p));
-            let loads = words.windows(2).any(|pair| {
-                pair[0].text == "-p"
-                    && !pair[1].text.starts_with("no:")
-                    && !pair[1].text.contains("pytest")
-                    && !matches!(pair[1].text.as_str(), "xdist" | "asyncio" | "cov")
-            });
-            if far || loads || has(&["--pyargs"]) {
-                act.ask("outside-code", "Runs tests or plugins from elsewhere");
-            }
-        }
+        "pytest" | "py.test" => tests(act, words),
         "curl" if has(&["-n", "--netrc", "--netrc-optional", "--negotiate"]) => {
             act.ask("secret-exfiltration", "Sends a saved password or ticket");
         }
@@ -289,6 +285,22 @@ fn own(act: &mut Act<'_>, words: &[Word]) {
             }
         }
         _ => {}
+    }
+}
+
+/// Tests and plugins that are not the project's.
+fn tests(act: &mut Act<'_>, words: &[Word]) {
+    let has = |texts: &[&str]| words.iter().any(|word| texts.contains(&word.text.as_str()));
+    let files = words.iter().filter(|word| word.text.starts_with(['/', '~', '.']));
+    let far = files.filter_map(|word| act.site.absolute(word)).any(|p| !is_ours(act, &p));
+    let loads = words.windows(2).any(|pair| {
+        pair[0].text == "-p"
+            && !pair[1].text.starts_with("no:")
+            && !pair[1].text.contains("pytest")
+            && !matches!(pair[1].text.as_str(), "xdist" | "asyncio" | "cov")
+    });
+    if far || loads || has(&["--pyargs"]) {
+        act.ask("outside-code", "Runs tests or plugins from elsewhere");
     }
 }
 

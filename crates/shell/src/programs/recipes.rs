@@ -80,12 +80,12 @@ pub(crate) fn judge(act: &mut Act<'_>, name: &str, text: Option<&str>) -> bool {
     let lower = name.to_ascii_lowercase();
     let fits = |files: &&str| files.split_whitespace().any(|file| glob_match(file, &lower));
     let program = act.leaf.program.clone();
-    let compiles = MAKERS.get(program.as_str()).is_some_and(|files| fits(&files));
+    let compiles = MAKERS.get(program.as_str()).is_some_and(&fits);
     if compiles {
         act.leaf.dubious |= text.is_none_or(|text| acts(text).is_some());
         return false;
     }
-    if !FOLLOWERS.get(program.as_str()).is_some_and(|files| fits(&files)) {
+    if !FOLLOWERS.get(program.as_str()).is_some_and(fits) {
         return false;
     }
     match text {
