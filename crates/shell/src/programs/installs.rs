@@ -159,8 +159,8 @@ pub(super) fn from_elsewhere(act: &mut Act<'_>, verb: &str, words: &[Word]) {
             None => (word.text.as_str(), None),
         };
         let value = glued.or_else(|| words.get(at + 1).map(|next| next.text.as_str()));
-        let elsewhere = SOURCES.contains(&name) && value.is_some_and(|value| is_far(value, false));
-        let operand = !word.text.starts_with('-') && !runs_own && is_far(&word.text, true);
+        let elsewhere = SOURCES.contains(&name) && value.is_some_and(|value| is_far(value));
+        let operand = !word.text.starts_with('-') && !runs_own && is_far(&word.text);
         if elsewhere || operand || (name == "--git" && value.is_some()) {
             let reason = format!("Installs or runs code from elsewhere ({})", word.text);
             return act.ask("remote-code", reason);
@@ -172,21 +172,10 @@ pub(super) fn from_elsewhere(act: &mut Act<'_>, verb: &str, words: &[Word]) {
     everywhere(act, verb, words);
 }
 
-fn is_far(text: &str, operand: bool) -> bool {
+fn is_far(text: &str) -> bool {
     let scheme = ["http:", "https:", "git+", "git@", "git:", "ssh:", "ftp:", "hg+", "svn+", "bzr+"];
     let forge = ["github:", "gitlab:", "bitbucket:", "gist:", "sourcehut:", "git+ssh:"];
-    let own = [
-        "https://pypi.org",
-        "https://registry.npmjs.org",
-        "https://rubygems.org",
-        "https://crates.io",
-        "https://download.pytorch.org",
-        "https://registry.yarnpkg.com",
-    ];
     let text = text.split_once(" @ ").map_or(text, |(_, rest)| rest);
-    if own.iter().any(|place| text.starts_with(place)) {
-        return operand && !text.ends_with('/');
-    }
     scheme.iter().chain(&forge).any(|start| text.starts_with(start))
         || text.contains("://")
         || text.contains("@git+")
@@ -286,7 +275,7 @@ pub(super) fn fetched_program(act: &mut Act<'_>, words: &[Word]) {
         at += 1 + usize::from(VALUED.contains(&word.text.as_str()));
     }
     let own = words.get(..at.min(words.len())).unwrap_or(&[]);
-    if own.iter().any(|word| is_far(&word.text, false)) {
+    if own.iter().any(|word| is_far(&word.text)) {
         act.ask("remote-code", "Runs code from elsewhere");
     }
     let Some(first) = words.get(at) else { return };
@@ -306,7 +295,7 @@ pub(super) fn fetched_program(act: &mut Act<'_>, words: &[Word]) {
         "typescript" => "tsc",
         _ => name,
     };
-    if is_far(name, true) || name.contains('/') {
+    if is_far(name) || name.contains('/') {
         return act.ask("remote-code", format!("Runs code from elsewhere ({name})"));
     }
     act.any(Scope::NETWORK_FETCH);

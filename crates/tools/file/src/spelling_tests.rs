@@ -5,14 +5,14 @@ use proptest::prelude::*;
 use super::*;
 
 fn at() -> Workplace {
-    Workplace::new("/work", Some("/home/me".into()))
+    Workplace::new("/srv", Some("/home/me".into()))
 }
 
 #[test]
 fn plain_paths_are_plain() {
-    assert_eq!(resolve(&at(), "a b/%41"), Path::new("/work/a b/%41"));
+    assert_eq!(resolve(&at(), "a b/%41"), Path::new("/srv/a b/%41"));
     assert_eq!(resolve(&at(), "~/x"), Path::new("/home/me/x"));
-    assert_eq!(resolve(&at(), "file://host/x"), Path::new("/work/file:/host/x"));
+    assert_eq!(resolve(&at(), "file://host/x"), Path::new("/srv/file:/host/x"));
     assert_eq!(show(Path::new("/a/ü b")), "/a/ü b");
 }
 
@@ -53,7 +53,7 @@ fn below_a_folder_the_callers_way_is_kept() {
         assert_eq!(show_below(lead, folder, Path::new(below)), shown, "{lead}");
     }
     assert_eq!(show_below("d", folder, odd), "file:///t/d/%E9");
-    assert_eq!(shorten(Path::new("/work/a"), &at()), "a");
-    assert_eq!(shorten(Path::new("/work"), &at()), "/work");
-    assert_eq!(shorten(&Path::new("/work").join(odd), &at()), "file:///work/%E9");
+    assert_eq!(shorten(Path::new("/srv/a"), &at()), "a");
+    assert_eq!(shorten(Path::new("/srv"), &at()), "/srv");
+    assert_eq!(shorten(&Path::new("/srv").join(odd), &at()), "file:///srv/%E9");
 }

@@ -39,9 +39,7 @@ impl Walk<'_> {
             let is_file = difference.kinds.contains(&Some(Kind::File))
                 && difference.status != Status::TypeChanged;
             let compared = match is_file && counted < COUNTED {
-                true => {
-                    self.lines(difference, request, told, share.min(request.room - text.len()))
-                }
+                true => self.lines(difference, request, told, share.min(request.room - text.len())),
                 false => {
                     uncounted += usize::from(is_file);
                     None

@@ -184,12 +184,7 @@ impl<'a> Desk<'a> {
         self.put(path, &text, made.edits, changed)
     }
 
-    fn apply(
-        &mut self,
-        path: &Path,
-        hunks: &[Hunk],
-        rigour: Rigour,
-    ) -> Result<(), ToolError> {
+    fn apply(&mut self, path: &Path, hunks: &[Hunk], rigour: Rigour) -> Result<(), ToolError> {
         let text = self.text(path)?;
         let made = apply(&text, hunks, rigour).map_err(|failure| {
             let hash = self.original(path).map(|found| found.hash.to_string());

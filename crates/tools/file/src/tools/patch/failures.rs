@@ -57,8 +57,7 @@ pub(super) fn count(cx: &ToolContext, path: &Path, error: ToolError) -> ToolErro
 /// The files were patched.
 pub(super) fn forget(cx: &ToolContext, paths: &[PathBuf]) {
     let failed: Vec<Failed> = cx.session.read(DOCUMENT).unwrap_or_default();
-    let is_done =
-        |f: &Failed| f.task == *cx.task_id && paths.iter().any(|p| show(p) == f.path);
+    let is_done = |f: &Failed| f.task == *cx.task_id && paths.iter().any(|p| show(p) == f.path);
     if failed.iter().any(is_done) {
         let _ =
             cx.session.update(DOCUMENT, |failed: &mut Vec<Failed>| failed.retain(|f| !is_done(f)));

@@ -313,11 +313,10 @@ pub(super) fn no_change() -> ToolError {
 }
 
 pub(super) fn occupied(path: &Path, what: &str) -> ToolError {
-    ToolError::conflict(format!("{} exists already, so {what} is refused", show(path)))
-        .with_hint(
-            "Change the file with `*** Update File:`, choose another name, or delete it \
+    ToolError::conflict(format!("{} exists already, so {what} is refused", show(path))).with_hint(
+        "Change the file with `*** Update File:`, choose another name, or delete it \
             first in the same patch.",
-        )
+    )
 }
 
 pub(super) fn other_content(path: &Path) -> ToolError {

@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use hermes_core::{
-    Effect, ErrorKind, Example, JsonSchema, OutputBounds, ResultLimit, Scope, Tool, ToolContext, ToolError,
-    ToolSpec, Workplace,
+    Effect, ErrorKind, Example, JsonSchema, OutputBounds, ResultLimit, Scope, Tool, ToolContext,
+    ToolError, ToolSpec, Workplace,
 };
 use hermes_text::codec::TextFormat;
 use serde::{Deserialize, Serialize};

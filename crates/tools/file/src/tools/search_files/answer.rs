@@ -132,8 +132,7 @@ impl Answer<'_> {
         match self.args.output_mode {
             OutputMode::Content => self.matches(found),
             OutputMode::FilesOnly => {
-                let (paths, told, found) =
-                    self.fit(found, |hits| (self.shown.path(&hits.path), 4));
+                let (paths, told, found) = self.fit(found, |hits| (self.shown.path(&hits.path), 4));
                 let files = paths.into_iter().map(OneFile::Path).collect();
                 Output { files: Some(files), ..self.frame(&found, told) }
             }

@@ -125,8 +125,7 @@ impl Wish<'_> {
 
     fn near(&self) -> Result<Output, ToolError> {
         let (pattern, wanted) = (&self.args.pattern, Wanted::Files);
-        let found =
-            find_near(self.root, &self.selection, pattern, wanted, self.page, &self.watch)?;
+        let found = find_near(self.root, &self.selection, pattern, wanted, self.page, &self.watch)?;
         Ok(self.answer.near(found))
     }
 
