@@ -159,7 +159,7 @@ pub(super) fn from_elsewhere(act: &mut Act<'_>, verb: &str, words: &[Word]) {
             None => (word.text.as_str(), None),
         };
         let value = glued.or_else(|| words.get(at + 1).map(|next| next.text.as_str()));
-        let elsewhere = SOURCES.contains(&name) && value.is_some_and(|value| is_far(value));
+        let elsewhere = SOURCES.contains(&name) && value.is_some_and(is_far);
         let operand = !word.text.starts_with('-') && !runs_own && is_far(&word.text);
         if elsewhere || operand || (name == "--git" && value.is_some()) {
             let reason = format!("Installs or runs code from elsewhere ({})", word.text);
