@@ -1,7 +1,7 @@
 //! What a call itself tells of its changes, while it holds the files: the
 //! account that counts when others are at the same files.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -99,7 +99,17 @@ impl Turn {
             running.told.extend(made.iter().map(|(path, _)| path.clone()));
         }
         let changes = &self.manifest.changes;
+        let written: BTreeSet<PathBuf> = made
+            .iter()
+            .filter(|(path, left)| {
+                let is_link = matches!(held.get(path), Some(State::Link { .. }));
+                matches!(left, Left::Content(_)) && !is_link
+            })
+            .map(|(path, _)| path.clone())
+            .collect();
         let mut look = |path: &Path| match changes.get(path) {
+            // Its content is told; there is no need to read it.
+            _ if written.contains(path) => capture.outline(path),
             Some(change) => capture.state_since(path, &change.before),
             None => capture.state(path),
         };

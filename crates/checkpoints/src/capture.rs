@@ -47,6 +47,19 @@ impl<'a> Capture<'a> {
         if found.stamp == *stamp { Ok(earlier.clone()) } else { self.see(&spot, found) }
     }
 
+    /// [`Self::state`] of a place whose content is known: a file is not read,
+    /// and its hash says nothing.
+    pub(crate) fn outline(&mut self, path: &Path) -> io::Result<State> {
+        let Some(spot) = Spot::reach(path)? else { return Ok(State::Absent) };
+        let Some(found) = spot.look()? else { return Ok(State::Absent) };
+        if found.kind != FileType::RegularFile || found.stamp.len > self.limits.file_bytes {
+            return self.see(&spot, found);
+        }
+        let Ok((file, found)) = spot.open() else { return self.see(&spot, found) };
+        let attributes = attributes(&file);
+        Ok(State::File { hash: Hash::of(b""), len: found.stamp.len, mode: found.mode, attributes })
+    }
+
     fn see(&mut self, spot: &Spot, found: Look) -> io::Result<State> {
         match found.kind {
             FileType::Directory => Ok(State::Folder { mode: found.mode }),
@@ -70,8 +83,8 @@ impl<'a> Capture<'a> {
         let (hash, len) = match self.objects {
             None => {
                 let mut hasher = blake3::Hasher::new();
-                let read = io::copy(&mut file, &mut hasher)?;
-                (Hash(hasher.finalize()), read)
+                hasher.update_reader(&mut file)?;
+                (Hash(hasher.finalize()), hasher.count())
             }
             Some(_) if self.spent.saturating_add(len) > self.limits.total_bytes => {
                 return Ok(unkept(Unkept::NoRoom, found));

@@ -194,10 +194,13 @@ impl<'c> Work<'c> {
     pub(super) fn settle(self) {
         drop(self.done);
         for step in &self.steps {
-            if step.before.is_none() || matches!(step.change, Change::Remove { .. }) {
+            // The content of a new file is on the disk; its name follows with
+            // the next commit of the file system, as it does for editors.
+            if matches!(step.change, Change::Remove { .. }) {
                 sync_folder(&step.spot);
             }
             if let Some(from) = &step.from {
+                sync_folder(&step.spot);
                 sync_folder(from);
             }
         }
