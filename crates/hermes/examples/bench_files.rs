@@ -6,6 +6,7 @@
 //! be on a real disk.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
+use std::cell::RefCell;
 use std::fs::{self, File};
 use std::hint::black_box;
 use std::io::{Read, Write};
@@ -58,8 +59,11 @@ impl Bench {
     }
 
     fn call(&self, engine: &Engine, tool: &str, arguments: Value) -> Value {
+        self.make(engine, ToolCall::new("call_1", tool, arguments))
+    }
+
+    fn make(&self, engine: &Engine, call: ToolCall) -> Value {
         let caller = Caller::new(&self.folder);
-        let call = ToolCall::new("call_1", tool, arguments);
         let result = self.runtime.block_on(engine.call(call, &caller));
         serde_json::from_str(&result.content).unwrap()
     }
@@ -84,6 +88,7 @@ impl Bench {
         };
         prepare();
         tool();
+        prepare();
         reference();
         for _ in 0..rounds {
             prepare();
@@ -173,14 +178,21 @@ fn writing(bench: &Bench) {
     let content = LINE.repeat(1_000_000 / LINE.len());
     let path = bench.folder.join("one.txt");
     let by_hand = bench.folder.join("two.txt");
+    // The call comes from elsewhere, with its megabyte in it.
+    let next = RefCell::new(None);
+    let prepare = || {
+        let arguments = json!({ "path": "one.txt", "content": content });
+        next.replace(Some(ToolCall::new("call_1", "write_file", arguments)));
+        replace(&path, b"what was there before\n");
+        replace(&by_hand, b"what was there before\n");
+    };
     let write = || {
-        let _ = fs::remove_file(&path);
-        let answer =
-            bench.call(&engine, "write_file", json!({ "path": "one.txt", "content": content }));
+        let call = next.take().unwrap();
+        let answer = bench.make(&engine, call);
         assert!(answer["error"].is_null(), "{answer}");
     };
     let reference = || replace(&by_hand, content.as_bytes());
-    bench.compare("files.write_1mb", bench.rounds, || (), write, reference);
+    bench.compare("files.write_1mb", bench.rounds, prepare, write, reference);
 
     let text: String =
         (0..10_000).map(|n| format!("line {n} says something of its own\n")).collect();
