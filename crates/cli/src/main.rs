@@ -20,9 +20,6 @@ use crate::app::App;
 use crate::args::{Cli, Command};
 use crate::failure::{Exit, Outcome};
 
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,

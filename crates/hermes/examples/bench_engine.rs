@@ -18,9 +18,6 @@ use hermes::schema::{Schema, coerce};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 struct Echo(ToolSpec);
 
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -8,9 +8,6 @@ use hermes_core::{Annotations, Effect, Policy, Proposal, Resource, Scope, Sessio
 use hermes_policy::{Places, SavedRules, Settings, Sources, Tickets};
 use serde_json::{Value, json};
 
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// Everyday work of about 500 characters.
 const COMMAND: &str = "cd src && for f in $(git ls-files '*.rs' | head -n 20); do \
 if grep -q 'fn main' \"$f\"; then echo \"$f has a main of $(wc -l < \"$f\") lines\"; fi; done; \
