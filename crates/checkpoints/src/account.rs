@@ -16,9 +16,9 @@ use crate::turn::{Turn, call_line};
 
 /// What a call has left at a place, the places being real.
 #[derive(Debug)]
-pub(crate) enum Left<'a> {
+pub(crate) enum Left {
     Nothing,
-    Content(&'a [u8]),
+    Content { len: u64, hash: Hash },
     MovedFrom(PathBuf),
     Unsaid,
 }
@@ -74,13 +74,11 @@ impl Turn {
         if is_first && self.manifest.begun.is_none() {
             lines.insert(0, Line::Begun(now()));
         }
-        if self.is_unwritten() {
+        if self.is_unwritten() || self.running(change.call_id).is_none() {
             lines.insert(0, Line::Call(call_line(change)));
         }
         self.write(store, lines)?;
-        if let Some(running) = self.running(change.call_id) {
-            running.held.extend(held);
-        }
+        self.announce(change.call_id, held);
         Ok(())
     }
 
@@ -89,7 +87,7 @@ impl Turn {
         &mut self,
         store: &Store,
         call_id: &str,
-        made: Vec<(PathBuf, Left<'_>)>,
+        made: Vec<(PathBuf, Left)>,
     ) -> io::Result<()> {
         let mut capture = Capture::looking(store.limits);
         let mut held = BTreeMap::new();
@@ -103,7 +101,7 @@ impl Turn {
             .iter()
             .filter(|(path, left)| {
                 let is_link = matches!(held.get(path), Some(State::Link { .. }));
-                matches!(left, Left::Content(_)) && !is_link
+                matches!(left, Left::Content { .. }) && !is_link
             })
             .map(|(path, _)| path.clone())
             .collect();
@@ -121,7 +119,7 @@ impl Turn {
             // A link is written through; what it leads to has the content.
             let is_link = matches!(held.get(&path), Some(State::Link { .. }));
             let path = match left {
-                Left::Content(_) if is_link => hermes_files::real_path(&path).unwrap_or(path),
+                Left::Content { .. } if is_link => hermes_files::real_path(&path).unwrap_or(path),
                 _ => path,
             };
             let found = match seen.remove(&path) {
@@ -163,11 +161,11 @@ impl Turn {
 }
 
 /// What a call left, by its own word and by what is found there now.
-fn told(found: State, left: &Left<'_>, held: &BTreeMap<PathBuf, State>) -> State {
+fn told(found: State, left: &Left, held: &BTreeMap<PathBuf, State>) -> State {
     let (hash, len) = match left {
         Left::Unsaid => return found,
         Left::Nothing => return State::Absent,
-        Left::Content(bytes) => (Hash::of(bytes), bytes.len() as u64),
+        Left::Content { len, hash } => (*hash, *len),
         Left::MovedFrom(from) => match held.get(from) {
             Some(State::File { hash, len, .. }) => (*hash, *len),
             _ => return found,

@@ -10,7 +10,7 @@ use hermes_core::{CheckpointId, Checkpoints, ErrorKind, Impending, Made, ToolErr
 use crate::account::Left;
 use crate::capture::Capture;
 use crate::manifest::Change;
-use crate::state::State;
+use crate::state::{Hash, State};
 use crate::store::{Store, id_of, now, workspace_of};
 use crate::tree::{Ground, Listing};
 use crate::turn::{Running, Sight, Turn};
@@ -196,7 +196,7 @@ impl Keeper {
         let store = &*self.store;
         let mut capture = Capture::looking(store.limits);
         let mut seen: Vec<(PathBuf, Change)> = Vec::new();
-        if call.speaks {
+        if call.announces {
             turn.conclude(&call, &mut capture, &mut seen)
                 .map_err(|error| ToolError::io(workspace.display(), &error))?;
         } else {
@@ -209,7 +209,8 @@ impl Keeper {
                 self.compare(change, workspace, turn, before, &mut capture, &mut seen)?;
             }
         }
-        let touched = seen.iter().map(|(path, _)| path.clone()).chain(call.told).collect();
+        let touched: Vec<PathBuf> =
+            seen.iter().map(|(path, _)| path.clone()).chain(call.told).collect();
         turn.settle(seen, &mut capture)
             .map_err(|error| store.failed("write in", store.root(), &error))?;
         self.tell_unkept(turn, touched);
@@ -242,8 +243,19 @@ impl Keeper {
             .map_err(|error| ToolError::io(workspace.display(), &error))
     }
 
+    /// Clears away what is old when a checkpoint begins.
+    fn tidy(&self, turn: &mut Turn, workspace: &Path) {
+        if turn.is_new() {
+            let tidied = self.store.tidy(&self.store.folder_of(workspace));
+            let tidied =
+                tidied.map_err(|e| self.store.failed("clear away in", self.store.root(), &e));
+            // The call is kept all the same.
+            let _ = self.noting(tidied);
+        }
+    }
+
     /// What was changed and not kept before is a reason to warn.
-    fn tell_unkept(&self, turn: &Turn, touched: Vec<PathBuf>) {
+    fn tell_unkept(&self, turn: &Turn, touched: impl IntoIterator<Item = PathBuf>) {
         for path in touched {
             match turn.manifest.changes.get(&path) {
                 Some(change) if !change.is_none() => {
@@ -264,13 +276,7 @@ impl Checkpoints for Keeper {
         let turn = self.turn(&id, change, &workspace);
         let mut turn = lock(&turn);
         self.noting(self.keep(change, &workspace, &mut turn))?;
-        if turn.is_new() {
-            let tidied = self.store.tidy(&self.store.folder_of(&workspace));
-            let tidied =
-                tidied.map_err(|e| self.store.failed("clear away in", self.store.root(), &e));
-            // The call is kept all the same.
-            let _ = self.noting(tidied);
-        }
+        self.tidy(&mut turn, &workspace);
         Ok(Some(id))
     }
 
@@ -279,7 +285,7 @@ impl Checkpoints for Keeper {
         let id = id_of(change.session, change.turn, &workspace);
         let Some(turn) = lock(&self.turns).get(&id).cloned() else { return Ok(()) };
         let mut turn = lock(&turn);
-        let call = turn.end(change.call_id);
+        let Some(call) = turn.end(change.call_id) else { return Ok(()) };
         self.noting(self.settle(change, &workspace, &mut turn, call))
     }
 
@@ -288,12 +294,6 @@ impl Checkpoints for Keeper {
         let id = id_of(change.session, change.turn, &workspace);
         let turn = self.turn(&id, change, &workspace);
         let mut turn = lock(&turn);
-        if let Some(call) = turn.running(change.call_id) {
-            call.speaks = true;
-        }
-        if places.is_empty() {
-            return Ok(());
-        }
         let store = &*self.store;
         let mut hold = || {
             let places = places.iter().map(|place| real(place)).collect::<Result<Vec<_>, _>>()?;
@@ -301,7 +301,9 @@ impl Checkpoints for Keeper {
             let _shared = store.share().map_err(failed)?;
             turn.hold(store, change, &places).map_err(failed)
         };
-        self.noting(hold())
+        self.noting(hold())?;
+        self.tidy(&mut turn, &workspace);
+        Ok(())
     }
 
     fn replaced(&self, change: &Impending<'_>, made: &[Made<'_>]) -> Result<(), ToolError> {
@@ -315,7 +317,9 @@ impl Checkpoints for Keeper {
             for made in made {
                 let what = match made.left {
                     hermes_core::Left::Nothing => Left::Nothing,
-                    hermes_core::Left::Content(bytes) => Left::Content(bytes),
+                    hermes_core::Left::Content { len, hash } => {
+                        Left::Content { len, hash: Hash(hash.into()) }
+                    }
                     hermes_core::Left::MovedFrom(from) => Left::MovedFrom(real(from)?),
                     hermes_core::Left::Unsaid => Left::Unsaid,
                 };
@@ -324,7 +328,12 @@ impl Checkpoints for Keeper {
             turn.leave(store, change.call_id, left)
                 .map_err(|error| store.failed("write in", store.root(), &error))
         };
-        self.noting(leave())
+        self.noting(leave())?;
+        // All that it held is told of; it may announce more.
+        if let Some(call) = turn.end(change.call_id) {
+            self.tell_unkept(&turn, call.told);
+        }
+        Ok(())
     }
 }
 

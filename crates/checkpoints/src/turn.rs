@@ -59,10 +59,8 @@ pub(crate) struct Running {
     id: String,
     /// What it began with, if it is open-ended.
     pub(crate) tree: Option<Sight>,
-    /// What was seen for it before it ran.
-    met: Vec<PathBuf>,
     /// Whether it tells itself what it changes.
-    pub(crate) speaks: bool,
+    pub(crate) announces: bool,
     /// What was there when it was about to change it.
     pub(crate) held: BTreeMap<PathBuf, State>,
     /// What it has told to be done.
@@ -106,9 +104,9 @@ impl Turn {
     }
 
     /// A call is through; what is known of it.
-    pub(crate) fn end(&mut self, call_id: &str) -> Running {
-        let at = self.running.iter().position(|running| running.id == call_id);
-        at.map(|at| self.running.remove(at)).unwrap_or_default()
+    pub(crate) fn end(&mut self, call_id: &str) -> Option<Running> {
+        let at = self.running.iter().position(|running| running.id == call_id)?;
+        Some(self.running.remove(at))
     }
 
     /// What is known of a call; nothing of one for which nobody waits any
@@ -206,19 +204,26 @@ impl Turn {
         workspace: &Path,
     ) -> io::Result<()> {
         let mut lines = vec![Line::Call(call_line(change))];
-        let mut running = Running { id: change.call_id.to_owned(), ..Running::default() };
-        let is_known = |seen: &Seen| self.manifest.changes.contains_key(&seen.path);
-        for seen in met.into_iter().filter(|seen| !is_known(seen)) {
-            running.met.push(seen.path.clone());
-            lines.push(Line::Before(seen));
-        }
+        let is_new = |seen: &Seen| !self.manifest.changes.contains_key(&seen.path);
+        lines.extend(met.into_iter().filter(is_new).map(Line::Before));
         if let Some(sight) = &tree {
             let (root, is_partial) = (workspace.to_path_buf(), sight.listing.is_partial);
             lines.push(Line::Tree(TreeLine { root, listing: sight.hash, is_partial }));
         }
         self.write(store, lines)?;
-        self.running.push(Running { tree, ..running });
+        self.running.push(Running { id: change.call_id.to_owned(), tree, ..Running::default() });
         Ok(())
+    }
+
+    /// A call is about to change what it holds.
+    pub(crate) fn announce(&mut self, call_id: &str, held: BTreeMap<PathBuf, State>) {
+        match self.running(call_id) {
+            Some(running) => running.held.extend(held),
+            None => {
+                let id = call_id.to_owned();
+                self.running.push(Running { id, announces: true, held, ..Running::default() });
+            }
+        }
     }
 
     pub(crate) fn write(&mut self, store: &Store, lines: Vec<Line>) -> io::Result<()> {
@@ -276,8 +281,7 @@ impl Turn {
         }
     }
 
-    /// What a call that tells its changes itself has not told: it left that
-    /// alone, unless it was cut off while it was at it.
+    /// What became of what a call was at when it was cut off.
     pub(crate) fn conclude(
         &self,
         call: &Running,
@@ -288,12 +292,6 @@ impl Turn {
         for (path, change) in call.held.keys().filter_map(|path| changes.get_key_value(path)) {
             let after = capture.state_since(path, &change.before)?;
             seen.push((path.clone(), Change::new(change.before.clone(), Some(after))));
-        }
-        for (path, change) in call.met.iter().filter_map(|path| changes.get_key_value(path)) {
-            if change.after.is_none() && !call.held.contains_key(path) {
-                let before = change.before.clone();
-                seen.push((path.clone(), Change::new(before.clone(), Some(before))));
-            }
         }
         Ok(())
     }

@@ -39,7 +39,9 @@ pub struct Impending<'a> {
 
 /// Keeps what a call is about to change, so that it can be undone.
 ///
-/// Called by the engine, from a thread that may wait.
+/// Called from threads that may wait. Of a call, either `before` and `after`
+/// are called, or, if its tool announces its changes, `replacing` and
+/// `replaced` around each of them, and `after` if it was cut off in between.
 pub trait Checkpoints: Send + Sync {
     /// Before the call runs. None if there is nothing to keep. An error says
     /// that the call cannot be undone.
@@ -48,9 +50,7 @@ pub trait Checkpoints: Send + Sync {
     /// After it ran, however it ended: what it made of the files.
     fn after(&self, change: &Impending<'_>) -> Result<(), ToolError>;
 
-    /// While it runs: it is about to change these places, and holds them. From
-    /// then on only what it tells counts, whatever else happens to the places
-    /// that it declared.
+    /// While it runs: it is about to change these places, and holds them.
     fn replacing(&self, _change: &Impending<'_>, _places: &[PathBuf]) -> Result<(), ToolError> {
         Ok(())
     }
@@ -77,7 +77,12 @@ pub enum Left<'a> {
     /// Nothing.
     Nothing,
     /// A file with this content.
-    Content(&'a [u8]),
+    Content {
+        /// How many bytes.
+        len: u64,
+        /// Their BLAKE3 hash.
+        hash: [u8; 32],
+    },
     /// What was at another place before.
     MovedFrom(&'a Path),
     /// Whatever is found there.
@@ -85,12 +90,11 @@ pub enum Left<'a> {
 }
 
 /// Tells whoever keeps files what a call really changes. A port (`cx.ports`)
-/// of those calls whose files are kept, and of each its own.
+/// of the calls of tools that announce their changes, and of each its own.
 ///
-/// A tool that uses it is believed: what it does not tell, it has not changed.
+/// Such a tool is believed: what it does not tell, it has not changed.
 pub trait Replacing: Send + Sync {
-    /// Before these places are changed, while nobody else changes them. With
-    /// no places it says no more than that the call will tell.
+    /// Before these places are changed, while nobody else changes them.
     fn before(&self, places: &[PathBuf]);
 
     /// After they were changed.

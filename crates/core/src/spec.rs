@@ -81,6 +81,9 @@ pub struct ToolSpec {
     pub keywords: Vec<Text>,
     /// Calls that show its use.
     pub examples: Vec<Example>,
+    /// Whether it tells of every change to a file itself, while it holds it
+    /// ([`crate::Replacing`]). What other tools declare is kept beforehand.
+    pub announces_changes: bool,
 }
 
 impl ToolSpec {
@@ -99,6 +102,7 @@ impl ToolSpec {
             timeout: None,
             keywords: Vec::new(),
             examples: Vec::new(),
+            announces_changes: false,
         }
     }
 
@@ -163,6 +167,13 @@ impl ToolSpec {
     #[must_use]
     pub fn idempotent(mut self) -> Self {
         self.annotations.idempotent = true;
+        self
+    }
+
+    /// It tells of every change to a file itself: see [`crate::Replacing`].
+    #[must_use]
+    pub fn announces_changes(mut self) -> Self {
+        self.announces_changes = true;
         self
     }
 

@@ -2,9 +2,10 @@
 //! failing, or that keeps giving what it gave before.
 
 use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Mutex, PoisonError};
+use std::hash::{BuildHasher, Hash, Hasher};
+use std::sync::{LazyLock, Mutex, PoisonError};
 
+use foldhash::quality::{FoldHasher, RandomState};
 use hermes_core::{ErrorKind, Status, Verdict};
 use serde_json::Value;
 
@@ -57,7 +58,7 @@ pub(crate) struct Footprint {
 
 impl Footprint {
     pub(crate) fn new(tool: &str, arguments: &Value, looks_only: bool) -> Self {
-        let mut named = DefaultHasher::new();
+        let mut named = hasher();
         tool.hash(&mut named);
         let hash = |near: bool| {
             let mut hasher = named.clone();
@@ -69,9 +70,15 @@ impl Footprint {
     }
 }
 
+/// Arguments may be long, and whoever makes two calls look alike gains nothing.
+fn hasher() -> FoldHasher<'static> {
+    static STATE: LazyLock<RandomState> = LazyLock::new(RandomState::default);
+    STATE.build_hasher()
+}
+
 /// Hashes a value so that the order of keys does not count; with `near`,
 /// neither do numbers, case and white space.
-fn digest(value: &Value, near: bool, hasher: &mut DefaultHasher) {
+fn digest(value: &Value, near: bool, hasher: &mut FoldHasher<'_>) {
     match value {
         Value::Null => 0u8.hash(hasher),
         Value::Bool(b) => b.hash(hasher),
@@ -120,7 +127,7 @@ impl Memory {
 pub(crate) type Walker<'a> = (&'a str, &'a str);
 
 fn key(walker: Walker<'_>) -> u64 {
-    let mut hasher = DefaultHasher::new();
+    let mut hasher = hasher();
     walker.hash(&mut hasher);
     hasher.finish()
 }
@@ -213,7 +220,7 @@ impl LoopGuard {
             memory.answers.clear();
             return None;
         };
-        let mut hasher = DefaultHasher::new();
+        let mut hasher = hasher();
         content.hash(&mut hasher);
         let answer = hasher.finish();
         let exact = repeat(&mut memory.answers, print.exact, answer);

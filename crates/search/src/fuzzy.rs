@@ -8,6 +8,7 @@ use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 
 use crate::best::Best;
+use crate::entry::Entry;
 use crate::error::SearchError;
 use crate::names::{Named, Wanted, finish};
 use crate::order::{self, Item, Outcome, Plan};
@@ -65,12 +66,15 @@ pub fn find_near(
         vec![walk.start(above)],
         || Hand::new(page),
         |hand, key, task: Task, _, outcome: &mut Outcome<Task, ()>| {
-            let Some(listing) = walk.list(&task, watch) else { return };
-            watch.look_at(listing.kept.len());
+            let wants = |entry: Entry<'_>| wanted.may_fit(entry.kind);
+            let Some(listing) = walk.list(&task, watch, wants) else { return };
+            watch.look_at(listing.selected);
             for entry in &listing.kept {
-                let path = path_in(&task.relative, &entry.name);
-                if wanted.fits(&walk, &path, entry.kind) {
-                    hand.weigh(&pattern, &path, entry.kind);
+                if entry.is_wanted {
+                    let path = path_in(&task.relative, &entry.name);
+                    if wanted.fits(&walk, &path, entry.kind) {
+                        hand.weigh(&pattern, &path, entry.kind);
+                    }
                 }
                 if entry.kind == Kind::Folder {
                     let below = walk.descend(&task, key, &listing, &entry.name);
@@ -81,7 +85,7 @@ pub fn find_near(
         |()| {},
     );
     let (best, seen) = Best::merge(hands.into_iter().map(|hand| hand.best).collect());
-    let items = present(&pattern, best, page, |path, kind| Named::new(&base.handle, path, kind));
+    let items = present(&pattern, best, page, |path, kind| Named::look(&base.handle, path, kind));
     finish(items, seen, true, page, watch)
 }
 

@@ -1,27 +1,48 @@
 //! Globs for names and for paths below a folder.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use globset::{GlobBuilder, GlobMatcher};
 
 use crate::error::SearchError;
 
+/// What is not meant as it stands, somewhere in a glob.
+const SPECIAL: [char; 7] = ['*', '?', '[', ']', '{', '}', '\\'];
+
 /// A glob for names, or for relative paths if it speaks of folders. A name
 /// without wildcards is meant exactly.
 #[derive(Debug, Clone)]
 pub struct PathGlob {
-    matcher: GlobMatcher,
+    shape: Shape,
     on_path: bool,
     /// It names something that begins with a dot.
     pub(crate) names_hidden: bool,
+}
+
+/// What a glob comes down to. Most are so simple that comparing bytes will do.
+#[derive(Debug, Clone)]
+enum Shape {
+    Exactly(Box<[u8]>),
+    /// A name that begins so.
+    Start(Box<[u8]>),
+    /// A name that ends so.
+    End(Box<[u8]>),
+    Other(GlobMatcher),
 }
 
 impl PathGlob {
     /// Reads a glob.
     pub fn new(glob: &str, ignore_case: bool) -> Result<Self, SearchError> {
         let written = glob.strip_prefix("./").unwrap_or(glob);
-        let on_path = glob.contains('/');
         let written = written.trim_start_matches('/');
+        let names_hidden =
+            written.split('/').any(|part| part.len() > 1 && part.starts_with('.') && part != "..");
+        // In any folder: then it is the name that counts.
+        let name = written.strip_prefix("**/").filter(|name| is_name(name));
+        let on_path = glob.contains('/') && name.is_none();
+        let written = name.unwrap_or(written);
         let built = GlobBuilder::new(written)
             .literal_separator(true)
             .empty_alternates(true)
@@ -33,16 +54,50 @@ impl PathGlob {
                 reason: error.kind().to_string(),
             })?
             .compile_matcher();
-        let names_hidden =
-            written.split('/').any(|part| part.len() > 1 && part.starts_with('.') && part != "..");
-        Ok(Self { matcher, on_path, names_hidden })
+        let simple = if ignore_case { None } else { Shape::simple(written, on_path) };
+        Ok(Self { shape: simple.unwrap_or(Shape::Other(matcher)), on_path, names_hidden })
     }
 
     /// Whether a path relative to the root fits.
     pub fn matches(&self, relative: &Path) -> bool {
         let subject = if self.on_path { Some(relative.as_os_str()) } else { relative.file_name() };
-        subject.is_some_and(|subject| self.matcher.is_match(subject))
+        subject.is_some_and(|subject| self.shape.fits(subject))
     }
+
+    /// The same where the name is at hand.
+    pub(crate) fn fits(&self, relative: &Path, name: &OsStr) -> bool {
+        self.shape.fits(if self.on_path { relative.as_os_str() } else { name })
+    }
+}
+
+impl Shape {
+    /// That of a glob in which nothing but a star at one end is special.
+    fn simple(glob: &str, on_path: bool) -> Option<Self> {
+        let plain = |text: &str| (!text.contains(SPECIAL)).then(|| text.as_bytes().into());
+        if let Some(whole) = plain(glob) {
+            return Some(Self::Exactly(whole));
+        }
+        if on_path {
+            // A star does not stand for a slash.
+            return None;
+        }
+        let end = glob.strip_prefix('*').and_then(plain).map(Self::End);
+        end.or_else(|| glob.strip_suffix('*').and_then(plain).map(Self::Start))
+    }
+
+    fn fits(&self, subject: &OsStr) -> bool {
+        let bytes = subject.as_bytes();
+        match self {
+            Self::Exactly(whole) => bytes == &**whole,
+            Self::Start(start) => bytes.starts_with(start),
+            Self::End(end) => bytes.ends_with(end),
+            Self::Other(matcher) => matcher.is_match(subject),
+        }
+    }
+}
+
+fn is_name(glob: &str) -> bool {
+    !glob.is_empty() && !glob.contains('/')
 }
 
 /// The globs of a list that is written with commas; those inside of braces

@@ -25,6 +25,31 @@ fn paths_are_meant_from_the_root() {
 }
 
 #[test]
+fn a_simple_glob_means_the_same_as_any_other() {
+    let names = ["", "a", "a.py", ".py", "py", "a.pyc", "ba.py", "a*", "*a", "a b.py", "a\nb.py"];
+    let globs = ["a.py", "*.py", "a*", "*", "**", "*a", "a", "a.*", "*a*", "?.py", "\\*a", "a,b"];
+    for glob in globs {
+        let by_name = PathGlob::new(glob, false).unwrap();
+        let anywhere = PathGlob::new(&format!("**/{glob}"), false).unwrap();
+        let plain = GlobBuilder::new(glob).literal_separator(true).build().unwrap();
+        let plain = plain.compile_matcher();
+        for name in names {
+            let expected = !name.is_empty() && plain.is_match(name);
+            for path in [name.to_owned(), format!("x/{name}"), format!("x/a.py/{name}")] {
+                let path = Path::new(&path);
+                if path.file_name() != Some(OsStr::new(name)) {
+                    continue;
+                }
+                assert_eq!(by_name.matches(path), expected, "{glob} {path:?}");
+                assert_eq!(anywhere.matches(path), expected, "**/{glob} {path:?}");
+            }
+        }
+    }
+    assert!(fits("a/b", "a/b") && !fits("a/b", "x/a/b") && !fits("a/b", "b"));
+    assert!(fits("a/*", "a/b") && !fits("a/*", "a/b/c"));
+}
+
+#[test]
 fn case_matters_unless_told() {
     assert!(!fits("readme*", "README.md"));
     assert!(PathGlob::new("readme*", true).unwrap().matches(Path::new("docs/README.md")));

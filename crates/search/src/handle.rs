@@ -1,7 +1,7 @@
 //! Folders and files below a root, reached with as few calls to the kernel as
 //! can be and without following a link.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -25,7 +25,7 @@ pub(crate) struct Handle {
 }
 
 /// What the system knows of a file.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Known {
     pub(crate) kind: Kind,
     pub(crate) len: u64,
@@ -84,7 +84,7 @@ impl Handle {
 
     /// Shows every entry but `.` and `..`, in no particular order. An error
     /// on the way ends it, and so does `see` by saying false. Works once.
-    pub(crate) fn entries(&self, mut see: impl FnMut(OsString, Kind) -> bool) -> io::Result<()> {
+    pub(crate) fn entries(&self, mut see: impl FnMut(&OsStr, Kind) -> bool) -> io::Result<()> {
         let mut buffer = Vec::with_capacity(LISTED);
         let mut listing = RawDir::new(self.fd.as_fd(), buffer.spare_capacity_mut());
         while let Some(entry) = listing.next() {
@@ -93,10 +93,10 @@ impl Handle {
             if matches!(name, b"." | b"..") {
                 continue;
             }
-            let name = OsStr::from_bytes(name).to_owned();
+            let name = OsStr::from_bytes(name);
             let kind = match entry.file_type() {
                 // Not every file system tells at once.
-                FileType::Unknown => match self.known(Path::new(&name)) {
+                FileType::Unknown => match self.known(Path::new(name)) {
                     Ok(known) => known.kind,
                     Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                     Err(error) => return Err(error),

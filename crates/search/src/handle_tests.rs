@@ -40,7 +40,7 @@ fn files_and_folders_below_are_reached() {
     let below = handle.folder(Path::new("in")).unwrap();
     below
         .entries(|name, kind| {
-            names.push((name.into_string().unwrap(), kind));
+            names.push((name.to_str().unwrap().to_owned(), kind));
             true
         })
         .unwrap();

@@ -9,6 +9,7 @@ mod best;
 mod book;
 mod clip;
 mod content;
+mod entry;
 mod error;
 mod fuzzy;
 mod glob;

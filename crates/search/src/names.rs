@@ -9,6 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use hermes_files::{IgnoreRules, Kind};
 
 use crate::best::Best;
+use crate::entry::Entry;
 use crate::error::SearchError;
 use crate::glob::PathGlob;
 use crate::handle::{Handle, Known};
@@ -61,6 +62,12 @@ pub struct Names {
     pub sort: Sort,
 }
 
+impl Names {
+    fn may_fit(&self, entry: Entry<'_>) -> bool {
+        self.wanted.may_fit(entry.kind) && self.glob.fits(entry.path, entry.name)
+    }
+}
+
 /// A file or folder that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Named {
@@ -75,8 +82,12 @@ pub struct Named {
 }
 
 impl Named {
-    pub(crate) fn new(root: &Handle, path: PathBuf, kind: Kind) -> Self {
+    pub(crate) fn look(root: &Handle, path: PathBuf, kind: Kind) -> Self {
         let facts = root.known(&path).ok();
+        Self::new(path, kind, facts)
+    }
+
+    fn new(path: PathBuf, kind: Kind, facts: Option<Known>) -> Self {
         Self {
             size: facts.filter(|facts| facts.kind == Kind::File).map(|facts| facts.len),
             modified: facts.and_then(|facts| facts.modified),
@@ -154,9 +165,13 @@ fn in_order(
             }
         },
     );
-    let items = items.into_iter().map(|(path, kind)| Named::new(walk.root(), path, kind)).collect();
+    let items =
+        items.into_iter().map(|(path, kind)| Named::look(walk.root(), path, kind)).collect();
     finish(items, seen, seen < page.needed(), page, watch)
 }
+
+/// What was found, by its rank and then by its path.
+type Ranked<R> = (R, PathBuf, Kind, Option<Known>);
 
 fn ranked<R: Ord + Send>(
     walk: &Walk<'_>,
@@ -172,15 +187,17 @@ fn ranked<R: Ord + Send>(
         &plan,
         vec![walk.start(above)],
         || Best::new(page.end()),
-        |best: &mut Best<(R, PathBuf, Kind)>, key, task, _, outcome: &mut Outcome<Task, ()>| {
-            let Some(listing) = walk.list(&task, watch) else { return };
-            watch.look_at(listing.kept.len());
+        |best: &mut Best<Ranked<R>>, key, task, _, outcome: &mut Outcome<Task, ()>| {
+            let wants = |entry: Entry<'_>| names.may_fit(entry);
+            let Some(listing) = walk.list(&task, watch, wants) else { return };
+            watch.look_at(listing.selected);
             for entry in &listing.kept {
-                let path = path_in(&task.relative, &entry.name);
-                if names.glob.matches(&path) && names.wanted.fits(walk, &path, entry.kind) {
+                let path = entry.is_wanted.then(|| path_in(&task.relative, &entry.name));
+                let path = path.filter(|path| names.wanted.fits(walk, path, entry.kind));
+                if let Some(path) = path {
                     let facts = || listing.folder.known(Path::new(&entry.name)).ok();
                     let facts = if wants_facts { facts() } else { None };
-                    best.show((rank(&path, facts), path, entry.kind));
+                    best.show((rank(&path, facts), path, entry.kind, facts));
                 }
                 if entry.kind == Kind::Folder {
                     let below = walk.descend(&task, key, &listing, &entry.name);
@@ -195,7 +212,10 @@ fn ranked<R: Ord + Send>(
     let items = best
         .into_iter()
         .skip(skip)
-        .map(|(_, path, kind)| Named::new(walk.root(), path, kind))
+        .map(|(_, path, kind, facts)| match facts {
+            Some(facts) => Named::new(path, kind, Some(facts)),
+            None => Named::look(walk.root(), path, kind),
+        })
         .collect();
     finish(items, seen, true, page, watch)
 }
@@ -209,14 +229,15 @@ fn list(
     watch: &Watch<'_>,
     outcome: &mut Outcome<Task, Vec<(PathBuf, Kind)>>,
 ) {
-    let Some(listing) = walk.list(task, watch) else { return };
-    watch.look_at(listing.kept.len());
+    let wants = |entry: Entry<'_>| names.may_fit(entry);
+    let Some(listing) = walk.list(task, watch, wants) else { return };
+    watch.look_at(listing.selected);
     let mut run: Vec<(PathBuf, Kind)> = Vec::new();
     let mut run_key = Key::new();
     for entry in &listing.kept {
         let is_folder = entry.kind == Kind::Folder;
-        let path = path_in(&task.relative, &entry.name);
-        if names.glob.matches(&path) && names.wanted.fits(walk, &path, entry.kind) {
+        let path = entry.is_wanted.then(|| path_in(&task.relative, &entry.name));
+        if let Some(path) = path.filter(|path| names.wanted.fits(walk, path, entry.kind)) {
             if run.is_empty() {
                 run_key = key_in(key, entry.name.as_bytes());
                 if is_folder {

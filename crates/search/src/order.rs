@@ -55,12 +55,19 @@ pub(crate) fn threads() -> usize {
     thread::available_parallelism().map_or(1, NonZero::get).min(12)
 }
 
-struct Line<W, D> {
-    state: Mutex<State<W, D>>,
+struct Line<W, D, T> {
+    state: Mutex<State<W, D, T>>,
     changed: Condvar,
 }
 
-struct State<W, D> {
+/// A piece that a thread has taken on.
+struct Piece<W> {
+    key: Key,
+    work: W,
+    dropped: Arc<AtomicBool>,
+}
+
+struct State<W, D, T> {
     waiting: BTreeMap<Key, W>,
     /// What is being done; the mark says that nobody needs it any more.
     running: BTreeMap<Key, Arc<AtomicBool>>,
@@ -73,6 +80,8 @@ struct State<W, D> {
     cut: Option<Key>,
     idle: usize,
     is_over: bool,
+    /// Gets the results in order.
+    take: T,
 }
 
 /// Does all the work. Each thread has its own `hand`, which are given back in
@@ -84,18 +93,16 @@ pub(crate) fn run<W: Send, D: Send, H: Send>(
     step: impl Fn(&mut H, &Key, W, &AtomicBool, &mut Outcome<W, D>) + Sync,
     take: impl FnMut(D) + Send,
 ) -> Vec<H> {
-    let line = Line::new(start, plan.needed);
-    let take = Mutex::new(take);
+    let line = Line::new(start, plan.needed, take);
     let work = || {
         let mut hand = hand();
         let mut outcome = Vec::new();
-        while let Some((key, work, dropped)) = line.next(plan) {
+        let mut next = line.begin(plan);
+        while let Some(Piece { key, work, dropped }) = next {
             let guard = Unfinished { line: &line };
             step(&mut hand, &key, work, &dropped, &mut outcome);
             std::mem::forget(guard);
-            let mut take = take.lock().unwrap_or_else(PoisonError::into_inner);
-            let is_stopped = (plan.stopped)();
-            line.finish(&key, &mut outcome, is_stopped, &mut *take);
+            next = line.go_on(plan, &key, &mut outcome);
         }
         hand
     };
@@ -114,19 +121,19 @@ pub(crate) fn run<W: Send, D: Send, H: Send>(
 }
 
 /// Lets the other threads end when one of them panics.
-struct Unfinished<'a, W, D> {
-    line: &'a Line<W, D>,
+struct Unfinished<'a, W, D, T: FnMut(D)> {
+    line: &'a Line<W, D, T>,
 }
 
-impl<W, D> Drop for Unfinished<'_, W, D> {
+impl<W, D, T: FnMut(D)> Drop for Unfinished<'_, W, D, T> {
     fn drop(&mut self) {
         self.line.lock().is_over = true;
         self.line.changed.notify_all();
     }
 }
 
-impl<W, D> Line<W, D> {
-    fn new(start: Vec<(Key, W)>, needed: Option<u64>) -> Self {
+impl<W, D, T: FnMut(D)> Line<W, D, T> {
+    fn new(start: Vec<(Key, W)>, needed: Option<u64>, take: T) -> Self {
         let state = State {
             waiting: start.into_iter().collect(),
             running: BTreeMap::new(),
@@ -137,17 +144,42 @@ impl<W, D> Line<W, D> {
             cut: None,
             idle: 0,
             is_over: false,
+            take,
         };
         Self { state: Mutex::new(state), changed: Condvar::new() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<W, D>> {
+    fn lock(&self) -> MutexGuard<'_, State<W, D, T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next piece in the order; none when all is done.
-    fn next(&self, plan: &Plan<'_>) -> Option<(Key, W, Arc<AtomicBool>)> {
+    /// The first piece of a thread.
+    fn begin(&self, plan: &Plan<'_>) -> Option<Piece<W>> {
+        self.next(plan, self.lock())
+    }
+
+    /// Hands in what came of a piece, and gives the next one. Both at once, so
+    /// that threads seldom wait for each other.
+    fn go_on(&self, plan: &Plan<'_>, key: &Key, outcome: &mut Outcome<W, D>) -> Option<Piece<W>> {
+        let is_stopped = (plan.stopped)();
         let mut state = self.lock();
+        if is_stopped {
+            // The piece may be unfinished, and what lies behind a gap is not
+            // next: it stays where it is.
+            state.is_over = true;
+            self.changed.notify_all();
+            return None;
+        }
+        let work = state.finish(key, outcome);
+        // One of the new pieces is for this thread.
+        if state.idle > 0 && (work > 1 || state.is_complete()) {
+            self.changed.notify_all();
+        }
+        self.next(plan, state)
+    }
+
+    /// The next piece in the order; none when all is done.
+    fn next(&self, plan: &Plan<'_>, mut state: MutexGuard<'_, State<W, D, T>>) -> Option<Piece<W>> {
         loop {
             if !state.is_over && ((plan.stopped)() || state.is_complete()) {
                 state.is_over = true;
@@ -159,60 +191,45 @@ impl<W, D> Line<W, D> {
             if let Some((key, work)) = state.waiting.pop_first() {
                 let dropped = Arc::new(AtomicBool::new(false));
                 state.running.insert(key.clone(), Arc::clone(&dropped));
-                return Some((key, work, dropped));
+                return Some(Piece { key, work, dropped });
             }
             state.idle += 1;
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
             state.idle -= 1;
         }
     }
+}
 
-    fn finish(
-        &self,
-        key: &Key,
-        outcome: &mut Outcome<W, D>,
-        is_stopped: bool,
-        take: &mut impl FnMut(D),
-    ) {
-        let mut state = self.lock();
-        if is_stopped {
-            // The piece may be unfinished, and what lies behind a gap is not
-            // next: it stays where it is.
-            state.is_over = true;
-            self.changed.notify_all();
-            return;
-        }
-        state.running.remove(key);
+impl<W, D, T: FnMut(D)> State<W, D, T> {
+    /// Puts in what came of a piece; says how much work that is.
+    fn finish(&mut self, key: &Key, outcome: &mut Outcome<W, D>) -> usize {
+        self.running.remove(key);
         let mut has_results = false;
         let mut work = 0;
         for (key, item) in outcome.drain(..) {
-            if state.cut.as_ref().is_some_and(|cut| key > *cut) {
+            if self.cut.as_ref().is_some_and(|cut| key > *cut) {
                 continue;
             }
             match item {
                 Item::Work(piece) => {
                     work += 1;
-                    state.waiting.insert(key, piece);
+                    self.waiting.insert(key, piece);
                 }
                 Item::Done(_, 0) => {}
                 Item::Done(results, number) => {
                     has_results = true;
-                    state.kept = state.kept.saturating_add(number);
-                    state.done.insert(key, (results, number));
+                    self.kept = self.kept.saturating_add(number);
+                    self.done.insert(key, (results, number));
                 }
             }
         }
         if has_results {
-            state.cut_behind_enough();
+            self.cut_behind_enough();
         }
-        state.take_in_order(take);
-        if state.idle > 0 && (work > 0 || state.is_complete()) {
-            self.changed.notify_all();
-        }
+        self.take_in_order();
+        work
     }
-}
 
-impl<W, D> State<W, D> {
     fn is_complete(&self) -> bool {
         self.waiting.is_empty() && self.running.is_empty()
     }
@@ -242,7 +259,7 @@ impl<W, D> State<W, D> {
         self.cut = Some(cut);
     }
 
-    fn take_in_order(&mut self, take: &mut impl FnMut(D)) {
+    fn take_in_order(&mut self) {
         loop {
             let Some(first) = self.done.first_key_value().map(|(key, _)| key) else { return };
             let is_behind = self.waiting.first_key_value().is_some_and(|(key, _)| key < first)
@@ -253,7 +270,7 @@ impl<W, D> State<W, D> {
             if let Some((_, (results, number))) = self.done.pop_first() {
                 self.taken = self.taken.saturating_add(number);
                 self.kept = self.kept.saturating_sub(number);
-                take(results);
+                (self.take)(results);
             }
         }
     }

@@ -230,7 +230,7 @@ impl<'a> Search<'a> {
     /// The files and folders of a folder, in order.
     fn expand<D>(&self, key: &Key, task: &Task, outcome: &mut Outcome<Work, D>) {
         let Some(walk) = self.walk else { return };
-        let Some(mut listing) = walk.list(task, self.watch) else { return };
+        let Some(mut listing) = walk.list(task, self.watch, |_| true) else { return };
         let held = walk.hold(&listing);
         let folder: Arc<Path> = task.relative.as_path().into();
         let mut names: Vec<OsString> = Vec::new();

@@ -1,6 +1,6 @@
 //! The way down: one folder after the other, from the handle of the root.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -9,11 +9,12 @@ use std::sync::Arc;
 
 use hermes_files::{IgnoreRules, Kind, WrongKind, is_loop, refuse_traps};
 
+use crate::entry::{Entry, Growing, Raw};
 use crate::error::SearchError;
 use crate::handle::{Handle, Known};
 use crate::order::{Key, key_in};
 use crate::root::Base;
-use crate::rules::{Marks, Rules};
+use crate::rules::Rules;
 use crate::selection::{Filter, Selection};
 use crate::watch::{Reason, Watch};
 
@@ -32,11 +33,14 @@ pub(crate) struct Task {
     rules: Option<Rules>,
 }
 
-/// What a folder holds, as far as it was selected, ordered by name.
+/// What a folder holds, as far as it was selected and is wanted, ordered by
+/// name.
 #[derive(Debug)]
 pub(crate) struct Listing {
     pub(crate) folder: Arc<Handle>,
     pub(crate) kept: Vec<Kept>,
+    /// How many were selected, wanted or not.
+    pub(crate) selected: usize,
     rules: Option<Rules>,
     depth: usize,
 }
@@ -46,6 +50,8 @@ pub(crate) struct Listing {
 pub(crate) struct Kept {
     pub(crate) name: OsString,
     pub(crate) kind: Kind,
+    /// If not, it is a folder, which is on the way to others.
+    pub(crate) is_wanted: bool,
 }
 
 /// A walk through all that is below a root.
@@ -164,10 +170,16 @@ impl<'a> Walk<'a> {
         Some((key, Task { relative, depth, rules: listing.rules.clone() }))
     }
 
-    /// Lists a folder. What is gone meanwhile, or has become something else,
-    /// is passed over; what may not be read is noted.
-    pub(crate) fn list(&self, task: &Task, watch: &Watch<'_>) -> Option<Listing> {
-        match self.try_list(task, watch) {
+    /// Lists the folders in a folder, and of all that was selected in it what
+    /// is wanted. What is gone meanwhile, or has become something else, is
+    /// passed over; what may not be read is noted.
+    pub(crate) fn list(
+        &self,
+        task: &Task,
+        watch: &Watch<'_>,
+        wants: impl Fn(Entry<'_>) -> bool,
+    ) -> Option<Listing> {
+        match self.try_list(task, watch, wants) {
             Ok(listing) => Some(listing),
             Err(error) => {
                 if is_refusal(&error) {
@@ -178,34 +190,51 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn try_list(&self, task: &Task, watch: &Watch<'_>) -> io::Result<Listing> {
+    fn try_list(
+        &self,
+        task: &Task,
+        watch: &Watch<'_>,
+        wants: impl Fn(Entry<'_>) -> bool,
+    ) -> io::Result<Listing> {
         let folder = self.root().folder(&task.relative)?;
-        let mut found = Vec::new();
-        let mut marks = Marks::default();
+        let mut raw = Raw::default();
         let read = folder.entries(|name, kind| {
-            marks.see(name.as_bytes());
-            found.push(Kept { name, kind });
-            found.len() % LOOK != 0 || watch.ended().is_none()
+            raw.see(name, kind);
+            raw.len() % LOOK != 0 || watch.ended().is_none()
         });
         if read.is_err() {
             watch.skip(Reason::Unreadable, &task.relative);
         }
-        let mut place = self.place.join(&task.relative);
+        let place = self.place.join(&task.relative);
         let open = |name: &Path| folder.open(name).map(|(file, _)| file);
-        let rules = task.rules.as_ref().map(|rules| rules.within(&place, marks, open));
-        found.retain(|entry| {
-            place.push(&entry.name);
-            let is_kept = self.keeps(rules.as_ref(), &place, entry, watch);
-            place.pop();
-            is_kept
-        });
-        found.sort_unstable_by(|a, b| a.name.cmp(&b.name));
-        Ok(Listing { folder: Arc::new(folder), kept: found, rules, depth: task.depth })
+        let rules = task.rules.as_ref().map(|rules| rules.within(&place, raw.marks, open));
+        let mut kept = Vec::new();
+        let mut selected = 0;
+        let mut place = Growing::new(&self.place, &task.relative);
+        for (name, kind) in raw.entries() {
+            let (real, path) = place.with(name);
+            if !self.keeps(rules.as_ref(), real, Entry { path, name, kind }, watch) {
+                continue;
+            }
+            selected += 1;
+            let is_wanted = wants(Entry { path, name, kind });
+            if is_wanted || kind == Kind::Folder {
+                kept.push(Kept { name: name.to_owned(), kind, is_wanted });
+            }
+        }
+        kept.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        Ok(Listing { folder: Arc::new(folder), kept, selected, rules, depth: task.depth })
     }
 
     /// Globs count more than ignore files, those more than types, and a dot
     /// only where all are silent.
-    fn keeps(&self, rules: Option<&Rules>, place: &Path, entry: &Kept, watch: &Watch<'_>) -> bool {
+    fn keeps(
+        &self,
+        rules: Option<&Rules>,
+        place: &Path,
+        entry: Entry<'_>,
+        watch: &Watch<'_>,
+    ) -> bool {
         let is_folder = entry.kind == Kind::Folder;
         let is_kept = match self.filter.by_glob(place, is_folder) {
             Some(is_kept) => is_kept,
@@ -215,7 +244,7 @@ impl<'a> Walk<'a> {
                 match (left_out, by_type) {
                     (Some(true), _) | (_, Some(false)) => false,
                     (Some(false), _) | (_, Some(true)) => true,
-                    (None, None) => self.filter.hidden || !is_hidden(&entry.name),
+                    (None, None) => self.filter.hidden || !is_hidden(entry.name),
                 }
             }
         };
@@ -244,6 +273,6 @@ pub(crate) fn is_refusal(error: &io::Error) -> bool {
     !is_other && !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-fn is_hidden(name: &OsString) -> bool {
+fn is_hidden(name: &OsStr) -> bool {
     name.as_bytes().starts_with(b".")
 }

@@ -60,7 +60,7 @@ fn in_name(byte: u8) -> bool {
 /// The placeholders in a text, from the left.
 pub fn find(text: &str) -> Vec<Reference> {
     let mut found: Vec<Reference> = Vec::new();
-    for (start, _) in text.match_indices(SCHEME) {
+    for start in memchr::memmem::find_iter(text.as_bytes(), SCHEME) {
         if found.last().is_some_and(|last| start < last.range.end) {
             continue;
         }

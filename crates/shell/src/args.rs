@@ -1,95 +1,145 @@
 //! Options and operands of a command line.
 
+use std::borrow::Cow;
+use std::ops::Range;
+
 use crate::leaf::Word;
 
 /// The arguments of a program, sorted.
 #[derive(Debug, Default)]
-pub(crate) struct Args {
-    flags: Vec<(String, Option<Word>)>,
-    pub(crate) operands: Vec<Word>,
+pub(crate) struct Args<'w> {
+    flags: Vec<(Flag<'w>, Option<Cow<'w, Word>>)>,
+    /// Mostly they stand side by side, and nothing needs to be copied.
+    pub(crate) operands: Cow<'w, [Word]>,
+    /// Where they stand, as long as they do.
+    span: Range<usize>,
 }
 
-impl Args {
+/// The name of an option.
+#[derive(Debug, Clone, Copy)]
+enum Flag<'w> {
+    /// One letter after a dash, maybe among others.
+    Letter(char),
+    /// With all its dashes.
+    Whole(&'w str),
+}
+
+impl Flag<'_> {
+    fn is(self, name: &str) -> bool {
+        match self {
+            Flag::Letter(letter) => {
+                let mut rest = name.strip_prefix('-').unwrap_or("").chars();
+                rest.next() == Some(letter) && rest.next().is_none()
+            }
+            Flag::Whole(flag) => flag == name,
+        }
+    }
+
+    /// A long one may be cut short, as GNU programs allow.
+    fn means(self, name: &str) -> bool {
+        let cut = |flag: &str| flag.len() > 3 && flag.starts_with("--") && name.starts_with(flag);
+        self.is(name) || matches!(self, Flag::Whole(flag) if cut(flag))
+    }
+}
+
+impl<'w> Args<'w> {
     /// Sorts `words`. The options in `valued` (`-o`, `--output`) take the next
     /// word, or the rest of their own, as their value.
-    pub(crate) fn parse(words: &[Word], valued: &[&str]) -> Self {
+    pub(crate) fn parse(words: &'w [Word], valued: &[&str]) -> Self {
         let mut args = Args::default();
-        let mut words = words.iter();
-        while let Some(word) = words.next() {
+        let mut at = 0;
+        while let Some(word) = words.get(at) {
             let text = word.text.as_str();
+            at += 1;
             if text == "--" {
-                args.operands.extend(words.cloned());
+                args.add_operands(words, at..words.len());
                 break;
             }
+            let mut next = || {
+                let value = words.get(at).map(Cow::Borrowed);
+                at += 1;
+                value
+            };
             if text == "-" || !text.starts_with('-') {
-                args.operands.push(word.clone());
-            } else if text.starts_with("--") {
-                match text.split_once('=') {
-                    Some((name, value)) => {
-                        let value = Word { text: value.to_owned(), ..word.clone() };
-                        args.flags.push((name.to_owned(), Some(value)));
-                    }
-                    None if valued.contains(&text) => {
-                        args.flags.push((text.to_owned(), words.next().cloned()));
-                    }
-                    None => args.flags.push((text.to_owned(), None)),
-                }
+                args.add_operands(words, at - 1..at);
+            } else if let Some((name, value)) =
+                text.split_once('=').filter(|_| text.starts_with("--"))
+            {
+                let value = Word { text: value.to_owned(), ..word.clone() };
+                args.flags.push((Flag::Whole(name), Some(Cow::Owned(value))));
             } else if valued.contains(&text) {
-                args.flags.push((text.to_owned(), words.next().cloned()));
+                args.flags.push((Flag::Whole(text), next()));
+            } else if text.starts_with("--") {
+                args.flags.push((Flag::Whole(text), None));
             } else {
-                args.cluster(word, valued, &mut words);
+                args.cluster(word, valued, next);
             }
         }
         args
     }
 
-    fn cluster(&mut self, word: &Word, valued: &[&str], words: &mut std::slice::Iter<'_, Word>) {
+    fn add_operands(&mut self, words: &'w [Word], new: Range<usize>) {
+        if self.span.is_empty() {
+            self.span = new.start..new.start;
+        }
+        match &mut self.operands {
+            Cow::Borrowed(side_by_side) if self.span.end == new.start => {
+                self.span.end = new.end;
+                *side_by_side = words.get(self.span.clone()).unwrap_or(&[]);
+            }
+            apart => apart.to_mut().extend_from_slice(words.get(new).unwrap_or(&[])),
+        }
+    }
+
+    fn cluster(
+        &mut self,
+        word: &'w Word,
+        valued: &[&str],
+        mut next: impl FnMut() -> Option<Cow<'w, Word>>,
+    ) {
         let letters = word.text.get(1..).unwrap_or("");
         for (at, letter) in letters.char_indices() {
-            let name = format!("-{letter}");
-            if !valued.contains(&name.as_str()) {
-                self.flags.push((name, None));
+            let flag = Flag::Letter(letter);
+            if !valued.iter().any(|name| flag.is(name)) {
+                self.flags.push((flag, None));
                 continue;
             }
             let rest = letters.get(at + letter.len_utf8()..).unwrap_or("");
             let value = if rest.is_empty() {
-                words.next().cloned()
+                next()
             } else {
-                Some(Word { text: rest.to_owned(), ..word.clone() })
+                Some(Cow::Owned(Word { text: rest.to_owned(), ..word.clone() }))
             };
-            self.flags.push((name, value));
+            self.flags.push((flag, value));
             return;
         }
     }
 
-    /// Whether one of these options is given. A long one may be cut short, as
-    /// GNU programs allow.
+    /// Whether one of these options is given.
     pub(crate) fn has(&self, names: &[&str]) -> bool {
-        self.flags.iter().any(|(flag, _)| names.iter().any(|name| same(flag, name)))
+        self.flags.iter().any(|(flag, _)| names.iter().any(|name| flag.means(name)))
     }
 
     /// The values of these options.
     pub(crate) fn values(&self, names: &[&str]) -> Vec<Word> {
-        self.flags
-            .iter()
-            .filter(|(flag, _)| names.iter().any(|name| same(flag, name)))
-            .filter_map(|(_, value)| value.clone())
-            .collect()
+        self.given(names).cloned().collect()
     }
 
     /// The first value of these options.
     pub(crate) fn value(&self, names: &[&str]) -> Option<Word> {
-        self.values(names).into_iter().next()
+        self.given(names).next().cloned()
+    }
+
+    fn given(&self, names: &[&str]) -> impl Iterator<Item = &Word> {
+        let named = move |flag: &Flag<'_>| names.iter().any(|name| flag.means(name));
+        let flags = self.flags.iter().filter(move |(flag, _)| named(flag));
+        flags.filter_map(|(_, value)| value.as_deref())
     }
 
     /// The text of an operand.
     pub(crate) fn operand(&self, index: usize) -> &str {
         self.operands.get(index).map_or("", |word| word.text.as_str())
     }
-}
-
-fn same(flag: &str, name: &str) -> bool {
-    flag == name || (flag.len() > 3 && flag.starts_with("--") && name.starts_with(flag))
 }
 
 /// Whether help or the version is asked for, and nothing else.

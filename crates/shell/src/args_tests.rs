@@ -1,17 +1,14 @@
 use super::Args;
 use crate::leaf::Word;
 
-fn parse(words: &[&str], valued: &[&str]) -> Args {
-    let words: Vec<Word> = words.iter().map(|word| Word::literal(*word)).collect();
-    Args::parse(&words, valued)
+fn words(texts: &[&str]) -> Vec<Word> {
+    texts.iter().map(|text| Word::literal(*text)).collect()
 }
 
 #[test]
 fn options_and_operands() {
-    let args = parse(
-        &["-rf", "a", "-o", "out", "-Cdir", "--long=x", "--other", "y", "--", "-z"],
-        &["-o", "-C", "--other"],
-    );
+    let words = words(&["-rf", "a", "-o", "out", "-Cdir", "--long=x", "--other", "y", "--", "-z"]);
+    let args = Args::parse(&words, &["-o", "-C", "--other"]);
     assert!(args.has(&["-r"]) && args.has(&["-f"]) && !args.has(&["-z"]));
     assert_eq!(args.value(&["-o"]).map(|word| word.text).as_deref(), Some("out"));
     assert_eq!(args.value(&["-C"]).map(|word| word.text).as_deref(), Some("dir"));
@@ -22,6 +19,25 @@ fn options_and_operands() {
 
 #[test]
 fn long_options_may_be_cut_short() {
-    assert!(parse(&["--recurs"], &[]).has(&["--recursive"]));
-    assert!(!parse(&["--force-with-lease"], &[]).has(&["--force"]));
+    assert!(Args::parse(&words(&["--recurs"]), &[]).has(&["--recursive"]));
+    assert!(!Args::parse(&words(&["--force-with-lease"]), &[]).has(&["--force"]));
+}
+
+#[test]
+fn operands_are_the_same_side_by_side_or_apart() {
+    let texts = |args: &Args<'_>| -> Vec<String> {
+        args.operands.iter().map(|word| word.text.clone()).collect()
+    };
+    for (given, expected) in [
+        (&["a", "b", "c"][..], &["a", "b", "c"][..]),
+        (&["-x", "a", "b"], &["a", "b"]),
+        (&["a", "-x", "b"], &["a", "b"]),
+        (&["a", "-x", "b", "--", "-c", "d"], &["a", "b", "-c", "d"]),
+        (&["a", "--", "b"], &["a", "b"]),
+        (&["--", "b", "c"], &["b", "c"]),
+        (&["a", "-o", "v", "b", "-", "c"], &["a", "b", "-", "c"]),
+        (&["--"], &[]),
+    ] {
+        assert_eq!(texts(&Args::parse(&words(given), &["-o"])), expected, "{given:?}");
+    }
 }

@@ -77,7 +77,7 @@ impl Walk<'_> {
                 let cwd = self.scope.cwd.clone();
                 let hidden = self.scope.hidden;
                 let site = Site { at: self.at, cwd: cwd.as_deref(), input, hidden };
-                let mut act = Act { leaf, site: &site, inner: Vec::new() };
+                let mut act = Act::bare(leaf, &site);
                 for file in &files {
                     act.read(file);
                     act.write(file);
@@ -254,7 +254,7 @@ impl Walk<'_> {
                 let reason = format!("Gives the command {name} another meaning");
                 leaf.find(Finding::ask("shadowing", reason));
             }
-            self.scope.aliases.insert(name.to_owned(), body.to_owned());
+            self.scope.alias(name.to_owned(), body.to_owned());
         }
     }
 

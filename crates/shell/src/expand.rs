@@ -1,6 +1,7 @@
 //! From words as written to the words that a program would see.
 
 use std::ffi::OsStr;
+use std::rc::Rc;
 
 use crate::braces::{self, Piece};
 use crate::flow::Stream;
@@ -11,12 +12,12 @@ use crate::text::has_glob;
 use crate::walk::Walk;
 
 /// Builds the words that one written word becomes.
+#[derive(Default)]
 struct Fields {
     done: Vec<Word>,
     current: Option<Word>,
-    /// Whether unquoted values are split at all.
-    splits: bool,
-    separators: String,
+    /// Where unquoted values are split; None if they are not split at all.
+    separators: Option<Rc<str>>,
 }
 
 impl Fields {
@@ -42,14 +43,13 @@ impl Fields {
             self.word().hints.extend_from_slice(&value.hints);
             return self.unknown(shown, value.taint);
         };
-        if quoted || !self.splits {
+        let Some(separators) = self.separators.clone().filter(|_| !quoted) else {
             self.text(text, quoted);
             let taint = value.taint;
             let word = self.word();
             word.taint = word.taint.with(taint);
             return;
-        }
-        let separators = self.separators.clone();
+        };
         let mut first = true;
         for piece in text.split(|c| separators.contains(c)) {
             if !first {
@@ -67,21 +67,23 @@ impl Fields {
 }
 
 impl Walk<'_> {
-    /// All words that a written word becomes: none, one or many.
-    pub(crate) fn expand(&mut self, raw: &Raw) -> Vec<Word> {
-        let mut fields =
-            Fields { done: Vec::new(), current: None, splits: true, separators: self.separators() };
+    /// Adds all words that a written word becomes: none, one or many.
+    pub(crate) fn expand_into(&mut self, raw: &Raw, words: &mut Vec<Word>) {
         if self.is_no_argument(raw) {
-            return Vec::new();
+            return;
         }
+        let before = words.len();
+        let separators = Some(self.separators());
+        let mut fields = Fields { done: std::mem::take(words), current: None, separators };
         if braces::has_braces(raw) {
             self.expand_braces(raw, &mut fields);
         } else {
             self.expand_parts(raw, &mut fields);
         }
         fields.done.extend(fields.current.take());
-        self.spend(fields.done.iter().map(|word| word.text.len() / 64 + 1).sum());
-        fields.done
+        let new = fields.done.iter().skip(before);
+        self.spend(new.map(|word| word.text.len() / 64 + 1).sum());
+        *words = fields.done;
     }
 
     /// `"$@"` without arguments is no word at all.
@@ -98,18 +100,17 @@ impl Walk<'_> {
 
     /// The one word that an assignment or a quoted text becomes.
     pub(crate) fn expand_whole(&mut self, raw: &Raw) -> Word {
-        let mut fields =
-            Fields { done: Vec::new(), current: None, splits: false, separators: String::new() };
+        let mut fields = Fields::default();
         self.expand_parts(raw, &mut fields);
         let word = fields.current.take().unwrap_or_else(|| Word::literal(""));
         self.spend(word.text.len() / 64 + 1);
         word
     }
 
-    fn separators(&self) -> String {
-        match self.scope.get("IFS").map(|value| value.text.clone()) {
-            Some(Some(text)) => text,
-            _ => " \t\n".to_owned(),
+    fn separators(&self) -> Rc<str> {
+        match self.scope.get("IFS").and_then(|value| value.text.as_deref()) {
+            Some(text) => text.into(),
+            None => Rc::clone(&self.blanks),
         }
     }
 
@@ -213,12 +214,7 @@ impl Walk<'_> {
                 }
             }
             Part::Arithmetic(inner) => {
-                let mut aside = Fields {
-                    done: Vec::new(),
-                    current: None,
-                    splits: false,
-                    separators: String::new(),
-                };
+                let mut aside = Fields::default();
                 for part in inner {
                     match part {
                         Part::Text { text, .. } => self.evaluated_names(text),
@@ -230,11 +226,11 @@ impl Walk<'_> {
             Part::Array(elements) => {
                 let mut texts = Vec::new();
                 let mut known = true;
-                for element in elements {
-                    for word in self.expand(element) {
-                        known &= word.known;
-                        texts.push(word.text);
-                    }
+                let mut words = Vec::new();
+                elements.iter().for_each(|element| self.expand_into(element, &mut words));
+                for word in words {
+                    known &= word.known;
+                    texts.push(word.text);
                 }
                 fields.text(&texts.join(" "), true);
                 fields.word().known &= known;
@@ -319,7 +315,7 @@ impl Walk<'_> {
             };
         }
         for (at, word) in words.into_iter().enumerate() {
-            if at > 0 && fields.splits {
+            if at > 0 && fields.separators.is_some() {
                 fields.done.extend(fields.current.take());
             } else if at > 0 {
                 fields.text(" ", true);

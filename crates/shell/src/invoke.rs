@@ -1,6 +1,8 @@
 //! How a command by its words becomes leaves: functions and aliases, shells and
 //! wrappers, and at last the program itself.
 
+use std::sync::Arc;
+
 use crate::flow::{self, Stream};
 use crate::leaf::{Finding, Leaf, Taint, Word};
 use crate::site::{Act, Inner, Site};
@@ -18,22 +20,22 @@ impl Walk<'_> {
         if !first.known || first.glob || first.text.is_empty() {
             return self.dynamic(words, leaf);
         }
-        let name = first.text.clone();
-        if let Some(body) = self.scope.functions.get(&name).cloned() {
+        if let Some(body) = self.scope.function(&first.text).cloned() {
+            let name = first.text.clone();
             self.called.insert(name.clone());
             let arguments = words.get(1..).unwrap_or(&[]).to_vec();
             leaf.program.clone_from(&name);
-            leaf.words = words;
+            leaf.words = words.into();
             leaf.reads_only = true;
             self.push(leaf);
             return self.call(&name, &body, Some(arguments), input);
         }
-        if let Some(text) = self.scope.aliases.remove(&name) {
+        if let Some((name, text)) = self.scope.take_alias(&first.text) {
             let rest: Vec<_> = words.iter().skip(1).map(|word| word.text.as_str()).collect();
             let source = format!("{text} {}", rest.join(" "));
             let out = self.source_with(&source, input);
             self.aliased.insert(name.clone());
-            self.scope.aliases.insert(name, text);
+            self.scope.alias(name, text);
             return out;
         }
         self.execute(words, leaf, input)
@@ -52,13 +54,15 @@ impl Walk<'_> {
             self.note(Finding::ask("too-complex", "The command is nested too deeply"));
             return Stream::unknown();
         }
-        leaf.program = program_name(&first.text);
+        let program = program_name(&first.text).into_owned();
         if looks_alike(&first.text) {
             let reason =
                 format!("The program name “{}” is written with look-alike letters", first.text);
             leaf.find(Finding::ask("obfuscation", reason));
         }
-        leaf.words = words;
+        let words: Arc<[Word]> = words.into();
+        leaf.program.clone_from(&program);
+        leaf.words = Arc::clone(&words);
         if let Some(out) = self.builtin(&mut leaf, input) {
             return out;
         }
@@ -67,7 +71,7 @@ impl Walk<'_> {
         }
         let cwd = self.scope.cwd.clone();
         let site = Site { at: self.at, cwd: cwd.as_deref(), input, hidden: self.scope.hidden };
-        let peeled = wrappers::peel(&mut Act { leaf: &mut leaf, site: &site, inner: Vec::new() });
+        let peeled = wrappers::peel(&mut Act::of(&mut leaf, &site, &program, &words));
         if let Some(inner) = peeled {
             let plain = wrappers::folder(&leaf).is_none() && wrappers::given(&leaf).is_empty();
             return match plain {
@@ -75,13 +79,13 @@ impl Walk<'_> {
                 false => self.under_given(leaf, inner, input),
             };
         }
-        self.describe(leaf, input)
+        self.describe(leaf, &program, &words, input)
     }
 
     /// What runs next runs under this program.
-    pub(crate) fn enter_via(&mut self, program: String, words: Vec<Word>) {
+    pub(crate) fn enter_via(&mut self, program: String, words: Arc<[Word]>) {
         self.via.push(program);
-        self.outer.push(words.into());
+        self.outer.push(words);
     }
 
     /// The end of that.
@@ -162,7 +166,7 @@ impl Walk<'_> {
     pub(crate) fn code(&mut self, word: &Word, leaf: &mut Leaf) {
         let nothing = Stream::unknown();
         let site = Site { at: self.at, cwd: None, input: &nothing, hidden: self.scope.hidden };
-        let mut act = Act { leaf, site: &site, inner: Vec::new() };
+        let mut act = Act::bare(leaf, &site);
         if !act.tainted_code(word.taint) && !word.known {
             act.ask("dynamic-code", "Runs code that is only known when it runs");
         }
@@ -174,20 +178,26 @@ impl Walk<'_> {
         let reason = format!("Which program “{}” is can only be known when it runs", first.text);
         leaf.find(Finding::ask("dynamic-program", reason));
         leaf.program = first.text;
-        leaf.words = words;
+        leaf.words = words.into();
         self.push(leaf);
         Stream { connected: true, ..Stream::unknown() }
     }
 
-    fn describe(&mut self, mut leaf: Leaf, input: &Stream) -> Stream {
+    fn describe(
+        &mut self,
+        mut leaf: Leaf,
+        program: &str,
+        words: &Arc<[Word]>,
+        input: &Stream,
+    ) -> Stream {
         let cwd = self.scope.cwd.clone();
-        let out = flow::output(&leaf.program, &leaf.words, input, cwd.as_deref());
+        let out = flow::output(program, words, input, cwd.as_deref());
         let site = Site { at: self.at, cwd: cwd.as_deref(), input, hidden: self.scope.hidden };
-        let mut act = Act { leaf: &mut leaf, site: &site, inner: Vec::new() };
+        let mut act = Act::of(&mut leaf, &site, program, words);
         programs::describe(&mut act);
         let mut followed = Vec::new();
         let mut weight = 0;
-        if programs::recipes::follows(&act.leaf.program) && !self.added.is_empty() {
+        if !self.added.is_empty() && programs::recipes::follows(program) {
             weight = self.added.values().flatten().map(String::len).sum();
             for (path, text) in &self.added {
                 let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
@@ -206,8 +216,6 @@ impl Walk<'_> {
         if inner.len() > MAX_INNER {
             self.note(Finding::ask("too-complex", "The command runs too many others to analyse"));
         }
-        let name = leaf.program.clone();
-        let words = leaf.words.clone();
         let text = leaf.text.clone();
         for word in inner.iter().filter_map(|inner| match inner {
             Inner::Source(word) => Some(word),
@@ -219,7 +227,7 @@ impl Walk<'_> {
         // What a recipe runs may follow the same recipe again.
         let followed: Vec<_> =
             followed.into_iter().filter_map(|path| self.added.remove_entry(&path)).collect();
-        self.enter_via(name, words);
+        self.enter_via(program.to_owned(), Arc::clone(words));
         for next in inner.into_iter().take(MAX_INNER) {
             match next {
                 Inner::Words(words) => {

@@ -33,7 +33,7 @@ pub struct Leaf {
     /// The base name of the program: `rm` for `/usr/bin/rm`, `\rm`, `r''m`.
     pub program: String,
     /// All words including the program, after unquoting.
-    pub words: Vec<Word>,
+    pub words: Arc<[Word]>,
     /// The source of it, for messages.
     pub text: String,
     /// The programs it runs under, outermost first.

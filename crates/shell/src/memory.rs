@@ -75,7 +75,7 @@ impl Walk<'_> {
                 input: &nothing,
                 hidden: self.scope.hidden,
             };
-            let mut act = Act { leaf, site: &site, inner: Vec::new() };
+            let mut act = Act::bare(leaf, &site);
             // A quoted glob and an unquoted one both name one file here.
             act.redirect(redirect.kind, &word);
         }
@@ -162,7 +162,12 @@ impl Walk<'_> {
         if self.files.is_empty() {
             return;
         }
-        for word in words {
+        // The last part of a path stays when it is made absolute, but for `..`.
+        let named = |word: &Word| match Path::new(&word.text).file_name() {
+            Some(name) => self.files.keys().any(|path| path.file_name() == Some(name)),
+            None => true,
+        };
+        for word in words.iter_mut().filter(|word| named(word)) {
             if let Some(stream) = self.absolute(word).and_then(|path| self.files.get(&path)) {
                 word.content.clone_from(&stream.text);
                 word.taint = word.taint.with(stream.taint);

@@ -550,11 +550,11 @@ fn positional() -> Raw {
     let operator = crate::syntax::Operator::Plain;
     let argument = Raw::default();
     Raw {
-        parts: vec![Part::Parameter(crate::syntax::Parameter {
+        parts: vec![Part::Parameter(Box::new(crate::syntax::Parameter {
             name,
             operator,
             argument,
             quoted: true,
-        })],
+        }))],
     }
 }

@@ -130,7 +130,8 @@ impl CommandPattern {
         };
         let mut words = words.into_iter();
         let program = words.next().unwrap_or_default();
-        let program = if program.contains('/') { program_name(&program) } else { program };
+        let program =
+            if program.contains('/') { program_name(&program).into_owned() } else { program };
         if program.is_empty() {
             return Err("a command pattern must name a program".to_owned());
         }

@@ -41,23 +41,30 @@ pub(crate) struct Lent {
     exported: bool,
 }
 
-/// The state of one shell.
-#[derive(Debug, Clone)]
-pub(crate) struct Scope {
+/// What names stand for in one shell.
+#[derive(Debug, Clone, Default)]
+struct Names {
     vars: HashMap<String, Value>,
     arrays: HashMap<String, Vec<Word>>,
     /// Names that stand for another variable.
     references: HashMap<String, String>,
-    pub(crate) functions: HashMap<String, Rc<Command>>,
-    pub(crate) aliases: HashMap<String, String>,
+    functions: HashMap<String, Rc<Command>>,
+    aliases: HashMap<String, String>,
+    /// Variables that programs see which the shell starts.
+    exported: HashSet<String>,
+}
+
+/// The state of one shell.
+#[derive(Debug, Clone)]
+pub(crate) struct Scope {
+    /// Most copies of a shell change none of them, so copies share them.
+    names: Rc<Names>,
     /// The arguments; None if only known at run time.
     pub(crate) positional: Option<Vec<Word>>,
     /// None if only known at run time.
     pub(crate) cwd: Option<Rc<Path>>,
     /// `$0`.
     pub(crate) name: Value,
-    /// Variables that programs see which the shell starts.
-    exported: HashSet<String>,
     /// Every variable is one of those.
     pub(crate) exports_all: bool,
     /// Globs find hidden files as well.
@@ -67,15 +74,10 @@ pub(crate) struct Scope {
 impl Scope {
     pub(crate) fn new(at: &Workplace) -> Self {
         Scope {
-            vars: HashMap::new(),
-            arrays: HashMap::new(),
-            references: HashMap::new(),
-            functions: HashMap::new(),
-            aliases: HashMap::new(),
+            names: Rc::default(),
             positional: Some(Vec::new()),
             cwd: Some(at.cwd().into()),
             name: Value::unknown(),
-            exported: HashSet::new(),
             exports_all: false,
             hidden: false,
         }
@@ -83,11 +85,12 @@ impl Scope {
 
     /// What another shell knows that is started from this one.
     pub(crate) fn started(&self, at: &Workplace) -> Self {
-        let sees = |name: &String| self.exports_all || self.exported.contains(name);
-        let vars = self.vars.iter().filter(|(name, _)| sees(name));
+        let sees = |name: &String| self.exports_all || self.names.exported.contains(name);
+        let vars = self.names.vars.iter().filter(|(name, _)| sees(name));
+        let vars = vars.map(|(name, value)| (name.clone(), value.clone())).collect();
+        let exported = self.names.exported.clone();
         Scope {
-            vars: vars.map(|(name, value)| (name.clone(), value.clone())).collect(),
-            exported: self.exported.clone(),
+            names: Rc::new(Names { vars, exported, ..Names::default() }),
             cwd: self.cwd.clone(),
             ..Scope::new(at)
         }
@@ -95,14 +98,39 @@ impl Scope {
 
     /// Lets programs see a variable.
     pub(crate) fn export(&mut self, name: &str) {
-        self.exported.insert(name.to_owned());
+        self.change().exported.insert(name.to_owned());
+    }
+
+    /// The names, to be changed: in this copy of the shell only.
+    fn change(&mut self) -> &mut Names {
+        Rc::make_mut(&mut self.names)
+    }
+
+    /// The body of a function.
+    pub(crate) fn function(&self, name: &str) -> Option<&Rc<Command>> {
+        self.names.functions.get(name)
+    }
+
+    pub(crate) fn define(&mut self, name: &str, body: &Rc<Command>) {
+        self.change().functions.insert(name.to_owned(), Rc::clone(body));
+    }
+
+    pub(crate) fn alias(&mut self, name: String, text: String) {
+        self.change().aliases.insert(name, text);
+    }
+
+    /// Takes an alias away, so that it does not stand for itself.
+    pub(crate) fn take_alias(&mut self, name: &str) -> Option<(String, String)> {
+        self.names.aliases.get(name)?;
+        self.change().aliases.remove_entry(name)
     }
 
     /// Gives variables to one command; what they were comes back.
     pub(crate) fn lend(&mut self, assigned: &[(&str, Word)]) -> Vec<Lent> {
         let lend = |(name, word): &(&str, Word)| {
-            let before = self.vars.insert((*name).to_owned(), Value::of(word));
-            let exported = !self.exported.insert((*name).to_owned());
+            let names = self.change();
+            let before = names.vars.insert((*name).to_owned(), Value::of(word));
+            let exported = !names.exported.insert((*name).to_owned());
             Lent { name: (*name).to_owned(), before, exported }
         };
         assigned.iter().map(lend).collect()
@@ -111,22 +139,24 @@ impl Scope {
     /// Takes them back.
     pub(crate) fn take_back(&mut self, lent: Vec<Lent>) {
         for Lent { name, before, exported } in lent.into_iter().rev() {
+            let names = self.change();
             if !exported {
-                self.exported.remove(&name);
+                names.exported.remove(&name);
             }
             match before {
-                Some(value) => self.vars.insert(name, value),
-                None => self.vars.remove(&name),
+                Some(value) => names.vars.insert(name, value),
+                None => names.vars.remove(&name),
             };
         }
     }
 
     /// How much work a copy of it is.
     pub(crate) fn weight(&self) -> usize {
-        1 + self.vars.len()
-            + self.functions.len()
-            + self.aliases.len()
-            + self.arrays.values().map(Vec::len).sum::<usize>()
+        let names = &self.names;
+        1 + names.vars.len()
+            + names.functions.len()
+            + names.aliases.len()
+            + names.arrays.values().map(Vec::len).sum::<usize>()
     }
 
     pub(crate) fn set(&mut self, name: &str, value: Value) {
@@ -134,7 +164,8 @@ impl Scope {
         if let Some((array, index)) = name.split_once('[') {
             // Only the end and what is there already can be set without doubt.
             let index = index.strip_suffix(']').and_then(|index| index.parse::<usize>().ok());
-            let all = self.arrays.entry(array.to_owned()).or_default();
+            let arrays = &mut self.change().arrays;
+            let all = arrays.entry(array.to_owned()).or_default();
             let word = Word {
                 known: value.text.is_some(),
                 text: value.text.unwrap_or_default(),
@@ -145,41 +176,43 @@ impl Scope {
                 Some(index) if index < all.len() => all[index] = word,
                 Some(index) if index == all.len() => all.push(word),
                 _ => {
-                    self.arrays.remove(array);
+                    arrays.remove(array);
                 }
             }
             return;
         }
-        self.arrays.remove(&name);
-        self.vars.insert(name, value);
+        let names = self.change();
+        names.arrays.remove(&name);
+        names.vars.insert(name, value);
     }
 
     /// Sets a whole array, or adds to it.
     pub(crate) fn set_array(&mut self, name: &str, words: Vec<Word>, append: bool) {
         let name = self.referred(name).to_owned();
-        let all = self.arrays.entry(name.clone()).or_default();
+        let names = self.change();
+        let all = names.arrays.entry(name.clone()).or_default();
         if !append {
             all.clear();
         }
         all.extend(words);
         let first = all.first().map_or_else(Value::unknown, Value::of);
-        self.vars.insert(name, first);
+        names.vars.insert(name, first);
     }
 
     /// The elements of an array, if they are known to be these.
     pub(crate) fn array(&self, name: &str) -> Option<&[Word]> {
-        self.arrays.get(self.referred(name)).map(Vec::as_slice)
+        self.names.arrays.get(self.referred(name)).map(Vec::as_slice)
     }
 
     /// Makes a name stand for another.
     pub(crate) fn refer(&mut self, name: &str, target: &str) {
-        self.references.insert(name.to_owned(), target.to_owned());
+        self.change().references.insert(name.to_owned(), target.to_owned());
     }
 
     fn referred<'n>(&'n self, name: &'n str) -> &'n str {
         let mut name = name;
         for _ in 0..4 {
-            match self.references.get(name) {
+            match self.names.references.get(name) {
                 Some(target) => name = target,
                 None => break,
             }
@@ -188,21 +221,22 @@ impl Scope {
     }
 
     pub(crate) fn unset(&mut self, name: &str) {
-        self.vars.remove(name);
-        self.arrays.remove(name);
-        self.references.remove(name);
-        self.functions.remove(name);
+        let names = self.change();
+        names.vars.remove(name);
+        names.arrays.remove(name);
+        names.references.remove(name);
+        names.functions.remove(name);
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&Value> {
-        self.vars.get(self.referred(name))
+        self.names.vars.get(self.referred(name))
     }
 
     /// The value of a parameter; None if nothing in the script set it and it
     /// is not one that is always there.
     pub(crate) fn parameter(&self, name: &str, at: &Workplace) -> Option<Value> {
         let name = self.referred(name);
-        if let Some(value) = self.vars.get(name) {
+        if let Some(value) = self.names.vars.get(name) {
             return Some(value.clone());
         }
         let known = |text: String| Some(Value { text: Some(text), ..Value::default() });
@@ -257,7 +291,11 @@ impl Scope {
         if self.cwd != before.cwd {
             self.cwd = None;
         }
-        for (name, value) in &mut self.vars {
+        if Rc::ptr_eq(&self.names, &before.names) {
+            return;
+        }
+        let (names, before) = (self.change(), &before.names);
+        for (name, value) in &mut names.vars {
             if before.vars.get(name) != Some(value) {
                 let taint = value.taint;
                 // A variable that had no value before has this one or none.
@@ -266,8 +304,9 @@ impl Scope {
                 }
             }
         }
-        self.arrays.retain(|name, words| before.arrays.get(name).is_none_or(|old| old == words));
-        self.references
+        names.arrays.retain(|name, words| before.arrays.get(name).is_none_or(|old| old == words));
+        names
+            .references
             .retain(|name, target| before.references.get(name).is_none_or(|old| old == target));
     }
 

@@ -99,7 +99,7 @@ fn names(tree: &Tree, source: &str) -> Vec<String> {
             // Patterns and keywords mean something else than they say.
             let plain = !text.contains(['*', '?', '[', '{', '~', '=', '$', '`', '"', '\'']);
             if plain && !matches!(text.as_str(), "time" | "coproc" | "!" | "" | "function") {
-                found.push(program_name(&text));
+                found.push(program_name(&text).into_owned());
             }
         }
         if cursor.goto_first_child() || cursor.goto_next_sibling() {

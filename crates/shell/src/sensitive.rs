@@ -2,7 +2,9 @@
 //! them, since what it will match cannot be looked up here.
 
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
+use crate::table::Table;
 use crate::text::glob_match;
 
 /// Names that hold secrets wherever they are.
@@ -74,18 +76,26 @@ const TELLING: &[&str] = &["credentials", "credentials.json", "secrets.json", "e
 /// Files that show how the ones with secrets are written.
 const SAMPLES: &[&str] = &["example", "sample", "template", "dist", "defaults", "schema"];
 
+/// All these names, each with the folders that it holds a secret in; an empty
+/// one stands for all of them.
+static NAMES: LazyLock<Table<Vec<&'static str>>> = LazyLock::new(|| {
+    let mut names: Table<Vec<&'static str>> = Table::default();
+    let anywhere = ANYWHERE.iter().map(|name| ("", *name));
+    for (above, name) in anywhere.chain(AT_HOME.iter().chain(OF_THE_SYSTEM).copied()) {
+        names.entry(name).or_default().push(above);
+    }
+    names
+});
+
 /// Whether a path has the name of a secret in it, wherever that leads.
 pub(crate) fn tells(path: &str) -> bool {
     let mut before = "";
     path.split(['/', '(', ')', '|']).filter(|part| !part.is_empty()).any(|part| {
         let folder = std::mem::replace(&mut before, part);
         let sample = || part.rsplit('.').next().is_some_and(|end| SAMPLES.contains(&end));
-        let placed = |(above, last): &(&str, &str)| {
-            *last == part && (above.is_empty() || !folder.is_empty() && above.ends_with(folder))
-        };
-        (part.starts_with(".env.")
-            || ANYWHERE.contains(&part)
-            || AT_HOME.iter().chain(OF_THE_SYSTEM).any(placed))
+        let placed =
+            |above: &&str| above.is_empty() || !folder.is_empty() && above.ends_with(folder);
+        (part.starts_with(".env.") || NAMES.get(part).is_some_and(|all| all.iter().any(placed)))
             && !sample()
     })
 }
@@ -102,6 +112,7 @@ pub(crate) fn mentioned(source: &str) -> bool {
     let plain: String = source.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
     plain
         .split(|c: char| !(c.is_alphanumeric() || matches!(c, '.' | '/' | '_' | '-' | '~')))
+        .filter(|word| !word.is_empty())
         .any(may_tell)
 }
 

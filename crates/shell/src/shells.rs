@@ -32,7 +32,7 @@ impl Walk<'_> {
         let cwd = self.scope.cwd.clone();
         let at = self.at;
         let site = Site { at, cwd: cwd.as_deref(), input, hidden: self.scope.hidden };
-        let mut act = Act { leaf: &mut leaf, site: &site, inner: Vec::new() };
+        let mut act = Act::bare(&mut leaf, &site);
         let mut name_of = None;
         let (text, arguments) = match code {
             Code::None => {
@@ -87,7 +87,7 @@ impl Walk<'_> {
     pub(crate) fn source_file(&mut self, mut leaf: Leaf, input: &Stream) -> Stream {
         let cwd = self.scope.cwd.clone();
         let site = Site { at: self.at, cwd: cwd.as_deref(), input, hidden: self.scope.hidden };
-        let mut act = Act { leaf: &mut leaf, site: &site, inner: Vec::new() };
+        let mut act = Act::bare(&mut leaf, &site);
         let word = act.leaf.words.get(1).cloned().unwrap_or_default();
         let mut text = word.content.clone();
         if is_descriptor(&word) {

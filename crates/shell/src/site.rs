@@ -1,8 +1,9 @@
 //! Where a program runs and how its doings are written down.
 
-use std::path::{Component, Path, PathBuf};
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
 
-use hermes_core::{Effect, Resource, Scope, Workplace};
+use hermes_core::{Effect, Resource, Scope, Workplace, is_folded};
 
 use crate::blocks;
 use crate::flow::Stream;
@@ -34,26 +35,40 @@ impl Site<'_> {
     /// The absolute path of a word, if it can be told. A glob stays in it.
     pub(crate) fn absolute(&self, word: &Word) -> Option<PathBuf> {
         let text = word.known().filter(|text| !text.is_empty())?;
-        let path = Path::new(text);
-        if path.is_absolute() {
-            return Some(self.at.fold(path));
+        self.place(text)
+    }
+
+    /// The absolute path that a text names.
+    fn place(&self, text: &str) -> Option<PathBuf> {
+        if text.starts_with('/') {
+            return Some(self.at.fold(Path::new(text)));
         }
-        self.cwd.map(|cwd| self.at.fold(&cwd.join(path)))
+        let joined = join(self.cwd?, text);
+        Some(if is_folded(&joined) { joined } else { self.at.fold(&joined) })
     }
 
     /// The resource that a word names. A glob stands for the folder it is in.
     pub(crate) fn resource(&self, word: &Word) -> Resource {
-        let cut = if word.glob { above_glob(&word.text) } else { word.text.clone() };
-        let plain = Word { text: cut, ..word.clone() };
-        let Some(folded) = self.absolute(&plain) else { return Resource::Any };
+        let Some(written) = word.known() else { return Resource::Any };
+        let text = if word.glob { above_glob(written).into() } else { Cow::Borrowed(written) };
+        let Some(folded) = self.place(&text).filter(|_| !text.is_empty()) else {
+            return Resource::Any;
+        };
         // `..` means the folder above what a link leads to, which only those
         // can tell who look: it stays in the path.
-        let climbs = Path::new(&plain.text).components().any(|part| part == Component::ParentDir);
-        match (climbs, self.cwd) {
-            (true, Some(cwd)) => Resource::Path(cwd.join(&plain.text)),
-            _ => Resource::Path(folded),
+        match self.cwd.filter(|_| text.split('/').any(|part| part == "..")) {
+            Some(cwd) => Resource::Path(join(cwd, &text)),
+            None => Resource::Path(folded),
         }
     }
+}
+
+/// A text below a folder, in one piece of memory.
+fn join(folder: &Path, text: &str) -> PathBuf {
+    let mut path = PathBuf::with_capacity(folder.as_os_str().len() + 1 + text.len());
+    path.push(folder);
+    path.push(text);
+    path
 }
 
 /// The path up to the first component with a glob.
@@ -77,14 +92,34 @@ fn above_glob(text: &str) -> String {
 pub(crate) struct Act<'a> {
     pub(crate) leaf: &'a mut Leaf,
     pub(crate) site: &'a Site<'a>,
+    /// The base name of the program.
+    pub(crate) program: &'a str,
+    /// All words including the program. They are the leaf's, but can be had
+    /// while it is written to.
+    pub(crate) words: &'a [Word],
     /// What else it runs.
     pub(crate) inner: Vec<Inner>,
 }
 
-impl Act<'_> {
+impl<'a> Act<'a> {
+    /// A leaf of which no program is known, or none that matters.
+    pub(crate) fn bare(leaf: &'a mut Leaf, site: &'a Site<'a>) -> Self {
+        Act { leaf, site, program: "", words: &[], inner: Vec::new() }
+    }
+
+    /// A leaf with its program and its words.
+    pub(crate) fn of(
+        leaf: &'a mut Leaf,
+        site: &'a Site<'a>,
+        program: &'a str,
+        words: &'a [Word],
+    ) -> Self {
+        Act { leaf, site, program, words, inner: Vec::new() }
+    }
+
     /// The words after the program.
-    pub(crate) fn arguments(&self) -> Vec<Word> {
-        self.leaf.words.get(1..).unwrap_or(&[]).to_vec()
+    pub(crate) fn arguments(&self) -> &'a [Word] {
+        self.words.get(1..).unwrap_or(&[])
     }
 
     pub(crate) fn ask(&mut self, category: &'static str, reason: impl Into<String>) {
@@ -146,7 +181,7 @@ impl Act<'_> {
         }
         if !word.known {
             for hint in word.hints.iter().chain(&self.site.input.names) {
-                let Some(path) = self.site.absolute(&Word::literal(hint.as_str())) else {
+                let Some(path) = self.site.place(hint).filter(|_| !hint.is_empty()) else {
                     continue;
                 };
                 if !has_glob(hint) {

@@ -117,7 +117,7 @@ pub(crate) enum Part {
         text: String,
         quoted: bool,
     },
-    Parameter(Parameter),
+    Parameter(Box<Parameter>),
     /// `$(…)` or backticks.
     Output {
         body: Box<Command>,

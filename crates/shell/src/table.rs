@@ -10,6 +10,20 @@ pub(crate) type Table<T> = HashMap<&'static str, T, BuildHasherDefault<Quick>>;
 /// A set of names.
 pub(crate) type Names = HashSet<&'static str, BuildHasherDefault<Quick>>;
 
+/// Entries by their names; the first of a name counts.
+pub(crate) fn by_name<T>(
+    entries: &'static [T],
+    names: impl Fn(&'static T) -> &'static [&'static str],
+) -> Table<&'static T> {
+    let mut table = Table::default();
+    for entry in entries {
+        for name in names(entry) {
+            table.entry(*name).or_insert(entry);
+        }
+    }
+    table
+}
+
 /// A hash of a few instructions a letter.
 #[derive(Debug)]
 pub(crate) struct Quick(u64);

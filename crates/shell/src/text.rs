@@ -1,11 +1,18 @@
 //! Text without shell: globs, escapes, characters that hide something.
 
+use std::borrow::Cow;
+
 use unicode_normalization::UnicodeNormalization;
 
 use crate::leaf::Finding;
 
 /// Whether a glob (`*`, `?`, `[…]`) matches all of `text`.
 pub(crate) fn glob_match(glob: &str, text: &str) -> bool {
+    // Nearly all names have another end than the glob, and that is told at once.
+    let end = glob.rsplit(['*', '?', ']']).next().unwrap_or(glob);
+    if !text.ends_with(end) {
+        return false;
+    }
     let glob: Vec<char> = glob.chars().collect();
     let text: Vec<char> = text.chars().collect();
     let (mut g, mut t) = (0, 0);
@@ -87,20 +94,20 @@ pub(crate) fn has_glob(text: &str) -> bool {
 
 /// The program that a path or a name means: its base name, with full-width and
 /// similar letters folded to plain ones.
-pub(crate) fn program_name(word: &str) -> String {
+pub(crate) fn program_name(word: &str) -> Cow<'_, str> {
     let name = word.rsplit('/').next().unwrap_or(word);
-    if name.is_ascii() { name.to_owned() } else { name.nfkc().collect() }
+    if name.is_ascii() { name.into() } else { name.nfkc().collect() }
 }
 
 /// Whether a name is written with letters that look like plain ones.
 pub(crate) fn looks_alike(name: &str) -> bool {
+    if name.is_ascii() {
+        return false;
+    }
     let latin = name.chars().any(|c| c.is_ascii_alphabetic());
     let other = name.chars().any(
         |c| matches!(c, '\u{370}'..='\u{3ff}' | '\u{400}'..='\u{52f}' | '\u{13a0}'..='\u{13ff}'),
     );
-    if name.is_ascii() {
-        return false;
-    }
     let folded: String = name.nfkc().collect();
     folded != name || (latin && other) || (other && name.chars().count() <= 12)
 }

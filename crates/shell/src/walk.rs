@@ -50,6 +50,8 @@ pub(crate) struct Walk<'a> {
     /// What runs when the shell ends.
     pub(crate) traps: Vec<Word>,
     pub(crate) fuel: usize,
+    /// What separates words where nothing else is said.
+    pub(crate) blanks: Rc<str>,
     /// Aliases that were used.
     pub(crate) aliased: HashSet<String>,
     /// Files that were written, with what is in them.
@@ -76,6 +78,7 @@ impl<'a> Walk<'a> {
             copies: 0,
             traps: Vec::new(),
             fuel: FUEL,
+            blanks: " \t\n".into(),
             aliased: HashSet::new(),
             files: HashMap::new(),
             added: BTreeMap::new(),
@@ -125,7 +128,7 @@ impl<'a> Walk<'a> {
     /// leaves.
     pub(crate) fn finish(mut self, source: &str) -> (Analysis, HashSet<String>) {
         for code in std::mem::take(&mut self.traps) {
-            self.enter_via("trap".to_owned(), vec![code.clone()]);
+            self.enter_via("trap".to_owned(), [code.clone()].into());
             self.nested_source(&code, &Stream::unknown());
             self.leave_via();
         }
@@ -261,7 +264,7 @@ impl<'a> Walk<'a> {
     fn loop_over(&mut self, name: &str, words: &[Raw], body: &Command, input: &Stream) -> Stream {
         let mut values = Vec::new();
         for word in words.iter().take(MAX_WORDS) {
-            values.extend(self.expand(word));
+            self.expand_into(word, &mut values);
         }
         let certain = values.iter().all(|word| word.known && !word.glob);
         let mut out = Stream::text("");
@@ -298,7 +301,7 @@ impl<'a> Walk<'a> {
             let reason = format!("Gives the command {name} another meaning");
             self.note(Finding::ask("shadowing", reason));
         }
-        self.scope.functions.insert(name.to_owned(), Rc::clone(body));
+        self.scope.define(name, body);
         self.defined.push((name.to_owned(), Rc::clone(body)));
     }
 
@@ -380,7 +383,7 @@ impl<'a> Walk<'a> {
     fn elements(&mut self, elements: &[Raw]) -> Vec<Word> {
         let mut words = Vec::new();
         for element in elements.iter().take(MAX_WORDS) {
-            words.extend(self.expand(element));
+            self.expand_into(element, &mut words);
         }
         words.truncate(MAX_WORDS);
         words
@@ -398,7 +401,7 @@ impl<'a> Walk<'a> {
         const DECLARING: &[&str] = &["export", "declare", "typeset", "local", "readonly", "alias"];
         let first = simple.words.first().and_then(Raw::bare);
         let declares = first.is_some_and(|word| DECLARING.contains(&word));
-        let mut words = Vec::new();
+        let mut words = Vec::with_capacity(simple.words.len());
         for raw in &simple.words {
             let assigns =
                 matches!(raw.parts.first(), Some(Part::Text { text, .. }) if text.contains('='));
@@ -412,7 +415,7 @@ impl<'a> Walk<'a> {
             } else if declares && assigns {
                 words.push(self.expand_whole(raw));
             } else {
-                words.extend(self.expand(raw));
+                self.expand_into(raw, &mut words);
             }
             if words.len() > MAX_WORDS || self.fuel == 0 {
                 self.note(Finding::ask("too-complex", "The command has too many words to analyse"));

@@ -176,7 +176,7 @@ fn words_are_what_the_program_sees() {
     for (source, wanted) in expected {
         let leaf = look(source).leaves.into_iter().find(|leaf| leaf.program == "p");
         let words: Vec<String> = leaf
-            .map(|leaf| leaf.words.into_iter().skip(1).map(|word| word.text).collect())
+            .map(|leaf| leaf.words.iter().skip(1).map(|word| word.text.clone()).collect())
             .unwrap_or_default();
         assert_eq!(words, *wanted, "{source}");
     }

@@ -25,7 +25,11 @@ impl Parts {
     fn text(&mut self, piece: &str, is_quoted: bool) {
         match self.all.last_mut() {
             Some(Part::Text { text, quoted }) if *quoted == is_quoted => text.push_str(piece),
-            _ => self.all.push(Part::Text { text: piece.to_owned(), quoted: is_quoted }),
+            _ => {
+                // Most words have but one part.
+                self.all.reserve_exact(usize::from(self.all.is_empty()));
+                self.all.push(Part::Text { text: piece.to_owned(), quoted: is_quoted });
+            }
         }
     }
 
@@ -381,7 +385,7 @@ impl Reader<'_> {
         };
         let argument = self.until_brace(quoted);
         self.depth -= 1;
-        parts.all.push(Part::Parameter(Parameter { name, operator, argument, quoted }));
+        parts.all.push(Part::Parameter(Box::new(Parameter { name, operator, argument, quoted })));
     }
 
     /// `[@]`, `[*]` or a number in brackets, if one is next.
@@ -570,5 +574,6 @@ impl Reader<'_> {
 
 fn plain(name: &str, quoted: bool) -> Part {
     let name = name.to_owned();
-    Part::Parameter(Parameter { name, operator: Operator::Plain, argument: Raw::default(), quoted })
+    let operator = Operator::Plain;
+    Part::Parameter(Box::new(Parameter { name, operator, argument: Raw::default(), quoted }))
 }

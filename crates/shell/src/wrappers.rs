@@ -12,9 +12,9 @@ use crate::wrapping::{Wrapper, entry};
 pub(crate) fn peel(act: &mut Act<'_>) -> Option<Inner> {
     let input = act.site.input;
     let arguments = act.arguments();
-    match act.leaf.program.as_str() {
-        "xargs" | "gxargs" => list_files(act, &arguments, &["-a", "--arg-file"]),
-        "parallel" | "sem" => list_files(act, &arguments, &["-a", "--arg-file"]),
+    match act.program {
+        "xargs" | "gxargs" => list_files(act, arguments, &["-a", "--arg-file"]),
+        "parallel" | "sem" => list_files(act, arguments, &["-a", "--arg-file"]),
         _ => {}
     }
     let leaf = &mut *act.leaf;
@@ -36,28 +36,28 @@ pub(crate) fn peel(act: &mut Act<'_>) -> Option<Inner> {
                 verb: &[],
                 source: false,
             };
-            let rest = strip(&SCREEN, &arguments, leaf);
+            let rest = strip(&SCREEN, arguments, leaf);
             return (!rest.is_empty()).then_some(Inner::Words(rest));
         }
         _ => {}
     }
-    let wrapper = entry(&leaf.program, &arguments)?;
+    let wrapper = entry(&leaf.program, arguments)?;
     let arguments = match wrapper.verb {
         [] => arguments,
         _ => {
             let at = arguments.iter().position(|word| !word.text.starts_with('-'))?;
-            arguments.get(at + 1..).unwrap_or(&[]).to_vec()
+            arguments.get(at + 1..).unwrap_or(&[])
         }
     };
-    if let Some(inner) = special(leaf, &arguments) {
+    if let Some(inner) = special(leaf, arguments) {
         return Some(inner);
     }
-    let mut rest = strip(wrapper, &arguments, leaf);
+    let mut rest = strip(wrapper, arguments, leaf);
     if wrapper.names.contains(&"xargs") {
         if rest.is_empty() {
             rest.push(Word::literal("echo"));
         }
-        supply(&mut rest, &arguments, input);
+        supply(&mut rest, arguments, input);
     }
     if rest.is_empty() {
         alone(leaf);

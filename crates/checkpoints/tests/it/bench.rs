@@ -97,15 +97,29 @@ impl Bench {
         call: Call<'_>,
         change: impl FnOnce(),
     ) -> Result<Option<String>, ToolError> {
-        self.call_telling(call, |_| change())
+        self.prepare(call, |impending| {
+            let id = self.keeper.before(impending)?;
+            change();
+            if id.is_some() {
+                self.keeper.after(impending)?;
+            }
+            Ok(id)
+        })
     }
 
-    /// A call that can tell what it replaces.
+    /// A call that announces its changes.
     pub(crate) fn call_telling(
         &self,
         call: Call<'_>,
         change: impl FnOnce(&Impending<'_>),
-    ) -> Result<Option<String>, ToolError> {
+    ) -> Result<(), ToolError> {
+        self.prepare(call, |impending| {
+            change(impending);
+            self.keeper.after(impending)
+        })
+    }
+
+    fn prepare<T>(&self, call: Call<'_>, make: impl FnOnce(&Impending<'_>) -> T) -> T {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let turn = call.turn.map_or_else(|| format!("turn-{number}"), str::to_owned);
         let call_id = format!("call-{number}");
@@ -124,12 +138,7 @@ impl Bench {
             workplace: &workplace,
             cancel: &cancel,
         };
-        let id = self.keeper.before(&impending)?;
-        change(&impending);
-        if id.is_some() {
-            self.keeper.after(&impending)?;
-        }
-        Ok(id)
+        make(&impending)
     }
 
     pub(crate) fn undo(&self, turns: usize) -> Result<Restored, ToolError> {

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use hermes_core::{
@@ -16,28 +16,36 @@ use super::{Flight, Judged, Known};
 /// After this long, whoever watches is told what is being waited for.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A call whose files were kept.
+/// A call whose files are kept: before it runs, or when it announces a change.
 pub(super) struct Kept {
     keeper: Arc<dyn Checkpoints>,
     change: Arc<Change>,
+    announces: bool,
+    /// Whether what it has made of its files is still to be found out.
+    is_open: AtomicBool,
 }
 
 impl Kept {
-    /// The ports of the call: those of all calls, and a way to tell what it
-    /// really changes.
-    pub(super) fn ports(self: &Arc<Self>, of_all: &Ports) -> Arc<Ports> {
-        Arc::new(of_all.clone().with::<dyn Replacing>(Arc::clone(self) as _))
+    /// The ports of the call: those of all calls, and the one by which it
+    /// announces its changes.
+    pub(super) fn ports(self: &Arc<Self>, of_all: &Arc<Ports>) -> Arc<Ports> {
+        if !self.announces {
+            return Arc::clone(of_all);
+        }
+        Arc::new(Ports::clone(of_all).with::<dyn Replacing>(Arc::clone(self) as _))
     }
 }
 
 /// The keeper tells the user itself of what it cannot keep.
 impl Replacing for Kept {
     fn before(&self, places: &[PathBuf]) {
+        self.is_open.store(true, Ordering::Release);
         let _ = self.keeper.replacing(&self.change.impending(), places);
     }
 
     fn after(&self, made: &[Made<'_>]) {
         let _ = self.keeper.replaced(&self.change.impending(), made);
+        self.is_open.store(false, Ordering::Release);
     }
 }
 
@@ -99,17 +107,25 @@ impl Flight {
             workplace: self.workplace.load_full(),
             cancel: self.caller.cancel.clone(),
         });
+        let announces = call.entry.spec().announces_changes && !open_ended;
+        let kept = |change| {
+            let (keeper, is_open) = (Arc::clone(keeper), AtomicBool::new(!announces));
+            Some(Arc::new(Kept { keeper, change, announces, is_open }))
+        };
+        if announces {
+            return Ok(kept(change));
+        }
         let (asked, told) = (Arc::clone(keeper), Arc::clone(&change));
         let mut work = tokio::task::spawn_blocking(move || asked.before(&told.impending()));
-        let kept = match tokio::time::timeout(PATIENCE, &mut work).await {
-            Ok(kept) => kept,
+        let done = match tokio::time::timeout(PATIENCE, &mut work).await {
+            Ok(done) => done,
             Err(_) => {
                 self.tell(call, "keeping the files of the workspace, so that this can be undone");
                 work.await
             }
         };
-        match kept {
-            Ok(Ok(Some(_))) => Ok(Some(Arc::new(Kept { keeper: Arc::clone(keeper), change }))),
+        match done {
+            Ok(Ok(Some(_))) => Ok(kept(change)),
             Ok(Err(error)) if error.kind() == ErrorKind::Cancelled => Err(error),
             _ => Ok(None),
         }
@@ -126,7 +142,7 @@ impl Flight {
 
     /// Has it looked up what the call made of the files.
     pub(super) async fn settle_files(&self, kept: Option<Arc<Kept>>) {
-        let Some(kept) = kept else { return };
+        let Some(kept) = kept.filter(|kept| kept.is_open.load(Ordering::Acquire)) else { return };
         let settle = move || kept.keeper.after(&kept.change.impending());
         let settled = tokio::task::spawn_blocking(settle);
         // The keeper tells the user itself; the call is through either way.

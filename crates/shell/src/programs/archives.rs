@@ -9,7 +9,7 @@ use crate::site::Act;
 
 /// Describes programs that pack and unpack.
 pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
-    match act.leaf.program.as_str() {
+    match act.program {
         "tar" | "gtar" | "bsdtar" => tar(act, words),
         "zip" => zip(act, words),
         "unzip" => {
@@ -25,7 +25,7 @@ pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
         "gzip" | "gunzip" | "bzip2" | "bunzip2" | "xz" | "unxz" | "zstd" | "unzstd" | "lz4"
         | "compress" | "brotli" | "pigz" => {
             let args = Args::parse(words, &["-o", "-S", "-T", "-p"]);
-            for word in &args.operands {
+            for word in args.operands.iter() {
                 act.read(word);
                 if !args.has(&["-c", "--stdout", "-l", "--list", "-t", "--test", "--to-stdout"]) {
                     let keeps = args.has(&["-k", "--keep"]);
@@ -206,7 +206,7 @@ fn tar(act: &mut Act<'_>, words: &[Word]) {
         let roots: Vec<Word> =
             args.operands.iter().map(|word| super::gitloss::under(folder.as_ref(), word)).collect();
         trees::read_whole(act, &roots);
-        for word in &args.operands {
+        for word in args.operands.iter() {
             match &folder {
                 Some(folder) if !word.text.starts_with('/') => {
                     let text = format!("{}/{}", folder.text, word.text);

@@ -8,7 +8,7 @@ use crate::site::{Act, Inner};
 
 /// Describes the command lines of clusters and clouds.
 pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
-    match act.leaf.program.as_str() {
+    match act.program {
         "kubectl" | "oc" | "k3s" | "k" => kubectl(act, words),
         "helm" => helm(act, words),
         "terraform" | "tofu" | "terragrunt" | "pulumi" | "cdk" | "serverless" | "sls" => {

@@ -86,11 +86,8 @@ const VALUED: &[&str] = &[
 
 /// Describes docker and its kin.
 pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
-    let program = act.leaf.program.clone();
-    if !matches!(
-        program.as_str(),
-        "docker" | "podman" | "nerdctl" | "docker-compose" | "podman-compose"
-    ) {
+    let program = act.program;
+    if !matches!(program, "docker" | "podman" | "nerdctl" | "docker-compose" | "podman-compose") {
         return false;
     }
     let (global, rest) = split(words, 0);

@@ -1,10 +1,13 @@
 //! Database clients and the statements they are given.
 
+use std::sync::LazyLock;
+
 use hermes_core::Scope;
 
 use crate::args::Args;
 use crate::leaf::Word;
 use crate::site::Act;
+use crate::table::{Table, by_name};
 
 /// How a client is given statements.
 struct Client {
@@ -87,10 +90,13 @@ const CLIENTS: &[Client] = &[
     },
 ];
 
+static BY_NAME: LazyLock<Table<&'static Client>> =
+    LazyLock::new(|| by_name(CLIENTS, |client| client.names));
+
 /// Describes database clients.
 pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
-    let program = act.leaf.program.clone();
-    match program.as_str() {
+    let program = act.program;
+    match program {
         "redis-cli" | "valkey-cli" => redis(act, words),
         "mongosh" | "mongo" => mongo(act, words),
         "pg_dump" | "pg_dumpall" | "mysqldump" | "mongodump" => {
@@ -110,11 +116,7 @@ pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
         }
         "pg_isready" | "mysqladmin" if program == "pg_isready" => act.only_reads(),
         _ => {
-            let Some(client) =
-                CLIENTS.iter().find(|client| client.names.contains(&program.as_str()))
-            else {
-                return false;
-            };
+            let Some(client) = BY_NAME.get(program) else { return false };
             sql(act, client, words);
         }
     }
@@ -127,8 +129,9 @@ fn sql(act: &mut Act<'_>, client: &Client, words: &[Word]) {
         .iter()
         .map(|word| word.text.as_str())
         .any(|text| text == "-cmd" || text == "-json" || text == "-header" || text == "-csv");
+    let kept: Vec<Word>;
     let args = if single {
-        let kept: Vec<Word> = words
+        kept = words
             .iter()
             .filter(|word| {
                 !matches!(
@@ -150,7 +153,7 @@ fn sql(act: &mut Act<'_>, client: &Client, words: &[Word]) {
         Args::parse(words, client.valued)
     };
     if args.has(&["--version", "--help", "-V"])
-        || (args.has(&["-l", "--list"]) && act.leaf.program == "psql")
+        || (args.has(&["-l", "--list"]) && act.program == "psql")
     {
         act.any(Scope::DATABASE_READ);
         return act.only_reads();
@@ -191,8 +194,7 @@ fn sql(act: &mut Act<'_>, client: &Client, words: &[Word]) {
             act.write(file);
         }
     }
-    if matches!(act.leaf.program.as_str(), "duckdb" | "clickhouse-local" | "clickhouse" | "sqlite3")
-    {
+    if matches!(act.program, "duckdb" | "clickhouse-local" | "clickhouse" | "sqlite3") {
         let quoted = statements.iter().flat_map(|word| word.text.split('\'').skip(1).step_by(2));
         let paths: Vec<Word> = quoted
             .filter(|text| text.contains(['/', '.']) && !text.contains(char::is_whitespace))

@@ -8,7 +8,7 @@ use crate::site::Act;
 
 /// Describes the programs that make, change and remove files.
 pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
-    match act.leaf.program.clone().as_str() {
+    match act.program {
         "rm" | "grm" | "srm" => remove(act, words),
         "unlink" | "rmdir" | "trash" | "trash-put" | "rip" | "gtrash" | "safe-rm" | "del" => {
             let operands = Args::parse(words, &[]).operands;
@@ -32,7 +32,7 @@ pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
         }
         "mkdir" | "mkfifo" | "mknod" => {
             let args = Args::parse(words, &["-m", "--mode"]);
-            let count = if act.leaf.program == "mknod" { 1 } else { args.operands.len() };
+            let count = if act.program == "mknod" { 1 } else { args.operands.len() };
             args.operands.iter().take(count).for_each(|word| act.write(word));
         }
         "truncate" => truncate(act, words),
@@ -83,7 +83,7 @@ fn remove(act: &mut Act<'_>, words: &[Word]) {
     if act.leaf.via.iter().any(|via| via.ends_with("xargs") || via == "parallel") {
         act.ask("recursive-delete", "Deletes a list of files that another command makes");
     }
-    for word in &args.operands {
+    for word in args.operands.iter() {
         act.delete(word);
         if let Some(finding) = word.known().filter(|path| blocks::is_disk(path)) {
             let reason = format!("Removes the device {finding}");
@@ -151,7 +151,7 @@ fn desktop(act: &mut Act<'_>, words: &[Word]) {
 /// Sources and target of `cp`, `mv` and the like.
 fn ends(args: &Args) -> (Vec<Word>, Option<Word>) {
     if let Some(target) = args.value(&["-t", "--target-directory"]) {
-        return (args.operands.clone(), Some(target));
+        return (args.operands.to_vec(), Some(target));
     }
     match args.operands.split_last() {
         Some((target, sources)) => (sources.to_vec(), Some(target.clone())),
@@ -190,7 +190,7 @@ fn copy(act: &mut Act<'_>, words: &[Word]) {
             "--group",
         ],
     );
-    if act.leaf.program.ends_with("install") && args.has(&["-d", "--directory"]) {
+    if act.program.ends_with("install") && args.has(&["-d", "--directory"]) {
         return args.operands.iter().for_each(|word| act.write(word));
     }
     let (sources, target) = ends(&args);
@@ -262,7 +262,7 @@ fn cut_up(act: &mut Act<'_>, words: &[Word]) {
     if let Some(file) = args.operands.first() {
         act.read(file);
     }
-    let prefix = if act.leaf.program == "csplit" {
+    let prefix = if act.program == "csplit" {
         args.value(&["-f", "--prefix"])
     } else {
         args.operands.get(1).cloned()
@@ -351,7 +351,7 @@ fn copy_blocks(act: &mut Act<'_>, words: &[Word]) {
 }
 
 fn change_mode(act: &mut Act<'_>, words: &[Word]) {
-    let program = act.leaf.program.clone();
+    let program = act.program;
     let recursive = words.iter().any(|word| {
         let long = word.text.len() > 4 && "--recursive".starts_with(word.text.as_str());
         let short =
@@ -360,7 +360,7 @@ fn change_mode(act: &mut Act<'_>, words: &[Word]) {
     });
     let mut operands: Vec<Word> = words
         .iter()
-        .filter(|word| !word.text.starts_with('-') || is_symbolic_mode(&program, &word.text))
+        .filter(|word| !word.text.starts_with('-') || is_symbolic_mode(program, &word.text))
         .cloned()
         .collect();
     let referenced = words.iter().any(|word| word.text.starts_with("--reference"));

@@ -27,7 +27,7 @@ static BY_NAME: LazyLock<Table<&'static str>> = LazyLock::new(|| {
 
 /// Adds what such a program writes.
 pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) {
-    let Some(rules) = BY_NAME.get(act.leaf.program.as_str()) else { return };
+    let Some(rules) = BY_NAME.get(act.program) else { return };
     let has = |text: &str| words.iter().any(|word| word.text == text);
     let mut writing = rules.split_whitespace().filter(|rule| !rule.starts_with('!')).peekable();
     let always = writing.peek().is_none();

@@ -44,7 +44,7 @@ static BY_NAME: LazyLock<Table<&'static str>> = LazyLock::new(|| {
 
 /// Asks about orders that lose data.
 pub(super) fn describe(act: &mut Act<'_>) {
-    let words = &act.leaf.words;
+    let words = act.words;
     let script = words.iter().enumerate().take(4).find_map(|(at, word)| {
         let name = word.text.rsplit('/').next().unwrap_or("");
         BY_NAME.get(name).map(|orders| (at, name, *orders))

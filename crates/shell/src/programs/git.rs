@@ -92,7 +92,7 @@ const RUNNING: &[&str] = &[
 
 /// Describes git.
 pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
-    match act.leaf.program.as_str() {
+    match act.program {
         "git" => {}
         "gh" | "glab" | "hub" => {
             forge(act);
@@ -462,7 +462,7 @@ fn transfer_options(
 fn forge(act: &mut Act<'_>) {
     let words = act.arguments();
     let args =
-        Args::parse(&words, &["-R", "--repo", "-X", "--method", "-f", "-F", "-H", "-b", "-t"]);
+        Args::parse(words, &["-R", "--repo", "-X", "--method", "-f", "-F", "-H", "-b", "-t"]);
     let verb = args.operand(1).to_owned();
     let api = args.operand(0) == "api";
     let writes = args.has(&["-X", "--method", "-f", "-F", "--input"])

@@ -113,8 +113,8 @@ static BY_NAME: LazyLock<Table<Names>> = LazyLock::new(|| {
 /// Asks about a verb that is not known, if this manager has no scripts of the
 /// project as verbs.
 pub(super) fn unknown_verb(act: &mut Act<'_>, verb: &str) {
-    let program = act.leaf.program.clone();
-    let Some(verbs) = BY_NAME.get(program.as_str()) else { return };
+    let program = act.program;
+    let Some(verbs) = BY_NAME.get(program) else { return };
     let option = verb.starts_with('-') || verb.is_empty();
     if !option && !verbs.contains(verb) {
         act.ask("unknown-subcommand", format!("Nobody knows what “{program} {verb}” does"));
@@ -152,7 +152,7 @@ pub(super) fn from_elsewhere(act: &mut Act<'_>, verb: &str, words: &[Word]) {
         return settings(act, verb, words);
     }
     let runs_own = matches!(verb, "run" | "exec" | "sync" | "build" | "fetch" | "init")
-        && !matches!(act.leaf.program.as_str(), "nix" | "go" | "pipx" | "deno");
+        && !matches!(act.program, "nix" | "go" | "pipx" | "deno");
     for (at, word) in words.iter().enumerate() {
         let (name, glued) = match word.text.split_once('=') {
             Some((name, value)) => (name, Some(value)),
@@ -189,7 +189,7 @@ fn everywhere(act: &mut Act<'_>, verb: &str, words: &[Word]) {
         plain.nth(index).map_or("", |word| word.text.as_str())
     };
     let named = !operand(1).is_empty();
-    let reaches = match (act.leaf.program.as_str(), verb) {
+    let reaches = match (act.program, verb) {
         ("npm" | "pnpm" | "bun" | "yarn", _) if has(&["-g", "--global"]) => named,
         ("npm", "install" | "i" | "add") => {
             // `user/name` is a repository, not a package.
@@ -240,7 +240,7 @@ fn settings(act: &mut Act<'_>, verb: &str, words: &[Word]) {
         .iter()
         .any(|mark| lower.contains(mark))
     });
-    let sets = match (act.leaf.program.as_str(), verb) {
+    let sets = match (act.program, verb) {
         (
             "npm" | "pnpm" | "yarn" | "pip" | "pip3" | "poetry" | "bundle" | "conda",
             "config" | "c",

@@ -136,8 +136,8 @@ const HARMLESS_MODULES: &[&str] =
 
 /// Describes interpreters.
 pub(super) fn describe(act: &mut Act<'_>, _words: &[Word]) -> bool {
-    let program = act.leaf.program.clone();
-    match program.as_str() {
+    let program = act.program;
+    match program {
         "vim" | "vi" | "nvim" | "ex" | "view" | "ed" | "red" | "emacs" | "emacsclient" | "nano"
         | "gvim" | "vimdiff" | "rvim" => {
             editor(act);
@@ -152,10 +152,10 @@ pub(super) fn describe(act: &mut Act<'_>, _words: &[Word]) -> bool {
     if program == "m4" {
         return false;
     }
-    if program == "bun" && !runs_code(&act.arguments()) {
+    if program == "bun" && !runs_code(act.arguments()) {
         return false;
     }
-    let base = base_name(&program);
+    let base = base_name(program);
     let Some(interpreter) = INTERPRETERS.iter().find(|known| known.name == base) else {
         return false;
     };
@@ -188,7 +188,7 @@ fn base_name(program: &str) -> &str {
 fn interpret(act: &mut Act<'_>, interpreter: &Interpreter) {
     let words = act.arguments();
     // What comes after the script belongs to the script.
-    let own = own_words(&words, interpreter);
+    let own = own_words(words, interpreter);
     let args = Args::parse(words.get(..own).unwrap_or(&[]), interpreter.valued);
     let rest = words.get(own..).unwrap_or(&[]);
     if interpreter.name == "python"
@@ -292,7 +292,7 @@ fn module_run(act: &mut Act<'_>, module: &Word, rest: &[Word]) {
         "timeit" => {
             let args = Args::parse(rest, &["-s", "--setup", "-n", "-r", "-u"]);
             let mut quiet = true;
-            for code in args.values(&["-s", "--setup"]).iter().chain(&args.operands) {
+            for code in args.values(&["-s", "--setup"]).iter().chain(args.operands.iter()) {
                 quiet &= code::judge(act, Language::Python, code);
             }
             act.leaf.reads_only = quiet;
@@ -378,18 +378,15 @@ fn editor(act: &mut Act<'_>) {
     let words = act.arguments();
     let valued =
         ["-c", "--cmd", "-S", "-u", "--eval", "-l", "--load", "-s", "-f", "--funcall", "--script"];
-    let valued = if is_emacs(&act.leaf.program) || act.leaf.program == "ed" {
-        &valued[4..]
-    } else {
-        &valued[..6]
-    };
-    let args = Args::parse(&words, valued);
+    let valued =
+        if is_emacs(act.program) || act.program == "ed" { &valued[4..] } else { &valued[..6] };
+    let args = Args::parse(words, valued);
     let mut commands = args.values(&["-c", "--cmd"]);
     commands.extend(args.operands.iter().filter(|word| word.text.starts_with('+')).cloned());
     for command in commands {
         editor_command(act, &command);
     }
-    if is_emacs(&act.leaf.program)
+    if is_emacs(act.program)
         && (args.has(&["--eval", "-l", "--load", "-f", "--funcall", "--script", "--execute"])
             || words.iter().any(|word| word.text == "-e"))
     {
@@ -402,7 +399,7 @@ fn editor(act: &mut Act<'_>) {
         }
     }
     let input = act.site.input;
-    let batch = matches!(act.leaf.program.as_str(), "ed" | "ex" | "red") || args.has(&["-e", "-E"]);
+    let batch = matches!(act.program, "ed" | "ex" | "red") || args.has(&["-e", "-E"]);
     if input.connected && batch {
         match &input.text {
             Some(text) => {

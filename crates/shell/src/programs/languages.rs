@@ -44,8 +44,8 @@ const TEX: &[&str] =
 /// Describes programs of other languages.
 pub(super) fn describe(act: &mut Act<'_>, _words: &[Word]) -> bool {
     typesetters(act);
-    let program = act.leaf.program.clone();
-    match program.as_str() {
+    let program = act.program;
+    match program {
         "dc" => {
             calculator(act);
             return true;
@@ -56,7 +56,7 @@ pub(super) fn describe(act: &mut Act<'_>, _words: &[Word]) -> bool {
         }
         _ => {}
     }
-    let Some(flags) = BY_NAME.get(program.as_str()) else { return false };
+    let Some(flags) = BY_NAME.get(program) else { return false };
     interpret(act, flags);
     true
 }
@@ -71,11 +71,11 @@ fn interpret(act: &mut Act<'_>, flags: &str) {
         })
     });
     if coded {
-        let reason = format!("Runs code that may act on its own ({})", act.leaf.program);
+        let reason = format!("Runs code that may act on its own ({})", act.program);
         act.ask("interpreter-code", reason);
-        return hidden_commands(act, &words);
+        return hidden_commands(act, words);
     }
-    if super::tools::asks_about_itself(&words) {
+    if super::tools::asks_about_itself(words) {
         return act.only_reads();
     }
     match words.iter().find(|word| !word.text.starts_with('-') || word.text == "-") {
@@ -144,8 +144,8 @@ fn macros(act: &mut Act<'_>) {
 }
 
 fn typesetters(act: &mut Act<'_>) {
-    let words = act.leaf.words.get(1..).unwrap_or(&[]);
-    let unbound = match act.leaf.program.as_str() {
+    let words = act.words.get(1..).unwrap_or(&[]);
+    let unbound = match act.program {
         "latex" | "pdflatex" | "xelatex" | "lualatex" | "tex" | "pdftex" | "xetex" | "luatex"
         | "latexmk" | "context" | "mpost" | "tectonic" | "etex" | "platex" | "uplatex" => {
             words.iter().any(|word| {

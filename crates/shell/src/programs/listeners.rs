@@ -1,9 +1,12 @@
 //! Servers that anybody may reach, and tunnels that lead in from outside.
 
+use std::sync::LazyLock;
+
 use hermes_core::Scope;
 
 use crate::leaf::Word;
 use crate::site::Act;
+use crate::table::Names;
 
 /// Programs that open a way in from outside.
 const TUNNELS: &[&str] = &[
@@ -88,24 +91,27 @@ const SERVERS: &[&str] = &[
     "updog",
 ];
 
+static OPENING: LazyLock<Names> = LazyLock::new(|| TUNNELS.iter().copied().collect());
+static SERVING: LazyLock<Names> = LazyLock::new(|| SERVERS.iter().copied().collect());
+
 /// Asks about servers on all interfaces and about tunnels.
 pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) {
-    let program = act.leaf.program.as_str();
+    let program = act.program;
     let first = words.iter().find(|word| !word.text.starts_with('-'));
     let verb = first.map_or("", |word| word.text.as_str());
-    let looks = crate::args::asks_for_help(&act.leaf.words)
+    let looks = crate::args::asks_for_help(act.words)
         || program == "sshd"
             && words.first().is_some_and(|word| matches!(word.text.as_str(), "-t" | "-T"))
         || matches!(verb, "status" | "version" | "help" | "ip" | "ping" | "netcheck");
     let through = matches!(program, "npx" | "bunx" | "pnpx" | "uvx" | "pipx")
-        && (TUNNELS.contains(&verb) || SERVERS.contains(&verb));
+        && (OPENING.contains(verb) || SERVING.contains(verb));
     let editor = program == "code" && verb == "tunnel";
-    if (TUNNELS.contains(&program) || through || editor) && !looks {
+    if (OPENING.contains(program) || through || editor) && !looks {
         act.any(Scope::NETWORK_SEND);
         act.ask("tunnel", "Opens a way in from another network");
         return;
     }
-    if SERVERS.contains(&program) && !looks {
+    if SERVING.contains(program) && !looks {
         act.any(Scope::NETWORK_SEND);
         act.ask("network-listen", "Waits for connections from the network");
         return;
@@ -161,5 +167,5 @@ fn is_everywhere(word: &Word, program: &str) -> bool {
         _ => address,
     };
     matches!(host, "0.0.0.0" | "[::]" | "::" | "0:0:0:0:0:0:0:0")
-        || (word.text.to_ascii_uppercase().contains("-LISTEN:") && program == "socat")
+        || (program == "socat" && word.text.to_ascii_uppercase().contains("-LISTEN:"))
 }

@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 
 use hermes_core::Scope;
 
+use super::installed::{is_at_home, is_installed};
 use crate::leaf::Word;
 use crate::site::{Act, Inner};
 use crate::table::Table;
@@ -82,46 +83,18 @@ fn is_ours(act: &Act<'_>, path: &Path) -> bool {
 
 /// Whether code at a path is neither the project's nor installed.
 pub(crate) fn is_elsewhere(at: &hermes_core::Workplace, path: &Path) -> bool {
-    const INSTALLED: &[&str] =
-        &["/usr", "/opt", "/bin", "/sbin", "/lib", "/nix", "/snap", "/etc", "/System", "/Library"];
-    const OWN: &[&str] = &[
-        "bin",
-        ".local",
-        ".cargo",
-        ".rustup",
-        ".pyenv",
-        ".rbenv",
-        ".nvm",
-        ".asdf",
-        ".volta",
-        ".bun",
-        ".deno",
-        "go",
-        ".sdkman",
-        "miniconda3",
-        "anaconda3",
-        "miniforge3",
-        ".rvm",
-        ".virtualenvs",
-        ".bashrc",
-        ".profile",
-        ".zshrc",
-        ".bash_profile",
-        ".venv",
-    ];
+    const OWN: &[&str] =
+        &[".cargo", ".virtualenvs", ".venv", ".bashrc", ".profile", ".zshrc", ".bash_profile"];
+    let is_below = |places: &[&str]| places.iter().any(|place| path.starts_with(place));
     // An environment of a language has this in it wherever it is.
     let activates = path.file_name().is_some_and(|name| name == "activate");
-    let installed = INSTALLED.iter().any(|place| path.starts_with(place));
-    let own = at
-        .home()
-        .and_then(|home| path.strip_prefix(home).ok())
-        .is_some_and(|below| OWN.iter().any(|place| below.starts_with(place)));
-    !(path.starts_with(at.cwd()) || installed || own || activates || path.starts_with("/dev"))
+    let own = is_installed(at, path) || is_at_home(at, path, OWN);
+    !(path.starts_with(at.cwd()) || own || activates || is_below(&["/etc", "/dev"]))
 }
 
 /// Asks about code and settings from elsewhere.
 pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) {
-    if let Some(entries) = BY_NAME.get(act.leaf.program.as_str()) {
+    if let Some(entries) = BY_NAME.get(act.program) {
         for (options, load) in entries {
             for value in values(words, options) {
                 judge(act, &value, *load);
@@ -189,7 +162,7 @@ fn values(words: &[Word], options: &str) -> Vec<Word> {
 /// What single programs have of their own.
 fn own(act: &mut Act<'_>, words: &[Word]) {
     let has = |texts: &[&str]| words.iter().any(|word| texts.contains(&word.text.as_str()));
-    match act.leaf.program.clone().as_str() {
+    match act.program {
         "make" | "gmake" | "bmake" => make_variables(act, words),
         "php" => {
             let loads = ["auto_prepend_file", "auto_append_file", "extension", "zend_extension"];

@@ -79,10 +79,10 @@ fn is_filter(program: &str) -> bool {
 
 /// Asks about what fills a disk and what empties files.
 pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) {
-    let program = act.leaf.program.clone();
-    fills(act, &program, words);
-    match program.as_str() {
-        "sed" | "gsed" | "perl" | "awk" | "gawk" => empties(act, &program, words),
+    let program = act.program;
+    fills(act, program, words);
+    match program {
+        "sed" | "gsed" | "perl" | "awk" | "gawk" => empties(act, program, words),
         "chmod" => locks(act, words),
         "gzip" | "bzip2" | "xz" | "zstd" if short(words, 'r') => {
             act.ask("mass-change", "Packs every file below a folder, one by one");

@@ -13,6 +13,7 @@ mod fixers;
 mod frameworks;
 mod git;
 mod gitloss;
+mod installed;
 mod installs;
 mod interpreters;
 mod known;
@@ -42,12 +43,14 @@ mod web;
 mod workbench;
 
 use std::path::Path;
+use std::sync::LazyLock;
 
 use hermes_core::{Effect, Scope};
 
 use crate::leaf::{Finding, Word};
 use crate::sensitive;
 use crate::site::{Act, Inner};
+use crate::table::Names;
 
 pub(crate) use aliases::is_same_verb;
 pub(crate) use environment::{environment_override, proxy_effect};
@@ -77,16 +80,15 @@ const FAMILIES: &[Family] = &[
 
 /// Fills in effects and findings of a leaf.
 pub(crate) fn describe(act: &mut Act<'_>) {
-    let first = act.leaf.words.first().cloned().unwrap_or_default();
-    if first.text.contains('/') {
+    if let Some(first) = act.words.first().filter(|first| first.text.contains('/')) {
         match &first.content {
             Some(text) => runs_script(act, text),
-            None => act.leaf.runs.extend(act.site.absolute(&first)),
+            None => act.leaf.runs.extend(act.site.absolute(first)),
         }
-        system::init_script(act, &first);
+        system::init_script(act, first);
     }
     let words = act.arguments();
-    options::describe(act, &words);
+    options::describe(act, words);
     secrets::describe(act);
     runners::describe(act);
     runners::wrapped(act);
@@ -94,14 +96,14 @@ pub(crate) fn describe(act: &mut Act<'_>) {
     if home == strangers::Home::Project {
         environment::own_libraries(act.leaf);
     }
-    let known = FAMILIES.iter().any(|family| family(act, &words));
+    let known = FAMILIES.iter().any(|family| family(act, words));
     let known = (known || tools::describe(act) || strangers::by_kind(act))
         && home != strangers::Home::Elsewhere;
     outputs::of_its_own(act);
-    loading::describe(act, &words);
-    loss::describe(act, &words);
-    fixers::describe(act, &words);
-    listeners::describe(act, &words);
+    loading::describe(act, words);
+    loss::describe(act, words);
+    fixers::describe(act, words);
+    listeners::describe(act, words);
     if !known {
         strangers::describe(act, home);
     }
@@ -161,11 +163,11 @@ const NAMES_ONLY: &[&str] = &[
 /// An argument that names a secret counts as read, whatever the program is:
 /// nobody knows them all.
 fn tells_of_secrets(act: &mut Act<'_>) {
-    if NAMES_ONLY.contains(&act.leaf.program.as_str()) {
+    static QUIET: LazyLock<Names> = LazyLock::new(|| NAMES_ONLY.iter().copied().collect());
+    if QUIET.contains(act.program) {
         return;
     }
-    let mut told = Vec::new();
-    for word in act.leaf.words.iter().skip(1).filter(|word| word.known && !word.glob) {
+    for word in act.arguments().iter().filter(|word| word.known && !word.glob) {
         // Every such name has one of these in it.
         if !word.text.contains(['.', '/', '_']) || word.text.contains(['(', '"', ';', '`']) {
             continue;
@@ -174,13 +176,10 @@ fn tells_of_secrets(act: &mut Act<'_>) {
         let texts = [Some(word.text.as_str()), after('='), after('@')];
         for text in texts.into_iter().flatten() {
             if sensitive::tells(text) && !text.contains(char::is_whitespace) {
-                told.push(Word { text: text.to_owned(), ..word.clone() });
+                let resource = act.site.resource(&Word::literal(text));
+                act.leaf.effect(Effect { scope: Scope::FILE_READ, resource });
             }
         }
-    }
-    for word in told {
-        let resource = act.site.resource(&word);
-        act.leaf.effect(Effect { scope: Scope::FILE_READ, resource });
     }
 }
 
@@ -257,18 +256,27 @@ pub(crate) fn sensitive_write(path: &Path, home: Option<&Path>) -> Option<Findin
         ".kshrc",
         ".inputrc",
     ];
-    if let Some(below) = home.and_then(|home| path.strip_prefix(home).ok()) {
+    let starts = |path: &Path, starts: &[&str]| {
+        let bytes = path.as_os_str().as_encoded_bytes();
+        starts.iter().any(|start| bytes.starts_with(start.as_bytes()))
+    };
+    let below = home.and_then(|home| path.strip_prefix(home).ok());
+    if let Some(below) = below.filter(|below| starts(below, &[".", "Library"])) {
         if STARTUP.iter().any(|name| below == Path::new(name)) {
             let reason = format!("Changes what every new shell runs ({})", path.display());
             return Some(Finding::ask("shell-startup", reason));
         }
-        let starts = [".config/systemd", ".config/autostart", "Library/LaunchAgents"];
-        if starts.iter().any(|folder| below.starts_with(folder)) {
+        let services = [".config/systemd", ".config/autostart", "Library/LaunchAgents"];
+        if services.iter().any(|folder| below.starts_with(folder)) {
             return Some(Finding::ask("persistence", "Makes something start by itself"));
         }
         if below.starts_with(".ssh") {
             return Some(Finding::ask("persistence", "Changes who may log in, or where to"));
         }
+    }
+    // All that follows is in one of these.
+    if !starts(path, &["/etc", "/lib", "/usr/lib", "/var/spool", "/Library"]) {
+        return None;
     }
     let shared = [
         "/etc/profile",

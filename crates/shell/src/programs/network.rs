@@ -44,7 +44,7 @@ pub(super) fn proxy_host(text: &str) -> Option<String> {
 /// nothing but a page is asked for.
 pub(super) fn hands_out(act: &mut Act<'_>) {
     let whole = matches!(
-        act.leaf.program.as_str(),
+        act.program,
         "curl"
             | "wget"
             | "wget2"
@@ -76,12 +76,12 @@ pub(super) fn hands_out(act: &mut Act<'_>) {
         let whole = word.text.starts_with("{}") || word.text.starts_with('…');
         word.text.contains("://") && (!word.known || word.text.contains("{}")) && !whole
     };
-    let mut computed = listed && act.leaf.words.iter().any(within);
-    for word in act.leaf.words.iter().skip(1) {
-        let far = whole && !own.contains(&before) || word.text.contains("://");
+    let mut computed = listed && act.words.iter().any(within);
+    for word in act.words.iter().skip(1) {
         let told = word.taint.has(Taint::COMPUTED) && !word.known || word.taint.has(Taint::SECRET);
-        let header = word.text.to_ascii_lowercase().contains("header");
-        computed |= told && (far || header);
+        let far = || whole && !own.contains(&before) || word.text.contains("://");
+        let header = || word.text.to_ascii_lowercase().contains("header");
+        computed |= told && (far() || header());
         before = &word.text;
     }
     if !computed {
@@ -94,7 +94,7 @@ pub(super) fn hands_out(act: &mut Act<'_>) {
         .filter(|effect| effect.scope == Scope::NETWORK_FETCH)
         .map(|effect| effect.resource.clone())
         .collect();
-    if act.leaf.program == "getent" {
+    if act.program == "getent" {
         act.any(Scope::NETWORK_SEND);
     }
     if hosts.is_empty() {
@@ -107,7 +107,7 @@ pub(super) fn hands_out(act: &mut Act<'_>) {
 
 /// Describes network programs.
 pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
-    match act.leaf.program.as_str() {
+    match act.program {
         "ssh" | "autossh" | "mosh" => ssh(act, words),
         "scp" | "sftp" => copy(act, words),
         "nc" | "ncat" | "netcat" | "nc.openbsd" | "nc.traditional" => netcat(act, words),
@@ -193,7 +193,7 @@ fn copy(act: &mut Act<'_>, words: &[Word]) {
     for (index, word) in args.operands.iter().enumerate() {
         match remote_host(&word.text) {
             Some(host) => act.reach(Scope::NETWORK_SEND, Some(&host)),
-            None if act.leaf.program == "sftp" => {
+            None if act.program == "sftp" => {
                 let host = word.text.rsplit('@').next().unwrap_or("").to_ascii_lowercase();
                 act.reach(Scope::NETWORK_SEND, Some(&host));
             }

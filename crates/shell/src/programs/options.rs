@@ -1,8 +1,11 @@
 //! Options of common tools that name a program to run, or code to load.
 
+use std::sync::LazyLock;
+
 use crate::args::Args;
 use crate::leaf::Word;
 use crate::site::Act;
+use crate::table::{Table, by_name};
 
 /// Options of a program whose value is a program or shell source.
 struct Running {
@@ -55,10 +58,13 @@ const RUNNING: &[Running] = &[
     running(&["ldd", "nm", "objcopy"], &["--plugin"]),
 ];
 
+static BY_NAME: LazyLock<Table<&'static Running>> =
+    LazyLock::new(|| by_name(RUNNING, |entry| entry.names));
+
 /// Looks for options that run something.
 pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) {
-    let program = act.leaf.program.clone();
-    for entry in RUNNING.iter().filter(|entry| entry.names.contains(&program.as_str())) {
+    let program = act.program;
+    if let Some(entry) = BY_NAME.get(program) {
         for code in values(words, entry.options) {
             let plain = entry.names.contains(&"rsync") && is_plain_ssh(&code.text);
             if !plain {
@@ -66,7 +72,7 @@ pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) {
             }
         }
     }
-    match program.as_str() {
+    match program {
         "aria2c" => {
             let hooks = words.iter().any(|word| word.text.starts_with("--on-"));
             if hooks {
@@ -180,7 +186,7 @@ fn engines(act: &mut Act<'_>, words: &[Word]) {
 
 /// Code that is loaded first: fine if it is a package or belongs to the project.
 fn preloads(act: &mut Act<'_>, words: &[Word]) {
-    let names: &[&str] = match act.leaf.program.as_str() {
+    let names: &[&str] = match act.program {
         "ruby" => &["-r"],
         _ => &["-r", "--require", "--import", "--loader", "--experimental-loader", "--preload"],
     };
@@ -293,7 +299,7 @@ fn ssh(act: &mut Act<'_>, words: &[Word]) {
         }
     }
     if values(words, &["-F"]).iter().any(|word| word.text != "/dev/null" && word.text != "none")
-        || (act.leaf.program == "ssh" && !values(words, &["-I"]).is_empty())
+        || (act.program == "ssh" && !values(words, &["-I"]).is_empty())
     {
         act.ask("program-option", "Takes settings that may run programs from elsewhere (ssh)");
     }

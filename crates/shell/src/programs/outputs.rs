@@ -117,20 +117,20 @@ const OWN: &[(&str, &str)] = &[
 /// Finds the files that options name as targets.
 pub(super) fn describe(act: &mut Act<'_>) {
     let words = act.arguments();
-    let own = own_options(&act.leaf.program);
+    let own = own_options(act.program);
     if own == Some("-") {
         return;
     }
     let usual = own.is_none();
-    write(act, &words, own.unwrap_or(""), usual);
+    write(act, words, own.unwrap_or(""), usual);
 }
 
 /// Those of a program that has options of its own; they may well have been
 /// found before.
 pub(super) fn of_its_own(act: &mut Act<'_>) {
-    if let Some(options) = own_options(&act.leaf.program).filter(|options| *options != "-") {
+    if let Some(options) = own_options(act.program).filter(|options| *options != "-") {
         let words = act.arguments();
-        write(act, &words, options, false);
+        write(act, words, options, false);
     }
 }
 

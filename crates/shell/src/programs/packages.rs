@@ -1,11 +1,14 @@
 //! Package managers and build tools.
 
+use std::sync::LazyLock;
+
 use hermes_core::Scope;
 
 use super::installs;
 use crate::args::Args;
 use crate::leaf::Word;
 use crate::site::{Act, Inner};
+use crate::table::{Table, by_name};
 
 /// What the verbs of a package manager do.
 struct Manager {
@@ -281,10 +284,13 @@ const MANAGERS: &[Manager] = &[
     },
 ];
 
+static BY_NAME: LazyLock<Table<&'static Manager>> =
+    LazyLock::new(|| by_name(MANAGERS, |manager| manager.names));
+
 /// Describes package managers and what they build with.
 pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
-    let program = act.leaf.program.clone();
-    match program.as_str() {
+    let program = act.program;
+    match program {
         "npx" | "bunx" | "pnpx" | "uvx" => {
             act.any(Scope::NETWORK_FETCH);
             let args = Args::parse(words, &["-p", "--package", "-c", "--call", "--from", "--with"]);
@@ -321,13 +327,8 @@ pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
         _ => {}
     }
     // `pip3.11` is pip.
-    let plain = super::known::without_version(&program).unwrap_or(&program);
-    let known = |manager: &&Manager| {
-        manager.names.contains(&program.as_str()) || manager.names.contains(&plain)
-    };
-    let Some(manager) = MANAGERS.iter().find(known) else {
-        return false;
-    };
+    let plain = super::known::without_version(program).unwrap_or(program);
+    let Some(manager) = BY_NAME.get(program).or_else(|| BY_NAME.get(plain)) else { return false };
     manage(act, manager);
     true
 }
@@ -347,7 +348,7 @@ fn manage(act: &mut Act<'_>, manager: &Manager) {
         .iter()
         .any(|word| matches!(word.text.as_str(), "--dry-run" | "-s" | "--simulate" | "-n"));
     let args = Args::parse(
-        &words,
+        words,
         &[
             "-C",
             "--prefix",
@@ -367,8 +368,8 @@ fn manage(act: &mut Act<'_>, manager: &Manager) {
         None => words.first().map(|word| word.text.clone()).unwrap_or_default(),
     };
     let verb = verb.as_str();
-    let bare_install = matches!(act.leaf.program.as_str(), "yarn" | "bundle") && verb.is_empty();
-    installs::from_elsewhere(act, verb, &words);
+    let bare_install = matches!(act.program, "yarn" | "bundle") && verb.is_empty();
+    installs::from_elsewhere(act, verb, words);
     if manager.read.contains(&verb) {
         return act.only_reads();
     }
@@ -377,17 +378,17 @@ fn manage(act: &mut Act<'_>, manager: &Manager) {
         installs::unknown_verb(act, verb);
     }
     let fetches = matches!(
-        (act.leaf.program.as_str(), verb),
+        (act.program, verb),
         ("pnpm" | "yarn", "dlx") | ("bun", "x") | ("pipx", "run") | ("npm", "x")
     );
     if fetches {
         let at = words.iter().position(|word| word.text == verb).map_or(0, |at| at + 1);
         installs::fetched_program(act, words.get(at..).unwrap_or(&[]));
     }
-    if act.leaf.program == "cargo" && matches!(verb, "run" | "r") {
+    if act.program == "cargo" && matches!(verb, "run" | "r") {
         super::strangers::looks_like_hermes(act);
     }
-    if matches!(act.leaf.program.as_str(), "cpan" | "cpanm") && !args.operands.is_empty() {
+    if matches!(act.program, "cpan" | "cpanm") && !args.operands.is_empty() {
         act.ask("remote-code", "Installs code that is not a part of the project");
     }
     let second = args.operands.get(1 + usize::from(toolchain));
@@ -412,13 +413,13 @@ fn manage(act: &mut Act<'_>, manager: &Manager) {
             act.ask("system-packages", "Changes the packages of the system");
         }
     }
-    if act.leaf.program == "npm" && verb == "exec" || verb == "x" {
+    if act.program == "npm" && verb == "exec" || verb == "x" {
         act.any(Scope::NETWORK_FETCH);
     }
 }
 
 fn arch(act: &mut Act<'_>) {
-    let words: Vec<Word> = act.arguments();
+    let words = act.arguments();
     let flags = words.first().map_or("", |word| word.text.as_str());
     if flags.starts_with("-Q")
         || flags.starts_with("-Ss")

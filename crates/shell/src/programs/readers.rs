@@ -1,11 +1,14 @@
 //! Programs that only look, unless an option says otherwise.
 
+use std::sync::LazyLock;
+
 use hermes_core::Scope;
 
 use super::trees;
 use crate::args::Args;
 use crate::leaf::Word;
 use crate::site::Act;
+use crate::table::{Names, Table, by_name};
 
 /// A program whose operands are files that it reads.
 struct Reader {
@@ -301,14 +304,18 @@ const LOOKERS: &[&str] = &[
     "sensors",
 ];
 
+static READING: LazyLock<Table<&'static Reader>> =
+    LazyLock::new(|| by_name(READERS, |reader| reader.names));
+static LOOKING: LazyLock<Names> = LazyLock::new(|| LOOKERS.iter().copied().collect());
+
 /// Describes the programs that look.
 pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
-    let program = act.leaf.program.clone();
-    match program.as_str() {
+    let program = act.program;
+    match program {
         "sed" | "gsed" => super::scripts::sed(act, words),
         "awk" | "gawk" | "mawk" | "nawk" | "goawk" | "frawk" => super::scripts::awk(act, words),
         "sort" | "gsort" => sort(act, words),
-        "hostname" | "date" if sets(&program, words) => {
+        "hostname" | "date" if sets(program, words) => {
             act.ask("system-setting", format!("Sets the {program} of the machine"));
         }
         "dmesg"
@@ -333,13 +340,9 @@ pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
             act.any(Scope::ENV_READ);
             act.only_reads();
         }
-        _ if LOOKERS.contains(&program.as_str()) => act.only_reads(),
+        _ if LOOKING.contains(program) => act.only_reads(),
         _ => {
-            let Some(reader) =
-                READERS.iter().find(|reader| reader.names.contains(&program.as_str()))
-            else {
-                return false;
-            };
+            let Some(reader) = READING.get(program) else { return false };
             read_files(act, reader, words);
         }
     }
@@ -357,14 +360,14 @@ fn read_files(act: &mut Act<'_>, reader: &Reader, words: &[Word]) {
     let args = Args::parse(words, reader.valued);
     act.only_reads();
     let skip = if args.has(reader.instead) { 0 } else { reader.skip };
-    let mut operands: Vec<Word> = args.operands.iter().skip(skip).cloned().collect();
+    let given = args.operands.get(skip..).unwrap_or(&[]);
     args.values(&["--file", "--from-file", "--to-file", "--files0-from", "--exclude-from"])
         .iter()
         .for_each(|word| act.read(word));
     if reader.instead.contains(&"-f") {
         args.values(&["-f"]).iter().for_each(|word| act.read(word));
     }
-    let hidden = match act.leaf.program.as_str() {
+    let hidden = match act.program {
         "grep" | "egrep" | "fgrep" | "zgrep" | "ggrep" | "ugrep" => {
             trees::goes_down(words, &['r', 'R'], &["--recursive", "--dereference-recursive"])
         }
@@ -375,19 +378,19 @@ fn read_files(act: &mut Act<'_>, reader: &Reader, words: &[Word]) {
         _ => false,
     };
     if hidden {
-        trees::read_whole(act, &operands);
+        trees::read_whole(act, given);
     }
     orders(act, words);
-    if reader.skip == 0 {
+    let mut operands: Vec<&Word> = match reader.skip {
         // Whether an option takes the next word differs too much between them.
-        let all = words.iter().filter(|word| !word.text.starts_with('-'));
-        operands = all.cloned().collect();
-    }
-    match act.leaf.program.as_str() {
+        0 => words.iter().filter(|word| !word.text.starts_with('-')).collect(),
+        _ => given.iter().collect(),
+    };
+    match act.program {
         "yq" if args.has(&["-i", "--inplace"]) => operands.iter().for_each(|word| act.write(word)),
         "uniq" | "xxd" | "shuf" if operands.len() > 1 => {
             if let Some(target) = operands.pop() {
-                act.write(&target);
+                act.write(target);
             }
         }
         "less" | "more" => {
@@ -428,7 +431,7 @@ fn sort(act: &mut Act<'_>, words: &[Word]) {
 
 /// Files that a query names: `load("x")`, `--rawfile x FILE`.
 fn orders(act: &mut Act<'_>, words: &[Word]) {
-    if !matches!(act.leaf.program.as_str(), "jq" | "gojq" | "jaq" | "yq" | "dasel") {
+    if !matches!(act.program, "jq" | "gojq" | "jaq" | "yq" | "dasel") {
         return;
     }
     for (at, word) in words.iter().enumerate() {

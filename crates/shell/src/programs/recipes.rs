@@ -79,13 +79,13 @@ pub(crate) fn follows(program: &str) -> bool {
 pub(crate) fn judge(act: &mut Act<'_>, name: &str, text: Option<&str>) -> bool {
     let lower = name.to_ascii_lowercase();
     let fits = |files: &&str| files.split_whitespace().any(|file| glob_match(file, &lower));
-    let program = act.leaf.program.clone();
-    let compiles = MAKERS.get(program.as_str()).is_some_and(&fits);
+    let program = act.program;
+    let compiles = MAKERS.get(program).is_some_and(&fits);
     if compiles {
         act.leaf.dubious |= text.is_none_or(|text| acts(text).is_some());
         return false;
     }
-    if !FOLLOWERS.get(program.as_str()).is_some_and(fits) {
+    if !FOLLOWERS.get(program).is_some_and(fits) {
         return false;
     }
     match text {
@@ -336,7 +336,7 @@ pub(super) fn acts(text: &str) -> Option<String> {
 
 /// Judges orders that reach a program through a pipe or a substitution.
 pub(super) fn piped(act: &mut Act<'_>, words: &[Word]) {
-    let program = act.leaf.program.clone();
+    let program = act.program;
     let given = |option: &str| {
         words.iter().position(|word| word.text == option).and_then(|at| words.get(at + 1)).cloned()
     };
@@ -346,12 +346,12 @@ pub(super) fn piped(act: &mut Act<'_>, words: &[Word]) {
         }
         (word.text.starts_with("/dev/fd/")).then(|| word.content.clone())
     };
-    match program.as_str() {
+    match program {
         "make" | "gmake" | "cmake" | "ninja" | "just" | "rake" | "yosys" => {
             let option = if program == "cmake" { "-P" } else { "-f" };
             let Some(text) = given(option).and_then(|word| source(act, &word)) else { return };
             act.ask("interpreter-code", "Gives a build rules that are written in the command");
-            if let (Some(text), "make" | "gmake" | "just") = (text, program.as_str()) {
+            if let (Some(text), "make" | "gmake" | "just") = (text, program) {
                 rules(act, &text);
             }
         }
@@ -360,10 +360,7 @@ pub(super) fn piped(act: &mut Act<'_>, words: &[Word]) {
             let stdin = act.site.input.clone();
             let read = stdin.connected
                 && (words.iter().any(|word| word.text == "-")
-                    || matches!(
-                        program.as_str(),
-                        "as" | "cpp" | "groff" | "troff" | "nroff" | "m4"
-                    ));
+                    || matches!(program, "as" | "cpp" | "groff" | "troff" | "nroff" | "m4"));
             let texts = words.iter().filter_map(|word| word.content.clone());
             let texts: Vec<String> = texts.chain(stdin.text.filter(|_| read)).collect();
             for text in &texts {

@@ -58,7 +58,7 @@ const FOLLOWING: &[&str] = &[
 fn only_shows(act: &Act<'_>) -> bool {
     act.leaf.reads_only
         || matches!(
-            act.leaf.program.as_str(),
+            act.program,
             "tee"
                 | "tar"
                 | "unzip"
@@ -84,15 +84,16 @@ fn only_shows(act: &Act<'_>) -> bool {
 /// Asks if a program is given something downloaded that it follows.
 pub(super) fn describe(act: &mut Act<'_>) {
     // `<(curl …)` stands in the command as a file.
-    let substituted = act.leaf.words.iter().skip(1).any(|word| {
-        let file = word.text.starts_with("/dev/fd/") || word.text.contains("=/dev/fd/");
-        word.taint.has(Taint::REMOTE) && file
+    let substituted = act.arguments().iter().any(|word| {
+        let file = || word.text.starts_with("/dev/fd/") || word.text.contains("=/dev/fd/");
+        word.taint.has(Taint::REMOTE) && file()
     });
     if substituted && !only_shows(act) {
         act.tainted_code(Taint::REMOTE);
     }
     let input = act.site.input;
-    if FOLLOWING.contains(&act.leaf.program.as_str()) && input.connected {
+    let from_elsewhere = input.taint.has(Taint::REMOTE) || input.taint.has(Taint::DECODED);
+    if input.connected && from_elsewhere && FOLLOWING.contains(&act.program) {
         act.tainted_code(input.taint);
     }
 }

@@ -34,31 +34,31 @@ static BY_NAME: LazyLock<Table<&'static str>> = LazyLock::new(|| {
 /// Finds what such a program runs. They are no family: what they do beside is
 /// judged elsewhere.
 pub(super) fn describe(act: &mut Act<'_>) {
-    let program = act.leaf.program.clone();
+    let program = act.program;
     let own = ["cmake", "pee", "mispipe", "bazel", "bazelisk", "just", "vagrant"];
-    if !own.contains(&program.as_str()) && !BY_NAME.contains_key(program.as_str()) {
+    if !own.contains(&program) && !BY_NAME.contains_key(program) {
         return;
     }
     let words = act.arguments();
-    match program.as_str() {
-        "cmake" => cmake(act, &words),
+    match program {
+        "cmake" => cmake(act, words),
         "pee" | "mispipe" => {
             for code in words.iter().filter(|word| !word.text.starts_with('-')) {
                 act.inner.push(Inner::Source(code.clone()));
             }
         }
         "bazel" | "bazelisk" => {
-            for word in &words {
+            for word in words {
                 if let Some(code) = word.text.strip_prefix("--run_under=") {
                     act.program_option(&Word { text: code.to_owned(), ..word.clone() });
                 }
             }
         }
-        "just" => after(act, &words, &["--shell", "--command", "-c"]),
+        "just" => after(act, words, &["--shell", "--command", "-c"]),
         "vagrant" if words.first().is_some_and(|word| word.text == "ssh") => {
-            after(act, &words, &["-c", "--command"]);
+            after(act, words, &["-c", "--command"]);
         }
-        _ => verbs(act, &program, &words),
+        _ => verbs(act, program, words),
     }
 }
 
@@ -156,7 +156,7 @@ fn word_after(words: &[Word], option: &str) -> Option<Word> {
 pub(super) fn wrapped(act: &mut Act<'_>) {
     let Some(outer) = act.leaf.outer.last().cloned() else { return };
     let name = outer.first().map(|word| program_name(&word.text)).unwrap_or_default();
-    let own = act.leaf.words.first().and_then(|first| outer.iter().position(|word| word == first));
+    let own = act.words.first().and_then(|first| outer.iter().position(|word| word == first));
     let own = outer.get(1..own.unwrap_or(0).max(1)).unwrap_or(&[]).to_vec();
     super::outputs::of_wrapper(act, &name, &own);
 }

@@ -9,7 +9,7 @@ use crate::site::Act;
 pub(super) fn sed(act: &mut Act<'_>, words: &[Word]) {
     let args = Args::parse(words, &["-e", "-f", "-l", "--expression", "--file", "--line-length"]);
     let mut scripts = args.values(&["-e", "--expression"]);
-    let mut operands = args.operands.clone();
+    let mut operands = args.operands.to_vec();
     if scripts.is_empty() && !args.has(&["-f", "--file"]) && !operands.is_empty() {
         scripts.push(operands.remove(0));
     }
@@ -51,7 +51,7 @@ fn script_files(act: &mut Act<'_>, files: &[Word]) {
         let text = if piped { act.site.input.text.clone() } else { file.content.clone() };
         act.tainted_code(taint);
         match text {
-            Some(text) if act.leaf.program.contains("awk") => {
+            Some(text) if act.program.contains("awk") => {
                 super::code::awk(act, &Word::literal(text));
             }
             Some(text) if sed_runs(&text).is_some() => {
@@ -157,7 +157,7 @@ pub(super) fn awk(act: &mut Act<'_>, words: &[Word]) {
             "-l",
         ],
     );
-    let mut operands = args.operands.clone();
+    let mut operands = args.operands.to_vec();
     let mut scripts = args.values(&["-e", "--source"]);
     let files = args.values(&["-f", "--file"]);
     if scripts.is_empty() && files.is_empty() && !operands.is_empty() {

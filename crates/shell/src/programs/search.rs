@@ -36,7 +36,7 @@ const NARROWING: &[&str] = &[
 
 /// Describes programs that look for files.
 pub(super) fn describe(act: &mut Act<'_>, _words: &[Word]) -> bool {
-    match act.leaf.program.as_str() {
+    match act.program {
         "find" | "gfind" | "bfs" => find(act),
         "fd" | "fdfind" => fd(act),
         "locate" | "mlocate" | "plocate" | "mdfind" => act.only_reads(),

@@ -90,8 +90,8 @@ static BY_NAME: LazyLock<Table<Vec<&'static [&'static str]>>> = LazyLock::new(||
 
 /// Asks if the words of a command show a secret.
 pub(super) fn describe(act: &mut Act<'_>) {
-    let program = act.leaf.program.as_str();
-    let words = act.leaf.words.get(1..).unwrap_or(&[]);
+    let program = act.program;
+    let words = act.words.get(1..).unwrap_or(&[]);
     let name = if program.starts_with(HELPER) { HELPER } else { program };
     let shows = BY_NAME
         .get(name)

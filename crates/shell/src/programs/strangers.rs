@@ -1,10 +1,9 @@
 //! Programs by their name alone, and those that nobody here has heard of:
 //! they may do anything, so somebody is asked.
 
-use std::path::Path;
-
 use hermes_core::Scope;
 
+use super::installed::is_installed;
 use super::known::{self, Kind};
 use super::tools::asks_about_itself;
 use crate::leaf::Word;
@@ -64,7 +63,7 @@ const TAKING_CODE: &[&str] =
 
 /// Reads a program by the kind that its name has; false if it has none.
 pub(super) fn by_kind(act: &mut Act<'_>) -> bool {
-    let Some(kind) = known::kind(&act.leaf.program) else { return false };
+    let Some(kind) = known::kind(act.program) else { return false };
     let words = act.arguments();
     let plain = |word: &&Word| {
         !word.text.starts_with('-')
@@ -110,54 +109,7 @@ pub(super) enum Home {
 
 /// Where the program of a leaf is.
 pub(super) fn home_of(act: &Act<'_>) -> Home {
-    const SYSTEM: &[&str] = &[
-        "/bin",
-        "/sbin",
-        "/usr",
-        "/opt",
-        "/nix",
-        "/snap",
-        "/lib",
-        "/lib64",
-        "/System",
-        "/Library",
-        "/Applications",
-        "/home/linuxbrew",
-        "/etc/init.d",
-    ];
-    const USER: &[&str] = &[
-        "bin",
-        ".cargo/bin",
-        ".local",
-        ".rustup",
-        ".pyenv",
-        ".rbenv",
-        ".nvm",
-        ".asdf",
-        ".volta",
-        ".bun",
-        ".deno",
-        "go",
-        ".goenv",
-        ".sdkman",
-        "miniconda3",
-        "anaconda3",
-        "miniforge3",
-        ".nix-profile",
-        ".dotnet",
-        ".ghcup",
-        ".juliaup",
-        ".npm-global",
-        ".poetry",
-        ".fnm",
-        ".rvm",
-        ".composer/vendor/bin",
-        ".krew/bin",
-        ".pixi",
-        ".elan",
-        ".opam",
-    ];
-    let Some(first) = act.leaf.words.first().filter(|word| word.text.contains('/')) else {
+    let Some(first) = act.words.first().filter(|word| word.text.contains('/')) else {
         return Home::Searched;
     };
     if first.text.contains("://") {
@@ -167,21 +119,20 @@ pub(super) fn home_of(act: &Act<'_>) -> Home {
     if path.starts_with(act.site.at.cwd()) {
         return Home::Project;
     }
-    let user = act.site.at.home().and_then(|home| path.strip_prefix(home).ok());
-    let installed = SYSTEM.iter().any(|place| path.starts_with(place))
-        || user.is_some_and(|below| USER.iter().any(|place| below.starts_with(Path::new(place))));
+    // Scripts that start services are run by their paths.
+    let installed = is_installed(act.site.at, &path) || path.starts_with("/etc/init.d");
     if installed { Home::Installed } else { Home::Elsewhere }
 }
 
 /// A program that is in no table, or not where programs are.
 pub(super) fn describe(act: &mut Act<'_>, home: Home) {
-    if home != Home::Project && !is_only_named(&act.arguments()) {
+    if home != Home::Project && !is_only_named(act.arguments()) {
         let reason = match home {
             Home::Elsewhere => format!(
                 "Runs a program that is neither installed nor the project's own ({})",
-                act.leaf.words.first().map_or("", |word| word.text.as_str())
+                act.words.first().map_or("", |word| word.text.as_str())
             ),
-            _ => format!("Nobody knows what the program “{}” does", act.leaf.program),
+            _ => format!("Nobody knows what the program “{}” does", act.program),
         };
         act.ask("unknown-program", reason);
     }
@@ -244,12 +195,12 @@ fn starts_command(text: &str, next: Option<&Word>) -> bool {
     }
     let name = program_name(text);
     let Some(next) = next else {
-        return text.starts_with('/') && COMMANDS.contains(&name.as_str());
+        return text.starts_with('/') && COMMANDS.contains(&&*name);
     };
-    if SHELLS.contains(&name.as_str()) {
+    if SHELLS.contains(&&*name) {
         return next.text.starts_with('-') && next.text.contains('c');
     }
-    let known = COMMANDS.contains(&name.as_str()) || name.starts_with("mkfs.");
+    let known = COMMANDS.contains(&&*name) || name.starts_with("mkfs.");
     known && next.text.contains(['-', '/', '.', '=', '*', '~', '$'])
 }
 

@@ -1,10 +1,13 @@
 //! The machine itself: power, processes, services, disks, accounts, schedules.
 
+use std::sync::LazyLock;
+
 use hermes_core::Scope;
 
 use crate::args::{Args, asks_for_help};
 use crate::leaf::Word;
 use crate::site::{Act, Inner};
+use crate::table::{Table, by_name};
 
 /// Programs that ask whatever they are told, with their category and reason.
 const ALWAYS_ASK: &[(&[&str], &str, &str)] = &[
@@ -91,12 +94,12 @@ const ALWAYS_ASK: &[(&[&str], &str, &str)] = &[
 
 /// Describes programs that manage the machine.
 pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
-    let program = act.leaf.program.clone();
-    if formats(&program) {
+    let program = act.program;
+    if formats(program) {
         format_disk(act, words);
         return true;
     }
-    match program.as_str() {
+    match program {
         "shutdown" | "reboot" | "halt" | "poweroff" => power(act, words),
         "init" | "telinit" => {
             if matches!(Args::parse(words, &[]).operand(0), "0" | "6") {
@@ -136,7 +139,7 @@ pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
         }
         "fdisk" | "sfdisk" | "sgdisk" | "parted" | "diskutil" | "wipefs" | "blkdiscard"
         | "mkswap" | "hdiutil" => {
-            disks(act, &program, words);
+            disks(act, program, words);
         }
         "hermes" => itself(act, words),
         "make" | "gmake" | "ninja" | "just" | "task" | "cmake" | "meson" | "bazel" => {
@@ -167,7 +170,7 @@ pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
                 .filter(|word| !word.text.starts_with('-'))
                 .for_each(|word| act.write(word));
         }
-        _ => return always(act, &program),
+        _ => return always(act, program),
     }
     true
 }
@@ -216,14 +219,11 @@ fn debugger(act: &mut Act<'_>, words: &[Word]) {
 }
 
 fn always(act: &mut Act<'_>, program: &str) -> bool {
-    let Some((_, category, reason)) =
-        ALWAYS_ASK.iter().find(|(names, _, _)| names.contains(&program))
-    else {
-        return false;
-    };
-    let words = act.leaf.words.clone();
-    let texts: Vec<&str> = words.iter().skip(1).map(|word| word.text.as_str()).collect();
-    let looks = asks_for_help(&words)
+    static BY_NAME: LazyLock<Table<&'static (&[&str], &str, &str)>> =
+        LazyLock::new(|| by_name(ALWAYS_ASK, |(names, _, _)| names));
+    let Some((_, category, reason)) = BY_NAME.get(program) else { return false };
+    let texts: Vec<&str> = act.arguments().iter().map(|word| word.text.as_str()).collect();
+    let looks = asks_for_help(act.words)
         || match program {
             "iptables" | "ip6tables" => texts.iter().any(|text| {
                 matches!(*text, "-L" | "-S" | "--list" | "-nL" | "-nvL" | "-vnL" | "--list-rules")
@@ -286,14 +286,14 @@ fn formats(program: &str) -> bool {
 }
 
 fn format_disk(act: &mut Act<'_>, words: &[Word]) {
-    if asks_for_help(&act.leaf.words) || Args::parse(words, &[]).operands.is_empty() {
+    if asks_for_help(act.words) || Args::parse(words, &[]).operands.is_empty() {
         return act.only_reads();
     }
     act.block("format-disk", "Formats a disk, which deletes all that is on it");
 }
 
 fn disks(act: &mut Act<'_>, program: &str, words: &[Word]) {
-    if asks_for_help(&act.leaf.words) {
+    if asks_for_help(act.words) {
         return act.only_reads();
     }
     let has = |names: &[&str]| words.iter().any(|word| names.contains(&word.text.as_str()));
@@ -366,13 +366,13 @@ fn power(act: &mut Act<'_>, words: &[Word]) {
 fn services(act: &mut Act<'_>, words: &[Word]) {
     let args =
         Args::parse(words, &["-t", "-p", "-H", "-M", "-n", "--type", "--property", "--state"]);
-    let by_place = match act.leaf.program.as_str() {
+    let by_place = match act.program {
         "service" | "rc-service" => args.operand(1),
         _ => args.operand(0),
     };
     match by_place {
         "poweroff" | "reboot" | "halt" | "kexec" | "emergency" | "rescue" | "soft-reboot"
-            if matches!(act.leaf.program.as_str(), "systemctl" | "loginctl") =>
+            if matches!(act.program, "systemctl" | "loginctl") =>
         {
             act.block("power-off", "Brings the machine down");
         }
@@ -493,14 +493,14 @@ fn build(act: &mut Act<'_>, words: &[Word]) {
         words,
         &["-C", "-f", "-B", "-S", "--file", "--makefile", "--directory", "-G", "-I", "-o", "-W"],
     );
-    if act.leaf.program == "cmake" && args.has(&["-E"]) && args.operand(0) == "rm" {
+    if act.program == "cmake" && args.has(&["-E"]) && args.operand(0) == "rm" {
         act.ask("recursive-delete", "Deletes files");
     }
     let eval = words.iter().any(|word| {
         word.text.starts_with("--eval")
             || (word.text.starts_with("-E")
-                && act.leaf.program.ends_with("make")
-                && act.leaf.program != "cmake")
+                && act.program.ends_with("make")
+                && act.program != "cmake")
     });
     let rules = args.values(&["-f", "--file", "--makefile"]);
     let piped = rules.iter().any(|word| matches!(word.text.as_str(), "-" | "/dev/stdin"));
@@ -520,7 +520,7 @@ fn build(act: &mut Act<'_>, words: &[Word]) {
 }
 
 fn multiplexer(act: &mut Act<'_>, words: &[Word]) {
-    if act.leaf.program == "screen" {
+    if act.program == "screen" {
         if words.iter().any(|word| word.text == "-X") {
             act.ask("interpreter-code", "Types commands into another terminal");
         }
@@ -567,7 +567,7 @@ fn multiplexer(act: &mut Act<'_>, words: &[Word]) {
                 rest,
                 &["-s", "-n", "-c", "-t", "-x", "-y", "-e", "-F", "-l", "-p", "-w", "-h", "-T"],
             );
-            match args.operands.as_slice() {
+            match &*args.operands {
                 [] => {}
                 [only] => act.inner.push(Inner::Source(only.clone())),
                 all => act.inner.push(Inner::Words(all.to_vec())),
@@ -583,7 +583,7 @@ pub(super) fn init_script(act: &mut Act<'_>, program: &Word) {
     if !places.iter().any(|place| program.text.starts_with(place)) {
         return;
     }
-    let verb = act.leaf.words.get(1).map_or("", |word| word.text.as_str());
+    let verb = act.words.get(1).map_or("", |word| word.text.as_str());
     if !matches!(verb, "status" | "") {
         act.any(Scope::PROCESS_MANAGE);
         act.ask("service-control", "Changes services of the machine");

@@ -76,15 +76,15 @@ const COMMON: &[&str] = &[
 
 /// Judges a tool by its verb; false if it is not in the table.
 pub(super) fn describe(act: &mut Act<'_>) -> bool {
-    let Some(tool) = BY_NAME.get(act.leaf.program.as_str()).copied() else { return false };
+    let Some(tool) = BY_NAME.get(act.program).copied() else { return false };
     let words = act.arguments();
     let mut valued: Vec<&str> = COMMON.to_vec();
     valued.extend(tool.valued.split_whitespace());
-    let args = Args::parse(&words, &valued);
+    let args = Args::parse(words, &valued);
     let verbs: Vec<&Word> = args.operands.iter().collect();
-    if asks_about_itself(&words) || is_one_of(tool.looks, &verbs, &words) {
+    if asks_about_itself(words) || is_one_of(tool.looks, &verbs, words) {
         looks(act, tool.realm);
-    } else if is_one_of(tool.works, &verbs, &words) {
+    } else if is_one_of(tool.works, &verbs, words) {
         if tool.realm == Realm::Packages {
             act.any(Scope::NETWORK_FETCH);
         }
@@ -165,10 +165,10 @@ fn changes(act: &mut Act<'_>, realm: Realm, verb: &str) {
     }
     let reason = match (realm, verb) {
         (Realm::Project, _) => {
-            format!("Nobody knows what “{} {verb}” does", act.leaf.program)
+            format!("Nobody knows what “{} {verb}” does", act.program)
         }
-        (_, "") => format!("May change {what} ({})", act.leaf.program),
-        _ => format!("May change {what} ({} {verb})", act.leaf.program),
+        (_, "") => format!("May change {what} ({})", act.program),
+        _ => format!("May change {what} ({} {verb})", act.program),
     };
     act.ask(category, reason);
 }

@@ -45,7 +45,7 @@ fn listed(options: &'static str) -> Vec<&'static str> {
 
 /// Describes the programs that fetch.
 pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
-    match act.leaf.program.as_str() {
+    match act.program {
         "curl" | "curlie" => curl(act, words),
         "wget" | "wget2" => wget(act, words),
         "aria2c" => aria(act, words),
@@ -86,7 +86,7 @@ fn curl(act: &mut Act<'_>, words: &[Word]) {
         || queries.iter().any(|word| from_file(&word))
         || method.is_some_and(|method| !matches!(method.as_str(), "GET" | "HEAD" | "OPTIONS"));
     let scope = if sends { Scope::NETWORK_SEND } else { Scope::NETWORK_FETCH };
-    let mut urls = args.operands.clone();
+    let mut urls = args.operands.to_vec();
     urls.extend(args.values(&["--url"]));
     reach_urls(act, &scope, &urls);
     sent_files(act, &args, &data);

@@ -24,7 +24,7 @@ pub(super) struct Block<'a> {
 impl<'a> Block<'a> {
     /// Each with its end.
     pub(super) fn lines(self) -> impl Iterator<Item = &'a str> {
-        self.text.split_inclusive(char::from(self.ends))
+        split(self.text, self.ends)
     }
 
     /// How many there are.
@@ -48,6 +48,18 @@ pub(super) fn terminator(text: &str) -> u8 {
     let bytes = text.as_bytes();
     let is_old = memchr::memchr(b'\n', bytes).is_none() && memchr::memchr(b'\r', bytes).is_some();
     if is_old { b'\r' } else { b'\n' }
+}
+
+/// The lines of a text, each with its end.
+pub(super) fn split(text: &str, terminator: u8) -> impl Iterator<Item = &str> {
+    let ends = memchr::memchr_iter(terminator, text.as_bytes()).map(|at| at + 1);
+    let open = !text.is_empty() && text.as_bytes().last() != Some(&terminator);
+    let mut start = 0;
+    ends.chain(open.then_some(text.len())).map(move |end| {
+        let line = text.get(start..end).unwrap_or_default();
+        start = end;
+        line
+    })
 }
 
 /// How many lines there are.

@@ -5,11 +5,12 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::time::Instant;
 
+use foldhash::fast::RandomState;
 use similar::DiffOp;
 use similar::algorithms::{Capture, myers};
 
 use super::Options;
-use super::change::{Change, count, terminator};
+use super::change::{Change, count, split, terminator};
 use super::key::key;
 
 /// Lines between the first and the last change, of both texts, that are
@@ -45,8 +46,13 @@ pub(super) fn compare(old: &str, new: &str, options: &Options) -> (Vec<Change>, 
         };
         return (vec![change], true);
     }
-    let old_lines: Vec<&str> = old_middle.split_inclusive(char::from(ends.0)).collect();
-    let new_lines: Vec<&str> = new_middle.split_inclusive(char::from(ends.1)).collect();
+    let lines = |text, count, ends| {
+        let mut lines = Vec::with_capacity(count);
+        lines.extend(split(text, ends));
+        lines
+    };
+    let old_lines: Vec<&str> = lines(old_middle, counts.0, ends.0);
+    let new_lines: Vec<&str> = lines(new_middle, counts.1, ends.1);
     let (old_ids, new_ids) = number(&old_lines, &new_lines, options);
     let (mut pairs, is_coarse) = search(&old_ids, &new_ids, options);
     slide(&mut pairs, &old_ids, &new_ids);
@@ -108,7 +114,7 @@ fn alike<'a>(old: impl Iterator<Item = &'a u8>, new: impl Iterator<Item = &'a u8
 
 /// Equal lines get equal numbers.
 fn number(old: &[&str], new: &[&str], options: &Options) -> (Vec<u32>, Vec<u32>) {
-    let mut known: HashMap<Cow<'_, str>, u32> = HashMap::new();
+    let mut known: HashMap<Cow<'_, str>, u32, RandomState> = HashMap::default();
     let mut numbers = Vec::with_capacity(old.len() + new.len());
     for line in old.iter().chain(new) {
         let next = known.len() as u32;

@@ -49,11 +49,6 @@ pub(crate) struct Held<'a> {
 /// Holds the files at these paths, which are absolute and need not exist.
 /// Waits for whoever holds one of them.
 pub(crate) fn hold<'a>(cx: &'a ToolContext, paths: &[&Path]) -> Result<Held<'a>, ToolError> {
-    // Whoever keeps files is told of every change, so nothing else counts:
-    // others may be at the same files while this call waits.
-    if let Some(keeper) = keeper(cx) {
-        keeper.before(&[]);
-    }
     let wait = cx.remaining().map_or(PATIENCE, |left| left.min(PATIENCE));
     Ok(Held { cx, hold: Files::new(cx).hold(paths, wait, &cx.cancel)? })
 }
@@ -87,12 +82,13 @@ impl Held<'_> {
         let Self { cx, hold } = self;
         let size: usize = changes.iter().filter_map(content).map(<[u8]>::len).sum();
         let check = || {
-            let hashes: Vec<_> = changes.iter().map(|c| content(c).map(Hash::of)).collect();
+            let digests: Vec<_> = changes.iter().map(|c| content(c).map(blake3::hash)).collect();
+            let hashes: Vec<_> = digests.iter().map(|d| d.map(Hash::from)).collect();
             let answer = check(&hashes)?;
             for (hash, bytes) in hashes.iter().flatten().zip(changes.iter().filter_map(content)) {
                 versions::keep(hash, bytes);
             }
-            Ok::<_, ToolError>((answer, hashes))
+            Ok::<_, ToolError>((answer, digests, hashes))
         };
         let keeper = keeper(cx);
         let keep = || {
@@ -101,7 +97,7 @@ impl Held<'_> {
                 keeper.before(&places.collect::<Vec<_>>());
             }
         };
-        let ((answer, hashes), prepared) = if size < LARGE {
+        let ((answer, digests, hashes), prepared) = if size < LARGE {
             let checked = check()?;
             keep();
             (checked, hold.prepare(changes))
@@ -118,7 +114,8 @@ impl Held<'_> {
         cx.check()?;
         let changed = prepared.make()?;
         if let Some(keeper) = &keeper {
-            keeper.after(&changes.iter().flat_map(made).collect::<Vec<_>>());
+            let made = changes.iter().zip(digests).flat_map(|(change, digest)| made(change, digest));
+            keeper.after(&made.collect::<Vec<_>>());
         }
         let done = changes.iter().zip(hashes).zip(changed).map(|((change, hash), changed)| {
             note(cx, change, hash.as_ref());
@@ -135,12 +132,17 @@ impl Held<'_> {
 }
 
 /// What a change has left where.
-fn made(change: &Change) -> Vec<Made<'_>> {
+fn made(change: &Change, digest: Option<blake3::Hash>) -> Vec<Made<'_>> {
+    let left = content(change).zip(digest).map(|(bytes, digest)| Left::Content {
+        len: bytes.len() as u64,
+        hash: digest.into(),
+    });
     match change {
-        Change::Write { path, bytes, .. } => vec![Made { path, left: Left::Content(bytes) }],
-        Change::Remove { path } => vec![Made { path, left: Left::Nothing }],
-        Change::Move { from, to, bytes } => {
-            let left = bytes.as_ref().map_or(Left::MovedFrom(from), |new| Left::Content(new));
+        Change::Write { path, .. } | Change::Remove { path } => {
+            vec![Made { path, left: left.unwrap_or(Left::Nothing) }]
+        }
+        Change::Move { from, to, .. } => {
+            let left = left.unwrap_or(Left::MovedFrom(from));
             vec![Made { path: from, left: Left::Nothing }, Made { path: to, left }]
         }
     }

@@ -34,12 +34,18 @@ impl Hash {
 
     /// That of a whole file.
     pub(crate) fn of(bytes: &[u8]) -> Self {
-        Self(blake3::hash(bytes).to_hex().chars().take(Self::KEPT).collect())
+        blake3::hash(bytes).into()
     }
 
     /// Whether both are of one version: one may be the beginning of the other.
     pub(crate) fn matches(&self, other: &Self) -> bool {
         self.0.starts_with(&other.0) || other.0.starts_with(&self.0)
+    }
+}
+
+impl From<blake3::Hash> for Hash {
+    fn from(digest: blake3::Hash) -> Self {
+        Self(digest.to_hex().chars().take(Self::KEPT).collect())
     }
 }
 

@@ -15,10 +15,18 @@ const SHARE: usize = 60;
 /// of its lines begin with `N|`, and the numbers follow one another. A table
 /// whose rows all have as many columns is not taken for that.
 pub(crate) fn is_numbered(text: &str) -> bool {
+    if memchr::memchr(b'|', text.as_bytes()).is_none() {
+        return false;
+    }
     let (mut lines, mut numbered, mut bars) = (0_usize, 0_usize, None);
     let mut last: Option<u64> = None;
     let mut is_table = true;
+    // So many without a number are too many.
+    let most = memchr::memchr_iter(b'\n', text.as_bytes()).count() + 1;
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
+        if (lines - numbered) * 100 > most * (100 - SHARE) {
+            return false;
+        }
         lines += 1;
         let Some((number, rest)) = split(line) else { continue };
         if last.is_some_and(|last| number != last + 1) {
@@ -49,11 +57,13 @@ pub(crate) fn is_unchanged_note(text: &str) -> bool {
 
 /// The number in front of a line, and the line.
 fn split(line: &str) -> Option<(u64, &str)> {
-    let (number, rest) = line.trim_start().split_once('|')?;
-    let is_plain = !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit());
+    let line = line.trim_start();
+    let digits = line.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, rest) = line.split_at_checked(digits)?;
+    let rest = rest.strip_prefix('|')?;
     // A number with leading zeros was not written by us; it fits no more
     // than 18 digits either.
-    let is_ours = is_plain && number.len() <= 18 && (number == "0" || !number.starts_with('0'));
+    let is_ours = (1..=18).contains(&digits) && (number == "0" || !number.starts_with('0'));
     Some((is_ours.then(|| number.parse().ok())??, rest))
 }
 

@@ -188,6 +188,7 @@ impl Tool for FileCompress {
             .parameter_alias("if_exists", "existing")
             .parameter_alias("strip", "strip_components")
             .destructive()
+            .announces_changes()
             .timeout(PATIENCE)
             .keyword("zip")
             .keyword("unzip")
@@ -317,7 +318,6 @@ fn unpack(
             keeper.before(places);
         }
     };
-    tell(&[]);
     let extracted = hermes_archives::extract_telling(&cx.grants, unpacking, oversight, &tell)?;
     if let Some(keeper) = &keeper {
         let new: Vec<PathBuf> =
@@ -371,6 +371,10 @@ fn create(
         gitignore: args.gitignore,
         existing,
     };
+    let keeper = change::keeper(cx);
+    if let Some(keeper) = &keeper {
+        keeper.before(&[archive.to_path_buf()]);
+    }
     let created = hermes_archives::create(&cx.grants, &packing, oversight).map_err(|error| {
         let gone = sources.iter().find(|source| {
             error.kind() == ErrorKind::NotFound
@@ -378,6 +382,9 @@ fn create(
         });
         gone.map_or(error, |source| explain_missing(Wanted::File, &source.path, cx))
     })?;
+    if let Some(keeper) = &keeper {
+        keeper.after(&[Made { path: archive, left: Left::Unsaid }]);
+    }
     Ok((format, created))
 }
 

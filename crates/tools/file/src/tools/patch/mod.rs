@@ -97,6 +97,7 @@ impl Tool for Patch {
             .parameter_alias("input", "patch")
             .parameter_alias("hash", "expected_hash")
             .destructive()
+            .announces_changes()
             .keyword("edit")
             .keyword("replace")
             .keyword("modify")

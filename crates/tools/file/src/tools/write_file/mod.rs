@@ -115,6 +115,7 @@ impl Tool for WriteFile {
             .parameter_alias("line_ending", "line_endings")
             .parameter_alias("newline", "line_endings")
             .destructive()
+            .announces_changes()
             .idempotent()
             .keyword("save")
             .keyword("create")
@@ -171,13 +172,21 @@ fn write(mut args: Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolEr
     let written = script.write(mem::take(&mut args.content))?;
     let disguise = script.disguise(&written, |bytes| charset::of_bytes(cx, path, bytes));
     let Written { text, bytes } = written;
-    let len = bytes.len() as u64;
     let unchanged = old.is_some_and(|old| old.holds(&bytes));
+    let changes = [Change::Write { path: path.into(), bytes, existing: Existing::Replace }];
+    let [Change::Write { bytes, .. }] = &changes else {
+        return Err(ToolError::internal("A write is no write"));
+    };
+    let len = bytes.len() as u64;
     // All that can be found out while the disk is busy.
     let look = |hash: &Hash| {
+        let text = match &text {
+            Some(text) => text,
+            None => str::from_utf8(bytes).map_err(|e| ToolError::internal(e.to_string()))?,
+        };
         let sight = match unchanged {
             true => Sight::Whole,
-            false => conflict::check(cx, path, expected.as_ref(), old, &text)?,
+            false => conflict::check(cx, path, expected.as_ref(), old, text)?,
         };
         let differs = old.filter(|_| !unchanged);
         let effort = if args.dry_run { LONG_DIFF } else { SHORT_DIFF };
@@ -186,23 +195,23 @@ fn write(mut args: Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolEr
             bytes_written: 0,
             created: old.is_none(),
             hash: hash.to_string(),
-            lines: lines(&text),
+            lines: lines(text),
             files_modified: Vec::new(),
             dirs_created: Vec::new(),
             dry_run: args.dry_run,
             unchanged,
             replaced_unseen: differs.filter(|_| sight == Sight::None).map(Version::describe),
             encoding: script.label(),
-            line_endings: Endings::of(&text).label(),
-            diff: differs.and_then(|old| old.diff(&text, path, cx, effort)),
-            lint: lint::check(path, old.and_then(Version::text), &text),
+            line_endings: Endings::of(text).label(),
+            diff: differs.and_then(|old| old.diff(text, path, cx, effort)),
+            lint: lint::check(path, old.and_then(Version::text), text),
             not_kept: Vec::new(),
             note: note(differs, sight, disguise),
         })
     };
     if args.dry_run || unchanged {
         drop(held);
-        let hash = Hash::of(&bytes);
+        let hash = Hash::of(bytes);
         let output = look(&hash)?;
         if unchanged {
             known::spelt(cx, path, disguise.map(|(encoding, _)| encoding));
@@ -210,7 +219,6 @@ fn write(mut args: Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolEr
         }
         return Ok(output);
     }
-    let changes = [Change::Write { path: path.into(), bytes, existing: Existing::Replace }];
     let check = |hashes: &[Option<Hash>]| match hashes {
         [Some(hash)] => look(hash),
         _ => Err(ToolError::internal("One file has one hash")),

@@ -40,8 +40,8 @@ enum Wanted {
 /// The content as text and as bytes.
 #[derive(Debug)]
 pub(super) struct Written {
-    /// Without a byte order mark.
-    pub(super) text: String,
+    /// Without a byte order mark; none if the bytes are the text.
+    pub(super) text: Option<String>,
     pub(super) bytes: Vec<u8>,
 }
 
@@ -97,8 +97,8 @@ impl Script {
             return None;
         }
         let other = looks_like(&written.bytes);
-        let differs =
-            other.encoding() != encoding && other.decode(&written.bytes).text != written.text;
+        let differs = other.encoding() != encoding
+            && written.text.as_deref() != Some(&*other.decode(&written.bytes).text);
         differs.then(|| (encoding, other.encoding()))
     }
 
@@ -116,6 +116,9 @@ impl Script {
             }
             _ => text,
         };
+        if self.format == TextFormat::PLAIN {
+            return Ok(Written { text: None, bytes: text.into_bytes() });
+        }
         let name = self.format.encoding().name();
         let body = self.format.encode(&text).map_err(|error| {
             refused(&text, error.offset, name).with("character", error.character.to_string())
@@ -125,7 +128,7 @@ impl Script {
             mark => [mark, &body].concat(),
         };
         self.verify(&text, &bytes)?;
-        Ok(Written { text, bytes })
+        Ok(Written { text: Some(text), bytes })
     }
 
     /// Some encodings write a character with the bytes of another.
