@@ -13,7 +13,7 @@ use crate::state::Hash;
 const LEVEL: i32 = 1;
 
 /// What is not larger is hashed before anything is written.
-const IN_MEMORY: usize = 256 * 1024;
+const IN_MEMORY: usize = 8 * 1024 * 1024;
 
 /// Between two looks at what a reader thinks of it.
 const CHUNK: usize = 128 * 1024;

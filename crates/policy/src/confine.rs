@@ -130,7 +130,8 @@ impl Permissions {
         // What is not there yet is guarded if its folder is: nobody may make it.
         let could_be = |path: &PathBuf| {
             self.sightings().exists(path)
-                || path.ends_with(".git/hooks") && path.parent().is_some_and(Path::is_dir)
+                || path.ends_with(".git/hooks")
+                    && path.parent().is_some_and(|git| self.sightings().is_folder(git))
         };
         guarded.retain(|path| within(path) && could_be(path));
         dedupe(&mut guarded);
@@ -288,10 +289,10 @@ fn dedupe_exact(paths: &mut Vec<PathBuf>) {
 /// Leaves out what another entry contains.
 fn dedupe(trees: &mut Vec<PathBuf>) {
     // In order, a folder stands before what is in it.
-    let order = |path: &PathBuf| {
+    fn order(path: &Path) -> impl Iterator<Item = u8> {
         let bytes = path.as_os_str().as_bytes().iter();
-        bytes.map(|byte| if *byte == b'/' { 0 } else { *byte }).collect::<Vec<u8>>()
-    };
-    trees.sort_by_cached_key(order);
+        bytes.map(|byte| if *byte == b'/' { 0 } else { *byte })
+    }
+    trees.sort_by(|a, b| order(a).cmp(order(b)));
     trees.dedup_by(|tree, last| is_within(tree, last));
 }

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hermes_core::{Effect, Grant, Proposal, Resource, Scope, Taint, UNRESOLVABLE};
-use hermes_files::{Found, Kind};
 use hermes_shell::{Analysis, Leaf};
 
 use crate::approvals::Unit;
+use crate::glances::{Glances, Place};
 use crate::hosts::{Reach, reach};
 use crate::level::{Answer, Level, Opinion, Origin, Subject, strictest};
 use crate::pattern::fold;
@@ -80,7 +80,7 @@ impl Permissions {
         let mut exam = Examination::default();
         let taint = self.taint(proposal);
         for effect in proposal.effects {
-            let real = self.real(effect);
+            let real = Place::of(effect);
             // A command is judged by its parts, each for itself.
             let in_parts = match (&effect.resource, effect.scope == Scope::TERMINAL_EXECUTE) {
                 (Resource::Command(command), true) => {
@@ -102,7 +102,7 @@ impl Permissions {
                     &mut exam,
                 );
             }
-            let real = real.and_then(Result::ok).map(|found| found.path);
+            let real = real.and_then(Result::ok).map(|place| place.path);
             exam.grants.push(Grant { effect: effect.clone(), real });
             let runs = [Scope::TERMINAL_EXECUTE, Scope::CODE_EXECUTE].contains(&effect.scope);
             exam.spawns |= runs;
@@ -125,18 +125,6 @@ impl Permissions {
         let unknown = || Taint { sources: vec!["unknown".to_owned()], ..Taint::default() };
         let taint = Taint::of(proposal.session).unwrap_or_else(|_| unknown());
         taint.is_tainted().then_some(taint)
-    }
-
-    /// Where the path of an effect really is.
-    fn real(&self, effect: &Effect) -> Option<Result<Found, String>> {
-        let Resource::Path(path) = &effect.resource else { return None };
-        // A link is deleted, not what it leads to.
-        let real = if effect.scope == Scope::FILE_DELETE {
-            hermes_files::real_entry(path).map(|path| Found { path, facts: None })
-        } else {
-            hermes_files::find(path)
-        };
-        Some(real.map_err(|error| error.to_string()))
     }
 
     /// Judges every part of a command; whether any of them runs something.
@@ -167,6 +155,8 @@ impl Permissions {
         }
         let by_command = self.layers().any(Profile::judges_files_by_command);
         let mut allowed: Vec<(&Scope, &OsStr)> = Vec::new();
+        let mut glances = Glances::default();
+        let mut heard = Vec::new();
         for leaf in &analysis.leaves {
             let text: Arc<str> = leaf.text.as_str().into();
             for found in &leaf.findings {
@@ -180,19 +170,22 @@ impl Permissions {
                 // What was allowed once is allowed again, unless it matters
                 // who does it.
                 let place = effect.resource.as_path().map(|path| (&effect.scope, path.as_os_str()));
-                if !by_command && place.is_some_and(|place| allowed.contains(&place)) {
+                let again = !by_command && place.is_some_and(|place| allowed.contains(&place));
+                heard.push(!again);
+                if again {
                     continue;
                 }
-                let real = self.real(effect);
+                let real = glances.place(effect);
                 let part = Part { leaf, text: &text, command };
-                self.examine_effect(proposal, effect, real.as_ref(), Some(part), taint, exam);
+                self.examine_effect(proposal, effect, real, Some(part), taint, exam);
                 if exam.findings.last().is_some_and(|found| found.answer == Answer::Allow) {
                     allowed.extend(place);
                 }
-                exam.command_effects.push(effect.clone());
                 runs |= effect.scope == Scope::TERMINAL_EXECUTE;
             }
         }
+        let effects = analysis.leaves.into_iter().flat_map(|leaf| leaf.effects).zip(heard);
+        exam.command_effects.extend(effects.filter(|(_, heard)| *heard).map(|(effect, _)| effect));
         runs
     }
 
@@ -212,7 +205,7 @@ impl Permissions {
         &self,
         proposal: &Proposal<'_>,
         effect: &Effect,
-        real: Option<&Result<Found, String>>,
+        real: Option<&Result<Place, String>>,
         part: Option<Part<'_>>,
         taint: Option<&Taint>,
         exam: &mut Examination,
@@ -267,7 +260,7 @@ impl Permissions {
         &self,
         subject: &Subject<'_>,
         trouble: Option<&String>,
-        found: Option<&Found>,
+        found: Option<&Place>,
     ) -> Option<Opinion> {
         let effect = subject.effect;
         let refuse = |answer, reason: String, rule: &str| {
@@ -297,7 +290,7 @@ impl Permissions {
     fn protected(
         &self,
         scope: &Scope,
-        found: &Found,
+        found: &Place,
         folded: Option<(&Path, &Path)>,
     ) -> Option<String> {
         let real = found.path.as_path();
@@ -317,13 +310,8 @@ impl Permissions {
     }
 
     /// Whether a file with several names is one of the secrets under another.
-    fn linked_secret(&self, found: &Found) -> bool {
-        found.facts.as_ref().is_some_and(|facts| {
-            let identity = facts.identity;
-            facts.kind == Kind::File
-                && identity.links > 1
-                && self.is_secret_file(identity.dev, identity.ino)
-        })
+    fn linked_secret(&self, found: &Place) -> bool {
+        found.shared.is_some_and(|(dev, ino)| self.is_secret_file(dev, ino))
     }
 
     /// What is said of the tool and its arguments, beside their effects.

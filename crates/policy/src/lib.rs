@@ -15,6 +15,7 @@ mod approvals;
 mod confine;
 mod document;
 mod error;
+mod glances;
 mod hosts;
 mod judge;
 mod level;

@@ -22,6 +22,7 @@ struct Seen {
     since: Instant,
     secrets: HashMap<PathBuf, Vec<PathBuf>>,
     there: HashMap<PathBuf, bool>,
+    folders: HashMap<PathBuf, bool>,
     real: HashMap<PathBuf, bool>,
 }
 
@@ -29,12 +30,14 @@ impl Sightings {
     fn with<T>(&self, look: impl FnOnce(&mut Seen) -> T) -> T {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let fresh = last.take().filter(|seen| {
-            seen.since.elapsed() < FRESH && seen.there.len() + seen.real.len() < MOST
+            let kept = seen.there.len() + seen.folders.len() + seen.real.len();
+            seen.since.elapsed() < FRESH && kept < MOST
         });
         let seen = last.insert(fresh.unwrap_or_else(|| Seen {
             since: Instant::now(),
             secrets: HashMap::new(),
             there: HashMap::new(),
+            folders: HashMap::new(),
             real: HashMap::new(),
         }));
         look(seen)
@@ -51,6 +54,11 @@ impl Sightings {
     /// Whether there is something at a path.
     pub(crate) fn exists(&self, path: &Path) -> bool {
         self.with(|seen| remember(&mut seen.there, path, Path::exists))
+    }
+
+    /// Whether there is a folder at a path.
+    pub(crate) fn is_folder(&self, path: &Path) -> bool {
+        self.with(|seen| remember(&mut seen.folders, path, Path::is_dir))
     }
 
     /// Whether a path is a real place: no link is in it.

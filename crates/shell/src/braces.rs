@@ -16,6 +16,11 @@ pub(crate) enum Piece<'a> {
 
 /// Whether the word has something to expand.
 pub(crate) fn has_braces(raw: &Raw) -> bool {
+    let braced =
+        |part: &Part| matches!(part, Part::Text { text, quoted: false } if text.contains('{'));
+    if !raw.parts.iter().any(braced) {
+        return false;
+    }
     let mut open = false;
     let mut separated = false;
     for part in &raw.parts {

@@ -73,7 +73,10 @@ impl Walk<'_> {
             return;
         }
         let before = words.len();
-        let separators = Some(self.separators());
+        // Only values are split.
+        let literal = raw.parts.iter().all(|part| matches!(part, Part::Text { .. }));
+        let separators = if literal { Rc::clone(&self.blanks) } else { self.separators() };
+        let separators = Some(separators);
         let mut fields = Fields { done: std::mem::take(words), current: None, separators };
         if braces::has_braces(raw) {
             self.expand_braces(raw, &mut fields);

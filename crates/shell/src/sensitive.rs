@@ -103,13 +103,13 @@ pub(crate) fn tells(path: &str) -> bool {
 /// Whether a path whose folder nobody knows ends like one of a secret.
 pub(crate) fn may_tell(path: &str) -> bool {
     tells(path)
-        || ANYWHERE.iter().any(|name| path.ends_with(name))
+        || path.contains(['.', '_']) && ANYWHERE.iter().any(|name| path.ends_with(name))
         || path.rsplit('/').next().is_some_and(|name| TELLING.contains(&name))
 }
 
 /// Whether a secret is named anywhere in the source of a command.
 pub(crate) fn mentioned(source: &str) -> bool {
-    let plain: String = source.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
+    let plain: String = source.split(['\'', '"', '\\']).collect();
     plain
         .split(|c: char| !(c.is_alphanumeric() || matches!(c, '.' | '/' | '_' | '-' | '~')))
         .filter(|word| !word.is_empty())

@@ -24,7 +24,7 @@ pub(crate) fn by_name<T>(
     table
 }
 
-/// A hash of a few instructions a letter.
+/// A hash of a few instructions for eight letters.
 #[derive(Debug)]
 pub(crate) struct Quick(u64);
 
@@ -36,12 +36,18 @@ impl Default for Quick {
 
 impl Hasher for Quick {
     fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        for chunk in bytes.chunks(8) {
+            let word = chunk.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
+            self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
         }
     }
 
+    // The mark at the end of a text, which no text has in it.
+    fn write_u8(&mut self, mark: u8) {
+        self.0 ^= u64::from(mark);
+    }
+
     fn finish(&self) -> u64 {
-        self.0
+        self.0 ^ self.0 >> 32
     }
 }

@@ -8,9 +8,10 @@ use crate::leaf::Finding;
 
 /// Whether a glob (`*`, `?`, `[…]`) matches all of `text`.
 pub(crate) fn glob_match(glob: &str, text: &str) -> bool {
-    // Nearly all names have another end than the glob, and that is told at once.
+    // Most texts begin or end in another way, and that is told at once.
+    let start = glob.split(['*', '?', '[']).next().unwrap_or(glob);
     let end = glob.rsplit(['*', '?', ']']).next().unwrap_or(glob);
-    if !text.ends_with(end) {
+    if !(text.starts_with(start) && text.ends_with(end)) {
         return false;
     }
     let glob: Vec<char> = glob.chars().collect();

@@ -154,11 +154,11 @@ impl<'a> Walk<'a> {
     /// Walks in a copy of the shell, which is forgotten afterwards.
     pub(crate) fn apart<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
         self.spend(self.scope.weight());
-        let saved = Box::new(self.scope.clone());
+        let saved = self.scope.clone();
         self.copies += 1;
         let result = work(self);
         self.copies -= 1;
-        self.scope = *saved;
+        self.scope = saved;
         result
     }
 
@@ -214,7 +214,7 @@ impl<'a> Walk<'a> {
             }
             Command::Maybe(inner) => {
                 self.spend(self.scope.weight());
-                let before = Box::new(self.scope.clone());
+                let before = self.scope.clone();
                 let out = self.run(inner, input);
                 self.scope.blur(&before);
                 Stream { text: None, ..out }
@@ -252,7 +252,7 @@ impl<'a> Walk<'a> {
             self.note(Finding::ask("disk-filling", "Writes to a file without end"));
         }
         self.spend(self.scope.weight());
-        let before = Box::new(self.scope.clone());
+        let before = self.scope.clone();
         self.repeats += 1;
         let out = self.run(condition, input);
         let out = out.and(self.run(body, input));
@@ -284,7 +284,7 @@ impl<'a> Walk<'a> {
             let hints = hints.take(16).collect();
             self.scope.set(name, Value { text: None, taint, hints });
             self.spend(self.scope.weight());
-            let before = Box::new(self.scope.clone());
+            let before = self.scope.clone();
             out = self.run(body, input);
             self.scope.blur(&before);
             out.text = None;

@@ -157,6 +157,6 @@ pub(super) fn wrapped(act: &mut Act<'_>) {
     let Some(outer) = act.leaf.outer.last().cloned() else { return };
     let name = outer.first().map(|word| program_name(&word.text)).unwrap_or_default();
     let own = act.words.first().and_then(|first| outer.iter().position(|word| word == first));
-    let own = outer.get(1..own.unwrap_or(0).max(1)).unwrap_or(&[]).to_vec();
-    super::outputs::of_wrapper(act, &name, &own);
+    let own = outer.get(1..own.unwrap_or(0).max(1)).unwrap_or(&[]);
+    super::outputs::of_wrapper(act, &name, own);
 }

@@ -1,5 +1,6 @@
 //! Tools that are asked to show a secret.
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use crate::leaf::Word;
@@ -110,15 +111,20 @@ fn is_one_of(choice: &str, text: &str) -> bool {
     })
 }
 
+fn lowercase(text: &str) -> Cow<'_, str> {
+    match text.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        true => text.to_ascii_lowercase().into(),
+        false => text.into(),
+    }
+}
+
 /// Whether all of these occur, the ones without a dash in this order.
 fn in_order(wanted: &[&str], words: &[Word]) -> bool {
     let mut from = 0;
     wanted.iter().all(|choice| {
         let start = if choice.starts_with('-') { 0 } else { from };
-        let found = words
-            .iter()
-            .skip(start)
-            .position(|word| is_one_of(choice, word.text.to_ascii_lowercase().as_str()));
+        let found =
+            words.iter().skip(start).position(|word| is_one_of(choice, &lowercase(&word.text)));
         if let (Some(at), false) = (found, choice.starts_with('-')) {
             from = start + at + 1;
         }

@@ -64,17 +64,13 @@ impl Held<'_> {
         self.hold.read(path)
     }
 
-    /// Makes the changes, in this order: all of them or none.
+    /// Makes the changes, in this order: all of them or none, and only if a
+    /// check agrees, which is told the new versions. While much goes to the
+    /// disk, it has time for work of its own.
     ///
     /// A file that was looked at with [`Self::current`] must still be the one
     /// that was seen then.
-    pub(crate) fn commit(self, changes: Vec<Change>) -> Result<Vec<Done>, ToolError> {
-        self.commit_if(&changes, |_| Ok(())).map(|(done, ())| done)
-    }
-
-    /// [`Self::commit`], if a check agrees, which is told the new versions.
-    /// While much goes to the disk, it has time for work of its own.
-    pub(crate) fn commit_if<T: Send>(
+    pub(crate) fn commit<T: Send>(
         self,
         changes: &[Change],
         check: impl FnOnce(&[Option<Hash>]) -> Result<T, ToolError> + Send,
@@ -149,7 +145,7 @@ fn made(change: &Change, digest: Option<blake3::Hash>) -> Vec<Made<'_>> {
 }
 
 /// The new content of a file.
-fn content(change: &Change) -> Option<&[u8]> {
+pub(crate) fn content(change: &Change) -> Option<&[u8]> {
     match change {
         Change::Write { bytes, .. } | Change::Move { bytes: Some(bytes), .. } => Some(bytes),
         Change::Remove { .. } | Change::Move { bytes: None, .. } => None,

@@ -16,6 +16,7 @@ mod lint;
 mod marks;
 mod missing;
 mod numbered;
+mod original;
 mod similar;
 mod source;
 mod spelling;

@@ -3,27 +3,22 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use hermes_core::{ToolContext, ToolError};
 use hermes_text::codec::{TextFormat, Unencodable};
 use hermes_text::matching::{Hunk, Lines, Request, Rigour, apply, change, compose, replace};
-use hermes_text::{Document, Edit, NotText};
+use hermes_text::{Document, Edit};
 
 use super::links::{self, Links};
-use super::outcome::{Fate, Outcome, Spot, Turned};
+use super::outcome::{Fate, Outcome, Spot, Text, Turned};
 use super::refusal;
 use super::request::Step;
 use crate::change::{Change, Existing, Held};
 use crate::charset;
-use crate::known::{self, Hash, Standing};
+use crate::known::Hash;
+use crate::original::Original;
 use crate::spelling::show;
-
-/// A file as it was found.
-#[derive(Debug)]
-struct Original {
-    hash: Hash,
-    document: Result<Document, NotText>,
-}
 
 /// A file as it will be.
 #[derive(Debug, Clone)]
@@ -37,8 +32,8 @@ struct Now {
 enum Body {
     AsItWas,
     /// Edits of the original, and the text that they make.
-    Edited(Vec<Edit>, String),
-    New(String),
+    Edited(Vec<Edit>, Arc<str>),
+    New(Arc<str>),
 }
 
 /// Bytes of text that are copied at most for steps that build upon each other.
@@ -47,7 +42,7 @@ const COPIED: usize = 2 << 30;
 pub(super) struct Desk<'a> {
     cx: &'a ToolContext,
     held: &'a Held<'a>,
-    originals: HashMap<PathBuf, Option<Original>>,
+    originals: HashMap<PathBuf, Option<Arc<Original>>>,
     now: HashMap<PathBuf, Option<Now>>,
     /// In the order in which they were named.
     order: Vec<PathBuf>,
@@ -76,8 +71,13 @@ impl<'a> Desk<'a> {
     pub(super) fn expect(&mut self, path: &Path, expected: &Hash) -> Result<(), ToolError> {
         self.open(path)?;
         match self.original(path) {
-            Some(found) if expected.matches(&found.hash) => Ok(()),
-            found => Err(refusal::another_version(self.cx, path, expected, found.map(|f| &f.hash))),
+            Some(found) if expected.matches(found.hash()) => Ok(()),
+            found => Err(refusal::another_version(
+                self.cx,
+                path,
+                expected,
+                found.map(|found| found.hash()),
+            )),
         }
     }
 
@@ -90,11 +90,11 @@ impl<'a> Desk<'a> {
             }
             Step::Add { path, text } => {
                 self.open(path)?;
-                if self.current(path).is_some() && self.text(path).is_ok_and(|now| now == *text) {
+                if self.current(path).is_some() && self.text(path).is_ok_and(|now| *now == *text.as_str()) {
                     return Err(refusal::no_change());
                 }
                 self.vacant(path, "Add File")?;
-                let body = Body::New(text.clone());
+                let body = Body::New(text.as_str().into());
                 self.now.insert(path.clone(), Some(Now { from: None, body }));
                 Ok(())
             }
@@ -171,7 +171,7 @@ impl<'a> Desk<'a> {
         }
         let text = self.text(path)?;
         let made = replace(&text, request).map_err(|mismatch| {
-            let hash = self.original(path).map(|found| found.hash.to_string());
+            let hash = self.original(path).map(|found| found.hash().to_string());
             refusal::mismatch(path, &text, request, mismatch, hash)
         })?;
         let changed = change(&text, &made.edits);
@@ -187,7 +187,7 @@ impl<'a> Desk<'a> {
     fn apply(&mut self, path: &Path, hunks: &[Hunk], rigour: Rigour) -> Result<(), ToolError> {
         let text = self.text(path)?;
         let made = apply(&text, hunks, rigour).map_err(|failure| {
-            let hash = self.original(path).map(|found| found.hash.to_string());
+            let hash = self.original(path).map(|found| found.hash().to_string());
             refusal::misfit(path, &text, hunks, &failure, hash)
         })?;
         let changed = change(&text, &made.edits);
@@ -217,9 +217,11 @@ impl<'a> Desk<'a> {
         }
         if let Some(Some(now)) = self.now.get_mut(path) {
             now.body = match &now.body {
-                Body::AsItWas => Body::Edited(edits, changed),
-                Body::Edited(first, _) => Body::Edited(compose(text, first, &edits), changed),
-                Body::New(_) => Body::New(changed),
+                Body::AsItWas => Body::Edited(edits, changed.into()),
+                Body::Edited(first, _) => {
+                    Body::Edited(compose(text, first, &edits), changed.into())
+                }
+                Body::New(_) => Body::New(changed.into()),
             };
         }
         Ok(())
@@ -232,13 +234,8 @@ impl<'a> Desk<'a> {
             return Ok(());
         }
         self.links.enter(self.cx, path)?;
-        let found = self.held.current(path)?.map(|bytes| Original {
-            hash: Hash::of(&bytes),
-            document: charset::read(self.cx, path, bytes),
-        });
-        if let Some(found) = &found {
-            self.warnings.extend(stale(self.cx, path, &found.hash));
-        }
+        let found = self.held.current(path)?;
+        let found = found.map(|bytes| Arc::new(Original::read(self.cx, path, bytes)));
         let now = found.as_ref().map(|_| Now { from: Some(path.into()), body: Body::AsItWas });
         self.originals.insert(path.into(), found);
         self.now.insert(path.into(), now);
@@ -252,7 +249,7 @@ impl<'a> Desk<'a> {
         if self.current(path).is_none() { Ok(()) } else { Err(refusal::occupied(path, what)) }
     }
 
-    fn original(&self, path: &Path) -> Option<&Original> {
+    fn original(&self, path: &Path) -> Option<&Arc<Original>> {
         self.originals.get(path)?.as_ref()
     }
 
@@ -261,20 +258,30 @@ impl<'a> Desk<'a> {
     }
 
     fn document(&self, path: &Path) -> Result<&Document, ToolError> {
-        match self.original(path).map(|found| &found.document) {
+        match self.original(path).map(|found| found.document()) {
             Some(Ok(document)) => Ok(document),
-            Some(Err(reason)) => Err(refusal::not_text(path, *reason)),
+            Some(Err(reason)) => Err(refusal::not_text(path, reason)),
             None => Err(ToolError::internal(format!("{} was not opened", show(path)))),
         }
     }
 
     /// The text of a file as it is now.
-    fn text(&self, path: &Path) -> Result<String, ToolError> {
+    fn text(&self, path: &Path) -> Result<Text, ToolError> {
         match self.current(path) {
-            Some(Now { body: Body::Edited(_, text) | Body::New(text), .. }) => Ok(text.clone()),
-            Some(Now { from: Some(from), .. }) => Ok(self.document(from)?.text().to_owned()),
+            Some(Now { body: Body::Edited(_, text) | Body::New(text), .. }) => {
+                Ok(Text::New(Arc::clone(text)))
+            }
+            Some(Now { from: Some(from), .. }) => {
+                self.document(from)?;
+                self.old_text(from).ok_or_else(|| refusal::missing(path, self.cx))
+            }
             _ => Err(refusal::missing(path, self.cx)),
         }
+    }
+
+    /// The text of a file as it was; none if it was none.
+    fn old_text(&self, path: &Path) -> Option<Text> {
+        self.original(path).cloned().and_then(Text::old)
     }
 
     /// The bytes of a file as it is now.
@@ -307,29 +314,26 @@ impl<'a> Desk<'a> {
                 Body::AsItWas => None,
                 _ => Some(self.bytes(path, now)?),
             };
-            let hash = bytes.as_deref().map(Hash::of);
-            let turned = |fate: Fate, hash: Option<Hash>| self.turned(path, fate, hash, now);
+            let turned = |fate: Fate| self.turned(path, fate, now);
             match (&now.from, bytes) {
                 (Some(_), None) if stayed => {}
                 (Some(_), Some(bytes)) if stayed => {
-                    if self.original(path).map(|found| &found.hash) != hash.as_ref() {
+                    if self.document(path)?.bytes() != bytes {
                         let existing = Existing::Replace;
                         changes.push(Change::Write { path: path.clone(), bytes, existing });
-                        files.push(turned(Fate::Modified, hash));
+                        files.push(turned(Fate::Modified));
                     }
                 }
                 (Some(from), bytes) if !existed && self.current(from).is_none() => {
-                    let hash = hash.or_else(|| self.original(from).map(|found| found.hash.clone()));
                     moved.insert(from);
                     changes.push(Change::Move { from: from.clone(), to: path.clone(), bytes });
-                    files.push(turned(Fate::Moved(from.clone()), hash));
+                    files.push(turned(Fate::Moved(from.clone())));
                 }
                 (from, bytes) => {
                     let bytes = match bytes {
                         Some(bytes) => bytes,
                         None => self.bytes(path, now)?,
                     };
-                    let hash = Hash::of(&bytes);
                     let existing = if existed { Existing::Replace } else { Existing::Refuse };
                     changes.push(Change::Write { path: path.clone(), bytes, existing });
                     let fate = match from {
@@ -337,7 +341,7 @@ impl<'a> Desk<'a> {
                         None if existed => Fate::Modified,
                         None => Fate::Created,
                     };
-                    files.push(turned(fate, Some(hash)));
+                    files.push(turned(fate));
                 }
             }
         }
@@ -349,7 +353,7 @@ impl<'a> Desk<'a> {
             if gone && !moved.contains(path.as_path()) {
                 changes.push(Change::Remove { path: path.clone() });
                 if !carried.contains(path.as_path()) {
-                    let old = self.document(path).ok().map(|found| found.text().to_owned());
+                    let old = self.old_text(path);
                     let path = path.clone();
                     files.push(Turned { path, fate: Fate::Deleted, old, new: None, hash: None });
                 }
@@ -362,20 +366,24 @@ impl<'a> Desk<'a> {
         if changes.is_empty() {
             return Err(refusal::no_change());
         }
-        Ok(Outcome { changes, files, spots: self.spots, warnings: self.warnings })
+        let seen = self.originals.into_iter().filter_map(|(path, found)| Some((path, found?)));
+        let seen = seen.collect();
+        Ok(Outcome { changes, files, spots: self.spots, warnings: self.warnings, seen })
     }
 
-    fn turned(&self, path: &Path, fate: Fate, hash: Option<Hash>, now: &Now) -> Turned {
+    fn turned(&self, path: &Path, fate: Fate, now: &Now) -> Turned {
         let before = match &fate {
             Fate::Moved(from) => Some(from.as_path()),
             Fate::Created => None,
             _ => Some(path),
         };
-        let old =
-            before.and_then(|path| self.document(path).ok()).map(|found| found.text().to_owned());
-        let new = match &now.body {
-            Body::AsItWas => old.clone(),
-            Body::Edited(_, text) | Body::New(text) => Some(text.clone()),
+        let old = before.and_then(|path| self.old_text(path));
+        let (new, hash) = match &now.body {
+            Body::AsItWas => {
+                let from = now.from.as_deref().and_then(|from| self.original(from));
+                (old.clone(), from.map(|found| found.hash().clone()))
+            }
+            Body::Edited(_, text) | Body::New(text) => (Some(Text::New(Arc::clone(text))), None),
         };
         Turned { path: path.into(), fate, old, new, hash }
     }
@@ -428,16 +436,4 @@ fn after(
         after.push(Lines { first, last });
     }
     after
-}
-
-/// A warning if the caller goes by another version. The patch itself was
-/// found in the one that is there.
-fn stale(cx: &ToolContext, path: &Path, hash: &Hash) -> Option<String> {
-    let Standing::Changed { by, .. } = known::standing(cx, path, hash) else { return None };
-    let who = by.map(|by| format!(" (task '{}' wrote it at {})", by.task_id, by.at));
-    Some(format!(
-        "{} has changed since you last saw it{}; the change was made in the current version.",
-        show(path),
-        who.unwrap_or_default()
-    ))
 }

@@ -11,9 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::aliases;
 use crate::blocking::off_thread;
-use crate::change::hold;
+use crate::change::{content, hold};
 use crate::known::Hash;
-use crate::versions;
 
 mod desk;
 mod failures;
@@ -175,14 +174,13 @@ fn patch(args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
         })?;
     }
     let outcome = desk.finish()?;
-    let output = Output::describe(&outcome, &plan, args.dry_run, cx);
+    let describe =
+        |hashes: &[Option<Hash>]| Output::describe(&outcome, &plan, hashes, args.dry_run, cx);
     if args.dry_run {
-        return Ok(output);
+        let hashes = outcome.changes.iter().map(|change| content(change).map(Hash::of));
+        return Ok(describe(&hashes.collect::<Vec<_>>()));
     }
-    for (hash, bytes) in outcome.versions() {
-        versions::keep(hash, bytes);
-    }
-    let done = held.commit(outcome.changes)?;
+    let (done, output) = held.commit(&outcome.changes, |hashes| Ok(describe(hashes)))?;
     failures::forget(cx, &paths);
     Ok(output.written(&done))
 }

@@ -1,12 +1,41 @@
 //! What a call comes to: what is written, and what there is to tell of it.
 
-use std::collections::HashMap;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use hermes_core::ToolContext;
 use hermes_text::matching::{Lines, Strategy};
 
 use crate::change::Change;
-use crate::known::Hash;
+use crate::known::{self, Hash, Standing};
+use crate::original::Original;
+use crate::spelling::show;
+
+/// The text of a file, as it was or as it will be. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(super) enum Text {
+    Old(Arc<Original>),
+    New(Arc<str>),
+}
+
+impl Text {
+    /// None if it is not text.
+    pub(super) fn old(file: Arc<Original>) -> Option<Self> {
+        file.text().is_some().then_some(Self::Old(file))
+    }
+}
+
+impl Deref for Text {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        match self {
+            Self::Old(file) => file.text().unwrap_or_default(),
+            Self::New(text) => text,
+        }
+    }
+}
 
 /// Where something was changed.
 #[derive(Debug, Clone)]
@@ -32,8 +61,9 @@ pub(super) struct Turned {
     pub(super) path: PathBuf,
     pub(super) fate: Fate,
     /// Before and after, where they are text.
-    pub(super) old: Option<String>,
-    pub(super) new: Option<String>,
+    pub(super) old: Option<Text>,
+    pub(super) new: Option<Text>,
+    /// Of a file that has only moved.
     pub(super) hash: Option<Hash>,
 }
 
@@ -44,23 +74,38 @@ pub(super) struct Outcome {
     pub(super) files: Vec<Turned>,
     pub(super) spots: Vec<Spot>,
     pub(super) warnings: Vec<String>,
+    /// The files as they were found.
+    pub(super) seen: Vec<(PathBuf, Arc<Original>)>,
 }
 
 impl Outcome {
-    /// What is written, by its hash.
-    pub(super) fn versions(&self) -> impl Iterator<Item = (&Hash, &[u8])> {
-        let hashes: HashMap<&Path, &Hash> = self
-            .files
-            .iter()
-            .filter_map(|file| Some((file.path.as_path(), file.hash.as_ref()?)))
-            .collect();
-        self.changes.iter().filter_map(move |change| {
-            let (path, bytes) = match change {
-                Change::Write { path, bytes, .. } => (path, bytes),
-                Change::Move { to, bytes: Some(bytes), .. } => (to, bytes),
-                _ => return None,
-            };
-            Some((*hashes.get(path.as_path())?, bytes.as_slice()))
-        })
+    /// The version of a file that there will be, given those of the changes.
+    pub(super) fn version<'a>(
+        &'a self,
+        file: &'a Turned,
+        hashes: &'a [Option<Hash>],
+    ) -> Option<&'a Hash> {
+        let is_it = |change: &Change| match change {
+            Change::Write { path, .. } | Change::Move { to: path, .. } => *path == file.path,
+            Change::Remove { .. } => false,
+        };
+        let written = self.changes.iter().zip(hashes).find(|(change, _)| is_it(change));
+        written.and_then(|(_, hash)| hash.as_ref()).or(file.hash.as_ref())
     }
+
+    /// A warning for each file of which the caller knows another version. The
+    /// patch itself was found in the one that is there.
+    pub(super) fn stale(&self, cx: &ToolContext) -> impl Iterator<Item = String> {
+        self.seen.iter().filter_map(|(path, found)| stale(cx, path, found.hash()))
+    }
+}
+
+fn stale(cx: &ToolContext, path: &Path, hash: &Hash) -> Option<String> {
+    let Standing::Changed { by, .. } = known::standing(cx, path, hash) else { return None };
+    let who = by.map(|by| format!(" (task '{}' wrote it at {})", by.task_id, by.at));
+    Some(format!(
+        "{} has changed since you last saw it{}; the change was made in the current version.",
+        show(path),
+        who.unwrap_or_default()
+    ))
 }

@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::outcome::{Fate, Outcome, Spot, Turned};
 use super::request::Plan;
 use crate::change::Done;
+use crate::known::Hash;
 use crate::lint::{self, Lint};
 use crate::spelling::{shorten, show};
 
@@ -114,6 +115,7 @@ impl Output {
     pub(super) fn describe(
         outcome: &Outcome,
         plan: &Plan,
+        hashes: &[Option<Hash>],
         dry_run: bool,
         cx: &ToolContext,
     ) -> Self {
@@ -137,11 +139,14 @@ impl Output {
             _ => None,
         });
         let version = |file: &Turned| {
-            Some(Version { path: show(&file.path), hash: file.hash.as_ref()?.to_string() })
+            let hash = outcome.version(file, hashes)?.to_string();
+            Some(Version { path: show(&file.path), hash })
         };
         let (diff, diff_left_out) =
             diffs(&outcome.files, if dry_run { WHOLE_DIFF } else { DIFF }, cx);
-        let mut warnings = [plan.warnings.as_slice(), &outcome.warnings].concat();
+        let mut warnings = plan.warnings.clone();
+        warnings.extend(outcome.stale(cx));
+        warnings.extend_from_slice(&outcome.warnings);
         warnings.dedup();
         Self {
             success: true,

@@ -6,8 +6,9 @@ use hermes_core::{ToolContext, ToolError};
 
 use hermes_text::Document;
 
-use super::version::{LONG_DIFF, Version, compare};
+use super::version::{LONG_DIFF, compare};
 use crate::known::{self, Hash, Standing, Writer};
+use crate::original::Original;
 use crate::spelling::show;
 use crate::versions;
 
@@ -31,7 +32,7 @@ pub(super) fn check(
     cx: &ToolContext,
     path: &Path,
     expected: Option<&Hash>,
-    old: Option<&Version>,
+    old: Option<&Original>,
     text: &str,
 ) -> Result<Sight, ToolError> {
     let shown = show(path);
@@ -81,7 +82,7 @@ struct Conflict {
 }
 
 impl Conflict {
-    fn explain(self, now: &Version, text: &str) -> ToolError {
+    fn explain(self, now: &Original, text: &str) -> ToolError {
         let who = match &self.by {
             Some(by) => format!(": task '{}' wrote it at {}", by.task_id, by.at),
             None => String::new(),
@@ -108,11 +109,11 @@ impl Conflict {
 
     /// What has changed since the caller looked; if that version is no longer
     /// known, what its write would have changed.
-    fn diff(&self, now: &Version, text: &str) -> Option<String> {
+    fn diff(&self, now: &Original, text: &str) -> Option<String> {
         let current = now.text()?;
         let effort = (DIFF, LONG_DIFF.1);
         let seen = self.seen.as_ref().and_then(versions::find);
-        let encoding = || now.document.as_ref().map(|now| now.format().encoding());
+        let encoding = || now.document().ok().map(|now| now.format().encoding());
         match seen.and_then(|seen| Document::read_near(seen.to_vec(), encoding).ok()) {
             Some(seen) => compare(seen.text(), current, ("as you saw it", "as it is now"), effort),
             None => compare(current, text, ("as it is now", "as you would write it"), effort),

@@ -14,10 +14,11 @@ use hermes_text::Endings;
 
 use crate::aliases;
 use crate::blocking::off_thread;
-use crate::change::{Change, Done, Existing, hold};
+use crate::change::{Change, Done, Existing, content, hold};
 use crate::charset;
 use crate::known::{self, Hash, Seen};
 use crate::lint::{self, Lint};
+use crate::original::Original;
 use crate::numbered::{is_numbered, is_unchanged_note};
 use crate::spelling::{self, show};
 
@@ -27,7 +28,7 @@ mod version;
 
 use conflict::Sight;
 use script::{Disguise, LineEndings, Script, Written};
-use version::{LONG_DIFF, Replaced, SHORT_DIFF, Version, lines};
+use version::{LONG_DIFF, Replaced, SHORT_DIFF, diff, lines};
 
 #[derive(Debug, Default)]
 pub(crate) struct WriteFile;
@@ -165,18 +166,16 @@ fn write(mut args: Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolEr
     refuse_folder(&args.path)?;
     let expected: Option<Hash> = args.expected_hash.as_deref().map(str::parse).transpose()?;
     let held = hold(cx, &[path])?;
-    let old = held.current(path)?.map(|bytes| Version::read(cx, path, bytes)).transpose()?;
+    let old = held.current(path)?.map(|bytes| Original::read(cx, path, bytes));
     let old = old.as_ref();
-    let document = old.and_then(|old| old.document.as_ref());
+    let document = old.and_then(|old| old.document().ok());
     let script = Script::choose(&args, document, || charset::of_new(cx, path))?;
     let written = script.write(mem::take(&mut args.content))?;
     let disguise = script.disguise(&written, |bytes| charset::of_bytes(cx, path, bytes));
     let Written { text, bytes } = written;
     let unchanged = old.is_some_and(|old| old.holds(&bytes));
     let changes = [Change::Write { path: path.into(), bytes, existing: Existing::Replace }];
-    let [Change::Write { bytes, .. }] = &changes else {
-        return Err(ToolError::internal("A write is no write"));
-    };
+    let bytes = changes.first().and_then(content).unwrap_or_default();
     let len = bytes.len() as u64;
     // All that can be found out while the disk is busy.
     let look = |hash: &Hash| {
@@ -200,11 +199,11 @@ fn write(mut args: Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolEr
             dirs_created: Vec::new(),
             dry_run: args.dry_run,
             unchanged,
-            replaced_unseen: differs.filter(|_| sight == Sight::None).map(Version::describe),
+            replaced_unseen: differs.filter(|_| sight == Sight::None).map(Replaced::of),
             encoding: script.label(),
             line_endings: Endings::of(text).label(),
-            diff: differs.and_then(|old| old.diff(text, path, cx, effort)),
-            lint: lint::check(path, old.and_then(Version::text), text),
+            diff: differs.and_then(|old| diff(old, text, path, cx, effort)),
+            lint: lint::check(path, old.and_then(Original::text), text),
             not_kept: Vec::new(),
             note: note(differs, sight, disguise),
         })
@@ -223,7 +222,7 @@ fn write(mut args: Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolEr
         [Some(hash)] => look(hash),
         _ => Err(ToolError::internal("One file has one hash")),
     };
-    let (done, mut output) = held.commit_if(&changes, check)?;
+    let (done, mut output) = held.commit(&changes, check)?;
     known::spelt(cx, path, disguise.map(|(encoding, _)| encoding));
     output.bytes_written = len;
     if let Some(Done { path, made_folders, lost, .. }) = done.into_iter().next() {
@@ -235,10 +234,10 @@ fn write(mut args: Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolEr
 }
 
 /// What whoever wrote it should know.
-fn note(replaced: Option<&Version>, sight: Sight, disguise: Option<Disguise>) -> Option<String> {
+fn note(replaced: Option<&Original>, sight: Sight, disguise: Option<Disguise>) -> Option<String> {
     let mut notes = Vec::new();
     match replaced {
-        Some(old) if old.document.is_none() => notes.push(BINARY.to_owned()),
+        Some(old) if old.document().is_err() => notes.push(BINARY.to_owned()),
         _ if sight == Sight::Part => notes.push(PART.to_owned()),
         _ => {}
     }

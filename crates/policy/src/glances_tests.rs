@@ -1,0 +1,61 @@
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use hermes_core::{Effect, Scope};
+
+use super::{Glances, Place};
+
+fn effects(root: &Path, names: &[&str]) -> Vec<Effect> {
+    let reads = names.iter().map(|name| Effect::path(Scope::FILE_READ, root.join(name)));
+    let removes = names.iter().map(|name| Effect::path(Scope::FILE_DELETE, root.join(name)));
+    reads.chain(removes).collect()
+}
+
+#[test]
+fn a_look_sees_what_following_sees() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = hermes_files::real_path(folder.path()).unwrap();
+    std::fs::create_dir_all(root.join("real/deep")).unwrap();
+    std::fs::write(root.join("real/file"), "x").unwrap();
+    std::fs::hard_link(root.join("real/file"), root.join("real/twin")).unwrap();
+    symlink("real", root.join("link")).unwrap();
+    symlink("file", root.join("real/to-file")).unwrap();
+    symlink("gone", root.join("real/to-nowhere")).unwrap();
+    let names = [
+        "real/file",
+        "real/other",
+        "real/twin",
+        "real/to-file",
+        "real/to-nowhere",
+        "real/deep",
+        "real/deep/a",
+        "real/deep/b",
+        "real/deep/../file",
+        "link/file",
+        "link/twin",
+        "link/other",
+        "absent/a",
+        "absent/b",
+        "real/file/below",
+        "real/file/beside",
+        "real",
+        "link",
+    ];
+    let all = effects(&root, &names);
+    let mut glances = Glances::default();
+    // Twice, since the second time much is known.
+    for effect in all.iter().chain(&all) {
+        let told = |place: &Result<Place, String>| match place {
+            Ok(place) => Ok((place.path.clone(), place.shared)),
+            Err(error) => Err(error.clone()),
+        };
+        let seen = glances.place(effect).map(told);
+        assert_eq!(seen, Place::of(effect).as_ref().map(told), "{effect}");
+    }
+}
+
+#[test]
+fn what_is_no_path_leads_nowhere() {
+    let effect = Effect::name(Scope::FILE_READ, "a");
+    assert!(Glances::default().place(&effect).is_none());
+}
