@@ -185,6 +185,7 @@ fn replace(
         None => None,
     };
     let (temporary, _) = stage(spot, old.as_ref(), mode.permissions, fill)?;
+    temporary.file.sync_all()?;
     temporary.keep(&spot.name, mode.existing)?;
     if old.is_none() {
         sync_folder(spot);
@@ -192,8 +193,8 @@ fn replace(
     Ok(())
 }
 
-/// Makes the file that is going to be at a spot, complete and on the disk,
-/// but not yet under that name. Also says which attributes of its model could
+/// Makes the file that is going to be at a spot, complete but neither on the
+/// disk nor under that name yet. Also says which attributes of its model could
 /// not be kept.
 pub(crate) fn stage(
     spot: &Spot,
@@ -221,7 +222,6 @@ pub(crate) fn stage(
     if let Some(bits) = bits {
         rustix::fs::fchmod(&temporary.file, rustix::fs::Mode::from_raw_mode(bits))?;
     }
-    temporary.file.sync_all()?;
     Ok((temporary, lost))
 }
 

@@ -18,6 +18,7 @@ pub(crate) struct Place {
     pub(crate) path: PathBuf,
     /// Device and inode of a file that has several names.
     pub(crate) shared: Option<(u64, u64)>,
+    is_folder: bool,
 }
 
 impl Place {
@@ -25,7 +26,7 @@ impl Place {
     pub(crate) fn of(effect: &Effect) -> Option<Result<Self, String>> {
         let path = effect.resource.as_path()?;
         let place = if removes(effect) {
-            hermes_files::real_entry(path).map(|path| Self { path, shared: None })
+            hermes_files::real_entry(path).map(|path| Self { path, shared: None, is_folder: false })
         } else {
             hermes_files::find(path).map(Self::from)
         };
@@ -35,10 +36,11 @@ impl Place {
 
 impl From<Found> for Place {
     fn from(found: Found) -> Self {
+        let is_folder = found.facts.as_ref().is_some_and(|facts| facts.kind == Kind::Folder);
         let facts = found.facts.filter(|facts| facts.kind == Kind::File);
         let identity = facts.map(|facts| facts.identity).filter(|identity| identity.links > 1);
         let shared = identity.map(|identity| (identity.dev, identity.ino));
-        Self { path: found.path, shared }
+        Self { path: found.path, shared, is_folder }
     }
 }
 
@@ -70,8 +72,11 @@ impl<'a> Glances<'a> {
                     self.seen.clear();
                     self.folders.clear();
                 }
-                let straight = place.as_ref().is_ok_and(|place| same(&place.path, path));
-                self.folders.extend(path.parent().filter(|_| straight && !removes));
+                let straight = place.as_ref().ok().filter(|place| same(&place.path, path));
+                if let Some(place) = straight.filter(|_| !removes) {
+                    self.folders.extend(path.parent());
+                    self.folders.extend(place.is_folder.then_some(path));
+                }
                 self.seen.push((path, removes, place));
                 self.seen.len() - 1
             }
@@ -83,13 +88,16 @@ impl<'a> Glances<'a> {
     fn beside(&self, path: &Path) -> Option<Place> {
         let folder = path.parent().filter(|_| is_folded(path))?;
         self.folders.iter().find(|known| same(known, folder))?;
-        let shared = match std::fs::symlink_metadata(path) {
+        let facts = match std::fs::symlink_metadata(path) {
             Ok(facts) if facts.is_symlink() => return None,
-            Ok(facts) => (facts.is_file() && facts.nlink() > 1).then(|| (facts.dev(), facts.ino())),
+            Ok(facts) => Some(facts),
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             Err(_) => return None,
         };
-        Some(Place { path: path.to_path_buf(), shared })
+        let file = facts.as_ref().filter(|facts| facts.is_file() && facts.nlink() > 1);
+        let shared = file.map(|file| (file.dev(), file.ino()));
+        let is_folder = facts.is_some_and(|facts| facts.is_dir());
+        Some(Place { path: path.to_path_buf(), shared, is_folder })
     }
 }
 

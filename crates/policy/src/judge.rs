@@ -77,7 +77,12 @@ impl Examination {
 impl Permissions {
     /// Finds out everything about a call.
     pub fn examine(&self, proposal: &Proposal<'_>) -> Examination {
-        let mut exam = Examination::default();
+        let count = proposal.effects.len();
+        let mut exam = Examination {
+            findings: Vec::with_capacity(count),
+            grants: Vec::with_capacity(count),
+            ..Examination::default()
+        };
         let taint = self.taint(proposal);
         for effect in proposal.effects {
             let real = Place::of(effect);
@@ -156,7 +161,9 @@ impl Permissions {
         let by_command = self.layers().any(Profile::judges_files_by_command);
         let mut allowed: Vec<(&Scope, &OsStr)> = Vec::new();
         let mut glances = Glances::default();
-        let mut heard = Vec::new();
+        let count = analysis.leaves.iter().map(|leaf| leaf.effects.len()).sum();
+        let mut heard = Vec::with_capacity(count);
+        exam.findings.reserve(count);
         for leaf in &analysis.leaves {
             let text: Arc<str> = leaf.text.as_str().into();
             for found in &leaf.findings {

@@ -54,14 +54,14 @@ impl Walk<'_> {
             self.note(Finding::ask("too-complex", "The command is nested too deeply"));
             return Stream::unknown();
         }
-        let program = program_name(&first.text).into_owned();
         if looks_alike(&first.text) {
             let reason =
                 format!("The program name “{}” is written with look-alike letters", first.text);
             leaf.find(Finding::ask("obfuscation", reason));
         }
         let words: Arc<[Word]> = words.into();
-        leaf.program.clone_from(&program);
+        let program = words.first().map(|first| program_name(&first.text)).unwrap_or_default();
+        leaf.program = program.as_ref().to_owned();
         leaf.words = Arc::clone(&words);
         if let Some(out) = self.builtin(&mut leaf, input) {
             return out;

@@ -138,11 +138,13 @@ impl<'s> Reader<'s> {
 
     /// The bare word that comes next, without taking it.
     fn keyword(&self) -> &'s str {
+        const LONGEST: usize = 16;
         let rest = self.rest();
-        let end = rest
-            .find(|c: char| c.is_ascii_whitespace() || ";&|<>()".contains(c))
-            .unwrap_or(rest.len());
-        rest.get(..end.min(16)).unwrap_or("")
+        let ends = |b: u8| {
+            b.is_ascii_whitespace() || matches!(b, b';' | b'&' | b'|' | b'<' | b'>' | b'(' | b')')
+        };
+        let end = rest.bytes().take(LONGEST).position(ends);
+        rest.get(..end.unwrap_or(rest.len().min(LONGEST))).unwrap_or("")
     }
 
     /// Commands up to one of the words in `until`, a `)`, or the end.
@@ -192,7 +194,8 @@ impl<'s> Reader<'s> {
     }
 
     fn and_or(&mut self) -> Command {
-        let mut all = vec![self.pipeline()];
+        let first = self.pipeline();
+        let mut more = Vec::new();
         loop {
             self.blanks();
             let otherwise = self.eat("||");
@@ -201,22 +204,23 @@ impl<'s> Reader<'s> {
             }
             self.newlines();
             let next = self.pipeline();
-            all.push(if otherwise { Command::maybe(next) } else { next });
+            more.push(if otherwise { Command::maybe(next) } else { next });
         }
-        if all.len() == 1 { all.remove(0) } else { Command::Sequence(all) }
+        chain(first, more, Command::Sequence)
     }
 
     fn pipeline(&mut self) -> Command {
-        let mut all = vec![self.command()];
+        let first = self.command();
+        let mut more = Vec::new();
         loop {
             self.blanks();
             if self.rest().starts_with("||") || !(self.eat("|&") || self.eat("|")) {
                 break;
             }
             self.newlines();
-            all.push(self.command());
+            more.push(self.command());
         }
-        if all.len() == 1 { all.remove(0) } else { Command::Pipeline(all) }
+        chain(first, more, Command::Pipeline)
     }
 
     fn command(&mut self) -> Command {
@@ -532,6 +536,15 @@ impl<'s> Reader<'s> {
         self.pos = self.source.len() - inside.len() + 1;
         true
     }
+}
+
+/// One command by itself, or all of them together.
+fn chain(first: Command, mut more: Vec<Command>, all: fn(Vec<Command>) -> Command) -> Command {
+    if more.is_empty() {
+        return first;
+    }
+    more.insert(0, first);
+    all(more)
 }
 
 /// The word without the first `cut` bytes of its first part.

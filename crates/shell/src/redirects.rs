@@ -97,6 +97,7 @@ impl Reader<'_> {
         let braced = named > 0 && rest.as_bytes().get(named + 1) == Some(&b'}');
         let skip = if braced { named + 2 } else { digits };
         let operator = rest.get(skip..)?;
+        operator.strip_prefix(['<', '>', '&'])?;
         let (sign, kind) = OPERATORS.iter().find(|(sign, _)| operator.starts_with(sign))?;
         if (*sign == "<" || *sign == ">") && operator.get(1..2) == Some("(") {
             return None;

@@ -51,10 +51,13 @@ pub(crate) fn disagrees(
 /// Whether the source has something that could be read in two ways at all:
 /// escapes, comments, heredocs, and brackets that are no plain group.
 fn is_unusual(source: &str) -> bool {
-    const MARKS: &[&str] =
-        &["<<", "$'", "$\"", "${", "[[", "((", "=(", "@(", "!(", "?(", "*(", "+("];
-    source.contains(['\\', '`', '#', '\r'])
-        || MARKS.iter().any(|mark| source.contains(mark))
+    let is_mark = |pair: &[u8]| match pair {
+        [b'\\' | b'`' | b'#' | b'\r', _] | [_, b'\\' | b'`' | b'#' | b'\r'] => true,
+        [before, b'('] => matches!(before, b'(' | b'=' | b'@' | b'!' | b'?' | b'*' | b'+'),
+        [b'$', after] => matches!(after, b'\'' | b'"' | b'{'),
+        _ => matches!(pair, b"<<" | b"[["),
+    };
+    source.as_bytes().windows(2).any(is_mark)
         || source.contains("case ")
         || source.contains("function ")
 }

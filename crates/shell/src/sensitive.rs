@@ -89,8 +89,13 @@ static NAMES: LazyLock<Table<Vec<&'static str>>> = LazyLock::new(|| {
 
 /// Whether a path has the name of a secret in it, wherever that leads.
 pub(crate) fn tells(path: &str) -> bool {
+    any_tells(path.split(['/', '(', ')', '|']))
+}
+
+/// The same of the parts of a path.
+fn any_tells<'p>(parts: impl Iterator<Item = &'p str>) -> bool {
     let mut before = "";
-    path.split(['/', '(', ')', '|']).filter(|part| !part.is_empty()).any(|part| {
+    parts.filter(|part| !part.is_empty()).any(|part| {
         let folder = std::mem::replace(&mut before, part);
         let sample = || part.rsplit('.').next().is_some_and(|end| SAMPLES.contains(&end));
         let placed =
@@ -102,18 +107,25 @@ pub(crate) fn tells(path: &str) -> bool {
 
 /// Whether a path whose folder nobody knows ends like one of a secret.
 pub(crate) fn may_tell(path: &str) -> bool {
-    tells(path)
-        || path.contains(['.', '_']) && ANYWHERE.iter().any(|name| path.ends_with(name))
+    tells(path) || ends_telling(path)
+}
+
+fn ends_telling(path: &str) -> bool {
+    path.contains(['.', '_']) && ANYWHERE.iter().any(|name| path.ends_with(name))
         || path.rsplit('/').next().is_some_and(|name| TELLING.contains(&name))
 }
 
 /// Whether a secret is named anywhere in the source of a command.
 pub(crate) fn mentioned(source: &str) -> bool {
-    let plain: String = source.split(['\'', '"', '\\']).collect();
-    plain
-        .split(|c: char| !(c.is_alphanumeric() || matches!(c, '.' | '/' | '_' | '-' | '~')))
-        .filter(|word| !word.is_empty())
-        .any(may_tell)
+    let mut plain = String::with_capacity(source.len());
+    source.split(['\'', '"', '\\']).for_each(|piece| plain.push_str(piece));
+    plain.split(|c: char| !(c.is_alphanumeric() || matches!(c, '.' | '/' | '_' | '-' | '~'))).any(
+        |word| match word.contains(['.', '/', '_']) {
+            true => any_tells(word.split('/')) || ends_telling(word),
+            // All others have one of these in them, or need a folder.
+            false => TELLING.contains(&word),
+        },
+    )
 }
 
 /// What a glob, as an absolute path, may match.

@@ -15,6 +15,11 @@ pub(crate) fn assignment_name(raw: &Raw) -> Option<(String, bool, usize)> {
     (starts && valid).then(|| (name.to_owned(), append, left.len() + 1))
 }
 
+/// Whether a byte ends a word, unless it is quoted.
+fn operates(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | b';' | b'&' | b'|' | b'<' | b'>' | b'(' | b')')
+}
+
 /// Collects parts, joining neighbouring text.
 #[derive(Default)]
 struct Parts {
@@ -82,16 +87,9 @@ impl Reader<'_> {
             Some(b'$') => self.dollar(parts, false),
             _ => {
                 let rest = self.rest();
-                let end = rest
-                    .find(|c: char| " \t\r\n;&|<>()\\'\"`$".contains(c))
-                    .filter(|end| *end > 0)
-                    .unwrap_or_else(|| {
-                        if rest.starts_with(|c: char| " \t\r\n;&|<>()".contains(c)) {
-                            1
-                        } else {
-                            rest.len()
-                        }
-                    });
+                let ends = |b: u8| matches!(b, b'\\' | b'\'' | b'"' | b'`' | b'$') || operates(b);
+                // What operates, but not here, is taken by itself.
+                let end = rest.bytes().position(ends).map_or(rest.len(), |end| end.max(1));
                 parts.text(rest.get(..end).unwrap_or(""), false);
                 self.pos += end;
             }

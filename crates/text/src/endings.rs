@@ -50,6 +50,10 @@ impl Endings {
     pub fn of(text: &str) -> Self {
         let bytes = text.as_bytes();
         let (mut lf, mut crlf) = (0_usize, 0_usize);
+        if memchr::memchr(b'\r', bytes).is_none() {
+            let dominant = memchr::memchr(b'\n', bytes).map(|_| Ending::Lf);
+            return Self { dominant, mixed: false, final_newline: bytes.last() == Some(&b'\n') };
+        }
         for at in memchr::memchr_iter(b'\n', bytes) {
             match at.checked_sub(1).and_then(|before| bytes.get(before)) {
                 Some(b'\r') => crlf += 1,

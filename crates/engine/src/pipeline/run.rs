@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hermes_core::{
-    BoundCall, CancellationToken, Disposition, Effect, ErrorKind, Resource, ToolContext, ToolError,
-    ToolOutput,
+    BoundCall, CancellationToken, Disposition, Effect, ErrorKind, Resource, Scope, ToolContext,
+    ToolError, ToolOutput,
 };
 use hermes_secrets::reference;
 use serde_json::{Value, json};
@@ -97,7 +97,7 @@ impl Flight {
 
     /// An error if a secret that the call names is not there.
     pub(super) fn require_secrets(&self, call: &Known) -> Result<(), ToolError> {
-        if reference::contains(&call.arguments).is_empty() {
+        if !names_secrets(call) {
             return Ok(());
         }
         self.put_in(call).map(drop)
@@ -131,7 +131,7 @@ impl Flight {
         call: &Known,
         bound: Box<dyn BoundCall>,
     ) -> Result<Box<dyn BoundCall>, ToolError> {
-        if reference::contains(&call.arguments).is_empty() {
+        if !names_secrets(call) {
             return Ok(bound);
         }
         let arguments = self.put_in(call)?;
@@ -192,6 +192,11 @@ impl Flight {
             host: Some(Arc::new(host)),
         }
     }
+}
+
+/// Whether there are placeholders in the arguments, which have become effects.
+fn names_secrets(call: &Known) -> bool {
+    call.effects.iter().any(|effect| effect.scope == Scope::SECRET_USE)
 }
 
 fn land(tool: &str, ended: Ended) -> Landed {

@@ -5,7 +5,9 @@
 //! one by one, and what they stood for is kept aside until the last of them
 //! is done.
 
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use hermes_core::ToolError;
 
@@ -16,6 +18,9 @@ mod step;
 mod work;
 
 use work::Work;
+
+/// Bytes from which on a thread of its own pays.
+const LARGE: usize = 64 * 1024;
 
 /// One change of one file. Paths are absolute.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,6 +74,14 @@ impl Change {
         }
     }
 
+    /// The new content of the file, if it gets one.
+    pub fn content(&self) -> Option<&[u8]> {
+        match self {
+            Self::Write { bytes, .. } | Self::Move { bytes: Some(bytes), .. } => Some(bytes),
+            Self::Remove { .. } | Self::Move { bytes: None, .. } => None,
+        }
+    }
+
     /// The path of the file that is there afterwards, or was there before.
     fn target(&self) -> &Path {
         match self {
@@ -85,12 +98,11 @@ impl<'a> Hold<'a> {
     /// A file that was read through the hold must still be the one that was
     /// read; a file that a change creates must not have come there meanwhile.
     pub fn change(self, changes: &[Change]) -> Result<Vec<Changed>, ToolError> {
-        self.prepare(changes)?.make()
+        self.prepare(changes)?.secure(|| ())?.0.make()
     }
 
-    /// The first half of [`Self::change`], and the longer one: all that is new
-    /// goes to the disk. Nothing has changed yet, and nothing will if the
-    /// answer is dropped.
+    /// The first part of [`Self::change`]: all that is new is written, aside.
+    /// Nothing has changed yet, and nothing will if the answer is dropped.
     pub fn prepare<'c>(mut self, changes: &'c [Change]) -> Result<Prepared<'a, 'c>, ToolError> {
         let walk = self.files.walk();
         let mut work = Work::new(walk);
@@ -101,7 +113,7 @@ impl<'a> Hold<'a> {
     }
 }
 
-/// Changes that are ready to be made, on files that are still held.
+/// Changes whose new contents are written, on files that are still held.
 #[derive(Debug)]
 pub struct Prepared<'a, 'c> {
     _hold: Hold<'a>,
@@ -110,11 +122,44 @@ pub struct Prepared<'a, 'c> {
     work: Option<Work<'c>>,
 }
 
-impl Prepared<'_, '_> {
+/// Changes that are ready to be made.
+#[derive(Debug)]
+pub struct Secured<'a, 'c>(Prepared<'a, 'c>);
+
+impl<'a, 'c> Prepared<'a, 'c> {
+    /// The second part, and the longest: what is new goes to the disk, and is
+    /// read back and compared. While the disk is busy there is time for
+    /// something else.
+    pub fn secure<T: Send>(
+        self,
+        meanwhile: impl FnOnce() -> T + Send,
+    ) -> Result<(Secured<'a, 'c>, T), ToolError> {
+        let Some(work) = &self.work else { return Ok((Secured(self), meanwhile())) };
+        let size: usize = self.changes.iter().filter_map(Change::content).map(<[u8]>::len).sum();
+        let done = if size < LARGE {
+            let done = meanwhile();
+            work.verify_all()?;
+            work.sync_all()?;
+            done
+        } else {
+            let (done, synced) = thread::scope(|scope| {
+                let other = scope.spawn(|| (meanwhile(), work.verify_all()));
+                let synced = work.sync_all();
+                (other.join().unwrap_or_else(|panic| resume_unwind(panic)), synced)
+            });
+            let (done, verified) = done;
+            verified.and(synced)?;
+            done
+        };
+        Ok((Secured(self), done))
+    }
+}
+
+impl Secured<'_, '_> {
     /// Makes the changes: all of them, or none.
     pub fn make(mut self) -> Result<Vec<Changed>, ToolError> {
-        let Some(mut work) = self.work.take() else { return Ok(Vec::new()) };
-        match work.apply_all(self.changes) {
+        let Some(mut work) = self.0.work.take() else { return Ok(Vec::new()) };
+        match work.apply_all(self.0.changes) {
             Ok(changed) => {
                 work.settle();
                 Ok(changed)

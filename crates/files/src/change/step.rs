@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
+use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
 use hermes_core::ToolError;
@@ -16,7 +17,7 @@ use crate::words::explain_way;
 use crate::write::{Existing, Permissions, stage};
 
 /// How much is read back at a time.
-const BUFFER: usize = 64 * 1024;
+const BUFFER: usize = 128 * 1024;
 
 /// A change that is ready to be made.
 #[derive(Debug)]
@@ -81,27 +82,19 @@ impl Step<'_> {
         self.make(is_file.then_some(&model), bytes)
     }
 
-    /// Reads back what was written, unless a later change touches it again.
-    pub(super) fn verify(&self, changes: &[Change]) -> Result<(), ToolError> {
-        let (path, bytes) = match self.change {
-            Change::Write { path, bytes, .. }
-            | Change::Move { to: path, bytes: Some(bytes), .. } => (path, bytes),
-            _ => return Ok(()),
-        };
-        let later = changes.iter().skip_while(|change| !std::ptr::eq(*change, self.change)).skip(1);
-        if later.flat_map(Change::paths).any(|touched| touched == path) {
+    /// Reads back what was written.
+    pub(super) fn verify(&self) -> Result<(), ToolError> {
+        let (Some((new, _)), Some(bytes)) = (&self.new, self.change.content()) else {
             return Ok(());
-        }
-        match self.spot.open(OFlags::RDONLY).and_then(|file| holds(file, bytes)) {
+        };
+        let path = self.change.target();
+        match holds(&new.file, bytes) {
             Ok(true) => Ok(()),
-            // A file may be written that cannot be read.
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
-            Ok(false) => Err(ToolError::conflict(format!(
-                "{} does not hold what was just written to it: somebody else writes it, or the \
-                 disk is failing",
+            Ok(false) => Err(ToolError::internal(format!(
+                "What was written for {} is not what is read back; the disk may be failing",
                 path.display()
             ))
-            .with_hint("Read the file to see what it holds now.")),
+            .with_hint("The file is as it was. Check the disk, and try again.")),
             Err(error) => Err(explain_way("read back", path, &error)),
         }
     }
@@ -129,11 +122,11 @@ impl Step<'_> {
 }
 
 /// Whether a file holds exactly these bytes.
-fn holds(mut file: File, bytes: &[u8]) -> io::Result<bool> {
-    let mut buffer = vec![0; BUFFER];
+fn holds(file: &File, bytes: &[u8]) -> io::Result<bool> {
+    let mut buffer = vec![0; BUFFER.min(bytes.len() + 1)];
     let mut rest = bytes;
     loop {
-        let read = match file.read(&mut buffer) {
+        let read = match file.read_at(&mut buffer, (bytes.len() - rest.len()) as u64) {
             Ok(0) => return Ok(rest.is_empty()),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             read => read?,

@@ -44,13 +44,24 @@ impl<'c> Work<'c> {
         Ok(())
     }
 
+    /// Brings all that is new to the disk.
+    pub(super) fn sync_all(&self) -> Result<(), ToolError> {
+        self.steps.iter().try_for_each(|step| {
+            let synced = step.new.as_ref().map_or(Ok(()), |(new, _)| new.file.sync_all());
+            let path = step.change.target();
+            synced.map_err(|error| explain_way(verb(step.change), path, &error))
+        })
+    }
+
+    /// Reads back all that is new.
+    pub(super) fn verify_all(&self) -> Result<(), ToolError> {
+        self.steps.iter().try_for_each(Step::verify)
+    }
+
     pub(super) fn apply_all(&mut self, changes: &[Change]) -> Result<Vec<Changed>, ToolError> {
         let is_one = changes.len() == 1;
         for at in 0..self.steps.len() {
             self.apply(at, is_one)?;
-        }
-        for step in &self.steps {
-            step.verify(changes)?;
         }
         let changed = self.steps.iter().map(|step| Changed {
             path: step.change.target().to_path_buf(),

@@ -145,10 +145,11 @@ const SOURCES: &[&str] = &[
 /// Asks if an install takes code from an address, a repository, or another
 /// registry, or puts a program where all of the user's work finds it.
 pub(super) fn from_elsewhere(act: &mut Act<'_>, verb: &str, words: &[Word]) {
-    const INSTALLING: &str = "install i in ins inst isntall add ci update up upgrade get download wheel \
+    const VERBS: &str = "install i in ins inst isntall add ci update up upgrade get download wheel \
         inject reinstall require create init run exec x dlx tool sync pip fetch restore develop \
         shell build profile clean-install it install-test";
-    if !INSTALLING.split_whitespace().any(|own| own == verb) {
+    static INSTALLING: LazyLock<Names> = LazyLock::new(|| VERBS.split_whitespace().collect());
+    if !INSTALLING.contains(verb) {
         return settings(act, verb, words);
     }
     let runs_own = matches!(verb, "run" | "exec" | "sync" | "build" | "fetch" | "init")

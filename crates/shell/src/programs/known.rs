@@ -275,6 +275,9 @@ pub(super) fn without_version(program: &str) -> Option<&str> {
     if cut.len() < program.len() && !cut.is_empty() {
         return Some(cut);
     }
+    if !program.contains('-') {
+        return None;
+    }
     let target = ["-linux-gnu-", "-linux-musl-", "-w64-mingw32-", "-none-elf-", "-unknown-elf-"];
     target.iter().find_map(|mark| program.split_once(mark).map(|(_, tool)| tool))
 }

@@ -1,10 +1,8 @@
 //! The one way in which tools of this family change files: under a lock, all
 //! or nothing, read back, and known to the session.
 
-use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread;
 use std::time::Duration;
 
 use hermes_core::{Left, Made, Replacing, ToolContext, ToolError};
@@ -17,9 +15,6 @@ use crate::versions;
 
 /// How long a call waits for others to be done with a file.
 const PATIENCE: Duration = Duration::from_secs(10);
-
-/// Bytes from which on a thread of its own pays.
-const LARGE: usize = 64 * 1024;
 
 /// What became of a change. The bytes that were written have been read back
 /// and compared.
@@ -76,39 +71,21 @@ impl Held<'_> {
         check: impl FnOnce(&[Option<Hash>]) -> Result<T, ToolError> + Send,
     ) -> Result<(Vec<Done>, T), ToolError> {
         let Self { cx, hold } = self;
-        let size: usize = changes.iter().filter_map(content).map(<[u8]>::len).sum();
-        let check = || {
-            let digests: Vec<_> = changes.iter().map(|c| content(c).map(blake3::hash)).collect();
+        let keeper = keeper(cx);
+        let meanwhile = || {
+            let digests: Vec<_> = changes.iter().map(|c| c.content().map(blake3::hash)).collect();
             let hashes: Vec<_> = digests.iter().map(|d| d.map(Hash::from)).collect();
             let answer = check(&hashes)?;
-            for (hash, bytes) in hashes.iter().flatten().zip(changes.iter().filter_map(content)) {
-                versions::keep(hash, bytes);
-            }
-            Ok::<_, ToolError>((answer, digests, hashes))
-        };
-        let keeper = keeper(cx);
-        let keep = || {
             if let Some(keeper) = &keeper {
                 let places = changes.iter().flat_map(Change::paths).map(PathBuf::from);
                 keeper.before(&places.collect::<Vec<_>>());
             }
+            Ok::<_, ToolError>((answer, digests, hashes))
         };
-        let ((answer, digests, hashes), prepared) = if size < LARGE {
-            let checked = check()?;
-            keep();
-            (checked, hold.prepare(changes))
-        } else {
-            keep();
-            let (checked, prepared) = thread::scope(|scope| {
-                let checked = scope.spawn(check);
-                let prepared = hold.prepare(changes);
-                (checked.join().unwrap_or_else(|panic| resume_unwind(panic)), prepared)
-            });
-            (checked?, prepared)
-        };
-        let prepared = prepared?;
+        let (secured, checked) = hold.prepare(changes)?.secure(meanwhile)?;
+        let (answer, digests, hashes) = checked?;
         cx.check()?;
-        let changed = prepared.make()?;
+        let changed = secured.make()?;
         if let Some(keeper) = &keeper {
             let made = changes.iter().zip(digests).flat_map(|(change, digest)| made(change, digest));
             keeper.after(&made.collect::<Vec<_>>());
@@ -127,9 +104,22 @@ impl Held<'_> {
     }
 }
 
+/// Keeps what was written for a while: see [`versions`].
+pub(crate) fn remember(changes: impl IntoIterator<Item = Change>, done: &[Done]) {
+    for (change, done) in changes.into_iter().zip(done) {
+        match (change, &done.hash) {
+            (
+                Change::Write { bytes, .. } | Change::Move { bytes: Some(bytes), .. },
+                Some(hash),
+            ) => versions::keep(hash, bytes),
+            _ => {}
+        }
+    }
+}
+
 /// What a change has left where.
 fn made(change: &Change, digest: Option<blake3::Hash>) -> Vec<Made<'_>> {
-    let left = content(change).zip(digest).map(|(bytes, digest)| Left::Content {
+    let left = change.content().zip(digest).map(|(bytes, digest)| Left::Content {
         len: bytes.len() as u64,
         hash: digest.into(),
     });
@@ -144,14 +134,6 @@ fn made(change: &Change, digest: Option<blake3::Hash>) -> Vec<Made<'_>> {
     }
 }
 
-/// The new content of a file.
-pub(crate) fn content(change: &Change) -> Option<&[u8]> {
-    match change {
-        Change::Write { bytes, .. } | Change::Move { bytes: Some(bytes), .. } => Some(bytes),
-        Change::Remove { .. } | Change::Move { bytes: None, .. } => None,
-    }
-}
-
 /// Tells the session.
 fn note(cx: &ToolContext, change: &Change, hash: Option<&Hash>) {
     let path = match change {
@@ -161,7 +143,7 @@ fn note(cx: &ToolContext, change: &Change, hash: Option<&Hash>) {
             to
         }
     };
-    match (hash, content(change)) {
+    match (hash, change.content()) {
         (Some(hash), Some(bytes)) => {
             let seen = Seen { len: bytes.len() as u64, modified: None, whole: true };
             known::wrote(cx, path, hash.clone(), seen);

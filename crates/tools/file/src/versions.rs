@@ -14,22 +14,23 @@ const ALL: usize = 16 * 1024 * 1024;
 struct Versions {
     size: usize,
     /// The oldest first.
-    kept: VecDeque<(Hash, Arc<[u8]>)>,
+    kept: VecDeque<(Hash, Arc<Vec<u8>>)>,
 }
 
 static VERSIONS: Mutex<Versions> = Mutex::new(Versions { size: 0, kept: VecDeque::new() });
 
 /// Keeps a version for a while, unless it is too long.
-pub(crate) fn keep(hash: &Hash, bytes: &[u8]) {
-    if bytes.len() > ONE {
+pub(crate) fn keep(hash: &Hash, bytes: impl Into<Vec<u8>> + AsRef<[u8]>) {
+    let size = bytes.as_ref().len();
+    if size > ONE {
         return;
     }
     let mut versions = VERSIONS.lock().unwrap_or_else(PoisonError::into_inner);
     if versions.kept.iter().any(|(kept, _)| kept == hash) {
         return;
     }
-    versions.size += bytes.len();
-    versions.kept.push_back((hash.clone(), bytes.into()));
+    versions.size += size;
+    versions.kept.push_back((hash.clone(), Arc::new(bytes.into())));
     while versions.size > ALL {
         let Some((_, oldest)) = versions.kept.pop_front() else { return };
         versions.size -= oldest.len();
@@ -37,7 +38,7 @@ pub(crate) fn keep(hash: &Hash, bytes: &[u8]) {
 }
 
 /// A version, if it is still known.
-pub(crate) fn find(hash: &Hash) -> Option<Arc<[u8]>> {
+pub(crate) fn find(hash: &Hash) -> Option<Arc<Vec<u8>>> {
     let versions = VERSIONS.lock().unwrap_or_else(PoisonError::into_inner);
     versions.kept.iter().find(|(kept, _)| kept == hash).map(|(_, bytes)| Arc::clone(bytes))
 }
@@ -54,13 +55,13 @@ mod tests {
         };
         for number in 0..20 {
             let (hash, bytes) = version(number);
-            keep(&hash, &bytes);
-            keep(&hash, &bytes);
+            keep(&hash, bytes.clone());
+            keep(&hash, bytes);
         }
         assert!(find(&version(0).0).is_none());
-        assert_eq!(find(&version(19).0).as_deref(), Some(version(19).1.as_slice()));
+        assert_eq!(find(&version(19).0).as_deref(), Some(&version(19).1));
         let long = vec![b'x'; ONE + 1];
-        keep(&Hash::of(&long), &long);
+        keep(&Hash::of(&long), long.clone());
         assert!(find(&Hash::of(&long)).is_none());
     }
 }

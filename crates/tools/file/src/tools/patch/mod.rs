@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::aliases;
 use crate::blocking::off_thread;
-use crate::change::{content, hold};
+use crate::change::{hold, remember};
 use crate::known::Hash;
 
 mod desk;
@@ -177,10 +177,11 @@ fn patch(args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
     let describe =
         |hashes: &[Option<Hash>]| Output::describe(&outcome, &plan, hashes, args.dry_run, cx);
     if args.dry_run {
-        let hashes = outcome.changes.iter().map(|change| content(change).map(Hash::of));
+        let hashes = outcome.changes.iter().map(|change| change.content().map(Hash::of));
         return Ok(describe(&hashes.collect::<Vec<_>>()));
     }
     let (done, output) = held.commit(&outcome.changes, |hashes| Ok(describe(hashes)))?;
+    remember(outcome.changes, &done);
     failures::forget(cx, &paths);
     Ok(output.written(&done))
 }

@@ -6,7 +6,7 @@ use hermes_core::{ToolContext, ToolError};
 
 use hermes_text::Document;
 
-use super::version::{LONG_DIFF, compare};
+use super::version::{Effort, LONG_DIFF, compare};
 use crate::known::{self, Hash, Standing, Writer};
 use crate::original::Original;
 use crate::spelling::show;
@@ -111,10 +111,10 @@ impl Conflict {
     /// known, what its write would have changed.
     fn diff(&self, now: &Original, text: &str) -> Option<String> {
         let current = now.text()?;
-        let effort = (DIFF, LONG_DIFF.1);
+        let effort = Effort { limit: DIFF, ..LONG_DIFF };
         let seen = self.seen.as_ref().and_then(versions::find);
         let encoding = || now.document().ok().map(|now| now.format().encoding());
-        match seen.and_then(|seen| Document::read_near(seen.to_vec(), encoding).ok()) {
+        match seen.and_then(|seen| Document::read_near(Vec::clone(&seen), encoding).ok()) {
             Some(seen) => compare(seen.text(), current, ("as you saw it", "as it is now"), effort),
             None => compare(current, text, ("as it is now", "as you would write it"), effort),
         }

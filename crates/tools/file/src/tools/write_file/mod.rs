@@ -14,7 +14,7 @@ use hermes_text::Endings;
 
 use crate::aliases;
 use crate::blocking::off_thread;
-use crate::change::{Change, Done, Existing, content, hold};
+use crate::change::{Change, Done, Existing, hold, remember};
 use crate::charset;
 use crate::known::{self, Hash, Seen};
 use crate::lint::{self, Lint};
@@ -175,7 +175,7 @@ fn write(mut args: Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolEr
     let Written { text, bytes } = written;
     let unchanged = old.is_some_and(|old| old.holds(&bytes));
     let changes = [Change::Write { path: path.into(), bytes, existing: Existing::Replace }];
-    let bytes = changes.first().and_then(content).unwrap_or_default();
+    let bytes = changes.first().and_then(Change::content).unwrap_or_default();
     let len = bytes.len() as u64;
     // All that can be found out while the disk is busy.
     let look = |hash: &Hash| {
@@ -225,6 +225,7 @@ fn write(mut args: Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolEr
     let (done, mut output) = held.commit(&changes, check)?;
     known::spelt(cx, path, disguise.map(|(encoding, _)| encoding));
     output.bytes_written = len;
+    remember(changes, &done);
     if let Some(Done { path, made_folders, lost, .. }) = done.into_iter().next() {
         output.files_modified = vec![show(&path)];
         output.dirs_created = made_folders.iter().map(|folder| show(folder)).collect();

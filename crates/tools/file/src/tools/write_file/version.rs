@@ -10,15 +10,23 @@ use serde::Serialize;
 use crate::original::Original;
 use crate::spelling;
 
-/// Bytes of a diff, and the time that it may take.
-pub(super) type Effort = (usize, Duration);
-/// For a diff that comes along with an answer.
-pub(super) const SHORT_DIFF: Effort = (2_000, Duration::from_millis(10));
+/// What a diff may cost.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Effort {
+    /// Bytes of the diff.
+    pub(super) limit: usize,
+    pub(super) time: Duration,
+    /// Bytes of a text; longer ones are not compared.
+    pub(super) longest: usize,
+}
+/// For a diff that comes along with an answer: whoever rewrites so much learns
+/// little from its first lines.
+pub(super) const SHORT_DIFF: Effort =
+    Effort { limit: 2_000, time: Duration::from_millis(10), longest: 256 * 1024 };
 /// For one that was asked for.
-pub(super) const LONG_DIFF: Effort = (20_000, Duration::from_secs(1));
+pub(super) const LONG_DIFF: Effort =
+    Effort { limit: 20_000, time: Duration::from_secs(1), longest: 16 * 1024 * 1024 };
 
-/// Texts that are longer are not compared.
-const LONGEST: usize = 16 * 1024 * 1024;
 /// Characters of a line of a diff.
 const LINE: usize = 500;
 
@@ -55,13 +63,13 @@ pub(super) fn compare(
     old: &str,
     new: &str,
     (old_name, new_name): (&str, &str),
-    (limit, effort): Effort,
+    effort: Effort,
 ) -> Option<String> {
-    if old.len().max(new.len()) > LONGEST {
+    if old.len().max(new.len()) > effort.longest {
         return None;
     }
-    let diff = Diff::new(old, new, &Options { effort, ..Options::default() });
-    let layout = Layout { limit, line_limit: LINE, ..Layout::whole(old_name, new_name) };
+    let diff = Diff::new(old, new, &Options { effort: effort.time, ..Options::default() });
+    let layout = Layout { limit: effort.limit, line_limit: LINE, ..Layout::whole(old_name, new_name) };
     let mut shown = diff.unified(&layout);
     if shown.left_out > 0 {
         shown.text.push_str(&format!("[{} more lines of the diff]\n", shown.left_out));
