@@ -279,14 +279,21 @@ impl Log {
     /// A new log, with its first line; it is there with it, or not at all.
     pub(crate) fn create(path: PathBuf, head: &Head) -> io::Result<Self> {
         let part = path.with_file_name(format!("{UNFINISHED}{}", head.id));
-        // One that is there was left by a process that died: no two processes
-        // begin the same checkpoint.
-        let mut options = OpenOptions::new();
-        let file = options.write(true).create(true).truncate(true).mode(0o600).open(&part)?;
-        Self { file, path: part.clone() }.write(&[Line::Checkpoint(head.clone())])?;
-        fs::rename(&part, &path)?;
-        let file = OpenOptions::new().append(true).open(&path)?;
-        Ok(Self { file, path })
+        let open =
+            || OpenOptions::new().append(true).create_new(true).mode(0o600).open(&part);
+        let file = match open() {
+            // It was left by a process that died: no two processes begin the
+            // same checkpoint.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                fs::remove_file(&part)?;
+                open()?
+            }
+            file => file?,
+        };
+        let mut log = Self { file, path };
+        log.write(&[Line::Checkpoint(head.clone())])?;
+        fs::rename(&part, &log.path)?;
+        Ok(log)
     }
 
     /// One that is there.

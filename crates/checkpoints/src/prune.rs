@@ -16,6 +16,9 @@ use crate::state::{Hash, State};
 use crate::store::{Store, logs, now};
 use crate::tree::Listing;
 
+/// One part in so many may be too much for a while.
+const SLACK: usize = 4;
+
 /// How often is cleared away without being asked: once an hour.
 const PAUSE: i64 = 3_600_000_000_000;
 
@@ -98,8 +101,13 @@ impl Store {
     /// After a checkpoint was begun: the oldest of its workspace go, and now
     /// and then everything is looked through.
     pub(crate) fn tidy(&self, folder: &Path) -> io::Result<()> {
-        for path in self.surplus(&logs(folder)?) {
-            remove(path)?;
+        let there = logs(folder)?;
+        // To find out which ones go, they have to be opened: not every time.
+        let most = self.limits.per_workspace;
+        if there.len() > most + most / SLACK {
+            for path in self.surplus(&there) {
+                remove(path)?;
+            }
         }
         let mut tally = self.tally();
         let added = self.objects.take_added();

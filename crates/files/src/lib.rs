@@ -22,7 +22,7 @@ mod words;
 mod write;
 
 pub use above::IgnoreRules;
-pub use change::{Change, Changed, Prepared, Secured};
+pub use change::{Change, Changed, Secured};
 pub use facts::{Facts, Identity, Kind, WrongKind, identity, same_file};
 pub use files::Files;
 pub use folder::{Entries, Entry, Folder};

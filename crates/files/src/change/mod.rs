@@ -98,68 +98,54 @@ impl<'a> Hold<'a> {
     /// A file that was read through the hold must still be the one that was
     /// read; a file that a change creates must not have come there meanwhile.
     pub fn change(self, changes: &[Change]) -> Result<Vec<Changed>, ToolError> {
-        self.prepare(changes)?.secure(|| ())?.0.make()
+        self.secure(changes, || ())?.0.make()
     }
 
-    /// The first part of [`Self::change`]: all that is new is written, aside.
-    /// Nothing has changed yet, and nothing will if the answer is dropped.
-    pub fn prepare<'c>(mut self, changes: &'c [Change]) -> Result<Prepared<'a, 'c>, ToolError> {
-        let walk = self.files.walk();
-        let mut work = Work::new(walk);
+    /// The first half of [`Self::change`], and the longer one: all that is new
+    /// is written aside, read back and brought to the disk. While the disk is
+    /// busy there is time for something else. Nothing has changed yet, and
+    /// nothing will if the answer is dropped.
+    pub fn secure<'c, T: Send>(
+        self,
+        changes: &'c [Change],
+        meanwhile: impl FnOnce() -> T + Send,
+    ) -> Result<(Secured<'a, 'c>, T), ToolError> {
+        let size: usize = changes.iter().filter_map(Change::content).map(<[u8]>::len).sum();
+        if size < LARGE {
+            let done = meanwhile();
+            return Ok((self.stage(changes)?, done));
+        }
+        let (secured, done) = thread::scope(|scope| {
+            let other = scope.spawn(meanwhile);
+            let secured = self.stage(changes);
+            (secured, other.join().unwrap_or_else(|panic| resume_unwind(panic)))
+        });
+        Ok((secured?, done))
+    }
+
+    fn stage<'c>(mut self, changes: &'c [Change]) -> Result<Secured<'a, 'c>, ToolError> {
+        let mut work = Work::new(self.files.walk());
         match work.stage_all(&mut self, changes) {
-            Ok(()) => Ok(Prepared { _hold: self, changes, work: Some(work) }),
+            Ok(()) => Ok(Secured { _hold: self, changes, work: Some(work) }),
             Err(error) => Err(work.take_back(error)),
         }
     }
 }
 
-/// Changes whose new contents are written, on files that are still held.
+/// Changes that are ready to be made, on files that are still held.
 #[derive(Debug)]
-pub struct Prepared<'a, 'c> {
+pub struct Secured<'a, 'c> {
     _hold: Hold<'a>,
     changes: &'c [Change],
     /// None once it is done.
     work: Option<Work<'c>>,
 }
 
-/// Changes that are ready to be made.
-#[derive(Debug)]
-pub struct Secured<'a, 'c>(Prepared<'a, 'c>);
-
-impl<'a, 'c> Prepared<'a, 'c> {
-    /// The second part, and the longest: what is new goes to the disk, and is
-    /// read back and compared. While the disk is busy there is time for
-    /// something else.
-    pub fn secure<T: Send>(
-        self,
-        meanwhile: impl FnOnce() -> T + Send,
-    ) -> Result<(Secured<'a, 'c>, T), ToolError> {
-        let Some(work) = &self.work else { return Ok((Secured(self), meanwhile())) };
-        let size: usize = self.changes.iter().filter_map(Change::content).map(<[u8]>::len).sum();
-        let done = if size < LARGE {
-            let done = meanwhile();
-            work.verify_all()?;
-            work.sync_all()?;
-            done
-        } else {
-            let (done, synced) = thread::scope(|scope| {
-                let other = scope.spawn(|| (meanwhile(), work.verify_all()));
-                let synced = work.sync_all();
-                (other.join().unwrap_or_else(|panic| resume_unwind(panic)), synced)
-            });
-            let (done, verified) = done;
-            verified.and(synced)?;
-            done
-        };
-        Ok((Secured(self), done))
-    }
-}
-
 impl Secured<'_, '_> {
     /// Makes the changes: all of them, or none.
     pub fn make(mut self) -> Result<Vec<Changed>, ToolError> {
-        let Some(mut work) = self.0.work.take() else { return Ok(Vec::new()) };
-        match work.apply_all(self.0.changes) {
+        let Some(mut work) = self.work.take() else { return Ok(Vec::new()) };
+        match work.apply_all(self.changes) {
             Ok(changed) => {
                 work.settle();
                 Ok(changed)
@@ -169,7 +155,7 @@ impl Secured<'_, '_> {
     }
 }
 
-impl Drop for Prepared<'_, '_> {
+impl Drop for Secured<'_, '_> {
     fn drop(&mut self) {
         if let Some(work) = self.work.take() {
             work.take_back(ToolError::cancelled());

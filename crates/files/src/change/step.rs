@@ -99,6 +99,12 @@ impl Step<'_> {
         }
     }
 
+    /// Brings it to the disk.
+    pub(super) fn sync(&self) -> Result<(), ToolError> {
+        let synced = self.new.as_ref().map_or(Ok(()), |(new, _)| new.file.sync_all());
+        synced.map_err(|error| explain_way("write", self.change.target(), &error))
+    }
+
     pub(super) fn undo(&self, undo: Undo) -> io::Result<()> {
         let Spot { folder, name } = &self.spot;
         match undo {

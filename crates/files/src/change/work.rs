@@ -41,21 +41,8 @@ impl<'c> Work<'c> {
             let step = self.stage(hold, change, earlier)?;
             self.steps.push(step);
         }
-        Ok(())
-    }
-
-    /// Brings all that is new to the disk.
-    pub(super) fn sync_all(&self) -> Result<(), ToolError> {
-        self.steps.iter().try_for_each(|step| {
-            let synced = step.new.as_ref().map_or(Ok(()), |(new, _)| new.file.sync_all());
-            let path = step.change.target();
-            synced.map_err(|error| explain_way(verb(step.change), path, &error))
-        })
-    }
-
-    /// Reads back all that is new.
-    pub(super) fn verify_all(&self) -> Result<(), ToolError> {
-        self.steps.iter().try_for_each(Step::verify)
+        self.steps.iter().try_for_each(Step::verify)?;
+        self.steps.iter().try_for_each(Step::sync)
     }
 
     pub(super) fn apply_all(&mut self, changes: &[Change]) -> Result<Vec<Changed>, ToolError> {

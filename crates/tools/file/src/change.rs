@@ -82,7 +82,7 @@ impl Held<'_> {
             }
             Ok::<_, ToolError>((answer, digests, hashes))
         };
-        let (secured, checked) = hold.prepare(changes)?.secure(meanwhile)?;
+        let (secured, checked) = hold.secure(changes, meanwhile)?;
         let (answer, digests, hashes) = checked?;
         cx.check()?;
         let changed = secured.make()?;
