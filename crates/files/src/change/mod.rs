@@ -7,6 +7,7 @@
 
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
+use std::sync::{OnceLock, mpsc};
 use std::thread;
 
 use hermes_core::ToolError;
@@ -106,27 +107,44 @@ impl<'a> Hold<'a> {
     /// busy there is time for something else. Nothing has changed yet, and
     /// nothing will if the answer is dropped.
     pub fn secure<'c, T: Send>(
-        self,
+        mut self,
         changes: &'c [Change],
         meanwhile: impl FnOnce() -> T + Send,
     ) -> Result<(Secured<'a, 'c>, T), ToolError> {
         let size: usize = changes.iter().filter_map(Change::content).map(<[u8]>::len).sum();
         if size < LARGE {
             let done = meanwhile();
-            return Ok((self.stage(changes)?, done));
+            let work = self.stage(changes)?;
+            let secured = Secured { _hold: self, changes, work: Some(work) };
+            secured.work.as_ref().map_or(Ok(()), |work| work.verify().and(work.sync()))?;
+            return Ok((secured, done));
         }
-        let (secured, done) = thread::scope(|scope| {
-            let other = scope.spawn(meanwhile);
-            let secured = self.stage(changes);
-            (secured, other.join().unwrap_or_else(|panic| resume_unwind(panic)))
+        let staged = OnceLock::new();
+        let (ready, is_ready) = mpsc::channel();
+        let (synced, (done, verified)) = thread::scope(|scope| {
+            let staged = &staged;
+            let other = scope.spawn(move || {
+                let done = meanwhile();
+                let _ = is_ready.recv();
+                (done, staged.get().map_or(Ok(()), Work::verify))
+            });
+            let synced = self.stage(changes).and_then(|work| {
+                let work = staged.get_or_init(|| work);
+                let _ = ready.send(());
+                work.sync()
+            });
+            drop(ready);
+            (synced, other.join().unwrap_or_else(|panic| resume_unwind(panic)))
         });
-        Ok((secured?, done))
+        // Dropped, it takes back what was made.
+        let secured = Secured { _hold: self, changes, work: staged.into_inner() };
+        synced.and(verified).map(|()| (secured, done))
     }
 
-    fn stage<'c>(mut self, changes: &'c [Change]) -> Result<Secured<'a, 'c>, ToolError> {
+    fn stage<'c>(&mut self, changes: &'c [Change]) -> Result<Work<'c>, ToolError> {
         let mut work = Work::new(self.files.walk());
-        match work.stage_all(&mut self, changes) {
-            Ok(()) => Ok(Secured { _hold: self, changes, work: Some(work) }),
+        match work.stage_all(self, changes) {
+            Ok(()) => Ok(work),
             Err(error) => Err(work.take_back(error)),
         }
     }

@@ -41,7 +41,14 @@ impl<'c> Work<'c> {
             let step = self.stage(hold, change, earlier)?;
             self.steps.push(step);
         }
-        self.steps.iter().try_for_each(Step::verify)?;
+        Ok(())
+    }
+
+    pub(super) fn verify(&self) -> Result<(), ToolError> {
+        self.steps.iter().try_for_each(Step::verify)
+    }
+
+    pub(super) fn sync(&self) -> Result<(), ToolError> {
         self.steps.iter().try_for_each(Step::sync)
     }
 
