@@ -130,6 +130,10 @@ impl Session {
         let scopes = match (owner(key), access) {
             (Owned::Freely, _) | (Owned::ToBeRead, Touch::Read) => return Ok(()),
             (Owned::By(read, write), Touch::Read) => vec![read, write],
+            (Owned::Inherited(read, write), Touch::Read) => {
+                vec![read, write, Scope::TERMINAL_EXECUTE, Scope::CODE_EXECUTE]
+            }
+            (Owned::Inherited(_, write), Touch::Write) => vec![write],
             (Owned::By(_, write), Touch::Write) => vec![write],
             (Owned::ToBeRead, Touch::Write) => vec![Scope::TERMINAL_EXECUTE, Scope::CODE_EXECUTE],
             (Owned::Privately, _) => Vec::new(),
@@ -207,6 +211,8 @@ enum Owned {
     Freely,
     /// Calls with one of these effects: reading, writing.
     By(Scope, Scope),
+    /// The same; child processes get it, so whoever starts one may read it.
+    Inherited(Scope, Scope),
     /// Everyone may read it; commands write it.
     ToBeRead,
     /// The engine alone.
@@ -215,8 +221,10 @@ enum Owned {
 
 fn owner(key: &str) -> Owned {
     match key {
-        "env" => Owned::By(Scope::ENV_READ, Scope::ENV_WRITE),
+        "env" => Owned::Inherited(Scope::ENV_READ, Scope::ENV_WRITE),
         "todo" => Owned::By(Scope::PLAN_READ, Scope::PLAN_WRITE),
+        // What later commands are judged by.
+        "shell" => Owned::By(Scope::TERMINAL_EXECUTE, Scope::TERMINAL_EXECUTE),
         "cwd" => Owned::ToBeRead,
         taint::DOCUMENT | "approvals" => Owned::Privately,
         _ => Owned::Freely,

@@ -140,7 +140,14 @@ impl Permissions {
         taint: Option<&Taint>,
         exam: &mut Examination,
     ) -> bool {
-        let analysis: Analysis = hermes_shell::analyze(command, proposal.workplace);
+        let earlier = earlier(proposal);
+        let known = earlier.as_deref().unwrap_or_default();
+        let mut analysis: Analysis =
+            hermes_shell::analyze_after(known, command, proposal.workplace);
+        if earlier.is_none() {
+            let reason = "What earlier commands left in the session's shell cannot be read";
+            analysis.findings.push(hermes_shell::Finding::ask("unknown-shell", reason));
+        }
         let whole = Effect {
             scope: Scope::TERMINAL_EXECUTE,
             resource: Resource::Command(command.to_owned()),
@@ -414,3 +421,14 @@ fn unknown_command(effect: &Effect) -> Finding {
         unit: None,
     }
 }
+/// What the session's shell remembers of earlier commands, as text; none if it
+/// cannot be read.
+fn earlier(proposal: &Proposal<'_>) -> Option<String> {
+    #[derive(Default, serde::Deserialize)]
+    struct Shell {
+        #[serde(default)]
+        text: String,
+    }
+    Some(proposal.session.read::<Shell>("shell").ok()?.text)
+}
+

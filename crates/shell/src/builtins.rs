@@ -3,7 +3,7 @@
 use hermes_core::Scope as Permission;
 
 use crate::flow::{self, Stream};
-use crate::leaf::{Finding, Leaf, Word};
+use crate::leaf::{Finding, Leaf, Taint, Word};
 use crate::programs;
 use crate::scope::Value;
 use crate::site::{Act, Site};
@@ -23,6 +23,8 @@ const EVALUATING: &[&str] = &[
     "readonly",
     "mapfile",
     "readarray",
+    "wait",
+    "getopts",
 ];
 
 impl Walk<'_> {
@@ -35,6 +37,9 @@ impl Walk<'_> {
         if EVALUATING.contains(&leaf.program.as_str()) {
             for word in leaf.words.clone().iter().skip(1) {
                 self.evaluated_index(word);
+                if leaf.program == "let" {
+                    self.computed_names(&word.text);
+                }
             }
         }
         match leaf.program.as_str() {
@@ -53,7 +58,7 @@ impl Walk<'_> {
                 let words = leaf.words.get(2..).unwrap_or(&[]);
                 let printed = flow::output("printf", words, input, None);
                 let value = Value { text: printed.text, taint: printed.taint, hints: Vec::new() };
-                self.scope.set(&name.text, value);
+                self.assign(&name.text, value);
             }
             "alias" => self.alias(leaf),
             "trap" => return Some(self.trap(leaf)),
@@ -171,7 +176,12 @@ impl Walk<'_> {
                 .iter()
                 .skip(1)
                 .any(|word| word.text.starts_with('-') && word.text.contains('x'));
+        let flagged = |word: &Word, flag: char| word.text.starts_with('-') && word.text.contains(flag);
+        let computes = leaf.program != "export" && leaf.words.iter().any(|word| flagged(word, 'i'));
         for word in leaf.words.clone().iter().skip(1) {
+            if computes && !word.text.starts_with('-') {
+                self.scope.make_integer(word.text.split('=').next().unwrap_or(""));
+            }
             if exports {
                 self.scope.export(word.text.split('=').next().unwrap_or(""));
             }
@@ -189,7 +199,9 @@ impl Walk<'_> {
                     self.scope.refer(name, &value.text);
                     continue;
                 }
-                self.scope.set(name, Value::of(&value));
+                let value = Value::of(&value);
+                self.computed_for(name, &value);
+                self.scope.set(name, value);
             }
         }
         let prints = leaf.words.len() == 1 || leaf.words.iter().any(|word| word.text == "-p");
@@ -213,7 +225,8 @@ impl Walk<'_> {
             leaf.find(Finding::ask("program-option", "Runs a command for every line that is read"));
             self.nested_source(&callback, input);
         }
-        let names: Vec<&str> = read_names(leaf.words.get(1..).unwrap_or(&[]));
+        let own = if leaf.program == "getopts" { 2 } else { 1 };
+        let names: Vec<&str> = read_names(leaf.words.get(own..).unwrap_or(&[]));
         let lines: Vec<String> =
             input.text.iter().flat_map(|text| text.lines()).take(16).map(str::to_owned).collect();
         let certain = self.repeats == 0 && input.text.is_some();
@@ -221,6 +234,7 @@ impl Walk<'_> {
             let all = |text: &String| Word { taint: input.taint, ..Word::literal(text.as_str()) };
             let name = names.first().copied().unwrap_or("MAPFILE");
             if certain && leaf.words.len() <= 3 {
+                self.assign(name, Value::unknown());
                 self.scope.set_array(name, lines.iter().map(all).collect(), false);
                 return;
             }
@@ -243,7 +257,9 @@ impl Walk<'_> {
             };
             let text = (certain && plain).then(|| field.to_owned());
             rest = next;
-            self.scope.set(name, Value { text, hints: hints.clone(), taint: input.taint });
+            let once = text.is_none() && self.repeats == 0 && input.connected;
+            let taint = if once { input.taint.with(Taint::FOREIGN) } else { input.taint };
+            self.assign(name, Value { text, hints: hints.clone(), taint });
         }
     }
 

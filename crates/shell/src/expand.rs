@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use crate::braces::{self, Piece};
 use crate::flow::Stream;
-use crate::leaf::{Finding, Taint, Word};
+use crate::leaf::{Taint, Word};
 use crate::scope::Value;
 use crate::syntax::{Operator, Parameter, Part, Raw};
 use crate::text::has_glob;
@@ -220,7 +220,7 @@ impl Walk<'_> {
                 let mut aside = Fields::default();
                 for part in inner {
                     match part {
-                        Part::Text { text, .. } => self.evaluated_names(text),
+                        Part::Text { text, .. } => self.computed_names(text),
                         part => self.expand_part(part, &mut aside),
                     }
                 }
@@ -264,12 +264,15 @@ impl Walk<'_> {
             },
             Operator::Indirect => {
                 let name = found.and_then(|value| value.text);
+                if let Some(name) = &name {
+                    self.evaluated_index(&Word::literal(name.as_str()));
+                }
                 match name.and_then(|name| self.scope.parameter(&name, self.at)) {
                     Some(value) => fields.value(&value, &shown, quoted),
                     None => fields.unknown(&shown, taint),
                 }
             }
-            Operator::Default => match found {
+            Operator::Default | Operator::Assign => match found {
                 Some(value) if value.text.as_ref().is_some_and(|text| !text.is_empty()) => {
                     fields.value(&value, &shown, quoted);
                 }
@@ -277,7 +280,12 @@ impl Walk<'_> {
                     self.expand_whole(&parameter.argument);
                     fields.value(&value, &shown, quoted);
                 }
-                _ => self.expand_argument(parameter, fields),
+                _ => {
+                    let value = self.expand_argument(parameter, fields);
+                    if parameter.operator == Operator::Assign {
+                        self.assign(name, value);
+                    }
+                }
             },
             Operator::Alternate => match found {
                 Some(Value { text: Some(text), .. }) if !text.is_empty() => {
@@ -291,6 +299,7 @@ impl Walk<'_> {
             },
             Operator::Other => {
                 let word = self.expand_whole(&parameter.argument);
+                self.computed_part(&parameter.argument);
                 if let (Some(text), true) = (
                     found.as_ref().and_then(|value| value.text.clone()),
                     word.text.starts_with('@'),
@@ -331,30 +340,11 @@ impl Walk<'_> {
         }
     }
 
-    /// Arithmetic reads variables as expressions: what their values would run,
-    /// runs.
-    fn evaluated_names(&mut self, text: &str) {
-        for name in text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).take(64) {
-            let value = self.scope.get(name).and_then(|value| value.text.clone());
-            if let Some(value) = value {
-                self.evaluated(&value);
-            }
-        }
-    }
-
-    /// Text that the shell reads as an expression once more.
-    pub(crate) fn evaluated(&mut self, text: &str) {
-        if text.contains("$(") || text.contains('`') {
-            let reason = "A value holds a command that runs when it is computed with";
-            self.note(Finding::ask("dynamic-code", reason));
-            let raw = crate::parse::Reader::new(text, crate::parse::MAX_DEPTH / 2).heredoc_body();
-            self.expand_whole(&raw);
-        }
-    }
-
-    fn expand_argument(&mut self, parameter: &Parameter, fields: &mut Fields) {
+    fn expand_argument(&mut self, parameter: &Parameter, fields: &mut Fields) -> Value {
         let word = self.expand_whole(&parameter.argument);
-        fields.value(&Value::of(&word), &word.text, parameter.quoted);
+        let value = Value::of(&word);
+        fields.value(&value, &word.text, parameter.quoted);
+        value
     }
 }
 

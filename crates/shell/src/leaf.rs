@@ -50,6 +50,11 @@ pub struct Leaf {
     pub(crate) reads_blindly: bool,
     /// Files that are run as programs or scripts.
     pub(crate) runs: Vec<PathBuf>,
+    /// Files and folders whose code it takes in, which only matters if
+    /// somebody else wrote it.
+    pub(crate) loads: Vec<PathBuf>,
+    /// Folders that it fills with something downloaded.
+    pub(crate) brings: Vec<PathBuf>,
     /// Compiles code that the same command writes and that may act on its own.
     pub(crate) dubious: bool,
     /// Files that are made executable.
@@ -136,6 +141,8 @@ impl Taint {
     pub(crate) const COMPUTED: Taint = Taint(8);
     /// Goes on for ever.
     pub(crate) const ENDLESS: Taint = Taint(16);
+    /// Read from a file or a pipe, once.
+    pub(crate) const FOREIGN: Taint = Taint(32);
 
     pub(crate) fn with(self, other: Taint) -> Taint {
         Taint(self.0 | other.0)
@@ -162,7 +169,8 @@ pub struct Finding {
 }
 
 impl Finding {
-    pub(crate) fn ask(category: &'static str, reason: impl Into<String>) -> Self {
+    /// One that somebody should be asked about.
+    pub fn ask(category: &'static str, reason: impl Into<String>) -> Self {
         Finding { level: Level::Ask, category, reason: reason.into() }
     }
 

@@ -3,6 +3,7 @@
 //! about first. Nothing is run and nothing is looked up.
 
 mod args;
+mod arithmetic;
 mod blocks;
 mod braces;
 mod builtins;
@@ -38,11 +39,23 @@ const MAX_SOURCE: usize = 192 * 1024;
 
 /// What `source` would do if a shell ran it at this workplace.
 pub fn analyze(source: &str, at: &Workplace) -> Analysis {
-    if source.len() > MAX_SOURCE {
-        let reason = format!("The command is too long to analyse ({} bytes)", source.len());
+    analyze_after("", source, at)
+}
+
+/// The same for a shell in which something has been run before: variables,
+/// functions and aliases that `earlier` leaves behind count, and what it does
+/// does not.
+pub fn analyze_after(earlier: &str, source: &str, at: &Workplace) -> Analysis {
+    let len = earlier.len().max(source.len());
+    if len > MAX_SOURCE {
+        let reason = format!("The command is too long to analyse ({len} bytes)");
         return Analysis { leaves: Vec::new(), findings: vec![Finding::ask("too-long", reason)] };
     }
     let mut walk = walk::Walk::new(at);
+    if !earlier.is_empty() {
+        walk.source(earlier);
+        walk.settle();
+    }
     walk.findings.extend(text::hidden_characters(source));
     walk.source(source);
     let (mut analysis, others) = walk.finish(source);
@@ -50,6 +63,9 @@ pub fn analyze(source: &str, at: &Workplace) -> Analysis {
     analysis
 }
 
+#[cfg(test)]
+#[path = "after_tests.rs"]
+mod after_tests;
 #[cfg(test)]
 #[path = "corpus_tests.rs"]
 mod corpus_tests;

@@ -52,6 +52,8 @@ struct Names {
     aliases: HashMap<String, String>,
     /// Variables that programs see which the shell starts.
     exported: HashSet<String>,
+    /// Variables whose values are computed when they are set.
+    integers: HashSet<String>,
 }
 
 /// The state of one shell.
@@ -209,7 +211,18 @@ impl Scope {
         self.change().references.insert(name.to_owned(), target.to_owned());
     }
 
-    fn referred<'n>(&'n self, name: &'n str) -> &'n str {
+    /// Makes a variable one whose values are computed.
+    pub(crate) fn make_integer(&mut self, name: &str) {
+        self.change().integers.insert(name.to_owned());
+    }
+
+    /// Whether it is one of those.
+    pub(crate) fn is_integer(&self, name: &str) -> bool {
+        self.names.integers.contains(name)
+    }
+
+    /// The name that a name stands for.
+    pub(crate) fn referred<'n>(&'n self, name: &'n str) -> &'n str {
         let mut name = name;
         for _ in 0..4 {
             match self.names.references.get(name) {

@@ -149,8 +149,10 @@ pub(crate) enum Operator {
     Plain,
     /// `${!name}`: what the variable of that name holds.
     Indirect,
-    /// `:-`, `-`, `:=`, `=`.
+    /// `:-`, `-`.
     Default,
+    /// `:=`, `=`: the variable keeps the value.
+    Assign,
     /// `:+`, `+`.
     Alternate,
     /// Anything else: the result is not worked out.

@@ -124,6 +124,17 @@ impl<'a> Walk<'a> {
         self.run(&script.body, input)
     }
 
+    /// What was done so far is done; what it left in the shell stays.
+    pub(crate) fn settle(&mut self) {
+        self.leaves.clear();
+        self.findings.clear();
+        self.defined.clear();
+        self.called.clear();
+        self.aliased.clear();
+        self.traps.clear();
+        self.fuel = FUEL;
+    }
+
     /// The end: functions that nobody called, and what only shows over several
     /// leaves.
     pub(crate) fn finish(mut self, source: &str) -> (Analysis, HashSet<String>) {
@@ -148,6 +159,7 @@ impl<'a> Walk<'a> {
                 ));
             });
         }
+        self.aliased.extend(self.called);
         (Analysis { leaves: self.leaves, findings: self.findings }, self.aliased)
     }
 
@@ -225,10 +237,8 @@ impl<'a> Walk<'a> {
                 self.apart(|walk| walk.run(inner, stdin.as_ref().unwrap_or(input)))
             }
             Command::Compound { words, body, redirects } => {
-                for word in words {
-                    let word = self.expand_whole(word);
-                    self.evaluated_index(&word);
-                }
+                let words: Vec<Word> = words.iter().map(|word| self.expand_whole(word)).collect();
+                self.computed_words(&words);
                 let stdin = self.group_redirects(redirects);
                 self.run(body, stdin.as_ref().unwrap_or(input))
             }
@@ -272,7 +282,7 @@ impl<'a> Walk<'a> {
         if certain && !values.is_empty() && values.len() <= MAX_ROUNDS && self.loops < 2 {
             self.loops += 1;
             for value in &values {
-                self.scope.set(name, Value::of(value));
+                self.assign(name, Value::of(value));
                 out = out.and(self.run(body, input));
             }
             self.loops -= 1;
@@ -282,7 +292,7 @@ impl<'a> Walk<'a> {
                 if word.glob && word.known { vec![word.text] } else { word.hints }
             });
             let hints = hints.take(16).collect();
-            self.scope.set(name, Value { text: None, taint, hints });
+            self.assign(name, Value { text: None, taint, hints });
             self.spend(self.scope.weight());
             let before = self.scope.clone();
             out = self.run(body, input);
@@ -356,15 +366,18 @@ impl<'a> Walk<'a> {
                 value.known &= old.text.is_some();
                 value.text.insert_str(0, old.text.as_deref().unwrap_or(""));
             }
-            if let Some(finding) = programs::environment_override(&assignment.name, &value) {
+            let name = self.scope.referred(&assignment.name);
+            if let Some(finding) = programs::environment_override(name, &value) {
                 leaf.find(finding);
             }
-            leaf.effects.extend(programs::proxy_effect(&assignment.name, &value));
+            leaf.effects.extend(programs::proxy_effect(name, &value));
             assigned.push((assignment.name.as_str(), value));
         }
         if words.is_empty() {
             for (name, value) in &assigned {
-                self.scope.set(name, Value::of(value));
+                let value = Value::of(value);
+                self.computed_for(name, &value);
+                self.scope.set(name, value);
             }
             let substitutes = !simple.words.is_empty();
             if !simple.text.trim().is_empty() && !substitutes {
@@ -387,14 +400,6 @@ impl<'a> Walk<'a> {
         }
         words.truncate(MAX_WORDS);
         words
-    }
-
-    /// An index in brackets is computed, and so run, wherever it is written.
-    pub(crate) fn evaluated_index(&mut self, word: &Word) {
-        if word.text.contains("[$(") || word.text.contains("[`") {
-            let text = word.text.clone();
-            self.evaluated(&text);
-        }
     }
 
     fn words(&mut self, simple: &Simple) -> Vec<Word> {

@@ -364,7 +364,8 @@ impl Reader<'_> {
                 None => rough = true,
             }
         }
-        const DEFAULTS: &[&str] = &[":-", ":=", "-", "="];
+        const DEFAULTS: &[&str] = &[":-", "-"];
+        const ASSIGNING: &[&str] = &[":=", "="];
         const ALTERNATES: &[&str] = &[":+", "+"];
         // `${x:?message}` is x, or the script ends.
         let demanded = !rough && (self.eat(":?") || self.eat("?"));
@@ -376,6 +377,8 @@ impl Reader<'_> {
             Operator::Plain
         } else if DEFAULTS.iter().any(|sign| self.eat(sign)) {
             Operator::Default
+        } else if ASSIGNING.iter().any(|sign| self.eat(sign)) {
+            Operator::Assign
         } else if ALTERNATES.iter().any(|sign| self.eat(sign)) {
             Operator::Alternate
         } else {

@@ -16,7 +16,9 @@ fn checks(run: &Run, state: &str) -> Vec<Value> {
 fn a_fresh_home_is_healthy() {
     let context = TestContext::new();
     let run = context.run(["doctor"]).succeeds().silent();
-    assert!(run.stdout.lines().all(|line| line.starts_with('✓')), "{}", run.stdout);
+    // A machine without a desktop has no clipboard, which is no fault.
+    let is_fine = |line: &str| line.starts_with(['✓', '·', ' ']);
+    assert!(run.stdout.lines().all(is_fine), "{}", run.stdout);
     let run = context.run(["doctor", "--json"]).succeeds();
     assert_eq!(run.json()["schema_version"], 1);
     for check in checks(&run, "good") {

@@ -78,6 +78,8 @@ pub(crate) enum Gate {
     Own(Arc<Entry>),
     /// It runs bubblewrap, which does.
     Bubblewrap(Wrap),
+    /// Nothing is held.
+    Open,
 }
 
 /// What bubblewrap does not do by itself.
@@ -101,6 +103,7 @@ impl Gate {
         let wrap = match self {
             Self::Own(entry) => return enter(entry),
             Self::Bubblewrap(wrap) => wrap,
+            Self::Open => return close_inherited(),
         };
         close_inherited()?;
         set_limits(&wrap.limits)?;

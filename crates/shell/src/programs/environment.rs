@@ -123,6 +123,10 @@ const LOADERS: &[&str] = &[
     "GCC_EXEC_PREFIX",
     "COMPILER_PATH",
     "HERMES_HOME",
+    "GOCACHEPROG",
+    "CCACHE_PREFIX",
+    "CCACHE_PREFIX_CPP",
+    "CCACHE_COMPILER",
 ];
 
 /// Variables that name a program to use.
@@ -217,7 +221,19 @@ const OPTIONS: &[(&[&str], &[&str])] = &[
         &["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "RUSTDOCFLAGS"],
         &["linker=/tmp", "linker=./", "linker=~"],
     ),
-    (&["PYTEST_ADDOPTS"], &["-p ", "--pyargs", "-c "]),
+    (
+        &["PYTEST_ADDOPTS"],
+        &["-p ", "--pyargs", "-c ", "--rootdir", "--basetemp=/", "--basetemp=.", "--basetemp ", "-o "],
+    ),
+    (
+        &[
+            "CGO_CFLAGS", "CGO_CXXFLAGS", "CGO_CPPFLAGS", "CGO_FFLAGS", "CGO_LDFLAGS", "CFLAGS",
+            "CXXFLAGS", "CPPFLAGS", "LDFLAGS",
+        ],
+        &["-fplugin", "-fuse-ld=/", "-fuse-ld=.", "-wrapper", "-specs", "-B/", "-B.", "--plugin"],
+    ),
+    (&["shell_escape"], &["t", "y", "1"]),
+    (&["openin_any", "openout_any"], &["a", "y", "1"]),
     (
         &["ERL_FLAGS", "ERL_AFLAGS", "ERL_ZFLAGS", "ELIXIR_ERL_OPTIONS"],
         &["-eval", "-run", "-s ", "-pa"],
@@ -247,6 +263,56 @@ const FOLDERS: &[&str] = &[
     "PKG_CONFIG_PATH",
 ];
 
+/// Variables that name a file or a folder which programs take code or settings
+/// from: in the project they are its own business.
+const PLACES: &[&str] = &[
+    "GRADLE_USER_HOME",
+    "CMAKE_TOOLCHAIN_FILE",
+    "CMAKE_PROJECT_TOP_LEVEL_INCLUDES",
+    "JULIA_DEPOT_PATH",
+    "JULIA_PROJECT",
+    "R_PROFILE_USER",
+    "R_ENVIRON_USER",
+    "R_LIBS_USER",
+    "PYTHONUSERBASE",
+    "MAGICK_CONFIGURE_PATH",
+    "MAGICK_CODER_MODULE_PATH",
+    "TEXMFCNF",
+    "TEXMFHOME",
+    "TEXINPUTS",
+    "GIT_WORK_TREE",
+];
+
+/// Variables that name a file which programs write.
+const WRITTEN: &[&str] = &["TF_LOG_PATH", "MALLOC_TRACE", "FFREPORT", "GODEBUG_LOG", "KRB5_TRACE"];
+
+/// Whether a place is neither of the project nor where everybody has it.
+fn is_far(value: &Word) -> bool {
+    let text = value.text.as_str();
+    let usual = ["/.gradle", "/.julia", "/.local", "/R/library"];
+    let own = ["/home/", "/Users/", "/root/"].iter().any(|start| text.starts_with(start))
+        && usual.iter().any(|end| text.ends_with(end));
+    !value.known && !text.starts_with("$PWD")
+        || text.starts_with(['/', '~']) && !own
+        || text.split('/').any(|part| part == "..")
+}
+
+/// Whether a file that is written is neither a plain one of the project nor a
+/// passing one.
+fn is_far_file(value: &Word) -> bool {
+    let path = value.text.strip_prefix("file=").unwrap_or(&value.text);
+    let passing = ["/tmp/", "/var/tmp/", "/dev/std", "/dev/null"];
+    let hidden = path.starts_with('.') && !path.starts_with("./");
+    (path.starts_with(['/', '~']) || hidden || !value.known)
+        && !passing.iter().any(|place| path.starts_with(place))
+}
+
+/// Options of terraform that a variable adds.
+fn is_terraform_order(name: &str, text: &str) -> bool {
+    const ORDERS: &[&str] = &["-destroy", "-auto-approve", "-plugin-dir", "-state", "-backend", "-from"];
+    name.starts_with("TF_CLI_ARGS") && ORDERS.iter().any(|order| text.contains(order))
+}
+
 /// A finding if the variable changes what other programs run.
 pub(crate) fn environment_override(name: &str, value: &Word) -> Option<Finding> {
     let ask = |reason: String| Some(Finding::ask("env-override", reason));
@@ -260,10 +326,15 @@ pub(crate) fn environment_override(name: &str, value: &Word) -> Option<Finding> 
         || name.starts_with("CARGO_SOURCE_")
         || name == "GOPROXY" && !is_usual_proxy(text)
         || LOADERS.contains(&name) && !(text.is_empty() && value.known)
+        || (PLACES.contains(&name) && is_far(value))
+        || is_terraform_order(name, text)
         || git_setting(name, text)
         || npm_setting(name);
     if loads {
         return ask(format!("Sets {name}, which makes other programs run something else"));
+    }
+    if WRITTEN.contains(&name) && is_far_file(value) {
+        return ask(format!("Makes programs write to {text} ({name})"));
     }
     let unchecked = match name {
         "GIT_SSL_NO_VERIFY" | "PYTHONHTTPSVERIFY" => !text.is_empty(),
@@ -315,7 +386,12 @@ fn is_file(text: &str) -> bool {
 /// Whether programs would look for their settings in another place.
 fn strange_home(name: &str, text: &str) -> bool {
     match name {
-        "GIT_DIR" => !text.ends_with(".git") && text != "/dev/null",
+        "GIT_DIR" => {
+            let own = text == ".git" || text.ends_with("/.git") || !text.contains('/');
+            let shared = ["/tmp", "/var/tmp", "/dev/shm"];
+            !(own && text.ends_with(".git")) && text != "/dev/null"
+                || shared.iter().any(|place| text.starts_with(place))
+        }
         "XDG_CONFIG_HOME" => !text.ends_with("/.config"),
         _ => !matches!(text, "/root" | "") && !is_person(text),
     }

@@ -27,6 +27,7 @@ const LAYERS: [&[&str]; 8] = [
         "hermes-audit",
         "hermes-checkpoints",
         "hermes-config",
+        "hermes-exec",
         "hermes-search",
         "hermes-secrets",
     ],
@@ -41,11 +42,12 @@ const FAMILY: &str = "hermes-tools-";
 
 /// What a tool family may see: contracts, the doors to files and state, and
 /// the libraries of its subject.
-const SEEN_BY_FAMILIES: [&str; 9] = [
+const SEEN_BY_FAMILIES: [&str; 10] = [
     "hermes-archives",
     "hermes-core",
     "hermes-discover",
     "hermes-documents",
+    "hermes-exec",
     "hermes-files",
     "hermes-search",
     "hermes-secrets",

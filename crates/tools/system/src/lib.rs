@@ -1,9 +1,11 @@
 //! Tools for the machine: environment, information, waiting.
 
 mod blocking;
+mod desktop;
 mod environment;
 mod moment;
 mod secrets;
+mod shell;
 mod tools {
     include!(concat!(env!("OUT_DIR"), "/tools.rs"));
 }

@@ -1,0 +1,83 @@
+//! The contract of a place where programs run.
+
+use std::fmt::Debug;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use hermes_core::{BoxFuture, ToolError};
+
+use crate::order::{Order, Size};
+use crate::output::Source;
+use crate::tree::Signal;
+
+/// A place where programs run: this machine, a container, another host.
+///
+/// A backend that cannot do what it is asked says so; it never does less in
+/// silence, and never runs a program a second time by itself.
+pub trait Backend: Debug + Send + Sync {
+    /// Its name, as in the configuration.
+    fn name(&self) -> &str;
+
+    /// Starts a program. The id of the job is known to all its processes.
+    fn start<'a>(
+        &'a self,
+        job: &'a str,
+        order: Order,
+    ) -> BoxFuture<'a, Result<Started, ToolError>>;
+
+    /// Ends what it keeps going between programs.
+    fn cleanup(&self) -> BoxFuture<'_, ()>;
+}
+
+/// A program that has been started.
+#[derive(Debug)]
+pub struct Started {
+    /// Its process, if it is one of this machine.
+    pub pid: Option<u32>,
+    /// What it writes; of a terminal, one.
+    pub output: Vec<(Source, OwnedFd)>,
+    /// What it reads, if that is open.
+    pub input: Option<OwnedFd>,
+    /// The means to steer it.
+    pub control: Box<dyn Control>,
+    /// Which mechanisms hold it, in words; none if nothing does.
+    pub held: Option<String>,
+}
+
+/// How a program has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// By itself, with this code.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+}
+
+impl Exit {
+    /// The code that a shell would give it.
+    pub fn code(self) -> i32 {
+        match self {
+            Self::Code(code) => code,
+            Self::Signal(signal) => 128 + signal,
+        }
+    }
+}
+
+/// The means to steer a program that runs.
+pub trait Control: Debug + Send + Sync {
+    /// Waits for its end.
+    fn ended(&self) -> BoxFuture<'_, io::Result<Exit>>;
+
+    /// Ends it and all that it has started: asked first, forced after `grace`.
+    fn end(&self, grace: Duration) -> BoxFuture<'_, ()>;
+
+    /// Sends it, and what it has started, a signal; to how many processes.
+    fn signal(&self, signal: Signal) -> usize;
+
+    /// Whether it is known to wait for somebody to type.
+    fn awaits_input(&self) -> bool;
+
+    /// Its terminal has another size.
+    fn resize(&self, size: Size) -> io::Result<()>;
+}

@@ -1,0 +1,328 @@
+//! A command that runs, or has run: what it writes is taken in, whether
+//! somebody waits for it or not.
+
+use std::future::poll_fn;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
+use std::time::{Duration, Instant, SystemTime};
+
+use hermes_core::{CancellationToken, ToolError};
+use tokio::io::unix::AsyncFd;
+use tokio::sync::watch;
+
+use crate::backend::{Backend, Control, Exit, Started};
+use crate::ready;
+use crate::order::{Input, Order, Output, Size};
+use crate::output::{Log, Source, Spill};
+use crate::screen::Screen;
+use crate::tree::Signal;
+
+/// Bytes that are read at a time.
+const CHUNK: usize = 256 * 1024;
+
+/// After its end, so long is waited for more from whoever still has its pipe.
+const DRAIN: Duration = Duration::from_millis(100);
+
+/// How often a silent job is looked at.
+const GLANCE: Duration = Duration::from_millis(250);
+
+/// After so long without a word it may be waiting for somebody to type.
+const HUSH: Duration = Duration::from_millis(500);
+
+/// A command that runs, or has run.
+#[derive(Debug)]
+pub struct Job {
+    /// Its name.
+    pub id: String,
+    /// The command, as it was given.
+    pub command: String,
+    /// When it was started.
+    pub started_at: SystemTime,
+    /// Its process, if it is one of this machine.
+    pub pid: Option<u32>,
+    /// Which mechanisms hold it, in words.
+    pub held: Option<String>,
+    began: Instant,
+    control: Box<dyn Control>,
+    log: Mutex<Log>,
+    screen: Option<Mutex<Screen>>,
+    input: tokio::sync::Mutex<Option<AsyncFd<OwnedFd>>>,
+    last: Mutex<Instant>,
+    ended: watch::Sender<Option<Ended>>,
+}
+
+/// How and when a job has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ended {
+    /// How.
+    pub exit: Exit,
+    /// After how long.
+    pub after: Duration,
+    /// Whether something that it started still has its output open.
+    pub lingers: bool,
+}
+
+/// Why somebody who waited for a job waits no longer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pause {
+    /// It has ended.
+    Ended(Ended),
+    /// It was waited for long enough.
+    Deadline,
+    /// It was silent for too long.
+    Silence,
+    /// It waits for somebody to type.
+    Question,
+    /// Whoever waited was called away.
+    Cancelled,
+}
+
+/// How long a job is waited for.
+#[derive(Debug)]
+pub struct Patience<'a> {
+    /// Until then.
+    pub until: Option<Instant>,
+    /// As long as it is not silent for longer.
+    pub silence: Option<Duration>,
+    /// Until this is set.
+    pub cancel: &'a CancellationToken,
+}
+
+impl Job {
+    /// Starts a command.
+    pub async fn start(
+        backend: &dyn Backend,
+        id: String,
+        command: String,
+        order: Order,
+        spill: Option<Spill>,
+    ) -> Result<Arc<Self>, ToolError> {
+        let size = match order.output {
+            Output::Terminal(size) => Some(size),
+            _ => None,
+        };
+        let given = match &order.input {
+            Input::Given(bytes) => Some(bytes.clone()),
+            _ => None,
+        };
+        let started = backend.start(&id, order).await?;
+        let Started { pid, output, input, control, held } = started;
+        let watched = |fd: OwnedFd| {
+            rustix::io::ioctl_fionbio(&fd, true)?;
+            ready::watch(fd)
+        };
+        let failed = |error: io::Error| ToolError::io("The command's streams", &error);
+        let output = output.into_iter().map(|(source, fd)| Ok((source, watched(fd)?)));
+        let output = output.collect::<io::Result<Vec<_>>>().map_err(failed)?;
+        let input = input.map(watched).transpose().map_err(failed)?;
+        let now = Instant::now();
+        let job = Arc::new(Self {
+            id,
+            command,
+            started_at: SystemTime::now(),
+            pid,
+            held,
+            began: now,
+            control,
+            log: Mutex::new(Log::new(spill)),
+            screen: size.map(|size| Mutex::new(Screen::new(size.rows, size.columns))),
+            input: tokio::sync::Mutex::new(input),
+            last: Mutex::new(now),
+            ended: watch::Sender::new(None),
+        });
+        tokio::spawn(Arc::clone(&job).pump(output));
+        if let Some(bytes) = given {
+            let job = Arc::clone(&job);
+            tokio::spawn(async move {
+                // One that does not read to the end is no failure.
+                let _ = job.write(&bytes).await;
+                job.close_input().await;
+            });
+        }
+        Ok(job)
+    }
+
+    /// What it has written so far.
+    pub fn log(&self) -> MutexGuard<'_, Log> {
+        lock(&self.log)
+    }
+
+    /// Its terminal, if it has one.
+    pub fn screen(&self) -> Option<MutexGuard<'_, Screen>> {
+        self.screen.as_ref().map(lock)
+    }
+
+    /// How it has ended; none as long as it runs.
+    pub fn ended(&self) -> Option<Ended> {
+        *self.ended.borrow()
+    }
+
+    /// For how long it has run, or did.
+    pub fn age(&self) -> Duration {
+        self.ended().map_or_else(|| self.began.elapsed(), |ended| ended.after)
+    }
+
+    /// Whether it reads what it is sent.
+    pub async fn has_input(&self) -> bool {
+        self.input.lock().await.is_some()
+    }
+
+    /// Sends it something to read.
+    pub async fn write(&self, bytes: &[u8]) -> io::Result<()> {
+        let input = self.input.lock().await;
+        let Some(fd) = &*input else { return Err(io::ErrorKind::NotConnected.into()) };
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let mut ready = fd.writable().await?;
+            match ready.try_io(|fd| Ok(rustix::io::write(fd, rest)?)) {
+                Ok(written) => rest = rest.get(written?..).unwrap_or_default(),
+                Err(_would_block) => {}
+            }
+        }
+        *lock(&self.last) = Instant::now();
+        Ok(())
+    }
+
+    /// Tells it that no more is coming.
+    pub async fn close_input(&self) {
+        if self.screen.is_some() {
+            // A terminal has no end; its driver makes one of this key.
+            let _ = self.write(&[4]).await;
+            return;
+        }
+        self.input.lock().await.take();
+    }
+
+    /// Ends it and all that it has started.
+    pub async fn end(&self, grace: Duration) {
+        self.control.end(grace).await;
+        let mut ended = self.ended.subscribe();
+        // Its end has yet to be noticed.
+        let _ = tokio::time::timeout(grace, ended.wait_for(Option::is_some)).await;
+    }
+
+    /// Sends it, and what it has started, a signal; to how many processes.
+    pub fn signal(&self, signal: Signal) -> usize {
+        self.control.signal(signal)
+    }
+
+    /// Gives its terminal another size.
+    pub fn resize(&self, size: Size) -> io::Result<()> {
+        if let Some(mut screen) = self.screen() {
+            screen.resize(size.rows, size.columns);
+        }
+        self.control.resize(size)
+    }
+
+    /// Waits for it.
+    pub async fn wait(&self, patience: &Patience<'_>) -> Pause {
+        let mut ended = self.ended.subscribe();
+        loop {
+            if let Some(ended) = *ended.borrow_and_update() {
+                return Pause::Ended(ended);
+            }
+            if patience.until.is_some_and(|until| until <= Instant::now()) {
+                return Pause::Deadline;
+            }
+            let silent = lock(&self.last).elapsed();
+            if patience.silence.is_some_and(|most| silent >= most) {
+                return Pause::Silence;
+            }
+            if silent >= HUSH && self.asks().await {
+                return Pause::Question;
+            }
+            let next = Instant::now() + GLANCE;
+            let next = patience.until.map_or(next, |until| until.min(next));
+            tokio::select! {
+                biased;
+                _ = ended.changed() => {}
+                () = patience.cancel.cancelled() => return Pause::Cancelled,
+                () = tokio::time::sleep_until(next.into()) => {}
+            }
+        }
+    }
+
+    /// Whether it waits for somebody to type.
+    async fn asks(&self) -> bool {
+        self.has_input().await && self.control.awaits_input()
+    }
+
+    async fn pump(self: Arc<Self>, mut output: Vec<(Source, AsyncFd<OwnedFd>)>) {
+        let mut buffer = vec![0; CHUNK];
+        let mut exit = None;
+        let ended = self.control.ended();
+        tokio::pin!(ended);
+        while self.ended().is_none() || !output.is_empty() {
+            if let Some(exit) = exit.filter(|_| output.is_empty()) {
+                self.finish(exit, false);
+                break;
+            }
+            tokio::select! {
+                biased;
+                (at, read) = read(&output, &mut buffer), if !output.is_empty() => match read {
+                    Ok(read) if read > 0 => {
+                        let source = output.get(at).map_or(Source::Stdout, |(source, _)| *source);
+                        self.take(source, buffer.get(..read).unwrap_or_default()).await;
+                    }
+                    // A terminal that is left tells so by an error.
+                    _ => drop(output.remove(at)),
+                },
+                status = &mut ended, if exit.is_none() => {
+                    // Nobody else waits for it; if that fails it is gone.
+                    exit = Some(status.unwrap_or(Exit::Code(-1)));
+                }
+                () = tokio::time::sleep(DRAIN), if exit.is_some() && self.ended().is_none() => {
+                    if let Some(exit) = exit {
+                        self.finish(exit, true);
+                    }
+                }
+            }
+        }
+        self.input.lock().await.take();
+    }
+
+    async fn take(&self, source: Source, bytes: &[u8]) {
+        *lock(&self.last) = Instant::now();
+        self.log().push(source, bytes);
+        let replies = self.screen().map(|mut screen| {
+            screen.feed(bytes);
+            screen.replies()
+        });
+        if let Some(replies) = replies.filter(|replies| !replies.is_empty()) {
+            let _ = self.write(&replies).await;
+        }
+    }
+
+    fn finish(&self, exit: Exit, lingers: bool) {
+        let after = self.began.elapsed();
+        self.ended.send_replace(Some(Ended { exit, after, lingers }));
+    }
+}
+
+/// Waits until one of them has something, and reads it.
+async fn read(
+    output: &[(Source, AsyncFd<OwnedFd>)],
+    buffer: &mut [u8],
+) -> (usize, io::Result<usize>) {
+    poll_fn(|cx| {
+        for (at, (_, fd)) in output.iter().enumerate() {
+            while let Poll::Ready(ready) = fd.poll_read_ready(cx) {
+                let mut ready = match ready {
+                    Ok(ready) => ready,
+                    Err(error) => return Poll::Ready((at, Err(error))),
+                };
+                if let Ok(read) = ready.try_io(|fd| Ok(rustix::io::read(fd, &mut *buffer)?)) {
+                    return Poll::Ready((at, read));
+                }
+            }
+        }
+        Poll::Pending
+    })
+    .await
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

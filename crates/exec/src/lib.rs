@@ -1,0 +1,25 @@
+//! Commands that run: each is a job, whether somebody waits for it or not.
+//!
+//! A [`Backend`] starts programs; a [`Job`] is one of them, with its
+//! [`output::Log`] and perhaps a [`screen::Screen`]; [`Jobs`] are all of a
+//! program. A [`state::ShellState`] is what a session's shell carries from one
+//! command to the next.
+
+mod backend;
+mod job;
+mod jobs;
+pub mod leftovers;
+mod local;
+mod order;
+pub mod output;
+mod ready;
+pub mod screen;
+pub mod state;
+pub mod tree;
+pub mod watch;
+
+pub use backend::{Backend, Control, Exit, Started};
+pub use job::{Ended, Job, Patience, Pause};
+pub use jobs::{GRACE, Jobs, Listed, News};
+pub use local::Local;
+pub use order::{Input, Order, Output, Size};

@@ -1,0 +1,232 @@
+//! Programs on this machine, in the sandbox that their rules demand.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use hermes_core::{BoxFuture, Confinement, ToolError};
+use hermes_sandbox::{Group, Launch, Launched, Sandbox};
+use rustix::pipe::{PipeFlags, pipe_with};
+use tokio::io::unix::AsyncFd;
+
+use crate::backend::{Backend, Control, Exit, Started};
+use crate::order::{Input, Order, Output, Size};
+use crate::output::Source;
+use crate::ready;
+use crate::screen::pty::{self, Pty};
+use crate::tree::{self, Root, Signal};
+
+/// Bytes that a pipe holds, so that a chatty program seldom waits.
+const PIPE: usize = 1024 * 1024;
+
+/// Sandboxes that are kept prepared.
+const KEPT: usize = 8;
+
+/// This machine.
+#[derive(Debug, Default)]
+pub struct Local {
+    prepared: Mutex<Vec<(Confinement, Arc<Sandbox>)>>,
+}
+
+impl Local {
+    /// The sandbox of a confinement, which was perhaps made before.
+    fn sandbox(&self, confinement: &Confinement) -> Result<Arc<Sandbox>, ToolError> {
+        let mut prepared = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = prepared.iter().position(|(known, _)| known == confinement) {
+            // The one that was used last comes last.
+            let found = prepared.remove(at);
+            let sandbox = Arc::clone(&found.1);
+            prepared.push(found);
+            return Ok(sandbox);
+        }
+        let sandbox = Sandbox::prepare(confinement).map_err(|error| {
+            ToolError::unavailable(format!("The command cannot be confined here: {error}"))
+                .with_hint("`hermes permissions verify` shows what this system can hold.")
+        })?;
+        let sandbox = Arc::new(sandbox);
+        if prepared.len() >= KEPT {
+            prepared.remove(0);
+        }
+        prepared.push((confinement.clone(), Arc::clone(&sandbox)));
+        Ok(sandbox)
+    }
+
+    fn launch(&self, job: &str, order: Order) -> Result<Started, ToolError> {
+        let Order { program, arguments, mut environment, directory, input, output, confinement } =
+            order;
+        let failed = |error: io::Error| {
+            ToolError::io(format!("{} cannot be started", program.display()), &error)
+        };
+        let outer = std::env::var(tree::MARK).ok();
+        environment.insert(tree::MARK.into(), tree::mark(outer.as_deref(), job).into());
+        let sandbox = match &confinement {
+            Some(confinement) => self.sandbox(confinement)?,
+            None => Arc::new(Sandbox::open()),
+        };
+        let Streams { child: [stdin, stdout, stderr], input, output, terminal } =
+            Streams::open(&input, output).map_err(failed)?;
+        let group = if terminal.is_some() { Group::Terminal } else { Group::Session };
+        let launch = Launch {
+            program: program.clone(),
+            arguments,
+            environment,
+            directory,
+            stdin,
+            stdout,
+            stderr,
+            group,
+        };
+        let launched = sandbox.launch(&launch).map_err(failed)?;
+        drop(launch);
+        let pid = launched.id();
+        let root = Root::of(pid, job).unwrap_or(Root { pid, started: 0, job: job.to_owned() });
+        let file = launched.as_fd().try_clone_to_owned().map_err(failed)?;
+        let control = Process {
+            root,
+            terminal,
+            launched: Mutex::new(launched),
+            file: ready::watch(file).map_err(failed)?,
+            _sandbox: Arc::clone(&sandbox),
+        };
+        Ok(Started {
+            pid: Some(pid),
+            output,
+            input,
+            control: Box::new(control),
+            held: confinement.is_some().then(|| sandbox.held().to_string()),
+        })
+    }
+}
+
+impl Backend for Local {
+    fn name(&self) -> &str {
+        "local"
+    }
+
+    fn start<'a>(
+        &'a self,
+        job: &'a str,
+        order: Order,
+    ) -> BoxFuture<'a, Result<Started, ToolError>> {
+        Box::pin(async move { self.launch(job, order) })
+    }
+
+    fn cleanup(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {})
+    }
+}
+
+/// The ends of what a program reads and writes.
+struct Streams {
+    child: [Option<OwnedFd>; 3],
+    input: Option<OwnedFd>,
+    output: Vec<(Source, OwnedFd)>,
+    terminal: Option<OwnedFd>,
+}
+
+impl Streams {
+    fn open(input: &Input, output: Output) -> io::Result<Self> {
+        if let Output::Terminal(size) = output {
+            let Pty { master, slave } = pty::open(size.rows, size.columns)?;
+            return Ok(Self {
+                child: [Some(slave.try_clone()?), Some(slave.try_clone()?), Some(slave)],
+                input: Some(master.try_clone()?),
+                output: vec![(Source::Stdout, master.try_clone()?)],
+                terminal: Some(master),
+            });
+        }
+        let (stdin, input) = match input {
+            Input::Nothing => (None, None),
+            Input::Given(_) | Input::Open => {
+                let (theirs, ours) = pipe_with(PipeFlags::CLOEXEC)?;
+                (Some(theirs), Some(ours))
+            }
+        };
+        let (out, stdout) = large_pipe()?;
+        let mut output_ends = vec![(Source::Stdout, out)];
+        let stderr = if output == Output::Apart {
+            let (err, stderr) = large_pipe()?;
+            output_ends.push((Source::Stderr, err));
+            stderr
+        } else {
+            stdout.try_clone()?
+        };
+        Ok(Self {
+            child: [stdin, Some(stdout), Some(stderr)],
+            input,
+            output: output_ends,
+            terminal: None,
+        })
+    }
+}
+
+fn large_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let (ours, theirs) = pipe_with(PipeFlags::CLOEXEC)?;
+    // Only a wish.
+    #[cfg(target_os = "linux")]
+    let _ = rustix::pipe::fcntl_setpipe_size(&ours, PIPE);
+    Ok((ours, theirs))
+}
+
+/// A program of this machine.
+#[derive(Debug)]
+struct Process {
+    root: Root,
+    terminal: Option<OwnedFd>,
+    launched: Mutex<Launched>,
+    /// Becomes readable when it ends.
+    file: AsyncFd<OwnedFd>,
+    /// What stands in for protected files goes with it.
+    _sandbox: Arc<Sandbox>,
+}
+
+impl Control for Process {
+    fn ended(&self) -> BoxFuture<'_, io::Result<Exit>> {
+        Box::pin(async {
+            loop {
+                let mut ready = self.file.readable().await?;
+                let status = {
+                    let mut launched =
+                        self.launched.lock().unwrap_or_else(PoisonError::into_inner);
+                    launched.try_wait()?
+                };
+                if let Some(status) = status {
+                    return Ok(exit(status));
+                }
+                ready.clear_ready();
+            }
+        })
+    }
+
+    fn end(&self, grace: Duration) -> BoxFuture<'_, ()> {
+        let root = self.root.clone();
+        Box::pin(async move {
+            let _ = tokio::task::spawn_blocking(move || tree::end(&root, grace)).await;
+        })
+    }
+
+    fn signal(&self, signal: Signal) -> usize {
+        tree::signal(&self.root, signal)
+    }
+
+    fn awaits_input(&self) -> bool {
+        tree::waiting(&self.root).is_some()
+    }
+
+    fn resize(&self, size: Size) -> io::Result<()> {
+        match &self.terminal {
+            Some(terminal) => pty::set_size(terminal, size.rows, size.columns),
+            None => Err(io::ErrorKind::NotConnected.into()),
+        }
+    }
+}
+
+fn exit(status: ExitStatus) -> Exit {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => Exit::Code(code),
+        (None, signal) => Exit::Signal(signal.unwrap_or_default()),
+    }
+}

@@ -1,0 +1,328 @@
+//! Readable text out of what was meant for a terminal.
+
+use std::mem;
+use std::str;
+
+use memchr::{memchr, memrchr};
+
+use super::line::Line;
+
+const ESC: u8 = 0x1B;
+const CAN: u8 = 0x18;
+const SUB: u8 = 0x1A;
+const BEL: u8 = 0x07;
+const BACKSPACE: u8 = 0x08;
+const DELETE: u8 = 0x7F;
+/// The first byte of the control characters U+0080 to U+009F.
+const LATIN: u8 = 0xC2;
+
+/// Text for people and models: colours and other orders to a terminal are
+/// gone, a line that was written over reads as a terminal would show it, and
+/// what is not UTF-8 is U+FFFD.
+///
+/// Each line is cleaned by itself: there are as many line ends in the result
+/// as in `bytes`, and an order that is not finished ends with its line. The
+/// control characters that are left are the line end and the tab.
+pub fn clean(bytes: &[u8]) -> String {
+    let mut cleaner = Cleaner::default();
+    let mut text = cleaner.feed(bytes);
+    cleaner.close(&mut text);
+    text
+}
+
+/// [`clean`] for bytes that come bit by bit.
+///
+/// What [`feed`](Self::feed) and [`finish`](Self::finish) return is, put
+/// together, what `clean` makes of all the bytes, wherever they were divided:
+/// within a character, an order, or a line that is written over. For this,
+/// `feed` holds the last line back until it is finished, or is so long
+/// (16 KiB) that nobody would write over it; this holds for `clean` as well.
+/// Who cannot wait for the line end looks at it with
+/// [`unfinished`](Self::unfinished) or takes it with [`flush`](Self::flush).
+#[derive(Debug, Default)]
+pub struct Cleaner {
+    line: Line,
+    state: State,
+    /// The beginning of a character.
+    partial: Partial,
+}
+
+/// The bytes of a character whose end has not come yet.
+#[derive(Debug, Default)]
+struct Partial {
+    bytes: [u8; 4],
+    len: usize,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum State {
+    #[default]
+    Text,
+    /// After ESC.
+    Escape,
+    /// After ESC and signs that are followed by one more.
+    Signs,
+    /// After ESC `[`.
+    Order(Order),
+    /// Words for the terminal, as its title, up to ESC `\`.
+    Words { end_at_bell: bool },
+}
+
+/// What ESC `[` has brought so far.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+struct Order {
+    /// The first number.
+    number: Option<u32>,
+    has_more_numbers: bool,
+    /// There are signs that give it a meaning of its own.
+    is_special: bool,
+}
+
+impl Cleaner {
+    /// A cleaner that has seen nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes the next bytes; returns the text that will not change any more.
+    pub fn feed(&mut self, bytes: &[u8]) -> String {
+        let mut out = String::with_capacity(bytes.len());
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            rest = match self.state {
+                State::Text => self.take_text(rest, &mut out),
+                _ => self.take_order(rest),
+            };
+        }
+        out
+    }
+
+    /// The line that is not finished, as it looks now.
+    pub fn unfinished(&self) -> String {
+        let mut text = String::new();
+        self.line.show(&mut text);
+        text
+    }
+
+    /// Takes the line that is not finished. What comes later on the same line
+    /// is a line of its own, which cannot write over the text given out here.
+    pub fn flush(&mut self) -> String {
+        let mut text = String::new();
+        self.line.end(&mut text);
+        text
+    }
+
+    /// Ends the input: returns what was held back. Half a character is U+FFFD,
+    /// half an order is nothing.
+    pub fn finish(mut self) -> String {
+        let mut text = String::new();
+        self.close(&mut text);
+        text
+    }
+
+    fn close(&mut self, out: &mut String) {
+        if mem::take(&mut self.partial).len > 0 {
+            self.line.print("\u{FFFD}", out);
+        }
+        self.line.end(out);
+    }
+
+    /// Whether the input so far ends within an order.
+    pub(super) fn is_in_order(&self) -> bool {
+        self.state != State::Text
+    }
+
+    /// Takes text, or one control character. Returns what is left.
+    fn take_text<'a>(&mut self, bytes: &'a [u8], out: &mut String) -> &'a [u8] {
+        if self.partial.len > 0 {
+            return self.take_partial(bytes, out);
+        }
+        let run = text_run(bytes);
+        if run > 0 {
+            let (text, rest) = bytes.split_at(run);
+            self.decode(text, rest.is_empty(), out);
+            return rest;
+        }
+        let Some((&control, rest)) = bytes.split_first() else { return bytes };
+        match control {
+            ESC => self.state = State::Escape,
+            b'\r' => self.line.go_home(),
+            BACKSPACE => self.line.go_left(1),
+            _ => {}
+        }
+        rest
+    }
+
+    /// Goes on with a character that has begun.
+    fn take_partial<'a>(&mut self, bytes: &'a [u8], out: &mut String) -> &'a [u8] {
+        let Some((&next, rest)) = bytes.split_first() else { return bytes };
+        let Partial { bytes: mut begun, len } = mem::take(&mut self.partial);
+        let Some(free) = begun.get_mut(len) else { return bytes };
+        *free = next;
+        match str::from_utf8(&begun[..=len]) {
+            Ok(character) => self.write(character, out),
+            Err(error) if error.error_len().is_none() => {
+                self.partial = Partial { bytes: begun, len: len + 1 };
+            }
+            Err(_) => {
+                self.line.print("\u{FFFD}", out);
+                return bytes;
+            }
+        }
+        rest
+    }
+
+    /// Takes a run without control characters.
+    fn decode(&mut self, run: &[u8], is_last: bool, out: &mut String) {
+        let mut rest = run;
+        loop {
+            let error = match str::from_utf8(rest) {
+                Ok(text) => return self.write(text, out),
+                Err(error) => error,
+            };
+            let (valid, broken) = rest.split_at(error.valid_up_to());
+            self.write(str::from_utf8(valid).unwrap_or_default(), out);
+            match error.error_len() {
+                None if is_last => {
+                    let len = broken.len().min(4);
+                    self.partial.bytes[..len].copy_from_slice(&broken[..len]);
+                    self.partial.len = len;
+                    return;
+                }
+                None => return self.line.print("\u{FFFD}", out),
+                Some(len) => {
+                    self.line.print("\u{FFFD}", out);
+                    rest = &broken[len..];
+                }
+            }
+        }
+    }
+
+    /// Takes characters, of which some may still be control characters of two
+    /// bytes.
+    fn write(&mut self, text: &str, out: &mut String) {
+        let mut rest = text;
+        let mut from = 0;
+        while let Some(found) = memchr(LATIN, &rest.as_bytes()[from..]) {
+            let at = from + found;
+            from = at + 2;
+            if rest[at..].starts_with(|next: char| next.is_control()) {
+                self.write_lines(&rest[..at], out);
+                rest = &rest[from..];
+                from = 0;
+            }
+        }
+        self.write_lines(rest, out);
+    }
+
+    fn write_lines(&mut self, text: &str, out: &mut String) {
+        let mut rest = text;
+        if let Some(end) = memchr(b'\n', rest.as_bytes()) {
+            self.line.print(&rest[..end], out);
+            self.line.end(out);
+            out.push('\n');
+            rest = &rest[end + 1..];
+            // Nothing can be written over in whole lines that follow.
+            if let Some(end) = memrchr(b'\n', rest.as_bytes()) {
+                out.push_str(&rest[..=end]);
+                rest = &rest[end + 1..];
+            }
+        }
+        self.line.print(rest, out);
+    }
+
+    /// Takes bytes of an order to the terminal. Returns what is left after it.
+    fn take_order<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
+        for (at, &byte) in bytes.iter().enumerate() {
+            let is_taken = self.step(byte);
+            if self.state == State::Text {
+                return &bytes[at + usize::from(is_taken)..];
+            }
+        }
+        &[]
+    }
+
+    /// One byte of an order; says whether it belongs to it.
+    fn step(&mut self, byte: u8) -> bool {
+        let was = mem::take(&mut self.state);
+        self.state = match (was, byte) {
+            (_, ESC) => State::Escape,
+            (_, CAN | SUB) => State::Text,
+            (_, b'\n') => return false,
+            (State::Words { end_at_bell: true }, BEL) => State::Text,
+            (State::Words { .. }, _) => was,
+            // Neither a carriage return nor text is ever part of one.
+            (_, b'\r' | BACKSPACE | 0x80..) => return false,
+            (_, 0..0x20 | DELETE) => was,
+            (State::Escape, b'[') => State::Order(Order::default()),
+            (State::Escape, b']') => State::Words { end_at_bell: true },
+            (State::Escape, b'P' | b'X' | b'^' | b'_') => State::Words { end_at_bell: false },
+            (State::Escape | State::Signs, b' '..=b'/') => State::Signs,
+            (State::Order(mut order), b' '..=b'?') => {
+                order.take(byte);
+                State::Order(order)
+            }
+            (State::Order(order), _) => {
+                self.obey(order, byte);
+                State::Text
+            }
+            (State::Text | State::Escape | State::Signs, _) => State::Text,
+        };
+        true
+    }
+
+    /// Does what an order says, if it is about the line.
+    fn obey(&mut self, order: Order, name: u8) {
+        if order.is_special {
+            return;
+        }
+        let which = order.number.unwrap_or(0);
+        let count = usize::try_from(which.max(1)).unwrap_or(usize::MAX);
+        match (name, which) {
+            (b'K' | b'J', 0) => self.line.erase_right(),
+            (b'K', 1) => self.line.erase_left(),
+            (b'K', 2) => self.line.erase(),
+            (b'G' | b'`', _) => self.line.go_to(count - 1),
+            (b'C' | b'a', _) => self.line.go_right(count),
+            (b'D', _) => self.line.go_left(count),
+            (b'P', _) => self.line.delete(count),
+            (b'X', _) => self.line.blank(count),
+            (b'@', _) => self.line.insert(count),
+            _ => {}
+        }
+    }
+}
+
+impl Order {
+    fn take(&mut self, byte: u8) {
+        match byte {
+            b'0'..=b'9' if !self.has_more_numbers => {
+                let before = self.number.unwrap_or(0).saturating_mul(10);
+                self.number = Some(before.saturating_add(u32::from(byte - b'0')));
+            }
+            b'0'..=b'9' => {}
+            b';' | b':' => self.has_more_numbers = true,
+            _ => self.is_special = true,
+        }
+    }
+}
+
+/// How many bytes come before the first control character that is neither a
+/// line end nor a tab.
+fn text_run(bytes: &[u8]) -> usize {
+    let is_control = |byte: u8| (byte < b' ' && byte != b'\n' && byte != b'\t') || byte == DELETE;
+    let mut at = 0;
+    // Whole blocks without a branch for each byte: the compiler makes vector
+    // code of it.
+    for block in bytes.chunks(64) {
+        if block.iter().fold(false, |found, &byte| found | is_control(byte)) {
+            return at + block.iter().position(|&byte| is_control(byte)).unwrap_or(block.len());
+        }
+        at += block.len();
+    }
+    at
+}
+
+#[cfg(test)]
+#[path = "clean_tests.rs"]
+mod tests;

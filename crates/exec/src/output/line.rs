@@ -1,0 +1,316 @@
+//! One line while it is being written, as a terminal would show it.
+
+use std::mem;
+
+/// How many bytes of a line can still be written over. What is longer is
+/// given out, so that output without a line end takes no memory.
+pub(super) const HELD: usize = 16 * 1024;
+/// Text is moved and blanked only in a line of no more columns, so that many
+/// such orders in a long line cost no more than they should.
+const EDITED: usize = 512;
+/// How far to the right of its text a line can be written.
+const REACH: usize = 160;
+/// Columns from one tab stop to the next.
+const TAB: usize = 8;
+
+/// The second column of a wide character.
+const SECOND: char = '\0';
+const NO_MARK: char = '\0';
+const BLANK: Cell = Cell { base: ' ', marks: [NO_MARK; 2] };
+
+/// A column: a character, and the accents on it.
+#[derive(Debug, Clone, Copy)]
+struct Cell {
+    base: char,
+    marks: [char; 2],
+}
+
+/// As long as nothing is written over, a line is just text. Only afterwards
+/// does it have columns.
+#[derive(Debug, Default)]
+pub(super) struct Line {
+    text: String,
+    /// A carriage return came after the text.
+    is_home: bool,
+    has_columns: bool,
+    columns: Vec<Cell>,
+    cursor: usize,
+}
+
+impl Line {
+    /// Writes `text`, which has no control characters but tabs, at the cursor.
+    /// What cannot be written over any more goes to `out`.
+    pub(super) fn print(&mut self, text: &str, out: &mut String) {
+        if text.is_empty() {
+            return;
+        }
+        if self.is_home {
+            self.divide();
+        }
+        let mut rest = text.chars();
+        while self.has_columns {
+            if self.cursor >= HELD {
+                self.render(out);
+                self.clear();
+                break;
+            }
+            let Some(next) = rest.next() else { return };
+            self.put(next);
+        }
+        self.append(rest.as_str(), out);
+    }
+
+    fn append(&mut self, mut text: &str, out: &mut String) {
+        while text.len() > HELD - self.text.len() {
+            let fits = text.floor_char_boundary(HELD - self.text.len());
+            out.push_str(&self.text);
+            out.push_str(&text[..fits]);
+            self.text.clear();
+            text = &text[fits..];
+        }
+        self.text.push_str(text);
+    }
+
+    /// Ends the line: its text goes to `out`, without what cannot be seen.
+    pub(super) fn end(&mut self, out: &mut String) {
+        self.show(out);
+        self.clear();
+    }
+
+    /// Writes to `out` how the line looks now.
+    pub(super) fn show(&self, out: &mut String) {
+        let before = out.len();
+        self.render(out);
+        if self.has_columns {
+            let seen = out[before..].trim_end_matches(' ').len();
+            out.truncate(before + seen);
+        }
+    }
+
+    fn render(&self, out: &mut String) {
+        out.push_str(&self.text);
+        for cell in self.columns.iter().filter(|cell| cell.base != SECOND) {
+            out.push(cell.base);
+            out.extend(cell.marks.iter().filter(|&&mark| mark != NO_MARK));
+        }
+    }
+
+    fn clear(&mut self) {
+        self.text.clear();
+        self.columns.clear();
+        self.cursor = 0;
+        self.is_home = false;
+        self.has_columns = false;
+    }
+
+    /// Goes to the first column.
+    pub(super) fn go_home(&mut self) {
+        self.is_home = !self.text.is_empty();
+        self.cursor = 0;
+        if self.columns.is_empty() {
+            self.has_columns = false;
+        }
+    }
+
+    /// Goes to a column, counted from 0.
+    pub(super) fn go_to(&mut self, column: usize) {
+        if column == 0 {
+            return self.go_home();
+        }
+        self.divide();
+        self.cursor = column.min(self.columns.len().max(REACH));
+    }
+
+    /// Goes `count` columns to the left.
+    pub(super) fn go_left(&mut self, count: usize) {
+        if self.is_home || (self.text.is_empty() && !self.has_columns) {
+            return;
+        }
+        self.divide();
+        self.go_to(self.cursor.saturating_sub(count));
+    }
+
+    /// Goes `count` columns to the right.
+    pub(super) fn go_right(&mut self, count: usize) {
+        self.divide();
+        self.go_to(self.cursor.saturating_add(count));
+    }
+
+    /// Blanks what is right of the cursor.
+    pub(super) fn erase_right(&mut self) {
+        if self.is_home {
+            return self.clear();
+        }
+        if self.has_columns {
+            self.split(self.cursor);
+            self.columns.truncate(self.cursor);
+            if self.cursor == 0 {
+                self.clear();
+            }
+        }
+    }
+
+    /// Blanks what is left of the cursor, and its column.
+    pub(super) fn erase_left(&mut self) {
+        self.divide();
+        if self.columns.len() <= EDITED {
+            let end = (self.cursor + 1).min(self.columns.len());
+            self.split(end);
+            self.columns[..end].fill(BLANK);
+        }
+    }
+
+    /// Blanks the line. The cursor stays.
+    pub(super) fn erase(&mut self) {
+        self.divide();
+        let cursor = self.cursor.min(EDITED);
+        self.clear();
+        self.has_columns = cursor > 0;
+        self.cursor = cursor;
+    }
+
+    /// Blanks `count` columns from the cursor on.
+    pub(super) fn blank(&mut self, count: usize) {
+        self.divide();
+        if let Some(end) = self.editable(count) {
+            self.columns[self.cursor..end].fill(BLANK);
+        }
+    }
+
+    /// Takes `count` columns out at the cursor; the rest moves left.
+    pub(super) fn delete(&mut self, count: usize) {
+        self.divide();
+        if let Some(end) = self.editable(count) {
+            self.columns.drain(self.cursor..end);
+        }
+    }
+
+    /// Puts `count` blanks in at the cursor; the rest moves right.
+    pub(super) fn insert(&mut self, count: usize) {
+        self.divide();
+        if self.editable(0).is_some() {
+            let count = count.min(EDITED - self.columns.len());
+            let blanks = std::iter::repeat_n(BLANK, count);
+            self.columns.splice(self.cursor..self.cursor, blanks);
+        }
+    }
+
+    /// The end of `count` columns from the cursor on, if the line is short
+    /// enough and there is text at the cursor.
+    fn editable(&mut self, count: usize) -> Option<usize> {
+        if self.columns.len() > EDITED || self.cursor >= self.columns.len() {
+            return None;
+        }
+        let end = self.cursor.saturating_add(count).min(self.columns.len());
+        self.split(self.cursor);
+        self.split(end);
+        Some(end)
+    }
+
+    /// Makes columns of the text.
+    fn divide(&mut self) {
+        if self.has_columns {
+            return;
+        }
+        let mut text = mem::take(&mut self.text);
+        let is_home = mem::take(&mut self.is_home);
+        self.cursor = 0;
+        self.has_columns = true;
+        text.chars().for_each(|next| self.put(next));
+        if is_home {
+            self.cursor = 0;
+        }
+        text.clear();
+        self.text = text;
+    }
+
+    fn put(&mut self, next: char) {
+        let width = match next {
+            '\t' => {
+                self.cursor = (self.cursor / TAB + 1) * TAB;
+                return;
+            }
+            _ => width(next),
+        };
+        if width == 0 {
+            return self.mark(next);
+        }
+        let end = self.cursor + width;
+        self.split(self.cursor);
+        self.split(end);
+        if self.columns.len() < end {
+            self.columns.resize(end, BLANK);
+        }
+        for (at, cell) in self.columns[self.cursor..end].iter_mut().enumerate() {
+            let base = if at == 0 { next } else { SECOND };
+            *cell = Cell { base, marks: [NO_MARK; 2] };
+        }
+        self.cursor = end;
+    }
+
+    /// Puts an accent on the character left of the cursor.
+    fn mark(&mut self, accent: char) {
+        let before = self.columns.get_mut(..self.cursor).unwrap_or_default();
+        let base = before.iter_mut().rev().find(|cell| cell.base != SECOND);
+        let free = base.and_then(|cell| cell.marks.iter_mut().find(|mark| **mark == NO_MARK));
+        if let Some(free) = free {
+            *free = accent;
+        }
+    }
+
+    /// Blanks the wide character that lies across the border left of `column`.
+    fn split(&mut self, column: usize) {
+        if self.columns.get(column).is_some_and(|cell| cell.base == SECOND) {
+            self.columns[column - 1] = BLANK;
+            self.columns[column] = BLANK;
+        }
+    }
+}
+
+/// How many columns a character takes, near enough for lines that are written
+/// over.
+fn width(character: char) -> usize {
+    match u32::from(character) {
+        0..0x300 => 1,
+        0x300..=0x36F
+        | 0x483..=0x489
+        | 0x591..=0x5BD
+        | 0x610..=0x61A
+        | 0x64B..=0x65F
+        | 0x1AB0..=0x1AFF
+        | 0x1DC0..=0x1DFF
+        | 0x200B..=0x200F
+        | 0x202A..=0x202E
+        | 0x2060..=0x2064
+        | 0x20D0..=0x20FF
+        | 0xFE00..=0xFE0F
+        | 0xFE20..=0xFE2F
+        | 0xFEFF
+        | 0x1F3FB..=0x1F3FF
+        | 0xE0100..=0xE01EF => 0,
+        0x1100..=0x115F
+        | 0x231A..=0x231B
+        | 0x23E9..=0x23EC
+        | 0x2614..=0x2615
+        | 0x26A1
+        | 0x2705
+        | 0x2728
+        | 0x274C
+        | 0x2753..=0x2757
+        | 0x2B50
+        | 0x2E80..=0x303E
+        | 0x3041..=0xA4CF
+        | 0xAC00..=0xD7A3
+        | 0xF900..=0xFAFF
+        | 0xFE30..=0xFE6F
+        | 0xFF00..=0xFF60
+        | 0xFFE0..=0xFFE6
+        | 0x1F300..=0x1F64F
+        | 0x1F680..=0x1F6FF
+        | 0x1F7E0..=0x1F7EB
+        | 0x1F900..=0x1F9FF
+        | 0x1FA70..=0x1FAFF
+        | 0x20000..=0x3FFFD => 2,
+        _ => 1,
+    }
+}

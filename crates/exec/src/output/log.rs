@@ -1,0 +1,298 @@
+//! The log of a job.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::io;
+use std::ops::{ControlFlow, Range};
+use std::path::Path;
+
+use super::disk::Disk;
+use super::index::{Index, count_newlines};
+use super::runs::{Runs, Total};
+use super::{Piece, Source, Spill};
+
+/// Up to here memory keeps everything.
+const WHOLE: usize = 256 * 1024;
+/// Beyond it, memory keeps as much of the beginning and as much of the end.
+const PART: usize = WHOLE / 2;
+/// How much is read at a time.
+pub(super) const BLOCK: usize = 64 * 1024;
+
+/// What a job has written, on both outputs, in the order in which it came.
+///
+/// Memory holds no more than a few hundred kilobytes of it. The file, if there
+/// is one, stays when the log is dropped.
+pub struct Log {
+    spill: Option<Spill>,
+    disk: Option<Disk>,
+    /// Everything, or the beginning once the log is long.
+    head: Vec<u8>,
+    /// The end of a long log.
+    tail: VecDeque<u8>,
+    is_long: bool,
+    index: Index,
+    runs: Runs,
+    total: Total,
+}
+
+impl Log {
+    /// An empty log, which goes to a file when it gets long. Without a file,
+    /// only the beginning and the end of a long log are kept.
+    pub fn new(spill: Option<Spill>) -> Self {
+        Self {
+            spill,
+            disk: None,
+            head: Vec::new(),
+            tail: VecDeque::new(),
+            is_long: false,
+            index: Index::default(),
+            runs: Runs::default(),
+            total: Total::default(),
+        }
+    }
+
+    /// Adds what came from a source. If the disk is full, the file stops
+    /// growing, and the log goes on.
+    pub fn push(&mut self, source: Source, bytes: &[u8]) {
+        if bytes.is_empty() {
+            return;
+        }
+        let offset = self.len();
+        let newlines = self.index.add(bytes);
+        self.total.add(bytes, newlines);
+        self.runs.add(source, offset, bytes, newlines);
+        if !self.is_long {
+            if self.head.len() + bytes.len() <= WHOLE {
+                self.head.extend_from_slice(bytes);
+                return;
+            }
+            self.grow_long();
+        }
+        if let Some(disk) = &mut self.disk {
+            disk.add(bytes, newlines);
+        }
+        self.keep_end(bytes);
+    }
+
+    /// From now on memory has only the two ends.
+    fn grow_long(&mut self) {
+        self.is_long = true;
+        self.disk = self.spill.take().filter(|spill| spill.most > 0).and_then(|spill| {
+            let mut disk = Disk::create(&spill).ok()?;
+            disk.add(&self.head, count_newlines(&self.head));
+            Some(disk)
+        });
+        self.tail.reserve_exact(PART);
+        let rest = self.head.split_off(self.head.len().min(PART));
+        self.head.shrink_to_fit();
+        self.keep_end(&rest);
+    }
+
+    fn keep_end(&mut self, bytes: &[u8]) {
+        // The beginning is filled first if a large chunk came early.
+        let (first, rest) = bytes.split_at((PART - self.head.len()).min(bytes.len()));
+        self.head.extend_from_slice(first);
+        let end = &rest[rest.len().saturating_sub(PART)..];
+        let too_many = (self.tail.len() + end.len()).saturating_sub(PART);
+        self.tail.drain(..too_many);
+        self.tail.extend(end);
+    }
+
+    /// How many bytes were written.
+    pub fn len(&self) -> u64 {
+        self.index.len()
+    }
+
+    /// Whether nothing was written.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many lines were written. A last line without an end counts.
+    pub fn lines(&self) -> u64 {
+        self.total.lines()
+    }
+
+    /// How many bytes of the middle are neither in memory nor in the file.
+    pub fn lost(&self) -> u64 {
+        self.end_start().saturating_sub(self.front())
+    }
+
+    /// The file with the whole log, or, if something is [`lost`](Self::lost),
+    /// with its beginning. Only a long log has one.
+    pub fn file(&self) -> Option<&Path> {
+        self.disk.as_ref().map(Disk::path)
+    }
+
+    /// How many bytes are in the file.
+    pub(super) fn file_len(&self) -> u64 {
+        self.disk.as_ref().map_or(0, Disk::len)
+    }
+
+    /// Deletes the file, and with it the log.
+    pub fn remove(self) -> io::Result<()> {
+        self.disk.map_or(Ok(()), Disk::remove)
+    }
+
+    /// Up to `most` bytes from `offset` on, as they were written. What is lost
+    /// is skipped, and `from` tells it.
+    pub fn since(&self, offset: u64, most: usize) -> Piece {
+        let mut from = offset.min(self.len());
+        if from >= self.front() && from < self.end_start() {
+            from = self.end_start();
+        }
+        let mut bytes = Vec::new();
+        self.read(from, most, &mut bytes);
+        // Somebody may have cut the file.
+        if bytes.is_empty() && most > 0 && from < self.end_start() {
+            from = self.end_start();
+            self.read(from, most, &mut bytes);
+        }
+        let next = from + bytes.len() as u64;
+        Piece { bytes, from, next }
+    }
+
+    /// Reads on from `at` as long as nothing is missing.
+    fn read(&self, at: u64, most: usize, bytes: &mut Vec<u8>) {
+        let mut at = at;
+        while bytes.len() < most && at < self.len() {
+            let room = most - bytes.len();
+            let got = if at >= self.end_start() {
+                let (one, two) = self.tail.as_slices();
+                let skipped = to_index(at - self.end_start());
+                copy(one, skipped, room, bytes).unwrap_or_else(|| {
+                    copy(two, skipped - one.len(), room, bytes).unwrap_or_default()
+                })
+            } else if let Some(got) = copy(&self.head, to_index(at), room, bytes) {
+                got
+            } else {
+                let room = room.min(to_index(self.end_start() - at));
+                self.disk.as_ref().map_or(0, |disk| disk.read(at, room, bytes))
+            };
+            if got == 0 {
+                return;
+            }
+            at += got as u64;
+        }
+    }
+
+    /// The end of what is there from the beginning on.
+    pub(super) fn front(&self) -> u64 {
+        self.file_len().max(self.head.len() as u64)
+    }
+
+    /// How many lines end before [`front`](Self::front).
+    pub(super) fn front_newlines(&self) -> u64 {
+        match &self.disk {
+            Some(disk) if disk.len() >= self.head.len() as u64 => disk.newlines(),
+            _ => count_newlines(&self.head),
+        }
+    }
+
+    /// Where the end begins that is in memory.
+    pub(super) fn end_start(&self) -> u64 {
+        self.len() - self.tail.len() as u64
+    }
+
+    /// How many lines end before [`end_start`](Self::end_start).
+    pub(super) fn end_start_newlines(&self) -> u64 {
+        let (one, two) = self.tail.as_slices();
+        self.index.newlines() - count_newlines(one) - count_newlines(two)
+    }
+
+    /// A place before the end of line `newlines`, and how many lines end
+    /// before it.
+    pub(super) fn place_before(&self, newlines: u64) -> (u64, u64) {
+        self.index.before(newlines)
+    }
+
+    pub(super) fn total(&self, source: Option<Source>) -> Total {
+        source.map_or(self.total, |source| self.runs.total(source))
+    }
+
+    /// Shows everything, or everything of one source, from the beginning on.
+    /// Says whether the end was reached.
+    pub(super) fn walk(
+        &self,
+        source: Option<Source>,
+        mut visit: impl FnMut(&[u8]) -> ControlFlow<()>,
+    ) -> bool {
+        let Some(source) = source else {
+            return self.walk_range(0..self.len(), &mut visit);
+        };
+        self.runs.forward(source).all(|range| self.walk_range(range, &mut visit))
+            && !self.runs.is_broken()
+    }
+
+    fn walk_range(
+        &self,
+        range: Range<u64>,
+        visit: &mut impl FnMut(&[u8]) -> ControlFlow<()>,
+    ) -> bool {
+        let mut at = range.start;
+        while at < range.end {
+            let piece = self.since(at, BLOCK.min(to_index(range.end - at)));
+            if piece.from != at || piece.bytes.is_empty() || visit(&piece.bytes).is_break() {
+                return false;
+            }
+            at = piece.next;
+        }
+        true
+    }
+
+    /// The last bytes, or the last bytes of one source: up to `most`, as far
+    /// as nothing between them is missing.
+    pub(super) fn ending(&self, source: Option<Source>, most: usize) -> Vec<u8> {
+        let mut pieces = Vec::new();
+        let mut len = 0;
+        let whole = source.is_none().then_some(0..self.len());
+        let runs = source.into_iter().flat_map(|source| self.runs.backward(source));
+        for range in whole.into_iter().chain(runs) {
+            let room = most - len;
+            let mut start = range.start.max(range.end.saturating_sub(room as u64));
+            let mut piece = self.since(start, to_index(range.end - start));
+            if piece.next != range.end {
+                start = start.max(self.end_start()).min(range.end);
+                piece = self.since(start, to_index(range.end - start));
+            }
+            let is_all = piece.from == range.start;
+            if piece.next != range.end {
+                break;
+            }
+            len += piece.bytes.len();
+            pieces.push(piece.bytes);
+            if !is_all || len >= most {
+                break;
+            }
+        }
+        pieces.reverse();
+        pieces.concat()
+    }
+}
+
+impl fmt::Debug for Log {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Log")
+            .field("len", &self.len())
+            .field("lines", &self.lines())
+            .field("lost", &self.lost())
+            .field("file", &self.file())
+            .finish_non_exhaustive()
+    }
+}
+
+fn to_index(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+/// Adds up to `most` bytes of `bytes` from `at` on, if there are any.
+fn copy(bytes: &[u8], at: usize, most: usize, to: &mut Vec<u8>) -> Option<usize> {
+    let rest = bytes.get(at..).filter(|rest| !rest.is_empty())?;
+    let rest = &rest[..rest.len().min(most)];
+    to.extend_from_slice(rest);
+    Some(rest.len())
+}
+
+#[cfg(test)]
+#[path = "log_tests.rs"]
+mod tests;

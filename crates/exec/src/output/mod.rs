@@ -1,0 +1,73 @@
+//! What a job has written: all of it, in little memory.
+//!
+//! A [`Log`] takes the bytes as they come. Short output stays in memory; of
+//! long output memory holds the beginning and the end, and a file holds the
+//! whole. [`clean`] and [`Cleaner`] make readable text of what was meant for a
+//! terminal.
+
+mod clean;
+mod disk;
+mod index;
+mod line;
+mod log;
+mod page;
+mod runs;
+mod summary;
+
+#[cfg(test)]
+mod speed_tests;
+
+use std::path::PathBuf;
+
+pub use clean::{Cleaner, clean};
+pub use log::Log;
+
+/// Which of its two outputs a job wrote to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Source {
+    /// The standard output.
+    Stdout,
+    /// The standard error.
+    Stderr,
+}
+
+/// Where a long log goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Spill {
+    /// The folder, made for the user alone if it is not there.
+    pub folder: PathBuf,
+    /// The name of the file in it. If there is such a file already, it is left
+    /// alone, and a number is added to the name.
+    pub name: String,
+    /// How many bytes of disk the file may take.
+    pub most: u64,
+}
+
+/// Bytes of a log as they were written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Piece {
+    /// The bytes, one after the other in the log.
+    pub bytes: Vec<u8>,
+    /// Where they begin: later than asked for if what was there is lost.
+    pub from: u64,
+    /// Where the next piece begins.
+    pub next: u64,
+}
+
+/// A log, or one stream of it, in as many bytes as there is room for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Summary {
+    /// The text, cleaned. If it is cut, a line in the middle says so; the text
+    /// before and after this line keeps to the budget.
+    pub text: String,
+    /// Whether something is left out.
+    pub is_cut: bool,
+    /// How many of the written bytes are left out.
+    pub omitted_bytes: u64,
+    /// How many lines end in what is left out.
+    pub omitted_lines: u64,
+    /// How many bytes were written.
+    pub total_bytes: u64,
+    /// How many lines were written.
+    pub total_lines: u64,
+}

@@ -1,0 +1,133 @@
+//! Lines of a log, by their numbers.
+
+use memchr::memchr;
+
+use super::clean::Cleaner;
+use super::log::{BLOCK, Log};
+
+/// Text of one line; the rest of a longer line is left out.
+const LINE: usize = 16 * 1024;
+const LOST: &str = "[not kept]";
+const CUT: &str = " [line cut]";
+
+impl Log {
+    /// Up to `count` lines from line `first` on (counted from 1), cleaned and
+    /// without their ends, and how many lines there are. A line that is lost
+    /// says so, so that the numbers stay right.
+    pub fn page(&self, first: u64, count: usize) -> (Vec<String>, u64) {
+        let total = self.lines();
+        let before = first.max(1) - 1;
+        if before >= total || count == 0 {
+            return (Vec::new(), total);
+        }
+        let (mut at, passed) = if self.lost() > 0 && self.front_newlines() < before {
+            (self.front(), self.front_newlines())
+        } else {
+            self.place_before(before)
+        };
+        let mut page = Page { before, passed, count, ..Page::default() };
+        while at < self.len() && !page.is_full() {
+            let piece = self.since(at, BLOCK);
+            if piece.from != at {
+                page.skip(self.end_start_newlines().saturating_sub(page.passed));
+            }
+            page.add(&piece.bytes);
+            at = piece.next.max(at + 1);
+        }
+        page.close();
+        (page.lines, total)
+    }
+
+    /// The last `count` lines, and how many lines there are.
+    pub fn last(&self, count: usize) -> (Vec<String>, u64) {
+        let first = self.lines().saturating_sub(count as u64) + 1;
+        self.page(first, count)
+    }
+}
+
+/// A page while it is being filled.
+#[derive(Default)]
+struct Page {
+    /// How many lines come before it.
+    before: u64,
+    /// How many line ends were passed so far.
+    passed: u64,
+    count: usize,
+    lines: Vec<String>,
+    /// The line that is being read.
+    line: Option<OpenLine>,
+}
+
+#[derive(Default)]
+struct OpenLine {
+    text: String,
+    cleaner: Cleaner,
+}
+
+impl Page {
+    /// Full, or so full that the rest of the last line makes no difference.
+    fn is_full(&self) -> bool {
+        let is_last_cut = || self.line.as_ref().is_some_and(|line| line.text.len() > LINE);
+        self.lines.len() == self.count || (self.lines.len() + 1 == self.count && is_last_cut())
+    }
+
+    fn add(&mut self, bytes: &[u8]) {
+        let mut rest = bytes;
+        while !rest.is_empty() && !self.is_full() {
+            let end = memchr(b'\n', rest);
+            if self.passed >= self.before {
+                let line = self.line.get_or_insert_default();
+                if line.text.len() <= LINE {
+                    line.text += &line.cleaner.feed(&rest[..end.unwrap_or(rest.len())]);
+                }
+            }
+            let Some(end) = end else { return };
+            self.end_line();
+            rest = &rest[end + 1..];
+        }
+    }
+
+    /// Goes past bytes that are lost, in which so many lines end.
+    fn skip(&mut self, newlines: u64) {
+        let end = self.passed + newlines;
+        self.passed = self.passed.max(self.before.min(end));
+        while !self.is_full() {
+            if self.passed >= self.before {
+                self.line.get_or_insert_default().lose();
+            }
+            if self.passed == end {
+                return;
+            }
+            self.end_line();
+        }
+    }
+
+    fn end_line(&mut self) {
+        self.close();
+        self.passed += 1;
+    }
+
+    fn close(&mut self) {
+        self.lines.extend(self.line.take().map(OpenLine::finish));
+    }
+}
+
+impl OpenLine {
+    fn lose(&mut self) {
+        self.text += &std::mem::take(&mut self.cleaner).finish();
+        self.text += LOST;
+    }
+
+    fn finish(self) -> String {
+        let mut text = self.text + &self.cleaner.finish();
+        if text.len() > LINE {
+            text.truncate(text.floor_char_boundary(LINE));
+            text += CUT;
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+#[path = "page_tests.rs"]
+mod tests;

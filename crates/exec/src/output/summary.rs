@@ -1,0 +1,232 @@
+//! A log in as many bytes as there is room for.
+
+use std::fmt::Write;
+use std::ops::ControlFlow;
+
+use memchr::{memchr, memrchr};
+
+use super::clean::{Cleaner, clean};
+use super::index::count_newlines;
+use super::log::Log;
+use super::runs::Total;
+use super::{Source, Summary};
+
+/// A log is read as a whole up to here, to see whether it fits once it is
+/// cleaned: ten megabytes of a progress bar are one line.
+const READ: usize = 16 * 1024 * 1024;
+/// How much is read of each end of a log that does not fit.
+const END: usize = 1024 * 1024;
+/// How far back an order to the terminal may begin that would be cut.
+const ORDER: usize = 64;
+const ESC: u8 = 0x1B;
+
+impl Log {
+    /// Both outputs in the order in which they came, cleaned. If that is
+    /// longer than `budget` bytes: two fifths of it from the beginning, three
+    /// fifths from the end, in whole lines where possible, and between them a
+    /// line that says what is left out and where it is.
+    pub fn summary(&self, budget: usize) -> Summary {
+        self.summarize(None, budget)
+    }
+
+    /// The [`summary`](Self::summary) of one output by itself.
+    pub fn of(&self, source: Source, budget: usize) -> Summary {
+        self.summarize(Some(source), budget)
+    }
+
+    fn summarize(&self, source: Option<Source>, budget: usize) -> Summary {
+        let total = self.total(source);
+        if let Some(text) = self.clean_whole(source, budget) {
+            return Summary::new(text, total);
+        }
+        let beginning = self.beginning(source, total);
+        let head = Part::first(&beginning, budget / 5 * 2);
+        let left = total.bytes - head.raw.len() as u64;
+        let most = usize::try_from(left).unwrap_or(usize::MAX).min(END);
+        let ending = self.ending(source, most);
+        let is_cut = (ending.len() as u64) < left;
+        let tail = Part::last(&ending, is_cut, budget - budget / 5 * 2);
+
+        let mut summary = Summary::new(head.text, total);
+        summary.omitted_bytes = left - tail.raw.len() as u64;
+        summary.omitted_lines =
+            total.newlines - count_newlines(head.raw) - count_newlines(tail.raw);
+        summary.is_cut = summary.omitted_bytes > 0;
+        if summary.is_cut {
+            if !summary.text.is_empty() && !summary.text.ends_with('\n') {
+                summary.text.push('\n');
+            }
+            let marker = self.marker(source, &summary);
+            summary.text.push_str(&marker);
+        }
+        summary.text.push_str(&tail.text);
+        summary
+    }
+
+    /// The whole text, if it fits.
+    fn clean_whole(&self, source: Option<Source>, budget: usize) -> Option<String> {
+        let mut cleaner = Cleaner::new();
+        let mut text = String::new();
+        let mut read = 0;
+        let is_whole = self.walk(source, |bytes| {
+            text += &cleaner.feed(bytes);
+            read += bytes.len();
+            if text.len() > budget || read > READ {
+                return ControlFlow::Break(());
+            }
+            ControlFlow::Continue(())
+        });
+        text += &cleaner.finish();
+        (is_whole && text.len() <= budget).then_some(text)
+    }
+
+    fn beginning(&self, source: Option<Source>, total: Total) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        self.walk(source, |more| {
+            let room = END - bytes.len();
+            bytes.extend_from_slice(&more[..more.len().min(room)]);
+            if bytes.len() == END { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        if (bytes.len() as u64) < total.bytes {
+            bytes.truncate(whole_characters(&bytes));
+        }
+        bytes
+    }
+
+    /// The line that says what is left out and where it is.
+    fn marker(&self, source: Option<Source>, summary: &Summary) -> String {
+        let mut text = format!("[... {} bytes", summary.omitted_bytes);
+        match summary.omitted_lines {
+            0 => {}
+            1 => text += " in 1 line",
+            lines => _ = write!(text, " in {lines} lines"),
+        }
+        text += " left out";
+        let lost = self.lost();
+        if lost > 0 && source.is_none() {
+            _ = write!(text, ", {lost} of them not kept");
+        }
+        if let Some(path) = self.file() {
+            let path = path.display();
+            let what = match source {
+                _ if lost > 0 => format!("the first {} bytes of the output", self.file_len()),
+                None => "the whole output".to_owned(),
+                Some(_) => "the whole output of both streams".to_owned(),
+            };
+            let verb = if lost > 0 { "are" } else { "is" };
+            _ = write!(text, "; {what} {verb} in {path}");
+        }
+        text + " ...]\n"
+    }
+}
+
+impl Summary {
+    fn new(text: String, total: Total) -> Self {
+        Self {
+            text,
+            is_cut: false,
+            omitted_bytes: 0,
+            omitted_lines: 0,
+            total_bytes: total.bytes,
+            total_lines: total.lines(),
+        }
+    }
+}
+
+/// One end of a log: its text, and the bytes that it was made of.
+struct Part<'a> {
+    raw: &'a [u8],
+    text: String,
+}
+
+impl<'a> Part<'a> {
+    /// As many lines from the beginning of `raw` as there is room for, or a
+    /// piece of a line if whole lines would leave half of the room empty.
+    fn first(raw: &'a [u8], room: usize) -> Self {
+        let mut text = String::new();
+        let mut at = 0;
+        let mut line: &[u8] = &[];
+        while at < raw.len() {
+            let end = memchr(b'\n', &raw[at..]).map_or(raw.len(), |found| at + found + 1);
+            line = &raw[at..end];
+            let cleaned = clean(line);
+            if text.len() + cleaned.len() > room {
+                break;
+            }
+            text += &cleaned;
+            at = end;
+        }
+        if at < raw.len() && text.len() < room / 2 {
+            let room = room - text.len();
+            let piece = &line[..line.len().min(room)];
+            let piece = &piece[..whole_characters(piece)];
+            let cleaned = clean(piece);
+            text += &cleaned[..cleaned.floor_char_boundary(room)];
+            at += piece.len();
+        }
+        Self { raw: &raw[..at], text }
+    }
+
+    /// The same from the end of `raw`, which begins within a line if it
+    /// `is_cut`.
+    fn last(raw: &'a [u8], is_cut: bool, room: usize) -> Self {
+        let mut lines = Vec::new();
+        let mut used = 0;
+        let mut start = raw.len();
+        let mut line: &[u8] = &[];
+        while start > 0 {
+            let body = raw[..start].strip_suffix(b"\n").unwrap_or(&raw[..start]);
+            let begin = memrchr(b'\n', body).map_or(0, |found| found + 1);
+            line = &raw[begin..start];
+            let cleaned = clean(line);
+            if used + cleaned.len() > room || (begin == 0 && is_cut) {
+                break;
+            }
+            used += cleaned.len();
+            lines.push(cleaned);
+            start = begin;
+        }
+        if start > 0 && used < room / 2 {
+            let room = room - used;
+            let piece = end_of_line(line, room);
+            let cleaned = clean(piece);
+            let from = cleaned.ceil_char_boundary(cleaned.len().saturating_sub(room));
+            lines.push(cleaned[from..].to_owned());
+            start -= piece.len();
+        }
+        lines.reverse();
+        Self { raw: &raw[start..], text: lines.concat() }
+    }
+}
+
+/// About `room` bytes from the end of a line, which do not begin within a
+/// character or an order to the terminal.
+fn end_of_line(line: &[u8], room: usize) -> &[u8] {
+    let mut from = line.len().saturating_sub(room);
+    let is_continued = |byte: &u8| byte & 0xC0 == 0x80;
+    from += line[from..].iter().take(3).take_while(|byte| is_continued(byte)).count();
+    let near = from.saturating_sub(ORDER);
+    if let Some(found) = memrchr(ESC, &line[near..from]) {
+        let mut cleaner = Cleaner::new();
+        cleaner.feed(&line[near + found..from]);
+        if cleaner.is_in_order() {
+            from = near + found;
+        }
+    }
+    &line[from..]
+}
+
+/// How many bytes there are without the beginning of a character at the end.
+fn whole_characters(bytes: &[u8]) -> usize {
+    let from = bytes.len().saturating_sub(4);
+    let start = bytes[from..].iter().rposition(|byte| byte & 0xC0 != 0x80);
+    let last = start.map(|start| std::str::from_utf8(&bytes[from + start..]));
+    match (start, last) {
+        (Some(start), Some(Err(error))) if error.error_len().is_none() => from + start,
+        _ => bytes.len(),
+    }
+}
+
+#[cfg(test)]
+#[path = "summary_tests.rs"]
+mod tests;

@@ -1,0 +1,398 @@
+//! Whether the last line that a program wrote is a question to a person.
+//!
+//! It is one of two signs; the other is that the program reads its terminal.
+//! A miss costs a wait, a false alarm stops a job that works: so only what
+//! people know as a question counts.
+
+use super::prompt_words::{
+    ANY_KEY, ASKING, CONFIRMING, CONTINUATIONS, INTERPRETERS, LABELS, SECRETS, USERS,
+};
+
+/// A longer line is not a question.
+const MOST_LINE: usize = 240;
+
+/// How much of the end is looked at.
+const MOST_TAIL: usize = 8192;
+
+/// A question to a person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prompt {
+    /// What is asked for.
+    pub kind: PromptKind,
+    /// The line that asks, without blanks around it.
+    pub line: String,
+}
+
+/// What a question asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum PromptKind {
+    /// A secret. What is typed is most likely not shown.
+    Password,
+    /// Yes or no, or one of a few letters.
+    Confirmation,
+    /// A line of text: a name, a number, a choice.
+    Question,
+    /// Any key, or Enter, to go on.
+    AnyKey,
+    /// A statement: a shell, a debugger, a database.
+    Interpreter,
+    /// A key that moves through a text.
+    Pager,
+    /// Keys that edit a text.
+    Editor,
+}
+
+/// Whether the end of this text looks like a question to a person.
+///
+/// The text is plain, without escape sequences: the end of a log, or what is
+/// on a screen. Blanks at its end matter, as `> ` is a prompt and `>` is not
+/// always; [`super::Screen::awaits_input`] knows them from the cursor. After
+/// a line break only the clearest questions count.
+pub fn awaits_input(tail: &str) -> Option<Prompt> {
+    let mut start = tail.len().saturating_sub(MOST_TAIL);
+    while !tail.is_char_boundary(start) {
+        start += 1;
+    }
+    let tail = tail.get(start..)?;
+    if let Some(prompt) = editor(tail) {
+        return Some(prompt);
+    }
+    let (text, ended) = match tail.strip_suffix('\n') {
+        Some(text) => (text.strip_suffix('\r').unwrap_or(text), true),
+        None => (tail, false),
+    };
+    let mut lines = text.rsplit('\n');
+    let line = lines.next()?;
+    // What stands before a carriage return has been written over.
+    let line = line.rsplit('\r').next().unwrap_or(line);
+    let before = lines.next().unwrap_or_default();
+    let kind = if ended { clear_kind(line) } else { kind(line, before) }?;
+    Some(Prompt { kind, line: line.trim().to_owned() })
+}
+
+/// Whether this is the screen of an editor. Its cursor is in the text, so
+/// that its last lines tell.
+pub(super) fn editor(text: &str) -> Option<Prompt> {
+    let mut lines = text.trim_end().rsplit('\n').map(str::trim);
+    let last = lines.next()?;
+    let nano = |line: &str| line.starts_with('^') && line.contains("^X ");
+    let vim_mode = ["-- INSERT --", "-- REPLACE --", "-- VISUAL", "-- SELECT"];
+    let vim = vim_mode.iter().any(|mode| last.starts_with(mode)) || is_vim_file(last);
+    let emacs =
+        |line: &str| line.starts_with("-UU") || line.starts_with("-:-") || line.starts_with("-:*");
+    let above = lines.next().unwrap_or_default();
+    let line = if nano(last) || vim || emacs(last) {
+        last
+    } else if (nano(above) && last.starts_with('^')) || emacs(above) {
+        above
+    } else {
+        return None;
+    };
+    Some(Prompt { kind: PromptKind::Editor, line: line.to_owned() })
+}
+
+/// What vim says when it has opened or written a file: `"a.txt" 3L, 20B`.
+fn is_vim_file(line: &str) -> bool {
+    let Some((_, rest)) = line.strip_prefix('"').and_then(|rest| rest.split_once('"')) else {
+        return false;
+    };
+    let rest = rest.trim_start();
+    if rest.starts_with("[New]") || rest.starts_with("[New File]") {
+        return true;
+    }
+    let rest = rest.rsplit(']').next().unwrap_or(rest).trim_start();
+    let (lines, bytes) = rest.split_once("L, ").unwrap_or_default();
+    let bytes = bytes.split([' ', 'B', 'C']).next().unwrap_or_default();
+    is_number(lines) && is_number(bytes)
+}
+
+/// Questions that are clear even when a line break follows.
+fn clear_kind(line: &str) -> Option<PromptKind> {
+    let lower = question(line)?;
+    if is_any_key(&lower) {
+        Some(PromptKind::AnyKey)
+    } else if has_choice(&lower) {
+        Some(PromptKind::Confirmation)
+    } else {
+        None
+    }
+}
+
+fn kind(line: &str, before: &str) -> Option<PromptKind> {
+    let trimmed = line.trim();
+    if is_pager(line) {
+        return Some(PromptKind::Pager);
+    }
+    if is_interpreter(line, before) || is_shell(line) {
+        return Some(PromptKind::Interpreter);
+    }
+    let lower = question(line)?;
+    if is_any_key(&lower) {
+        return Some(PromptKind::AnyKey);
+    }
+    if has_choice(&lower) {
+        return Some(PromptKind::Confirmation);
+    }
+    if is_password(&lower) {
+        return Some(PromptKind::Password);
+    }
+    if let Some(asked) = lower.strip_suffix('?') {
+        return asks(asked);
+    }
+    is_question(&lower, trimmed).then_some(PromptKind::Question)
+}
+
+/// The line in lower case, if it has the length of a question.
+fn question(line: &str) -> Option<String> {
+    let line = line.trim();
+    (2..=MOST_LINE).contains(&line.len()).then(|| line.to_lowercase())
+}
+
+/// "Press any key", "hit return", "press <enter> to continue".
+fn is_any_key(line: &str) -> bool {
+    ["press ", "hit ", "strike "].iter().any(|verb| {
+        line.match_indices(verb).any(|(at, _)| {
+            let starts = !line[..at].ends_with(char::is_alphanumeric);
+            let rest = line[at + verb.len()..].trim_start_matches(['<', '[', '\'', '"', '`']);
+            let rest = rest.strip_prefix("the ").unwrap_or(rest);
+            let key = ANY_KEY.iter().find_map(|key| rest.strip_prefix(key));
+            starts && key.is_some_and(|after| !after.starts_with(|c: char| c.is_alphanumeric()))
+        })
+    })
+}
+
+/// A choice in brackets at the end: `[Y/n]`, `(yes/no)?`, `[y,n,q,?]`, `(y)`.
+fn has_choice(line: &str) -> bool {
+    let line = line.trim_end_matches(['?', ':', '>', ' ', '.']);
+    if ["y/n", "yes/no", "y or n", "yes or no"]
+        .iter()
+        .any(|end| line.strip_suffix(end).is_some_and(|rest| rest.ends_with([' ', '?'])))
+    {
+        return true;
+    }
+    // Unzip's: [y]es, [n]o, [A]ll.
+    if line.contains("[y]es") && line.contains("[n]o") {
+        return true;
+    }
+    let (open, inner) = match line.chars().last() {
+        Some(')') => ('(', &line[..line.len() - 1]),
+        Some(']') => ('[', &line[..line.len() - 1]),
+        _ => return false,
+    };
+    // The fingerprint of ssh is in brackets of its own.
+    let Some((asked, inner)) =
+        inner.strip_suffix("/[fingerprint]").unwrap_or(inner).rsplit_once(open)
+    else {
+        return false;
+    };
+    let mut choices =
+        inner.split(['/', ',', '|']).map(|choice| choice.trim_matches([' ', '\'', '"']));
+    let several = inner.contains(['/', ',', '|']) || inner.contains(" or ");
+    if inner == "y or n" || inner == "yes or no" {
+        return true;
+    }
+    if !several {
+        // A default alone needs a question before it.
+        return matches!(inner, "y" | "n" | "yes" | "no") && asked.trim_end().ends_with('?');
+    }
+    let yes = inner.split(['/', ',', '|']).any(|choice| matches!(choice.trim(), "y" | "yes"));
+    let no = inner.split(['/', ',', '|']).any(|choice| matches!(choice.trim(), "n" | "no"));
+    yes && no && choices.all(|choice| choice.chars().count() <= 12)
+}
+
+/// A line that ends with a colon and names a secret.
+fn is_password(line: &str) -> bool {
+    let Some(asked) = line.strip_suffix(':') else { return false };
+    let words = || asked.split(|c: char| !c.is_alphanumeric() && c != '-');
+    SECRETS.iter().any(|secret| {
+        if secret.contains(' ') {
+            asked.contains(secret)
+        } else {
+            words().any(|word| word == *secret)
+        }
+    }) && !is_report(asked)
+}
+
+/// `error: wrong password:` and `[12:03:01] checking password:` tell, they do
+/// not ask.
+fn is_report(line: &str) -> bool {
+    let first = line.split([':', ' ']).next().unwrap_or_default();
+    matches!(first, "error" | "warning" | "warn" | "info" | "debug" | "fatal" | "note")
+        || (first.ends_with("ing") && !matches!(first, "existing" | "signing" | "keyring"))
+        || first.trim_start_matches('[').starts_with(|c: char| c.is_ascii_digit())
+}
+
+/// A line that ends with a question mark.
+fn asks(asked: &str) -> Option<PromptKind> {
+    if is_report(asked) {
+        return None;
+    }
+    if asked == "#" {
+        // The shell's `select`.
+        return Some(PromptKind::Question);
+    }
+    let confirms = CONFIRMING
+        .iter()
+        .any(|start| asked.starts_with(start) || asked.contains(&format!(" {start}")))
+        || ["rm: ", "mv: ", "cp: ", "ln: "].iter().any(|tool| asked.starts_with(tool));
+    if confirms {
+        return Some(PromptKind::Confirmation);
+    }
+    // An address may end with a question mark too.
+    let worded = asked
+        .ends_with(|c: char| c.is_alphanumeric() || matches!(c, '\'' | '"' | ')' | ']' | ' '))
+        && asked.starts_with(|c: char| c.is_alphabetic() || matches!(c, '?' | '[' | '('))
+        && !asked.contains("://");
+    worded.then_some(PromptKind::Question)
+}
+
+/// A line that ends with a colon and asks for something, perhaps with a
+/// default in brackets: `Enter a value:`, `login:`, `version: (1.0.0)`.
+fn is_question(lower: &str, line: &str) -> bool {
+    let lower = lower.strip_prefix("? ").unwrap_or(lower);
+    let asked = match lower.strip_suffix(':') {
+        Some(asked) => without_default(asked.trim_end()),
+        None => match lower.rsplit_once(": ") {
+            Some((asked, default)) if is_default(default) && line.ends_with(')') => asked,
+            _ => return false,
+        },
+    };
+    if is_report(asked) && !LABELS.contains(&asked) {
+        return false;
+    }
+    let first = asked.split(' ').next().unwrap_or_default();
+    LABELS.contains(&asked)
+        || (ASKING.contains(&first) && asked.contains(' '))
+        || USERS.iter().any(|user| {
+            asked == *user
+                || asked.strip_prefix(user).is_some_and(|rest| rest.starts_with(" for "))
+                || asked.strip_suffix(user).is_some_and(|rest| {
+                    rest.strip_suffix(' ')
+                        .is_some_and(|host| !host.is_empty() && !host.contains(' '))
+                })
+        })
+}
+
+fn is_default(text: &str) -> bool {
+    text.len() > 2 && text.starts_with('(') && text.ends_with(')') && !text.contains([' ', '%'])
+}
+
+/// `selection [1]` without its default.
+fn without_default(asked: &str) -> &str {
+    let open = match asked.chars().last() {
+        Some(')') => " (",
+        Some(']') => " [",
+        _ => return asked,
+    };
+    asked.rsplit_once(open).map_or(asked, |(asked, _)| asked)
+}
+
+fn is_pager(line: &str) -> bool {
+    let line = line.trim();
+    line == ":"
+        || line == "(END)"
+        || line.starts_with("--More--")
+        || line.starts_with("-- More --")
+        || line.starts_with("HELP -- Press RETURN")
+        || (line.starts_with("Manual page ") && line.contains(" line "))
+        || is_line_range(line)
+}
+
+/// `lines 1-23` and `lines 1-23/100 (END)`.
+fn is_line_range(line: &str) -> bool {
+    let Some(range) = line.strip_prefix("lines ") else { return false };
+    let range = range.strip_suffix("(END)").unwrap_or(range).trim();
+    let range =
+        range.rsplit_once(' ').filter(|(_, end)| end.ends_with('%')).map_or(range, |(r, _)| r);
+    let (from, to) = range.split_once('-').unwrap_or_default();
+    let (to, of) = to.split_once('/').unwrap_or((to, "0"));
+    [from, to, of].into_iter().all(is_number)
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn is_interpreter(line: &str, before: &str) -> bool {
+    let prompt = line.trim_end();
+    if INTERPRETERS.contains(&prompt) {
+        return true;
+    }
+    // Alone they could be anything; a blank behind them or the statement that
+    // they go on with tells.
+    let bare = prompt.trim_start();
+    if CONTINUATIONS.contains(&bare) {
+        let started = before.contains("> ") || before.trim_start().starts_with(bare);
+        return started || (prompt == ">" && line.ends_with(' '));
+    }
+    let is_python = |rest: &str| rest.strip_suffix("]:").is_some_and(is_number);
+    if prompt.strip_prefix("In [").is_some_and(is_python) {
+        return true;
+    }
+    // PostgreSQL: the database, then how far the statement is, then who asks.
+    if let Some(rest) = prompt.strip_suffix(['#', '>'])
+        && let Some(database) = rest.strip_suffix(['=', '-', '('])
+        && line.ends_with(' ')
+        && is_name(database)
+    {
+        return true;
+    }
+    let Some(rest) = prompt.strip_suffix('>') else { return false };
+    if let Some(place) = prompt.strip_prefix("PS ") {
+        return place.starts_with(['/', '~']) || place.get(1..3) == Some(":\\");
+    }
+    let rest = rest.trim_end();
+    // Names with what they are at: irb(main):001, MariaDB [(none)], iex(1).
+    let rest = rest.rsplit_once(':').filter(|(_, n)| is_number(n)).map_or(rest, |(name, _)| name);
+    let rest = rest.rsplit_once(':').filter(|(_, n)| is_number(n)).map_or(rest, |(name, _)| name);
+    let rest = match rest.chars().last() {
+        Some(')') => rest.split_once('(').map_or(rest, |(name, _)| name),
+        Some(']') => rest.split_once('[').map_or(rest, |(name, _)| name),
+        _ => rest,
+    };
+    // Pry counts first: [1] pry(main).
+    let rest = match rest.strip_prefix('[').and_then(|rest| rest.split_once("] ")) {
+        Some((count, name)) if is_number(count) => name,
+        _ => rest,
+    };
+    is_name(rest.trim_end())
+}
+
+/// A short word such as a program or a database has for a name, or an
+/// address of a server.
+fn is_name(text: &str) -> bool {
+    let (text, _) = text.rsplit_once(':').filter(|(_, port)| is_number(port)).unwrap_or((text, ""));
+    (1..=40).contains(&text.len())
+        && text.starts_with(|c: char| c.is_alphanumeric() || c == '_')
+        && text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'))
+}
+
+/// `user@host:~$`, `[user@host dir]#`, `bash-5.2$`, and `$` with a blank.
+fn is_shell(line: &str) -> bool {
+    let prompt = line.trim_end();
+    let Some(rest) = prompt.strip_suffix(['$', '#', '%']) else { return false };
+    if prompt.len() == 1 {
+        return line.ends_with(' ');
+    }
+    let rest = rest.trim();
+    // An environment that is active stands first: (venv) user@host.
+    let rest = match rest.strip_prefix('(').and_then(|rest| rest.split_once(") ")) {
+        Some((_, rest)) => rest,
+        None => rest,
+    };
+    let version =
+        ["bash-", "sh-", "dash-", "zsh-"].iter().find_map(|shell| rest.strip_prefix(shell));
+    if version.is_some_and(|version| version.bytes().all(|b| b.is_ascii_digit() || b == b'.')) {
+        return true;
+    }
+    let rest = rest.strip_prefix('[').unwrap_or(rest);
+    let (user, place) = rest.split_once('@').unwrap_or_default();
+    is_name(user)
+        && place.starts_with(|c: char| c.is_alphanumeric())
+        && (place.contains([':', ']', ' ', '~', '/']) || is_name(place))
+        && place.len() <= 120
+}
+
+#[cfg(test)]
+#[path = "prompt_tests.rs"]
+mod tests;

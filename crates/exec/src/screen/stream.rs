@@ -1,0 +1,244 @@
+//! The bytes of a program, cut into text and sequences.
+//!
+//! Text goes to the drawing as it is. A sequence is held until it is whole,
+//! so that it can be answered at the very place where it was asked. Strings
+//! (titles, images, questions) end here: they draw nothing, and whatever
+//! their length, only their beginning is kept.
+
+use super::drawing::Drawing;
+use super::queries::{self, Sequence};
+
+const BEL: u8 = 0x07;
+const SHIFT_OUT: u8 = 0x0e;
+const SHIFT_IN: u8 = 0x0f;
+const CANCEL: u8 = 0x18;
+const SUBSTITUTE: u8 = 0x1a;
+const ESCAPE: u8 = 0x1b;
+const DELETE: u8 = 0x7f;
+
+/// How long a control sequence may be.
+const MOST_CONTROL: usize = 256;
+
+/// How much of a string is kept.
+const MOST_STRING: usize = 2048;
+
+/// Asks for the colourful form of the character before it. Programs count it
+/// as nothing (`wcwidth`), whereas the library would make that character two
+/// columns wide, and lose its way where there is only one left.
+const COLOURFUL: &[u8] = "\u{fe0f}".as_bytes();
+
+/// What DEC's line drawing set shows for `_` to `~`.
+const LINES: [char; 32] = [
+    ' ', '◆', '▒', '␉', '␌', '␍', '␊', '°', '±', '␤', '␋', '┘', '┐', '┌', '└', '┼', '⎺', '⎻', '─',
+    '⎼', '⎽', '├', '┤', '┴', '┬', '│', '≤', '≥', 'π', '≠', '£', '·',
+];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum State {
+    #[default]
+    Text,
+    /// After ESC.
+    Escape,
+    /// After ESC and bytes that choose among sets of sequences.
+    Intermediate,
+    /// After ESC [.
+    Control,
+    /// After ESC ].
+    Command,
+    /// After ESC P.
+    Device,
+    /// After ESC X, ESC ^ or ESC _: nobody's.
+    Ignored,
+}
+
+/// Where in the program's output we are.
+#[derive(Debug, Default)]
+pub(super) struct Stream {
+    state: State,
+    /// The sequence so far, without what introduced it.
+    pub(super) held: Vec<u8>,
+    overlong: bool,
+    /// Whether the two character sets are the line drawing set.
+    lines: [bool; 2],
+    /// Which of the two is in use.
+    shifted: bool,
+    /// What may be the beginning of [`COLOURFUL`].
+    begun: Vec<u8>,
+}
+
+impl Stream {
+    pub(super) fn feed(&mut self, bytes: &[u8], drawing: &mut Drawing) {
+        if self.begun.is_empty() {
+            self.advance(bytes, drawing);
+        } else {
+            let mut joined = std::mem::take(&mut self.begun);
+            joined.extend_from_slice(bytes);
+            self.advance(&joined, drawing);
+        }
+    }
+
+    fn advance(&mut self, bytes: &[u8], drawing: &mut Drawing) {
+        let mut rest = bytes;
+        while let Some((&byte, after)) = rest.split_first() {
+            if self.state == State::Text {
+                rest = self.text(rest, drawing);
+                continue;
+            }
+            rest = after;
+            match byte {
+                ESCAPE => self.escape(drawing),
+                CANCEL | SUBSTITUTE => self.enter(State::Text),
+                _ => self.step(byte, drawing),
+            }
+        }
+    }
+
+    /// Draws up to the next byte that means something to us, and returns what
+    /// follows it.
+    fn text<'a>(&mut self, bytes: &'a [u8], drawing: &mut Drawing) -> &'a [u8] {
+        let end = memchr::memchr3(ESCAPE, SHIFT_OUT, SHIFT_IN, bytes).unwrap_or(bytes.len());
+        let (mut text, rest) = bytes.split_at(end);
+        if rest.is_empty() {
+            let begun = (1..COLOURFUL.len()).rev().find(|n| text.ends_with(&COLOURFUL[..*n]));
+            let (whole, begun) = text.split_at(text.len() - begun.unwrap_or(0));
+            self.begun = begun.to_vec();
+            text = whole;
+        }
+        let mut from = 0;
+        for at in memchr::memmem::find_iter(text, COLOURFUL) {
+            self.draw(&text[from..at], drawing);
+            from = at + COLOURFUL.len();
+        }
+        self.draw(&text[from..], drawing);
+        let Some((&byte, rest)) = rest.split_first() else { return rest };
+        match byte {
+            SHIFT_OUT => self.shifted = true,
+            SHIFT_IN => self.shifted = false,
+            _ => self.enter(State::Escape),
+        }
+        rest
+    }
+
+    fn draw(&self, text: &[u8], drawing: &mut Drawing) {
+        if self.lines[usize::from(self.shifted)] {
+            drawing.draw(&as_lines(text));
+        } else if !text.is_empty() {
+            drawing.draw(text);
+        }
+    }
+
+    fn enter(&mut self, state: State) {
+        self.state = state;
+        self.held.clear();
+        self.overlong = false;
+    }
+
+    fn hold(&mut self, byte: u8, most: usize) {
+        if self.held.len() < most {
+            self.held.push(byte);
+        } else {
+            self.overlong = true;
+        }
+    }
+
+    /// An ESC ends a string (the `\` that should follow says nothing more)
+    /// and breaks off any other sequence.
+    fn escape(&mut self, drawing: &mut Drawing) {
+        match self.state {
+            State::Command => self.command(b"\x1b\\", drawing),
+            State::Device => self.device(drawing),
+            _ => {}
+        }
+        self.enter(State::Escape);
+    }
+
+    fn step(&mut self, byte: u8, drawing: &mut Drawing) {
+        match (self.state, byte) {
+            (State::Command, BEL) => {
+                self.command(b"\x07", drawing);
+                self.enter(State::Text);
+            }
+            (State::Command | State::Device, _) => self.hold(byte, MOST_STRING),
+            (State::Ignored, _) | (_, DELETE | 0x80..) => {}
+            // Control characters work even within a sequence.
+            (_, 0x00..0x20) => drawing.draw(&[byte]),
+            (State::Control, 0x40..) => {
+                self.hold(byte, MOST_CONTROL);
+                self.control(drawing);
+                self.enter(State::Text);
+            }
+            (State::Control, _) => self.hold(byte, MOST_CONTROL),
+            (_, 0x20..0x30) => {
+                self.hold(byte, MOST_CONTROL);
+                self.state = State::Intermediate;
+            }
+            (State::Escape, b'[') => self.enter(State::Control),
+            (State::Escape, b']') => self.enter(State::Command),
+            (State::Escape, b'P') => self.enter(State::Device),
+            (State::Escape, b'X' | b'^' | b'_') => self.enter(State::Ignored),
+            (_, last) => {
+                self.short(last, drawing);
+                self.enter(State::Text);
+            }
+        }
+    }
+
+    /// ESC, perhaps a byte that chooses among sets, and a last one.
+    fn short(&mut self, last: u8, drawing: &mut Drawing) {
+        match (self.held.as_slice(), last) {
+            (b"(", set) => self.lines[0] = set == b'0',
+            (b")", set) => self.lines[1] = set == b'0',
+            (b"", b'D') => drawing.draw(b"\n"),
+            (b"", b'E') => drawing.draw(b"\r\n"),
+            (b"", b'Z') => drawing.reply(queries::ATTRIBUTES),
+            (b"", b'c') => {
+                *self = Self::default();
+                drawing.draw(b"\x1bc");
+            }
+            (b"", last) => drawing.draw(&[ESCAPE, last]),
+            _ => {}
+        }
+    }
+
+    fn control(&mut self, drawing: &mut Drawing) {
+        if self.overlong {
+            return;
+        }
+        let ours = Sequence::parse(&self.held).is_some_and(|sequence| drawing.control(&sequence));
+        if !ours {
+            let mut whole = b"\x1b[".to_vec();
+            whole.extend_from_slice(&self.held);
+            drawing.draw(&whole);
+        }
+    }
+
+    fn command(&mut self, end: &[u8], drawing: &mut Drawing) {
+        let mut fields = self.held.splitn(2, |byte| *byte == b';');
+        match (fields.next(), fields.next()) {
+            (Some(b"0" | b"2"), Some(title)) => drawing.set_title(title),
+            (Some(what), Some(asked)) if !self.overlong => {
+                for answer in queries::command(what, asked) {
+                    drawing.reply(&[b"\x1b]", answer.as_bytes(), end].concat());
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn device(&mut self, drawing: &mut Drawing) {
+        if let Some(answer) = queries::device(&self.held) {
+            drawing.reply(answer);
+        }
+    }
+}
+
+fn as_lines(text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len() * 3);
+    for &byte in text {
+        match LINES.get(usize::from(byte).wrapping_sub(0x5f)) {
+            Some(line) => out.extend_from_slice(line.encode_utf8(&mut [0; 4]).as_bytes()),
+            None => out.push(byte),
+        }
+    }
+    out
+}

@@ -1,0 +1,39 @@
+//! Text of a shell, which is bytes: any but zero.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A value as the shell holds it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Bytes(pub(super) Vec<u8>);
+
+/// A document is text, so only what is not text is written as numbers.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Written {
+    Text(String),
+    Numbers(Vec<u8>),
+}
+
+impl Serialize for Bytes {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match std::str::from_utf8(&self.0) {
+            Ok(text) => serializer.serialize_str(text),
+            Err(_) => Written::Numbers(self.0.clone()).serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Bytes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(match Written::deserialize(deserializer)? {
+            Written::Text(text) => Self(text.into_bytes()),
+            Written::Numbers(bytes) => Self(bytes),
+        })
+    }
+}
+
+impl From<&[u8]> for Bytes {
+    fn from(bytes: &[u8]) -> Self {
+        Self(bytes.to_vec())
+    }
+}

@@ -1,0 +1,357 @@
+//! Reads what a shell has written about itself at its end.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt as _;
+
+use super::bytes::Bytes;
+use super::quote::unquote;
+use super::script::marks;
+use super::variable::{Value, Variable, is_name};
+use super::{Function, ShellState};
+
+/// How much is kept, names and values and texts together.
+const ROOM: usize = 1 << 20;
+
+/// Variables that every shell makes for itself.
+const OWN: &[&str] = &[
+    "BASH", "BASHOPTS", "BASHPID", "BASH_ALIASES", "BASH_ARGC", "BASH_ARGV", "BASH_ARGV0",
+    "BASH_CMDS", "BASH_COMMAND", "BASH_EXECUTION_STRING", "BASH_LINENO", "BASH_MONOSECONDS",
+    "BASH_REMATCH", "BASH_SOURCE", "BASH_SUBSHELL", "BASH_TRAPSIG", "BASH_VERSINFO",
+    "BASH_VERSION", "BASH_XTRACEFD", "COMP_WORDBREAKS", "DIRSTACK", "EPOCHREALTIME",
+    "EPOCHSECONDS", "EUID", "FUNCNAME", "GROUPS", "HISTCMD", "LINENO", "PIPESTATUS", "PPID", "PWD",
+    "RANDOM", "SECONDS", "SHELLOPTS", "SHLVL", "SRANDOM", "UID", "_",
+];
+
+/// Variables that a shell makes only if the environment has none.
+const OWN_UNLESS_EXPORTED: &[&str] = &[
+    "BASH_LOADABLES_PATH", "COLUMNS", "HOSTNAME", "HOSTTYPE", "LINES", "MACHTYPE", "OSTYPE",
+    "SHELL",
+];
+
+/// What they are in a shell that has just been started. It does not take all
+/// of them over from its environment.
+const DEFAULTS: &[(&str, &[u8])] =
+    &[("IFS", b" \t\n"), ("OPTERR", b"1"), ("OPTIND", b"1"), ("PS4", b"+ "), ("TERM", b"dumb")];
+
+/// Options that would keep the next command from running, or cannot be set.
+const NOT_KEPT: &[&str] =
+    &["login_shell", "noexec", "onecmd", "privileged", "restricted", "restricted_shell"];
+
+/// Reads a report. `base` is the environment that the session's exports were
+/// put on top of. None if it is not complete, as from a shell that was killed.
+pub fn read(dump: &[u8], base: &BTreeMap<OsString, OsString>) -> Option<ShellState> {
+    let text = dump.strip_suffix(b"__hermes_end\n")?;
+    let mut reader = Reader { held: BTreeMap::new(), state: ShellState::default(), room: ROOM };
+    let (text, variables) = reader.declarations(text);
+    let functions = reader.aliases(text)?;
+    reader.functions(functions);
+    reader.circumstances();
+    reader.variables(variables, base);
+    Some(reader.state)
+}
+
+/// Takes a framed report off the output, with the line break that was put
+/// before it. What was written after it stays. None if it is not complete; a
+/// beginning without an end is taken off too.
+pub fn unframe(output: &mut Vec<u8>, nonce: &str) -> Option<Vec<u8>> {
+    let (begin, end) = marks(nonce);
+    let (begin, end) = (format!("\n{begin}\n"), format!("\n{end}\n"));
+    let start = memchr::memmem::rfind(output, begin.as_bytes())?;
+    let from = start + begin.len();
+    match memchr::memmem::find(output.get(from..)?, end.as_bytes()) {
+        Some(length) => {
+            let taken: Vec<u8> = output.drain(start..from + length + end.len()).collect();
+            Some(taken.get(begin.len()..=begin.len() + length)?.to_vec())
+        }
+        None => {
+            output.truncate(start);
+            None
+        }
+    }
+}
+
+struct Reader {
+    /// Our own variables, by what follows their prefix.
+    held: BTreeMap<String, Value>,
+    state: ShellState,
+    room: usize,
+}
+
+impl Reader {
+    /// Reads the umask and the variables. Lines that are neither are what a
+    /// trap of the user has written.
+    fn declarations<'a>(&mut self, text: &'a [u8]) -> (&'a [u8], BTreeMap<String, Variable>) {
+        let mut variables = BTreeMap::new();
+        let mut rest = text;
+        while !rest.is_empty()
+            && !rest.starts_with(b"alias ")
+            && !rest.starts_with(b"__hermes_functions\n")
+        {
+            let (line, after) = split_line(rest);
+            if let Some((name, variable, after)) = Variable::read(rest) {
+                match name.strip_prefix("__hermes_") {
+                    Some(own) => drop(self.held.insert(own.to_owned(), variable.value)),
+                    None => drop(variables.insert(name, variable)),
+                }
+                rest = after;
+                continue;
+            }
+            if line.len() == 4 && line.iter().all(|digit| matches!(digit, b'0'..=b'7')) {
+                self.state.umask = String::from_utf8(line.to_vec()).ok();
+            }
+            rest = after;
+        }
+        (rest, variables)
+    }
+
+    /// Reads the aliases, and returns what the functions are in.
+    fn aliases<'a>(&mut self, text: &'a [u8]) -> Option<&'a [u8]> {
+        let mut rest = text;
+        loop {
+            if let Some(rest) = rest.strip_prefix(b"__hermes_functions\n") {
+                return Some(rest);
+            }
+            let Some(definition) = rest.strip_prefix(b"alias ") else {
+                rest = split_line(rest).1;
+                if rest.is_empty() {
+                    return None;
+                }
+                continue;
+            };
+            let definition = definition.strip_prefix(b"-- ").unwrap_or(definition);
+            let equals = memchr::memchr(b'=', definition)?;
+            let (name, value) = definition.split_at(equals);
+            let (value, after) = unquote(value.get(1..)?, b"\n")?;
+            rest = after.strip_prefix(b"\n")?;
+            let name = String::from_utf8_lossy(name).into_owned();
+            if self.has_room("alias", &name, value.len()) {
+                self.state.aliases.insert(name, Bytes(value));
+            }
+        }
+    }
+
+    /// Reads the list of functions, and then their texts, which are in the
+    /// order of the list: a text ends where the next one's head follows it.
+    fn functions(&mut self, text: &[u8]) {
+        let mut listed = Vec::new();
+        let mut rest = text;
+        while let Some(entry) = rest.strip_prefix(b"declare -f") {
+            let (line, after) = split_line(entry);
+            rest = after;
+            let line = String::from_utf8_lossy(line);
+            let Some((marks, name)) = line.split_once(' ') else { continue };
+            listed.push((marks.to_owned(), name.to_owned()));
+        }
+        for (place, (marks, name)) in listed.iter().enumerate() {
+            let length = match listed.get(place + 1) {
+                Some((_, next)) => find_head(rest, next),
+                None => Some(rest.len()),
+            };
+            let Some(length) = length else {
+                self.state.dropped.push(format!("function {name}"));
+                continue;
+            };
+            let (body, after) = rest.split_at(length);
+            rest = after;
+            let Ok(body) = std::str::from_utf8(body) else {
+                self.state.dropped.push(format!("function {name}"));
+                continue;
+            };
+            if name.starts_with("__hermes_") || body.contains("__hermes_") && name == "trap" {
+                continue;
+            }
+            if self.has_room("function", name, body.len()) {
+                let function =
+                    Function { marks: marks.clone(), text: body.trim_end().to_owned() };
+                self.state.functions.insert(name.clone(), function);
+            }
+        }
+    }
+
+    /// Reads what the script has held for us.
+    fn circumstances(&mut self) {
+        let at_end = self.word("c");
+        let cwd = if at_end == self.word("p") { self.word("w") } else { at_end };
+        self.state.cwd = Some(cwd).filter(|cwd| cwd.0.starts_with(b"/"));
+        self.state.last = match self.held.get("u") {
+            Some(Value::One(last)) => Some(last.clone()),
+            _ => None,
+        };
+        self.state.inside = !matches!(self.word("n").0.as_slice(), b"" | b"1");
+        if !self.state.inside
+            && let Some(Value::Many(parameters)) = self.held.get("a")
+        {
+            let parameters: Vec<_> = parameters.iter().map(|(_, value)| value.clone()).collect();
+            let size = parameters.iter().map(|word| word.0.len() + 8).sum();
+            if self.has_room("the positional", "parameters", size) {
+                self.state.parameters = parameters;
+            }
+        }
+        if !self.word("v").0.contains(&b'u') && self.state.umask.as_deref() == Some("0022") {
+            self.state.umask = None;
+        }
+    }
+
+    fn variables(
+        &mut self,
+        variables: BTreeMap<String, Variable>,
+        base: &BTreeMap<OsString, OsString>,
+    ) {
+        self.options(&variables);
+        let hidden = self.locals();
+        for name in base.keys().filter_map(|name| name.to_str()) {
+            let unset = is_name(name) && !variables.contains_key(name) && !self.state.inside;
+            if unset && !is_own(name) && !DEFAULTS.iter().any(|(default, _)| *default == name) {
+                self.state.variables.insert(name.to_owned(), None);
+            }
+        }
+        for (name, variable) in variables {
+            let inherited = base.get(std::ffi::OsStr::new(&name));
+            let same = match (&variable.value, inherited) {
+                (Value::One(value), Some(inherited)) => {
+                    variable.marks == "x" && value.0 == inherited.as_bytes()
+                }
+                (Value::One(value), None) => {
+                    !variable.is_exported() && is_default(&name, &value.0)
+                }
+                (Value::Unset, None) => variable.marks == "x" && name == "OLDPWD",
+                _ => false,
+            };
+            let made = !variable.is_exported() && OWN_UNLESS_EXPORTED.contains(&name.as_str());
+            let ignored = inherited.is_some()
+                && !variable.is_exported()
+                && matches!(&variable.value, Value::One(value) if is_default(&name, &value.0));
+            let unsure = self.state.inside && (!variable.is_exported() || hidden.contains(&name));
+            if same || made || ignored || unsure || is_own(&name) {
+                continue;
+            }
+            if self.has_room("variable", &name, variable.size()) {
+                self.state.variables.insert(name, Some(variable));
+            }
+        }
+    }
+
+    /// Keeps the options that are not as they were found.
+    fn options(&mut self, variables: &BTreeMap<String, Variable>) {
+        let found = self.word("o").0;
+        let found: BTreeSet<&str> = split_options(&found);
+        let now = |name: &str| match variables.get(name).map(|variable| &variable.value) {
+            Some(Value::One(list)) => split_options(&list.0),
+            _ => BTreeSet::new(),
+        };
+        let (options, switches) = (now("SHELLOPTS"), now("BASHOPTS"));
+        let known = self.word("v").0;
+        let kept = |name: &&&str| !NOT_KEPT.contains(*name);
+        for name in options.difference(&found).filter(kept) {
+            self.state.options.insert((*name).to_owned(), true);
+        }
+        for name in switches.difference(&found).filter(kept) {
+            self.state.switches.insert((*name).to_owned(), true);
+        }
+        let both = &options | &switches;
+        for name in found.difference(&both).filter(kept) {
+            let (map, name) = if is_option(name) {
+                (&mut self.state.options, name)
+            } else {
+                (&mut self.state.switches, name)
+            };
+            map.insert((*name).to_owned(), false);
+        }
+        // Aliases bring it with them, so only its absence says something.
+        if !self.state.aliases.is_empty() {
+            self.state.switches.remove("expand_aliases");
+        }
+        if known.contains(&b'a') && !switches.contains("expand_aliases") {
+            self.state.switches.insert("expand_aliases".to_owned(), false);
+        }
+    }
+
+    /// The variables of the function that the shell was left from.
+    fn locals(&self) -> BTreeSet<String> {
+        let listed = self.word("l").0;
+        String::from_utf8_lossy(&listed)
+            .lines()
+            .filter_map(|line| {
+                let line = line.strip_prefix("declare -").map_or(line, |rest| {
+                    rest.split_once(' ').map_or(rest, |(_, rest)| rest)
+                });
+                let name = line.split('=').next()?;
+                is_name(name).then(|| name.to_owned())
+            })
+            .collect()
+    }
+
+    fn word(&self, name: &str) -> Bytes {
+        match self.held.get(name) {
+            Some(Value::One(word)) => word.clone(),
+            _ => Bytes::default(),
+        }
+    }
+
+    fn has_room(&mut self, kind: &str, name: &str, size: usize) -> bool {
+        let size = size + name.len();
+        if size > self.room {
+            self.state.dropped.push(format!("{kind} {name}"));
+            return false;
+        }
+        self.room -= size;
+        true
+    }
+}
+
+fn is_own(name: &str) -> bool {
+    OWN.contains(&name) || name.starts_with("__hermes_")
+}
+
+fn is_default(name: &str, value: &[u8]) -> bool {
+    DEFAULTS.contains(&(name, value))
+}
+
+/// Whether it is one of `set -o` that are on in a new shell.
+fn is_option(name: &str) -> bool {
+    matches!(name, "braceexpand" | "hashall" | "interactive-comments" | "histexpand" | "history")
+        || matches!(name, "monitor" | "emacs" | "vi" | "allexport" | "errexit" | "errtrace")
+        || matches!(name, "functrace" | "ignoreeof" | "keyword" | "noclobber" | "noglob")
+        || matches!(name, "nolog" | "notify" | "nounset" | "physical" | "pipefail" | "posix")
+        || matches!(name, "verbose" | "xtrace")
+}
+
+fn split_options(list: &[u8]) -> BTreeSet<&str> {
+    let list = std::str::from_utf8(list).unwrap_or_default();
+    list.split(':')
+        .filter(|name| {
+            !name.is_empty()
+                && name.bytes().all(|letter| {
+                    letter.is_ascii_alphanumeric() || matches!(letter, b'_' | b'-')
+                })
+        })
+        .collect()
+}
+
+/// Where the function of this name begins, after the end of another one. That
+/// end is a brace, and maybe redirections.
+fn find_head(text: &[u8], name: &str) -> Option<usize> {
+    [format!("\n{name} () \n{{ \n"), format!("\nfunction {name} () \n{{ \n")]
+        .iter()
+        .filter_map(|head| {
+            memchr::memmem::find_iter(text, head.as_bytes()).find(|at| {
+                let before = text.get(..*at).unwrap_or_default();
+                let line = memchr::memrchr(b'\n', before).map_or(0, |end| end + 1);
+                before.get(line) == Some(&b'}')
+            })
+        })
+        .min()
+        .map(|at| at + 1)
+}
+
+fn split_line(text: &[u8]) -> (&[u8], &[u8]) {
+    match memchr::memchr(b'\n', text) {
+        Some(end) => (&text[..end], &text[end + 1..]),
+        None => (text, &[]),
+    }
+}
+
+#[cfg(test)]
+#[path = "dump_tests.rs"]
+mod tests;

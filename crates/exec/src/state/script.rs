@@ -1,0 +1,188 @@
+//! What bash is given to run, so that a command starts from a state and its
+//! own state is known afterwards.
+//!
+//! Only builtins, no process: it is there around every command. All of it is
+//! on one line, so that the lines of the command keep their numbers, and is
+//! read before an alias of the user could change its words.
+
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+use super::foregone::{is_foregone, last_word};
+use super::quote::{quote, quote_lines};
+use super::{ShellState, is_trace};
+
+/// The kernel takes no longer argument than 128 KiB.
+const LONGEST_ARGUMENT: usize = 120_000;
+
+/// Where the state is written when the command has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Report<'a> {
+    /// Into this file, which is empty or not there. An own one for each
+    /// command; in memory if possible, as on `/dev/shm`.
+    File(&'a Path),
+    /// To the end of the output, between marks with this word of letters and
+    /// digits, which the output cannot know. [`unframe`](super::unframe) takes
+    /// it off.
+    Framed(&'a str),
+}
+
+/// The exit trap. `$?` is kept for a trap that the user has set.
+const AT_EXIT: &str = r#"{ __hermes_s=$?; [[ ${__hermes_d-} ]] || { [[ ${FUNCNAME-} ]] && __hermes_l=$(builtin local); __hermes_dump "$@"; }; } 2>/dev/null"#;
+
+/// The exit trap where the user may set one as well: theirs comes second, and
+/// finds the `$?` it expects also under `set -e`.
+const THEN_THEIRS: &str = r#"; [[ ! ${__hermes_t-} ]] || if __hermes_status; then builtin eval "$__hermes_t"; else builtin eval "$__hermes_t"; fi"#;
+
+/// Stands in for `trap` and keeps an exit trap of the user beside ours. In a
+/// subshell, and for every other signal, it is the builtin.
+const TRAP: &str = concat!(
+    r#"__hermes_status() { builtin return "$__hermes_s"; }; "#,
+    r#"if [[ ! -o posix ]]; then trap() { "#,
+    r#"if [[ ${BASH_SUBSHELL-0} != 0 ]]; then builtin trap "$@"; builtin return; fi; "#,
+    r#"if [[ ${1-} == -- ]]; then builtin shift; fi; "#,
+    r#"if [[ $# == 0 || $1 == -[!-]* ]]; then "#,
+    r#"if [[ ${__hermes_t-} ]]; then builtin trap -- "$__hermes_t" EXIT; else builtin trap - EXIT; fi; "#,
+    r#"builtin trap "$@"; __hermes_q=$?; builtin trap -- "$__hermes_e" EXIT; builtin return $__hermes_q; fi; "#,
+    r#"if [[ $# == 1 ]]; then builtin set -- - "$1"; fi; "#,
+    r#"__hermes_k=$1 __hermes_q=0; builtin shift; "#,
+    r#"for __hermes_i; do case $__hermes_i in "#,
+    r#"0|[Ee][Xx][Ii][Tt]|[Ss][Ii][Gg][Ee][Xx][Ii][Tt]) "#,
+    r#"case $__hermes_k in -|"$__hermes_e") __hermes_t=;; *) __hermes_t=$__hermes_k;; esac;; "#,
+    r#"*) builtin trap -- "$__hermes_k" "$__hermes_i" || __hermes_q=$?;; "#,
+    r#"esac; done; builtin return $__hermes_q; }; fi; "#,
+);
+
+/// What `bash -c` gets to run the command from this state. Nothing is reported
+/// by a command of which it is clear beforehand that it changes nothing; see
+/// [`foregone`](super::foregone).
+pub fn script(state: &ShellState, command: &str, report: &Report<'_>) -> String {
+    let prelude = state.prelude();
+    let foregone = is_foregone(state, command);
+    let traced = state.traces();
+    if foregone && prelude.is_empty() && state.last.is_none() && traced.is_empty() {
+        return command.to_owned();
+    }
+    let mut script = String::with_capacity(command.len() + prelude.len() + 1500);
+    if !foregone {
+        script.push_str(&opening(state, command, report));
+    }
+    if !prelude.is_empty() {
+        script.push_str("builtin eval -- ");
+        script.push_str(&quote(prelude.as_bytes()));
+        script.push_str("; ");
+    }
+    match &state.last {
+        Some(last) => script.push_str(&format!("builtin : {}; ", quote(&last.0))),
+        None => script.push_str("builtin : \"$BASH\"; "),
+    }
+    script.push_str("builtin eval -- ");
+    script.push_str(&quote_lines(&format!("{traced}{command}")));
+    if !foregone {
+        script.push_str(
+            "; { __hermes_s=$?; __hermes_dump \"$@\"; builtin set +x; } 2>/dev/null; \
+             builtin exit $__hermes_s",
+        );
+    }
+    script
+}
+
+/// The arguments of bash for such a script. A long one is handed over in
+/// pieces, because there is a limit to each argument.
+pub fn arguments(script: &str) -> Vec<String> {
+    if script.len() <= LONGEST_ARGUMENT {
+        return vec!["-c".to_owned(), script.to_owned()];
+    }
+    let mut pieces = Vec::new();
+    let mut rest = script;
+    while !rest.is_empty() {
+        let (piece, after) = rest.split_at(rest.floor_char_boundary(LONGEST_ARGUMENT));
+        pieces.push(piece.to_owned());
+        rest = after;
+    }
+    let joined = r#"__hermes_x=; for __hermes_i; do __hermes_x+=$__hermes_i; done; set --; eval "$__hermes_x""#;
+    let mut arguments = vec!["-c".to_owned(), joined.to_owned(), "bash".to_owned()];
+    arguments.append(&mut pieces);
+    arguments
+}
+
+/// Takes down how the shell was found, and sees to it that its end is written.
+fn opening(state: &ShellState, command: &str, report: &Report<'_>) -> String {
+    let cwd = state.cwd.as_ref().map_or(&b""[..], |cwd| &cwd.0);
+    let mut opening = format!(
+        "__hermes_o=$SHELLOPTS:$BASHOPTS __hermes_p=$PWD __hermes_w={} __hermes_v={}; ",
+        quote(cwd),
+        quote(known(state, command).as_bytes()),
+    );
+    if let Some(last) = last_word(command) {
+        opening.push_str(&format!("__hermes_u={}; ", quote(last.as_bytes())));
+    }
+    opening.push_str("builtin unset BASH_EXECUTION_STRING __hermes_x __hermes_i; ");
+    opening.push_str(&dump(report));
+    let mut at_exit = AT_EXIT.to_owned();
+    if may_set_trap(state, command) {
+        at_exit.push_str(THEN_THEIRS);
+        opening.push_str(TRAP);
+    }
+    opening.push_str(&format!("__hermes_e={}; ", quote_lines(&at_exit)));
+    opening.push_str("builtin trap -- \"$__hermes_e\" EXIT; ");
+    opening
+}
+
+/// What is known only here and matters when the report is read.
+fn known(state: &ShellState, command: &str) -> String {
+    let mut known = String::new();
+    if state.umask.is_some() || command.contains("umask") {
+        known.push('u');
+    }
+    if !state.aliases.is_empty() || state.switches.get("expand_aliases") == Some(&false) {
+        known.push('a');
+    }
+    known
+}
+
+fn dump(report: &Report<'_>) -> String {
+    const ALL: &str = "builtin umask; builtin declare -p; builtin alias -p; \
+                       builtin echo __hermes_functions; builtin declare -F; \
+                       builtin declare -f; builtin echo __hermes_end; ";
+    const HELD: &str = "__hermes_d=1 __hermes_n=${#FUNCNAME[@]} __hermes_a=(\"$@\") \
+                        __hermes_c=${DIRSTACK-$PWD}; ";
+    match report {
+        Report::File(path) => {
+            let path = quote(path.as_os_str().as_bytes());
+            format!("__hermes_dump() {{ {HELD}{{ {ALL}}} >>{path} || builtin :; }}; ")
+        }
+        // Output that the command has sent into a file is not for us.
+        Report::Framed(nonce) => {
+            let (begin, end) = marks(nonce);
+            format!(
+                "[[ ! -f /dev/fd/1 ]] || __hermes_r=1; __hermes_dump() {{ {HELD}\
+                 [[ -f /dev/fd/1 && ! ${{__hermes_r-}} ]] || {{ builtin echo; \
+                 builtin echo {begin}; {ALL}builtin echo {end}; }} || builtin :; }}; "
+            )
+        }
+    }
+}
+
+/// The lines around a framed report.
+pub(super) fn marks(nonce: &str) -> (String, String) {
+    (format!("__hermes_{nonce}_begin"), format!("__hermes_{nonce}_end"))
+}
+
+/// Whether the word may come up, here or in what is called from here.
+fn may_set_trap(state: &ShellState, command: &str) -> bool {
+    let calls = |text: &str| {
+        text.split(|letter: char| letter.is_whitespace() || ";&|(){}'\"`\\".contains(letter))
+            .any(|word| matches!(word, "trap" | "source" | "." | "eval"))
+    };
+    !state.functions.contains_key("trap")
+        && (calls(command) || state.functions.values().any(|function| calls(&function.text)))
+}
+
+impl ShellState {
+    /// What switches on the options that are set with the command.
+    fn traces(&self) -> String {
+        let on = self.options.iter().filter(|(name, on)| is_trace(name) && **on);
+        on.map(|(name, _)| format!("set -o {name}; ")).collect()
+    }
+}

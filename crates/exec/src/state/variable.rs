@@ -1,0 +1,143 @@
+//! A variable of the shell: its marks and its value, as `declare -p` says it.
+
+use serde::{Deserialize, Serialize};
+
+use super::bytes::Bytes;
+use super::quote::{quote, unquote};
+
+/// The kernel takes no longer string than 128 KiB into an environment. What
+/// comes near is declared in the script instead.
+const LONGEST_EXPORT: usize = 100_000;
+
+/// A variable, an array, or a reference to one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Variable {
+    /// The letters of `declare`: `x` exported, `a` array, …
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(super) marks: String,
+    pub(super) value: Value,
+}
+
+/// What a variable holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Value {
+    /// Declared, but never set.
+    Unset,
+    One(Bytes),
+    /// An array, by index or by key.
+    Many(Vec<(Bytes, Bytes)>),
+}
+
+impl Variable {
+    pub(super) fn is_exported(&self) -> bool {
+        self.marks.contains('x')
+    }
+
+    /// What a child finds in its environment.
+    pub(super) fn in_environment(&self) -> Option<&[u8]> {
+        match &self.value {
+            Value::One(value) if self.is_exported() && value.0.len() <= LONGEST_EXPORT => {
+                Some(&value.0)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether the environment says all there is to say.
+    pub(super) fn is_plain_export(&self) -> bool {
+        self.marks == "x" && self.in_environment().is_some()
+    }
+
+    /// About how much room it takes.
+    pub(super) fn size(&self) -> usize {
+        32 + match &self.value {
+            Value::Unset => 0,
+            Value::One(value) => value.0.len(),
+            Value::Many(items) => {
+                items.iter().map(|(key, value)| 16 + key.0.len() + value.0.len()).sum()
+            }
+        }
+    }
+
+    /// The declaration that makes it again.
+    pub(super) fn declaration(&self, name: &str) -> String {
+        let marks = if self.marks.is_empty() { "-" } else { &self.marks };
+        match &self.value {
+            Value::Unset => format!("declare -{marks} {name}"),
+            Value::One(value) => format!("declare -{marks} {name}={}", quote(&value.0)),
+            Value::Many(items) => {
+                let items: Vec<_> = items
+                    .iter()
+                    .map(|(key, value)| format!("[{}]={}", self.key(&key.0), quote(&value.0)))
+                    .collect();
+                format!("declare -{marks} {name}=({})", items.join(" "))
+            }
+        }
+    }
+
+    fn key(&self, key: &[u8]) -> String {
+        match std::str::from_utf8(key) {
+            Ok(index) if index.bytes().all(|digit| digit.is_ascii_digit()) => index.to_owned(),
+            _ => quote(key),
+        }
+    }
+
+    /// Reads one declaration at the beginning of a line. Returns its name too,
+    /// and what follows its line.
+    pub(super) fn read(line: &[u8]) -> Option<(String, Self, &[u8])> {
+        let rest = line.strip_prefix(b"declare -")?;
+        let space = memchr::memchr(b' ', rest)?;
+        let marks = std::str::from_utf8(rest.get(..space)?).ok()?.replace('-', "");
+        if !marks.bytes().all(|mark| mark.is_ascii_alphabetic()) {
+            return None;
+        }
+        let rest = rest.get(space + 1..)?;
+        let end = rest.iter().position(|letter| matches!(letter, b'=' | b'\n'))?;
+        let name = std::str::from_utf8(rest.get(..end)?).ok().filter(|name| is_name(name))?;
+        let (value, rest) = match rest.get(end..)? {
+            [b'=', b'(', rest @ ..] => {
+                let (items, rest) = read_items(rest)?;
+                (Value::Many(items), rest)
+            }
+            [b'=', rest @ ..] => {
+                let (word, rest) = unquote(rest, b"\n")?;
+                // Before 4.4 an array is one word in quotes.
+                match word.strip_prefix(b"(") {
+                    Some(items) if marks.contains(['a', 'A']) => {
+                        (Value::Many(read_items(items)?.0), rest)
+                    }
+                    _ => (Value::One(Bytes(word)), rest),
+                }
+            }
+            rest => (Value::Unset, rest),
+        };
+        let rest = rest.strip_prefix(b"\n")?;
+        Some((name.to_owned(), Self { marks, value }, rest))
+    }
+}
+
+/// Reads `[key]=value …)`, and returns what follows.
+fn read_items(mut text: &[u8]) -> Option<(Vec<(Bytes, Bytes)>, &[u8])> {
+    let mut items = Vec::new();
+    loop {
+        text = text.trim_ascii_start();
+        match text {
+            [b')', rest @ ..] => return Some((items, rest)),
+            [b'[', rest @ ..] => {
+                let (key, rest) = unquote(rest, b"]")?;
+                let (value, rest) = unquote(rest.strip_prefix(b"]=")?, b" )")?;
+                items.push((Bytes(key), Bytes(value)));
+                text = rest;
+            }
+            _ => return None,
+        }
+    }
+}
+
+/// Whether bash takes it for the name of a variable.
+pub(super) fn is_name(name: &str) -> bool {
+    let mut letters = name.bytes();
+    letters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
+        && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == b'_')
+}

@@ -1,0 +1,122 @@
+//! All processes of a job, and how they are ended.
+//!
+//! A job is the head of its own session and carries [`MARK`] in its
+//! environment. Its processes are found by that session, by ancestry, and, if
+//! they left both, by the mark. A process is known by its id *and* its start
+//! time, since ids are given out again.
+
+mod ending;
+mod input;
+#[cfg(target_os = "linux")]
+mod proc;
+mod process;
+#[cfg(any(test, not(target_os = "linux")))]
+mod ps;
+mod send;
+mod table;
+
+use std::collections::HashSet;
+
+pub use ending::{Ended, Ending, Reason, Step, Survivor, end};
+pub use input::{is_waiting_for_input, waiting};
+pub use rustix::process::Signal;
+pub use table::Table;
+
+/// The variable that tells a process, and all that it starts, which job it
+/// belongs to.
+pub const MARK: &str = "HERMES_JOB";
+
+/// The first process of a job.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Root {
+    /// Its id, which is also the id of its session.
+    pub pid: u32,
+    /// When it started, in the system's own count.
+    pub started: u64,
+    /// The job's id, as it stands in [`MARK`]. With an empty one nothing is
+    /// looked up by mark.
+    pub job: String,
+}
+
+impl Root {
+    /// The root of a job that was just started. `None` if the process is gone
+    /// already and has been waited for.
+    pub fn of(pid: u32, job: impl Into<String>) -> Option<Self> {
+        Some(Self { pid, started: started(pid)?, job: job.into() })
+    }
+}
+
+/// One process of a job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Member {
+    /// Its id.
+    pub pid: u32,
+    /// When it started.
+    pub started: u64,
+    /// Its command line, or its name in brackets where that cannot be read.
+    pub command: String,
+}
+
+/// What the processes of a job take, all together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// How many there are.
+    pub processes: usize,
+    /// Processor time in clock ticks, with that of children that were waited
+    /// for. A job whose count stands still is idle.
+    pub ticks: u64,
+    /// Bytes of memory. What two of them share counts twice.
+    pub memory: u64,
+}
+
+/// The value of [`MARK`] for a job that is started by a process whose own
+/// value is `outer`: a job within a job belongs to both.
+pub fn mark(outer: Option<&str>, job: &str) -> String {
+    match outer {
+        Some(outer) if !outer.is_empty() => format!("{outer}/{job}"),
+        _ => job.to_owned(),
+    }
+}
+
+/// When a process started; `None` if there is no such process.
+pub fn started(pid: u32) -> Option<u64> {
+    process::look(pid).map(|found| found.started)
+}
+
+/// Whether that very process still runs. One that has ended and was not yet
+/// waited for does not.
+pub fn is_alive(pid: u32, started: u64) -> bool {
+    process::look(pid).is_some_and(|found| found.started == started && found.is_alive())
+}
+
+/// The processes of a job that still run; none where the system does not say.
+pub fn members(root: &Root) -> Vec<Member> {
+    Table::read_since(root.started).map(|table| table.members(root)).unwrap_or_default()
+}
+
+/// Sends a signal to every process of a job, and says to how many.
+pub fn signal(root: &Root, signal: Signal) -> usize {
+    let Ok(table) = Table::read_since(root.started) else { return 0 };
+    let found = table.find(root);
+    found.iter().filter(|it| it.is_alive() && send::to(it.pid, it.started, signal).is_ok()).count()
+}
+
+/// What the processes of a job take at this moment.
+pub fn usage(root: &Root) -> Usage {
+    Table::read_since(root.started).map(|table| table.usage(root)).unwrap_or_default()
+}
+
+/// Whether this process is itself part of a job, in which case it must not
+/// offer to end it.
+pub(crate) fn holds_us(table: &Table, root: &Root) -> bool {
+    let ours: HashSet<u32> = table.protected();
+    table.belonging(root).iter().any(|it| ours.contains(&it.pid))
+}
+
+#[cfg(test)]
+#[path = "fixture_tests.rs"]
+pub(crate) mod fixture;
+
+#[cfg(test)]
+#[path = "members_tests.rs"]
+mod members_tests;

@@ -1,0 +1,176 @@
+//! The processes of a system with `/proc`.
+
+use std::collections::HashSet;
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::OwnedFd;
+
+use memchr::memmem::Finder;
+use rustix::fs::{Dir, Mode, OFlags, open, openat};
+use rustix::io::Errno;
+
+use super::MARK;
+use super::process::{Process, parse, read_small};
+use super::table::Reading;
+
+const FLAGS: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC);
+/// As much of a command line as anybody wants to read.
+const LONGEST_COMMAND: usize = 1024;
+/// How often the list is taken anew when processes come and go meanwhile.
+const PASSES: usize = 16;
+
+/// All processes, and the marks of those that started then or later.
+///
+/// A process may start another and go after it was listed and before it was
+/// looked at; then neither is seen. So whenever one has gone, the list is
+/// taken again for those that are new.
+pub(super) fn all(started: u64) -> io::Result<Reading> {
+    let mut source = Source::open()?;
+    let mut found = Reading::default();
+    let mut seen = HashSet::new();
+    for _ in 0..PASSES {
+        let mut has_gone = false;
+        for entry in Dir::read_from(&source.folder)? {
+            let entry = entry?;
+            let name = entry.file_name().to_str().ok();
+            let Some(pid) = name.and_then(|it| it.parse::<u32>().ok()) else { continue };
+            if seen.contains(&pid) {
+                continue;
+            }
+            let Some(process) = source.look(pid)? else {
+                has_gone = true;
+                continue;
+            };
+            seen.insert(pid);
+            has_gone |= !process.is_alive();
+            if process.is_alive() && !process.is_kernel && process.started >= started {
+                match source.mark(pid)? {
+                    Mark::Is(mark) => drop(found.marks.insert(pid, mark)),
+                    Mark::Nothing => {}
+                    Mark::Gone => has_gone = true,
+                }
+            }
+            found.processes.push(process);
+        }
+        if !has_gone {
+            found.is_settled = true;
+            break;
+        }
+    }
+    if found.processes.is_empty() {
+        return Err(io::Error::other("the system shows no processes"));
+    }
+    Ok(found)
+}
+
+enum Mark {
+    Is(String),
+    Nothing,
+    Gone,
+}
+
+/// The folder of all processes, and room to read in.
+struct Source {
+    folder: OwnedFd,
+    path: String,
+    piece: Box<[u8]>,
+    finder: Finder<'static>,
+}
+
+impl Source {
+    fn open() -> io::Result<Self> {
+        const PIECE: usize = 16 * 1024;
+        Ok(Self {
+            folder: open("/proc", FLAGS.union(OFlags::DIRECTORY), Mode::empty())?,
+            path: String::new(),
+            piece: vec![0; PIECE].into_boxed_slice(),
+            finder: Finder::new(MARK.as_bytes()),
+        })
+    }
+
+    /// Opens a file of a process; nothing if the process has gone.
+    fn file(&mut self, pid: u32, name: &str) -> Result<Option<File>, Errno> {
+        self.path.clear();
+        let _ = write!(self.path, "{pid}/{name}");
+        match openat(&self.folder, self.path.as_str(), FLAGS, Mode::empty()) {
+            Ok(file) => Ok(Some(file.into())),
+            Err(Errno::NOENT | Errno::SRCH) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Nothing if the process has gone.
+    fn look(&mut self, pid: u32) -> io::Result<Option<Process>> {
+        let Some(file) = self.file(pid, "stat")? else { return Ok(None) };
+        // A process that goes while it is read gives an error.
+        let Ok(length) = read_small(file, &mut self.piece) else { return Ok(None) };
+        Ok(self.piece.get(..length).and_then(|line| parse(pid, line)))
+    }
+
+    /// The mark in the environment that a process was started with.
+    fn mark(&mut self, pid: u32) -> io::Result<Mark> {
+        // A process that is just becoming another program shows nothing for a
+        // moment.
+        for _ in 0..3 {
+            let file = match self.file(pid, "environ") {
+                Ok(Some(file)) => file,
+                Ok(None) => return Ok(Mark::Gone),
+                // It belongs to somebody else.
+                Err(Errno::ACCESS | Errno::PERM) => return Ok(Mark::Nothing),
+                Err(error) => return Err(error.into()),
+            };
+            match self.search(file) {
+                Ok(Some(mark)) => return Ok(mark),
+                Ok(None) => {}
+                Err(_) => return Ok(Mark::Gone),
+            }
+        }
+        let is_alive = self.look(pid)?.is_some_and(|it| it.is_alive());
+        Ok(if is_alive { Mark::Nothing } else { Mark::Gone })
+    }
+
+    /// Looks for the mark piece by piece, since an environment may be
+    /// megabytes long. Nothing for an empty one.
+    fn search(&mut self, mut file: File) -> io::Result<Option<Mark>> {
+        const LONGEST: usize = 4 * 1024;
+        // The first variable has no end of another one before it.
+        let mut text = vec![0];
+        let mut is_empty = true;
+        loop {
+            let length = match file.read(&mut self.piece) {
+                Ok(length) => length,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            is_empty &= length == 0;
+            text.extend_from_slice(self.piece.get(..length).unwrap_or_default());
+            let places = self.finder.find_iter(&text);
+            for at in places.filter(|at| *at > 0 && text.get(at - 1) == Some(&0)) {
+                let rest = text.get(at + MARK.len()..).and_then(|it| it.strip_prefix(b"="));
+                let Some(rest) = rest else { continue };
+                let end = memchr::memchr(0, rest).or((length == 0).then_some(rest.len()));
+                if let Some(value) = end.and_then(|end| rest.get(..end)) {
+                    let value = String::from_utf8(value.to_vec());
+                    return Ok(Some(value.map_or(Mark::Nothing, Mark::Is)));
+                }
+            }
+            if length == 0 {
+                return Ok((!is_empty).then_some(Mark::Nothing));
+            }
+            // Enough stays for a mark that this piece cuts in two.
+            text.drain(..text.len().saturating_sub(LONGEST));
+        }
+    }
+}
+
+/// The command line of a process, its words with blanks between.
+pub(super) fn command(pid: u32) -> Option<String> {
+    let mut buffer = [0; LONGEST_COMMAND];
+    let file = File::open(format!("/proc/{pid}/cmdline")).ok()?;
+    let length = read_small(file, &mut buffer).ok()?;
+    let line = buffer.get(..length)?;
+    let words: Vec<_> = line.split(|byte| *byte == 0).map(String::from_utf8_lossy).collect();
+    let line = words.join(" ").trim_end().to_owned();
+    (!line.is_empty()).then_some(line)
+}

@@ -1,0 +1,79 @@
+//! The processes of a system without `/proc`, as its `ps` tells of them.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io;
+use std::process::{Command, Stdio};
+
+use super::process::Process;
+
+/// Columns that every `ps` has. The start takes five words, the command the
+/// rest of the line.
+const COLUMNS: &str = "pid=,ppid=,pgid=,tpgid=,stat=,rss=,time=,lstart=,command=";
+
+/// All processes, or one.
+pub(crate) fn list(only: Option<u32>) -> io::Result<Vec<Process>> {
+    let mut command = Command::new("ps");
+    match only {
+        Some(pid) => command.arg("-p").arg(pid.to_string()),
+        None => command.arg("-ax"),
+    };
+    command.arg("-o").arg(COLUMNS).env("LC_ALL", "C").env("TZ", "UTC");
+    let output = command.stdin(Stdio::null()).stderr(Stdio::null()).output()?;
+    let found: Vec<_> =
+        String::from_utf8_lossy(&output.stdout).lines().filter_map(parse).collect();
+    if found.is_empty() && only.is_none() {
+        return Err(io::Error::other("ps shows no processes"));
+    }
+    Ok(found)
+}
+
+/// One line of the answer. There is no number for a session that means
+/// anything; a job's first group stands in for it.
+pub(crate) fn parse(line: &str) -> Option<Process> {
+    let mut words = line.split_ascii_whitespace();
+    let pid = words.next()?.parse().ok()?;
+    let parent = words.next()?.parse().ok()?;
+    let group = words.next()?.parse().ok()?;
+    let foreground = words.next()?.parse().unwrap_or(0);
+    let state = *words.next()?.as_bytes().first()?;
+    let memory = words.next()?.parse::<u64>().ok()?.saturating_mul(1024);
+    let ticks = hundredths(words.next()?)?;
+    let mut start = DefaultHasher::new();
+    for _ in 0..5 {
+        words.next()?.hash(&mut start);
+    }
+    let name = words.collect::<Vec<_>>().join(" ");
+    Some(Process {
+        pid,
+        parent,
+        group,
+        session: group,
+        foreground,
+        state,
+        threads: 1,
+        ticks,
+        started: start.finish(),
+        memory,
+        name,
+        is_kernel: false,
+    })
+}
+
+/// Processor time, written `[[days-]hours:]minutes:seconds[.hundredths]`.
+fn hundredths(text: &str) -> Option<u64> {
+    let (days, text) = match text.split_once('-') {
+        Some((days, rest)) => (days.parse::<u64>().ok()?, rest),
+        None => (0, text),
+    };
+    let (text, rest) = text.split_once('.').unwrap_or((text, "0"));
+    let mut seconds = 0_u64;
+    for part in text.split(':') {
+        seconds = seconds.checked_mul(60)?.checked_add(part.parse().ok()?)?;
+    }
+    let seconds = seconds.checked_add(days.checked_mul(86_400)?)?;
+    seconds.checked_mul(100)?.checked_add(rest.parse().ok()?)
+}
+
+#[cfg(test)]
+#[path = "ps_tests.rs"]
+mod tests;

@@ -1,0 +1,206 @@
+//! All processes at one moment, read in a single pass.
+
+use std::collections::{HashMap, HashSet};
+use std::io;
+
+#[cfg(target_os = "linux")]
+use super::proc as read;
+use super::process::Process;
+use super::{Member, Root, Usage};
+
+/// The processes of the system at one moment.
+///
+/// Who asks for several jobs at once reads the table once.
+#[derive(Debug)]
+pub struct Table {
+    processes: Vec<Process>,
+    places: HashMap<u32, usize>,
+    marks: HashMap<u32, String>,
+    is_settled: bool,
+}
+
+impl Table {
+    /// Reads the table. An error means that it cannot be read whole, which is
+    /// not the same as that nothing runs.
+    pub fn read() -> io::Result<Self> {
+        Self::read_since(0)
+    }
+
+    /// The same for jobs that began at `started` or later, which asks less of
+    /// processes that are older.
+    pub fn read_since(started: u64) -> io::Result<Self> {
+        let reading = read::all(started)?;
+        let Reading { processes, marks, is_settled } = reading;
+        let places = processes.iter().enumerate().map(|(at, it)| (it.pid, at)).collect();
+        Ok(Self { processes, places, marks, is_settled })
+    }
+
+    /// Whether what is not in the table was surely not there. Processes that
+    /// start others and go, faster than they can be looked at, may be missed.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.is_settled
+    }
+
+    /// The processes of a job that still run.
+    pub fn members(&self, root: &Root) -> Vec<Member> {
+        self.find(root).into_iter().filter(|it| it.is_alive()).map(describe).collect()
+    }
+
+    /// Whether any process of a job still runs.
+    pub fn has_members(&self, root: &Root) -> bool {
+        self.find(root).iter().any(|it| it.is_alive())
+    }
+
+    /// What the processes of a job take.
+    pub fn usage(&self, root: &Root) -> Usage {
+        let mut sum = Usage::default();
+        for found in self.find(root) {
+            sum.processes += usize::from(found.is_alive());
+            sum.ticks = sum.ticks.saturating_add(found.ticks);
+            sum.memory = sum.memory.saturating_add(found.memory);
+        }
+        sum
+    }
+
+    /// Whether that very process runs.
+    pub fn is_alive(&self, pid: u32, started: u64) -> bool {
+        self.get(pid).is_some_and(|it| it.started == started && it.is_alive())
+    }
+
+    pub(crate) fn get(&self, pid: u32) -> Option<&Process> {
+        self.places.get(&pid).and_then(|at| self.processes.get(*at))
+    }
+
+    pub(crate) fn all(&self) -> &[Process] {
+        &self.processes
+    }
+
+    /// Those that are never signalled: the first process, this one, and
+    /// whoever started it.
+    pub(crate) fn protected(&self) -> HashSet<u32> {
+        let mut found = HashSet::from([0, 1]);
+        let mut next = std::process::id();
+        while found.insert(next) {
+            next = self.get(next).map_or(1, |it| it.parent);
+        }
+        found
+    }
+
+    /// The processes of a job, with those that have ended and were not waited
+    /// for, without the protected ones.
+    pub(crate) fn find(&self, root: &Root) -> Vec<&Process> {
+        let protected = self.protected();
+        // Whoever takes one of ours for a job is mistaken, and what hangs
+        // below it is not a job either.
+        if protected.contains(&root.pid) && self.is_alive(root.pid, root.started) {
+            return Vec::new();
+        }
+        self.collect(root, &protected)
+    }
+
+    /// The same with the protected ones.
+    pub(crate) fn belonging(&self, root: &Root) -> Vec<&Process> {
+        self.collect(root, &HashSet::from([0, 1]))
+    }
+
+    fn collect(&self, root: &Root, left_out: &HashSet<u32>) -> Vec<&Process> {
+        let mut search = Search::new(self, left_out);
+        let leader = self.get(root.pid);
+        let is_ours = leader.is_some_and(|it| it.started == root.started);
+        if is_ours {
+            search.add_session(root.pid);
+            search.add(root.pid);
+        }
+        if !root.job.is_empty() {
+            let bearers: Vec<u32> = self
+                .processes
+                .iter()
+                .filter(|it| it.started >= root.started && !it.is_kernel)
+                .filter(|it| !search.found.contains(&it.pid) && !left_out.contains(&it.pid))
+                .filter(|it| self.is_marked(it.pid, &root.job))
+                .map(|it| it.pid)
+                .collect();
+            // A session keeps its number from being given out again. So with
+            // its head gone, one bearer of the mark proves that it is the
+            // job's; without one it may be a stranger's by now.
+            let session = |pid: &u32| self.get(*pid).is_some_and(|it| it.session == root.pid);
+            if leader.is_none() && bearers.iter().any(session) {
+                search.add_session(root.pid);
+            }
+            bearers.into_iter().for_each(|pid| search.add(pid));
+        }
+        let found = search.found;
+        self.processes.iter().filter(|it| found.contains(&it.pid)).collect()
+    }
+
+    fn is_marked(&self, pid: u32, job: &str) -> bool {
+        self.marks.get(&pid).is_some_and(|mark| mark.split('/').any(|part| part == job))
+    }
+}
+
+/// What was read.
+#[derive(Debug, Default)]
+pub(crate) struct Reading {
+    pub(crate) processes: Vec<Process>,
+    pub(crate) marks: HashMap<u32, String>,
+    pub(crate) is_settled: bool,
+}
+
+/// Follows processes to what they have started.
+struct Search<'a> {
+    table: &'a Table,
+    left_out: &'a HashSet<u32>,
+    children: HashMap<u32, Vec<u32>>,
+    found: HashSet<u32>,
+}
+
+impl<'a> Search<'a> {
+    fn new(table: &'a Table, left_out: &'a HashSet<u32>) -> Self {
+        let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
+        for it in &table.processes {
+            children.entry(it.parent).or_default().push(it.pid);
+        }
+        Self { table, left_out, children, found: HashSet::new() }
+    }
+
+    fn add(&mut self, pid: u32) {
+        let mut open = vec![pid];
+        while let Some(pid) = open.pop() {
+            if pid > 1 && !self.left_out.contains(&pid) && self.found.insert(pid) {
+                open.extend(self.children.get(&pid).into_iter().flatten());
+            }
+        }
+    }
+
+    fn add_session(&mut self, session: u32) {
+        let table = self.table;
+        for it in table.processes.iter().filter(|it| session > 1 && it.session == session) {
+            self.add(it.pid);
+        }
+    }
+}
+
+/// A process as it is shown.
+pub(crate) fn describe(process: &Process) -> Member {
+    let command = read::command(process.pid).unwrap_or_else(|| format!("[{}]", process.name));
+    Member { pid: process.pid, started: process.started, command }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod read {
+    use std::io;
+
+    use super::Reading;
+    use crate::tree::ps;
+
+    /// Other systems show the environment of a process to nobody, so there
+    /// are no marks.
+    pub(super) fn all(_started: u64) -> io::Result<Reading> {
+        Ok(Reading { processes: ps::list(None)?, is_settled: true, ..Reading::default() })
+    }
+
+    /// The name that `ps` gave is the whole command line.
+    pub(super) fn command(_pid: u32) -> Option<String> {
+        None
+    }
+}

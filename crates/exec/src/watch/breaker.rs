@@ -1,0 +1,117 @@
+//! A limit on what all jobs together have to tell.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::{Duration, Instant};
+
+/// When it breaks, and for how long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// As many may pass ...
+    pub most: usize,
+    /// ... in this time.
+    pub within: Duration,
+    /// The silence after one too many.
+    pub silence: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        let seconds = Duration::from_secs;
+        Self { most: 15, within: seconds(10), silence: seconds(30) }
+    }
+}
+
+/// What becomes of a notification.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Admission {
+    /// It is delivered.
+    Deliver,
+    /// It is not, and a silence begins, which should be said once.
+    Tripped,
+    /// It is not; the summary will count it.
+    Silent,
+}
+
+/// What was not delivered during a silence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Summary {
+    /// How many notifications in all.
+    pub dropped: u64,
+    /// How many of each job; the jobs beyond the first hundred are only in
+    /// the sum.
+    pub jobs: BTreeMap<String, u64>,
+}
+
+/// Stops notifications of all jobs together when there are too many.
+#[derive(Debug)]
+pub struct Breaker {
+    limits: Limits,
+    passed: VecDeque<Instant>,
+    silence: Option<(Instant, Summary)>,
+}
+
+const MOST_JOBS: usize = 100;
+
+impl Breaker {
+    /// Nothing has passed yet.
+    pub fn new(limits: Limits) -> Self {
+        Self { limits, passed: VecDeque::new(), silence: None }
+    }
+
+    /// Decides on a notification of a job. Ask [`Breaker::release`] first, or
+    /// the silence goes on until somebody does.
+    pub fn admit(&mut self, job: &str, now: Instant) -> Admission {
+        if let Some((_, summary)) = &mut self.silence {
+            count(summary, job);
+            return Admission::Silent;
+        }
+        let is_old = |then: &Instant| {
+            now.saturating_duration_since(*then) >= self.limits.within
+        };
+        while self.passed.front().is_some_and(is_old) {
+            self.passed.pop_front();
+        }
+        if self.passed.len() < self.limits.most {
+            self.passed.push_back(now);
+            return Admission::Deliver;
+        }
+        let mut summary = Summary { dropped: 0, jobs: BTreeMap::new() };
+        count(&mut summary, job);
+        let until = now.checked_add(self.limits.silence).unwrap_or(now);
+        self.silence = Some((until, summary));
+        self.passed.clear();
+        Admission::Tripped
+    }
+
+    /// When the silence ends, if there is one.
+    pub fn silent_until(&self) -> Option<Instant> {
+        self.silence.as_ref().map(|(until, _)| *until)
+    }
+
+    /// Ends a silence that is over, with the one summary of it.
+    pub fn release(&mut self, now: Instant) -> Option<Summary> {
+        match self.silent_until() {
+            Some(until) if now >= until => self.silence.take().map(|(_, summary)| summary),
+            _ => None,
+        }
+    }
+}
+
+impl Default for Breaker {
+    fn default() -> Self {
+        Self::new(Limits::default())
+    }
+}
+
+fn count(summary: &mut Summary, job: &str) {
+    summary.dropped = summary.dropped.saturating_add(1);
+    if let Some(of_job) = summary.jobs.get_mut(job) {
+        *of_job = of_job.saturating_add(1);
+    } else if summary.jobs.len() < MOST_JOBS {
+        summary.jobs.insert(job.to_owned(), 1);
+    }
+}
+
+#[cfg(test)]
+#[path = "breaker_tests.rs"]
+mod tests;

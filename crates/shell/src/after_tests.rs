@@ -1,0 +1,35 @@
+//! Commands in a shell that remembers earlier ones.
+
+use std::path::PathBuf;
+
+use hermes_core::Workplace;
+
+use crate::analyze_after;
+
+fn categories(earlier: &str, source: &str) -> Vec<&'static str> {
+    let at = Workplace::new("/ws", Some(PathBuf::from("/home/u")));
+    let analysis = analyze_after(earlier, source, &at);
+    let of_leaves = analysis.leaves.iter().flat_map(|leaf| &leaf.findings);
+    analysis.findings.iter().chain(of_leaves).map(|finding| finding.category).collect()
+}
+
+fn programs(earlier: &str, source: &str) -> Vec<String> {
+    let at = Workplace::new("/ws", Some(PathBuf::from("/home/u")));
+    analyze_after(earlier, source, &at).leaves.into_iter().map(|leaf| leaf.program).collect()
+}
+
+#[test]
+fn what_was_defined_before_counts() {
+    assert_eq!(programs("", "tidy"), ["tidy"]);
+    assert_eq!(programs("tidy () { rm -rf /ws/build; }", "tidy"), ["tidy", "rm"]);
+    assert_eq!(programs("shopt -s expand_aliases\nalias ls='rm -rf'", "ls /ws/a"), ["rm"]);
+    assert_eq!(programs("declare -x X='rm'", "$X -rf /ws/a"), ["rm"]);
+}
+
+#[test]
+fn what_was_done_before_does_not() {
+    assert!(categories("declare -- a='1'\nf () { rm -rf ~; }", "echo hello").is_empty());
+    assert_eq!(programs("cd /tmp", "ls"), ["ls"]);
+    assert!(!categories("", "rm -rf ~").is_empty());
+    assert!(!categories("f () { rm -rf ~; }", "f").is_empty());
+}

@@ -1,0 +1,99 @@
+//! The desktop that this process belongs to, and the programs through which
+//! it is reached.
+
+mod program;
+
+use std::collections::BTreeMap;
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+pub(crate) use program::{Ended, Program};
+
+/// What programs of the desktop need of the environment. They stay in the
+/// background for long, so they get nothing else: no keys, no tokens.
+const PASSED: &[&str] = &[
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "TMPDIR",
+    "DISPLAY",
+    "XAUTHORITY",
+    "WAYLAND_DISPLAY",
+    "XDG_RUNTIME_DIR",
+    "XDG_CURRENT_DESKTOP",
+    "XDG_SESSION_TYPE",
+    "DBUS_SESSION_BUS_ADDRESS",
+    "TMUX",
+    "TMUX_TMPDIR",
+];
+
+/// The part of the environment that leads to a desktop.
+#[derive(Debug, Clone)]
+pub(crate) struct Desktop {
+    variables: BTreeMap<String, OsString>,
+}
+
+impl Default for Desktop {
+    fn default() -> Self {
+        Self::of(env::vars_os())
+    }
+}
+
+impl Desktop {
+    /// The desktop of an environment.
+    pub(crate) fn of(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
+        let passed = |(name, value): (OsString, OsString)| {
+            let name = name.into_string().ok()?;
+            PASSED.contains(&name.as_str()).then_some((name, value))
+        };
+        Self { variables: variables.into_iter().filter_map(passed).collect() }
+    }
+
+    /// A variable that says something.
+    pub(crate) fn variable(&self, name: &str) -> Option<&OsStr> {
+        self.variables.get(name).map(OsString::as_os_str).filter(|value| !value.is_empty())
+    }
+
+    /// Where a program is. Entries of PATH that depend on the working folder
+    /// are passed over: the folder may be anybody's.
+    pub(crate) fn find(&self, program: &str) -> Option<PathBuf> {
+        env::split_paths(self.variable("PATH")?)
+            .filter(|folder| folder.is_absolute())
+            .map(|folder| folder.join(program))
+            .find(|path| is_executable(path))
+    }
+
+    /// The socket of the Wayland display that is set, whether it is there or
+    /// not.
+    pub(crate) fn wayland_socket(&self) -> Option<PathBuf> {
+        let display = Path::new(self.variable("WAYLAND_DISPLAY")?);
+        let runtime = self.variable("XDG_RUNTIME_DIR").map(Path::new);
+        Some(runtime.map_or_else(|| display.to_owned(), |runtime| runtime.join(display)))
+    }
+
+    /// Whether a session bus can be reached. One that would have to be started
+    /// first does not count: nobody listens on it.
+    pub(crate) fn has_bus(&self) -> bool {
+        let usual = || Some(Path::new(self.variable("XDG_RUNTIME_DIR")?).join("bus"));
+        self.variable("DBUS_SESSION_BUS_ADDRESS").is_some()
+            || usual().is_some_and(|socket| socket.exists())
+    }
+
+    fn variables(&self) -> impl Iterator<Item = (&String, &OsString)> {
+        self.variables.iter()
+    }
+}
+
+fn is_executable(path: &Path) -> bool {
+    path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(test)]
+#[path = "desktop_tests.rs"]
+pub(crate) mod tests;

@@ -1,0 +1,323 @@
+//! A program of the desktop, run to its end within a time limit.
+//!
+//! Some of them (`xclip`, `wl-copy`) leave a copy of themselves behind that
+//! serves what was copied. So the end is the end of the process that was
+//! started, never that of its output: whatever it has written by then is
+//! taken, and our ends are closed.
+
+use std::ffi::OsString;
+use std::future::pending;
+use std::io::{self, Read as _};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::net::UnixStream as Pipe;
+use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use hermes_core::{ErrorKind, ToolContext, ToolError};
+use tokio::net::UnixStream;
+
+use super::Desktop;
+
+/// How long a program may take. The owner of a selection may hang.
+const LIMIT: Duration = Duration::from_secs(10);
+/// How often its end is looked for: soon at first, then at this pace.
+const PACE: Duration = Duration::from_millis(16);
+/// How much is read at a time.
+const PIECE: usize = 64 * 1024;
+/// The most that is kept of its complaints.
+const COMPLAINTS: usize = 64 * 1024;
+/// The most of them that is repeated.
+const REPEATED: usize = 300;
+
+/// A program to be run.
+#[derive(Debug)]
+pub(crate) struct Program<'a> {
+    desktop: &'a Desktop,
+    name: &'static str,
+    path: PathBuf,
+    arguments: Vec<OsString>,
+    variables: Vec<(&'static str, &'static str)>,
+    input: Option<Vec<u8>>,
+    most: Option<usize>,
+}
+
+/// How a program ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) name: &'static str,
+    pub(crate) success: bool,
+    pub(crate) output: Vec<u8>,
+    /// What it said on standard error, in one line.
+    pub(crate) complaint: String,
+}
+
+impl<'a> Program<'a> {
+    /// A program that is installed; an error tells that it is not.
+    pub(crate) fn new(desktop: &'a Desktop, name: &'static str) -> Result<Self, ToolError> {
+        let path = desktop.find(name).ok_or_else(|| {
+            ToolError::unavailable(format!("{name} is not installed"))
+                .with_hint(format!("Install {name}, and see that it is in PATH."))
+        })?;
+        Ok(Self {
+            desktop,
+            name,
+            path,
+            arguments: Vec::new(),
+            variables: Vec::new(),
+            input: None,
+            most: None,
+        })
+    }
+
+    /// Adds arguments. No shell reads them.
+    pub(crate) fn args<A: Into<OsString>>(mut self, more: impl IntoIterator<Item = A>) -> Self {
+        self.arguments.extend(more.into_iter().map(Into::into));
+        self
+    }
+
+    /// Sets a variable.
+    pub(crate) fn env(mut self, name: &'static str, value: &'static str) -> Self {
+        self.variables.push((name, value));
+        self
+    }
+
+    /// What it reads, to the byte. Otherwise it finds nothing to read.
+    pub(crate) fn input(mut self, bytes: Vec<u8>) -> Self {
+        self.input = Some(bytes);
+        self
+    }
+
+    /// Keeps what it writes, up to so many bytes; more is an error. Otherwise
+    /// nothing is kept.
+    pub(crate) fn output(mut self, most: usize) -> Self {
+        self.most = Some(most);
+        self
+    }
+
+    /// Runs it. A call that is cancelled or out of time ends it.
+    pub(crate) async fn run(self, cx: &ToolContext) -> Result<Ended, ToolError> {
+        let name = self.name;
+        let limit = cx.remaining().map_or(LIMIT, |left| left.min(LIMIT));
+        let failed = move |error: io::Error| {
+            ToolError::unavailable(format!("{name} could not be run: {error}"))
+        };
+        let mut running = self.start().map_err(failed)?;
+        let ended = tokio::time::timeout(limit, cx.race(running.finish())).await;
+        let status = ended
+            .map_err(|_| {
+                let seconds = limit.as_secs_f64();
+                ToolError::new(ErrorKind::Timeout, format!("{name} did not end in {seconds:.1} s"))
+                    .with_hint("The program that owns the selection or the desktop may hang.")
+            })??
+            .map_err(failed)?;
+        running.outcome(name, status)
+    }
+
+    fn start(self) -> io::Result<Running> {
+        let mut command = Command::new(&self.path);
+        command
+            .args(&self.arguments)
+            .env_clear()
+            .envs(self.desktop.variables())
+            .envs(self.variables)
+            // One that stays must not hold on to a folder, nor die of the
+            // Ctrl-C that is meant for us.
+            .current_dir("/")
+            .process_group(0);
+        let input = match self.input {
+            Some(bytes) => {
+                let (ours, theirs) = pair()?;
+                command.stdin(theirs);
+                Some((ours, bytes))
+            }
+            None => {
+                command.stdin(Stdio::null());
+                None
+            }
+        };
+        let output = match self.most {
+            Some(most) => {
+                let (ours, theirs) = pair()?;
+                command.stdout(theirs);
+                Sink::of(ours, most)
+            }
+            None => {
+                command.stdout(Stdio::null());
+                Sink::default()
+            }
+        };
+        let (ours, theirs) = pair()?;
+        command.stderr(theirs);
+        let child = command.spawn()?;
+        Ok(Running { child, input, output, complaints: Sink::of(ours, COMPLAINTS) })
+    }
+}
+
+/// Two ends: ours, and one for the program. Unlike a pipe it can be waited for
+/// without a thread.
+fn pair() -> io::Result<(UnixStream, Stdio)> {
+    let (ours, theirs) = Pipe::pair()?;
+    ours.set_nonblocking(true)?;
+    Ok((UnixStream::from_std(ours)?, Stdio::from(OwnedFd::from(theirs))))
+}
+
+/// A program that was started. It is ended and reaped when this goes.
+#[derive(Debug)]
+struct Running {
+    child: Child,
+    input: Option<(UnixStream, Vec<u8>)>,
+    output: Sink,
+    complaints: Sink,
+}
+
+impl Running {
+    /// Feeds it and listens to it until it ends.
+    async fn finish(&mut self) -> io::Result<ExitStatus> {
+        let input = self.input.take();
+        let talk = async {
+            let feed = async {
+                if let Some((stream, bytes)) = input {
+                    feed(stream, &bytes).await;
+                }
+            };
+            tokio::join!(feed, self.output.fill(), self.complaints.fill());
+            pending::<()>().await;
+        };
+        tokio::select! {
+            status = end(&mut self.child) => status,
+            () = talk => Err(io::Error::other("nothing was left to wait for")),
+        }
+    }
+
+    fn outcome(mut self, name: &'static str, status: ExitStatus) -> Result<Ended, ToolError> {
+        self.output.take_rest();
+        self.complaints.take_rest();
+        if self.output.overflowed() {
+            return Err(ToolError::limit(format!(
+                "{name} gave more than {} MiB",
+                self.output.most / (1024 * 1024)
+            )));
+        }
+        let words = String::from_utf8_lossy(&self.complaints.bytes);
+        let words: Vec<&str> = words.split_whitespace().collect();
+        let complaint = words.join(" ").chars().take(REPEATED).collect();
+        let output = std::mem::take(&mut self.output.bytes);
+        Ok(Ended { name, success: status.success(), output, complaint })
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Neither does anything to a process that has been waited for.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+async fn end(child: &mut Child) -> io::Result<ExitStatus> {
+    let mut pause = Duration::from_millis(1);
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(PACE);
+    }
+}
+
+/// Writes all of it, unless the program stops reading.
+async fn feed(stream: UnixStream, mut bytes: &[u8]) {
+    while !bytes.is_empty() {
+        if stream.writable().await.is_err() {
+            return;
+        }
+        match stream.try_write(bytes) {
+            Ok(written) => bytes = bytes.get(written..).unwrap_or_default(),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(_) => return,
+        }
+    }
+}
+
+/// The same end without the runtime; it still does not block.
+fn standard(stream: &UnixStream) -> io::Result<Pipe> {
+    stream.as_fd().try_clone_to_owned().map(Pipe::from)
+}
+
+/// What a program writes, up to a bound.
+#[derive(Debug, Default)]
+struct Sink {
+    stream: Option<UnixStream>,
+    bytes: Vec<u8>,
+    most: usize,
+}
+
+impl Sink {
+    fn of(stream: UnixStream, most: usize) -> Self {
+        Self { stream: Some(stream), bytes: Vec::new(), most }
+    }
+
+    /// Takes what comes until nothing more can.
+    async fn fill(&mut self) {
+        let mut piece = vec![0; PIECE];
+        while let Some(stream) = &self.stream {
+            if stream.readable().await.is_err() {
+                return;
+            }
+            let read = stream.try_read(&mut piece);
+            self.take(&piece, read);
+        }
+    }
+
+    /// Takes what is there without waiting. The runtime may not have heard of
+    /// it yet, so it is not asked.
+    fn take_rest(&mut self) {
+        let Some(Ok(mut stream)) = self.stream.as_ref().map(standard) else { return };
+        let mut piece = vec![0; PIECE];
+        while self.stream.is_some() {
+            let read = stream.read(&mut piece);
+            if read.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock) {
+                return;
+            }
+            self.take(&piece, read);
+        }
+    }
+
+    /// A program that wrote too much finds the other end closed.
+    fn take(&mut self, piece: &[u8], read: io::Result<usize>) {
+        use io::ErrorKind::{Interrupted, WouldBlock};
+        match read {
+            Ok(count) => {
+                self.bytes.extend_from_slice(piece.get(..count).unwrap_or_default());
+                if count == 0 || self.overflowed() {
+                    self.stream = None;
+                }
+            }
+            Err(error) if matches!(error.kind(), Interrupted | WouldBlock) => {}
+            Err(_) => self.stream = None,
+        }
+    }
+
+    fn overflowed(&self) -> bool {
+        self.bytes.len() > self.most
+    }
+}
+
+impl Ended {
+    /// It again, unless it failed.
+    pub(crate) fn succeeded(self) -> Result<Self, ToolError> {
+        if self.success { Ok(self) } else { Err(self.failure()) }
+    }
+
+    /// That it failed, in its own words.
+    pub(crate) fn failure(&self) -> ToolError {
+        let said = if self.complaint.is_empty() { "it does not say why" } else { &self.complaint };
+        ToolError::unavailable(format!("{} failed: {said}", self.name))
+    }
+}
+
+#[cfg(test)]
+#[path = "program_tests.rs"]
+mod tests;

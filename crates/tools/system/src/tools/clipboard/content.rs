@@ -1,0 +1,147 @@
+//! What a clipboard holds: the right type of it, decoded, and in pages.
+
+use std::time::Duration;
+
+use hermes_core::{ErrorKind, ToolError};
+
+use super::backend::{Backend, Board};
+use super::{Done, Format, Size, png};
+
+/// Types of text, the best first.
+const TEXTS: &[&str] =
+    &["text/plain;charset=utf-8", "UTF8_STRING", "text/plain", "STRING", "TEXT"];
+/// What password managers offer beside a password.
+const SECRET: &str = "x-kde-passwordManagerHint";
+/// How often one looks whether the new content has arrived.
+const LOOKS: u32 = 8;
+
+/// Text as it was found.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) bytes: Vec<u8>,
+    is_latin: bool,
+}
+
+/// The text, nothing if the clipboard is empty.
+pub(super) async fn read_text(board: &Board<'_>) -> Result<Found, ToolError> {
+    let Some(types) = board.types().await? else {
+        let bytes = board.read(Format::Text, "").await?;
+        return Ok(Found { bytes, is_latin: false });
+    };
+    if types.is_empty() {
+        return Ok(Found { bytes: Vec::new(), is_latin: false });
+    }
+    keep_secret(&types)?;
+    let best = TEXTS.iter().find(|text| types.iter().any(|offered| offered == *text)).copied();
+    let other = || types.iter().map(String::as_str).find(|offered| offered.starts_with("text/"));
+    let Some(of) = best.or_else(other) else {
+        return Err(ToolError::not_found(format!(
+            "The clipboard holds no text, but {}",
+            listed(&types)
+        ))
+        .with_hint("An image is read with format image and the path of a PNG file."));
+    };
+    Ok(Found { bytes: board.read(Format::Text, of).await?, is_latin: of == "STRING" })
+}
+
+/// The image, and its size.
+pub(super) async fn read_image(board: &Board<'_>) -> Result<(Vec<u8>, Size), ToolError> {
+    if let Some(types) = board.types().await? {
+        keep_secret(&types)?;
+        if types.is_empty() {
+            return Err(ToolError::not_found("The clipboard is empty")
+                .with_hint("Ask the user to copy the image."));
+        }
+        if !types.iter().any(|offered| offered == png::TYPE) {
+            return Err(ToolError::not_found(format!(
+                "The clipboard holds no PNG image, but {}",
+                listed(&types)
+            ))
+            .with_hint("Read it as text, or ask the user to copy the image again."));
+        }
+    }
+    let bytes = board.read(Format::Image, png::TYPE).await?;
+    let size = image_size(&bytes).ok_or_else(|| {
+        ToolError::not_found("What the clipboard calls a PNG image is none")
+            .with_hint("Ask the user to copy the image again.")
+    })?;
+    Ok((bytes, size))
+}
+
+/// The size of an image, if it is one.
+pub(super) fn image_size(bytes: &[u8]) -> Option<Size> {
+    png::size(bytes).map(|(width, height)| Size { width, height })
+}
+
+fn keep_secret(types: &[String]) -> Result<(), ToolError> {
+    if types.iter().any(|offered| offered == SECRET) {
+        return Err(ToolError::denied("A password manager put a secret into the clipboard")
+            .with_hint("It is not shown. Ask the user to copy something else."));
+    }
+    Ok(())
+}
+
+/// The media types among what is offered; the rest is about the exchange.
+fn listed(types: &[String]) -> String {
+    let media: Vec<&str> = types.iter().map(String::as_str).filter(|t| t.contains('/')).collect();
+    let list = if media.is_empty() { types.join(", ") } else { media.join(", ") };
+    list.chars().take(200).collect()
+}
+
+/// Puts it there; nothing clears it.
+pub(super) async fn write(
+    board: &Board<'_>,
+    format: Format,
+    bytes: Vec<u8>,
+) -> Result<(), ToolError> {
+    let is_x = matches!(board.backend, Backend::Xclip | Backend::Xsel);
+    let expected = is_x.then(|| bytes.clone());
+    if bytes.is_empty() {
+        board.clear().await?;
+    } else {
+        board.write(format, bytes).await?;
+    }
+    match expected {
+        Some(expected) => arrive(board, format, &expected).await,
+        None => Ok(()),
+    }
+}
+
+/// Under X the program returns before the server knows of the new owner.
+async fn arrive(board: &Board<'_>, format: Format, expected: &[u8]) -> Result<(), ToolError> {
+    let of = if format == Format::Image { png::TYPE } else { "UTF8_STRING" };
+    let mut pause = Duration::from_millis(5);
+    for _ in 0..LOOKS {
+        match board.read(format, of).await {
+            Ok(found) if found == expected => return Ok(()),
+            Ok(_) => {}
+            // Nobody owns it yet.
+            Err(error) if error.kind() == ErrorKind::Unavailable => {}
+            Err(error) => return Err(error),
+        }
+        board.cx.race(tokio::time::sleep(pause)).await?;
+        pause *= 2;
+    }
+    Err(ToolError::conflict("The clipboard holds something else than what was written")
+        .with_hint("Another program took it over, perhaps a clipboard manager; read it, or try again."))
+}
+
+/// A page of a text, counted in characters.
+pub(super) fn page(found: &Found, offset: usize, limit: usize) -> Done {
+    let (text, damaged) = match std::str::from_utf8(&found.bytes) {
+        Ok(text) => (text.into(), false),
+        Err(_) if found.is_latin => {
+            (found.bytes.iter().copied().map(char::from).collect::<String>().into(), false)
+        }
+        Err(_) => (String::from_utf8_lossy(&found.bytes), true),
+    };
+    let characters = text.chars().count();
+    let shown: String = text.chars().skip(offset).take(limit).collect();
+    let end = offset.saturating_add(limit);
+    let next_offset = (end < characters).then_some(end);
+    Done::Text { text: shown, characters, next_offset, damaged }
+}
+
+#[cfg(test)]
+#[path = "content_tests.rs"]
+mod tests;

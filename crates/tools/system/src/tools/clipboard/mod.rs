@@ -1,0 +1,373 @@
+//! The desktop's clipboard: text and images, in and out.
+
+mod backend;
+mod content;
+mod png;
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use hermes_core::{
+    Attachment, Availability, Effect, Example, JsonSchema, Resource, Scope, Tool, ToolContext,
+    ToolError, ToolSpec, Workplace,
+};
+use hermes_files::{Files, Mode};
+use serde::{Deserialize, Serialize};
+
+use crate::blocking::blocking;
+use crate::desktop::Desktop;
+use backend::{Backend, Board, MOST, Way};
+
+/// How many characters a reading gives unless it is told.
+const PAGE: usize = 20_000;
+
+#[derive(Debug, Default)]
+pub(crate) struct Clipboard {
+    desktop: Desktop,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Args {
+    /// What to do.
+    action: Action,
+    /// For write; kept to the byte.
+    text: Option<String>,
+    /// A file instead: read saves to it, write copies from it. Images need one.
+    path: Option<String>,
+    /// Default: image if path ends in .png, else text. Images are PNG.
+    format: Option<Format>,
+    /// primary is what was last marked with the mouse (X11, Wayland).
+    #[serde(default)]
+    selection: Selection,
+    /// For read: the first character to give.
+    #[serde(default)]
+    offset: usize,
+    /// For read: how many characters.
+    #[serde(default = "default_limit")]
+    #[schemars(range(min = 1, max = 100_000))]
+    limit: usize,
+}
+
+fn default_limit() -> usize {
+    PAGE
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Action {
+    Read,
+    Write,
+    Clear,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Format {
+    Text,
+    Image,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Selection {
+    #[default]
+    Clipboard,
+    Primary,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Answer {
+    #[serde(flatten)]
+    done: Done,
+    backend: Backend,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Done {
+    Text {
+        text: String,
+        /// Of the whole text.
+        characters: usize,
+        /// Where to go on, if there is more.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        next_offset: Option<usize>,
+        /// Bytes that are no text were replaced.
+        #[serde(skip_serializing_if = "is_false")]
+        damaged: bool,
+    },
+    Saved {
+        path: PathBuf,
+        format: Format,
+        bytes: usize,
+        #[serde(flatten)]
+        size: Option<Size>,
+    },
+    Written {
+        format: Format,
+        bytes_written: usize,
+        #[serde(flatten)]
+        size: Option<Size>,
+    },
+    Cleared {
+        cleared: bool,
+    },
+}
+
+/// Of an image, in pixels.
+#[derive(Debug, Serialize)]
+struct Size {
+    width: u32,
+    height: u32,
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
+impl Tool for Clipboard {
+    type Args = Args;
+    type Output = Answer;
+
+    fn spec() -> ToolSpec {
+        ToolSpec::new("clipboard", "system")
+            .emoji("📋")
+            .description(
+                "Read, write or clear the user's clipboard: text, or an image through a PNG file.",
+            )
+            .preset("clipboard_read", r#"{"action":"read"}"#)
+            .preset("clipboard_write", r#"{"action":"write"}"#)
+            .parameter_alias("content", "text")
+            .parameter_alias("operation", "action")
+            .parameter_alias("file", "path")
+            .parameter_alias("file_path", "path")
+            .keyword("copy")
+            .keyword("paste")
+            .keyword("pasteboard")
+            .keyword("screenshot")
+            .keyword("xclip")
+            .example(
+                Example::new("Copy text", r#"{"action":"write","text":"git push origin main"}"#)
+                    .gives(r#"{"bytes_written":20}"#),
+            )
+            .example(
+                Example::new("Copy a file's text", r#"{"action":"write","path":"notes.txt"}"#)
+                    .given("notes.txt", "bread\nmilk\n")
+                    .gives(r#"{"format":"text","bytes_written":11}"#),
+            )
+            .example(
+                Example::new("Clear it", r#"{"action":"clear"}"#).gives(r#"{"cleared":true}"#),
+            )
+    }
+
+    fn effects(&self, args: &Args, at: &Workplace) -> Vec<Effect> {
+        let file = args.path.as_deref().and_then(|path| {
+            let scope = match args.action {
+                Action::Read => Scope::FILE_WRITE,
+                Action::Write => Scope::FILE_READ,
+                Action::Clear => return None,
+            };
+            Some(Effect::path(scope, at.resolve(path)))
+        });
+        touching(args.action).into_iter().chain(file).collect()
+    }
+
+    async fn run(&self, args: Args, cx: &ToolContext) -> Result<Answer, ToolError> {
+        for effect in touching(args.action) {
+            cx.permit(&effect.scope, &effect.resource)?;
+        }
+        let order = Order::of(&args, cx)?;
+        let way = Way::of(&self.desktop).map_err(|missing| {
+            ToolError::unavailable(format!("There is no clipboard here. {}", missing.reason))
+                .with_hint(missing.fix)
+        })?;
+        let board =
+            Board { desktop: &self.desktop, backend: way.backend, selection: args.selection, cx };
+        let done = match order {
+            Order::Show => {
+                board.can(Format::Text)?;
+                content::page(&content::read_text(&board).await?, args.offset, args.limit)
+            }
+            Order::Save(format, path) => {
+                board.can(format)?;
+                save(&board, format, path).await?
+            }
+            Order::Put(format, source) => {
+                board.can(format)?;
+                let (bytes, size) = source.bytes(format, cx).await?;
+                let bytes_written = bytes.len();
+                content::write(&board, format, bytes).await?;
+                Done::Written { format, bytes_written, size }
+            }
+            Order::Clear => {
+                board.can(Format::Text)?;
+                content::write(&board, Format::Text, Vec::new()).await?;
+                Done::Cleared { cleared: true }
+            }
+        };
+        let note = note(&way, &done);
+        Ok(Answer { done, backend: way.backend, note })
+    }
+
+    async fn check(&self) -> Availability {
+        match Way::of(&self.desktop) {
+            Ok(_) => Availability::Ready,
+            Err(missing) => Availability::missing(missing.reason, missing.fix),
+        }
+    }
+
+    fn attachments(output: &Answer) -> Vec<Attachment> {
+        match &output.done {
+            Done::Saved { format: Format::Image, path, .. } => {
+                vec![Attachment { media_type: png::TYPE.to_owned(), path: path.clone() }]
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// The effects on the desktop. Each action starts a program there and may not
+/// meet another one, so that a batch reads what it wrote before.
+fn touching(action: Action) -> Vec<Effect> {
+    let read = (action == Action::Read).then(|| on_clipboard(Scope::SYSTEM_READ));
+    read.into_iter().chain([on_clipboard(Scope::PROCESS_MANAGE)]).collect()
+}
+
+fn on_clipboard(scope: Scope) -> Effect {
+    Effect { scope, resource: Resource::Name("clipboard".to_owned()) }
+}
+
+/// Arguments that make sense together.
+#[derive(Debug)]
+enum Order {
+    Show,
+    Save(Format, PathBuf),
+    Put(Format, Source),
+    Clear,
+}
+
+#[derive(Debug)]
+enum Source {
+    Text(String),
+    File(PathBuf),
+}
+
+impl Order {
+    fn of(args: &Args, cx: &ToolContext) -> Result<Self, ToolError> {
+        let wrong = |what: &str, next: &str| Err(ToolError::invalid(what).with_hint(next));
+        let path = args.path.as_deref().filter(|path| !path.is_empty());
+        let guess = match path.map(Path::new).and_then(Path::extension) {
+            Some(extension) if extension.eq_ignore_ascii_case("png") => Format::Image,
+            _ => Format::Text,
+        };
+        let format = args.format.unwrap_or(guess);
+        let path = path.map(|path| cx.workplace.resolve(path));
+        match (args.action, &args.text, path) {
+            (Action::Read, None, None) if format == Format::Text => Ok(Self::Show),
+            (Action::Read, None, Some(path)) => Ok(Self::Save(format, path)),
+            (_, None, None) if format == Format::Image => {
+                wrong("An image needs 'path'", "Give the PNG file to save to or to copy from.")
+            }
+            (Action::Write, Some(text), None) if format == Format::Text => {
+                Ok(Self::Put(format, Source::Text(text.clone())))
+            }
+            (Action::Write, None, Some(path)) => Ok(Self::Put(format, Source::File(path))),
+            (Action::Write, None, None) => {
+                wrong("There is nothing to write", "Give 'text', or 'path' of a file.")
+            }
+            (Action::Write, Some(_), None) => {
+                wrong("'text' is no image", "Give 'path' of a PNG file, or leave 'format' out.")
+            }
+            (Action::Write, Some(_), Some(_)) => {
+                wrong("'text' and 'path' exclude each other", "Give one of them.")
+            }
+            (Action::Clear, None, None) => Ok(Self::Clear),
+            (Action::Read, Some(_), _) => {
+                wrong("'text' is for writing", "Use action write, or leave 'text' out.")
+            }
+            (Action::Read, None, None) => wrong("An image needs 'path'", "Give a PNG file's name."),
+            (Action::Clear, ..) => wrong("clear takes no 'text' and no 'path'", "Leave them out."),
+        }
+    }
+}
+
+impl Source {
+    /// What is to be written, and the size if it is an image.
+    async fn bytes(
+        self,
+        format: Format,
+        cx: &ToolContext,
+    ) -> Result<(Vec<u8>, Option<Size>), ToolError> {
+        let path = match self {
+            Self::Text(text) => return Ok((text.into_bytes(), None)),
+            Self::File(path) => path,
+        };
+        let (own, at) = (cx.clone(), path.clone());
+        let bytes = blocking(cx, move || {
+            let mut bytes = Vec::new();
+            let file = Files::new(&own).open(&at)?;
+            file.take(MOST as u64 + 1)
+                .read_to_end(&mut bytes)
+                .map_err(|error| hermes_files::explain("read", &at, &error))?;
+            Ok::<_, ToolError>(bytes)
+        })
+        .await??;
+        let name = path.display();
+        if bytes.len() > MOST {
+            return Err(ToolError::limit(format!("{name} has more than {} MiB", MOST >> 20)));
+        }
+        if format == Format::Image {
+            let size = content::image_size(&bytes).ok_or_else(|| {
+                ToolError::invalid(format!("{name} is not a PNG image"))
+                    .with_hint("Convert it to PNG first, or give format text.")
+            })?;
+            return Ok((bytes, Some(size)));
+        }
+        if std::str::from_utf8(&bytes).is_err() {
+            return Err(ToolError::invalid(format!("{name} is not UTF-8 text"))
+                .with_hint("Only text and PNG images can be copied."));
+        }
+        Ok((bytes, None))
+    }
+}
+
+async fn save(board: &Board<'_>, format: Format, path: PathBuf) -> Result<Done, ToolError> {
+    let (bytes, size) = match format {
+        Format::Text => (content::read_text(board).await?.bytes, None),
+        Format::Image => {
+            let (bytes, size) = content::read_image(board).await?;
+            (bytes, Some(size))
+        }
+    };
+    let (own, at, count) = (board.cx.clone(), path.clone(), bytes.len());
+    let mode = Mode { make_parents: true, ..Mode::default() };
+    blocking(board.cx, move || Files::new(&own).write(&at, &bytes, mode)).await??;
+    Ok(Done::Saved { path, format, bytes: count, size })
+}
+
+/// What the user should know of the way that was taken.
+fn note(way: &Way, done: &Done) -> Option<String> {
+    match (way.backend, done) {
+        (Backend::Tmux, done) => {
+            let what = match done {
+                Done::Text { .. } | Done::Saved { .. } => "This is tmux's newest buffer",
+                Done::Written { .. } => {
+                    "It is in tmux's buffer, and in the terminal's clipboard only if that allows it"
+                }
+                Done::Cleared { .. } => "tmux's newest buffer is gone; the one before it is next",
+            };
+            Some(format!("{what}: {}", way.drawback.as_deref().unwrap_or("there is no display")))
+        }
+        (Backend::Xclip | Backend::Xsel | Backend::WlClipboard, Done::Written { .. }) => {
+            Some("Its program stays in the background until something else is copied".to_owned())
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+#[path = "clipboard_tests.rs"]
+mod tests;

@@ -1,0 +1,349 @@
+//! A message on the user's desktop, or at least a bell.
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::path::PathBuf;
+
+use hermes_core::{
+    Availability, Effect, ErrorKind, Example, JsonSchema, Resource, Scope, Tool, ToolContext,
+    ToolError, ToolSpec, Workplace,
+};
+use hermes_files::Files;
+use serde::{Deserialize, Serialize};
+
+use crate::blocking::blocking;
+use crate::desktop::{Desktop, Program};
+
+const APPLICATION: &str = "hermes";
+const LONGEST_TITLE: usize = 200;
+const LONGEST_MESSAGE: usize = 4_000;
+const ANSWER: usize = 64 * 1024;
+
+/// Its arguments are title, message and the name of a sound, each as it is.
+const SCRIPT: &str = "on run argv
+  if (item 3 of argv) is \"\" then
+    display notification (item 2 of argv) with title (item 1 of argv)
+  else
+    display notification (item 2 of argv) with title (item 1 of argv) sound name (item 3 of argv)
+  end if
+end run
+";
+
+#[derive(Debug)]
+pub(crate) struct Notification {
+    desktop: Desktop,
+    /// Whether standard error is a terminal, which has a bell.
+    has_bell: bool,
+}
+
+impl Default for Notification {
+    fn default() -> Self {
+        Self { desktop: Desktop::default(), has_bell: io::stderr().is_terminal() }
+    }
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Args {
+    /// The text, shown as it is.
+    #[schemars(length(max = 4000))]
+    message: String,
+    /// Default: hermes.
+    #[schemars(length(max = 200))]
+    title: Option<String>,
+    /// critical stays until it is dismissed.
+    urgency: Option<Urgency>,
+    /// Name of a theme's icon (dialog-warning), or path of an image.
+    icon: Option<String>,
+    /// Seconds on the screen; 0 stays. Default: the desktop decides.
+    #[schemars(range(max = 86400))]
+    timeout: Option<u32>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Urgency {
+    Low,
+    Normal,
+    Critical,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Answer {
+    delivered_by: Deliverer,
+    /// Why it was no better one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    /// What the deliverer cannot do.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    ignored: Vec<&'static str>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Deliverer {
+    NotifySend,
+    Osascript,
+    Bell,
+}
+
+impl Tool for Notification {
+    type Args = Args;
+    type Output = Answer;
+
+    fn spec() -> ToolSpec {
+        ToolSpec::new("notification", "system")
+            .emoji("🔔")
+            .description(
+                "Show the user a desktop notification, for instance when long work is done. \
+                 Without a desktop the terminal's bell rings; delivered_by tells.",
+            )
+            .alias("notify")
+            .alias("send_notification")
+            .parameter_alias("body", "message")
+            .parameter_alias("text", "message")
+            .parameter_alias("summary", "title")
+            .parameter_alias("priority", "urgency")
+            .parameter_alias("duration", "timeout")
+            .keyword("alert")
+            .keyword("desktop")
+            .keyword("popup")
+            .keyword("bell")
+            .example(
+                Example::new(
+                    "Work is done",
+                    r#"{"title":"Build","message":"All 214 tests passed","icon":"dialog-information"}"#,
+                )
+                .gives("{}"),
+            )
+            .example(
+                Example::new(
+                    "Something needs attention",
+                    r#"{"message":"The disk is nearly full","urgency":"critical","timeout":0}"#,
+                )
+                .gives("{}"),
+            )
+    }
+
+    fn effects(&self, args: &Args, at: &Workplace) -> Vec<Effect> {
+        let icon = args.icon_path(at).map(|path| Effect::path(Scope::FILE_READ, path));
+        [showing()].into_iter().chain(icon).collect()
+    }
+
+    async fn run(&self, args: Args, cx: &ToolContext) -> Result<Answer, ToolError> {
+        cx.permit(&showing().scope, &showing().resource)?;
+        args.check()?;
+        let icon = args.find_icon(cx).await?;
+        let shown = match Way::of(&self.desktop) {
+            Ok(Way::NotifySend) => self.notify_send(&args, icon, cx).await,
+            Ok(Way::Osascript) => self.osascript(&args, cx).await,
+            Err(missing) => Err(ToolError::unavailable(missing.reason).with_hint(missing.fix)),
+        };
+        let error = match shown {
+            Err(error) if error.kind() != ErrorKind::Cancelled => error,
+            done => return done,
+        };
+        if !(self.has_bell && ring()) {
+            return Err(error);
+        }
+        let reason = format!("{}; the bell rang, the text was not shown", error.message());
+        Ok(Answer {
+            delivered_by: Deliverer::Bell,
+            reason: Some(reason),
+            ignored: args.beyond_text().collect(),
+        })
+    }
+
+    async fn check(&self) -> Availability {
+        match Way::of(&self.desktop) {
+            Err(missing) if !self.has_bell => Availability::missing(missing.reason, missing.fix),
+            _ => Availability::Ready,
+        }
+    }
+}
+
+/// It starts a program that shows something.
+fn showing() -> Effect {
+    let resource = Resource::Name("notification".to_owned());
+    Effect { scope: Scope::PROCESS_MANAGE, resource }
+}
+
+/// How the desktop is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    NotifySend,
+    Osascript,
+}
+
+/// Why it cannot be told, and what would help.
+#[derive(Debug)]
+struct Missing {
+    reason: &'static str,
+    fix: &'static str,
+}
+
+impl Way {
+    fn of(desktop: &Desktop) -> Result<Self, Missing> {
+        if cfg!(target_os = "macos") && desktop.find("osascript").is_some() {
+            return Ok(Self::Osascript);
+        }
+        if !desktop.has_bus() {
+            return Err(Missing {
+                reason: "There is no desktop session: DBUS_SESSION_BUS_ADDRESS is not set",
+                fix: "Start hermes in a desktop session, or in a terminal for its bell.",
+            });
+        }
+        if desktop.find("notify-send").is_none() {
+            return Err(Missing {
+                reason: "notify-send is not installed",
+                fix: "Install it (Debian: libnotify-bin; Fedora and Arch: libnotify).",
+            });
+        }
+        Ok(Self::NotifySend)
+    }
+}
+
+impl Args {
+    fn check(&self) -> Result<(), ToolError> {
+        let parts = [
+            ("message", Some(&self.message), LONGEST_MESSAGE),
+            ("title", self.title.as_ref(), LONGEST_TITLE),
+            ("icon", self.icon.as_ref(), LONGEST_MESSAGE),
+        ];
+        for (name, text, longest) in parts {
+            let Some(text) = text else { continue };
+            if text.contains('\0') {
+                return Err(ToolError::invalid(format!("'{name}' contains a NUL character")));
+            }
+            if text.chars().count() > longest {
+                return Err(ToolError::invalid(format!(
+                    "'{name}' may have {longest} characters at most"
+                ))
+                .with_hint("Say it shorter; long text belongs in a file."));
+            }
+        }
+        if self.message.trim().is_empty() {
+            return Err(ToolError::invalid("'message' is empty"));
+        }
+        Ok(())
+    }
+
+    fn title(&self) -> &str {
+        self.title.as_deref().filter(|title| !title.trim().is_empty()).unwrap_or(APPLICATION)
+    }
+
+    /// An icon with a slash is a file; all others are names of the theme's.
+    fn icon_path(&self, at: &Workplace) -> Option<PathBuf> {
+        let icon = self.icon.as_deref().filter(|icon| icon.contains('/'))?;
+        Some(at.resolve(icon))
+    }
+
+    /// The icon as the desktop wants it.
+    async fn find_icon(&self, cx: &ToolContext) -> Result<Option<PathBuf>, ToolError> {
+        let Some(path) = self.icon_path(&cx.workplace) else {
+            return Ok(self.icon.as_deref().filter(|icon| !icon.is_empty()).map(PathBuf::from));
+        };
+        let own = cx.clone();
+        let real = blocking(cx, move || {
+            let files = Files::new(&own);
+            files.open(&path)?;
+            files.real(&path)
+        });
+        real.await?.map(Some)
+    }
+
+    /// What was asked for beside the text.
+    fn beyond_text(&self) -> impl Iterator<Item = &'static str> {
+        let asked = [
+            ("urgency", self.urgency.is_some()),
+            ("icon", self.icon.is_some()),
+            ("timeout", self.timeout.is_some()),
+        ];
+        asked.into_iter().filter_map(|(name, is_asked)| is_asked.then_some(name))
+    }
+}
+
+impl Notification {
+    async fn notify_send(
+        &self,
+        args: &Args,
+        icon: Option<PathBuf>,
+        cx: &ToolContext,
+    ) -> Result<Answer, ToolError> {
+        let program = Program::new(&self.desktop, "notify-send")?;
+        let mut program = program.args([format!("--app-name={APPLICATION}")]);
+        if let Some(urgency) = args.urgency {
+            let level = match urgency {
+                Urgency::Low => "low",
+                Urgency::Normal => "normal",
+                Urgency::Critical => "critical",
+            };
+            program = program.args([format!("--urgency={level}")]);
+        }
+        if let Some(icon) = icon {
+            program = program.args(["--icon".into(), icon.into_os_string()]);
+        }
+        if let Some(seconds) = args.timeout {
+            let milliseconds = u64::from(seconds.min(86_400)) * 1_000;
+            program = program.args([format!("--expire-time={milliseconds}")]);
+        }
+        let body = self.body(&args.message, cx).await?;
+        let ended = program.args(["--", args.title(), &body]).run(cx).await?;
+        ended.succeeded().map_err(|error| {
+            error.with_hint("Check that a notification daemon runs (the desktop's own, dunst, mako).")
+        })?;
+        Ok(Answer { delivered_by: Deliverer::NotifySend, reason: None, ignored: Vec::new() })
+    }
+
+    /// The message so that it comes out as it is: `notify-send` reads
+    /// backslashes, and most desktops read markup.
+    async fn body(&self, message: &str, cx: &ToolContext) -> Result<String, ToolError> {
+        let literal = message.replace('\\', "\\\\");
+        if !literal.contains(['&', '<', '>']) || !self.reads_markup(cx).await? {
+            return Ok(literal);
+        }
+        Ok(literal.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;"))
+    }
+
+    /// Asks the desktop. One that cannot be asked does, like most.
+    async fn reads_markup(&self, cx: &ToolContext) -> Result<bool, ToolError> {
+        let Ok(program) = Program::new(&self.desktop, "dbus-send") else { return Ok(true) };
+        let asked = program
+            .args(["--session", "--print-reply", "--dest=org.freedesktop.Notifications"])
+            .args(["/org/freedesktop/Notifications"])
+            .args(["org.freedesktop.Notifications.GetCapabilities"])
+            .output(ANSWER)
+            .run(cx)
+            .await;
+        match asked {
+            Err(error) if error.kind() == ErrorKind::Cancelled => Err(error),
+            Ok(ended) if ended.success => {
+                Ok(String::from_utf8_lossy(&ended.output).contains("\"body-markup\""))
+            }
+            _ => Ok(true),
+        }
+    }
+
+    async fn osascript(&self, args: &Args, cx: &ToolContext) -> Result<Answer, ToolError> {
+        let sound = if args.urgency == Some(Urgency::Critical) { "Basso" } else { "" };
+        let ended = Program::new(&self.desktop, "osascript")?
+            .args(["-", args.title(), &args.message, sound])
+            .input(SCRIPT.as_bytes().to_vec())
+            .run(cx)
+            .await?;
+        ended.succeeded().map_err(|error| {
+            error.with_hint("Allow notifications of Script Editor in the system's settings.")
+        })?;
+        let ignored = args.beyond_text().filter(|name| *name != "urgency").collect();
+        Ok(Answer { delivered_by: Deliverer::Osascript, reason: None, ignored })
+    }
+}
+
+/// Whether it rang.
+fn ring() -> bool {
+    let mut terminal = io::stderr().lock();
+    terminal.write_all(b"\x07").and_then(|()| terminal.flush()).is_ok()
+}
+
+#[cfg(test)]
+#[path = "notification_tests.rs"]
+mod tests;

@@ -1,0 +1,231 @@
+//! `process`: the jobs that a session has running.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use hermes_core::{
+    Effect, Example, JsonSchema, Resource, Scope, Tool, ToolContext, ToolError, ToolSpec,
+    Workplace,
+};
+use hermes_exec::screen;
+use hermes_exec::{GRACE, Jobs, Listed, Patience, Pause};
+use serde::Deserialize;
+
+use crate::shell;
+
+mod report;
+
+use report::{Line, Output};
+
+/// How long a job is waited for, and at most.
+const USUAL: u64 = 180;
+const LONGEST: u64 = 600;
+/// Bytes of new output in an answer.
+const SHOWN: usize = 20_000;
+/// Lines of a page.
+const PAGE: usize = 200;
+/// After something was typed, so long is waited for what comes of it.
+const ECHO: Duration = Duration::from_millis(300);
+
+#[derive(Debug, Default)]
+pub(crate) struct Process;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Action {
+    List,
+    /// What is new.
+    Poll,
+    /// Lines of its output.
+    Log,
+    /// Until it ends.
+    Wait,
+    Kill,
+    /// Type data as it is.
+    Write,
+    /// Type data and enter.
+    Submit,
+    /// Press keys of its terminal.
+    Keys,
+    /// No more input.
+    Close,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Args {
+    action: Action,
+    /// Which one; all but list need it.
+    session_id: Option<String>,
+    /// For write and submit.
+    data: Option<String>,
+    /// For keys, such as "ctrl-c" or "down down enter".
+    keys: Option<String>,
+    /// For wait: seconds, default 180, at most 600.
+    timeout: Option<u64>,
+    /// For log: the first line; default: the last ones.
+    offset: Option<u64>,
+    /// For log: how many lines; default 200.
+    limit: Option<u64>,
+}
+
+impl Tool for Process {
+    type Args = Args;
+    type Output = Output;
+
+    fn spec() -> ToolSpec {
+        ToolSpec::new("process", "terminal")
+            .emoji("⚙️")
+            .description(
+                "Look at, wait for, answer or end the commands that terminal has left running.",
+            )
+            .alias("process_manager")
+            .parameter_alias("id", "session_id")
+            .parameter_alias("process_id", "session_id")
+            .parameter_alias("input", "data")
+            .parameter_alias("text", "data")
+            .timeout(Duration::from_secs(LONGEST + 30))
+            .keyword("background")
+            .keyword("job")
+            .keyword("server")
+            .keyword("kill")
+            .example(
+                Example::new("What is running", r#"{"action":"list"}"#)
+                    .gives(r#"{"processes":[]}"#),
+            )
+    }
+
+    fn effects(&self, args: &Args, _at: &Workplace) -> Vec<Effect> {
+        let resource = args.session_id.clone().map_or(Resource::Any, Resource::Name);
+        vec![Effect { scope: Scope::PROCESS_MANAGE, resource }]
+    }
+
+    async fn run(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
+        let resource = args.session_id.clone().map_or(Resource::Any, Resource::Name);
+        cx.permit(&Scope::PROCESS_MANAGE, &resource)?;
+        let jobs = shell::jobs(cx);
+        if args.action == Action::List {
+            let lines = jobs.of(cx.session.id()).iter().map(|listed| Line::of(listed)).collect();
+            return Ok(Output::list(lines));
+        }
+        let listed = find(&args, &jobs, cx)?;
+        match args.action {
+            Action::Log => return Ok(log(&args, &listed)),
+            Action::Wait => return Ok(wait(&args, &listed, cx).await),
+            Action::Kill => {
+                let was_running = listed.job.ended().is_none_or(|ended| ended.lingers);
+                listed.job.end(GRACE).await;
+                let mut output = news(&listed);
+                output.status = if was_running { "killed" } else { "already_exited" };
+                return Ok(output);
+            }
+            Action::Write | Action::Submit | Action::Keys => {
+                type_in(&args, &listed).await?;
+                settle(&listed, cx).await;
+            }
+            Action::Close => listed.job.close_input().await,
+            Action::List | Action::Poll => {}
+        }
+        Ok(news(&listed))
+    }
+}
+
+fn find(args: &Args, jobs: &Jobs, cx: &ToolContext) -> Result<Arc<Listed>, ToolError> {
+    let Some(id) = args.session_id.as_deref() else {
+        return Err(ToolError::invalid("Which process? session_id is missing")
+            .with_hint("action=list shows those that there are."));
+    };
+    jobs.get(cx.session.id(), id).ok_or_else(|| {
+        let there: Vec<String> =
+            jobs.of(cx.session.id()).iter().map(|listed| listed.job.id.clone()).collect();
+        let there = if there.is_empty() { "none".to_owned() } else { there.join(", ") };
+        ToolError::not_found(format!("There is no process '{id}' in this session"))
+            .with_hint(format!("Those that there are: {there}."))
+    })
+}
+
+fn news(listed: &Listed) -> Output {
+    let news = listed.news(SHOWN);
+    let mut output = Output::of(listed);
+    if listed.job.screen().is_none() {
+        output.output = Some(news.text);
+    }
+    if news.skipped > 0 {
+        output.note = Some(format!("{} bytes before this are left out; see log.", news.skipped));
+    }
+    output
+}
+
+fn log(args: &Args, listed: &Listed) -> Output {
+    let count = args.limit.map_or(PAGE, |limit| usize::try_from(limit).unwrap_or(PAGE));
+    let count = count.clamp(1, 10 * PAGE);
+    let log = listed.job.log();
+    let total = log.lines();
+    let first = match args.offset {
+        None | Some(0) => total.saturating_sub(count as u64) + 1,
+        Some(first) => first,
+    };
+    let (lines, total) = log.page(first, count);
+    drop(log);
+    let last = first + lines.len() as u64;
+    let mut output = Output::of(listed);
+    output.total_lines = Some(total);
+    output.showing = (!lines.is_empty()).then(|| format!("lines {first}-{}", last - 1));
+    output.output = Some(lines.join("\n"));
+    if last > total {
+        listed.catch_up();
+    }
+    output
+}
+
+async fn wait(args: &Args, listed: &Listed, cx: &ToolContext) -> Output {
+    let limit = args.timeout.unwrap_or(USUAL).min(LONGEST);
+    let until = Some(Instant::now() + Duration::from_secs(limit));
+    let pause = listed.job.wait(&Patience { until, silence: None, cancel: &cx.cancel }).await;
+    let mut output = news(listed);
+    match pause {
+        Pause::Ended(_) | Pause::Silence => {}
+        Pause::Deadline => {
+            output.status = "timeout";
+            output.note = Some(format!("It still runs after {limit} s; wait again, or kill it."));
+        }
+        Pause::Question => output.status = "awaiting_input",
+        Pause::Cancelled => output.status = "interrupted",
+    }
+    output
+}
+
+async fn type_in(args: &Args, listed: &Listed) -> Result<(), ToolError> {
+    let bytes = match args.action {
+        Action::Keys => {
+            let keys = args.keys.as_deref().or(args.data.as_deref());
+            let keys = keys.ok_or_else(|| ToolError::invalid("Which keys? keys is missing"))?;
+            let modes = listed.job.screen().map(|screen| screen.modes()).unwrap_or_default();
+            screen::keys(keys, modes).map_err(|unknown| ToolError::invalid(unknown.to_string()))?
+        }
+        action => {
+            let data = args.data.as_deref();
+            let data = data.ok_or_else(|| ToolError::invalid("What to type? data is missing"))?;
+            let mut bytes = data.as_bytes().to_vec();
+            if action == Action::Submit {
+                bytes.push(if listed.job.screen().is_some() { b'\r' } else { b'\n' });
+            }
+            bytes
+        }
+    };
+    if listed.job.ended().is_some() {
+        return Err(ToolError::conflict("The process has ended; nobody reads what is typed")
+            .with_hint("action=log shows what it wrote."));
+    }
+    if !listed.job.has_input().await {
+        return Err(ToolError::conflict("The process has no input, or it was closed")
+            .with_hint("Start it with background or pty, which keep the input open."));
+    }
+    listed.job.write(&bytes).await.map_err(|error| ToolError::io("The process's input", &error))
+}
+
+/// Gives it a moment to answer.
+async fn settle(listed: &Listed, cx: &ToolContext) {
+    let until = Some(Instant::now() + ECHO);
+    listed.job.wait(&Patience { until, silence: None, cancel: &cx.cancel }).await;
+}

@@ -1,0 +1,103 @@
+//! What is told of jobs.
+
+use std::time::SystemTime;
+
+use hermes_exec::{Exit, Listed};
+use serde::Serialize;
+
+/// Characters of a command in a list.
+const COMMAND: usize = 200;
+
+/// A job in a list.
+#[derive(Debug, Serialize)]
+pub(super) struct Line {
+    session_id: String,
+    command: String,
+    cwd: String,
+    pid: Option<u32>,
+    status: &'static str,
+    uptime_seconds: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exit_code: Option<i32>,
+    /// Bytes that it has written.
+    output_bytes: u64,
+    started_at: String,
+}
+
+impl Line {
+    pub(super) fn of(listed: &Listed) -> Self {
+        let job = &listed.job;
+        let command = match job.command.char_indices().nth(COMMAND) {
+            Some((end, _)) => format!("{}…", job.command.get(..end).unwrap_or_default()),
+            None => job.command.clone(),
+        };
+        Self {
+            session_id: job.id.clone(),
+            command,
+            cwd: listed.directory.display().to_string(),
+            pid: job.pid,
+            status: status(listed),
+            uptime_seconds: job.age().as_secs(),
+            exit_code: job.ended().map(|ended| ended.exit.code()),
+            output_bytes: job.log().len(),
+            started_at: stamp(job.started_at),
+        }
+    }
+}
+
+/// What is told of one job, or of all.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Output {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    processes: Option<Vec<Line>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session_id: Option<String>,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub(super) status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) output: Option<String>,
+    /// What its terminal shows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    screen: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exit_code: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    uptime_seconds: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) total_lines: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) showing: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) note: Option<String>,
+}
+
+impl Output {
+    pub(super) fn list(lines: Vec<Line>) -> Self {
+        Self { processes: Some(lines), ..Self::default() }
+    }
+
+    pub(super) fn of(listed: &Listed) -> Self {
+        let job = &listed.job;
+        Self {
+            session_id: Some(job.id.clone()),
+            status: status(listed),
+            screen: job.screen().map(|screen| screen.text()),
+            exit_code: job.ended().map(|ended| ended.exit.code()),
+            uptime_seconds: Some(job.age().as_secs()),
+            ..Self::default()
+        }
+    }
+}
+
+fn status(listed: &Listed) -> &'static str {
+    match listed.job.ended() {
+        None => "running",
+        Some(ended) if ended.lingers => "lingering",
+        Some(ended) if matches!(ended.exit, Exit::Signal(_)) => "killed",
+        Some(_) => "exited",
+    }
+}
+
+fn stamp(at: SystemTime) -> String {
+    jiff::Timestamp::try_from(at).map(|at| format!("{at:.0}")).unwrap_or_default()
+}
