@@ -64,8 +64,9 @@ DESKTOP_NOTIFICATIONS=$folder/notifications
 export DISPLAY DBUS_SESSION_BUS_ADDRESS DESKTOP_NOTIFICATIONS
 unset WAYLAND_DISPLAY XAUTHORITY
 
-# Without a configuration of the user's, and line by line into the file.
-dunst -config /dev/null -print </dev/null >"$DESKTOP_NOTIFICATIONS" 2>"$folder/dunst.log" &
+# The same on every machine, whatever the user has configured.
+printf '[global]\nmarkup = full\n' >"$folder/dunstrc"
+dunst -config "$folder/dunstrc" -print </dev/null >"$DESKTOP_NOTIFICATIONS" 2>"$folder/dunst.log" &
 pids+=($!)
 await dunst announced
 

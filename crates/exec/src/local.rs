@@ -96,7 +96,7 @@ impl Local {
             output,
             input,
             control: Box::new(control),
-            held: confinement.is_some().then(|| sandbox.held().to_string()),
+            held: confinement.is_some().then(|| sandbox.held().names()),
         })
     }
 }

@@ -6,11 +6,12 @@
 //! are replaced meanwhile. A process that dies lets go of it.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -29,6 +30,8 @@ use crate::words::explain_way;
 const PAUSE: (Duration, Duration) = (Duration::from_micros(200), Duration::from_millis(20));
 /// The longest file that is changed as a whole.
 const LONGEST: u64 = 256 * 1024 * 1024;
+/// How many times as long one waits in the queue of this process.
+const QUEUE: u32 = 10;
 /// How often a file is read anew that changes while it is read.
 const READS: usize = 3;
 
@@ -48,10 +51,31 @@ struct Locked {
     _handle: OwnedFd,
 }
 
+impl Locked {
+    fn new(id: (u64, u64), handle: OwnedFd) -> Self {
+        ours().insert(id);
+        Self { id, _handle: handle }
+    }
+}
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        ours().remove(&self.id);
+    }
+}
+
+/// The folders that this process holds.
+fn ours() -> MutexGuard<'static, HashSet<(u64, u64)>> {
+    static OURS: LazyLock<Mutex<HashSet<(u64, u64)>>> = LazyLock::new(Mutex::default);
+    OURS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// How long one waits, and who may put an end to it.
 #[derive(Debug, Clone)]
 struct Patience {
     until: Instant,
+    /// With others of this process, which are sure to go on.
+    with_ours: Instant,
     cancel: CancellationToken,
 }
 
@@ -67,7 +91,9 @@ impl<'a> Files<'a> {
         wait: Duration,
         cancel: &CancellationToken,
     ) -> Result<Hold<'a>, ToolError> {
-        let patience = Patience { until: Instant::now() + wait, cancel: cancel.clone() };
+        let now = Instant::now();
+        let (until, with_ours) = (now + wait, now + wait * QUEUE);
+        let patience = Patience { until, with_ours, cancel: cancel.clone() };
         let mut hold =
             Hold { files: self, folders: Vec::new(), patience, seen: RefCell::default() };
         let places: Vec<PathBuf> =
@@ -181,8 +207,15 @@ impl Hold<'_> {
                         Ok(()) => sweep_locked(&handle),
                         Err(_) => sweep(&handle),
                     }
-                    self.folders.push(Locked { id, _handle: handle });
+                    self.folders.push(Locked::new(id, handle));
                     return Ok(());
+                }
+            }
+            if ours().contains(&id) {
+                // Time in our own queue does not count.
+                let now = Instant::now();
+                if now < self.patience.with_ours {
+                    self.patience.until = self.patience.until.max(now + PAUSE.1 * 2);
                 }
             }
             self.patience.check().map_err(|error| with_holder(error, id))?;

@@ -59,8 +59,9 @@ pub struct Held {
     pub gaps: Vec<String>,
 }
 
-impl fmt::Display for Held {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Held {
+    /// The names of what holds; what does not is in [`Held::gaps`].
+    pub fn names(&self) -> String {
         let mut names = Vec::new();
         if self.bubblewrap.is_some() {
             names.push("bubblewrap".to_owned());
@@ -74,7 +75,13 @@ impl fmt::Display for Held {
             (self.rlimits, "rlimits"),
         ];
         names.extend(flags.iter().filter(|(on, _)| *on).map(|(_, name)| (*name).to_owned()));
-        f.write_str(&names.join(", "))?;
+        names.join(", ")
+    }
+}
+
+impl fmt::Display for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.names())?;
         if !self.gaps.is_empty() {
             write!(f, "; not held: {}", self.gaps.join("; "))?;
         }

@@ -148,9 +148,7 @@ impl Leftovers {
         let (living, gone): (Vec<_>, Vec<_>) = entries
             .into_iter()
             // One that was started after the table was read is not in it.
-            .partition(|it| {
-                table.has_members(&it.root()) || tree::is_alive(it.pid, it.started)
-            });
+            .partition(|it| table.has_members(&it.root()) || tree::is_alive(it.pid, it.started));
         for entry in gone {
             let _ = self.forget(&entry.id);
         }

@@ -68,6 +68,16 @@ fn backspaces_are_applied() {
 }
 
 #[test]
+fn half_a_wide_character_is_a_blank() {
+    check("日本\rx\n", "x 本\n");
+    check("日本\r\x1b[Cx\n", " x本\n");
+    check("日本\r\x1b[1K\n", "  本\n");
+    check("日本\r\x1b[X\n", "  本\n");
+    check("日本\r\x1b[P\n", " 本\n");
+    check("日本\x08\x1b[K|\n", "日 |\n");
+}
+
+#[test]
 fn other_controls_are_dropped() {
     check("a\0b\x07c\x0bd\x0ce\x7ff\u{85}g\u{9b}31mh", "abcdefg31mh");
     check("\u{a0}\u{c2}é", "\u{a0}\u{c2}é");
@@ -282,6 +292,10 @@ proptest! {
         let by_line: Vec<_> = bytes.split(|&byte| byte == b'\n').map(clean).collect();
         prop_assert_eq!(by_line.join("\n"), text);
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1500))]
 
     #[test]
     fn a_line_reads_as_a_terminal_shows_it(line in line_pieces()) {

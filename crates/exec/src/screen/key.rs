@@ -236,8 +236,7 @@ fn split(name: &str) -> (Modifiers, &str) {
     let mut rest = name;
     // There are three, and nobody needs one of them twice.
     for _ in 0..3 {
-        let Some(at) = rest.find(['-', '+', '_']) else { break };
-        let (word, after) = (&rest[..at], &rest[at + 1..]);
+        let Some((word, after)) = rest.split_once(['-', '+', '_']) else { break };
         if after.is_empty() || !modifiers.set(word) {
             break;
         }

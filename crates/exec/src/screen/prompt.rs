@@ -174,10 +174,12 @@ fn has_choice(line: &str) -> bool {
     if line.contains("[y]es") && line.contains("[n]o") {
         return true;
     }
-    let (open, inner) = match line.chars().last() {
-        Some(')') => ('(', &line[..line.len() - 1]),
-        Some(']') => ('[', &line[..line.len() - 1]),
-        _ => return false,
+    let (open, inner) = if let Some(inner) = line.strip_suffix(')') {
+        ('(', inner)
+    } else if let Some(inner) = line.strip_suffix(']') {
+        ('[', inner)
+    } else {
+        return false;
     };
     // The fingerprint of ssh is in brackets of its own.
     let Some((asked, inner)) =

@@ -192,6 +192,16 @@ fn python_is_an_interpreter() {
 }
 
 #[test]
+fn top_draws_and_asks_nothing() {
+    let Some(mut session) = Session::start("top", &[]) else { return };
+    session.until("the load", |screen| screen.text().contains("load average"));
+    session.until("the table", |screen| screen.text().contains("PID"));
+    assert_eq!(session.screen.awaits_input(), None);
+    session.press("q");
+    assert!(session.end().0.success());
+}
+
+#[test]
 fn less_is_a_pager() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("many lines.txt");

@@ -143,11 +143,11 @@ pub(super) fn command(what: &[u8], asked: &[u8]) -> Vec<String> {
         }
         b"4" => {
             let fields: Vec<&[u8]> = fields.collect();
-            let pairs = fields.chunks_exact(2).filter(|pair| pair[1] == b"?");
-            pairs
-                .filter_map(|pair| std::str::from_utf8(pair[0]).ok()?.parse().ok())
-                .map(|index: u8| format!("4;{index};{}", colour(palette(index))))
-                .collect()
+            let asked = fields.chunks_exact(2).filter_map(|pair| match pair {
+                [index, b"?"] => std::str::from_utf8(index).ok()?.parse().ok(),
+                _ => None,
+            });
+            asked.map(|index: u8| format!("4;{index};{}", colour(palette(index)))).collect()
         }
         // The clipboard is the user's: it is empty for whoever asks.
         b"52" if asked.ends_with(b";?") => vec!["52;c;".into()],

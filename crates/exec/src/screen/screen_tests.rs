@@ -248,6 +248,22 @@ fn colourful_characters_are_as_wide_as_programs_count() {
     assert_eq!(cut.text(), "\u{2764}!");
 }
 
+#[test]
+fn characters_may_be_cut() {
+    let text = "é é 漢 👍 é";
+    for at in 0..text.len() {
+        let mut screen = Screen::new(6, 20);
+        let (head, tail) = text.as_bytes().split_at(at);
+        screen.feed(head);
+        screen.feed(tail);
+        assert_eq!(screen.text(), text, "cut at {at}");
+    }
+    let mut screen = Screen::new(6, 20);
+    screen.feed(b"a\xe6\xbc\x1b[mb\xff\xc3(c\xe9");
+    screen.feed(b"d");
+    assert_eq!(screen.text(), "ab(cd");
+}
+
 fn piece() -> impl Strategy<Value = Vec<u8>> {
     let number = prop_oneof![
         Just(String::new()),

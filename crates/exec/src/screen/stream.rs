@@ -62,7 +62,7 @@ pub(super) struct Stream {
     lines: [bool; 2],
     /// Which of the two is in use.
     shifted: bool,
-    /// What may be the beginning of [`COLOURFUL`].
+    /// The beginning of a character whose rest has not come yet.
     begun: Vec<u8>,
 }
 
@@ -99,8 +99,7 @@ impl Stream {
         let end = memchr::memchr3(ESCAPE, SHIFT_OUT, SHIFT_IN, bytes).unwrap_or(bytes.len());
         let (mut text, rest) = bytes.split_at(end);
         if rest.is_empty() {
-            let begun = (1..COLOURFUL.len()).rev().find(|n| text.ends_with(&COLOURFUL[..*n]));
-            let (whole, begun) = text.split_at(text.len() - begun.unwrap_or(0));
+            let (whole, begun) = text.split_at(text.len() - incomplete(text));
             self.begun = begun.to_vec();
             text = whole;
         }
@@ -120,6 +119,9 @@ impl Stream {
     }
 
     fn draw(&self, text: &[u8], drawing: &mut Drawing) {
+        // Half a character is nothing, and the library would join it with
+        // what comes next.
+        let text = &text[..text.len() - incomplete(text)];
         if self.lines[usize::from(self.shifted)] {
             drawing.draw(&as_lines(text));
         } else if !text.is_empty() {
@@ -230,6 +232,16 @@ impl Stream {
             drawing.reply(answer);
         }
     }
+}
+
+/// How many bytes at the end are the beginning of a character.
+fn incomplete(text: &[u8]) -> usize {
+    let begins = |count: &usize| {
+        let end = &text[text.len() - count..];
+        let error = std::str::from_utf8(end).err();
+        error.is_some_and(|error| error.valid_up_to() == 0 && error.error_len().is_none())
+    };
+    (1..=text.len().min(3)).find(begins).unwrap_or(0)
 }
 
 fn as_lines(text: &[u8]) -> Vec<u8> {

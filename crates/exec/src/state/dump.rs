@@ -14,29 +14,31 @@ use super::{Function, ShellState};
 const ROOM: usize = 1 << 20;
 
 /// Variables that every shell makes for itself.
-const OWN: &[&str] = &[
-    "BASH", "BASHOPTS", "BASHPID", "BASH_ALIASES", "BASH_ARGC", "BASH_ARGV", "BASH_ARGV0",
-    "BASH_CMDS", "BASH_COMMAND", "BASH_EXECUTION_STRING", "BASH_LINENO", "BASH_MONOSECONDS",
-    "BASH_REMATCH", "BASH_SOURCE", "BASH_SUBSHELL", "BASH_TRAPSIG", "BASH_VERSINFO",
-    "BASH_VERSION", "BASH_XTRACEFD", "COMP_WORDBREAKS", "DIRSTACK", "EPOCHREALTIME",
-    "EPOCHSECONDS", "EUID", "FUNCNAME", "GROUPS", "HISTCMD", "LINENO", "PIPESTATUS", "PPID", "PWD",
-    "RANDOM", "SECONDS", "SHELLOPTS", "SHLVL", "SRANDOM", "UID", "_",
-];
+const OWN: &str = "\
+    BASH BASHOPTS BASHPID BASH_ALIASES BASH_ARGC BASH_ARGV BASH_ARGV0 BASH_CMDS BASH_COMMAND \
+    BASH_EXECUTION_STRING BASH_LINENO BASH_MONOSECONDS BASH_REMATCH BASH_SOURCE \
+    BASH_SUBSHELL BASH_TRAPSIG BASH_VERSINFO BASH_VERSION BASH_XTRACEFD COMP_WORDBREAKS \
+    DIRSTACK EPOCHREALTIME EPOCHSECONDS EUID FUNCNAME GROUPS HISTCMD LINENO PIPESTATUS PPID \
+    PWD RANDOM SECONDS SHELLOPTS SHLVL SRANDOM UID _";
 
 /// Variables that a shell makes only if the environment has none.
-const OWN_UNLESS_EXPORTED: &[&str] = &[
-    "BASH_LOADABLES_PATH", "COLUMNS", "HOSTNAME", "HOSTTYPE", "LINES", "MACHTYPE", "OSTYPE",
-    "SHELL",
-];
+const OWN_UNLESS_EXPORTED: &str = "\
+    BASH_LOADABLES_PATH COLUMNS HOSTNAME HOSTTYPE LINES MACHTYPE OSTYPE SHELL";
 
 /// What they are in a shell that has just been started. It does not take all
 /// of them over from its environment.
 const DEFAULTS: &[(&str, &[u8])] =
     &[("IFS", b" \t\n"), ("OPTERR", b"1"), ("OPTIND", b"1"), ("PS4", b"+ "), ("TERM", b"dumb")];
 
+/// Those of `set -o` that may be on when a shell starts.
+const OPTIONS: &str = "\
+    allexport braceexpand emacs errexit errtrace functrace hashall histexpand history \
+    ignoreeof interactive-comments keyword monitor noclobber noglob nolog notify nounset \
+    physical pipefail posix verbose vi xtrace";
+
 /// Options that would keep the next command from running, or cannot be set.
-const NOT_KEPT: &[&str] =
-    &["login_shell", "noexec", "onecmd", "privileged", "restricted", "restricted_shell"];
+const NOT_KEPT: &str = "\
+    login_shell noexec onecmd privileged restricted restricted_shell";
 
 /// Reads a report. `base` is the environment that the session's exports were
 /// put on top of. None if it is not complete, as from a shell that was killed.
@@ -162,8 +164,7 @@ impl Reader {
                 continue;
             }
             if self.has_room("function", name, body.len()) {
-                let function =
-                    Function { marks: marks.clone(), text: body.trim_end().to_owned() };
+                let function = Function { marks: marks.clone(), text: body.trim_end().to_owned() };
                 self.state.functions.insert(name.clone(), function);
             }
         }
@@ -212,13 +213,11 @@ impl Reader {
                 (Value::One(value), Some(inherited)) => {
                     variable.marks == "x" && value.0 == inherited.as_bytes()
                 }
-                (Value::One(value), None) => {
-                    !variable.is_exported() && is_default(&name, &value.0)
-                }
+                (Value::One(value), None) => !variable.is_exported() && is_default(&name, &value.0),
                 (Value::Unset, None) => variable.marks == "x" && name == "OLDPWD",
                 _ => false,
             };
-            let made = !variable.is_exported() && OWN_UNLESS_EXPORTED.contains(&name.as_str());
+            let made = !variable.is_exported() && is_in(OWN_UNLESS_EXPORTED, &name);
             let ignored = inherited.is_some()
                 && !variable.is_exported()
                 && matches!(&variable.value, Value::One(value) if is_default(&name, &value.0));
@@ -242,7 +241,7 @@ impl Reader {
         };
         let (options, switches) = (now("SHELLOPTS"), now("BASHOPTS"));
         let known = self.word("v").0;
-        let kept = |name: &&&str| !NOT_KEPT.contains(*name);
+        let kept = |name: &&&str| !is_in(NOT_KEPT, name);
         for name in options.difference(&found).filter(kept) {
             self.state.options.insert((*name).to_owned(), true);
         }
@@ -251,7 +250,7 @@ impl Reader {
         }
         let both = &options | &switches;
         for name in found.difference(&both).filter(kept) {
-            let (map, name) = if is_option(name) {
+            let (map, name) = if is_in(OPTIONS, name) {
                 (&mut self.state.options, name)
             } else {
                 (&mut self.state.switches, name)
@@ -273,9 +272,9 @@ impl Reader {
         String::from_utf8_lossy(&listed)
             .lines()
             .filter_map(|line| {
-                let line = line.strip_prefix("declare -").map_or(line, |rest| {
-                    rest.split_once(' ').map_or(rest, |(_, rest)| rest)
-                });
+                let line = line
+                    .strip_prefix("declare -")
+                    .map_or(line, |rest| rest.split_once(' ').map_or(rest, |(_, rest)| rest));
                 let name = line.split('=').next()?;
                 is_name(name).then(|| name.to_owned())
             })
@@ -301,20 +300,15 @@ impl Reader {
 }
 
 fn is_own(name: &str) -> bool {
-    OWN.contains(&name) || name.starts_with("__hermes_")
+    is_in(OWN, name) || name.starts_with("__hermes_")
 }
 
 fn is_default(name: &str, value: &[u8]) -> bool {
     DEFAULTS.contains(&(name, value))
 }
 
-/// Whether it is one of `set -o` that are on in a new shell.
-fn is_option(name: &str) -> bool {
-    matches!(name, "braceexpand" | "hashall" | "interactive-comments" | "histexpand" | "history")
-        || matches!(name, "monitor" | "emacs" | "vi" | "allexport" | "errexit" | "errtrace")
-        || matches!(name, "functrace" | "ignoreeof" | "keyword" | "noclobber" | "noglob")
-        || matches!(name, "nolog" | "notify" | "nounset" | "physical" | "pipefail" | "posix")
-        || matches!(name, "verbose" | "xtrace")
+fn is_in(words: &str, name: &str) -> bool {
+    words.split(' ').any(|word| word == name)
 }
 
 fn split_options(list: &[u8]) -> BTreeSet<&str> {
@@ -322,9 +316,9 @@ fn split_options(list: &[u8]) -> BTreeSet<&str> {
     list.split(':')
         .filter(|name| {
             !name.is_empty()
-                && name.bytes().all(|letter| {
-                    letter.is_ascii_alphanumeric() || matches!(letter, b'_' | b'-')
-                })
+                && name
+                    .bytes()
+                    .all(|letter| letter.is_ascii_alphanumeric() || matches!(letter, b'_' | b'-'))
         })
         .collect()
 }

@@ -81,7 +81,9 @@ fn what_is_too_much_is_dropped_and_named() {
 
 #[test]
 fn garbage_is_no_report_and_no_panic() {
-    for text in ["declare", "declare -", "declare - =", "declare -a x=([", "alias", "alias x=\\", "'"] {
+    for text in
+        ["declare", "declare -", "declare - =", "declare -a x=([", "alias", "alias x=\\", "'"]
+    {
         let _ = read(&dump(text), &BTreeMap::new());
         let _ = read(&dump(&format!("{text}\n")), &BTreeMap::new());
     }
@@ -89,7 +91,8 @@ fn garbage_is_no_report_and_no_panic() {
 
 #[test]
 fn a_frame_is_taken_out_of_the_output() {
-    let mut output = b"hello\n__hermes_n1_begin\n0022\n__hermes_end\n__hermes_n1_end\nlater".to_vec();
+    let mut output =
+        b"hello\n__hermes_n1_begin\n0022\n__hermes_end\n__hermes_n1_end\nlater".to_vec();
     assert_eq!(unframe(&mut output, "n2"), None);
     assert_eq!(unframe(&mut output, "n1").as_deref(), Some(&b"0022\n__hermes_end\n"[..]));
     assert_eq!(output, b"hellolater");
@@ -100,7 +103,8 @@ fn a_frame_is_taken_out_of_the_output() {
 
 #[test]
 fn quoting_has_no_line_break_and_reads_back() {
-    for bytes in [&b""[..], b"plain", b"it's", b"a\nb\\", b"\xff\x01\x7f1", "ü'\u{85}".as_bytes()] {
+    for bytes in [&b""[..], b"plain", b"it's", b"a\nb\\", b"\xff\x01\x7f1", "ü'\u{85}".as_bytes()]
+    {
         let word = quote(bytes);
         assert!(!word.contains('\n'));
         assert_eq!(unquote(word.as_bytes(), b"\n"), Some((bytes.to_vec(), &b""[..])));

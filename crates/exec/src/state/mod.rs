@@ -98,10 +98,7 @@ impl ShellState {
 
     /// The environment of the next command: `base`, what was exported on top
     /// of it, what was unset taken away.
-    pub fn environment(
-        &self,
-        base: BTreeMap<OsString, OsString>,
-    ) -> BTreeMap<OsString, OsString> {
+    pub fn environment(&self, base: BTreeMap<OsString, OsString>) -> BTreeMap<OsString, OsString> {
         let mut environment = base;
         for (name, variable) in &self.variables {
             match variable.as_ref().and_then(Variable::in_environment) {

@@ -60,8 +60,10 @@ pub fn script(state: &ShellState, command: &str, report: &Report<'_>) -> String 
     let prelude = state.prelude();
     let foregone = is_foregone(state, command);
     let traced = state.traces();
-    if foregone && prelude.is_empty() && state.last.is_none() && traced.is_empty() {
-        return command.to_owned();
+    if foregone && prelude.is_empty() && traced.is_empty() && !command.contains("$_") {
+        // Bash takes what begins with a sign for one of its own options.
+        let sign = if command.starts_with(['-', '+']) { " " } else { "" };
+        return format!("{sign}{command}");
     }
     let mut script = String::with_capacity(command.len() + prelude.len() + 1500);
     if !foregone {
@@ -146,7 +148,8 @@ fn dump(report: &Report<'_>) -> String {
                        builtin echo __hermes_functions; builtin declare -F; \
                        builtin declare -f; builtin echo __hermes_end; ";
     const HELD: &str = "__hermes_d=1 __hermes_n=${#FUNCNAME[@]} __hermes_a=(\"$@\") \
-                        __hermes_c=${DIRSTACK-$PWD}; ";
+                        __hermes_c=${DIRSTACK-$PWD}; \
+                        builtin unset -f __hermes_dump; ";
     match report {
         Report::File(path) => {
             let path = quote(path.as_os_str().as_bytes());

@@ -39,8 +39,7 @@ impl Session {
     /// What the command writes and leaves, from this state.
     fn execute(&self, state: &ShellState, command: &str) -> (Output, Option<ShellState>) {
         let file = tempfile::NamedTempFile::new().expect("a file");
-        let report =
-            if self.framed { Report::Framed("n0nce") } else { Report::File(file.path()) };
+        let report = if self.framed { Report::Framed("n0nce") } else { Report::File(file.path()) };
         let mut output = Command::new("bash")
             .args(arguments(&script(state, command, &report)))
             .env_clear()
@@ -155,7 +154,8 @@ fn functions_aliases_options_umask_and_parameters_are_kept() {
     assert_eq!(session.says("-x"), "dash\n");
     assert_eq!(session.says("echo nothing*; umask; echo \"$#:$2\""), "\n0027\n2:two words\n");
     assert_eq!(session.code("false | true"), Some(1));
-    session.says("unalias ll; unset -f shout; set +o pipefail; shopt -u nullglob; umask 022; set --");
+    session
+        .says("unalias ll; unset -f shout; set +o pipefail; shopt -u nullglob; umask 022; set --");
     assert_eq!(session.says("ll 2>/dev/null; shout 2>/dev/null; echo nothing* $#"), "nothing* 0\n");
     assert_eq!(session.code("false | true"), Some(0));
     assert_eq!(session.says("umask"), "0022\n");
@@ -209,8 +209,14 @@ fn an_exit_trap_of_the_user_runs_and_finds_what_it_expects() {
     assert_eq!(session.says("a=3; trap 'echo bye' EXIT"), "bye\n");
     assert_eq!(session.says("echo $a"), "3\n");
     assert_eq!(session.says("trap 'echo bye' EXIT; trap - EXIT; a=4"), "");
-    assert_eq!(session.says("trap 'echo one' EXIT; trap -p EXIT"), "trap -- 'echo one' EXIT\none\n");
-    assert_eq!(session.says("( trap 'echo inner' EXIT; ); trap 'echo usr' USR1; kill -USR1 $$"), "inner\nusr\n");
+    assert_eq!(
+        session.says("trap 'echo one' EXIT; trap -p EXIT"),
+        "trap -- 'echo one' EXIT\none\n"
+    );
+    assert_eq!(
+        session.says("( trap 'echo inner' EXIT; ); trap 'echo usr' USR1; kill -USR1 $$"),
+        "inner\nusr\n"
+    );
     assert_eq!(session.says("echo $a; type -t trap"), "4\nbuiltin\n");
     let hidden = "trap=trap; b=5; builtin $trap 'echo bye $?' EXIT";
     assert_eq!(session.says(hidden), "bye 0\n");
@@ -280,7 +286,10 @@ fn commands_at_the_same_time_keep_each_other_s_changes() {
     let (_, second) = session.execute(&before, "b=2; E=2; f() { echo f; }; set -o noclobber");
     session.state.merge(&before, &second.expect("a report"));
     session.state.merge(&before, &first.expect("a report"));
-    assert_eq!(session.says("echo $a $b $E ${gone-gone}; f; pwd; set -o | grep -c 'noclobber.*on'"), "1 2 2 gone\nf\n/\n1\n");
+    assert_eq!(
+        session.says("echo $a $b $E ${gone-gone}; f; pwd; set -o | grep -c 'noclobber.*on'"),
+        "1 2 2 gone\nf\n/\n1\n"
+    );
 }
 
 #[test]
@@ -294,17 +303,58 @@ fn a_report_can_come_at_the_end_of_the_output() {
 }
 
 #[test]
+fn a_command_may_begin_with_a_sign() {
+    let mut session = session!();
+    assert_eq!(session.code("-nosuchprogram"), Some(127));
+    assert_eq!(session.code("-nosuchprogram; a=1"), Some(0));
+}
+
+#[test]
+fn a_background_process_does_not_keep_the_shell() {
+    let mut session = session!();
+    session.says("a=1; true && sleep 1 >/dev/null 2>&1 </dev/null & echo $! >pid; disown; kill $!");
+    assert_eq!(session.says("echo $a"), "1\n");
+    assert_eq!(session.says("sleep 0 & b=2; wait"), "");
+    assert_eq!(session.says("echo $b"), "2\n");
+}
+
+#[test]
+fn the_environment_of_children_has_nothing_of_ours() {
+    let mut session = session!();
+    session.says("set -a; a=1");
+    let seen = session.says("b=2; env");
+    assert!(seen.contains("a=1") && seen.contains("b=2"), "{seen}");
+    assert!(!seen.contains("__hermes_"), "{seen}");
+}
+
+#[test]
+fn what_is_set_from_outside_is_there() {
+    let mut session = session!();
+    assert!(session.state.export("GREETING", OsStr::new("it's\nme")));
+    assert!(!session.state.export("NO-NAME", OsStr::new("")));
+    session.state.unset("HOME");
+    assert_eq!(session.says("a=1; printenv GREETING; echo ${HOME-none}"), "it's\nme\nnone\n");
+    session.state.set_cwd(Some("/".into()));
+    assert_eq!(session.says("pwd; cd ."), "/\n");
+    assert_eq!(session.state.cwd(), Some(Path::new("/")));
+}
+
+#[test]
 fn long_values_are_handed_over() {
     let mut session = session!();
     session.says("printf -v long '%0200000d' 7; export out=${long:0:110000}; list=(\"$long\")");
-    assert_eq!(session.says("a=1; echo ${#long} ${#out} ${#list[0]} $# $0"), "200000 110000 200000 0 bash\n");
+    assert_eq!(
+        session.says("a=1; echo ${#long} ${#out} ${#list[0]} $# $0"),
+        "200000 110000 200000 0 bash\n"
+    );
     assert_eq!(session.state.dropped().len(), 0);
 }
 
 #[test]
 fn a_name_of_the_shell_can_be_taken() {
     let mut session = session!();
-    session.says("alias eval=false trap=false builtin=false; declare() { echo fake; }; echo() { :; }");
+    session
+        .says("alias eval=false trap=false builtin=false; declare() { echo fake; }; echo() { :; }");
     session.says("a=1; cd /");
     assert_eq!(session.says("unset -f echo declare; \\builtin echo $a $PWD"), "1 /\n");
 }
@@ -348,15 +398,4 @@ proptest! {
         session.state.variables.remove("OLDPWD");
         prop_assert_eq!(session.state, expected);
     }
-}
-
-#[test]
-fn zz_measure() {
-    let r = Report::File(Path::new("/dev/shm/hermes-measure"));
-    let mut state = ShellState::default();
-    std::fs::write("/tmp/scr1", script(&state, "true; a=1", &r)).unwrap();
-    std::fs::write("/tmp/scr0", script(&state, "true", &r)).unwrap();
-    std::fs::write("/tmp/scr3", script(&state, "a=1; trap", &r)).unwrap();
-    state.aliases.insert("a".into(), Bytes(b"b".to_vec()));
-    std::fs::write("/tmp/scr2", script(&state, "a=1", &r)).unwrap();
 }

@@ -18,6 +18,9 @@ pub(super) struct Variable {
     pub(super) value: Value,
 }
 
+/// The keys of an array, and what is there.
+pub(super) type Items = Vec<(Bytes, Bytes)>;
+
 /// What a variable holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -26,7 +29,7 @@ pub(super) enum Value {
     Unset,
     One(Bytes),
     /// An array, by index or by key.
-    Many(Vec<(Bytes, Bytes)>),
+    Many(Items),
 }
 
 impl Variable {
@@ -118,7 +121,7 @@ impl Variable {
 }
 
 /// Reads `[key]=value …)`, and returns what follows.
-fn read_items(mut text: &[u8]) -> Option<(Vec<(Bytes, Bytes)>, &[u8])> {
+fn read_items(mut text: &[u8]) -> Option<(Items, &[u8])> {
     let mut items = Vec::new();
     loop {
         text = text.trim_ascii_start();

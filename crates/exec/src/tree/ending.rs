@@ -238,12 +238,11 @@ impl Ending {
     }
 
     fn read(&self) -> io::Result<Table> {
-        Table::read_since(self.root.started)
+        Table::read_for(&self.root)
     }
 
     fn living<'a>(&mut self, table: &'a Table) -> Vec<&'a Process> {
-        let found: Vec<_> =
-            table.find(&self.root).into_iter().filter(|it| it.is_alive()).collect();
+        let found: Vec<_> = table.find(&self.root).into_iter().filter(|it| it.is_alive()).collect();
         self.seen.extend(known(&found));
         found
     }

@@ -120,8 +120,7 @@ fn runners_that_start_the_next_before_they_end() {
                 setsid bash $0 $(( $1 - 1 )) & exit 0";
     std::fs::write(&script, text).unwrap();
     let path = script.display();
-    let mut job =
-        Job::start(&format!("for i in 1 2 3; do bash {path} 1000 & done; exec sleep 60"));
+    let mut job = Job::start(&format!("for i in 1 2 3; do bash {path} 1000 & done; exec sleep 60"));
     eventually("they run", || folder.path().join("run.sh.on").exists());
     let ended = end_all(&mut job, Duration::from_millis(50));
     assert!(ended.killed >= 1);
@@ -147,7 +146,8 @@ fn one_that_was_not_waited_for_counts_as_gone() {
 fn this_process_is_never_ended() {
     let pid = std::process::id();
     let root = Root::of(pid, "").unwrap();
-    let mut other = std::process::Command::new("sleep").arg("60").stdin(Stdio::null()).spawn().unwrap();
+    let mut other =
+        std::process::Command::new("sleep").arg("60").stdin(Stdio::null()).spawn().unwrap();
     assert_eq!(end(&root, SHORT), Ended::default());
     assert!(other.try_wait().unwrap().is_none(), "a child of ours is not a job of ours");
     other.kill().unwrap();

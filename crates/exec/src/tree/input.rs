@@ -15,7 +15,7 @@ pub fn is_waiting_for_input(pid: u32) -> bool {
 
 /// The first process of a job that waits for input.
 pub fn waiting(root: &Root) -> Option<Member> {
-    let table = Table::read_since(root.started).ok()?;
+    let table = Table::read_for(root).ok()?;
     let found = table.find(root);
     let found = found.into_iter().find(|it| it.is_alive() && system::is_waiting(it))?;
     Some(super::table::describe(found))
@@ -132,6 +132,6 @@ mod system {
     }
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
 #[path = "input_tests.rs"]
 mod tests;

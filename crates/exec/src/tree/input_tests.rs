@@ -1,3 +1,5 @@
+#![cfg(target_os = "linux")]
+
 use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::process::Stdio;

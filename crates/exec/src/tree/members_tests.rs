@@ -192,7 +192,11 @@ fn pass_over_500_processes() {
         for _ in 0..20 {
             usage(root);
         }
-        println!("{what}: {} µs for {} processes", start.elapsed().as_micros() / 20, Table::read().unwrap().all().len());
+        println!(
+            "{what}: {} µs for {} processes",
+            start.elapsed().as_micros() / 20,
+            Table::read().unwrap().all().len()
+        );
     }
     let start = Instant::now();
     println!("{:?} in {} ms", end(&job.root, Duration::from_secs(2)), start.elapsed().as_millis());

@@ -91,19 +91,19 @@ pub fn is_alive(pid: u32, started: u64) -> bool {
 
 /// The processes of a job that still run; none where the system does not say.
 pub fn members(root: &Root) -> Vec<Member> {
-    Table::read_since(root.started).map(|table| table.members(root)).unwrap_or_default()
+    Table::read_for(root).map(|table| table.members(root)).unwrap_or_default()
 }
 
 /// Sends a signal to every process of a job, and says to how many.
 pub fn signal(root: &Root, signal: Signal) -> usize {
-    let Ok(table) = Table::read_since(root.started) else { return 0 };
+    let Ok(table) = Table::read_for(root) else { return 0 };
     let found = table.find(root);
     found.iter().filter(|it| it.is_alive() && send::to(it.pid, it.started, signal).is_ok()).count()
 }
 
 /// What the processes of a job take at this moment.
 pub fn usage(root: &Root) -> Usage {
-    Table::read_since(root.started).map(|table| table.usage(root)).unwrap_or_default()
+    Table::read_for(root).map(|table| table.usage(root)).unwrap_or_default()
 }
 
 /// Whether this process is itself part of a job, in which case it must not

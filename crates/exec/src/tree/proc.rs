@@ -12,7 +12,7 @@ use rustix::io::Errno;
 
 use super::MARK;
 use super::process::{Process, parse, read_small};
-use super::table::Reading;
+use super::table::{Need, Reading};
 
 const FLAGS: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC);
 /// As much of a command line as anybody wants to read.
@@ -20,12 +20,12 @@ const LONGEST_COMMAND: usize = 1024;
 /// How often the list is taken anew when processes come and go meanwhile.
 const PASSES: usize = 16;
 
-/// All processes, and the marks of those that started then or later.
+/// All processes, and the marks that are wanted.
 ///
 /// A process may start another and go after it was listed and before it was
 /// looked at; then neither is seen. So whenever one has gone, the list is
 /// taken again for those that are new.
-pub(super) fn all(started: u64) -> io::Result<Reading> {
+pub(super) fn all(need: &Need) -> io::Result<Reading> {
     let mut source = Source::open()?;
     let mut found = Reading::default();
     let mut seen = HashSet::new();
@@ -38,13 +38,22 @@ pub(super) fn all(started: u64) -> io::Result<Reading> {
             if seen.contains(&pid) {
                 continue;
             }
-            let Some(process) = source.look(pid)? else {
-                has_gone = true;
-                continue;
+            let process = match source.look(pid) {
+                Ok(Some(process)) => process,
+                Ok(None) => {
+                    has_gone = true;
+                    continue;
+                }
+                // Some systems show nobody the processes of others.
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                    seen.insert(pid);
+                    continue;
+                }
+                Err(error) => return Err(error),
             };
             seen.insert(pid);
             has_gone |= !process.is_alive();
-            if process.is_alive() && !process.is_kernel && process.started >= started {
+            if is_wanted(&process, need) {
                 match source.mark(pid)? {
                     Mark::Is(mark) => drop(found.marks.insert(pid, mark)),
                     Mark::Nothing => {}
@@ -62,6 +71,13 @@ pub(super) fn all(started: u64) -> io::Result<Reading> {
         return Err(io::Error::other("the system shows no processes"));
     }
     Ok(found)
+}
+
+fn is_wanted(process: &Process, need: &Need) -> bool {
+    process.is_alive()
+        && !process.is_kernel
+        && process.started >= need.started
+        && need.session != Some(process.session)
 }
 
 enum Mark {

@@ -117,7 +117,10 @@ mod linux {
                 .filter_map(|word| word.try_into().ok().map(usize::from_ne_bytes))
                 .collect();
             let found = words.chunks_exact(2).find(|pair| pair.first() == Some(&KEY));
-            found.and_then(|pair| pair.get(1)).and_then(|it| u64::try_from(*it).ok()).unwrap_or(4096)
+            found
+                .and_then(|pair| pair.get(1))
+                .and_then(|it| u64::try_from(*it).ok())
+                .unwrap_or(4096)
         })
     }
 }

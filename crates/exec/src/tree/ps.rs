@@ -19,8 +19,7 @@ pub(crate) fn list(only: Option<u32>) -> io::Result<Vec<Process>> {
     };
     command.arg("-o").arg(COLUMNS).env("LC_ALL", "C").env("TZ", "UTC");
     let output = command.stdin(Stdio::null()).stderr(Stdio::null()).output()?;
-    let found: Vec<_> =
-        String::from_utf8_lossy(&output.stdout).lines().filter_map(parse).collect();
+    let found: Vec<_> = String::from_utf8_lossy(&output.stdout).lines().filter_map(parse).collect();
     if found.is_empty() && only.is_none() {
         return Err(io::Error::other("ps shows no processes"));
     }

@@ -1,11 +1,11 @@
-//! All processes at one moment, read in a single pass.
+//! All processes at one moment.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
 
 #[cfg(target_os = "linux")]
 use super::proc as read;
-use super::process::Process;
+use super::process::{Process, look};
 use super::{Member, Root, Usage};
 
 /// The processes of the system at one moment.
@@ -23,16 +23,27 @@ impl Table {
     /// Reads the table. An error means that it cannot be read whole, which is
     /// not the same as that nothing runs.
     pub fn read() -> io::Result<Self> {
-        Self::read_since(0)
+        Ok(Self::of(read::all(&Need::default())?))
     }
 
-    /// The same for jobs that began at `started` or later, which asks less of
-    /// processes that are older.
-    pub fn read_since(started: u64) -> io::Result<Self> {
-        let reading = read::all(started)?;
+    /// The same for one job only, which asks less of most processes.
+    pub fn read_for(root: &Root) -> io::Result<Self> {
+        // As long as its head is there, nobody in the session need bear the
+        // mark.
+        let is_head = |pid| look(pid).is_some_and(|it| it.started == root.started);
+        let session = Some(root.pid).filter(|pid| is_head(*pid));
+        let need = Need { started: root.started, session };
+        let table = Self::of(read::all(&need)?);
+        if session.is_none() || table.get(root.pid).is_some() {
+            return Ok(table);
+        }
+        Ok(Self::of(read::all(&Need { session: None, ..need })?))
+    }
+
+    fn of(reading: Reading) -> Self {
         let Reading { processes, marks, is_settled } = reading;
         let places = processes.iter().enumerate().map(|(at, it)| (it.pid, at)).collect();
-        Ok(Self { processes, places, marks, is_settled })
+        Self { processes, places, marks, is_settled }
     }
 
     /// Whether what is not in the table was surely not there. Processes that
@@ -138,6 +149,15 @@ impl Table {
     }
 }
 
+/// Whose marks are wanted.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Need {
+    /// Of those that started then or later.
+    pub(crate) started: u64,
+    /// But not of those in this session.
+    pub(crate) session: Option<u32>,
+}
+
 /// What was read.
 #[derive(Debug, Default)]
 pub(crate) struct Reading {
@@ -190,12 +210,12 @@ pub(crate) fn describe(process: &Process) -> Member {
 mod read {
     use std::io;
 
-    use super::Reading;
+    use super::{Need, Reading};
     use crate::tree::ps;
 
     /// Other systems show the environment of a process to nobody, so there
     /// are no marks.
-    pub(super) fn all(_started: u64) -> io::Result<Reading> {
+    pub(super) fn all(_need: &Need) -> io::Result<Reading> {
         Ok(Reading { processes: ps::list(None)?, is_settled: true, ..Reading::default() })
     }
 

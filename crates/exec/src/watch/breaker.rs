@@ -65,9 +65,7 @@ impl Breaker {
             count(summary, job);
             return Admission::Silent;
         }
-        let is_old = |then: &Instant| {
-            now.saturating_duration_since(*then) >= self.limits.within
-        };
+        let is_old = |then: &Instant| now.saturating_duration_since(*then) >= self.limits.within;
         while self.passed.front().is_some_and(is_old) {
             self.passed.pop_front();
         }

@@ -109,7 +109,8 @@ impl Lines {
             while let Some(at) = self.text.get(from..).and_then(|it| pattern.finder.find(it)) {
                 let at = from + at;
                 let before = ends.partition_point(|end| *end < at);
-                let start = before.checked_sub(1).and_then(|it| ends.get(it)).map_or(0, |it| it + 1);
+                let start =
+                    before.checked_sub(1).and_then(|it| ends.get(it)).map_or(0, |it| it + 1);
                 let line = self.number + before as u64;
                 let offset = if before == 0 { at + self.cut } else { at - start };
                 let part = offset / LONGEST_LINE;

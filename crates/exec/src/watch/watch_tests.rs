@@ -217,6 +217,9 @@ fn speed() {
             lines.feed(chunk.as_bytes(), 20);
         }
         let megabytes = chunk.len() * 500 / 1_000_000;
-        println!("{patterns:?}: {} MB/s", megabytes as u128 * 1000 / start.elapsed().as_millis().max(1));
+        println!(
+            "{patterns:?}: {} MB/s",
+            megabytes as u128 * 1000 / start.elapsed().as_millis().max(1)
+        );
     }
 }

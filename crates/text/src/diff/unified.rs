@@ -27,12 +27,10 @@ pub(super) fn render(diff: &Diff<'_>, layout: &Layout<'_>) -> Rendered {
 
 fn push(output: &mut Output, sign: char, block: Block<'_>) {
     let mut shown = String::new();
-    let mut seen = 0;
-    for line in block.lines() {
+    for (seen, line) in block.lines().enumerate() {
         if output.is_full() {
             return output.leave_out(block.count() - seen);
         }
-        seen += 1;
         let (line, is_ended) = strip(line);
         shown.clear();
         shown.push(sign);

@@ -72,13 +72,26 @@ impl Held<'_> {
     ) -> Result<(Vec<Done>, T), ToolError> {
         let Self { cx, hold } = self;
         let keeper = keeper(cx);
+        let keep = || {
+            if let Some(keeper) = &keeper {
+                let places = changes.iter().flat_map(Change::paths).map(PathBuf::from);
+                keeper.before(&places.collect::<Vec<_>>());
+            }
+        };
+        // Folders that are made for a file go with it when it is undone, so
+        // somebody has to look before they are there.
+        let makes_folders = changes.iter().flat_map(Change::paths).any(|path| {
+            path.parent().is_some_and(|folder| std::fs::symlink_metadata(folder).is_err())
+        });
+        if makes_folders {
+            keep();
+        }
         let meanwhile = || {
             let digests: Vec<_> = changes.iter().map(|c| c.content().map(blake3::hash)).collect();
             let hashes: Vec<_> = digests.iter().map(|d| d.map(Hash::from)).collect();
             let answer = check(&hashes)?;
-            if let Some(keeper) = &keeper {
-                let places = changes.iter().flat_map(Change::paths).map(PathBuf::from);
-                keeper.before(&places.collect::<Vec<_>>());
+            if !makes_folders {
+                keep();
             }
             Ok::<_, ToolError>((answer, digests, hashes))
         };
@@ -107,12 +120,10 @@ impl Held<'_> {
 /// Keeps what was written for a while: see [`versions`].
 pub(crate) fn remember(changes: impl IntoIterator<Item = Change>, done: &[Done]) {
     for (change, done) in changes.into_iter().zip(done) {
-        match (change, &done.hash) {
-            (
-                Change::Write { bytes, .. } | Change::Move { bytes: Some(bytes), .. },
-                Some(hash),
-            ) => versions::keep(hash, bytes),
-            _ => {}
+        if let Change::Write { bytes, .. } | Change::Move { bytes: Some(bytes), .. } = change
+            && let Some(hash) = &done.hash
+        {
+            versions::keep(hash, bytes);
         }
     }
 }

@@ -117,7 +117,7 @@ impl After {
         // What cannot be kept is as if the command had not done it.
         let _ = cx.session.update(DOCUMENT, |kept: &mut Kept| {
             kept.state.merge(&self.before, &after);
-            kept.text = kept.state.text();
+            kept.text = text(&kept.state);
         });
         if moves && let Some(folder) = &folder {
             let _ = cx.session.update("cwd", |cwd: &mut Option<PathBuf>| {
@@ -126,6 +126,16 @@ impl After {
         }
         folder
     }
+}
+
+/// All that the session's shell knows, as text in front of a command.
+fn text(state: &ShellState) -> String {
+    let exported = state.environment(BTreeMap::new()).into_iter();
+    let lines = exported.filter(|(name, _)| name != "PWD").map(|(name, value)| {
+        let value = value.to_string_lossy().replace('\'', r"'\''");
+        format!("declare -x {}='{value}'\n", name.to_string_lossy())
+    });
+    lines.collect::<String>() + &state.prelude()
 }
 
 /// Forgets all that commands have left behind.

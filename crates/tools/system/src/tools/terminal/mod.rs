@@ -113,7 +113,6 @@ impl Tool for Terminal {
             .parameter_alias("cwd", "workdir")
             .parameter_alias("input", "stdin")
             .destructive()
-            .open_world()
             .timeout(Duration::from_secs(LONGEST + 30))
             .keyword("execute")
             .keyword("command")

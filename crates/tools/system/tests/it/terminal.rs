@@ -1,0 +1,215 @@
+//! Commands in the shell of a session, through the whole engine.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use hermes_core::ToolCall;
+use hermes_engine::{Caller, Engine};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+struct Desk {
+    folder: TempDir,
+    engine: Engine,
+    caller: Caller,
+}
+
+impl Desk {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let engine = Engine::builder()
+            .tools(hermes_tools_system::tools())
+            .spill_to(folder.path().join(".spill"))
+            .build()
+            .unwrap();
+        let caller = Caller::new(folder.path());
+        Self { folder, engine, caller }
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    async fn call(&self, tool: &str, arguments: Value) -> Value {
+        let result = self.engine.call(ToolCall::new("1", tool, arguments), &self.caller).await;
+        serde_json::from_str(&result.content).unwrap()
+    }
+
+    async fn run(&self, command: &str) -> Value {
+        self.call("terminal", json!({ "command": command })).await
+    }
+
+    async fn output(&self, command: &str) -> String {
+        self.run(command).await["output"].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// Asks until it says so, or for ten seconds.
+    async fn until(&self, id: &Value, says: impl Fn(&Value) -> bool) -> Value {
+        let begin = Instant::now();
+        loop {
+            let answer = self.call("process", json!({ "action": "log", "session_id": id })).await;
+            if says(&answer) || begin.elapsed() > Duration::from_secs(10) {
+                return answer;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_gives_output_in_order_and_its_code() {
+    let desk = Desk::new();
+    let answer = desk.run("echo one; echo two >&2; echo three; exit 3").await;
+    assert_eq!(answer["output"], "one\ntwo\nthree\n");
+    assert_eq!((&answer["exit_code"], &answer["error"]), (&json!(3), &Value::Null));
+    let apart =
+        desk.call("terminal", json!({ "command": "echo a; echo b >&2", "separate": true })).await;
+    assert_eq!((&apart["stdout"], &apart["stderr"]), (&json!("a\n"), &json!("b\n")));
+    let missing = desk.run("nonesuch-program").await;
+    assert_eq!(missing["exit_code"], 127);
+    assert!(missing["exit_code_meaning"].as_str().unwrap().contains("no such command"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_shell_remembers_from_command_to_command() {
+    let desk = Desk::new();
+    desk.run("mkdir -p sub && cd sub && export WHO=me && greet() { echo \"hello $WHO\"; }; alias up='cd ..'; plain=5; set -o pipefail").await;
+    assert_eq!(
+        desk.output("greet; echo $plain; basename $PWD; set -o | grep pipefail").await,
+        "hello me\n5\nsub\npipefail       \ton\n"
+    );
+    assert_eq!(desk.output("up\nbasename $PWD/sub").await, "sub\n");
+    let answer = desk.call("terminal", json!({ "command": "pwd", "workdir": "sub" })).await;
+    assert!(answer["output"].as_str().unwrap().trim_end().ends_with("/sub"), "{answer}");
+    let here = desk.output("pwd").await;
+    assert!(!here.trim_end().ends_with("/sub"), "for one call only: {here}");
+    let answer = desk.call("terminal", json!({ "command": "", "reset": true })).await;
+    assert_eq!(answer["exit_code"], 0);
+    assert_eq!(desk.output("echo [$WHO$plain]").await, "[]\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn state_survives_a_command_that_is_ended() {
+    let desk = Desk::new();
+    desk.run("export KEPT=yes").await;
+    let begin = Instant::now();
+    let answer = desk
+        .call("terminal", json!({ "command": "export LOST=1; echo begun; sleep 60", "timeout": 1 }))
+        .await;
+    assert!(begin.elapsed() < Duration::from_secs(20));
+    assert_eq!((&answer["status"], &answer["exit_code"]), (&json!("timeout"), &json!(124)));
+    assert_eq!(answer["output"], "begun\n");
+    assert_eq!(desk.output("echo $KEPT[$LOST]").await, "yes[]\n");
+    assert_eq!(desk.run("export LATE=1; exit 4").await["exit_code"], 4);
+    assert_eq!(desk.output("echo $LATE").await, "1\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_grandchild_that_keeps_the_pipe_does_not_hold_up_the_call() {
+    let desk = Desk::new();
+    let begin = Instant::now();
+    let answer = desk.run("sleep 30 & echo started").await;
+    assert!(begin.elapsed() < Duration::from_secs(10));
+    assert_eq!((&answer["output"], &answer["exit_code"]), (&json!("started\n"), &json!(0)));
+    let id = &answer["session_id"];
+    let killed = desk.call("process", json!({ "action": "kill", "session_id": id })).await;
+    assert_eq!(killed["status"], "killed");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn stdin_is_empty_unless_it_is_given() {
+    let desk = Desk::new();
+    assert_eq!(desk.run("cat; echo [$?]").await["output"], "[0]\n");
+    let answer =
+        desk.call("terminal", json!({ "command": "tr a-z A-Z", "stdin": "quiet\n" })).await;
+    assert_eq!(answer["output"], "QUIET\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_background_command_is_polled_answered_and_ended() {
+    let desk = Desk::new();
+    let command = "echo ready; while read line; do echo \"got $line\"; done; echo over";
+    let started = desk.call("terminal", json!({ "command": command, "background": true })).await;
+    assert_eq!(started["status"], "running", "{started}");
+    let id = started["session_id"].clone();
+    desk.until(&id, |answer| answer["output"] == "ready").await;
+    desk.call("process", json!({ "action": "poll", "session_id": id })).await;
+    desk.call("process", json!({ "action": "submit", "session_id": id, "data": "one" })).await;
+    let answer = desk.until(&id, |answer| answer["output"] == "ready\ngot one").await;
+    assert_eq!(answer["total_lines"], 2, "{answer}");
+    let nothing = desk.call("process", json!({ "action": "poll", "session_id": id })).await;
+    assert_eq!(nothing["output"], "", "all of it was told: {nothing}");
+    let listed = desk.call("process", json!({ "action": "list" })).await;
+    assert_eq!(listed["processes"][0]["session_id"], id);
+    desk.call("process", json!({ "action": "close", "session_id": id })).await;
+    let ended = desk.call("process", json!({ "action": "wait", "session_id": id })).await;
+    assert_eq!((&ended["status"], &ended["exit_code"]), (&json!("exited"), &json!(0)));
+    assert!(ended["output"].as_str().unwrap().contains("over"));
+    let gone = desk.call("process", json!({ "action": "poll", "session_id": "proc_none" })).await;
+    assert_eq!(gone["kind"], "not_found");
+    desk.engine.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_long_command_goes_on_in_the_background() {
+    let desk = Desk::new();
+    let arguments = json!({ "command": "echo a; sleep 2; echo b", "background_after": 1 });
+    let answer = desk.call("terminal", arguments).await;
+    assert_eq!((&answer["status"], &answer["output"]), (&json!("running"), &json!("a\n")));
+    let id = answer["session_id"].clone();
+    let ended = desk.call("process", json!({ "action": "wait", "session_id": id })).await;
+    assert_eq!(ended["exit_code"], 0);
+    let log = desk.call("process", json!({ "action": "log", "session_id": id })).await;
+    assert_eq!(log["output"], "a\nb");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_that_asks_is_answered_on_its_terminal() {
+    let desk = Desk::new();
+    let command = "read -p 'name? ' name; echo \"hello $name\"; stty size; sleep 0.2";
+    let asked = desk.call("terminal", json!({ "command": command, "pty": true })).await;
+    assert_eq!(asked["status"], "awaiting_input", "{asked}");
+    assert_eq!(asked["screen"], "name?");
+    let id = asked["session_id"].clone();
+    desk.call("process", json!({ "action": "submit", "session_id": id, "data": "Ada" })).await;
+    let ended = desk.call("process", json!({ "action": "wait", "session_id": id })).await;
+    let screen = ended["screen"].as_str().unwrap();
+    assert!(screen.contains("hello Ada") && screen.contains("30 120"), "{ended}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn much_output_is_cut_and_all_of_it_is_in_a_file() {
+    let desk = Desk::new();
+    let answer = desk.run("seq 1 200000").await;
+    let text = answer["output"].as_str().unwrap();
+    assert!(text.len() < 60_000 && text.starts_with("1\n2\n") && text.ends_with("200000\n"));
+    let file = answer["output_file"].as_str().expect("a file");
+    let all = std::fs::read_to_string(file).unwrap();
+    assert_eq!(all.lines().count(), 200_000);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_left_running_ends_with_the_engine() {
+    let desk = Desk::new();
+    let mark = desk.path().join("alive");
+    let command = format!("while true; do date > {}; sleep 0.05; done", mark.display());
+    let started = desk.call("terminal", json!({ "command": command, "background": true })).await;
+    assert_eq!(started["status"], "running");
+    desk.engine.shutdown().await;
+    std::fs::remove_file(&mark).ok();
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert!(!mark.exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn commands_of_one_session_run_at_once() {
+    let desk = Desk::new();
+    let call = |id: &str, name: &str| {
+        let command = format!("export {name}=1; sleep 0.3; echo {name}");
+        ToolCall::new(id, "terminal", json!({ "command": command }))
+    };
+    let calls = vec![call("1", "AA"), call("2", "BB"), call("3", "CC")];
+    let results = desk.engine.dispatch(calls, &desk.caller).await;
+    assert!(results.iter().all(|result| result.is_success()));
+    assert_eq!(desk.output("echo $AA$BB$CC").await, "111\n");
+}
