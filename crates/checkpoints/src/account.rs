@@ -174,7 +174,9 @@ fn told(found: State, left: &Left, held: &BTreeMap<PathBuf, State>) -> State {
     match found {
         // Too large to be compared.
         State::Unkept { .. } => found,
-        State::File { mode, attributes, .. } => State::File { hash, len, mode, attributes },
-        _ => State::File { hash, len, mode: 0, attributes: BTreeMap::new() },
+        State::File { mode, owner, attributes, .. } => {
+            State::File { hash, len, mode, owner, attributes }
+        }
+        _ => State::File { hash, len, mode: 0, owner: None, attributes: BTreeMap::new() },
     }
 }

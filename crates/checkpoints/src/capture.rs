@@ -1,14 +1,15 @@
 //! Looking at files as they are now, and keeping their contents.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::FileType;
 
+use crate::likeness::kept_attributes;
 use crate::limits::Limits;
 use crate::objects::Objects;
-use crate::spot::{Look, Spot, attributes};
+use crate::spot::{Look, Spot};
 use crate::state::{Hash, State, Unkept};
 
 /// Looks at files; with a place for contents, keeps them as well.
@@ -56,8 +57,7 @@ impl<'a> Capture<'a> {
             return self.see(&spot, found);
         }
         let Ok((file, found)) = spot.open() else { return self.see(&spot, found) };
-        let attributes = attributes(&file);
-        Ok(State::File { hash: Hash::of(b""), len: found.stamp.len, mode: found.mode, attributes })
+        Ok(file_state(Hash::of(b""), found.stamp.len, found, &file))
     }
 
     fn see(&mut self, spot: &Spot, found: Look) -> io::Result<State> {
@@ -79,7 +79,6 @@ impl<'a> Capture<'a> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(State::Absent),
             Err(_) => return Ok(unkept(Unkept::Unreadable, found)),
         };
-        let attributes = attributes(&file);
         let (hash, len) = match self.objects {
             None => {
                 let mut hasher = blake3::Hasher::new();
@@ -91,21 +90,29 @@ impl<'a> Capture<'a> {
             }
             Some(objects) => match objects.put_file(&mut file, len) {
                 Ok(kept) => kept,
-                Err(error) if is_full(&error) => return Ok(unkept(Unkept::NoRoom, found)),
-                Err(error) => return Err(error),
+                Err(error) => {
+                    return no_room(&error).map(|why| unkept(why, found)).ok_or(error);
+                }
             },
         };
         self.spent = self.spent.saturating_add(len);
-        Ok(State::File { hash, len, mode: found.mode, attributes })
+        Ok(file_state(hash, len, found, &file))
     }
+}
+
+fn file_state(hash: Hash, len: u64, found: Look, file: &File) -> State {
+    let (mode, owner) = (found.mode, Some(found.owner));
+    State::File { hash, len, mode, owner, attributes: kept_attributes(file) }
 }
 
 fn unkept(why: Unkept, found: Look) -> State {
     State::Unkept { why, len: found.stamp.len, mode: found.mode, stamp: found.stamp }
 }
 
-fn is_full(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+/// Why a content found no room, if that is what went wrong.
+fn no_room(error: &io::Error) -> Option<Unkept> {
+    let is_full = matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
+    is_full.then_some(Unkept::DiskFull)
 }
 
 /// A folder that was not kept, because it holds too much.
@@ -135,3 +142,7 @@ pub(crate) fn below(folder: &Path, most: usize) -> Option<Vec<PathBuf>> {
     }
     Some(found)
 }
+
+#[cfg(test)]
+#[path = "capture_tests.rs"]
+mod tests;

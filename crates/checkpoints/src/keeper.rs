@@ -254,12 +254,15 @@ impl Keeper {
         }
     }
 
-    /// What was changed and not kept before is a reason to warn.
+    /// What was changed and not kept before is a reason to warn, and so is
+    /// what was made that an undo could not keep.
     fn tell_unkept(&self, turn: &Turn, touched: impl IntoIterator<Item = PathBuf>) {
         for path in touched {
             match turn.manifest.changes.get(&path) {
                 Some(change) if !change.is_none() => {
-                    if let State::Unkept { why, .. } = change.before {
+                    let unkept = [Some(&change.before), change.after.as_ref()];
+                    let why = unkept.into_iter().flatten().find_map(State::why_unkept);
+                    if let Some(why) = why {
                         self.trouble(format!("{}: {}", path.display(), why.describe()));
                     }
                 }
@@ -333,7 +336,8 @@ impl Checkpoints for Keeper {
         if let Some(call) = turn.end(change.call_id) {
             self.tell_unkept(&turn, call.told);
         }
-        Ok(())
+        let vanished = turn.vanish_if_void();
+        self.noting(vanished.map_err(|error| store.failed("write in", store.root(), &error)))
     }
 }
 

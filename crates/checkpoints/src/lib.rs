@@ -13,8 +13,10 @@
 
 mod account;
 mod capture;
+mod damage;
 mod history;
 mod keeper;
+mod likeness;
 mod limits;
 mod manifest;
 mod names;
@@ -29,6 +31,7 @@ mod store;
 mod tree;
 mod turn;
 
+pub use damage::Damaged;
 pub use history::{Kind, Undoable};
 pub use keeper::Keeper;
 pub use limits::Limits;

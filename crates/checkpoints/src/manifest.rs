@@ -259,10 +259,16 @@ impl Manifest {
             is_finished: false,
             begun: None,
         };
-        for line in whole {
-            // A line that a dying process left half, with one after it.
-            let Ok(line) = serde_json::from_slice(line) else { continue };
-            manifest.take(line);
+        let mut unreadable = 0;
+        for line in whole.filter(|line| !line.is_empty()) {
+            match serde_json::from_slice(line) {
+                Ok(line) => manifest.take(line),
+                // A line that a dying process left half, with one after it.
+                Err(_) => unreadable += 1,
+            }
+        }
+        if unreadable > 0 && manifest.calls.is_empty() && manifest.changes.is_empty() {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "it has only its heading"));
         }
         Ok(Some(manifest))
     }
@@ -279,8 +285,7 @@ impl Log {
     /// A new log, with its first line; it is there with it, or not at all.
     pub(crate) fn create(path: PathBuf, head: &Head) -> io::Result<Self> {
         let part = path.with_file_name(format!("{UNFINISHED}{}", head.id));
-        let open =
-            || OpenOptions::new().append(true).create_new(true).mode(0o600).open(&part);
+        let open = || OpenOptions::new().append(true).create_new(true).mode(0o600).open(&part);
         let file = match open() {
             // It was left by a process that died: no two processes begin the
             // same checkpoint.

@@ -5,6 +5,7 @@ fn seen(path: &str, text: &str) -> Seen {
         hash: Hash::of(text.as_bytes()),
         len: text.len() as u64,
         mode: 0o644,
+        owner: Some((0, 0)),
         attributes: BTreeMap::new(),
     };
     Seen { path: path.into(), state }

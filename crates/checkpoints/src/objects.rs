@@ -15,6 +15,9 @@ const LEVEL: i32 = 1;
 /// What is not larger is hashed before anything is written.
 const IN_MEMORY: usize = 8 * 1024 * 1024;
 
+/// What is not larger is read again before it is taken to be there.
+const READ_AGAIN: u64 = 256 * 1024;
+
 /// Between two looks at what a reader thinks of it.
 const CHUNK: usize = 128 * 1024;
 
@@ -49,7 +52,7 @@ impl Objects {
     /// Keeps a content.
     pub(crate) fn put(&self, bytes: &[u8]) -> io::Result<Hash> {
         let hash = Hash::of(bytes);
-        if !self.has(hash) {
+        if !self.holds(hash, bytes.len() as u64) {
             let packed = zstd::bulk::compress(bytes, LEVEL)?;
             let (mut file, part) = self.begin(hash)?;
             let written = file.write_all(&packed);
@@ -89,12 +92,26 @@ impl Objects {
         };
         let done: io::Result<(Hash, u64, u64)> = pack();
         let (hash, len, packed) = done.inspect_err(|_| discard(&part))?;
-        if self.has(hash) {
-            discard(&part);
-        } else {
-            self.finish(Ok(()), &part, hash, packed)?;
-        }
+        // In the place of one that may be damaged, since it is made anyway.
+        let known = fs::metadata(self.path(hash)).map_or(0, |found| found.len());
+        self.finish(Ok(()), &part, hash, packed.saturating_sub(known))?;
         Ok((hash, len))
+    }
+
+    /// Whether a content is there that somebody is about to rely on: a small
+    /// one is read, of a larger one only the frame is looked at.
+    fn holds(&self, hash: Hash, len: u64) -> bool {
+        if !self.has(hash) {
+            return false;
+        }
+        if len <= READ_AGAIN {
+            return self.copy_to(hash, &mut io::sink()).is_ok();
+        }
+        fs::read(self.path(hash)).is_ok_and(|packed| {
+            let said = zstd::zstd_safe::get_frame_content_size(&packed);
+            let whole = zstd::zstd_safe::find_frame_compressed_size(&packed);
+            said.is_ok_and(|said| said == Some(len)) && whole == Ok(packed.len())
+        })
     }
 
     /// Whether a content is there. One that a power cut has emptied is not.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use hermes_core::ToolError;
 
 use crate::capture::Capture;
+use crate::damage::{Damaged, refusal};
 use crate::history::{Kind, Undoable};
 use crate::manifest::Manifest;
 use crate::state::{State, Unkept};
@@ -48,6 +49,8 @@ pub struct Plan {
     pub checkpoints: Vec<String>,
     /// Path by path. Files that are already as wanted are not named.
     pub steps: Vec<Step>,
+    /// Checkpoints that it goes past, since they cannot be read.
+    pub damaged: Vec<Damaged>,
 }
 
 /// What would be done with one path.
@@ -102,7 +105,9 @@ impl Why {
             Self::CutOff => "the turn was cut off, so it is not known what it left".into(),
             Self::NotKept(why) => format!("it was not kept: {}", why.describe()),
             Self::Lost => "what was kept of it is gone or damaged".into(),
-            Self::CannotBeKept(why) => format!("what is there now is not kept: {}", why.describe()),
+            Self::CannotBeKept(why) => {
+                format!("what is there now would be lost for good: {}", why.describe())
+            }
             Self::LinkOnTheWay => "there is a link on the way to it".into(),
             Self::Unreadable => "it cannot be looked at".into(),
         }
@@ -110,6 +115,25 @@ impl Why {
 
     fn can_be_forced(self) -> bool {
         !matches!(self, Self::NotKept(_) | Self::Lost | Self::LinkOnTheWay | Self::Unreadable)
+    }
+}
+
+impl Step {
+    /// Why what is there now would be lost for good, if it would be.
+    pub fn loses(&self) -> Option<Unkept> {
+        let can_be_done = self.obstacle.is_none_or(|obstacle| obstacle.can_be_forced);
+        self.from.why_unkept().filter(|_| can_be_done)
+    }
+
+    /// What stands in the way, in words.
+    pub fn describe_obstacle(&self) -> Option<String> {
+        let why = self.obstacle?.why;
+        Some(match self.loses() {
+            Some(unkept) if !matches!(why, Why::CannotBeKept(_)) => {
+                format!("{}, and {}", why.describe(), Why::CannotBeKept(unkept).describe())
+            }
+            _ => why.describe(),
+        })
     }
 }
 
@@ -143,18 +167,23 @@ impl Store {
     fn plan_undo(&self, workspace: &Path, turns: usize) -> Result<Plan, ToolError> {
         let all = self.checkpoints(workspace)?;
         let done = Undoable::of(&all).done;
-        if done.is_empty() {
+        let chosen: Vec<&Manifest> =
+            done.iter().take(turns.max(1)).filter_map(|at| all.get(*at)).collect();
+        let oldest = chosen.iter().map(|m| m.at()).min();
+        let damaged = self.damaged_since(workspace, oldest.unwrap_or(i64::MIN), &all)?;
+        if chosen.is_empty() && !damaged.is_empty() {
+            return Err(refusal(&damaged, None).with_hint("No other turn is left to undo."));
+        }
+        if chosen.is_empty() {
             return Err(ToolError::not_found(format!(
                 "Nothing is left to undo in {}",
                 workspace.display()
             ))
             .with_hint("`hermes checkpoints list --all` shows what was changed elsewhere."));
         }
-        let chosen: Vec<&Manifest> =
-            done.iter().take(turns.max(1)).filter_map(|at| all.get(*at)).collect();
         let kind = Kind::Undo(chosen.iter().map(|m| m.id().to_owned()).collect());
         let oldest_first: Vec<&Manifest> = chosen.into_iter().rev().collect();
-        self.plan_for(kind, workspace, &oldest_first, &|_| true)
+        Ok(Plan { damaged, ..self.plan_for(kind, workspace, &oldest_first, &|_| true)? })
     }
 
     fn plan_redo(&self, workspace: &Path) -> Result<Plan, ToolError> {
@@ -167,7 +196,9 @@ impl Store {
             ))
             .with_hint("An undo can be taken back until the next turn changes something."));
         };
-        self.plan_for(Kind::Redo(undo.id().to_owned()), workspace, &[undo], &|_| true)
+        let kind = Kind::Redo(undo.id().to_owned());
+        let damaged = self.damaged_since(workspace, undo.at(), &all)?;
+        Ok(Plan { damaged, ..self.plan_for(kind, workspace, &[undo], &|_| true)? })
     }
 
     fn plan_restore(&self, checkpoint: &str, paths: &[PathBuf]) -> Result<Plan, ToolError> {
@@ -262,7 +293,8 @@ impl Store {
             spans.iter().filter_map(|(path, span)| self.step(path, span)).collect();
         mark_links(&mut steps);
         let checkpoints = checkpoints.iter().map(|m| m.id().to_owned()).collect();
-        Ok(Plan { kind, workspace: workspace.to_path_buf(), checkpoints, steps })
+        let (workspace, damaged) = (workspace.to_path_buf(), Vec::new());
+        Ok(Plan { kind, workspace, checkpoints, steps, damaged })
     }
 
     /// What is to be done with one path; none if it is as wanted.

@@ -315,7 +315,7 @@ fn remove_leftovers(folder: &Path) -> io::Result<()> {
 }
 
 /// When a checkpoint was begun, by the name of its file.
-fn time_of(log: &Path) -> Option<i64> {
+pub(crate) fn time_of(log: &Path) -> Option<i64> {
     log.file_stem()?.to_str()?.split('-').next()?.parse().ok()
 }
 

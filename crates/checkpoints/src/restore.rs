@@ -11,12 +11,14 @@ use std::path::{Path, PathBuf};
 use hermes_core::{CheckpointId, ToolError};
 
 use crate::capture::Capture;
+use crate::damage::refusal;
 use crate::history::Kind;
+use crate::likeness::Kept;
 use crate::manifest::{Line, Log, Manifest, Seen};
 use crate::plan::{Plan, Step};
 use crate::prune::remove;
 use crate::spot::{self, Spot};
-use crate::state::State;
+use crate::state::{State, Unkept};
 use crate::store::{LOG, Store, id_of, lock_alone, logs, now};
 use crate::turn::begin_log;
 
@@ -36,6 +38,12 @@ pub struct Restored {
     /// Whether something is among it that should have been brought back. A
     /// folder that holds something else by now is rightly left.
     pub is_partial: bool,
+    /// What was replaced or removed although it could not be kept, and why: it
+    /// is lost for good.
+    pub lost: Vec<(PathBuf, Unkept)>,
+    /// What was brought back without its owner, its group or these extended
+    /// attributes.
+    pub without: Vec<(PathBuf, Vec<String>)>,
 }
 
 impl Store {
@@ -43,6 +51,10 @@ impl Store {
     /// is given: then what can be done is done.
     pub fn carry_out(&self, plan: &Plan, force: bool) -> Result<Restored, ToolError> {
         if !force {
+            if !plan.damaged.is_empty() {
+                return Err(refusal(&plan.damaged, Some(&plan.kind))
+                    .with_hint("--force goes past it, to the turns before it."));
+            }
             refuse_obstacles(plan)?;
         }
         refuse_the_impossible(plan)?;
@@ -69,26 +81,8 @@ impl Store {
         let (mut manifest, mut log) = self.keep(plan, &steps, force)?;
         // Files go before the folders that they are in, and come after them.
         steps.sort_by_key(|step| (phase(step), Depth::of(step)));
-        for step in &steps {
-            match self.take(step) {
-                Ok(Taken::Done) => restored.done.push(step.path.clone()),
-                Ok(Taken::Left(why)) => {
-                    restored.is_partial = true;
-                    restored.left.push((step.path.clone(), why.into()));
-                }
-                Ok(Taken::Stays(why)) => restored.left.push((step.path.clone(), why.into())),
-                Err(error) if force => {
-                    restored.is_partial = true;
-                    restored.left.push((step.path.clone(), error.to_string()));
-                }
-                Err(error) => {
-                    let what = format!("{} cannot be brought back", step.path.display());
-                    return Err(ToolError::io(what, &error)
-                        .with("done", restored.done.len())
-                        .with_hint("Remove the cause and run the same command again: it goes on where it stopped."));
-                }
-            }
-        }
+        self.take_all(&steps, force, &mut restored)?;
+        restored.lost = lost(&steps, &restored.done, &manifest);
         if restored.done.is_empty() && restored.is_partial && !is_resumed {
             // The turn stands as it stood.
             remove(&log.path).map_err(failed)?;
@@ -119,6 +113,39 @@ impl Store {
         Ok(restored)
     }
 
+    fn take_all(
+        &self,
+        steps: &[&Step],
+        force: bool,
+        restored: &mut Restored,
+    ) -> Result<(), ToolError> {
+        for step in steps {
+            match self.take(step) {
+                Ok(Taken::Done) => restored.done.push(step.path.clone()),
+                Ok(Taken::Without(what)) => {
+                    restored.done.push(step.path.clone());
+                    restored.without.push((step.path.clone(), what));
+                }
+                Ok(Taken::Left(why)) => {
+                    restored.is_partial = true;
+                    restored.left.push((step.path.clone(), why.into()));
+                }
+                Ok(Taken::Stays(why)) => restored.left.push((step.path.clone(), why.into())),
+                Err(error) if force => {
+                    restored.is_partial = true;
+                    restored.left.push((step.path.clone(), error.to_string()));
+                }
+                Err(error) => {
+                    let what = format!("{} cannot be brought back", step.path.display());
+                    return Err(ToolError::io(what, &error)
+                        .with("done", restored.done.len())
+                        .with_hint("Remove the cause and run the same command again: it goes on where it stopped."));
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Keeps what is about to be replaced.
     fn keep(
         &self,
@@ -137,11 +164,20 @@ impl Store {
             }
             let state = capture.state_since(&step.path, &step.from);
             let state = state.map_err(|error| ToolError::io(step.path.display(), &error))?;
-            if !state.is_same(&step.from) {
-                return Err(changed_meanwhile(&step.path));
-            }
-            if matches!(state, State::Unkept { .. }) && !force {
-                return Err(changed_meanwhile(&step.path));
+            match state.why_unkept().filter(|_| step.from.why_unkept().is_none()) {
+                // It could be read, but there is no room for it.
+                Some(why) if !force => return Err(no_room(&step.path, why)),
+                Some(_) => {
+                    let now = Capture::looking(self.limits).state(&step.path);
+                    if !now.is_ok_and(|now| now.is_same(&step.from)) {
+                        return Err(changed_meanwhile(&step.path));
+                    }
+                }
+                None if !state.is_same(&step.from) => return Err(changed_meanwhile(&step.path)),
+                None if state.why_unkept().is_some() && !force => {
+                    return Err(changed_meanwhile(&step.path));
+                }
+                None => {}
             }
             lines.push(Line::Before(Seen { path: step.path.clone(), state }));
         }
@@ -201,17 +237,19 @@ impl Store {
                     spot.set_mode(0o700)?;
                 }
             }
-            State::File { hash, mode, attributes, .. } => {
-                if let State::File { hash: there, .. } = &step.from
-                    && there == hash
-                {
+            State::File { hash, mode, owner, attributes, .. } => {
+                if is_content_there(step) {
                     spot.set_mode(*mode)?;
                     return Ok(Taken::Done);
                 }
                 if let Some(refused) = clear(&spot, &step.from)? {
                     return Ok(refused);
                 }
-                spot.put_file(*mode, attributes, |file| self.objects.copy_to(*hash, file))?;
+                let kept = Kept { mode: *mode, owner: *owner, attributes };
+                let lost = spot.put_file(kept, |file| self.objects.copy_to(*hash, file))?;
+                if !lost.is_empty() {
+                    return Ok(Taken::Without(lost));
+                }
             }
             State::Link { target } => {
                 if let Some(refused) = clear(&spot, &step.from)? {
@@ -240,10 +278,29 @@ impl Store {
 
 enum Taken {
     Done,
+    /// It is back, but for these of its attributes.
+    Without(Vec<String>),
     /// It could not be brought back.
     Left(&'static str),
     /// A folder that has come to hold something else is rightly there.
     Stays(&'static str),
+}
+
+/// Whether only the mode is another.
+fn is_content_there(step: &Step) -> bool {
+    matches!((&step.from, &step.to), (State::File { hash: a, .. }, State::File { hash: b, .. }) if a == b)
+}
+
+/// What was replaced without having been kept.
+fn lost(steps: &[&Step], done: &[PathBuf], manifest: &Manifest) -> Vec<(PathBuf, Unkept)> {
+    let done: BTreeSet<&PathBuf> = done.iter().collect();
+    let replaced = steps.iter().filter(|step| done.contains(&step.path) && !is_content_there(step));
+    replaced
+        .filter_map(|step| {
+            let why = manifest.changes.get(&step.path)?.before.why_unkept()?;
+            Some((step.path.clone(), why))
+        })
+        .collect()
 }
 
 /// A folder gives way to a file only if nothing is in it.
@@ -321,8 +378,9 @@ fn remove_leftovers(manifest: &Manifest) {
 
 fn refuse_obstacles(plan: &Plan) -> Result<(), ToolError> {
     let told: Vec<String> = plan
-        .obstacles()
-        .map(|(step, obstacle)| format!("{}: {}", step.path.display(), obstacle.why.describe()))
+        .steps
+        .iter()
+        .filter_map(|step| Some(format!("{}: {}", step.path.display(), step.describe_obstacle()?)))
         .collect();
     if told.is_empty() {
         return Ok(());
@@ -367,6 +425,15 @@ fn stuck(left: &[(PathBuf, String)], kind: &Kind) -> ToolError {
         }
         _ => error,
     }
+}
+
+fn no_room(path: &Path, why: Unkept) -> ToolError {
+    ToolError::conflict(format!(
+        "Nothing was changed. {}: what is there now would be lost for good: {}",
+        path.display(),
+        why.describe()
+    ))
+    .with_hint("Make room, or use --force.")
 }
 
 fn changed_meanwhile(path: &Path) -> ToolError {

@@ -1,23 +1,19 @@
 //! A name in a folder that is held open, reached without following a link:
 //! what is looked at or replaced is what was named, and nothing else.
 
-use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, XattrFlags};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
-use crate::names::{hex, unhex};
+use crate::likeness::{Kept, There};
 use crate::state::Stamp;
-
-/// Extended attributes that are larger than this together are not kept.
-const ATTRIBUTES: usize = 16 * 1024;
 
 /// How the name of a file begins that is being brought back.
 pub(crate) const UNFINISHED: &str = ".hermes-restore-";
@@ -34,6 +30,8 @@ pub(crate) struct Spot {
 pub(crate) struct Look {
     pub(crate) kind: FileType,
     pub(crate) mode: u32,
+    /// User and group.
+    pub(crate) owner: (u32, u32),
     pub(crate) stamp: Stamp,
 }
 
@@ -78,12 +76,13 @@ impl Spot {
     }
 
     /// Puts a file there, whole or not at all, in place of a file or a link.
+    /// Says what it could not be given besides its content.
     pub(crate) fn put_file(
         &self,
-        mode: u32,
-        attributes: &BTreeMap<String, String>,
+        kept: Kept<'_>,
         fill: impl FnOnce(&mut File) -> io::Result<()>,
-    ) -> io::Result<()> {
+    ) -> io::Result<Vec<String>> {
+        let there = self.model()?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
         let private = Mode::from_raw_mode(0o600);
         let temporary = self.temporary(|name| {
@@ -93,12 +92,21 @@ impl Spot {
         let mut file = File::from(opened);
         let finish = || {
             fill(&mut file)?;
-            set_attributes(&file, attributes);
-            rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))?;
+            let lost = kept.dress(&file, there.as_ref())?;
             file.sync_all()?;
-            Ok(rustix::fs::renameat(&self.folder, &name, &self.folder, &self.name)?)
+            rustix::fs::renameat(&self.folder, &name, &self.folder, &self.name)?;
+            Ok(lost)
         };
         finish().inspect_err(|_| self.discard(&name))
+    }
+
+    /// The regular file that is there.
+    fn model(&self) -> io::Result<Option<There>> {
+        let found = self.look()?.filter(|found| found.kind == FileType::RegularFile);
+        Ok(found.map(|found| match self.open() {
+            Ok((file, found)) => There { found, file: Some(file) },
+            Err(_) => There { found, file: None },
+        }))
     }
 
     /// Puts a link there, in place of a file or a link.
@@ -190,34 +198,6 @@ pub(crate) fn look(stat: &rustix::fs::Stat) -> Look {
         changed: moment(i128::from(stat.st_ctime), i128::from(stat.st_ctime_nsec)),
         inode: stat.st_ino,
     };
-    Look { kind: FileType::from_raw_mode(stat.st_mode), mode: stat.st_mode & 0o7777, stamp }
-}
-
-/// The user's extended attributes; none if they cannot be had.
-pub(crate) fn attributes(file: impl AsFd) -> BTreeMap<String, String> {
-    let read = || -> Result<BTreeMap<String, String>, Errno> {
-        let mut kept = BTreeMap::new();
-        let mut names = [0; 1024];
-        let len = rustix::fs::flistxattr(&file, &mut names)?;
-        for name in names.get(..len).unwrap_or_default().split(|byte| *byte == 0) {
-            let Some(name) = std::str::from_utf8(name).ok().filter(|n| n.starts_with("user."))
-            else {
-                continue;
-            };
-            let mut value = vec![0; ATTRIBUTES];
-            let len = rustix::fs::fgetxattr(&file, name, value.as_mut_slice())?;
-            kept.insert(name.to_owned(), hex(value.get(..len).unwrap_or_default()));
-        }
-        Ok(kept)
-    };
-    read().unwrap_or_default()
-}
-
-/// As far as the file system lets us.
-fn set_attributes(file: &File, attributes: &BTreeMap<String, String>) {
-    for (name, value) in attributes {
-        if let Some(value) = unhex(value) {
-            let _ = rustix::fs::fsetxattr(file, name.as_str(), &value, XattrFlags::empty());
-        }
-    }
+    let kind = FileType::from_raw_mode(stat.st_mode);
+    Look { kind, mode: stat.st_mode & 0o7777, owner: (stat.st_uid, stat.st_gid), stamp }
 }

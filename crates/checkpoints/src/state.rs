@@ -68,7 +68,11 @@ pub enum State {
         len: u64,
         /// Its permission bits.
         mode: u32,
-        /// The user's extended attributes, each value in hexadecimal.
+        /// Its user and group, by number.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        owner: Option<(u32, u32)>,
+        /// The user's extended attributes and the access list, each value in
+        /// hexadecimal.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         attributes: BTreeMap<String, String>,
     },
@@ -99,6 +103,9 @@ pub enum Unkept {
     TooLarge,
     /// As much as is kept was kept already.
     NoRoom,
+    /// The disk that checkpoints are on is full, or as much of it as the user
+    /// may have.
+    DiskFull,
     /// It holds more files than are kept.
     TooMany,
     /// It could not be read.
@@ -113,6 +120,7 @@ impl Unkept {
         match self {
             Self::TooLarge => "it is larger than checkpoints.max_file_size_mb",
             Self::NoRoom => "checkpoints.max_total_size_mb was reached",
+            Self::DiskFull => "the disk that checkpoints are kept on is full",
             Self::TooMany => "it holds too many files",
             Self::Unreadable => "it could not be read",
             Self::Special => "it is no regular file",
@@ -121,8 +129,9 @@ impl Unkept {
 }
 
 impl State {
-    /// Whether a restore leaves one for the other: extended attributes are
-    /// brought along, and do not count as a change by themselves.
+    /// Whether a restore leaves one for the other: the owner and extended
+    /// attributes are brought along, and do not count as a change by
+    /// themselves.
     pub fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::File { hash: a, mode: x, .. }, Self::File { hash: b, mode: y, .. }) => {
@@ -133,6 +142,14 @@ impl State {
                 Self::Unkept { len: b, mode: n, stamp: y, .. },
             ) => (a, m, x.modified, x.inode) == (b, n, y.modified, y.inode),
             (a, b) => a == b,
+        }
+    }
+
+    /// Why it is not kept, if it is not.
+    pub fn why_unkept(&self) -> Option<Unkept> {
+        match self {
+            Self::Unkept { why, .. } => Some(*why),
+            _ => None,
         }
     }
 

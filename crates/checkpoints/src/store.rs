@@ -88,18 +88,29 @@ impl Store {
     /// The checkpoint of that name, or the only one whose name begins so.
     pub fn find(&self, name: &str) -> Result<Manifest, ToolError> {
         let mut found: Vec<Manifest> = self.all()?;
-        found.retain(|m| m.id() == name || (name.len() >= SHORTEST && m.id().starts_with(name)));
+        found.retain(|m| is_meant(m.id(), name));
         match (found.len(), found.pop()) {
             (1, Some(manifest)) => Ok(manifest),
-            (0, _) | (_, None) => Err(ToolError::not_found(format!(
-                "There is no checkpoint {name}"
-            ))
-            .with_hint("`hermes checkpoints list` shows them; four letters of a name are enough.")),
+            (0, _) | (_, None) => Err(self.unknown(name)?),
             (several, _) => {
                 Err(ToolError::invalid(format!("{several} checkpoints begin with {name}"))
                     .with_hint("Give more letters of the name."))
             }
         }
+    }
+
+    /// What is said of a name under which nothing can be read.
+    fn unknown(&self, name: &str) -> Result<ToolError, ToolError> {
+        let damaged = self.all_damaged()?;
+        Ok(match damaged.iter().find(|damaged| is_meant(&damaged.id, name)) {
+            Some(damaged) => ToolError::unavailable(format!(
+                "The checkpoint cannot be read: {}",
+                damaged.describe()
+            )),
+            None => ToolError::not_found(format!("There is no checkpoint {name}")).with_hint(
+                "`hermes checkpoints list` shows them; four letters of a name are enough.",
+            ),
+        })
     }
 
     /// The content that a state stands for.
@@ -189,6 +200,10 @@ impl Store {
         }
         ToolError::io(what, error)
     }
+}
+
+fn is_meant(id: &str, name: &str) -> bool {
+    id == name || (name.len() >= SHORTEST && id.starts_with(name))
 }
 
 /// The logs in a folder, the oldest first.

@@ -353,8 +353,7 @@ impl Turn {
         Ok(())
     }
 
-    /// Writes down what a call has made of the files. A turn that has changed
-    /// nothing leaves no checkpoint.
+    /// Writes down what a call has made of the files.
     pub(crate) fn settle(
         &mut self,
         mut seen: Vec<(PathBuf, Change)>,
@@ -385,6 +384,11 @@ impl Turn {
             log.write(&lines)?;
         }
         lines.into_iter().for_each(|line| self.manifest.take(line));
+        self.vanish_if_void()
+    }
+
+    /// A turn that has changed nothing leaves no checkpoint.
+    pub(crate) fn vanish_if_void(&mut self) -> io::Result<()> {
         if self.running.is_empty() && self.manifest.changes().next().is_none() {
             if let Some(log) = self.log.take() {
                 remove(&log.path)?;

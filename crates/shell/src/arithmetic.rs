@@ -87,8 +87,12 @@ impl Walk<'_> {
     /// An index in brackets is computed, and so run, wherever it is written.
     pub(crate) fn evaluated_index(&mut self, word: &Word) {
         if word.text.contains("[$(") || word.text.contains("[`") {
-            let text = word.text.clone();
-            self.evaluated(&text);
+            self.evaluated(&word.text);
+        } else if let Some((name, index)) = word.text.split_once('[')
+            && index.ends_with(']')
+            && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        {
+            self.computed_names(index);
         }
     }
 
@@ -99,19 +103,35 @@ impl Walk<'_> {
             self.evaluated_index(word);
         }
         for side in words.windows(3).filter(|all| COMPARING.contains(&all[1].text.as_str())) {
-            for word in [&side[0], &side[2]] {
-                if is_foreign(word.known, word.taint) {
-                    self.computes_with_data();
-                }
-                self.computed_names(&word.text);
+            self.computed_values(&[side[0].clone(), side[2].clone()]);
+        }
+    }
+
+    /// Values that stand in an expression.
+    pub(crate) fn computed_values(&mut self, words: &[Word]) {
+        for word in words {
+            if is_foreign(word.known, word.taint) {
+                self.computes_with_data();
             }
+            self.evaluated_index(word);
+            self.computed_names(&word.text);
+        }
+    }
+
+    /// `[index]=value` among the elements of an array.
+    pub(crate) fn computed_element(&mut self, element: &Raw) {
+        if let Some(Part::Text { text, quoted: false }) = element.parts.first()
+            && let Some((index, _)) = text.strip_prefix('[').and_then(|text| text.split_once(']'))
+        {
+            self.computed_names(index);
         }
     }
 
     /// `${text:from:length}` and `${list[index]}`.
     pub(crate) fn computed_part(&mut self, argument: &Raw) {
         let first = argument.parts.first();
-        let computes = matches!(first, Some(Part::Text { text, .. }) if text.starts_with([':', '[']));
+        let computes =
+            matches!(first, Some(Part::Text { text, .. }) if text.starts_with([':', '[']));
         if computes {
             for part in &argument.parts {
                 if let Part::Text { text, .. } = part {

@@ -176,7 +176,8 @@ impl Walk<'_> {
                 .iter()
                 .skip(1)
                 .any(|word| word.text.starts_with('-') && word.text.contains('x'));
-        let flagged = |word: &Word, flag: char| word.text.starts_with('-') && word.text.contains(flag);
+        let flagged =
+            |word: &Word, flag: char| word.text.starts_with('-') && word.text.contains(flag);
         let computes = leaf.program != "export" && leaf.words.iter().any(|word| flagged(word, 'i'));
         for word in leaf.words.clone().iter().skip(1) {
             if computes && !word.text.starts_with('-') {
@@ -226,7 +227,7 @@ impl Walk<'_> {
             self.nested_source(&callback, input);
         }
         let own = if leaf.program == "getopts" { 2 } else { 1 };
-        let names: Vec<&str> = read_names(leaf.words.get(own..).unwrap_or(&[]));
+        let names: Vec<&str> = read_names(&leaf.program, leaf.words.get(own..).unwrap_or(&[]));
         let lines: Vec<String> =
             input.text.iter().flat_map(|text| text.lines()).take(16).map(str::to_owned).collect();
         let certain = self.repeats == 0 && input.text.is_some();
@@ -321,8 +322,13 @@ impl Walk<'_> {
 }
 
 /// The variables that `read` and its like fill.
-fn read_names(words: &[Word]) -> Vec<&str> {
-    const VALUED: &[&str] = &["-p", "-d", "-n", "-N", "-t", "-u", "-i", "-O", "-s", "-c", "-C"];
+fn read_names<'w>(program: &str, words: &'w [Word]) -> Vec<&'w str> {
+    // The letters of `read` and of `mapfile` mean different things.
+    let valued: &[&str] = match program {
+        "read" => &["-p", "-d", "-n", "-N", "-t", "-u", "-i"],
+        "getopts" => &[],
+        _ => &["-d", "-n", "-O", "-s", "-u", "-c", "-C"],
+    };
     let mut names = Vec::new();
     let mut skip = false;
     for word in words {
@@ -334,7 +340,7 @@ fn read_names(words: &[Word]) -> Vec<&str> {
             continue;
         }
         if text.starts_with('-') && text.len() > 1 {
-            skip = VALUED.contains(&text) && text != "-s";
+            skip = valued.contains(&text);
             continue;
         }
         names.push(text);

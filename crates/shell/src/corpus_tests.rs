@@ -399,7 +399,7 @@ fn dangerous_commands_ask_in_their_category() {
         ("sudo su", "privilege"),
         ("sudo make install", "privilege"),
         ("pkexec touch x", "privilege"),
-        ("chmod +x s.sh && ./s.sh", "chmod-then-run"),
+        ("chmod +x ../s.sh && ../s.sh", "chmod-then-run"),
         ("python3 -c 'import os; os.remove(\"x\")'", "interpreter-code"),
         ("python3 -c \"$X\"", "interpreter-code"),
         ("python3 -c 'import subprocess'", "interpreter-code"),

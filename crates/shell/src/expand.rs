@@ -224,6 +224,8 @@ impl Walk<'_> {
                         part => self.expand_part(part, &mut aside),
                     }
                 }
+                aside.done.extend(aside.current.take());
+                self.computed_values(&aside.done);
                 fields.unknown("$((…))", Taint::default());
             }
             Part::Array(elements) => {

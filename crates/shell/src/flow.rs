@@ -46,6 +46,9 @@ impl Stream {
     }
 }
 
+/// Stands for all files of a folder, hidden ones as well.
+pub(crate) const EVERYTHING: &str = ".*";
+
 /// More paths are not kept.
 const MAX_NAMES: usize = 16;
 
@@ -162,11 +165,27 @@ fn printed(program: &str, words: &[Word], input: &Stream, cwd: Option<&Path>) ->
         "find" | "gfind" | "fd" | "fdfind" | "ls" | "locate" | "rg" => {
             Stream { names: listed(program, arguments), ..unknown(taint) }
         }
+        "git" if others_only(arguments) => {
+            Stream { names: vec![EVERYTHING.to_owned()], ..unknown(taint) }
+        }
         // Filters pass on what they are given.
-        _ if input.connected => Stream { names: input.names.clone(), ..unknown(taint) },
+        _ if input.connected => {
+            let mut names = input.names.clone();
+            // A search among names leaves out most of them.
+            if matches!(program, "grep" | "egrep" | "rg" | "awk" | "sed" | "fzf") {
+                names.retain(|name| name.rsplit('/').next() != Some(EVERYTHING));
+            }
+            Stream { names, ..unknown(taint) }
+        }
         _ if tells_nothing(program, arguments) => unknown(taint),
         _ => unknown(taint.with(Taint::COMPUTED)),
     }
+}
+
+/// Whether git lists the files that it does not know, ignored ones as well.
+fn others_only(arguments: &[Word]) -> bool {
+    let has = |texts: &[&str]| arguments.iter().any(|word| texts.contains(&word.text.as_str()));
+    has(&["ls-files"]) && has(&["-o", "--others"]) && !has(&["--exclude-standard"])
 }
 
 /// Whether an option makes a quiet program say something.
@@ -185,9 +204,23 @@ fn listed(program: &str, arguments: &[Word]) -> Vec<String> {
             let tests = ["-name", "-iname", "-path", "-ipath", "-wholename"];
             let pairs = arguments.windows(2).filter(|pair| tests.contains(&pair[0].text.as_str()));
             let last = |text: &str| text.rsplit('/').next().unwrap_or(text).to_owned();
-            pairs.map(|pair| format!("{root}/{}", last(&pair[1].text))).collect()
+            let named: Vec<String> =
+                pairs.map(|pair| format!("{root}/{}", last(&pair[1].text))).collect();
+            match named.is_empty() {
+                true => vec![format!("{root}/{EVERYTHING}")],
+                false => named,
+            }
         }
-        "ls" => operands.map(str::to_owned).collect(),
+        "ls" => {
+            let named: Vec<String> = operands.map(str::to_owned).collect();
+            let hidden = known.clone().any(|text| {
+                text.starts_with('-') && !text.starts_with("--") && text.contains(['a', 'A'])
+            });
+            match named.is_empty() && hidden {
+                true => vec![EVERYTHING.to_owned()],
+                false => named,
+            }
+        }
         // A pattern that may be anywhere in the name.
         _ => operands
             .take(1)
@@ -204,6 +237,7 @@ fn cat(program: &str, arguments: &[Word], input: &Stream, taint: Taint) -> Strea
         [] => input.text.clone(),
         _ if program == "tee" => input.text.clone(),
         [only] if only.text == "-" => input.text.clone(),
+        [only] if only.text == "/dev/null" => Some(String::new()),
         [only] => only.content.clone(),
         _ => None,
     };

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use hermes_core::{Resource, Scope as Permission};
 
 use crate::flow::Stream;
-use crate::leaf::{Leaf, Taint, Word};
-use crate::programs::{self, recipes};
+use crate::leaf::{Finding, Leaf, Taint, Word};
+use crate::programs::{self, recipes, wholesale};
 use crate::site::{Act, Site};
 use crate::syntax::{Part, Redirect, RedirectKind};
 use crate::walk::Walk;
@@ -80,6 +80,18 @@ impl Walk<'_> {
             act.redirect(redirect.kind, &word);
         }
         stdin
+    }
+
+    /// Files that a command empties since it prints nothing.
+    pub(crate) fn emptied(&mut self, redirects: &[Redirect]) {
+        let hand_written = redirects.iter().any(|redirect| {
+            let target = redirect.target.get().map(|raw| raw.parts.as_slice());
+            redirect.kind == RedirectKind::Write
+                && matches!(target, Some([Part::Text { text, .. }]) if wholesale::is_by_hand(text))
+        });
+        if hand_written {
+            self.note(Finding::ask("data-loss", "Empties a file"));
+        }
     }
 
     pub(crate) fn absolute(&self, word: &Word) -> Option<PathBuf> {

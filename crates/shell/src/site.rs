@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use hermes_core::{Effect, Resource, Scope, Workplace, is_folded};
 
 use crate::blocks;
-use crate::flow::Stream;
+use crate::flow::{EVERYTHING, Stream};
 use crate::leaf::{Finding, Leaf, Taint, Word};
 use crate::sensitive;
 use crate::syntax::RedirectKind;
@@ -184,6 +184,15 @@ impl<'a> Act<'a> {
                 let Some(path) = self.site.place(hint).filter(|_| !hint.is_empty()) else {
                     continue;
                 };
+                let everything = hint.rsplit('/').next() == Some(EVERYTHING);
+                let near = path.starts_with(self.site.at.cwd());
+                if everything && near {
+                    let whole = path.parent() == Some(self.site.at.cwd());
+                    if whole && shows_whole(&self.leaf.program) {
+                        self.ask("secret-path", SHOWN_WHOLE);
+                    }
+                    continue;
+                }
                 if !has_glob(hint) {
                     found.push(path);
                     continue;
@@ -291,6 +300,9 @@ impl<'a> Act<'a> {
         match kind {
             RedirectKind::Read => self.read(word),
             RedirectKind::Write | RedirectKind::Append | RedirectKind::ReadWrite => {
+                if kind == RedirectKind::Write && text.ends_with("{}") {
+                    self.ask("mass-change", "Overwrites every file that is found");
+                }
                 self.write(word);
             }
             RedirectKind::Duplicate => {
@@ -325,6 +337,32 @@ fn lists_only(program: &str) -> bool {
             | "namei"
             | "lsof"
             | "wc"
+    )
+}
+
+/// Said of a command that shows the files of the project whatever their names.
+pub(crate) const SHOWN_WHOLE: &str = "Shows every file of the project, hidden ones as well";
+
+/// Whether a program shows all of a file, or its beginning or end.
+pub(crate) fn shows_whole(program: &str) -> bool {
+    matches!(
+        program,
+        "cat"
+            | "head"
+            | "tail"
+            | "less"
+            | "more"
+            | "bat"
+            | "batcat"
+            | "tac"
+            | "nl"
+            | "strings"
+            | "xxd"
+            | "od"
+            | "hexdump"
+            | "base64"
+            | "paste"
+            | "rev"
     )
 }
 

@@ -148,7 +148,7 @@ impl<'a> Walk<'a> {
                 self.call(&name, &body, None, &Stream::unknown());
             }
         }
-        programs::over_several(&mut self.leaves);
+        programs::over_several(&mut self.leaves, self.at.cwd());
         let blind = self.leaves.iter_mut().filter(|leaf| leaf.reads_blindly);
         let mut blind = blind.peekable();
         if blind.peek().is_some() && sensitive::mentioned(source) {
@@ -380,6 +380,9 @@ impl<'a> Walk<'a> {
                 self.scope.set(name, value);
             }
             let substitutes = !simple.words.is_empty();
+            if !substitutes {
+                self.emptied(&simple.redirects);
+            }
             if !simple.text.trim().is_empty() && !substitutes {
                 leaf.reads_only = true;
                 self.push(leaf);
@@ -390,12 +393,16 @@ impl<'a> Walk<'a> {
         let out = self.invoke(words, leaf, input);
         self.scope.take_back(lent);
         self.remember(&simple.redirects, &out);
+        if out.text.as_deref() == Some("") {
+            self.emptied(&simple.redirects);
+        }
         out
     }
 
     fn elements(&mut self, elements: &[Raw]) -> Vec<Word> {
         let mut words = Vec::new();
         for element in elements.iter().take(MAX_WORDS) {
+            self.computed_element(element);
             self.expand_into(element, &mut words);
         }
         words.truncate(MAX_WORDS);

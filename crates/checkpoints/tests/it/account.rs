@@ -197,3 +197,31 @@ fn a_call_inside_a_command_keeps_what_the_command_began_with() {
     bench.undo(1).unwrap();
     assert_eq!(bench.read("n").as_deref(), Some("0"));
 }
+
+#[test]
+fn a_call_that_writes_what_is_there_leaves_no_checkpoint() {
+    let bench = Bench::new();
+    bench.write("n", "0");
+    bench.call_telling(on(&["n"]), |call| replace(&bench, call, "n", "1")).unwrap();
+    bench.call_telling(on(&["n"]), |call| replace(&bench, call, "n", "1")).unwrap();
+    assert_eq!(bench.store.all().unwrap().len(), 1);
+    // Several announcements of one call, of which only the last changes
+    // something.
+    bench
+        .call_telling(on(&["n", "m"]), |call| {
+            replace(&bench, call, "n", "1");
+            replace(&bench, call, "m", "new");
+        })
+        .unwrap();
+    assert_eq!(bench.store.all().unwrap().len(), 2);
+    // There and back again in one turn.
+    let call = || Call { places: &["n"], turn: Some("turn"), ..Call::default() };
+    bench.call_telling(call(), |call| replace(&bench, call, "n", "2")).unwrap();
+    assert_eq!(bench.store.all().unwrap().len(), 3);
+    bench.call_telling(call(), |call| replace(&bench, call, "n", "1")).unwrap();
+    assert_eq!(bench.store.all().unwrap().len(), 2);
+    bench.undo(1).unwrap();
+    assert_eq!(bench.read("m"), None);
+    bench.undo(1).unwrap();
+    assert_eq!(bench.read("n").as_deref(), Some("0"));
+}

@@ -99,8 +99,56 @@ fn a_large_file_that_was_made_is_removed_only_by_force() {
     let whys: Vec<Why> = plan.obstacles().map(|(_, obstacle)| obstacle.why).collect();
     assert_eq!(whys, [Why::CannotBeKept(Unkept::TooLarge)]);
     assert!(bench.store.carry_out(&plan, false).is_err());
-    bench.store.carry_out(&plan, true).unwrap();
+    assert_eq!(plan.steps[0].loses(), Some(Unkept::TooLarge));
+    let done = bench.store.carry_out(&plan, true).unwrap();
+    assert_eq!(done.lost, [(bench.path("big"), Unkept::TooLarge)]);
     assert_eq!(bench.read("big"), None);
+}
+
+#[test]
+fn a_file_that_becomes_too_large_is_warned_about() {
+    let bench = Bench::with(Limits { file_bytes: 10, ..Limits::default() });
+    bench.write("old", "few");
+    bench.turn(&["old"], || bench.write("old", "fewer"));
+    assert_eq!(bench.keeper.problem(), None);
+    bench.turn(&["old"], || bench.write("old", "more than ten bytes"));
+    let told = bench.keeper.problem().unwrap();
+    assert!(told.contains("old: it is larger than checkpoints.max_file_size_mb"), "{told}");
+    bench.command(|| bench.write("new", "more than ten bytes"));
+    assert!(bench.keeper.problem().unwrap().contains("and 1 more"));
+}
+
+#[test]
+fn what_somebody_made_too_large_since_is_named_as_lost() {
+    let bench = Bench::with(Limits { file_bytes: 10, ..Limits::default() });
+    bench.write("a", "old");
+    bench.write("b", "old");
+    bench.turn(&["a", "b"], || ["a", "b"].iter().for_each(|name| bench.write(name, "new")));
+    bench.write("a", "more than ten bytes");
+    let error = bench.undo(1).unwrap_err();
+    assert!(
+        error.message().contains("changed since, and what is there now would be lost"),
+        "{error}"
+    );
+    let plan = bench.store.plan(Target::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
+    let done = bench.store.carry_out(&plan, true).unwrap();
+    assert_eq!(done.done.len(), 2);
+    assert_eq!(done.lost, [(bench.path("a"), Unkept::TooLarge)]);
+}
+
+#[test]
+fn what_an_undo_finds_no_room_for_is_lost_only_by_force() {
+    let mut bench = Bench::new();
+    bench.write("n", "old");
+    bench.turn(&["n"], || bench.write("n", "newer"));
+    bench.reopen(Limits { total_bytes: 4, ..Limits::default() });
+    let error = bench.undo(1).unwrap_err();
+    assert!(error.message().contains("max_total_size_mb"), "{error}");
+    assert_eq!(bench.read("n").as_deref(), Some("newer"));
+    let plan = bench.store.plan(Target::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
+    let done = bench.store.carry_out(&plan, true).unwrap();
+    assert_eq!(done.lost, [(bench.path("n"), Unkept::NoRoom)]);
+    assert_eq!(bench.read("n").as_deref(), Some("old"));
 }
 
 #[test]

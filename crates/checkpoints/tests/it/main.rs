@@ -4,8 +4,10 @@
 
 mod account;
 mod bench;
+mod damage;
 mod history;
 mod laws;
+mod likeness;
 mod limits;
 mod places;
 mod processes;

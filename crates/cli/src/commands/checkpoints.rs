@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use hermes_checkpoints::{Change, Kind, Limits, Manifest, State, Store, Target, workspace_of};
+use hermes_checkpoints::{
+    Change, Damaged, Kind, Limits, Manifest, State, Store, Target, workspace_of,
+};
 use hermes_config::{Config, Settings};
 use serde_json::{Value, json};
 
@@ -148,17 +150,24 @@ fn places(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
 fn list(app: &App, store: &Store, all: bool, lines: usize) -> Outcome {
     let place = if all { PathBuf::new() } else { workspace(app, store, None)? };
     let mut found = if all { store.all()? } else { store.checkpoints(&place)? };
+    let mut damaged = if all { store.all_damaged()? } else { store.damaged(&place)? };
     found.reverse();
     found.truncate(lines);
+    damaged.reverse();
+    damaged.truncate(lines);
     if app.json {
         let checkpoints: Vec<Value> = found.iter().map(brief).collect();
         let workspace = (!all).then(|| place.to_string_lossy().into_owned());
-        let answer =
-            json!({ "schema_version": 1, "workspace": workspace, "checkpoints": checkpoints });
+        let answer = json!({
+            "schema_version": 1,
+            "workspace": workspace,
+            "checkpoints": checkpoints,
+            "damaged": damaged.iter().map(broken).collect::<Vec<_>>(),
+        });
         app.terminal.line(&answer.to_string())?;
         return Ok(Exit::Ok);
     }
-    if found.is_empty() {
+    if found.is_empty() && damaged.is_empty() {
         let place = place.display();
         app.terminal.note(&if all {
             "There are no checkpoints; one is made when a tool changes a file.".to_owned()
@@ -167,8 +176,25 @@ fn list(app: &App, store: &Store, all: bool, lines: usize) -> Outcome {
         });
         return Ok(Exit::Ok);
     }
-    let mut table = Table::default();
-    for manifest in &found {
+    app.terminal.line(&listed(&found, &damaged, lines, all).render(&app.terminal))?;
+    Ok(Exit::Ok)
+}
+
+/// The newest first, those that cannot be read among them.
+fn listed(found: &[Manifest], damaged: &[Damaged], lines: usize, all: bool) -> Table {
+    let mut rows = Vec::new();
+    for damaged in damaged {
+        rows.push((
+            damaged.moment(),
+            [
+                (damaged.id.clone(), Some(Style::Bold)),
+                (since(damaged.moment()), Some(Style::Dim)),
+                ("damaged".to_owned(), Some(Style::Red)),
+                (format!("cannot be read: {}", damaged.why), Some(Style::Dim)),
+            ],
+        ));
+    }
+    for manifest in found {
         let files = manifest.changes().count();
         let unkept = manifest.changes().filter(|(_, c)| is_unkept(&c.before)).count();
         let mut what = format!("{files} file{}", if files == 1 { "" } else { "s" });
@@ -178,15 +204,25 @@ fn list(app: &App, store: &Store, all: bool, lines: usize) -> Outcome {
         if all {
             what.push_str(&format!("  {}", manifest.workspace().display()));
         }
-        table.row([
-            (manifest.id().to_owned(), Some(Style::Bold)),
-            (ago(manifest), Some(Style::Dim)),
-            (manifest.by().join(", "), None),
-            (what, Some(Style::Dim)),
-        ]);
+        rows.push((
+            manifest.info().at,
+            [
+                (manifest.id().to_owned(), Some(Style::Bold)),
+                (ago(manifest), Some(Style::Dim)),
+                (manifest.by().join(", "), None),
+                (what, Some(Style::Dim)),
+            ],
+        ));
     }
-    app.terminal.line(&table.render(&app.terminal))?;
-    Ok(Exit::Ok)
+    rows.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
+    let mut table = Table::default();
+    rows.into_iter().take(lines).for_each(|(_, row)| table.row(row));
+    table
+}
+
+/// One that cannot be read.
+pub(super) fn broken(damaged: &Damaged) -> Value {
+    json!({ "id": damaged.id, "path": damaged.path.to_string_lossy(), "why": damaged.why })
 }
 
 fn brief(manifest: &Manifest) -> Value {
@@ -406,7 +442,11 @@ fn is_unkept(state: &State) -> bool {
 
 /// How long ago a checkpoint was made.
 pub(crate) fn ago(manifest: &Manifest) -> String {
-    let since = SystemTime::now().duration_since(manifest.info().at).unwrap_or_default().as_secs();
+    since(manifest.info().at)
+}
+
+fn since(moment: SystemTime) -> String {
+    let since = SystemTime::now().duration_since(moment).unwrap_or_default().as_secs();
     match since {
         0..60 => format!("{since} s ago"),
         60..3600 => format!("{} min ago", since / 60),

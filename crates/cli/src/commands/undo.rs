@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use hermes_checkpoints::{Kind, Plan, Restored, State, Step, Store, Target};
 use serde_json::{Value, json};
 
-use super::checkpoints::{shown, store, workspace};
+use super::checkpoints::{broken, shown, store, workspace};
 use crate::app::App;
 use crate::failure::{Exit, Outcome};
 use crate::table::Table;
-use crate::terminal::Style;
+use crate::terminal::{Style, one_line};
 
 /// How files are brought back.
 #[derive(Debug, Clone, Copy, Default, clap::Args)]
@@ -18,7 +18,8 @@ pub(crate) struct Options {
     /// Show what would be done, and do nothing
     #[arg(long, alias = "dry-run")]
     pub(crate) preview: bool,
-    /// Overwrite files that were changed since, and do what can be done
+    /// Overwrite files that were changed since, and do what can be done; what
+    /// cannot be kept is lost for good
     #[arg(long)]
     pub(crate) force: bool,
 }
@@ -79,6 +80,7 @@ pub(crate) fn carry_out(app: &App, store: &Store, target: Target<'_>, options: O
         return Ok(Exit::Ok);
     }
     let restored = store.carry_out(&plan, options.force)?;
+    warn(app, &plan, &restored);
     if app.json {
         app.terminal.line(&told(&plan, asked, Some(&restored)).to_string())?;
     } else {
@@ -91,6 +93,11 @@ pub(crate) fn carry_out(app: &App, store: &Store, target: Target<'_>, options: O
 }
 
 fn preview(app: &App, plan: &Plan, asked: usize) -> Result<(), crate::failure::Failure> {
+    for damaged in &plan.damaged {
+        let what = damaged.describe();
+        app.terminal
+            .warn(&format!("A later turn cannot be read, only --force goes past it: {what}"));
+    }
     if app.json {
         return Ok(app.terminal.line(&told(plan, asked, None).to_string())?);
     }
@@ -100,7 +107,7 @@ fn preview(app: &App, plan: &Plan, asked: usize) -> Result<(), crate::failure::F
     }
     let mut table = Table::default();
     for step in &plan.steps {
-        let obstacle = step.obstacle.map_or(String::new(), |o| format!("! {}", o.why.describe()));
+        let obstacle = step.describe_obstacle().map_or(String::new(), |why| format!("! {why}"));
         table.row([
             (format!("would {}", deed(step)), None),
             (shown(&step.path, &plan.workspace), Some(Style::Bold)),
@@ -132,12 +139,31 @@ fn report(app: &App, plan: &Plan, restored: &Restored) -> Result<(), crate::fail
         app.terminal.warn(&format!("{} was left as it is: {why}", shown(path, &plan.workspace)));
     }
     let back = match plan.kind {
-        Kind::Undo(_) => "`hermes redo` takes it back.",
-        _ => "`hermes undo` takes it back.",
+        Kind::Undo(_) => "hermes redo",
+        _ => "hermes undo",
     };
-    let is_changed = !restored.done.is_empty();
-    app.terminal.note(if is_changed { back } else { "Nothing had to be changed." });
+    app.terminal.note(&match (restored.done.len(), restored.lost.len()) {
+        (0, _) => "Nothing had to be changed.".to_owned(),
+        (_, 0) => format!("`{back}` takes it back."),
+        (done, lost) if lost < done => format!("`{back} --force` takes the rest back."),
+        _ => "This cannot be taken back.".to_owned(),
+    });
     Ok(())
+}
+
+/// What is to be known of what was done, however the answer is written.
+fn warn(app: &App, plan: &Plan, restored: &Restored) {
+    for damaged in &plan.damaged {
+        app.terminal.warn(&format!("Went past what cannot be read: {}", damaged.describe()));
+    }
+    for (path, why) in &restored.lost {
+        let (path, why) = (shown(path, &plan.workspace), why.describe());
+        app.terminal.warn(&format!("What was in {path} is lost for good, it was not kept: {why}"));
+    }
+    for (path, what) in &restored.without {
+        let (path, what) = (shown(path, &plan.workspace), one_line(&what.join(", ")));
+        app.terminal.warn(&format!("{path} is back, but not with all that it had: {what}"));
+    }
 }
 
 fn told(plan: &Plan, asked: usize, restored: Option<&Restored>) -> Value {
@@ -148,8 +174,9 @@ fn told(plan: &Plan, asked: usize, restored: Option<&Restored>) -> Value {
             json!({
                 "path": step.path.to_string_lossy(),
                 "do": deed(step),
-                "obstacle": step.obstacle.map(|o| o.why.describe()),
+                "obstacle": step.describe_obstacle(),
                 "can_be_forced": step.obstacle.map(|o| o.can_be_forced),
+                "lost_for_good": step.loses().is_some(),
             })
         })
         .collect();
@@ -160,6 +187,7 @@ fn told(plan: &Plan, asked: usize, restored: Option<&Restored>) -> Value {
         "workspace": plan.workspace.to_string_lossy(),
         "checkpoints": plan.checkpoints,
         "steps": steps,
+        "damaged": plan.damaged.iter().map(broken).collect::<Vec<_>>(),
     });
     if let (Kind::Undo(turns), Some(fields)) = (&plan.kind, answer.as_object_mut()) {
         fields.insert("asked".into(), json!(asked));
@@ -174,7 +202,17 @@ fn told(plan: &Plan, asked: usize, restored: Option<&Restored>) -> Value {
             .collect();
         fields.insert("checkpoint".into(), json!(restored.checkpoint));
         fields.insert("done".into(), json!(done));
+        let lost = restored
+            .lost
+            .iter()
+            .map(|(path, why)| json!({ "path": path.to_string_lossy(), "why": why.describe() }));
+        let without = restored
+            .without
+            .iter()
+            .map(|(path, what)| json!({ "path": path.to_string_lossy(), "lost": what }));
         fields.insert("left".into(), left.into());
+        fields.insert("lost".into(), lost.collect());
+        fields.insert("without".into(), without.collect());
     }
     answer
 }

@@ -300,3 +300,99 @@ fn a_store_that_cannot_be_written_is_told_and_the_call_is_made() {
     assert!(run.stderr.contains("cannot be undone"), "{}", run.stderr);
     assert!(read(&context, "x").is_some());
 }
+
+#[test]
+fn what_force_cannot_keep_is_named_as_lost_for_good() {
+    let context = TestContext::new();
+    context.settings("checkpoints:\n  max_file_size_mb: 1\n");
+    context.file("a.txt", "old\n");
+    write(&context, "small.txt", "1\n");
+    let big = "0123456789abcde\n".repeat(70_000);
+    context.run(["call", "--session", "s", "read_file", "path=a.txt"]).succeeds();
+    let call = serde_json::json!({ "tool_calls": [{ "id": "1", "type": "function", "function":
+        { "name": "write_file", "arguments":
+            serde_json::json!({ "path": "a.txt", "content": big }).to_string() } }]});
+    let made = context.feed(["exec", "--session", "s"], call.to_string()).succeeds();
+    let warned = made.stderr.contains("cannot be undone") && made.stderr.contains("a.txt");
+    assert!(warned, "{}", made.stderr);
+    let refused = context.run(["undo"]).exits(1);
+    assert!(refused.stderr.contains("lost for good"), "{}", refused.stderr);
+    let seen = context.run(["undo", "--preview", "--json"]).succeeds().json();
+    assert_eq!(seen["steps"][0]["lost_for_good"], true);
+    let forced = context.run(["undo", "--force"]).succeeds();
+    let told = &forced.stderr;
+    assert!(told.contains("What was in a.txt is lost for good"), "{told}");
+    assert!(told.contains("cannot be taken back") && !told.contains("hermes redo"), "{told}");
+    assert_eq!(read(&context, "a.txt").as_deref(), Some("old\n"));
+    let undone = context.run(["undo"]).succeeds();
+    assert!(undone.stderr.contains("`hermes redo` takes it back"), "{}", undone.stderr);
+
+    write(&context, "small.txt", "1\n");
+    context.run(["call", "--session", "s", "read_file", "path=a.txt"]).succeeds();
+    context.feed(["exec", "--session", "s"], call.to_string()).succeeds();
+    let forced = context.run(["undo", "2", "--force"]).succeeds();
+    let told = &forced.stderr;
+    assert!(told.contains("`hermes redo --force` takes the rest back"), "{told}");
+    assert_eq!(read(&context, "small.txt"), None);
+    context.run(["redo"]).exits(1);
+    context.run(["redo", "--force"]).exits(1);
+    assert_eq!(read(&context, "small.txt").as_deref(), Some("1\n"));
+}
+
+#[test]
+fn a_newest_turn_that_cannot_be_read_is_listed_and_stops_undo() {
+    let context = changed();
+    let listed = context.run(["checkpoints", "list", "--json"]).succeeds().json();
+    let id = listed["checkpoints"][0]["id"].as_str().expect("an id").to_owned();
+    assert_eq!(listed["damaged"], serde_json::json!([]));
+    let folders = fs::read_dir(context.home().join("checkpoints/files/workspaces")).expect("some");
+    let logs = folders.flatten().flat_map(|folder| fs::read_dir(folder.path()).expect("a folder"));
+    let mut logs = logs.flatten().filter(|log| log.file_name().to_string_lossy().contains(&id));
+    fs::write(logs.next().expect("its log").path(), "").expect("emptied");
+    let listed = context.run(["checkpoints", "list"]).succeeds().stdout;
+    let first = listed.lines().next().expect("a line");
+    assert!(first.starts_with(&id) && first.contains("damaged"), "{listed}");
+    let listed = context.run(["checkpoints", "list", "--json"]).succeeds().json();
+    assert_eq!(listed["damaged"][0]["id"], id.as_str());
+    assert_eq!(listed["checkpoints"].as_array().map(Vec::len), Some(1));
+    let refused = context.run(["undo"]).exits(1);
+    let told = &refused.stderr;
+    assert!(told.contains("The newest turn cannot be read") && told.contains(&id), "{told}");
+    assert_eq!(read(&context, "a.txt").as_deref(), Some("two\n"));
+    let forced = context.run(["undo", "--force"]).succeeds();
+    assert!(forced.stderr.contains("Went past"), "{}", forced.stderr);
+    assert_eq!(read(&context, "a.txt").as_deref(), Some("one\n"));
+}
+
+#[test]
+fn an_extraction_that_changes_nothing_uses_no_undo_up() {
+    let context = TestContext::new();
+    context.file("a.txt", "one\n");
+    let pack = r#"{"action":"create","archive":"i.tar","paths":["a.txt"]}"#;
+    context.run(["call", "file_compress", pack]).succeeds();
+    let call = r#"{"action":"extract","archive":"i.tar","target":".","existing":"overwrite"}"#;
+    context.run(["call", "file_compress", call]).succeeds();
+    let listed = context.run(["checkpoints", "list", "--json"]).succeeds().json();
+    assert_eq!(listed["checkpoints"].as_array().map(Vec::len), Some(1), "{listed}");
+    context.run(["undo"]).succeeds();
+    assert_eq!(read(&context, "i.tar"), None);
+    assert_eq!(read(&context, "a.txt").as_deref(), Some("one\n"));
+}
+
+#[test]
+fn an_undo_of_a_patch_leaves_owner_and_group() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+    let context = TestContext::new();
+    let path = context.file("a.txt", "one\n");
+    // Only root can give files away.
+    if chown(&path, Some(1000), Some(1001)).is_err() {
+        return;
+    }
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o664)).expect("permissions");
+    let call = r#"{"path":"a.txt","old_string":"one","new_string":"two"}"#;
+    context.run(["call", "patch", call]).succeeds();
+    context.run(["undo"]).succeeds();
+    assert_eq!(read(&context, "a.txt").as_deref(), Some("one\n"));
+    let found = fs::metadata(&path).expect("the file");
+    assert_eq!((found.uid(), found.gid(), found.mode() & 0o7777), (1000, 1001, 0o664));
+}

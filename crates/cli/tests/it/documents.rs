@@ -5,11 +5,12 @@ use std::process::Command;
 
 use crate::context::TestContext;
 
-const DOCUMENTS: [&str; 5] = [
+const DOCUMENTS: [&str; 6] = [
     "README.md",
     "docs/checkpoints.md",
     "docs/files.md",
     "docs/permissions.md",
+    "docs/terminal.md",
     "docs/writing-a-tool.md",
 ];
 

@@ -117,6 +117,9 @@ impl Leftovers {
     /// Those without one are taken off the list.
     pub fn list(&self) -> Vec<Entry> {
         let entries = self.read();
+        if entries.is_empty() {
+            return entries;
+        }
         match Table::read() {
             Ok(table) => self.living(entries, &table),
             Err(_) => entries,
@@ -126,8 +129,12 @@ impl Leftovers {
     /// The jobs whose owner is gone while they still run, the detached ones
     /// among them. A job that this very program runs in is not one of them.
     pub fn orphans(&self) -> Vec<Entry> {
+        let entries = self.read();
+        if entries.is_empty() {
+            return entries;
+        }
         let Ok(table) = Table::read() else { return Vec::new() };
-        let mut entries = self.living(self.read(), &table);
+        let mut entries = self.living(entries, &table);
         entries.retain(|it| {
             !table.is_alive(it.owner_pid, it.owner_started) && !tree::holds_us(&table, &it.root())
         });
@@ -149,8 +156,11 @@ impl Leftovers {
             .into_iter()
             // One that was started after the table was read is not in it.
             .partition(|it| table.has_members(&it.root()) || tree::is_alive(it.pid, it.started));
-        for entry in gone {
-            let _ = self.forget(&entry.id);
+        // What comes and goes too fast to be seen may still be there.
+        if table.is_settled() {
+            for entry in gone {
+                let _ = self.forget(&entry.id);
+            }
         }
         living
     }

@@ -187,27 +187,25 @@ fn has_choice(line: &str) -> bool {
     else {
         return false;
     };
-    let mut choices =
-        inner.split(['/', ',', '|']).map(|choice| choice.trim_matches([' ', '\'', '"']));
-    let several = inner.contains(['/', ',', '|']) || inner.contains(" or ");
     if inner == "y or n" || inner == "yes or no" {
         return true;
     }
-    if !several {
+    let choices: Vec<&str> = inner.split(['/', ',', '|']).map(str::trim).collect();
+    if let [default] = choices.as_slice() {
         // A default alone needs a question before it.
-        return matches!(inner, "y" | "n" | "yes" | "no") && asked.trim_end().ends_with('?');
+        return matches!(*default, "y" | "n" | "yes" | "no") && asked.trim_end().ends_with('?');
     }
-    let yes = inner.split(['/', ',', '|']).any(|choice| matches!(choice.trim(), "y" | "yes"));
-    let no = inner.split(['/', ',', '|']).any(|choice| matches!(choice.trim(), "n" | "no"));
-    yes && no && choices.all(|choice| choice.chars().count() <= 12)
+    let has = |short, long| choices.iter().any(|choice| *choice == short || *choice == long);
+    has("y", "yes") && has("n", "no") && choices.iter().all(|choice| choice.len() <= 12)
 }
 
 /// A line that ends with a colon and names a secret.
 fn is_password(line: &str) -> bool {
-    let Some(asked) = line.strip_suffix(':') else { return false };
+    let Some(asked) = line.strip_suffix([':', '：']) else { return false };
     let words = || asked.split(|c: char| !c.is_alphanumeric() && c != '-');
     SECRETS.iter().any(|secret| {
-        if secret.contains(' ') {
+        // Not every script has blanks between words.
+        if secret.contains(' ') || !secret.is_ascii() {
             asked.contains(secret)
         } else {
             words().any(|word| word == *secret)

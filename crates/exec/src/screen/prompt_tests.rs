@@ -19,6 +19,7 @@ fn passwords() {
             "[sudo] password for ada: ",
             "[sudo] Passwort für ada: ",
             "[sudo] Mot de passe de ada : ",
+            "[sudo] ada 的密码：",
             "ada@example.org's password: ",
             "Enter passphrase for key '/home/ada/.ssh/id_ed25519': ",
             "Enter passphrase (empty for no passphrase): ",

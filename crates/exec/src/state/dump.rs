@@ -18,15 +18,14 @@ const OWN: &str = "\
     BASH BASHOPTS BASHPID BASH_ALIASES BASH_ARGC BASH_ARGV BASH_ARGV0 BASH_CMDS BASH_COMMAND \
     BASH_EXECUTION_STRING BASH_LINENO BASH_MONOSECONDS BASH_REMATCH BASH_SOURCE \
     BASH_SUBSHELL BASH_TRAPSIG BASH_VERSINFO BASH_VERSION BASH_XTRACEFD COMP_WORDBREAKS \
-    DIRSTACK EPOCHREALTIME EPOCHSECONDS EUID FUNCNAME GROUPS HISTCMD LINENO PIPESTATUS PPID \
+    DIRSTACK EPOCHREALTIME EPOCHSECONDS EUID FUNCNAME GROUPS HERMES_JOB HISTCMD LINENO PIPESTATUS PPID \
     PWD RANDOM SECONDS SHELLOPTS SHLVL SRANDOM UID _";
 
 /// Variables that a shell makes only if the environment has none.
 const OWN_UNLESS_EXPORTED: &str = "\
     BASH_LOADABLES_PATH COLUMNS HOSTNAME HOSTTYPE LINES MACHTYPE OSTYPE SHELL";
 
-/// What they are in a shell that has just been started. It does not take all
-/// of them over from its environment.
+/// What they are in a shell that has just been started.
 const DEFAULTS: &[(&str, &[u8])] =
     &[("IFS", b" \t\n"), ("OPTERR", b"1"), ("OPTIND", b"1"), ("PS4", b"+ "), ("TERM", b"dumb")];
 
@@ -202,8 +201,8 @@ impl Reader {
         self.options(&variables);
         let hidden = self.locals();
         for name in base.keys().filter_map(|name| name.to_str()) {
-            let unset = is_name(name) && !variables.contains_key(name) && !self.state.inside;
-            if unset && !is_own(name) && !DEFAULTS.iter().any(|(default, _)| *default == name) {
+            if is_name(name) && !is_own(name) && !variables.contains_key(name) && !self.state.inside
+            {
                 self.state.variables.insert(name.to_owned(), None);
             }
         }
@@ -214,15 +213,19 @@ impl Reader {
                     variable.marks == "x" && value.0 == inherited.as_bytes()
                 }
                 (Value::One(value), None) => !variable.is_exported() && is_default(&name, &value.0),
-                (Value::Unset, None) => variable.marks == "x" && name == "OLDPWD",
+                (Value::Unset, _) => variable.marks == "x" && name == "OLDPWD",
                 _ => false,
             };
-            let made = !variable.is_exported() && is_in(OWN_UNLESS_EXPORTED, &name);
-            let ignored = inherited.is_some()
-                && !variable.is_exported()
-                && matches!(&variable.value, Value::One(value) if is_default(&name, &value.0));
+            let made = match &variable.value {
+                _ if inherited.is_none() => {
+                    !variable.is_exported() && is_in(OWN_UNLESS_EXPORTED, &name)
+                }
+                // The shell does not take these over from its environment.
+                Value::One(value) => is_in("IFS PS4", &name) && is_default(&name, &value.0),
+                _ => false,
+            };
             let unsure = self.state.inside && (!variable.is_exported() || hidden.contains(&name));
-            if same || made || ignored || unsure || is_own(&name) {
+            if same || made || unsure || is_own(&name) {
                 continue;
             }
             if self.has_room("variable", &name, variable.size()) {

@@ -132,6 +132,12 @@ fn what_the_environment_brings_can_be_unset() {
     assert_eq!(session.says("printenv GIVEN"), "1\n");
     session.says("unset GIVEN");
     assert_eq!(session.says("printenv GIVEN; echo ${GIVEN-none}"), "none\n");
+    session.base.extend([("TERM".into(), "xterm".into()), ("SHELL".into(), "/bin/x".into())]);
+    session.says("unset TERM SHELL");
+    for _ in 0..3 {
+        session.says("cd .");
+        assert_eq!(session.says("printenv TERM SHELL"), "");
+    }
     session.says("export GIVEN=2");
     assert_eq!(session.says("printenv GIVEN"), "2\n");
     session.says("GIVEN=1");
@@ -270,7 +276,11 @@ fn nothing_of_ours_is_seen() {
 #[test]
 fn little_is_kept_when_little_was_changed() {
     let mut session = session!();
+    session.base = std::env::vars_os().collect();
+    session.base.insert("IFS".into(), ":".into());
+    session.base.insert("OLDPWD".into(), "/no/such/folder".into());
     session.says("set -- ; true > x");
+    assert!(session.state.is_empty(), "{:?}", session.state);
     session.says("cd .");
     let document = serde_json::to_string(&session.state).expect("a document");
     assert!(document.len() < 120, "{document}");

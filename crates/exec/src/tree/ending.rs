@@ -77,9 +77,18 @@ pub struct Ending {
 
 #[derive(Debug)]
 enum Stage {
-    Ask,
-    Grace { until: Instant, known: Known },
-    Kill { since: Instant, round: usize },
+    /// Not asked yet; since when that was tried.
+    Ask {
+        since: Option<Instant>,
+    },
+    Grace {
+        until: Instant,
+        known: Known,
+    },
+    Kill {
+        since: Instant,
+        round: usize,
+    },
 }
 
 /// Ends a job: all of it is asked to go, and what is still there after
@@ -103,7 +112,7 @@ impl Ending {
         Self {
             root,
             grace,
-            stage: Stage::Ask,
+            stage: Stage::Ask { since: None },
             pause: PAUSES.0,
             seen: Known::new(),
             killed: Known::new(),
@@ -114,7 +123,7 @@ impl Ending {
     /// Does what is due at `now`. Takes a few milliseconds and never sleeps.
     pub fn step(&mut self, now: Instant) -> Step {
         match &self.stage {
-            Stage::Ask => self.ask(now),
+            Stage::Ask { since } => self.ask(now, since.unwrap_or(now)),
             Stage::Grace { until, known } => {
                 let is_over = now >= *until;
                 // As long as one is there, no look at all the others is due.
@@ -127,18 +136,22 @@ impl Ending {
         }
     }
 
-    fn ask(&mut self, now: Instant) -> Step {
-        if self.grace.is_zero() {
+    fn ask(&mut self, now: Instant, since: Instant) -> Step {
+        if self.grace.is_zero() || now.saturating_duration_since(since) >= PATIENCE {
             return self.kill(now, now, 0);
         }
-        let Ok(table) = self.read() else { return self.kill(now, now, 0) };
+        let Ok(table) = self.read() else {
+            self.stage = Stage::Ask { since: Some(since) };
+            return self.wait();
+        };
         let found = self.living(&table);
         if found.is_empty() && table.is_settled() {
             return Step::Done(self.outcome(&[], Reason::Stuck));
         }
         for it in &found {
-            if send::to(it.pid, it.started, Signal::TERM).is_ok() && it.is_stopped() {
-                // It hears nothing before it goes on.
+            if send::to(it.pid, it.started, Signal::TERM).is_ok() {
+                // Whoever is stopped, or about to be, hears nothing before it
+                // goes on; the others do not mind.
                 let _ = send::to(it.pid, it.started, Signal::CONT);
             }
         }

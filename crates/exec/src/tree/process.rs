@@ -8,6 +8,7 @@ pub(crate) struct Process {
     pub(crate) group: u32,
     pub(crate) session: u32,
     /// The group that its terminal listens to; 0 without a terminal.
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
     pub(crate) foreground: u32,
     pub(crate) state: u8,
     pub(crate) threads: u64,
@@ -28,10 +29,6 @@ impl Process {
             b'X' | b'x' => false,
             _ => true,
         }
-    }
-
-    pub(crate) fn is_stopped(&self) -> bool {
-        matches!(self.state, b'T' | b't')
     }
 }
 

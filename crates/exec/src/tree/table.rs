@@ -151,6 +151,7 @@ impl Table {
 
 /// Whose marks are wanted.
 #[derive(Debug, Clone, Copy, Default)]
+#[cfg_attr(not(target_os = "linux"), allow(dead_code))]
 pub(crate) struct Need {
     /// Of those that started then or later.
     pub(crate) started: u64,

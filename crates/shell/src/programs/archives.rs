@@ -132,6 +132,7 @@ fn read_list(act: &mut Act<'_>, list: Option<&str>) {
 }
 
 fn target(act: &mut Act<'_>, folder: Option<Word>) {
+    super::outside::unpacks(act, folder.as_ref());
     match folder {
         Some(folder) => act.write(&folder),
         None => act.here(Scope::FILE_WRITE),

@@ -37,7 +37,9 @@ const R: &str = "print cat summary head tail mean median sd var sum prod min max
     function return str class typeof sessionInfo R.version packageVersion installed.packages lm \
     anova t.test quantile cor rnorm runif sample set.seed as.numeric as.integer as.character factor \
     levels which any all cumsum diff stopifnot message invisible nlevels Sys.time Sys.Date library \
-    suppressMessages rowSums colSums rowMeans colMeans subset with aggregate merge do is.null";
+    suppressMessages rowSums colSums rowMeans colMeans subset with aggregate merge do is.null \
+    devtools::test devtools::check devtools::document devtools::load_all testthat::test_dir \
+    rmarkdown::render ggsave qplot ggplot aes geom_point geom_line geom_bar geom_histogram labs";
 const LUA: &str = "print tostring tonumber type pairs ipairs select unpack table.concat table.insert \
     table.remove table.sort table.unpack string.format string.rep string.len string.sub string.upper \
     string.lower string.gsub string.find string.match string.gmatch string.byte string.reverse \
@@ -91,7 +93,11 @@ pub(super) fn stranger(language: Language, bare: &str, strings: &[String]) -> Op
         Language::Elixir => return elixir(bare),
         _ => return None,
     };
-    let bare = if language == Language::Php { bare.replace("->", " ") } else { bare.to_owned() };
+    let bare = match language {
+        Language::Php => bare.replace("->", " "),
+        Language::Lua => bare.replace("io.write(", "print("),
+        _ => bare.to_owned(),
+    };
     if bare.len() > MAX_CODE {
         return Some("a long script".to_owned());
     }
@@ -222,6 +228,7 @@ const READERS: &[&str] = &[
     "createReadStream",
     "file_get_contents",
     "readfile",
+    "file",
     "parse_ini_file",
     "readLines",
     "readlines",

@@ -5,6 +5,7 @@
 use hermes_core::Scope;
 
 use super::calls::{self, Naming};
+use super::edits;
 use super::vocabulary::{
     JAVASCRIPT, OTHERS, PYTHON, SAFE_OS, SAFE_PERL_MODULES, SAFE_PYTHON, SAFE_REQUIRE,
 };
@@ -46,11 +47,16 @@ pub(super) fn judge(act: &mut Act<'_>, language: Language, code: &Word) -> bool 
         return false;
     }
     let (bare, strings, places) = strip_strings(language, &code.text);
+    let bare = match language {
+        Language::Python => edits::python(act, &bare, &strings, &places),
+        Language::JavaScript => edits::javascript(act, &bare, &strings, &places),
+        _ => bare,
+    };
     let found = match language {
         Language::Python => python(&bare, &code.text),
         Language::JavaScript => javascript(&bare, &strings),
         Language::Perl => perl(&bare),
-        Language::Ruby | Language::Other => names(&bare, OTHERS)
+        Language::Ruby | Language::Other => names(&bare.replace("JSON.parse", "JSON"), OTHERS)
             .or_else(|| (bare.contains('`') || runs_in_percent(&bare)).then(|| "`".to_owned())),
         Language::Php
         | Language::Julia
@@ -65,7 +71,7 @@ pub(super) fn judge(act: &mut Act<'_>, language: Language, code: &Word) -> bool 
     }
     let found = found.or_else(|| reads(act, &bare, &strings, &places));
     let found = found.or_else(|| {
-        let all = calls::namings(&bare, &strings, &places, &["savefig"]);
+        let all = calls::namings(&bare, &strings, &places, &["savefig", "ggsave"]);
         for naming in &all {
             if let Naming::Text(path) = naming {
                 act.write(&Word::literal(path.as_str()));
@@ -102,7 +108,10 @@ fn reads(act: &mut Act<'_>, bare: &str, strings: &[String], places: &[usize]) ->
     for path in strings.iter().filter(|text| {
         text.len() < 512 && !text.contains(['\n', '\0', ' ']) && text.contains(['/', '.'])
     }) {
-        act.read(&Word::literal(path.clone()));
+        act.read(&Word { glob: crate::text::has_glob(path), ..Word::literal(path.clone()) });
+    }
+    if lists_everything(bare) && readings.contains(&Naming::Variable) {
+        act.ask("secret-path", crate::site::SHOWN_WHOLE);
     }
     for path in readings.iter().filter_map(|naming| match naming {
         Naming::Text(path) if path.len() < 512 => Some(path),
@@ -114,6 +123,14 @@ fn reads(act: &mut Act<'_>, bare: &str, strings: &[String], places: &[usize]) ->
     let hidden = readings.contains(&Naming::Computed)
         || (together && (readings.contains(&Naming::Variable) || looks));
     hidden.then(|| "a file whose name is put together".to_owned())
+}
+
+/// Whether all files of the folder are looked at, whatever their names.
+fn lists_everything(bare: &str) -> bool {
+    let lists = names(bare, &["listdir", "iterdir", "scandir"]).is_some();
+    lists
+        && names(bare, &["endswith", "startswith", "suffix", "fnmatch", "splitext", "stem"])
+            .is_none()
 }
 
 /// `%x(...)` runs a command, whatever the brackets are.
@@ -174,6 +191,9 @@ fn python(code: &str, whole: &str) -> Option<String> {
             }
         }
     }
+    if code.contains("weights_only=False") {
+        return Some("weights_only".to_owned());
+    }
     attributes(code, "os", SAFE_OS).or_else(|| opens_for_writing(whole))
 }
 
@@ -227,6 +247,11 @@ fn javascript(code: &str, strings: &[String]) -> Option<String> {
     if let Some(name) = names(code, JAVASCRIPT) {
         return Some(name);
     }
+    let put_together = ["[\"\"+", "[''+", "[\"\" +", "['' +", "+\"\"]", "+'']", "+ \"\"]", "+ '']"];
+    let module = code.contains("require(\"\")[") || code.contains("require('')[");
+    if module || (code.contains("require") && put_together.iter().any(|sign| code.contains(sign))) {
+        return Some("a name that is put together".to_owned());
+    }
     for holder in ["process[", "global[", "this[", "require[", "module[", "fs[", "os["] {
         if code.contains(holder) {
             return Some(holder.to_owned());
@@ -252,6 +277,11 @@ fn javascript(code: &str, strings: &[String]) -> Option<String> {
 fn perl(code: &str) -> Option<String> {
     if code.contains('`') {
         return Some("`".to_owned());
+    }
+    let named = names(code, &["readpipe"]);
+    let given = ["@ARGV=", "@ARGV =", "@ARGV,", "(@ARGV)="].iter().any(|sign| code.contains(sign));
+    if named.is_some() || given {
+        return Some(named.unwrap_or_else(|| "@ARGV".to_owned()));
     }
     if code.contains("&{") || code.contains("&$") || code.contains("->(") {
         return Some("a call that is computed".to_owned());

@@ -223,12 +223,28 @@ const OPTIONS: &[(&[&str], &[&str])] = &[
     ),
     (
         &["PYTEST_ADDOPTS"],
-        &["-p ", "--pyargs", "-c ", "--rootdir", "--basetemp=/", "--basetemp=.", "--basetemp ", "-o "],
+        &[
+            "-p ",
+            "--pyargs",
+            "-c ",
+            "--rootdir",
+            "--basetemp=/",
+            "--basetemp=.",
+            "--basetemp ",
+            "-o ",
+        ],
     ),
     (
         &[
-            "CGO_CFLAGS", "CGO_CXXFLAGS", "CGO_CPPFLAGS", "CGO_FFLAGS", "CGO_LDFLAGS", "CFLAGS",
-            "CXXFLAGS", "CPPFLAGS", "LDFLAGS",
+            "CGO_CFLAGS",
+            "CGO_CXXFLAGS",
+            "CGO_CPPFLAGS",
+            "CGO_FFLAGS",
+            "CGO_LDFLAGS",
+            "CFLAGS",
+            "CXXFLAGS",
+            "CPPFLAGS",
+            "LDFLAGS",
         ],
         &["-fplugin", "-fuse-ld=/", "-fuse-ld=.", "-wrapper", "-specs", "-B/", "-B.", "--plugin"],
     ),
@@ -309,7 +325,8 @@ fn is_far_file(value: &Word) -> bool {
 
 /// Options of terraform that a variable adds.
 fn is_terraform_order(name: &str, text: &str) -> bool {
-    const ORDERS: &[&str] = &["-destroy", "-auto-approve", "-plugin-dir", "-state", "-backend", "-from"];
+    const ORDERS: &[&str] =
+        &["-destroy", "-auto-approve", "-plugin-dir", "-state", "-backend", "-from"];
     name.starts_with("TF_CLI_ARGS") && ORDERS.iter().any(|order| text.contains(order))
 }
 

@@ -322,7 +322,9 @@ fn synchronise(act: &mut Act<'_>, words: &[Word]) {
 
 fn truncate(act: &mut Act<'_>, words: &[Word]) {
     let args = Args::parse(words, &["-s", "--size", "-r", "--reference"]);
-    if args.value(&["-s", "--size"]).is_some_and(|size| size.text == "0") {
+    let log = |word: &Word| [".log", ".out", ".tmp"].iter().any(|end| word.text.ends_with(end));
+    let logs = args.operands.iter().all(|word| word.known && !word.glob && log(word));
+    if !logs && args.value(&["-s", "--size"]).is_some_and(|size| size.text == "0") {
         act.ask("data-loss", "Empties files");
     }
     args.operands.iter().for_each(|word| act.write(word));

@@ -90,6 +90,13 @@ const RUNNING: &[&str] = &[
     "http.cookiefile",
 ];
 
+/// Whether anybody may have put a repository there.
+fn is_foreign(act: &Act<'_>, path: &std::path::Path) -> bool {
+    let shared = ["/tmp", "/var/tmp", "/dev/shm"].iter().any(|place| path.starts_with(place));
+    let made = path.components().any(|part| part.as_os_str().to_string_lossy().starts_with("tmp."));
+    shared && !made && !path.starts_with(act.site.at.cwd()) && !act.site.at.cwd().starts_with(path)
+}
+
 /// Describes git.
 pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
     match act.program {
@@ -111,7 +118,8 @@ pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
     }
     let folder = globals.value(&["-C", "--work-tree"]);
     for path in globals.values(&["--git-dir"]) {
-        if !path.text.ends_with(".git") {
+        let far = act.site.absolute(&path).is_none_or(|path| is_foreign(act, &path));
+        if !path.text.ends_with(".git") || far {
             act.ask("env-override", "Takes settings that may run programs from elsewhere (git)");
         }
         act.write(&path);
@@ -129,6 +137,14 @@ pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
     let reads = looks && !changes(&verb, arguments);
     if !looks && !gitloss::is_known_verb(&verb) {
         act.ask("unknown-subcommand", format!("Nobody knows what “git {verb}” does"));
+    }
+    let place = match &folder {
+        Some(folder) => act.site.absolute(folder),
+        None => act.site.cwd.map(std::path::Path::to_path_buf),
+    };
+    let own = matches!(verb.as_str(), "clone" | "init" | "ls-remote" | "version" | "help" | "");
+    if !own && place.is_some_and(|path| is_foreign(act, &path)) {
+        act.ask("env-override", "Works in a repository whose settings may run programs (git)");
     }
     let scope = if reads { Scope::GIT_READ } else { Scope::GIT_WRITE };
     match &folder {

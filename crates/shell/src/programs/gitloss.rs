@@ -331,6 +331,15 @@ fn of_references(verb: &str, arguments: &[Word], args: &Args) -> Option<&'static
         "lfs" if first == "prune" => "Deletes large files that no branch holds",
         "update-ref" => "Moves or deletes a reference",
         "replace" if deletes => "Deletes a reference",
+        "replace" if !args.operands.is_empty() || has(arguments, &["--graft", "--edit"]) => {
+            "Puts other commits in the place of some"
+        }
+        "symbolic-ref" if deletes || args.operands.len() > 1 => "Points a reference elsewhere",
+        "sparse-checkout" if first == "set" => "Takes files out of the working tree",
+        "remote" if matches!(first, "remove" | "rm") => "Forgets a remote with all its branches",
+        "update-index" if has(arguments, &["--force-remove", "--index-info"]) => {
+            "Takes files out of what is committed next"
+        }
         "notes" if matches!(first, "remove" | "prune") => "Deletes notes",
         "worktree" if first == "remove" && forced => "Deletes a worktree with its changes",
         "tag" if deletes || forced => "Deletes or moves tags",

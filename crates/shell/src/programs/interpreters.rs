@@ -213,6 +213,9 @@ fn interpret(act: &mut Act<'_>, interpreter: &Interpreter) {
             quiet &= code::judge(act, interpreter.language, word);
         }
         act.leaf.reads_only = quiet && !args.has(&["-i", "-r", "--require", "--import"]);
+        if interpreter.name == "perl" {
+            perl_operands(act, &args, &code, rest);
+        }
         if matches!(interpreter.name, "perl" | "ruby") {
             rest.iter().for_each(|word| act.read(word));
         }
@@ -232,6 +235,29 @@ fn interpret(act: &mut Act<'_>, interpreter: &Interpreter) {
             }
         }
         _ => from_input(act, interpreter.language),
+    }
+}
+
+/// Perl opens a name that begins or ends with `|` as a command, and keeps of a
+/// file that it edits only what is printed.
+fn perl_operands(act: &mut Act<'_>, args: &Args<'_>, code: &[Word], rest: &[Word]) {
+    for word in rest {
+        let text = word.text.trim();
+        let command = text.strip_suffix('|').or_else(|| text.strip_prefix('|'));
+        if let Some(command) = command {
+            act.ask("interpreter-code", "Runs programs from a perl script");
+            let text = command.trim().to_owned();
+            act.inner.push(Inner::Source(Word { text, ..word.clone() }));
+        } else if let Some(file) = text.strip_prefix('>') {
+            act.write(&Word {
+                text: file.trim_start_matches('>').trim().to_owned(),
+                ..word.clone()
+            });
+        }
+    }
+    let prints = |word: &Word| ["print", "say"].iter().any(|verb| word.text.contains(verb));
+    if args.has(&["-i"]) && !args.has(&["-p"]) && !code.iter().any(prints) {
+        act.ask("mass-change", "Empties every file that it is given");
     }
 }
 
@@ -378,8 +404,11 @@ fn editor(act: &mut Act<'_>) {
     let words = act.arguments();
     let valued =
         ["-c", "--cmd", "-S", "-u", "--eval", "-l", "--load", "-s", "-f", "--funcall", "--script"];
-    let valued =
-        if is_emacs(act.program) || act.program == "ed" { &valued[4..] } else { &valued[..6] };
+    let valued = match act.program {
+        "ed" | "red" => &["-p", "--prompt"][..],
+        program if is_emacs(program) => &valued[4..],
+        _ => &valued[..6],
+    };
     let args = Args::parse(words, valued);
     let mut commands = args.values(&["-c", "--cmd"]);
     commands.extend(args.operands.iter().filter(|word| word.text.starts_with('+')).cloned());

@@ -81,7 +81,7 @@ const TABLE: &[(Kind, &str)] = &[
          cpufetch cpuid x86info turbostat lstopo hwloc-ls likwid-topology goaccess ccze \
          angle-grinder agrind humanlog pino-pretty tailspin tspin logcli sinfo squeue sacct \
          sprio sshare qstat qhost bjobs bhosts condor_q condor_status module ml lmod showq \
-         iwconfig iwlist iwgetid wl-paste pbpaste",
+         iwconfig iwlist iwgetid wl-paste pbpaste latexdiff aapt aapt2 apkanalyzer",
     ),
     // The network, when it is only looked at.
     (
@@ -208,7 +208,7 @@ const TABLE: &[(Kind, &str)] = &[
          tesseract wkhtmltopdf wkhtmltoimage weasyprint xls2xlsx csv2parquet parquet2csv \
          json2yaml yaml2json toml2json json2toml yaml2toml saxon d2 ditaa blockdiag seqdiag \
          nomnoml graph-easy fig2dev autotrace potrace icns2png png2icns icotool wrestool \
-         qrencode barcode gdal_translate gdalwarp gdaladdo gdaldem ogr2ogr gdalbuildvrt \
+         qrencode barcode ebook-convert gdal_translate gdalwarp gdaladdo gdaldem ogr2ogr gdalbuildvrt \
          osmosis tippecanoe topojson geo2topo ncgen nccopy h5repack obabel meshlabserver \
          slic3r assimp gltfpack gltf-transform obj2gltf ttx pyftsubset woff2_compress \
          woff2_decompress xxd uuencode uudecode recode enca enconv uconv native2ascii",
@@ -241,7 +241,7 @@ const TABLE: &[(Kind, &str)] = &[
          cutadapt asy mpost flac openscad bgzip xsltproc fzf sk peco percol gum fzy zoxide z \
          autojump fasd broot git-absorb git-branchless git-town git-flow git-revise gitmoji \
          onefetch gource tokei poop time dotenv-linter inotifywait inotifywatch fswatch \
-         xdg-user-dir desktop-file-validate appstreamcli appstream-util pv progress tqdm say \
+         xdg-user-dir inkscape binwalk desktop-file-validate appstreamcli appstream-util pv progress tqdm say \
          beep zipdetails stat sqlite-utils sqldiff sqlite3_analyzer tensorboard nvprof nsys \
          ncu nvdisasm cuobjdump compute-sanitizer rocprof maxima gp gap units bc qalc calc \
          concalc genius fend numbat datefudge remind when calcurse khal todo.sh task \

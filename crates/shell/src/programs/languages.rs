@@ -70,6 +70,9 @@ fn interpret(act: &mut Act<'_>, flags: &str) {
             glued.is_some_and(|rest| rest.is_empty() || rest.starts_with('=') || short)
         })
     });
+    if coded && computes_only(act, words) {
+        return;
+    }
     if coded {
         let reason = format!("Runs code that may act on its own ({})", act.program);
         act.ask("interpreter-code", reason);
@@ -85,6 +88,71 @@ fn interpret(act: &mut Act<'_>, flags: &str) {
         }
         _ => super::interpreters::from_input(act, Language::Opaque),
     }
+}
+
+/// Whether the code of a plotter or a calculator does nothing else.
+fn computes_only(act: &mut Act<'_>, words: &[Word]) -> bool {
+    let code = words.windows(2).filter(|pair| pair[0].text == "-e").map(|pair| &pair[1]);
+    let code: Vec<&Word> = code.filter(|word| word.known).collect();
+    if code.is_empty() {
+        return false;
+    }
+    match act.program {
+        "gnuplot" if code.iter().all(|word| plots(&word.text)) => {
+            for word in &code {
+                for order in word.text.split(';') {
+                    let output = order.trim().strip_prefix("set output");
+                    if let Some(file) = output.or_else(|| order.trim().strip_prefix("set out ")) {
+                        let text = file.trim().trim_matches(['\'', '"']).to_owned();
+                        act.write(&Word { text, ..(*word).clone() });
+                    }
+                }
+            }
+            true
+        }
+        "ghci" | "ghc" => code.iter().all(|word| is_pure(&word.text)),
+        _ => false,
+    }
+}
+
+/// Orders that set something up or draw.
+fn plots(code: &str) -> bool {
+    const ORDERS: &[&str] = &["set", "unset", "plot", "splot", "replot", "print", "reset", "pause"];
+    let acts = ['`', '!', '|', '<', '@', '$'];
+    let plain = |order: &str| {
+        let verb = order.split_whitespace().next().unwrap_or("");
+        verb.is_empty() || ORDERS.contains(&verb)
+    };
+    !code.contains(acts)
+        && !["system", "load", "call", "eval", "import"].iter().any(|name| code.contains(name))
+        && code.split([';', '\n']).all(|order| plain(order.trim()))
+}
+
+/// Whether code of Haskell names nothing that acts.
+fn is_pure(code: &str) -> bool {
+    const ACTING: &[&str] = &[
+        "import",
+        "do",
+        "readFile",
+        "writeFile",
+        "appendFile",
+        "interact",
+        "getContents",
+        "getLine",
+        "readIO",
+        "readLn",
+        "unsafePerformIO",
+        "foreign",
+        "withFile",
+        "openFile",
+    ];
+    let mut names = code.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '.'));
+    let modules = ["System", "Foreign", "Network", "Control", "GHC", "Language", "Data.IORef"];
+    !code.trim_start().starts_with(':')
+        && !code.contains('\n')
+        && names.all(|name| {
+            !ACTING.contains(&name) && !modules.iter().any(|module| name.starts_with(module))
+        })
 }
 
 /// Commands of the shell in the text of a piece of code: good for nothing but

@@ -64,6 +64,28 @@ const LOADS: &[(&str, &str, Load)] = &[
     ("jupyter", "--config", Load::Elsewhere),
     ("clang-format clang-tidy", "--load -load", Load::Always),
     ("wget wget2", "--load-cookies", Load::Always),
+    ("dotnet", "--project -p", Load::Folder),
+    ("ctest", "-S -SP --script --test-dir", Load::Elsewhere),
+    ("just", "--justfile -f --working-directory -d", Load::Elsewhere),
+    ("task go-task", "-t --taskfile -d --dir", Load::Elsewhere),
+    ("hugo", "-s --source --config --themesDir", Load::Elsewhere),
+    ("meson", "--native-file --cross-file", Load::Elsewhere),
+    (
+        "bazel bazelisk",
+        "--workspace_status_command --bazelrc --override_repository --run_under",
+        Load::Elsewhere,
+    ),
+    (
+        "jest",
+        "--globalSetup --globalTeardown --setupFilesAfterEnv --rootDir --testEnvironment --resolver",
+        Load::Elsewhere,
+    ),
+    ("terraform tofu", "-chdir -plugin-dir", Load::Elsewhere),
+    ("pandoc", "-d -f --from -t --to -r -w", Load::Elsewhere),
+    ("asciidoctor asciidoctor-pdf", "-r --require -T --template-dir", Load::Elsewhere),
+    ("magick convert", "-script", Load::Elsewhere),
+    ("lua luajit lua5.3 lua5.4", "-l", Load::Elsewhere),
+    ("kustomize", "--load-restrictor", Load::Always),
 ];
 
 static BY_NAME: LazyLock<Table<Vec<(&'static str, Load)>>> = LazyLock::new(|| {
@@ -114,6 +136,9 @@ fn judge(act: &mut Act<'_>, value: &Word, load: Load) {
         }
         None => !value.known,
     };
+    let inline = text.starts_with('{')
+        && text.split('"').any(|part| part.starts_with(['/', '~']) || part.starts_with("../"));
+    let far = far || inline;
     let stream = text == "-" || text.starts_with("/dev/");
     match load {
         Load::Always => act.ask("program-option", format!("Loads or runs something else ({text})")),
@@ -319,6 +344,11 @@ fn is_tool(name: &str) -> bool {
 fn package_verbs(act: &mut Act<'_>, words: &[Word]) {
     let verbs: Vec<&str> =
         words.iter().map(|word| word.text.as_str()).filter(|text| !text.starts_with('-')).collect();
+    if let ["set-script", _, ..] = verbs.as_slice()
+        && let Some(code) = words.iter().filter(|word| !word.text.starts_with('-')).nth(2)
+    {
+        act.inner.push(Inner::Source(code.clone()));
+    }
     if verbs.starts_with(&["pkg", "set"]) {
         for word in words.iter().filter(|word| word.text.starts_with("scripts")) {
             let code = word.text.split_once('=').map_or("", |(_, code)| code).to_owned();

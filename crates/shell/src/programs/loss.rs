@@ -312,7 +312,11 @@ fn stops_parent(act: &mut Act<'_>, words: &[Word]) {
     let looks = |word: &Word| {
         word.text.contains("PPID") || word.text.contains("ppid") || word.text.contains("hermes")
     };
-    if words.iter().any(looks) {
+    let group = words.iter().enumerate().any(|(at, word)| {
+        let before = at.checked_sub(1).and_then(|at| words.get(at));
+        word.text == "0" && before.is_none_or(|word| !matches!(word.text.as_str(), "-s" | "-n"))
+    });
+    if group || words.iter().any(looks) {
         act.ask("force-kill", "Stops the program that runs this command");
     }
 }

@@ -7,6 +7,8 @@ mod cloud;
 mod code;
 mod containers;
 mod databases;
+mod disclosure;
+mod edits;
 mod environment;
 mod files;
 mod fixers;
@@ -24,6 +26,7 @@ mod loss;
 mod network;
 mod options;
 mod outputs;
+mod outside;
 mod packages;
 mod readers;
 pub(crate) mod recipes;
@@ -40,6 +43,7 @@ mod tools;
 mod trees;
 mod vocabulary;
 mod web;
+pub(crate) mod wholesale;
 mod workbench;
 
 use std::path::Path;
@@ -88,6 +92,9 @@ pub(crate) fn describe(act: &mut Act<'_>) {
         system::init_script(act, first);
     }
     let words = act.arguments();
+    if is_named_only(act, words) {
+        return act.only_reads();
+    }
     options::describe(act, words);
     secrets::describe(act);
     runners::describe(act);
@@ -101,7 +108,10 @@ pub(crate) fn describe(act: &mut Act<'_>) {
         && home != strangers::Home::Elsewhere;
     outputs::of_its_own(act);
     loading::describe(act, words);
+    outside::describe(act, words);
     loss::describe(act, words);
+    wholesale::describe(act, words);
+    disclosure::describe(act, words);
     fixers::describe(act, words);
     listeners::describe(act, words);
     if !known {
@@ -111,6 +121,13 @@ pub(crate) fn describe(act: &mut Act<'_>) {
     remote::describe(act);
     network::hands_out(act);
     tells_of_secrets(act);
+}
+
+/// Whether a program that the shell looks up says nothing but what it is.
+fn is_named_only(act: &Act<'_>, words: &[Word]) -> bool {
+    matches!(words, [only] if matches!(only.text.as_str(), "--version" | "--help"))
+        && !act.program.starts_with('-')
+        && act.words.first().is_some_and(|first| !first.text.contains('/') && first.known)
 }
 
 /// Programs that do not read what their arguments name, or say so themselves.
@@ -173,7 +190,8 @@ fn tells_of_secrets(act: &mut Act<'_>) {
             continue;
         }
         let after = |c: char| word.text.split_once(c).map(|(_, rest)| rest);
-        let texts = [Some(word.text.as_str()), after('='), after('@')];
+        let last = word.text.rsplit(['=', ':', '@']).next();
+        let texts = [Some(word.text.as_str()), after('='), after('@'), last];
         for text in texts.into_iter().flatten() {
             if sensitive::tells(text) && !text.contains(char::is_whitespace) {
                 let resource = act.site.resource(&Word::literal(text));

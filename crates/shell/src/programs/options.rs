@@ -23,7 +23,7 @@ const RUNNING: &[Running] = &[
     running(&["ls", "eza"], &[]),
     running(&["split", "gsplit"], &["--filter"]),
     running(&["man"], &["-P", "--pager", "-H", "--html"]),
-    running(&["bat", "batcat"], &["--pager"]),
+    running(&["bat", "batcat", "delta"], &["--pager"]),
     running(&["ag", "ack", "tig", "systemctl", "journalctl"], &["--pager"]),
     running(&["zip"], &["-TT", "--unzip-command"]),
     running(&["go"], &["-exec", "--exec", "-toolexec", "--toolexec", "-vettool", "--vettool"]),
@@ -121,6 +121,10 @@ pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) {
                 let lower = order.text.to_ascii_lowercase();
                 if lower.contains("askpass") {
                     act.ask("program-option", "Makes wget run another program");
+                } else if let Some((name, path)) = order.text.split_once('=')
+                    && is_wget_file(name)
+                {
+                    act.write(&Word { text: path.trim().to_owned(), ..order.clone() });
                 } else if let Some((name, host)) = order.text.split_once('=') {
                     let host = Word { text: host.trim().to_owned(), ..order.clone() };
                     act.leaf.effects.extend(super::proxy_effect(name.trim(), &host));
@@ -132,6 +136,12 @@ pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) {
         }
         _ => {}
     }
+}
+
+/// Orders of wget that name a file or a folder to write.
+fn is_wget_file(name: &str) -> bool {
+    let name = name.trim().to_ascii_lowercase().replace(['_', '-'], "");
+    matches!(name.as_str(), "outputdocument" | "dirprefix" | "logfile" | "savecookies" | "hstsfile")
 }
 
 /// The values of options, next to them or glued on. Long options may be cut

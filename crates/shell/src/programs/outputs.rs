@@ -108,8 +108,13 @@ const OWN: &[(&str, &str)] = &[
     ("scp sftp rsync", "--log-file --backup-dir --write-batch --partial-dir --temp-dir"),
     ("ssh", "-E -S"),
     ("sort gsort", "-T"),
+    ("shuf gshuf iconv", "-o --output"),
+    (
+        "hyperfine",
+        "--export-json --export-csv --export-markdown --export-asciidoc --export-orgmode",
+    ),
     ("bazel", "--output_base --output_user_root --build_event_json_file"),
-    ("cmake", "--install-prefix --graphviz --trace-redirect --profiling-output"),
+    ("cmake", "--prefix --install-prefix --graphviz --trace-redirect --profiling-output"),
     ("mvn", "-l --log-file"),
     ("gradle", "--project-cache-dir"),
 ];
@@ -147,6 +152,11 @@ pub(super) fn wrapper_targets(program: &str, words: &[Word]) -> Vec<PathBuf> {
     let named = |word: &Word| options.split(' ').any(|option| option == word.text);
     let pairs = words.windows(2).filter(|pair| named(&pair[0]));
     let paths = pairs.map(|pair| PathBuf::from(&pair[1].text));
+    let glued = words.iter().filter_map(|word| {
+        let (name, value) = word.text.split_once('=')?;
+        options.split(' ').any(|option| option == name).then(|| PathBuf::from(value))
+    });
+    let paths = paths.chain(glued);
     paths.filter(|path| path.is_absolute()).take(8).collect()
 }
 

@@ -3,7 +3,7 @@
 use crate::args::Args;
 use crate::blocks;
 use crate::leaf::Word;
-use crate::site::{Act, Inner};
+use crate::site::{Act, Inner, SHOWN_WHOLE, shows_whole};
 
 /// Tests that leave out most of what is there.
 const NARROWING: &[&str] = &[
@@ -175,6 +175,11 @@ fn executes(act: &mut Act<'_>, command: &[Word], roots: &[Word], narrowed: bool)
     if !removes && !lists {
         super::trees::read_whole(act, roots);
     }
+    let whole = |root: &Word| act.site.absolute(root).is_some_and(|path| path == act.site.at.cwd());
+    if !narrowed && program.as_deref().is_some_and(shows_whole) && roots.iter().any(whole) {
+        act.ask("secret-path", SHOWN_WHOLE);
+    }
+    super::wholesale::for_each_found(act, command, narrowed);
     let words = command.iter().map(|word| placed(word, roots)).collect();
     act.inner.push(Inner::Words(words));
 }

@@ -12,7 +12,10 @@ use crate::table::Table;
 const SHOWING: &[(&str, &[&str])] = &[
     ("kubectl|oc|k", &["config", "view", "--raw|--flatten"]),
     ("kubectl|oc|k", &["get", "secret*", "-o*|--output*|-ojson|--template*"]),
+    ("kubectl|oc|k", &["get", "*,secret*|secret*,*", "-o*|--output*|--template*"]),
+    ("kubectl|oc|k", &["get", "--raw*", "*secrets*"]),
     ("kubectl|oc|k", &["create", "token"]),
+    ("dhall", &["*/.ssh*"]),
     ("oc", &["whoami", "-t|--show-token"]),
     ("gpg|gpg2", &["--export-secret*"]),
     ("aws", &["configure", "get", "*secret*|*token*|*key*"]),

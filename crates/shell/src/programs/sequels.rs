@@ -9,7 +9,7 @@ use hermes_core::{Effect, Resource, Scope};
 use crate::leaf::{Finding, Leaf};
 
 /// Adds what follows from the order of the leaves.
-pub(crate) fn over_several(leaves: &mut [Leaf]) {
+pub(crate) fn over_several(leaves: &mut [Leaf], root: &std::path::Path) {
     let mut fetched: HashSet<PathBuf> = HashSet::new();
     let mut enabled: HashSet<PathBuf> = HashSet::new();
     let mut made: HashSet<PathBuf> = HashSet::new();
@@ -21,15 +21,25 @@ pub(crate) fn over_several(leaves: &mut [Leaf]) {
     for leaf in leaves {
         through_links(leaf, &links);
         raised(leaf);
+        if super::disclosure::attaches(&leaf.program, &leaf.words) {
+            leaf.find(Finding::ask("secret-exposure", "Looks into another process"));
+        }
         wrapped(leaf);
         if leaf.runs.iter().any(|path| built.contains(path)) {
             leaf.findings.retain(|found| found.category != "unknown-program");
         }
         let runs = |files: &HashSet<PathBuf>| leaf.runs.iter().any(|path| files.contains(path));
         let within = |path: &PathBuf| brought.iter().any(|folder| path.starts_with(folder));
-        let found = if runs(&fetched) || leaf.runs.iter().any(within) {
+        let loads = leaf.loads.iter().any(|path| {
+            fetched.contains(path) || brought.iter().any(|folder| path.starts_with(folder))
+        });
+        let enables = || {
+            let far = |path: &&PathBuf| enabled.contains(*path) && !path.starts_with(root);
+            leaf.runs.iter().find(far).is_some()
+        };
+        let found = if runs(&fetched) || loads || leaf.runs.iter().any(within) {
             Some(("remote-to-shell", "Runs a file that the same command downloads"))
-        } else if runs(&enabled) {
+        } else if enables() {
             Some(("chmod-then-run", "Runs a file that the same command makes executable"))
         } else if runs(&made) || (dubious && leaf.runs.iter().any(|path| !path.ends_with("*"))) {
             Some(("written-then-run", "Runs a file that the same command writes"))
@@ -48,6 +58,18 @@ pub(crate) fn over_several(leaves: &mut [Leaf]) {
         enabled.extend(leaf.enables.iter().cloned());
         let fetches = leaf.effects.iter().any(|effect| effect.scope == Scope::NETWORK_FETCH);
         let written = leaf.effects.iter().filter_map(written);
+        brought.extend(leaf.brings.iter().cloned());
+        // What is made of something downloaded is no better.
+        let derived = !fetched.is_empty()
+            && leaf.effects.iter().any(|effect| match &effect.resource {
+                Resource::Path(path) if effect.scope == Scope::FILE_READ => fetched.contains(path),
+                _ => false,
+            });
+        if derived && unpacks(&leaf.program) {
+            brought.extend(written.clone().take(8));
+        } else if derived {
+            fetched.extend(written.clone().take(64));
+        }
         if fetches && leaf.program == "git" {
             brought.extend(written.take(8));
         } else if fetches
@@ -268,6 +290,11 @@ fn reads_private(effect: &Effect) -> bool {
         Resource::Any => effect.scope == Scope::FILE_READ,
         _ => false,
     }
+}
+
+/// Programs that take an archive apart.
+fn unpacks(program: &str) -> bool {
+    matches!(program, "tar" | "gtar" | "bsdtar" | "unzip" | "7z" | "7za" | "7zz" | "cpio" | "unrar")
 }
 
 /// Programs whose product is meant to be run, or that change no contents.

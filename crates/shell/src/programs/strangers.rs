@@ -126,7 +126,8 @@ pub(super) fn home_of(act: &Act<'_>) -> Home {
 
 /// A program that is in no table, or not where programs are.
 pub(super) fn describe(act: &mut Act<'_>, home: Home) {
-    if home != Home::Project && !is_only_named(act.arguments()) {
+    let named = home != Home::Elsewhere && is_only_named(act.arguments());
+    if home != Home::Project && !named {
         let reason = match home {
             Home::Elsewhere => format!(
                 "Runs a program that is neither installed nor the project's own ({})",
@@ -141,7 +142,10 @@ pub(super) fn describe(act: &mut Act<'_>, home: Home) {
 }
 
 fn is_only_named(words: &[Word]) -> bool {
+    let last = words.last().map_or("", |word| word.text.as_str());
+    let plain = |word: &Word| word.text.starts_with("--") && !word.text.contains('=');
     words.len() == 1 && asks_about_itself(words)
+        || (words.len() == 2 && matches!(last, "--version" | "--help") && words.iter().all(plain))
 }
 
 /// Hermes itself under another name.

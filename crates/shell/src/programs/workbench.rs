@@ -7,6 +7,7 @@ use super::tools::{Realm, Tool};
 /// Tools that keep to the project or to what is installed for the user, as
 /// far as their verbs are known.
 pub(super) const PLAIN: &[Tool] = &[
+    tool(Realm::Project, "fastlane", "", "lanes list actions action docs", ""),
     tool(
         Realm::Project,
         "pre-commit lefthook prek",

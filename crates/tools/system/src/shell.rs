@@ -50,9 +50,7 @@ pub(crate) fn jobs(cx: &ToolContext) -> Arc<Jobs> {
 #[derive(Debug)]
 pub(crate) struct Prepared {
     pub(crate) order: Order,
-    before: ShellState,
-    base: BTreeMap<OsString, OsString>,
-    report: PathBuf,
+    pub(crate) after: After,
 }
 
 /// How a command is run.
@@ -81,26 +79,21 @@ impl Prepared {
         });
         let order = Order {
             program: "bash".into(),
-            arguments: vec!["-c".into(), script.into()],
+            arguments: state::arguments(&script).into_iter().map(OsString::from).collect(),
             environment: before.environment(base.clone()),
             directory: how.directory,
             input: how.input,
             output: how.output,
             confinement,
         };
-        Ok(Self { order, before, base, report })
-    }
-
-    /// Separates what is run from what is needed afterwards.
-    pub(crate) fn split(self) -> (Order, After) {
-        let Self { order, before, base, report } = self;
-        (order, After { before, base, report })
+        Ok(Self { order, after: After { command: command.to_owned(), before, base, report } })
     }
 }
 
 /// What is needed when a command has ended.
 #[derive(Debug)]
 pub(crate) struct After {
+    command: String,
     before: ShellState,
     base: BTreeMap<OsString, OsString>,
     report: PathBuf,
@@ -112,7 +105,13 @@ impl After {
     pub(crate) fn settle(self, moves: bool, cx: &ToolContext) -> Option<PathBuf> {
         let dump = std::fs::read(&self.report);
         let _ = std::fs::remove_file(&self.report);
-        let after = state::read(&dump.ok()?, &self.base)?;
+        let mut after = match state::foregone(&self.before, &self.command) {
+            Some(after) => after,
+            None => state::read(&dump.ok()?, &self.base)?,
+        };
+        if !moves {
+            after.set_cwd(self.before.cwd().map(Path::to_path_buf));
+        }
         let folder = after.cwd().map(Path::to_path_buf);
         // What cannot be kept is as if the command had not done it.
         let _ = cx.session.update(DOCUMENT, |kept: &mut Kept| {

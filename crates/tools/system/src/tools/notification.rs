@@ -289,7 +289,9 @@ impl Notification {
         let body = self.body(&args.message, cx).await?;
         let ended = program.args(["--", args.title(), &body]).run(cx).await?;
         ended.succeeded().map_err(|error| {
-            error.with_hint("Check that a notification daemon runs (the desktop's own, dunst, mako).")
+            error.with_hint(
+                "Check that a notification daemon runs (the desktop's own, dunst, mako).",
+            )
         })?;
         Ok(Answer { delivered_by: Deliverer::NotifySend, reason: None, ignored: Vec::new() })
     }

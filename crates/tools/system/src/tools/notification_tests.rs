@@ -40,9 +40,8 @@ async fn shown(screen: &Screen, awaited: &str) -> String {
 async fn the_daemon_shows_the_words_as_they_are() {
     let Some(screen) = Screen::start(&["notify-send"]) else { return };
     let folder = TempDir::new().unwrap();
-    let say = async |arguments: Value| {
-        call(silent(screen.desktop()), &folder, arguments).await.unwrap()
-    };
+    let say =
+        async |arguments: Value| call(silent(screen.desktop()), &folder, arguments).await.unwrap();
     let answer = say(json!({
         "title": "--help; $(id) `id`",
         "message": "C:\\new\\table, a < b && <b>c</b>\nline \"2\" &amp;",

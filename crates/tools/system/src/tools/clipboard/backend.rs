@@ -10,6 +10,10 @@ use crate::desktop::{Desktop, Ended, Program};
 /// The most that is taken from a clipboard.
 pub(super) const MOST: usize = 64 * 1024 * 1024;
 
+/// The most that xsel hands out in one piece. It often dies over the pieces of
+/// a larger text, which is lost then, without a word.
+const MOST_OF_XSEL: usize = 4_000;
+
 /// The program that is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -160,9 +164,15 @@ impl<'a> Board<'a> {
             (Backend::WlClipboard, Format::Text) => {
                 self.wl("wl-copy")?.args(["--type", "text/plain;charset=utf-8"])
             }
-            (Backend::WlClipboard, Format::Image) => self.wl("wl-copy")?.args(["--type", png::TYPE]),
+            (Backend::WlClipboard, Format::Image) => {
+                self.wl("wl-copy")?.args(["--type", png::TYPE])
+            }
             (Backend::Xclip, Format::Text) => self.xclip()?.args(["-i"]),
             (Backend::Xclip, Format::Image) => self.xclip()?.args(["-i", "-t", png::TYPE]),
+            (Backend::Xsel, _) if bytes.len() > MOST_OF_XSEL => {
+                let message = format!("xsel carries no more than {MOST_OF_XSEL} bytes reliably");
+                return Err(ToolError::limit(message).with_hint("Install xclip, or copy less."));
+            }
             (Backend::Xsel, _) => self.xsel()?.args(["--input"]),
             (Backend::Pasteboard, Format::Text) => self.utf8("pbcopy")?,
             (Backend::Pasteboard, Format::Image) => {

@@ -8,12 +8,12 @@ use super::backend::{Backend, Board};
 use super::{Done, Format, Size, png};
 
 /// Types of text, the best first.
-const TEXTS: &[&str] =
-    &["text/plain;charset=utf-8", "UTF8_STRING", "text/plain", "STRING", "TEXT"];
+const TEXTS: &[&str] = &["text/plain;charset=utf-8", "UTF8_STRING", "text/plain", "STRING", "TEXT"];
 /// What password managers offer beside a password.
 const SECRET: &str = "x-kde-passwordManagerHint";
 /// How often one looks whether the new content has arrived.
 const LOOKS: u32 = 8;
+const LOOK: Duration = Duration::from_secs(1);
 
 /// Text as it was found.
 #[derive(Debug)]
@@ -112,18 +112,20 @@ async fn arrive(board: &Board<'_>, format: Format, expected: &[u8]) -> Result<()
     let of = if format == Format::Image { png::TYPE } else { "UTF8_STRING" };
     let mut pause = Duration::from_millis(5);
     for _ in 0..LOOKS {
-        match board.read(format, of).await {
-            Ok(found) if found == expected => return Ok(()),
-            Ok(_) => {}
-            // Nobody owns it yet.
-            Err(error) if error.kind() == ErrorKind::Unavailable => {}
-            Err(error) => return Err(error),
+        match tokio::time::timeout(LOOK, board.read(format, of)).await {
+            Ok(Ok(found)) if found == expected => return Ok(()),
+            // Nobody owns it yet, or the one before was asked and went away
+            // without an answer.
+            Ok(Ok(_)) | Err(_) => {}
+            Ok(Err(error)) if error.kind() == ErrorKind::Unavailable => {}
+            Ok(Err(error)) => return Err(error),
         }
         board.cx.race(tokio::time::sleep(pause)).await?;
         pause *= 2;
     }
-    Err(ToolError::conflict("The clipboard holds something else than what was written")
-        .with_hint("Another program took it over, perhaps a clipboard manager; read it, or try again."))
+    Err(ToolError::conflict("The clipboard holds something else than what was written").with_hint(
+        "Another program took it over, perhaps a clipboard manager; read it, or try again.",
+    ))
 }
 
 /// A page of a text, counted in characters.

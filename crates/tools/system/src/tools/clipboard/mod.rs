@@ -159,9 +159,7 @@ impl Tool for Clipboard {
                     .given("notes.txt", "bread\nmilk\n")
                     .gives(r#"{"format":"text","bytes_written":11}"#),
             )
-            .example(
-                Example::new("Clear it", r#"{"action":"clear"}"#).gives(r#"{"cleared":true}"#),
-            )
+            .example(Example::new("Clear it", r#"{"action":"clear"}"#).gives(r#"{"cleared":true}"#))
     }
 
     fn effects(&self, args: &Args, at: &Workplace) -> Vec<Effect> {

@@ -150,8 +150,7 @@ impl Tool for Terminal {
             None => cx.workplace.cwd().to_path_buf(),
         };
         let how = How { directory: directory.clone(), input: input(&args), output: streams(&args) };
-        let prepared = Prepared::of(&args.command, how, &jobs, cx)?;
-        let (order, after) = prepared.split();
+        let Prepared { order, after } = Prepared::of(&args.command, how, &jobs, cx)?;
         let job = jobs.start(args.command.clone(), order).await?;
         let call = Call { args, cx, jobs: &jobs, job, directory };
         if call.args.background { call.background().await } else { call.foreground(after).await }

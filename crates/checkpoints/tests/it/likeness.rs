@@ -1,0 +1,115 @@
+//! What a file has besides its content and mode, when it is brought back.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::path::Path;
+
+use rustix::fs::XattrFlags;
+
+use crate::bench::Bench;
+
+const ACCESS_LIST: &str = "system.posix_acl_access";
+
+/// The owner may read and write, user 1234 may read, the group may do nothing,
+/// and the mask allows all of it; the mode then looks like 0660.
+fn access_list() -> Vec<u8> {
+    let mut list = 2_u32.to_le_bytes().to_vec();
+    let nobody = u32::MAX;
+    for (tag, may, whom) in
+        [(1, 6, nobody), (2, 4, 1234), (4, 0, nobody), (0x10, 6, nobody), (0x20, 0, nobody)]
+    {
+        list.extend(u16::to_le_bytes(tag));
+        list.extend(u16::to_le_bytes(may));
+        list.extend(u32::to_le_bytes(whom));
+    }
+    list
+}
+
+fn attribute(path: &Path, name: &str) -> Option<Vec<u8>> {
+    let mut value = [0; 256];
+    let len = rustix::fs::getxattr(path, name, &mut value).ok()?;
+    Some(value[..len].to_vec())
+}
+
+fn set(path: &Path, name: &str, value: &[u8]) -> bool {
+    rustix::fs::setxattr(path, name, value, XattrFlags::empty()).is_ok()
+}
+
+#[test]
+fn the_owner_and_the_group_stay() {
+    let bench = Bench::new();
+    for name in ["replaced", "removed"] {
+        bench.write(name, "old");
+        // Only root can give files away.
+        if chown(bench.path(name), Some(1000), Some(1001)).is_err() {
+            return;
+        }
+        bench.chmod(name, 0o664);
+    }
+    bench.turn(&["replaced", "removed"], || {
+        bench.write("replaced", "new");
+        fs::remove_file(bench.path("removed")).unwrap();
+    });
+    let done = bench.undo(1).unwrap();
+    assert!(done.without.is_empty(), "{done:?}");
+    for name in ["replaced", "removed"] {
+        let found = fs::metadata(bench.path(name)).unwrap();
+        assert_eq!(
+            (found.uid(), found.gid(), found.mode() & 0o7777),
+            (1000, 1001, 0o664),
+            "{name}"
+        );
+        assert_eq!(bench.read(name).as_deref(), Some("old"));
+    }
+}
+
+#[test]
+fn the_access_list_stays_and_nobody_may_do_more_than_before() {
+    let bench = Bench::new();
+    for name in ["replaced", "removed"] {
+        bench.write(name, "old");
+        // Not every file system has them.
+        if !set(&bench.path(name), ACCESS_LIST, &access_list()) {
+            return;
+        }
+    }
+    bench.turn(&["replaced", "removed"], || {
+        bench.write("replaced", "new");
+        fs::remove_file(bench.path("removed")).unwrap();
+    });
+    bench.undo(1).unwrap();
+    for name in ["replaced", "removed"] {
+        assert_eq!(bench.read(name).as_deref(), Some("old"));
+        let list = attribute(&bench.path(name), ACCESS_LIST);
+        assert_eq!(list.as_deref(), Some(&access_list()[..]), "{name}");
+    }
+}
+
+#[test]
+fn an_access_list_of_the_folder_is_not_given_to_a_file_that_had_none() {
+    let bench = Bench::new();
+    bench.write("dir/n", "old");
+    bench.chmod("dir/n", 0o640);
+    if !set(&bench.path("dir"), "system.posix_acl_default", &access_list()) {
+        return;
+    }
+    bench.turn(&["dir/n"], || fs::remove_file(bench.path("dir/n")).unwrap());
+    bench.undo(1).unwrap();
+    assert_eq!(attribute(&bench.path("dir/n"), ACCESS_LIST), None);
+    let mode = fs::metadata(bench.path("dir/n")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o7777, 0o640);
+}
+
+#[test]
+fn attributes_that_somebody_has_set_since_stay() {
+    let bench = Bench::new();
+    bench.write("n", "old");
+    if !set(&bench.path("n"), "user.before", b"1") {
+        return;
+    }
+    bench.turn(&["n"], || bench.write("n", "new"));
+    assert!(set(&bench.path("n"), "user.since", b"2"));
+    bench.undo(1).unwrap();
+    assert_eq!(attribute(&bench.path("n"), "user.before").as_deref(), Some(&b"1"[..]));
+    assert_eq!(attribute(&bench.path("n"), "user.since").as_deref(), Some(&b"2"[..]));
+}

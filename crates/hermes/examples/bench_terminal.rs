@@ -1,0 +1,143 @@
+//! What the terminal tool costs beside a bare shell. One line of JSON for each
+//! metric, in microseconds; `reference_us` is the same work by hand.
+//!
+//! `bench_terminal FOLDER [METRIC]`
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+use std::fs;
+use std::io::Read;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use hermes::core::{Ports, ToolCall};
+use hermes::engine::{Caller, Engine};
+use hermes::policy::{Places, SavedRules, Settings, Sources, Tickets};
+use hermes_exec::Jobs;
+use serde_json::{Value, json};
+
+const GIGABYTE: &str = "head -c 1000000000 /dev/zero | tr '\\0' x | fold -w 100";
+
+struct Bench {
+    folder: PathBuf,
+    only: String,
+    engine: Engine,
+    runtime: tokio::runtime::Runtime,
+}
+
+impl Bench {
+    fn calls(&self, commands: &[&str]) -> Vec<Value> {
+        let call = |(at, command): (usize, &&str)| {
+            ToolCall::new(at.to_string(), "terminal", json!({ "command": command, "timeout": 600 }))
+        };
+        let calls = commands.iter().enumerate().map(call).collect();
+        let caller = Caller::new(&self.folder);
+        let results = self.runtime.block_on(self.engine.dispatch(calls, &caller));
+        results.iter().map(|result| serde_json::from_str(&result.content).unwrap()).collect()
+    }
+
+    fn compare(
+        &self,
+        metric: &str,
+        rounds: usize,
+        mut tool: impl FnMut(),
+        mut reference: impl FnMut(),
+    ) {
+        if !metric.contains(&self.only) {
+            return;
+        }
+        let timed = |work: &mut dyn FnMut()| {
+            let start = Instant::now();
+            work();
+            start.elapsed()
+        };
+        tool();
+        reference();
+        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        for _ in 0..rounds {
+            ours.push(timed(&mut tool));
+            theirs.push(timed(&mut reference));
+        }
+        let median = |times: &mut Vec<Duration>| {
+            times.sort_unstable();
+            times[times.len() / 2].as_secs_f64() * 1e6
+        };
+        let (ours, theirs) = (median(&mut ours), median(&mut theirs));
+        println!(
+            "{}",
+            json!({ "metric": metric, "p50_us": ours, "reference_us": theirs,
+                    "ratio": ours / theirs, "n": rounds })
+        );
+    }
+}
+
+fn bare(command: &str) -> usize {
+    let mut child =
+        Command::new("bash").args(["-c", command]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut buffer = vec![0; 1 << 18];
+    let mut output = child.stdout.take().unwrap();
+    let mut total = 0;
+    loop {
+        match output.read(&mut buffer).unwrap() {
+            0 => break,
+            read => total += read,
+        }
+    }
+    child.wait().unwrap();
+    total
+}
+
+/// The most memory that this process has had, in bytes.
+fn peak() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find(|line| line.starts_with("VmHWM")).unwrap_or_default();
+    line.split_whitespace().nth(1).and_then(|kb| kb.parse::<u64>().ok()).unwrap_or(0) * 1024
+}
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let folder = PathBuf::from(arguments.next().expect("a folder"));
+    let folder = folder.join(format!("hermes-bench-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let folder = folder.canonicalize().unwrap();
+    let state = folder.join("state");
+    let places = Places {
+        workspace: Some(folder.clone()),
+        home: Some(state.join("home")),
+        hermes: state.clone(),
+        temp: vec![std::env::temp_dir()],
+    };
+    let sources = Sources::load(&state.join("none.yaml"), None, places).unwrap();
+    let saved = SavedRules::load(state.join("approvals.json")).unwrap();
+    let tickets = Tickets::new(state.join("tickets"));
+    let permissions =
+        sources.permissions("default", Settings::default(), saved, tickets).unwrap();
+    let jobs = Arc::new(Jobs::local(state.join("jobs")));
+    let engine = Engine::builder()
+        .tools(hermes_tools_system::tools())
+        .policy(Arc::new(permissions))
+        .ports(Ports::new().with(jobs))
+        .build()
+        .unwrap();
+    let bench = Bench {
+        folder: folder.clone(),
+        only: arguments.next().unwrap_or_default(),
+        engine,
+        runtime: tokio::runtime::Runtime::new().unwrap(),
+    };
+    let run = |commands: &[&str]| {
+        for answer in bench.calls(commands) {
+            assert_eq!(answer["exit_code"], 0, "{answer}");
+        }
+    };
+    bench.compare("terminal.true", 200, || run(&["true"]), || drop(bare("true")));
+    let eight = ["sleep 0.5"; 8];
+    bench.compare("terminal.eight_sleeps", 3, || run(&eight), || drop(bare("sleep 0.5")));
+    let before = peak();
+    let reference = || assert!(bare(GIGABYTE) > 1_000_000_000);
+    bench.compare("terminal.gigabyte", 3, || run(&[GIGABYTE]), reference);
+    println!("{}", json!({ "metric": "terminal.memory", "before": before, "peak": peak() }));
+    bench.runtime.block_on(bench.engine.shutdown());
+    let _ = fs::remove_dir_all(&folder);
+}

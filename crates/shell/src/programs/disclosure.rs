@@ -1,0 +1,225 @@
+//! Ways to show what is in files other than by reading them by name: small
+//! languages that include files, searches for everything, other processes.
+
+use hermes_core::{Effect, Resource, Scope};
+
+use crate::leaf::Word;
+use crate::sensitive;
+use crate::site::Act;
+
+/// Programs whose input may name files to be put in.
+const INCLUDING: &[&str] = &[
+    "asciidoctor",
+    "asciidoctor-pdf",
+    "asciidoc",
+    "rst2html",
+    "rst2html5",
+    "rst2latex",
+    "rst2man",
+    "pandoc",
+    "xmllint",
+    "xsltproc",
+    "jsonnet",
+    "nix",
+    "nix-instantiate",
+    "dhall",
+    "dhall-to-json",
+    "dhall-to-yaml",
+    "terraform",
+    "tofu",
+    "m4",
+    "cpp",
+    "nickel",
+    "cue",
+    "pkl",
+    "typst",
+    "groff",
+    "soelim",
+];
+
+/// Longer texts are not looked through.
+const MAX_TEXT: usize = 64 * 1024;
+
+/// Looks for files that are shown in such a way.
+pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) {
+    match act.program {
+        "rg" | "ripgrep" | "ag" | "ack" | "grep" | "egrep" | "ugrep" => whole_search(act, words),
+        "ffmpeg" | "ffprobe" | "ffplay" => media(act, words),
+        "ps" => {
+            let bsd = words.first().filter(|word| !word.text.starts_with('-'));
+            if bsd.is_some_and(|word| {
+                word.text.contains('e') && word.text.bytes().all(|b| b.is_ascii_alphabetic())
+            }) {
+                act.ask("secret-exposure", "Shows the variables of other processes");
+            }
+        }
+        "wl-paste" | "pbpaste" => act.ask("secret-exposure", "Shows what was copied last"),
+        "xclip" | "xsel" => {
+            let out = |word: &Word| matches!(word.text.as_str(), "-o" | "-out" | "--output");
+            if words.iter().any(out) {
+                act.ask("secret-exposure", "Shows what was copied last");
+            }
+        }
+        "git" => ignored_files(act, words),
+        "docker" | "podman" => containers(act, words),
+        "dd" | "cat" | "strings" | "xxd" | "head" | "tail" => memory(act, words),
+        program if INCLUDING.contains(&program) => included(act, words),
+        _ => {}
+    }
+}
+
+/// Files that a text names.
+fn included(act: &mut Act<'_>, words: &[Word]) {
+    let piped = act.site.input.text.clone();
+    let contents = words.iter().filter_map(|word| word.content.clone());
+    // Only what is a text, not a name: that is read anyway.
+    let given = words.iter().filter(|word| word.text.contains(['"', '{', '(', ' ']));
+    let texts: Vec<String> =
+        piped.into_iter().chain(contents).chain(given.map(|word| word.text.clone())).collect();
+    for text in texts.iter().filter(|text| text.len() <= MAX_TEXT) {
+        let cuts = |c: char| c.is_whitespace() || "\"'`()[]{}<>;,|".contains(c);
+        for piece in text.split(cuts).filter(|piece| !piece.is_empty()).take(512) {
+            let name = piece.rsplit("::").next().unwrap_or(piece);
+            let name = name.strip_prefix("file://").unwrap_or(name);
+            let home = act.site.at.home().map(|home| home.to_string_lossy().into_owned());
+            let path = match (name.strip_prefix("~/"), home) {
+                (Some(rest), Some(home)) => format!("{home}/{rest}"),
+                _ => name.to_owned(),
+            };
+            let far = path.starts_with('/') && path.len() > 1 && !path.starts_with("//");
+            if far || path.starts_with("../") || sensitive::tells(&path) {
+                read_as_file(act, &path);
+            }
+        }
+    }
+}
+
+fn read_as_file(act: &mut Act<'_>, path: &str) {
+    let resource = act.site.resource(&Word::literal(path));
+    if resource != Resource::Any {
+        act.leaf.effect(Effect { scope: Scope::FILE_READ, resource });
+    }
+}
+
+/// A search for everything that goes into hidden files shows all of them.
+fn whole_search(act: &mut Act<'_>, words: &[Word]) {
+    let flag = |letters: &[char], long: &[&str]| super::trees::goes_down(words, letters, long);
+    let deep = match act.program {
+        "grep" | "egrep" | "ugrep" => {
+            flag(&['r', 'R'], &["--recursive", "--dereference-recursive"])
+        }
+        _ => {
+            let twice = words.iter().any(|word| word.text.starts_with("-uu"));
+            twice || flag(&['.'], &["--hidden", "--unrestricted"])
+        }
+    };
+    let names =
+        flag(&['l', 'L', 'c', 'q'], &["--files-with-matches", "--count", "--files", "--quiet"]);
+    let pattern = words.iter().find(|word| !word.text.starts_with('-'));
+    let all = pattern
+        .is_some_and(|word| matches!(word.text.as_str(), "." | "" | ".*" | "^" | "$" | ".+"));
+    if deep && all && !names {
+        act.ask("secret-path", "Shows all that is in the files of a folder, hidden ones as well");
+    }
+}
+
+/// Names with a protocol before them, which ffmpeg looks behind.
+fn media(act: &mut Act<'_>, words: &[Word]) {
+    const SENDING: &[&str] =
+        &["tcp", "udp", "rtmp", "rtp", "srt", "ftp", "sftp", "icecast", "tls", "rtsp"];
+    let last = words.len().saturating_sub(1);
+    for (at, word) in words.iter().enumerate().filter(|(_, word)| word.known) {
+        let input = at > 0 && words.get(at - 1).is_some_and(|before| before.text == "-i");
+        let text = word.text.as_str();
+        let listed =
+            at > 0 && words.get(at - 1).is_some_and(|before| before.text.ends_with("_list"));
+        let scheme = text.split([':', ',']).next().unwrap_or("");
+        if let (Some(host), true) = (text.split("://").nth(1), SENDING.contains(&scheme) && !input)
+        {
+            let host = host.split(['/', ':']).next().unwrap_or("").to_owned();
+            act.reach(Scope::NETWORK_SEND, Some(&host));
+            act.ask("network-send", "Sends a recording to another machine");
+            continue;
+        }
+        let behind = match scheme {
+            "file" | "concat" | "subfile" | "crypto" | "cache" | "async" => text.rsplit(':').next(),
+            _ if text.starts_with('[') && at == last => text.rsplit(']').next(),
+            _ if listed && !text.starts_with('-') => Some(text),
+            _ if text.contains("textfile=") => {
+                text.split("textfile=").nth(1).and_then(|rest| rest.split(':').next())
+            }
+            _ => None,
+        };
+        let Some(path) = behind.filter(|path| !path.is_empty()) else { continue };
+        let reads = input || text.contains("textfile=") || act.program != "ffmpeg";
+        let paths: Vec<Word> =
+            path.split('|').map(|path| Word { text: path.to_owned(), ..word.clone() }).collect();
+        for path in &paths {
+            match reads {
+                true => read_as_file(act, &path.text),
+                false => act.write(path),
+            }
+        }
+    }
+}
+
+/// Whether a program looks into another process.
+pub(super) fn attaches(program: &str, words: &[Word]) -> bool {
+    let number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let names_one = || {
+        words.iter().any(|word| {
+            matches!(word.text.as_str(), "-p" | "--pid" | "attach")
+                || word.text.starts_with("--pid=")
+                || word.text.strip_prefix("-p").is_some_and(number)
+                || (matches!(word.text.len(), 3 | 4)
+                    && word.text.starts_with('-')
+                    && word.text.ends_with('p'))
+        })
+    };
+    match program {
+        "reptyr" | "gcore" => true,
+        "strace" | "ltrace" | "gdb" | "lldb" | "perf" | "py-spy" | "bpftrace" => names_one(),
+        _ => false,
+    }
+}
+
+fn memory(act: &mut Act<'_>, words: &[Word]) {
+    let inside = |word: &Word| {
+        let text = word.text.strip_prefix("if=").unwrap_or(&word.text);
+        text.starts_with("/proc/") && (text.ends_with("/mem") || text.ends_with("/environ"))
+    };
+    if words.iter().any(inside) {
+        act.ask("secret-exposure", "Looks into another process");
+    }
+}
+
+/// Files that git was told to leave out are mostly secret or large.
+fn ignored_files(act: &mut Act<'_>, words: &[Word]) {
+    let verb =
+        words.iter().find(|word| !word.text.starts_with('-')).map_or("", |w| w.text.as_str());
+    let short = |letter: char| {
+        words.iter().any(|word| {
+            word.text.starts_with('-') && !word.text.starts_with("--") && word.text.contains(letter)
+        })
+    };
+    let has = |text: &str| words.iter().any(|word| word.text == text);
+    let forced = verb == "add" && (short('f') || has("--force"));
+    let all = short('A') || ["--all", ".", "*"].iter().any(|text| has(text));
+    let secret = words.iter().any(|word| sensitive::tells(&word.text));
+    let stashed = verb == "stash" && (has("-a") || has("--all"));
+    if (forced && (all || secret)) || stashed {
+        act.ask("secret-path", "Takes files into the repository that it was told to leave out");
+    }
+}
+
+fn containers(act: &mut Act<'_>, words: &[Word]) {
+    let verb =
+        words.iter().find(|word| !word.text.starts_with('-')).map_or("", |w| w.text.as_str());
+    let shows = verb == "inspect"
+        && words
+            .iter()
+            .any(|word| word.text.contains(".Env") || word.text.contains("json .Config"));
+    if shows {
+        act.ask("secret-exposure", "Shows the variables of a container");
+    }
+}
