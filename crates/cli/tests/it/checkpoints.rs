@@ -328,8 +328,8 @@ fn what_force_cannot_keep_is_named_as_lost_for_good() {
     assert!(undone.stderr.contains("`hermes redo` takes it back"), "{}", undone.stderr);
 
     write(&context, "small.txt", "1\n");
-    context.run(["call", "--session", "s", "read_file", "path=a.txt"]).succeeds();
-    context.feed(["exec", "--session", "s"], call.to_string()).succeeds();
+    context.run(["call", "--session", "t", "read_file", "path=a.txt"]).succeeds();
+    context.feed(["exec", "--session", "t"], call.to_string()).succeeds();
     let forced = context.run(["undo", "2", "--force"]).succeeds();
     let told = &forced.stderr;
     assert!(told.contains("`hermes redo --force` takes the rest back"), "{told}");
