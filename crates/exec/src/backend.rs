@@ -20,11 +20,8 @@ pub trait Backend: Debug + Send + Sync {
     fn name(&self) -> &str;
 
     /// Starts a program. The id of the job is known to all its processes.
-    fn start<'a>(
-        &'a self,
-        job: &'a str,
-        order: Order,
-    ) -> BoxFuture<'a, Result<Started, ToolError>>;
+    fn start<'a>(&'a self, job: &'a str, order: Order)
+    -> BoxFuture<'a, Result<Started, ToolError>>;
 
     /// Ends what it keeps going between programs.
     fn cleanup(&self) -> BoxFuture<'_, ()>;

@@ -13,9 +13,9 @@ use tokio::io::unix::AsyncFd;
 use tokio::sync::watch;
 
 use crate::backend::{Backend, Control, Exit, Started};
-use crate::ready;
 use crate::order::{Input, Order, Output, Size};
 use crate::output::{Log, Source, Spill};
+use crate::ready;
 use crate::screen::Screen;
 use crate::tree::Signal;
 

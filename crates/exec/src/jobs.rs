@@ -155,7 +155,13 @@ impl Jobs {
     }
 
     /// Lists a job, so that it can be asked for.
-    pub fn list(&self, job: Arc<Job>, session: &str, directory: PathBuf, detached: bool) -> Arc<Listed> {
+    pub fn list(
+        &self,
+        job: Arc<Job>,
+        session: &str,
+        directory: PathBuf,
+        detached: bool,
+    ) -> Arc<Listed> {
         self.prune();
         if let (Some(leftovers), Some(pid)) = (&self.leftovers, job.pid) {
             let (owner_pid, owner_started) = leftovers::owner();
@@ -246,4 +252,3 @@ impl Jobs {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
-

@@ -189,8 +189,7 @@ impl Control for Process {
             loop {
                 let mut ready = self.file.readable().await?;
                 let status = {
-                    let mut launched =
-                        self.launched.lock().unwrap_or_else(PoisonError::into_inner);
+                    let mut launched = self.launched.lock().unwrap_or_else(PoisonError::into_inner);
                     launched.try_wait()?
                 };
                 if let Some(status) = status {

@@ -111,8 +111,7 @@ fn main() {
     let sources = Sources::load(&state.join("none.yaml"), None, places).unwrap();
     let saved = SavedRules::load(state.join("approvals.json")).unwrap();
     let tickets = Tickets::new(state.join("tickets"));
-    let permissions =
-        sources.permissions("default", Settings::default(), saved, tickets).unwrap();
+    let permissions = sources.permissions("default", Settings::default(), saved, tickets).unwrap();
     let jobs = Arc::new(Jobs::local(state.join("jobs")));
     let engine = Engine::builder()
         .tools(hermes_tools_system::tools())
@@ -131,9 +130,9 @@ fn main() {
             assert_eq!(answer["exit_code"], 0, "{answer}");
         }
     };
-    bench.compare("terminal.true", 200, || run(&["true"]), || drop(bare("true")));
+    bench.compare("terminal.true", 200, || run(&["true"]), || assert_eq!(bare("true"), 0));
     let eight = ["sleep 0.5"; 8];
-    bench.compare("terminal.eight_sleeps", 3, || run(&eight), || drop(bare("sleep 0.5")));
+    bench.compare("terminal.eight_sleeps", 3, || run(&eight), || assert_eq!(bare("sleep 0.5"), 0));
     let before = peak();
     let reference = || assert!(bare(GIGABYTE) > 1_000_000_000);
     bench.compare("terminal.gigabyte", 3, || run(&[GIGABYTE]), reference);

@@ -146,3 +146,7 @@ impl Walk<'_> {
 fn is_foreign(known: bool, taint: Taint) -> bool {
     !known && (taint.has(Taint::FOREIGN) || taint.has(Taint::REMOTE))
 }
+
+#[cfg(test)]
+#[path = "arithmetic_tests.rs"]
+mod tests;

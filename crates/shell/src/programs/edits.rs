@@ -110,3 +110,7 @@ fn found_by(bare: &str, name: &str) -> Option<usize> {
     }
     Some(start + (rest.len() - skipped.len()) + "Path(".len())
 }
+
+#[cfg(test)]
+#[path = "edits_tests.rs"]
+mod tests;

@@ -190,7 +190,8 @@ fn tells_of_secrets(act: &mut Act<'_>) {
             continue;
         }
         let after = |c: char| word.text.split_once(c).map(|(_, rest)| rest);
-        let last = word.text.rsplit(['=', ':', '@']).next();
+        let last = word.text.rsplit([':', '=', '@']).next();
+        let last = last.filter(|last| last.len() < word.text.len());
         let texts = [Some(word.text.as_str()), after('='), after('@'), last];
         for text in texts.into_iter().flatten() {
             if sensitive::tells(text) && !text.contains(char::is_whitespace) {

@@ -100,7 +100,8 @@ impl Held<'_> {
         cx.check()?;
         let changed = secured.make()?;
         if let Some(keeper) = &keeper {
-            let made = changes.iter().zip(digests).flat_map(|(change, digest)| made(change, digest));
+            let made =
+                changes.iter().zip(digests).flat_map(|(change, digest)| made(change, digest));
             keeper.after(&made.collect::<Vec<_>>());
         }
         let done = changes.iter().zip(hashes).zip(changed).map(|((change, hash), changed)| {
@@ -130,10 +131,10 @@ pub(crate) fn remember(changes: impl IntoIterator<Item = Change>, done: &[Done])
 
 /// What a change has left where.
 fn made(change: &Change, digest: Option<blake3::Hash>) -> Vec<Made<'_>> {
-    let left = change.content().zip(digest).map(|(bytes, digest)| Left::Content {
-        len: bytes.len() as u64,
-        hash: digest.into(),
-    });
+    let left = change
+        .content()
+        .zip(digest)
+        .map(|(bytes, digest)| Left::Content { len: bytes.len() as u64, hash: digest.into() });
     match change {
         Change::Write { path, .. } | Change::Remove { path } => {
             vec![Made { path, left: left.unwrap_or(Left::Nothing) }]

@@ -90,7 +90,9 @@ impl<'a> Desk<'a> {
             }
             Step::Add { path, text } => {
                 self.open(path)?;
-                if self.current(path).is_some() && self.text(path).is_ok_and(|now| *now == *text.as_str()) {
+                if self.current(path).is_some()
+                    && self.text(path).is_ok_and(|now| *now == *text.as_str())
+                {
                     return Err(refusal::no_change());
                 }
                 self.vacant(path, "Add File")?;

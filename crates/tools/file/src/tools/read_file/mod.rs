@@ -246,6 +246,13 @@ impl Reading<'_> {
         let Args { offset, limit, column, encoding, raw, .. } = args;
         let what = format!("{offset} {limit} {column:?} {encoding:?} {raw}");
         let path_text = spelling::show(path);
+        // Also if it is told in short: it may have been another one in between.
+        if let (Some(hash), Some(bytes)) = (hash.clone(), file.memory()) {
+            versions::keep(&hash, bytes);
+            let whole = page.is_whole() && self.document.is_none();
+            let seen = Seen { len: file.len(), modified: file.modified(), whole };
+            known::saw(cx, path, hash, seen);
+        }
         if is_repeat(cx, path, &what, &version, args.fresh) {
             return Ok(Output::Unchanged(Unchanged {
                 status: "unchanged",
@@ -255,12 +262,6 @@ impl Reading<'_> {
                 content_returned: false,
                 hash: hash.map(|hash| hash.to_string()),
             }));
-        }
-        if let (Some(hash), Some(bytes)) = (hash.clone(), file.memory()) {
-            versions::keep(&hash, bytes);
-            let whole = page.is_whole() && self.document.is_none();
-            let seen = Seen { len: file.len(), modified: file.modified(), whole };
-            known::saw(cx, path, hash, seen);
         }
         let mut answer = TextAnswer::new(path_text, file.len(), page, &request);
         answer.hash = hash.map(|hash| hash.to_string());

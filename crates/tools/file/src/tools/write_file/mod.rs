@@ -18,8 +18,8 @@ use crate::change::{Change, Done, Existing, hold, remember};
 use crate::charset;
 use crate::known::{self, Hash, Seen};
 use crate::lint::{self, Lint};
-use crate::original::Original;
 use crate::numbered::{is_numbered, is_unchanged_note};
+use crate::original::Original;
 use crate::spelling::{self, show};
 
 mod conflict;

@@ -69,7 +69,8 @@ pub(super) fn compare(
         return None;
     }
     let diff = Diff::new(old, new, &Options { effort: effort.time, ..Options::default() });
-    let layout = Layout { limit: effort.limit, line_limit: LINE, ..Layout::whole(old_name, new_name) };
+    let layout =
+        Layout { limit: effort.limit, line_limit: LINE, ..Layout::whole(old_name, new_name) };
     let mut shown = diff.unified(&layout);
     if shown.left_out > 0 {
         shown.text.push_str(&format!("[{} more lines of the diff]\n", shown.left_out));

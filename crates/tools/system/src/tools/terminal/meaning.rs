@@ -49,9 +49,11 @@ pub(super) fn of(command: &str, exit: Exit) -> Option<String> {
 /// The program of the last part of a command, which gives the code.
 fn last_program(command: &str) -> Option<&str> {
     let last = command.rsplit(['|', ';', '\n', '&']).find(|part| !part.trim().is_empty())?;
-    let is_setting = |word: &&str| word.split_once('=').is_some_and(|(name, _)| {
-        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-    });
+    let is_setting = |word: &&str| {
+        word.split_once('=').is_some_and(|(name, _)| {
+            !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        })
+    };
     let word = last.split_whitespace().find(|word| !is_setting(word))?;
     word.rsplit('/').next()
 }

@@ -5,8 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use hermes_core::{
-    Effect, Example, JsonSchema, Resource, Scope, Tool, ToolContext, ToolError, ToolSpec,
-    Workplace,
+    Effect, Example, JsonSchema, Resource, Scope, Tool, ToolContext, ToolError, ToolSpec, Workplace,
 };
 use hermes_exec::{Exit, GRACE, Input, Job, Jobs, Output as Streams, Patience, Pause, Size};
 use serde::{Deserialize, Serialize};
@@ -261,7 +260,8 @@ impl Call<'_> {
         output.pid = job.pid;
         if job.ended().is_none() {
             output.status = Some("running");
-            output.note = Some("process action=poll shows what is new; it ends with hermes.".into());
+            output.note =
+                Some("process action=poll shows what is new; it ends with hermes.".into());
         }
         Ok(output)
     }
