@@ -178,7 +178,8 @@ fn engine(
     let defect = |e: &dyn std::fmt::Display| Failure::failed(ErrorKind::Internal, e.to_string());
     let variables = variables(home);
     let jobs = Arc::new(hermes_exec::Jobs::local(home.cache_dir().join("jobs")));
-    let ports = Ports::new().with(Arc::new(bounds(settings))).with::<dyn Snapshots>(kept).with(jobs);
+    let ports =
+        Ports::new().with(Arc::new(bounds(settings))).with::<dyn Snapshots>(kept).with(jobs);
     let mut builder = Engine::builder();
     if let Some(keeper) = checkpoints {
         builder = builder.checkpoints(keeper);

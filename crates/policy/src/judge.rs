@@ -431,4 +431,3 @@ fn earlier(proposal: &Proposal<'_>) -> Option<String> {
     }
     Some(proposal.session.read::<Shell>("shell").ok()?.text)
 }
-

@@ -46,8 +46,8 @@ impl Stream {
     }
 }
 
-/// Stands for all files of a folder, hidden ones as well.
-pub(crate) const EVERYTHING: &str = ".*";
+/// Stands for all files of a folder, hidden ones as well; nobody writes it so.
+pub(crate) const EVERYTHING: &str = ".**";
 
 /// More paths are not kept.
 const MAX_NAMES: usize = 16;
