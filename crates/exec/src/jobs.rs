@@ -35,7 +35,8 @@ pub const GRACE: Duration = Duration::from_secs(2);
 pub struct Jobs {
     backend: Arc<dyn Backend>,
     folder: PathBuf,
-    leftovers: Option<Leftovers>,
+    /// Opened when there is something to write down.
+    leftovers: OnceLock<Option<Leftovers>>,
     scratch: OnceLock<tempfile::TempDir>,
     next: AtomicU64,
     table: Mutex<BTreeMap<String, Arc<Listed>>>,
@@ -101,11 +102,10 @@ impl Listed {
 impl Jobs {
     /// Those of a program that may write in `folder`.
     pub fn new(backend: Arc<dyn Backend>, folder: PathBuf) -> Self {
-        let leftovers = Leftovers::open(folder.join("running")).ok();
         Self {
             backend,
             folder,
-            leftovers,
+            leftovers: OnceLock::new(),
             scratch: OnceLock::new(),
             next: AtomicU64::new(0),
             table: Mutex::default(),
@@ -141,9 +141,11 @@ impl Jobs {
         Ok(self.scratch.get_or_init(|| made).path())
     }
 
-    /// Processes that an earlier program has left behind.
+    /// Processes that an earlier program has left behind; none if they cannot
+    /// be written down here.
     pub fn leftovers(&self) -> Option<&Leftovers> {
-        self.leftovers.as_ref()
+        let open = || Leftovers::open(self.folder.join("running")).ok();
+        self.leftovers.get_or_init(open).as_ref()
     }
 
     /// Starts a job, which is not yet listed.
@@ -163,7 +165,7 @@ impl Jobs {
         detached: bool,
     ) -> Arc<Listed> {
         self.prune();
-        if let (Some(leftovers), Some(pid)) = (&self.leftovers, job.pid) {
+        if let (Some(leftovers), Some(pid)) = (self.leftovers(), job.pid) {
             let (owner_pid, owner_started) = leftovers::owner();
             let at = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
             let entry = Entry {
@@ -218,7 +220,7 @@ impl Jobs {
     }
 
     fn forget(&self, id: &str) {
-        if let Some(leftovers) = &self.leftovers {
+        if let Some(leftovers) = self.leftovers() {
             let _ = leftovers.forget(id);
         }
     }

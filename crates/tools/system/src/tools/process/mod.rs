@@ -74,7 +74,7 @@ impl Tool for Process {
 
     fn spec() -> ToolSpec {
         ToolSpec::new("process", "terminal")
-            .emoji("⚙️")
+            .emoji("🧵")
             .description(
                 "Look at, wait for, answer or end the commands that terminal has left running.",
             )
