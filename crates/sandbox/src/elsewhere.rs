@@ -37,16 +37,7 @@ impl Sandbox {
 
     /// No sandbox. Nothing can be launched by it here.
     pub fn open() -> Self {
-        let held = Held {
-            landlock: None,
-            seccomp: false,
-            mount_namespace: false,
-            bubblewrap: None,
-            rlimits: false,
-            placeholders: Vec::new(),
-            gaps: Vec::new(),
-        };
-        Self { held }
+        Self { held: Held::default() }
     }
 
     /// Which mechanisms hold.

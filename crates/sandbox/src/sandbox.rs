@@ -105,16 +105,7 @@ impl Sandbox {
     /// No sandbox: children are launched in the same way, and nothing holds
     /// them. For callers who were told to do without.
     pub fn open() -> Self {
-        let held = Held {
-            landlock: None,
-            seccomp: false,
-            mount_namespace: false,
-            bubblewrap: None,
-            rlimits: false,
-            placeholders: Vec::new(),
-            gaps: Vec::new(),
-        };
-        Self { held, mechanism: Mechanism::Open }
+        Self { held: Held::default(), mechanism: Mechanism::Open }
     }
 
     /// Which mechanisms hold.

@@ -319,8 +319,10 @@ fn is_far_file(value: &Word) -> bool {
     let path = value.text.strip_prefix("file=").unwrap_or(&value.text);
     let passing = ["/tmp/", "/var/tmp/", "/dev/std", "/dev/null"];
     let hidden = path.starts_with('.') && !path.starts_with("./");
+    // A home may be in a folder for passing files, too.
+    let dotted = path.split('/').any(|part| part.len() > 1 && part.starts_with('.'));
     (path.starts_with(['/', '~']) || hidden || !value.known)
-        && !passing.iter().any(|place| path.starts_with(place))
+        && (dotted || !passing.iter().any(|place| path.starts_with(place)))
 }
 
 /// Options of terraform that a variable adds.

@@ -118,9 +118,9 @@ fn temporary_folder(act: &mut Act<'_>, words: &[Word]) {
         let Some(folder) = folder else { continue };
         let own = act.site.absolute(&folder).is_some_and(|path| {
             let root = act.site.at.cwd();
+            let passing = path.starts_with("/tmp/") || path.starts_with("/var/tmp/");
             (path.starts_with(root) && path != root && !path.starts_with(root.join("src")))
-                || path.starts_with("/tmp/")
-                || path.starts_with("/var/tmp/")
+                || (passing && !root.starts_with(&path) && !path.starts_with(root))
         });
         if !own {
             act.ask("recursive-delete", format!("Empties the folder {} first", folder.text));
