@@ -37,7 +37,8 @@ pub struct Jobs {
     folder: PathBuf,
     /// Opened when there is something to write down.
     leftovers: OnceLock<Option<Leftovers>>,
-    scratch: OnceLock<tempfile::TempDir>,
+    /// Goes when they are closed.
+    scratch: Mutex<Option<tempfile::TempDir>>,
     next: AtomicU64,
     table: Mutex<BTreeMap<String, Arc<Listed>>>,
 }
@@ -106,7 +107,7 @@ impl Jobs {
             backend,
             folder,
             leftovers: OnceLock::new(),
-            scratch: OnceLock::new(),
+            scratch: Mutex::default(),
             next: AtomicU64::new(0),
             table: Mutex::default(),
         }
@@ -128,17 +129,17 @@ impl Jobs {
     }
 
     /// A folder that jobs may write in, and nobody else.
-    pub fn scratch(&self) -> Result<&Path, ToolError> {
-        let failed = |error: &io::Error| ToolError::io("A folder for temporary files", error);
-        if let Some(scratch) = self.scratch.get() {
-            return Ok(scratch.path());
+    pub fn scratch(&self) -> Result<PathBuf, ToolError> {
+        let mut scratch = lock(&self.scratch);
+        if let Some(scratch) = &*scratch {
+            return Ok(scratch.path().to_path_buf());
         }
         let made = tempfile::Builder::new()
             .prefix("hermes-")
             .permissions(std::fs::Permissions::from_mode(0o700))
             .tempdir()
-            .map_err(|error| failed(&error))?;
-        Ok(self.scratch.get_or_init(|| made).path())
+            .map_err(|error| ToolError::io("A folder for temporary files", &error))?;
+        Ok(scratch.insert(made).path().to_path_buf())
     }
 
     /// Processes that an earlier program has left behind; none if they cannot
@@ -217,6 +218,7 @@ impl Jobs {
             }
             self.forget(&listed.job.id);
         }
+        lock(&self.scratch).take();
     }
 
     fn forget(&self, id: &str) {

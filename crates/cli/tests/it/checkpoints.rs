@@ -396,3 +396,13 @@ fn an_undo_of_a_patch_leaves_owner_and_group() {
     let found = fs::metadata(&path).expect("the file");
     assert_eq!((found.uid(), found.gid(), found.mode() & 0o7777), (1000, 1001, 0o664));
 }
+
+#[test]
+fn folders_that_a_long_file_brought_go_with_it() {
+    let context = TestContext::new();
+    write(&context, "new/deep/long.txt", &"x".repeat(100_000));
+    context.run(["undo"]).succeeds();
+    assert!(!context.work().join("new").exists());
+    context.run(["redo"]).succeeds();
+    assert_eq!(read(&context, "new/deep/long.txt").map(|text| text.len()), Some(100_000));
+}

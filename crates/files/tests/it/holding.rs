@@ -161,3 +161,19 @@ fn only_what_was_granted_is_held() {
     assert_eq!(error.kind(), ErrorKind::Denied);
     assert_eq!(fs::read_to_string(&file).unwrap(), "x");
 }
+
+#[test]
+fn time_in_the_queue_of_this_process_does_not_count() {
+    let world = World::new();
+    let file = world.write("a", "1");
+    let everything = Grants::everything();
+    let first = hold(&everything, &[&file], LONG);
+    // It would give up on another process long before it gets its turn.
+    let wait = Duration::from_millis(100);
+    thread::scope(|scope| {
+        let other = scope.spawn(|| hold(&everything, &[&file], wait).read(&file).unwrap());
+        thread::sleep(wait * 3);
+        drop(first);
+        assert_eq!(other.join().unwrap(), Some(b"1".to_vec()));
+    });
+}

@@ -1,10 +1,12 @@
 //! Commands in the shell of a session, through the whole engine.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hermes_core::ToolCall;
+use hermes_core::{Ports, ToolCall};
 use hermes_engine::{Caller, Engine};
+use hermes_exec::Jobs;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -17,7 +19,9 @@ struct Desk {
 impl Desk {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
+        let jobs = Arc::new(Jobs::local(folder.path().join(".jobs")));
         let engine = Engine::builder()
+            .ports(Ports::new().with(jobs))
             .tools(hermes_tools_system::tools())
             .spill_to(folder.path().join(".spill"))
             .build()
