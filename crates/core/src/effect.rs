@@ -32,6 +32,9 @@ scopes! {
     CODE_EXECUTE = "code:execute";
     PROCESS_MANAGE = "process:manage";
     SYSTEM_READ = "system:read";
+    CLIPBOARD_READ = "clipboard:read";
+    CLIPBOARD_WRITE = "clipboard:write";
+    NOTIFICATION_SHOW = "notification:show";
     ENV_READ = "env:read";
     ENV_WRITE = "env:write";
     NETWORK_SEARCH = "network:search";

@@ -1,8 +1,12 @@
 //! The contract of a place where programs run.
 
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::fmt::Debug;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::{BoxFuture, ToolError};
@@ -19,12 +23,46 @@ pub trait Backend: Debug + Send + Sync {
     /// Its name, as in the configuration.
     fn name(&self) -> &str;
 
+    /// Opens it, if it is not open, and says what is found there.
+    fn open(&self) -> BoxFuture<'_, Result<Arc<Place>, ToolError>>;
+
     /// Starts a program. The id of the job is known to all its processes.
     fn start<'a>(&'a self, job: &'a str, order: Order)
     -> BoxFuture<'a, Result<Started, ToolError>>;
 
     /// Ends what it keeps going between programs.
     fn cleanup(&self) -> BoxFuture<'_, ()>;
+}
+
+/// What is found where programs run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// Whether it is this machine, with its files.
+    pub is_here: bool,
+    /// The folder that a session begins in.
+    pub directory: PathBuf,
+    /// What programs find in their environment there.
+    pub environment: BTreeMap<OsString, OsString>,
+    /// The shell that commands are for.
+    pub shell: Shell,
+    /// The system and the machine, as `uname -sm` says them.
+    pub system: String,
+}
+
+/// A shell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shell {
+    /// Bash.
+    Bash,
+    /// Some `sh`, of which no more is known.
+    Posix,
+}
+
+impl Place {
+    /// The user's home there.
+    pub fn home(&self) -> Option<&Path> {
+        self.environment.get(OsStr::new("HOME")).map(Path::new)
+    }
 }
 
 /// A program that has been started.
@@ -70,10 +108,10 @@ pub trait Control: Debug + Send + Sync {
     fn end(&self, grace: Duration) -> BoxFuture<'_, ()>;
 
     /// Sends it, and what it has started, a signal; to how many processes.
-    fn signal(&self, signal: Signal) -> usize;
+    fn signal(&self, signal: Signal) -> BoxFuture<'_, usize>;
 
     /// Whether it is known to wait for somebody to type.
-    fn awaits_input(&self) -> bool;
+    fn awaits_input(&self) -> BoxFuture<'_, bool>;
 
     /// Its terminal has another size.
     fn resize(&self, size: Size) -> io::Result<()>;

@@ -1,11 +1,9 @@
 //! A command that runs, or has run: what it writes is taken in, whether
 //! somebody waits for it or not.
 
-use std::future::poll_fn;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::Poll;
 use std::time::{Duration, Instant, SystemTime};
 
 use hermes_core::{CancellationToken, ToolError};
@@ -109,14 +107,10 @@ impl Job {
         };
         let started = backend.start(&id, order).await?;
         let Started { pid, output, input, control, held } = started;
-        let watched = |fd: OwnedFd| {
-            rustix::io::ioctl_fionbio(&fd, true)?;
-            ready::watch(fd)
-        };
         let failed = |error: io::Error| ToolError::io("The command's streams", &error);
-        let output = output.into_iter().map(|(source, fd)| Ok((source, watched(fd)?)));
+        let output = output.into_iter().map(|(source, fd)| Ok((source, ready::stream(fd)?)));
         let output = output.collect::<io::Result<Vec<_>>>().map_err(failed)?;
-        let input = input.map(watched).transpose().map_err(failed)?;
+        let input = input.map(ready::stream).transpose().map_err(failed)?;
         let now = Instant::now();
         let job = Arc::new(Self {
             id,
@@ -173,14 +167,7 @@ impl Job {
     pub async fn write(&self, bytes: &[u8]) -> io::Result<()> {
         let input = self.input.lock().await;
         let Some(fd) = &*input else { return Err(io::ErrorKind::NotConnected.into()) };
-        let mut rest = bytes;
-        while !rest.is_empty() {
-            let mut ready = fd.writable().await?;
-            match ready.try_io(|fd| Ok(rustix::io::write(fd, rest)?)) {
-                Ok(written) => rest = rest.get(written?..).unwrap_or_default(),
-                Err(_would_block) => {}
-            }
-        }
+        ready::write(fd, bytes).await?;
         *lock(&self.last) = Instant::now();
         Ok(())
     }
@@ -204,8 +191,8 @@ impl Job {
     }
 
     /// Sends it, and what it has started, a signal; to how many processes.
-    pub fn signal(&self, signal: Signal) -> usize {
-        self.control.signal(signal)
+    pub async fn signal(&self, signal: Signal) -> usize {
+        self.control.signal(signal).await
     }
 
     /// Gives its terminal another size.
@@ -246,7 +233,7 @@ impl Job {
 
     /// Whether it waits for somebody to type.
     async fn asks(&self) -> bool {
-        self.has_input().await && self.control.awaits_input()
+        self.has_input().await && self.control.awaits_input().await
     }
 
     async fn pump(self: Arc<Self>, mut output: Vec<(Source, AsyncFd<OwnedFd>)>) {
@@ -261,7 +248,7 @@ impl Job {
             }
             tokio::select! {
                 biased;
-                (at, read) = read(&output, &mut buffer), if !output.is_empty() => match read {
+                (at, read) = ready::read(&output, &mut buffer), if !output.is_empty() => match read {
                     Ok(read) if read > 0 => {
                         let source = output.get(at).map_or(Source::Stdout, |(source, _)| *source);
                         self.take(source, buffer.get(..read).unwrap_or_default()).await;
@@ -299,28 +286,6 @@ impl Job {
         let after = self.began.elapsed();
         self.ended.send_replace(Some(Ended { exit, after, lingers }));
     }
-}
-
-/// Waits until one of them has something, and reads it.
-async fn read(
-    output: &[(Source, AsyncFd<OwnedFd>)],
-    buffer: &mut [u8],
-) -> (usize, io::Result<usize>) {
-    poll_fn(|cx| {
-        for (at, (_, fd)) in output.iter().enumerate() {
-            while let Poll::Ready(ready) = fd.poll_read_ready(cx) {
-                let mut ready = match ready {
-                    Ok(ready) => ready,
-                    Err(error) => return Poll::Ready((at, Err(error))),
-                };
-                if let Ok(read) = ready.try_io(|fd| Ok(rustix::io::read(fd, &mut *buffer)?)) {
-                    return Poll::Ready((at, read));
-                }
-            }
-        }
-        Poll::Pending
-    })
-    .await
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

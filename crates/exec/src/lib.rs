@@ -6,6 +6,8 @@
 //! command to the next.
 
 mod backend;
+pub mod elsewhere;
+mod errand;
 mod job;
 mod jobs;
 pub mod leftovers;
@@ -18,7 +20,9 @@ pub mod state;
 pub mod tree;
 pub mod watch;
 
-pub use backend::{Backend, Control, Exit, Started};
+pub use backend::{Backend, Control, Exit, Place, Shell, Started};
+pub use elsewhere::{Carrier, Carriage, Elsewhere, Way};
+pub use errand::{Done, Errand};
 pub use job::{Ended, Job, Patience, Pause};
 pub use jobs::{GRACE, Jobs, Listed, News};
 pub use local::Local;

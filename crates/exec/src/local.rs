@@ -12,7 +12,7 @@ use hermes_sandbox::{Group, Launch, Launched, Sandbox};
 use rustix::pipe::{PipeFlags, pipe_with};
 use tokio::io::unix::AsyncFd;
 
-use crate::backend::{Backend, Control, Exit, Started};
+use crate::backend::{Backend, Control, Exit, Place, Shell, Started};
 use crate::order::{Input, Order, Output, Size};
 use crate::output::Source;
 use crate::ready;
@@ -104,6 +104,23 @@ impl Local {
 impl Backend for Local {
     fn name(&self) -> &str {
         "local"
+    }
+
+    fn open(&self) -> BoxFuture<'_, Result<Arc<Place>, ToolError>> {
+        Box::pin(async {
+            let system = match std::env::consts::OS {
+                "linux" => "Linux",
+                "macos" => "Darwin",
+                other => other,
+            };
+            Ok(Arc::new(Place {
+                is_here: true,
+                directory: std::env::current_dir().unwrap_or_else(|_| "/".into()),
+                environment: std::env::vars_os().collect(),
+                shell: Shell::Bash,
+                system: format!("{system} {}", std::env::consts::ARCH),
+            }))
+        })
     }
 
     fn start<'a>(
@@ -207,12 +224,12 @@ impl Control for Process {
         })
     }
 
-    fn signal(&self, signal: Signal) -> usize {
-        tree::signal(&self.root, signal)
+    fn signal(&self, signal: Signal) -> BoxFuture<'_, usize> {
+        Box::pin(async move { tree::signal(&self.root, signal) })
     }
 
-    fn awaits_input(&self) -> bool {
-        tree::waiting(&self.root).is_some()
+    fn awaits_input(&self) -> BoxFuture<'_, bool> {
+        Box::pin(async { tree::waiting(&self.root).is_some() })
     }
 
     fn resize(&self, size: Size) -> io::Result<()> {

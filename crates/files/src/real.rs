@@ -71,9 +71,31 @@ pub(crate) fn trace(path: &Path, met: &mut dyn FnMut(&Path)) -> io::Result<PathB
     }
 }
 
-/// The answer for a path without links, of which at most the last part is
-/// missing: nearly all of them. Two calls into the kernel.
+/// The answer for a path without links: nearly all of them.
 fn without_links(path: &Path) -> Option<Found> {
+    let mut parts = path.as_os_str().as_bytes().split(|byte| *byte == b'/').skip(1);
+    let is_straight = parts.all(|part| !matches!(part, b"" | b"." | b".."));
+    if is_straight { straight(path) } else { winding(path) }
+}
+
+/// [`without_links`] for a path that does not climb. The kernel says in one
+/// breath that no part of it is a link, and whether something is there: had it
+/// met a link before the part that is missing, it would have said so.
+fn straight(path: &Path) -> Option<Found> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let opened =
+        rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS);
+    let facts = match opened {
+        Ok(there) => Some(Facts::of(&rustix::fs::fstat(&there).ok()?)),
+        Err(Errno::NOENT) => None,
+        Err(_) => return None,
+    };
+    Some(Found { path: path.to_path_buf(), facts })
+}
+
+/// [`without_links`] for a path with parts that say nothing or climb, of which
+/// at most the last is missing.
+fn winding(path: &Path) -> Option<Found> {
     let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::DIRECTORY;
     let open = |path: &Path| {
         rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS).ok()
@@ -96,9 +118,6 @@ fn without_links(path: &Path) -> Option<Found> {
 
 /// The path without `.` and `..`; right where no part is a link.
 fn fold(path: &Path) -> PathBuf {
-    if hermes_core::is_folded(path) {
-        return path.to_path_buf();
-    }
     let mut folded = PathBuf::with_capacity(path.as_os_str().len());
     for part in path.components() {
         match part {

@@ -176,6 +176,8 @@ impl Bench {
         if !metric.contains(&self.only) {
             return;
         }
+        // The first rounds fill caches and wake the processor up.
+        (0..self.rounds / 5).for_each(|_| work(input()));
         let times = (0..self.rounds)
             .map(|_| {
                 let input = input();
@@ -293,9 +295,11 @@ fn main() {
             black_box(coerce(&schema, args, &[]));
         });
         let rules = permissions(&path);
-        let file = rules.places().workspace.clone().unwrap().join("src/lib.rs");
-        bench.policy("policy.file_read", &rules, Effect::path(Scope::FILE_READ, &file));
-        bench.policy("policy.file_write", &rules, Effect::path(Scope::FILE_WRITE, &file));
+        let source = rules.places().workspace.clone().unwrap().join("src");
+        let (old, new) = (source.join("main.rs"), source.join("lib.rs"));
+        std::fs::write(&old, "fn main() {}\n").unwrap();
+        bench.policy("policy.file_read", &rules, Effect::path(Scope::FILE_READ, &old));
+        bench.policy("policy.file_write", &rules, Effect::path(Scope::FILE_WRITE, &new));
         assert!((450..650).contains(&COMMAND.len()), "{}", COMMAND.len());
         let resource = Resource::Command(COMMAND.to_owned());
         let command = Effect { scope: Scope::TERMINAL_EXECUTE, resource };

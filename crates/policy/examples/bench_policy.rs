@@ -36,6 +36,8 @@ fn main() {
         if !metric.contains(&only) {
             return;
         }
+        // The first rounds fill caches and wake the processor up.
+        (0..rounds / 5).for_each(|_| work());
         let mut times: Vec<f64> = (0..rounds)
             .map(|_| {
                 let start = Instant::now();
@@ -66,8 +68,11 @@ fn main() {
         }
     };
     let file = workspace.join("src/lib.rs");
-    measure("policy.file_read", 50_000, &judge(Effect::path(Scope::FILE_READ, &file)));
-    measure("policy.file_write", 50_000, &judge(Effect::path(Scope::FILE_WRITE, &file)));
+    let old = workspace.join("src/main.rs");
+    std::fs::write(&old, "fn main() {}\n").unwrap();
+    measure("policy.file_read", 50_000, &judge(Effect::path(Scope::FILE_READ, &old)));
+    measure("policy.file_write", 50_000, &judge(Effect::path(Scope::FILE_WRITE, &old)));
+    measure("policy.new_file", 50_000, &judge(Effect::path(Scope::FILE_WRITE, &file)));
     let resource = Resource::Command(COMMAND.to_owned());
     let command = Effect { scope: Scope::TERMINAL_EXECUTE, resource };
     measure("policy.command_500", 5_000, &judge(command));
@@ -75,6 +80,9 @@ fn main() {
         black_box(hermes_shell::analyze(COMMAND, &at));
     });
     measure("files.find", 50_000, &|| {
+        black_box(hermes_files::find(&old)).unwrap();
+    });
+    measure("files.find_new", 50_000, &|| {
         black_box(hermes_files::find(&file)).unwrap();
     });
     let _ = std::fs::remove_dir_all(&folder);

@@ -21,6 +21,8 @@ pub struct Selection {
     /// `!` before it. As for ripgrep, such a glob counts more than an ignore
     /// file.
     pub globs: Vec<String>,
+    /// More of them, for which small and capital letters are the same.
+    pub any_case_globs: Vec<String>,
     /// Only those of one of these types (`rust`, `py`); with a `!` before it
     /// none of them.
     pub types: Vec<String>,
@@ -38,6 +40,7 @@ impl Default for Selection {
             hidden: false,
             ignore_files: true,
             globs: Vec::new(),
+            any_case_globs: Vec::new(),
             types: Vec::new(),
             max_depth: None,
             max_filesize: None,
@@ -87,7 +90,7 @@ impl Filter {
         Ok(Self {
             hidden: selection.hidden,
             ignore_files: selection.ignore_files,
-            globs: globs(&selection.globs, place)?,
+            globs: globs(selection, place)?,
             types: types(&selection.types)?,
             max_depth: selection.max_depth.unwrap_or(usize::MAX),
             max_filesize: selection.max_filesize,
@@ -116,17 +119,21 @@ impl Filter {
     }
 }
 
-fn globs(globs: &[String], place: &Path) -> Result<Override, SearchError> {
+fn globs(selection: &Selection, place: &Path) -> Result<Override, SearchError> {
     let wrong = |glob: &str, error: &ignore::Error| SearchError::Glob {
         glob: glob.to_owned(),
         reason: reason(error),
     };
     let mut builder = OverrideBuilder::new(place);
-    for glob in globs {
-        let written = glob.strip_prefix("./").unwrap_or(glob);
-        builder.add(written).map_err(|error| wrong(glob, &error))?;
+    for (any_case, globs) in [(false, &selection.globs), (true, &selection.any_case_globs)] {
+        builder.case_insensitive(any_case).map_err(|error| wrong("", &error))?;
+        for glob in globs {
+            let written = glob.strip_prefix("./").unwrap_or(glob);
+            builder.add(written).map_err(|error| wrong(glob, &error))?;
+        }
     }
-    builder.build().map_err(|error| wrong(&globs.join(", "), &error))
+    let all = || [&selection.globs[..], &selection.any_case_globs[..]].concat().join(", ");
+    builder.build().map_err(|error| wrong(&all(), &error))
 }
 
 fn reason(error: &ignore::Error) -> String {

@@ -45,10 +45,26 @@ impl Wanted {
 
 /// Why there is nothing at `path`.
 pub(crate) fn explain_missing(wanted: Wanted, path: &Path, cx: &ToolContext) -> ToolError {
+    explain_beside(wanted, path, path, cx)
+}
+
+/// The same for a call that may not read `path`, but `known`: no folder is
+/// looked into but those above that one.
+pub(crate) fn explain_beside(
+    wanted: Wanted,
+    path: &Path,
+    known: &Path,
+    cx: &ToolContext,
+) -> ToolError {
     let what = format!("{} not found: {}", wanted.name(), show(path));
-    let Ok(files) = Files::new(cx).names_around(path) else {
+    let Ok(files) = Files::new(cx).names_around(known) else {
         return ToolError::not_found(what);
     };
+    let is_near = |(folder, _): &(&Path, &Path)| known.starts_with(folder);
+    if path != known && !split(&files, path).as_ref().is_some_and(is_near) {
+        return ToolError::not_found(what)
+            .with_hint("Check the path; directory_list shows what a folder holds.");
+    }
     if let Some(way) = broken_link(&files, path) {
         return ToolError::not_found(format!("{what} (a link {way})")).with_hint(BROKEN);
     }

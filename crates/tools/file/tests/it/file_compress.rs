@@ -213,6 +213,25 @@ async fn the_declared_effects_are_needed_and_enough() {
 }
 
 #[tokio::test]
+async fn a_missing_folder_is_explained_by_what_may_be_read() {
+    let place = project();
+    let arguments =
+        |paths: &str| json!({"action": "create", "archive": "srx/a.zip", "paths": [paths]});
+    let granted = place.effects("file_compress", arguments("src"));
+    let error = place.call_within(Grants::of(&granted), "file_compress", arguments("src")).await;
+    assert_eq!(error["similar_folders"], json!(["src"]), "{error}");
+    assert!(error["error"].as_str().unwrap().contains("srx"), "{error}");
+    // Nothing next to the archive may be read.
+    let deep = place.write("src/deep/file", "x");
+    let far = json!({"action": "create", "archive": "src/dep/a.zip", "paths": ["README"]});
+    place.write("README", "x");
+    let granted = place.effects("file_compress", far.clone());
+    let error = place.call_within(Grants::of(&granted), "file_compress", far).await;
+    assert_eq!(error["kind"], "not_found", "{error}");
+    assert!(error.get("similar_folders").is_none() && deep.exists(), "{error}");
+}
+
+#[tokio::test]
 async fn mistakes_are_explained() {
     let place = project();
     place.write("plain.txt", "no archive");
@@ -225,6 +244,11 @@ async fn mistakes_are_explained() {
             "tar.gz",
         ),
         (json!({"action": "create", "archive": "a.zip", "paths": ["srx"]}), "not_found", "similar"),
+        (
+            json!({"action": "create", "archive": "srx/a.zip", "paths": ["plain.txt"]}),
+            "not_found",
+            "similar",
+        ),
         (json!({"action": "create", "archive": "old.zip", "paths": ["src"]}), "conflict", ""),
         (
             json!({"action": "create", "archive": "a.zip", "paths": ["src"], "existing": "skip"}),

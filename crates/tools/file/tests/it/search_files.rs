@@ -200,6 +200,33 @@ async fn names_are_exact_and_globs_have_folders() {
     assert_eq!((files(&result), &result["files"][0]["type"]), (vec!["src"], &json!("dir")));
 }
 
+/// As `rg --files -g '!…'` has it: folders of that name are left out as well.
+#[tokio::test]
+async fn an_exclamation_mark_leaves_names_out() {
+    let place = project();
+    let absolute = format!("!{}/src/*.rs", place.path().to_string_lossy());
+    for (more, expected) in [
+        (json!({"pattern": "!lib.rs"}), vec!["README.md", "src/tools/a.rs"]),
+        (json!({"pattern": "!tools"}), vec!["README.md", "src/lib.rs"]),
+        (json!({"pattern": "!src/"}), vec!["README.md"]),
+        (json!({"pattern": absolute}), vec!["README.md", "src/tools/a.rs"]),
+        (json!({"pattern": "!LIB.rs"}), vec!["README.md", "src/lib.rs", "src/tools/a.rs"]),
+        (json!({"pattern": "!LIB.rs", "case": "insensitive"}), vec!["README.md", "src/tools/a.rs"]),
+        (json!({"pattern": "!a.rs", "file_glob": "*.rs"}), vec!["src/lib.rs"]),
+    ] {
+        let mut arguments = more.clone();
+        arguments["target"] = "files".into();
+        arguments["sort"] = "path".into();
+        let result = place.call("search_files", arguments).await;
+        assert_eq!(files(&result), expected, "{more}");
+    }
+    let error = place.call("search_files", json!({"pattern": "!", "target": "files"})).await;
+    assert_eq!(error["kind"], "invalid_arguments", "{error}");
+    place.write("!odd", "x");
+    let literal = json!({"pattern": "\\!odd", "target": "files"});
+    assert_eq!(files(&place.call("search_files", literal).await), ["!odd"]);
+}
+
 #[tokio::test]
 async fn rough_names_are_found_with_their_letters() {
     let place = project();

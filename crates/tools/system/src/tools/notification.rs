@@ -161,10 +161,8 @@ impl Tool for Notification {
     }
 }
 
-/// It starts a program that shows something.
 fn showing() -> Effect {
-    let resource = Resource::Name("notification".to_owned());
-    Effect { scope: Scope::PROCESS_MANAGE, resource }
+    Effect { scope: Scope::NOTIFICATION_SHOW, resource: Resource::Name("desktop".to_owned()) }
 }
 
 /// How the desktop is told.

@@ -166,7 +166,7 @@ fn an_icon_of_the_theme_is_no_file() {
         let bound = erase(silent(desktop(&[]))).bind(&arguments).unwrap();
         bound.effects(&at).iter().map(ToString::to_string).collect()
     };
-    let show = "process:manage notification";
+    let show = "notification:show desktop";
     assert_eq!(effects(json!({"message": "x", "icon": "face-smile"})), [show]);
     let file = json!({"message": "x", "icon": "img/a.png"});
     assert_eq!(effects(file), [show, "file:read /srv/img/a.png"]);

@@ -14,7 +14,7 @@ use hermes_files::Files;
 use serde::Deserialize;
 
 use crate::change;
-use crate::missing::{Wanted, explain_missing};
+use crate::missing::{Wanted, explain_beside, explain_missing};
 use crate::spelling;
 
 mod output;
@@ -375,13 +375,8 @@ fn create(
     if let Some(keeper) = &keeper {
         keeper.before(&[archive.to_path_buf()]);
     }
-    let created = hermes_archives::create(&cx.grants, &packing, oversight).map_err(|error| {
-        let gone = sources.iter().find(|source| {
-            error.kind() == ErrorKind::NotFound
-                && Files::new(cx).exists(&source.path).is_ok_and(|found| !found)
-        });
-        gone.map_or(error, |source| explain_missing(Wanted::File, &source.path, cx))
-    })?;
+    let created = hermes_archives::create(&cx.grants, &packing, oversight)
+        .map_err(|error| unmade(error, archive, &sources, cx))?;
     if let Some(keeper) = &keeper {
         keeper.after(&[Made { path: archive, left: Left::Unsaid }]);
     }
@@ -397,6 +392,28 @@ fn source(path: &str, at: &Workplace) -> Source {
         Err(_) => path.file_name().map(PathBuf::from).unwrap_or_default(),
     };
     Source { path, name }
+}
+
+/// What is missing for an archive to be made is explained by what is around it.
+fn unmade(error: ToolError, archive: &Path, sources: &[Source], cx: &ToolContext) -> ToolError {
+    if error.kind() != ErrorKind::NotFound {
+        return error;
+    }
+    let is_gone = |source: &&Source| {
+        Files::new(cx).exists(&source.path).is_ok_and(|found| !found)
+    };
+    if let Some(source) = sources.iter().find(is_gone) {
+        return explain_missing(Wanted::File, &source.path, cx);
+    }
+    // The archive's own folder may not be read; one next to a source may.
+    let Some(folder) = archive.parent() else { return error };
+    let shared = |source: &&Source| {
+        source.path.iter().zip(folder).take_while(|(one, other)| one == other).count()
+    };
+    match sources.iter().max_by_key(shared) {
+        Some(source) => explain_beside(Wanted::Folder, folder, &source.path, cx),
+        None => error,
+    }
 }
 
 /// An archive that is not there is explained by what is around it.

@@ -96,7 +96,24 @@ struct Wish<'a> {
 
 impl Wish<'_> {
     fn names(&self) -> Result<Output, ToolError> {
-        let glob = self.glob();
+        let mut selection = self.selection.clone();
+        let glob = match self.args.pattern.strip_prefix('!') {
+            None => self.glob(&self.args.pattern),
+            // All but those, as ripgrep has it.
+            Some(left_out) => {
+                let left_out = self.glob(left_out);
+                if left_out.is_empty() {
+                    return Err(ToolError::invalid("'!' leaves nothing out")
+                        .with_hint("Name what is left out, such as !*.min.js."));
+                }
+                let globs = match self.args.ignores_case() {
+                    true => &mut selection.any_case_globs,
+                    false => &mut selection.globs,
+                };
+                globs.push(format!("!{left_out}"));
+                "*"
+            }
+        };
         // As in the rules of git, a slash at the end is for folders.
         let (glob, wanted) = match glob.strip_suffix('/') {
             Some(folders) => (folders, Wanted::Folders),
@@ -110,14 +127,13 @@ impl Wish<'_> {
             wanted,
             sort: self.args.sort.map_or(Sort::Modified, Order::sort),
         };
-        let found = find_names(self.root, &self.selection, &names, self.page, &self.watch)?;
+        let found = find_names(self.root, &selection, &names, self.page, &self.watch)?;
         Ok(self.answer.names(found))
     }
 
-    /// The glob from the root on, also where it was written with all the
+    /// A glob from the root on, also where it was written with all the
     /// folders above.
-    fn glob(&self) -> &str {
-        let pattern = self.args.pattern.as_str();
+    fn glob<'p>(&self, pattern: &'p str) -> &'p str {
         let root = self.path.to_str().filter(|root| *root != "/");
         let below = root.and_then(|root| pattern.strip_prefix(root));
         below.filter(|below| below.starts_with('/')).unwrap_or(pattern)
@@ -187,6 +203,7 @@ fn selection(args: &Args, cx: &ToolContext) -> Selection {
         hidden: args.hidden,
         ignore_files: args.gitignore,
         globs: args.globs(),
+        any_case_globs: Vec::new(),
         types: args.types(),
         max_depth: None,
         max_filesize: None,

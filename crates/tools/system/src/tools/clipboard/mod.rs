@@ -172,13 +172,12 @@ impl Tool for Clipboard {
             };
             Some(Effect::path(scope, at.resolve(path)))
         });
-        touching(args.action).into_iter().chain(file).collect()
+        [touching(args.action)].into_iter().chain(file).collect()
     }
 
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Answer, ToolError> {
-        for effect in touching(args.action) {
-            cx.permit(&effect.scope, &effect.resource)?;
-        }
+        let effect = touching(args.action);
+        cx.permit(&effect.scope, &effect.resource)?;
         let order = Order::of(&args, cx)?;
         let way = Way::of(&self.desktop).map_err(|missing| {
             ToolError::unavailable(format!("There is no clipboard here. {}", missing.reason))
@@ -229,14 +228,13 @@ impl Tool for Clipboard {
     }
 }
 
-/// The effects on the desktop. Each action starts a program there and may not
-/// meet another one, so that a batch reads what it wrote before.
-fn touching(action: Action) -> Vec<Effect> {
-    let read = (action == Action::Read).then(|| on_clipboard(Scope::SYSTEM_READ));
-    read.into_iter().chain([on_clipboard(Scope::PROCESS_MANAGE)]).collect()
-}
-
-fn on_clipboard(scope: Scope) -> Effect {
+/// The effect on the desktop. Reading and writing are of one family, so that a
+/// batch reads what it wrote before.
+fn touching(action: Action) -> Effect {
+    let scope = match action {
+        Action::Read => Scope::CLIPBOARD_READ,
+        Action::Write | Action::Clear => Scope::CLIPBOARD_WRITE,
+    };
     Effect { scope, resource: Resource::Name("clipboard".to_owned()) }
 }
 

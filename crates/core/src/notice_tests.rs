@@ -1,0 +1,47 @@
+use super::{Event, MOST, Notice, NoticeQueue, Notices};
+
+fn ended(id: &str) -> Notice {
+    let event = Event::Completed { reason: "exited", exit_code: 0, output: String::new() };
+    Notice { session_id: id.to_owned(), command: "true".to_owned(), event }
+}
+
+fn matched(id: &str) -> Notice {
+    let event = Event::Matched { patterns: vec!["x".into()], lines: Vec::new(), suppressed: 0 };
+    Notice { event, ..ended(id) }
+}
+
+#[test]
+fn each_session_has_its_own() {
+    let queue = NoticeQueue::new();
+    assert!(!queue.is_heard("a"));
+    queue.listen();
+    assert!(queue.is_heard("a"));
+    queue.tell("a", matched("1"));
+    queue.tell("a", ended("1"));
+    queue.tell("b", ended("2"));
+    assert_eq!(queue.drain("a", 1), [matched("1")]);
+    assert_eq!(queue.drain("a", 9), [ended("1")]);
+    assert!(queue.drain("a", 9).is_empty());
+    assert_eq!(queue.drain("b", 9), [ended("2")]);
+}
+
+#[test]
+fn an_end_that_is_known_is_not_told() {
+    let queue = NoticeQueue::new();
+    queue.tell("a", matched("1"));
+    queue.tell("a", ended("1"));
+    queue.tell("a", ended("2"));
+    queue.withdraw_end("b", "1");
+    queue.withdraw_end("a", "1");
+    assert_eq!(queue.drain("a", 9), [matched("1"), ended("2")]);
+}
+
+#[test]
+fn the_oldest_go_when_nobody_looks() {
+    let queue = NoticeQueue::new();
+    for at in 0..=MOST {
+        queue.tell("a", ended(&at.to_string()));
+    }
+    let all = queue.drain("a", usize::MAX);
+    assert_eq!((all.len(), all[0].session_id.as_str()), (MOST, "1"));
+}

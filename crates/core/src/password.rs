@@ -1,0 +1,10 @@
+//! Passwords that a person types, for a program that needs one.
+
+use crate::BoxFuture;
+
+/// Somebody who can be asked for a password; a port. What is typed is for the
+/// program alone: no model and no record sees it.
+pub trait Passwords: Send + Sync {
+    /// Asks, and waits for the answer; none if nobody gives one.
+    fn ask<'a>(&'a self, question: &'a str) -> BoxFuture<'a, Option<String>>;
+}
