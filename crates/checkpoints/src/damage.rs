@@ -102,6 +102,7 @@ pub(crate) fn refusal(damaged: &[Damaged], kind: Option<&Kind>) -> ToolError {
     let what = match kind {
         Some(Kind::Undo(turns)) if turns.len() > 1 => "One of the newest turns cannot be read",
         Some(Kind::Redo(_)) => "What was done last cannot be read",
+        Some(Kind::Restore(_)) => "A later turn cannot be read",
         _ => "The newest turn cannot be read",
     };
     let told: Vec<String> = damaged.iter().map(Damaged::describe).collect();

@@ -1,13 +1,18 @@
 //! Contents, each once, by their hash: compressed, and checked when read.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::collections::HashMap;
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::hash::{BuildHasher as _, RandomState};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::keeper::lock;
 use crate::state::Hash;
+use crate::store::now;
+use crate::turn::COARSE;
 
 /// The fastest: a call waits for it.
 const LEVEL: i32 = 1;
@@ -15,8 +20,8 @@ const LEVEL: i32 = 1;
 /// What is not larger is hashed before anything is written.
 const IN_MEMORY: usize = 8 * 1024 * 1024;
 
-/// What is not larger is read again before it is taken to be there.
-const READ_AGAIN: u64 = 256 * 1024;
+/// How many contents are known to be whole.
+const CHECKED: usize = 4096;
 
 /// Between two looks at what a reader thinks of it.
 const CHUNK: usize = 128 * 1024;
@@ -33,11 +38,30 @@ pub(crate) struct Objects {
     folder: PathBuf,
     /// Bytes that this process has added.
     added: AtomicU64,
+    /// The files that were read and found whole.
+    checked: Mutex<HashMap<Hash, Print>>,
+}
+
+/// What changes when a file is touched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Print {
+    inode: u64,
+    len: u64,
+    /// Nanoseconds since 1970; nobody can put it back.
+    changed: i64,
+}
+
+impl Print {
+    fn of(found: &Metadata) -> Self {
+        let seconds = found.ctime().saturating_mul(1_000_000_000);
+        let changed = seconds.saturating_add(found.ctime_nsec());
+        Self { inode: found.ino(), len: found.len(), changed }
+    }
 }
 
 impl Objects {
     pub(crate) fn new(folder: PathBuf) -> Self {
-        Self { folder, added: AtomicU64::new(0) }
+        Self { folder, added: AtomicU64::new(0), checked: Mutex::default() }
     }
 
     pub(crate) fn folder(&self) -> &Path {
@@ -52,7 +76,7 @@ impl Objects {
     /// Keeps a content.
     pub(crate) fn put(&self, bytes: &[u8]) -> io::Result<Hash> {
         let hash = Hash::of(bytes);
-        if !self.holds(hash, bytes.len() as u64) {
+        if !self.holds(hash, bytes) {
             let packed = zstd::bulk::compress(bytes, LEVEL)?;
             let (mut file, part) = self.begin(hash)?;
             let written = file.write_all(&packed);
@@ -98,20 +122,25 @@ impl Objects {
         Ok((hash, len))
     }
 
-    /// Whether a content is there that somebody is about to rely on: a small
-    /// one is read, of a larger one only the frame is looked at.
-    fn holds(&self, hash: Hash, len: u64) -> bool {
-        if !self.has(hash) {
-            return false;
+    /// Whether a content is there that somebody is about to rely on. It is
+    /// read, unless it was before and nobody has touched it since.
+    fn holds(&self, hash: Hash, bytes: &[u8]) -> bool {
+        let path = self.path(hash);
+        let Ok(found) = fs::metadata(&path) else { return false };
+        let print = Print::of(&found);
+        if lock(&self.checked).get(&hash) == Some(&print) {
+            return true;
         }
-        if len <= READ_AGAIN {
-            return self.copy_to(hash, &mut io::sink()).is_ok();
+        let is_whole = unpacks_to(&path, bytes).unwrap_or(false);
+        // One that is younger may be touched again and look the same.
+        if is_whole && print.changed < now().saturating_sub(COARSE) {
+            let mut checked = lock(&self.checked);
+            if checked.len() >= CHECKED {
+                checked.clear();
+            }
+            checked.insert(hash, print);
         }
-        fs::read(self.path(hash)).is_ok_and(|packed| {
-            let said = zstd::zstd_safe::get_frame_content_size(&packed);
-            let whole = zstd::zstd_safe::find_frame_compressed_size(&packed);
-            said.is_ok_and(|said| said == Some(len)) && whole == Ok(packed.len())
-        })
+        is_whole
     }
 
     /// Whether a content is there. One that a power cut has emptied is not.
@@ -197,6 +226,23 @@ pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
 
 fn create(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
+}
+
+/// Whether a file is packed from these bytes.
+fn unpacks_to(path: &Path, bytes: &[u8]) -> io::Result<bool> {
+    let mut packed = zstd::stream::read::Decoder::new(File::open(path)?)?;
+    let mut chunk = vec![0; CHUNK];
+    let mut rest = bytes;
+    loop {
+        let read = packed.read(&mut chunk)?;
+        if read == 0 {
+            return Ok(rest.is_empty());
+        }
+        match chunk.get(..read).and_then(|piece| rest.strip_prefix(piece)) {
+            Some(left) => rest = left,
+            None => return Ok(false),
+        }
+    }
 }
 
 fn discard(part: &Path) {

@@ -230,6 +230,8 @@ impl Store {
             ))
             .with_hint(format!("`hermes checkpoints show {}` lists what it knows.", wanted.id())));
         }
+        // Nobody knows what else happened since.
+        plan.damaged = self.damaged_since(wanted.workspace(), wanted.at(), &all)?;
         Ok(plan)
     }
 

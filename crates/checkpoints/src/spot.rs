@@ -187,7 +187,7 @@ fn open_folder(path: &Path) -> Result<OwnedFd, Errno> {
     Ok(here)
 }
 
-pub(crate) fn look(stat: &rustix::fs::Stat) -> Look {
+fn look(stat: &rustix::fs::Stat) -> Look {
     // Widened first, since the fields differ from one machine to another.
     let moment = |seconds: i128, nanoseconds: i128| {
         i64::try_from(seconds * 1_000_000_000 + nanoseconds).unwrap_or(i64::MAX)

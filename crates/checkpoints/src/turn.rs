@@ -22,7 +22,7 @@ use crate::tree::Listing;
 const FOLDER_ENTRIES: usize = 50_000;
 
 /// Times of files are this coarse.
-const COARSE: i64 = 20_000_000;
+pub(crate) const COARSE: i64 = 20_000_000;
 
 /// A tree that was kept.
 #[derive(Debug, Clone)]

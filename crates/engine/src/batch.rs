@@ -2,12 +2,13 @@
 //! the others one after the other, and the answers come in the calls' order.
 
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use hermes_core::{Access, Effect, Resource, ToolCall, ToolResult};
+use hermes_core::{Access, Effect, Extent, Resource, ToolCall, ToolResult};
 
 use crate::pipeline::{Flight, Prepared};
 
@@ -28,30 +29,30 @@ pub(crate) async fn fly(flight: Arc<Flight>, mut calls: Vec<ToolCall>) -> Vec<To
         return vec![fly_alone(flight, call).await];
     }
     let mut answers: Vec<Option<ToolResult>> = Vec::with_capacity(calls.len());
-    let mut waiting: Vec<(usize, Prepared)> = Vec::new();
+    let mut waiting: VecDeque<(usize, Prepared)> = VecDeque::new();
     for (at, call) in calls.into_iter().enumerate() {
         match flight.prepare(call).await {
             Ok(prepared) => {
-                waiting.push((at, prepared));
+                waiting.push_back((at, prepared));
                 answers.push(None);
             }
             Err(refused) => answers.push(Some(refused)),
         }
     }
-    let mut groups: VecDeque<_> = plan(waiting, footing).into();
-    while let Some(group) = groups.pop_front() {
+    while !waiting.is_empty() {
+        // Not before its turn: earlier calls may change what a command means,
+        // and where a link leads.
+        let group = next_group(&mut waiting, |(_, prepared)| footing(&flight, prepared));
         fly_together(&flight, group, &mut answers).await;
         // A call may have moved the session to another folder: what comes
-        // after it happens there, and is planned anew.
-        if !groups.is_empty() && flight.has_moved() {
-            let mut moved = Vec::new();
-            for (at, prepared) in groups.drain(..).flatten() {
+        // after it happens there.
+        if !waiting.is_empty() && flight.has_moved() {
+            for (at, prepared) in std::mem::take(&mut waiting) {
                 match flight.redeclare(prepared).await {
-                    Ok(prepared) => moved.push((at, prepared)),
+                    Ok(prepared) => waiting.push_back((at, prepared)),
                     Err(refused) => answer(&mut answers, at, refused),
                 }
             }
-            groups = plan(moved, footing).into();
         }
     }
     let mut results: Vec<ToolResult> = answers.into_iter().flatten().collect();
@@ -84,8 +85,28 @@ fn answer(answers: &mut [Option<ToolResult>], at: usize, result: ToolResult) {
     }
 }
 
-fn footing((_, prepared): &(usize, Prepared)) -> (&[Effect], bool) {
-    (&prepared.call.effects, prepared.is_barrier())
+/// What decides beside which others a call may run.
+#[derive(Clone, Copy)]
+pub(crate) struct Footing<'a> {
+    effects: &'a [Effect],
+    /// Nothing may run beside it.
+    alone: bool,
+    /// What is certain of its command, if it has one.
+    extent: Extent,
+}
+
+fn footing<'a>(flight: &Flight, prepared: &'a Prepared) -> Footing<'a> {
+    let effects = prepared.call.effects.as_slice();
+    let extent = if effects.iter().any(reaches_anything) {
+        let at = flight.workplace.load();
+        let proposal = flight.proposal(&prepared.call, &at);
+        // A policy that panics will do so again when it has to judge.
+        catch_unwind(AssertUnwindSafe(|| flight.engine.policy().extent(&proposal)))
+            .unwrap_or_default()
+    } else {
+        Extent::Open
+    };
+    Footing { effects, alone: prepared.is_barrier(), extent }
 }
 
 /// Makes one call: there is nothing to plan.
@@ -126,30 +147,61 @@ fn keep_within_budget(flight: &Flight, results: &mut [ToolResult]) {
     }
 }
 
-/// Cuts a batch into groups whose members cannot meet, in order. `footing`
-/// gives an item's effects, and whether nothing may run beside it.
-pub(crate) fn plan<T>(batch: Vec<T>, footing: impl Fn(&T) -> (&[Effect], bool)) -> Vec<Vec<T>> {
+/// Takes from the front of a batch as many calls as cannot meet.
+pub(crate) fn next_group<T>(
+    batch: &mut VecDeque<T>,
+    footing: impl for<'a> Fn(&'a T) -> Footing<'a>,
+) -> Vec<T> {
     if batch.len() < 2 {
-        return if batch.is_empty() { Vec::new() } else { vec![batch] };
+        return batch.drain(..).collect();
     }
-    let mut paths = RealPaths::new(batch.iter().flat_map(|item| footing(item).0));
-    let mut groups: Vec<Vec<T>> = Vec::new();
+    let mut paths = RealPaths::default();
     let mut occupied = Occupied::default();
-    for item in batch {
-        let (effects, alone) = footing(&item);
-        let own: Vec<Effect> = effects.iter().map(|e| paths.resolve(e)).collect();
-        let meets = alone || occupied.alone || own.iter().any(|e| occupied.meets(e));
-        match groups.last_mut().filter(|_| !meets) {
-            Some(group) => group.push(item),
-            None => {
-                occupied = Occupied::default();
-                groups.push(vec![item]);
-            }
+    let mut size = 0;
+    for item in batch.iter() {
+        let footing = footing(item);
+        let tread = Tread::of(&footing, &mut paths);
+        if size > 0 && occupied.meets(&tread) {
+            break;
         }
-        occupied.alone = alone;
-        own.iter().for_each(|effect| occupied.take(effect));
+        occupied.take(&tread);
+        size += 1;
+        if footing.alone {
+            break;
+        }
     }
-    groups
+    batch.drain(..size).collect()
+}
+
+/// A call's footing, every path as it really is.
+struct Tread {
+    effects: Vec<Effect>,
+    alone: bool,
+    looks: bool,
+    waits: bool,
+}
+
+impl Tread {
+    fn of(footing: &Footing<'_>, paths: &mut RealPaths) -> Self {
+        let counts = |effect: &&Effect| match footing.extent {
+            Extent::Open => true,
+            Extent::Looks => !reaches_anything(effect),
+            Extent::Waits => {
+                !reaches_anything(effect) && effect.scope.access() == Access::Exclusive
+            }
+        };
+        Self {
+            effects: footing.effects.iter().filter(counts).map(|e| paths.resolve(e)).collect(),
+            alone: footing.alone,
+            looks: footing.extent == Extent::Looks,
+            waits: footing.extent == Extent::Waits,
+        }
+    }
+}
+
+/// A shell command or a script may touch any file, process or peer.
+fn reaches_anything(effect: &Effect) -> bool {
+    matches!(effect.scope.as_str(), "terminal:execute" | "code:execute")
 }
 
 /// Two names of one file are one file. Nothing is looked up unless something

@@ -23,6 +23,11 @@ pub trait Backend: Debug + Send + Sync {
     /// Its name, as in the configuration.
     fn name(&self) -> &str;
 
+    /// Whether it is this machine, with its files.
+    fn is_here(&self) -> bool {
+        false
+    }
+
     /// Opens it, if it is not open, and says what is found there.
     fn open(&self) -> BoxFuture<'_, Result<Arc<Place>, ToolError>>;
 
@@ -37,8 +42,6 @@ pub trait Backend: Debug + Send + Sync {
 /// What is found where programs run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
-    /// Whether it is this machine, with its files.
-    pub is_here: bool,
     /// The folder that a session begins in.
     pub directory: PathBuf,
     /// What programs find in their environment there.

@@ -1,6 +1,7 @@
 //! A command that runs, or has run: what it writes is taken in, whether
 //! somebody waits for it or not.
 
+use std::borrow::Cow;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,6 +16,7 @@ use crate::order::{Input, Order, Output, Size};
 use crate::output::{Log, Source, Spill};
 use crate::ready;
 use crate::screen::Screen;
+use crate::state::Frame;
 use crate::tree::Signal;
 
 /// Bytes that are read at a time.
@@ -46,9 +48,20 @@ pub struct Job {
     control: Box<dyn Control>,
     log: Mutex<Log>,
     screen: Option<Mutex<Screen>>,
+    /// Takes what the shell reports of itself out of the output.
+    frame: Option<Mutex<Frame>>,
     input: tokio::sync::Mutex<Option<AsyncFd<OwnedFd>>>,
     last: Mutex<Instant>,
     ended: watch::Sender<Option<Ended>>,
+}
+
+/// What becomes of a job's output.
+#[derive(Debug, Default)]
+pub struct Reports {
+    /// Where it goes when it is long.
+    pub spill: Option<Spill>,
+    /// What is taken out of it.
+    pub frame: Option<Frame>,
 }
 
 /// How and when a job has ended.
@@ -95,8 +108,9 @@ impl Job {
         id: String,
         command: String,
         order: Order,
-        spill: Option<Spill>,
+        reports: Reports,
     ) -> Result<Arc<Self>, ToolError> {
+        let Reports { spill, frame } = reports;
         let size = match order.output {
             Output::Terminal(size) => Some(size),
             _ => None,
@@ -122,6 +136,7 @@ impl Job {
             control,
             log: Mutex::new(Log::new(spill)),
             screen: size.map(|size| Mutex::new(Screen::new(size.rows, size.columns))),
+            frame: frame.map(Mutex::new),
             input: tokio::sync::Mutex::new(input),
             last: Mutex::new(now),
             ended: watch::Sender::new(None),
@@ -141,6 +156,11 @@ impl Job {
     /// What it has written so far.
     pub fn log(&self) -> MutexGuard<'_, Log> {
         lock(&self.log)
+    }
+
+    /// What its shell has reported of itself on its output.
+    pub fn report(&self) -> Option<Vec<u8>> {
+        self.frame.as_ref().and_then(|frame| lock(frame).report().map(<[u8]>::to_vec))
     }
 
     /// Its terminal, if it has one.
@@ -272,9 +292,13 @@ impl Job {
 
     async fn take(&self, source: Source, bytes: &[u8]) {
         *lock(&self.last) = Instant::now();
-        self.log().push(source, bytes);
+        let bytes = match &self.frame {
+            Some(frame) if source == Source::Stdout => lock(frame).feed(bytes),
+            _ => Cow::Borrowed(bytes),
+        };
+        self.log().push(source, &bytes);
         let replies = self.screen().map(|mut screen| {
-            screen.feed(bytes);
+            screen.feed(&bytes);
             screen.replies()
         });
         if let Some(replies) = replies.filter(|replies| !replies.is_empty()) {
@@ -283,6 +307,10 @@ impl Job {
     }
 
     fn finish(&self, exit: Exit, lingers: bool) {
+        if let Some(frame) = &self.frame {
+            let rest = lock(frame).finish();
+            self.log().push(Source::Stdout, &rest);
+        }
         let after = self.began.elapsed();
         self.ended.send_replace(Some(Ended { exit, after, lingers }));
     }

@@ -1,21 +1,24 @@
 //! All jobs of a program, and whose they are.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use hermes_core::ToolError;
+use hermes_core::{Notices, ToolError};
 
+use crate::attend::{Attendant, Attention, Breakers};
 use crate::backend::Backend;
-use crate::job::Job;
+use crate::job::{Job, Reports};
 use crate::leftovers::{self, Entry, Leftovers};
 use crate::local::Local;
 use crate::order::Order;
 use crate::output::{Cleaner, Spill};
+use crate::state::Frame;
 use crate::tree;
 
 /// Jobs that have ended and are remembered; the oldest go first.
@@ -30,6 +33,9 @@ const SPILL: u64 = 4 << 30;
 /// How long a job that is told to stop may take to do so.
 pub const GRACE: Duration = Duration::from_secs(2);
 
+/// Jobs that are ended side by side.
+const AT_ONCE: usize = 16;
+
 /// All jobs of a program.
 #[derive(Debug)]
 pub struct Jobs {
@@ -41,10 +47,10 @@ pub struct Jobs {
     scratch: Mutex<Option<tempfile::TempDir>>,
     next: AtomicU64,
     table: Mutex<BTreeMap<String, Arc<Listed>>>,
+    breakers: Arc<Breakers>,
 }
 
 /// A job that others may ask for.
-#[derive(Debug)]
 pub struct Listed {
     /// The job.
     pub job: Arc<Job>,
@@ -55,6 +61,21 @@ pub struct Listed {
     /// Whether it outlives this program.
     pub detached: bool,
     told: Mutex<Told>,
+    /// Whether its session knows that it has ended.
+    end_is_seen: AtomicBool,
+    /// Why we have ended it.
+    reason: OnceLock<&'static str>,
+    notices: OnceLock<Arc<dyn Notices>>,
+}
+
+impl fmt::Debug for Listed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Listed")
+            .field("job", &self.job)
+            .field("session", &self.session)
+            .field("detached", &self.detached)
+            .finish_non_exhaustive()
+    }
 }
 
 /// What was told of a job's output so far.
@@ -98,6 +119,27 @@ impl Listed {
         told.offset = self.job.log().len();
         told.cleaner = Cleaner::default();
     }
+
+    /// Its session knows that it has ended; nobody needs to be told.
+    pub fn see_end(&self) {
+        self.end_is_seen.store(true, Ordering::SeqCst);
+        if let Some(notices) = self.notices.get() {
+            notices.withdraw_end(&self.session, &self.job.id);
+        }
+    }
+
+    pub(crate) fn is_end_seen(&self) -> bool {
+        self.end_is_seen.load(Ordering::SeqCst)
+    }
+
+    /// Why it was ended by us, if nobody asked for that: `inactivity`.
+    pub fn reason(&self) -> Option<&'static str> {
+        self.reason.get().copied()
+    }
+
+    pub(crate) fn note_reason(&self, reason: &'static str) {
+        let _ = self.reason.set(reason);
+    }
 }
 
 impl Jobs {
@@ -110,6 +152,7 @@ impl Jobs {
             scratch: Mutex::default(),
             next: AtomicU64::new(0),
             table: Mutex::default(),
+            breakers: Arc::default(),
         }
     }
 
@@ -151,10 +194,22 @@ impl Jobs {
 
     /// Starts a job, which is not yet listed.
     pub async fn start(&self, command: String, order: Order) -> Result<Arc<Job>, ToolError> {
-        let id = self.fresh_id();
+        self.start_as(self.fresh_id(), command, order, None).await
+    }
+
+    /// The same for an id that [`Jobs::fresh_id`] has given, and with something
+    /// to be taken out of its output.
+    pub async fn start_as(
+        &self,
+        id: String,
+        command: String,
+        order: Order,
+        frame: Option<Frame>,
+    ) -> Result<Arc<Job>, ToolError> {
         let spill =
             Spill { folder: self.folder.join("output"), name: format!("{id}.log"), most: SPILL };
-        Job::start(&*self.backend, id, command, order, Some(spill)).await
+        let reports = Reports { spill: Some(spill), frame };
+        Job::start(&*self.backend, id, command, order, reports).await
     }
 
     /// Lists a job, so that it can be asked for.
@@ -163,36 +218,101 @@ impl Jobs {
         job: Arc<Job>,
         session: &str,
         directory: PathBuf,
-        detached: bool,
     ) -> Arc<Listed> {
+        self.list_as(job, session, directory, None)
+    }
+
+    /// Lists a job that is to outlive this program, and writes to this file.
+    pub fn list_detached(
+        &self,
+        job: Arc<Job>,
+        session: &str,
+        directory: PathBuf,
+        output: PathBuf,
+    ) -> Arc<Listed> {
+        self.list_as(job, session, directory, Some(output))
+    }
+
+    fn list_as(
+        &self,
+        job: Arc<Job>,
+        session: &str,
+        directory: PathBuf,
+        output: Option<PathBuf>,
+    ) -> Arc<Listed> {
+        let detached = output.is_some();
         self.prune();
-        if let (Some(leftovers), Some(pid)) = (self.leftovers(), job.pid) {
-            let (owner_pid, owner_started) = leftovers::owner();
-            let at = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-            let entry = Entry {
-                id: job.id.clone(),
-                pid,
-                started: tree::started(pid).unwrap_or_default(),
-                command: job.command.clone(),
-                cwd: directory.clone(),
-                session: session.to_owned(),
-                owner_pid,
-                owner_started,
-                at: at.unwrap_or_default().as_secs(),
-                detached,
-            };
-            // Without it a crash leaves a process that nobody knows of.
-            let _: io::Result<()> = leftovers.record(&entry);
-        }
+        self.write_down(&job, session, &directory, output);
         let listed = Arc::new(Listed {
             job,
             session: session.to_owned(),
             directory,
             detached,
             told: Mutex::default(),
+            end_is_seen: AtomicBool::new(false),
+            reason: OnceLock::new(),
+            notices: OnceLock::new(),
         });
         lock(&self.table).insert(listed.job.id.clone(), Arc::clone(&listed));
         listed
+    }
+
+    /// Writes a job down that runs for longer, so that the next program finds
+    /// it if this one crashes.
+    fn write_down(&self, job: &Job, session: &str, directory: &Path, output: Option<PathBuf>) {
+        let (Some(leftovers), Some(pid)) = (self.leftovers(), job.pid) else { return };
+        let (owner_pid, owner_started) = leftovers::owner();
+        let at = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let entry = Entry {
+            id: job.id.clone(),
+            pid,
+            started: tree::started(pid).unwrap_or_default(),
+            command: job.command.clone(),
+            cwd: directory.to_path_buf(),
+            session: session.to_owned(),
+            owner_pid,
+            owner_started,
+            at: at.unwrap_or_default().as_secs(),
+            detached: output.is_some(),
+            output,
+        };
+        // Without it a crash leaves a process that nobody knows of.
+        let _: io::Result<()> = leftovers.record(&entry);
+    }
+
+    /// Keeps a job that is not listed written down, as long as what is given
+    /// back lives.
+    pub fn vouch(&self, job: &Job, session: &str, directory: &Path) -> Vouched<'_> {
+        self.write_down(job, session, directory, None);
+        Vouched { jobs: self, id: job.id.clone() }
+    }
+
+    /// Looks after a listed job from now on.
+    pub fn attend(&self, listed: &Arc<Listed>, what: Attention) {
+        if !what.is_needed() {
+            return;
+        }
+        if let Some(notices) = &what.notices {
+            let _ = listed.notices.set(Arc::clone(notices));
+        }
+        let breakers = Arc::clone(&self.breakers);
+        tokio::spawn(Attendant::new(Arc::clone(listed), what, breakers).serve());
+    }
+
+    /// Jobs that an earlier program has left, the oldest first. Looks at all
+    /// processes if there may be some.
+    pub fn left_over(&self) -> Vec<Entry> {
+        // Nobody makes a folder to see that there is nothing in it.
+        if !self.folder.join("running").is_dir() {
+            return Vec::new();
+        }
+        self.leftovers().map(Leftovers::orphans).unwrap_or_default()
+    }
+
+    /// Ends a job that an earlier program has left; whether nothing of it is
+    /// left now. Blocks until then.
+    pub fn end_left_over(&self, entry: &Entry) -> bool {
+        self.leftovers().is_some_and(|leftovers| leftovers.end(entry, GRACE).survivors.is_empty())
     }
 
     /// A job of a session.
@@ -213,9 +333,24 @@ impl Jobs {
     pub async fn close(&self) {
         let jobs: Vec<_> = lock(&self.table).values().cloned().collect();
         for listed in jobs.iter().filter(|listed| !listed.detached) {
-            if listed.job.ended().is_none_or(|ended| ended.lingers) {
-                listed.job.end(GRACE).await;
+            listed.see_end();
+        }
+        let running: Vec<_> = jobs
+            .iter()
+            .filter(|listed| !listed.detached && !is_over(&listed.job))
+            .map(|listed| Arc::clone(&listed.job))
+            .collect();
+        // Side by side, as one that does not want to end takes its time.
+        for some in running.chunks(AT_ONCE) {
+            let ends: Vec<_> = some.iter().map(|job| {
+                let job = Arc::clone(job);
+                tokio::spawn(async move { job.end(GRACE).await })
+            }).collect();
+            for end in ends {
+                let _ = end.await;
             }
+        }
+        for listed in jobs.iter().filter(|listed| !listed.detached || is_over(&listed.job)) {
             self.forget(&listed.job.id);
         }
         lock(&self.scratch).take();
@@ -245,12 +380,33 @@ impl Jobs {
         }
     }
 
-    fn fresh_id(&self) -> String {
+    /// An id that no other job has.
+    pub fn fresh_id(&self) -> String {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let mixed = now.as_nanos() as u64 ^ (u64::from(std::process::id()) << 40) ^ (number << 20);
         format!("proc_{:012x}", mixed & 0xffff_ffff_ffff)
     }
+}
+
+/// A job that is written down for as long as this lives.
+#[derive(Debug)]
+pub struct Vouched<'a> {
+    jobs: &'a Jobs,
+    id: String,
+}
+
+impl Drop for Vouched<'_> {
+    fn drop(&mut self) {
+        // One that was listed meanwhile is still to be found.
+        if !lock(&self.jobs.table).contains_key(&self.id) {
+            self.jobs.forget(&self.id);
+        }
+    }
+}
+
+fn is_over(job: &Job) -> bool {
+    job.ended().is_some_and(|ended| !ended.lingers)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -5,6 +5,8 @@
 //! program. A [`state::ShellState`] is what a session's shell carries from one
 //! command to the next.
 
+mod askpass;
+mod attend;
 mod backend;
 pub mod elsewhere;
 mod errand;
@@ -15,15 +17,21 @@ mod local;
 mod order;
 pub mod output;
 mod ready;
+mod room;
 pub mod screen;
 pub mod state;
+mod times;
 pub mod tree;
 pub mod watch;
 
+pub use askpass::Askpass;
+pub use attend::Attention;
 pub use backend::{Backend, Control, Exit, Place, Shell, Started};
 pub use elsewhere::{Carrier, Carriage, Elsewhere, Way};
 pub use errand::{Done, Errand};
-pub use job::{Ended, Job, Patience, Pause};
-pub use jobs::{GRACE, Jobs, Listed, News};
+pub use job::{Ended, Job, Patience, Pause, Reports};
+pub use jobs::{GRACE, Jobs, Listed, News, Vouched};
 pub use local::Local;
 pub use order::{Input, Order, Output, Size};
+pub use room::Room;
+pub use times::Times;

@@ -106,6 +106,10 @@ impl Backend for Local {
         "local"
     }
 
+    fn is_here(&self) -> bool {
+        true
+    }
+
     fn open(&self) -> BoxFuture<'_, Result<Arc<Place>, ToolError>> {
         Box::pin(async {
             let system = match std::env::consts::OS {
@@ -114,7 +118,6 @@ impl Backend for Local {
                 other => other,
             };
             Ok(Arc::new(Place {
-                is_here: true,
                 directory: std::env::current_dir().unwrap_or_else(|_| "/".into()),
                 environment: std::env::vars_os().collect(),
                 shell: Shell::Bash,

@@ -22,6 +22,7 @@ mod words;
 mod write;
 
 pub use above::IgnoreRules;
+pub use attributes::{ACCESS_LIST, Unlike, attribute, attribute_names, remove_access_list};
 pub use change::{Change, Changed, Secured};
 pub use facts::{Facts, Identity, Kind, WrongKind, identity, same_file};
 pub use files::Files;

@@ -83,8 +83,7 @@ fn without_links(path: &Path) -> Option<Found> {
 /// met a link before the part that is missing, it would have said so.
 fn straight(path: &Path) -> Option<Found> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
-    let opened =
-        rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS);
+    let opened = rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS);
     let facts = match opened {
         Ok(there) => Some(Facts::of(&rustix::fs::fstat(&there).ok()?)),
         Err(Errno::NOENT) => None,

@@ -9,7 +9,7 @@ use hermes_core::{Scope, ToolError};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-use crate::attributes::Model;
+use crate::attributes::{Model, Unlike};
 use crate::facts::{Facts, Kind};
 use crate::files::Files;
 use crate::open::Spot;
@@ -210,15 +210,16 @@ pub(crate) fn stage(
     fill(&mut temporary.file)?;
     // The owner comes first, since a change of owner takes bits off the mode,
     // and then the access list, of which the mode is a part.
-    let mut lost = match model {
+    let unlike = match model {
         Some(model) => model.dress(&temporary.file)?,
-        None => Vec::new(),
+        None => Unlike::default(),
     };
-    lost.extend(model.into_iter().flat_map(|model| left_behind(&model.facts)));
     let bits = match (permissions, model) {
         (Permissions::Set(bits), _) => Some(bits & KEPT),
-        (Permissions::Keep, model) => model.map(|model| model.facts.mode & KEPT),
+        (Permissions::Keep, model) => model.map(|model| unlike.narrow(model.facts.mode & KEPT)),
     };
+    let mut lost = unlike.told();
+    lost.extend(model.into_iter().flat_map(|model| left_behind(&model.facts)));
     if let Some(bits) = bits {
         rustix::fs::fchmod(&temporary.file, rustix::fs::Mode::from_raw_mode(bits))?;
     }

@@ -8,6 +8,7 @@ mod blocks;
 mod braces;
 mod builtins;
 mod expand;
+mod extent;
 mod flow;
 mod invoke;
 mod leaf;
@@ -29,6 +30,7 @@ mod words;
 mod wrappers;
 mod wrapping;
 
+pub use extent::{Extent, extent};
 pub use leaf::{Analysis, Finding, Leaf, Level, Word};
 pub use pattern::CommandPattern;
 

@@ -87,6 +87,30 @@ fn an_undo_that_cannot_be_read_stops_a_redo_of_an_older_one() {
 }
 
 #[test]
+fn a_later_turn_that_cannot_be_read_stops_a_restore() {
+    let (bench, turns) = three();
+    fs::write(log_of(&bench, &turns[2]), "").unwrap();
+    let paths = [bench.path("n")];
+    for paths in [&[][..], &paths[..]] {
+        let plan = bench.store.plan(Target::Restore { checkpoint: &turns[1], paths }).unwrap();
+        assert_eq!(plan.damaged.len(), 1);
+        let error = bench.store.carry_out(&plan, false).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict);
+        assert!(error.message().starts_with("A later turn cannot be read"), "{error}");
+        assert_eq!(bench.read("n").as_deref(), Some("3"), "nothing is changed");
+    }
+    let plan = bench.store.plan(Target::Restore { checkpoint: &turns[1], paths: &[] }).unwrap();
+    bench.store.carry_out(&plan, true).unwrap();
+    assert_eq!(bench.read("n").as_deref(), Some("1"));
+    // One that is older than the checkpoint is no matter.
+    let (bench, turns) = three();
+    fs::write(log_of(&bench, &turns[0]), "").unwrap();
+    let plan = bench.store.plan(Target::Restore { checkpoint: &turns[1], paths: &[] }).unwrap();
+    bench.store.carry_out(&plan, false).unwrap();
+    assert_eq!(bench.read("n").as_deref(), Some("1"));
+}
+
+#[test]
 fn the_only_turn_that_cannot_be_read_is_told() {
     let bench = Bench::new();
     let id = bench.turn(&["n"], || bench.write("n", "1")).unwrap();
@@ -98,8 +122,7 @@ fn the_only_turn_that_cannot_be_read_is_told() {
 #[test]
 fn a_content_that_is_damaged_is_kept_anew() {
     let bench = Bench::new();
-    // One that is read again, one whose frame is looked at, one that is
-    // written in pieces.
+    // A short one, a long one, and one that is written in pieces.
     for len in [10, 1_000_000, 9_000_000] {
         let text: Vec<u8> = (0..len).map(|n: u32| (n.wrapping_mul(n) >> 7) as u8).collect();
         let object = object(&bench, &text);
@@ -109,7 +132,10 @@ fn a_content_that_is_damaged_is_kept_anew() {
             fs::read(&object).unwrap()
         };
         let foreign = zstd::bulk::compress(b"not the one", 1).unwrap();
-        for damage in [&b"rubbish"[..], &whole[..whole.len() - 1], &foreign] {
+        let mut bent = whole.clone();
+        let middle = bent.len() / 2;
+        bent[middle] ^= 0x55;
+        for damage in [&b"rubbish"[..], &whole[..whole.len() - 1], &foreign, &bent] {
             fs::write(&object, damage).unwrap();
             bench.write("n", &text);
             bench.turn(&["n"], || bench.write("n", "other"));

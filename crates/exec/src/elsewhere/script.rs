@@ -170,7 +170,6 @@ pub(super) fn read_look(said: &[u8], directory: Option<OsString>) -> Option<Plac
         (is_name(&name) && !passing).then(|| (name, OsString::from_vec(value[1..].to_vec())))
     });
     Some(Place {
-        is_here: false,
         directory: directory.unwrap_or_else(|| folder.into()).into(),
         environment: pairs.collect(),
         shell: if bash == "-" { Shell::Posix } else { Shell::Bash },

@@ -26,6 +26,7 @@ fn entry(job: &Job) -> Entry {
         owner_started,
         at: 1,
         detached: false,
+        output: None,
     }
 }
 
@@ -138,6 +139,7 @@ fn a_killed_owner_leaves_an_orphan_that_can_be_ended() {
         owner_started: tree::started(holder.id()).unwrap(),
         at: 5,
         detached: false,
+        output: None,
     };
     list.record(&entry).unwrap();
     assert!(list.orphans().is_empty());

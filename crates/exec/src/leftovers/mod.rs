@@ -55,6 +55,9 @@ pub struct Entry {
     pub at: u64,
     /// Whether it is meant to go on without its owner.
     pub detached: bool,
+    /// The file that it writes to, if it has one of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<PathBuf>,
 }
 
 impl Entry {
@@ -129,15 +132,15 @@ impl Leftovers {
     /// The jobs whose owner is gone while they still run, the detached ones
     /// among them. A job that this very program runs in is not one of them.
     pub fn orphans(&self) -> Vec<Entry> {
-        let entries = self.read();
+        let mut entries = self.read();
+        // Looking at all processes takes its time, and most owners live.
+        entries.retain(|it| !tree::is_alive(it.owner_pid, it.owner_started));
         if entries.is_empty() {
             return entries;
         }
         let Ok(table) = Table::read() else { return Vec::new() };
         let mut entries = self.living(entries, &table);
-        entries.retain(|it| {
-            !table.is_alive(it.owner_pid, it.owner_started) && !tree::holds_us(&table, &it.root())
-        });
+        entries.retain(|it| !tree::holds_us(&table, &it.root()));
         entries
     }
 

@@ -6,7 +6,6 @@ use std::os::unix::ffi::OsStrExt as _;
 
 use super::bytes::Bytes;
 use super::quote::unquote;
-use super::script::marks;
 use super::variable::{Value, Variable, is_name};
 use super::{Function, ShellState};
 
@@ -50,26 +49,6 @@ pub fn read(dump: &[u8], base: &BTreeMap<OsString, OsString>) -> Option<ShellSta
     reader.circumstances();
     reader.variables(variables, base);
     Some(reader.state)
-}
-
-/// Takes a framed report off the output, with the line break that was put
-/// before it. What was written after it stays. None if it is not complete; a
-/// beginning without an end is taken off too.
-pub fn unframe(output: &mut Vec<u8>, nonce: &str) -> Option<Vec<u8>> {
-    let (begin, end) = marks(nonce);
-    let (begin, end) = (format!("\n{begin}\n"), format!("\n{end}\n"));
-    let start = memchr::memmem::rfind(output, begin.as_bytes())?;
-    let from = start + begin.len();
-    match memchr::memmem::find(output.get(from..)?, end.as_bytes()) {
-        Some(length) => {
-            let taken: Vec<u8> = output.drain(start..from + length + end.len()).collect();
-            Some(taken.get(begin.len()..=begin.len() + length)?.to_vec())
-        }
-        None => {
-            output.truncate(start);
-            None
-        }
-    }
 }
 
 struct Reader {

@@ -90,18 +90,6 @@ fn garbage_is_no_report_and_no_panic() {
 }
 
 #[test]
-fn a_frame_is_taken_out_of_the_output() {
-    let mut output =
-        b"hello\n__hermes_n1_begin\n0022\n__hermes_end\n__hermes_n1_end\nlater".to_vec();
-    assert_eq!(unframe(&mut output, "n2"), None);
-    assert_eq!(unframe(&mut output, "n1").as_deref(), Some(&b"0022\n__hermes_end\n"[..]));
-    assert_eq!(output, b"hellolater");
-    let mut cut = b"hello\n__hermes_n1_begin\n0022\n".to_vec();
-    assert_eq!(unframe(&mut cut, "n1"), None);
-    assert_eq!(cut, b"hello");
-}
-
-#[test]
 fn quoting_has_no_line_break_and_reads_back() {
     for bytes in [&b""[..], b"plain", b"it's", b"a\nb\\", b"\xff\x01\x7f1", "ü'\u{85}".as_bytes()]
     {

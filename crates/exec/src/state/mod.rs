@@ -9,6 +9,8 @@
 mod bytes;
 mod dump;
 mod foregone;
+mod frame;
+mod posix;
 mod quote;
 mod script;
 mod variable;
@@ -21,8 +23,10 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use bytes::Bytes;
-pub use dump::{read, unframe};
+pub use dump::read;
 pub use foregone::foregone;
+pub use frame::Frame;
+pub use posix::{posix_script, read_posix};
 use quote::quote;
 pub use script::{Report, arguments, script};
 use variable::Variable;

@@ -22,8 +22,8 @@ pub enum Report<'a> {
     /// command; in memory if possible, as on `/dev/shm`.
     File(&'a Path),
     /// To the end of the output, between marks with this word of letters and
-    /// digits, which the output cannot know. [`unframe`](super::unframe) takes
-    /// it off.
+    /// digits, which the output cannot know. A
+    /// [`Frame`](super::Frame) takes it off.
     Framed(&'a str),
 }
 
@@ -89,7 +89,7 @@ pub fn script(state: &ShellState, command: &str, report: &Report<'_>) -> String 
     script
 }
 
-/// The arguments of bash for such a script. A long one is handed over in
+/// The arguments of a shell for such a script. A long one is handed over in
 /// pieces, because there is a limit to each argument.
 pub fn arguments(script: &str) -> Vec<String> {
     if script.len() <= LONGEST_ARGUMENT {
@@ -102,7 +102,7 @@ pub fn arguments(script: &str) -> Vec<String> {
         pieces.push(piece.to_owned());
         rest = after;
     }
-    let joined = r#"__hermes_x=; for __hermes_i; do __hermes_x+=$__hermes_i; done; set --; eval "$__hermes_x""#;
+    let joined = r#"__hermes_x=; for __hermes_i; do __hermes_x=$__hermes_x$__hermes_i; done; set --; eval "$__hermes_x""#;
     let mut arguments = vec!["-c".to_owned(), joined.to_owned(), "bash".to_owned()];
     arguments.append(&mut pieces);
     arguments

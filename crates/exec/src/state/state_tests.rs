@@ -49,7 +49,11 @@ impl Session {
             .output()
             .expect("bash runs");
         let dump = if self.framed {
-            unframe(&mut output.stdout, "n0nce").unwrap_or_default()
+            let mut frame = Frame::new("n0nce");
+            let mut shown = frame.feed(&output.stdout).into_owned();
+            shown.extend(frame.finish());
+            output.stdout = shown;
+            frame.report().unwrap_or_default().to_vec()
         } else {
             std::fs::read(file.path()).expect("a report")
         };

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
 use hermes_core::{ToolContext, ToolError};
-use hermes_exec::state::{self, Report, ShellState};
-use hermes_exec::{Input, Jobs, Order, Output};
+use hermes_exec::state::{self, Frame, Report, ShellState};
+use hermes_exec::{Input, Job, Jobs, Order, Output, Place, Shell};
 use serde::{Deserialize, Serialize};
 
 /// The session document; the permission stage reads it as well.
@@ -50,6 +50,8 @@ pub(crate) fn jobs(cx: &ToolContext) -> Arc<Jobs> {
 #[derive(Debug)]
 pub(crate) struct Prepared {
     pub(crate) order: Order,
+    /// What is to be taken out of its output.
+    pub(crate) frame: Option<Frame>,
     pub(crate) after: After,
 }
 
@@ -62,14 +64,32 @@ pub(crate) struct How {
 }
 
 impl Prepared {
-    pub(crate) fn of(
+    pub(crate) async fn of(
         command: &str,
         how: How,
         jobs: &Jobs,
         cx: &ToolContext,
     ) -> Result<Self, ToolError> {
         let before = read(cx)?.state;
-        let base = base(cx, how.output)?;
+        if jobs.backend().is_here() {
+            return Self::here(command, before, how, jobs, cx);
+        }
+        let place = jobs.backend().open().await?;
+        Self::elsewhere(command, before, how, &place, cx)
+    }
+
+    fn here(
+        command: &str,
+        before: ShellState,
+        how: How,
+        jobs: &Jobs,
+        cx: &ToolContext,
+    ) -> Result<Self, ToolError> {
+        let own = env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+        let passed = hermes_secrets::child_env(own, &[]);
+        let passed = passed.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
+        let base = base(passed, cx, how.output)?;
         let report = jobs.scratch()?.join(format!("{}.state", fresh()));
         let script = state::script(&before, command, &Report::File(&report));
         let confinement = cx.confinement.as_ref().map(|held| {
@@ -77,17 +97,70 @@ impl Prepared {
             held.write.extend(report.parent().map(Path::to_path_buf));
             Arc::new(held)
         });
-        let order = Order {
-            program: "bash".into(),
-            arguments: state::arguments(&script).into_iter().map(OsString::from).collect(),
-            environment: before.environment(base.clone()),
+        let words = Words { shell: "bash", script, base: &base };
+        let order = Order { confinement, ..words.order(&before, how) };
+        let from = From::File(report);
+        let after = After { command: command.to_owned(), before, base, from };
+        Ok(Self { order, frame: None, after })
+    }
+
+    /// The walls of that place hold the command, not those that were made for
+    /// programs of this machine.
+    fn elsewhere(
+        command: &str,
+        before: ShellState,
+        how: How,
+        place: &Place,
+        cx: &ToolContext,
+    ) -> Result<Self, ToolError> {
+        let base = base(place.environment.clone(), cx, how.output)?;
+        let nonce = fresh().replace('-', "x");
+        // A terminal shows everything.
+        let is_framed = !matches!(how.output, Output::Terminal(_));
+        let (shell, from) = match place.shell {
+            Shell::Bash => ("bash", From::Bash),
+            Shell::Posix => ("sh", From::Posix),
+        };
+        let script = match (is_framed, place.shell) {
+            (false, _) => command.to_owned(),
+            (true, Shell::Bash) => state::script(&before, command, &Report::Framed(&nonce)),
+            (true, Shell::Posix) => state::posix_script(&before, command, &nonce),
+        };
+        let words = Words { shell, script, base: &base };
+        let order = words.order(&before, how);
+        let after = After { command: command.to_owned(), before, base, from };
+        Ok(Self { order, frame: is_framed.then(|| Frame::new(&nonce)), after })
+    }
+}
+
+/// What a shell is given.
+struct Words<'a> {
+    shell: &'a str,
+    script: String,
+    base: &'a BTreeMap<OsString, OsString>,
+}
+
+impl Words<'_> {
+    fn order(self, before: &ShellState, how: How) -> Order {
+        Order {
+            program: self.shell.into(),
+            arguments: state::arguments(&self.script).into_iter().map(OsString::from).collect(),
+            environment: before.environment(self.base.clone()),
             directory: how.directory,
             input: how.input,
             output: how.output,
-            confinement,
-        };
-        Ok(Self { order, after: After { command: command.to_owned(), before, base, report } })
+            confinement: None,
+        }
     }
+}
+
+/// Where the shell has said what it holds.
+#[derive(Debug)]
+enum From {
+    File(PathBuf),
+    /// On its output.
+    Bash,
+    Posix,
 }
 
 /// What is needed when a command has ended.
@@ -96,19 +169,14 @@ pub(crate) struct After {
     command: String,
     before: ShellState,
     base: BTreeMap<OsString, OsString>,
-    report: PathBuf,
+    from: From,
 }
 
 impl After {
     /// Takes over what the command has left behind; the folder that it ended
     /// in. One that was killed leaves nothing.
-    pub(crate) fn settle(self, moves: bool, cx: &ToolContext) -> Option<PathBuf> {
-        let dump = std::fs::read(&self.report);
-        let _ = std::fs::remove_file(&self.report);
-        let mut after = match state::foregone(&self.before, &self.command) {
-            Some(after) => after,
-            None => state::read(&dump.ok()?, &self.base)?,
-        };
+    pub(crate) fn settle(self, job: &Job, moves: bool, cx: &ToolContext) -> Option<PathBuf> {
+        let mut after = self.state(job)?;
         if !moves {
             after.set_cwd(self.before.cwd().map(Path::to_path_buf));
         }
@@ -124,6 +192,22 @@ impl After {
             });
         }
         folder
+    }
+
+    fn state(&self, job: &Job) -> Option<ShellState> {
+        let dump = match &self.from {
+            From::File(report) => {
+                let dump = std::fs::read(report);
+                let _ = std::fs::remove_file(report);
+                dump.ok()
+            }
+            From::Posix => return state::read_posix(&job.report()?, &self.before, &self.base),
+            From::Bash => job.report(),
+        };
+        match state::foregone(&self.before, &self.command) {
+            Some(after) => Some(after),
+            None => state::read(&dump?, &self.base),
+        }
     }
 }
 
@@ -149,12 +233,12 @@ fn read(cx: &ToolContext) -> Result<Kept, ToolError> {
 }
 
 /// The environment of a command, before what the session's shell adds.
-fn base(cx: &ToolContext, output: Output) -> Result<BTreeMap<OsString, OsString>, ToolError> {
-    let own = env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    let passed = hermes_secrets::child_env(own, &[]);
-    let mut base: BTreeMap<OsString, OsString> =
-        passed.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
+fn base(
+    passed: BTreeMap<OsString, OsString>,
+    cx: &ToolContext,
+    output: Output,
+) -> Result<BTreeMap<OsString, OsString>, ToolError> {
+    let mut base = passed;
     let has_terminal = matches!(output, Output::Terminal(_));
     base.insert("TERM".into(), if has_terminal { "xterm-256color" } else { "dumb" }.into());
     if !has_terminal {

@@ -149,8 +149,9 @@ impl Tool for Terminal {
             None => cx.workplace.cwd().to_path_buf(),
         };
         let how = How { directory: directory.clone(), input: input(&args), output: streams(&args) };
-        let Prepared { order, after } = Prepared::of(&args.command, how, &jobs, cx)?;
-        let job = jobs.start(args.command.clone(), order).await?;
+        let Prepared { order, frame, after } =
+            Prepared::of(&args.command, how, &jobs, cx).await?;
+        let job = jobs.start_as(jobs.fresh_id(), args.command.clone(), order, frame).await?;
         let call = Call { args, cx, jobs: &jobs, job, directory };
         if call.args.background { call.background().await } else { call.foreground(after).await }
     }
@@ -233,7 +234,7 @@ impl Call<'_> {
         if job.ended().is_some_and(|ended| ended.lingers) {
             jobs.list(Arc::clone(&job), cx.session.id(), directory.clone(), false);
         }
-        let folder = after.settle(args.workdir.is_none(), cx);
+        let folder = after.settle(&job, args.workdir.is_none(), cx);
         let mut output = describe(&job, &args, folder.unwrap_or(directory));
         if let Some(error) = error {
             output.status = Some(if pause == Pause::Cancelled { "cancelled" } else { "timeout" });

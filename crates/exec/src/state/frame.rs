@@ -1,0 +1,113 @@
+//! A report between marks, taken out of the output while it flows.
+
+use std::borrow::Cow;
+
+use super::script::marks;
+
+/// A longer report is no report.
+const LONGEST: usize = 16 * 1024 * 1024;
+
+/// Takes a framed report out of a stream.
+#[derive(Debug)]
+pub struct Frame {
+    begin: Vec<u8>,
+    end: Vec<u8>,
+    /// What may be the start of a mark.
+    held: Vec<u8>,
+    report: Vec<u8>,
+    stage: Stage,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Before,
+    Inside,
+    After,
+}
+
+impl Frame {
+    /// For the report with this word in its marks.
+    pub fn new(nonce: &str) -> Self {
+        let (begin, end) = marks(nonce);
+        let line = |mark: String| format!("\n{mark}\n").into_bytes();
+        Self {
+            begin: line(begin),
+            end: line(end),
+            held: Vec::new(),
+            report: Vec::new(),
+            stage: Stage::Before,
+        }
+    }
+
+    /// What of the stream so far is output.
+    pub fn feed<'a>(&mut self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
+        match self.stage {
+            Stage::After => Cow::Borrowed(bytes),
+            Stage::Inside => Cow::Owned(self.inside(bytes)),
+            Stage::Before if self.held.is_empty() => self.before(Cow::Borrowed(bytes)),
+            Stage::Before => {
+                let mut all = std::mem::take(&mut self.held);
+                all.extend_from_slice(bytes);
+                self.before(Cow::Owned(all))
+            }
+        }
+    }
+
+    /// The stream has ended: what was held back is output after all.
+    pub fn finish(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.held)
+    }
+
+    /// The report, if it came to its end.
+    pub fn report(&self) -> Option<&[u8]> {
+        (self.stage == Stage::After).then_some(&*self.report)
+    }
+
+    fn before<'a>(&mut self, bytes: Cow<'a, [u8]>) -> Cow<'a, [u8]> {
+        if let Some(at) = memchr::memmem::find(&bytes, &self.begin) {
+            self.stage = Stage::Inside;
+            let (output, rest) = bytes.split_at(at);
+            let rest = rest.get(self.begin.len()..).unwrap_or_default();
+            let after = self.inside(rest);
+            return Cow::Owned([output, &after].concat());
+        }
+        let most = bytes.len().min(self.begin.len() - 1);
+        let is_start = |length: &usize| self.begin.starts_with(&bytes[bytes.len() - length..]);
+        let Some(length) = (1..=most).rev().find(is_start) else { return bytes };
+        let kept = bytes.len() - length;
+        self.held = bytes[kept..].to_vec();
+        match bytes {
+            Cow::Borrowed(bytes) => Cow::Borrowed(&bytes[..kept]),
+            Cow::Owned(mut bytes) => {
+                bytes.truncate(kept);
+                Cow::Owned(bytes)
+            }
+        }
+    }
+
+    fn inside(&mut self, bytes: &[u8]) -> Vec<u8> {
+        // The last mark may have begun in what came before.
+        let from = self.report.len().saturating_sub(self.end.len());
+        self.report.extend_from_slice(bytes);
+        let found = self.report.get(from..).and_then(|new| memchr::memmem::find(new, &self.end));
+        match found {
+            Some(at) => {
+                self.stage = Stage::After;
+                let after = self.report.split_off(from + at + self.end.len());
+                // The report keeps the line break that ends it.
+                self.report.truncate(from + at + 1);
+                after
+            }
+            None => {
+                if self.report.len() > LONGEST {
+                    self.report.clear();
+                }
+                Vec::new()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "frame_tests.rs"]
+mod tests;

@@ -1,0 +1,145 @@
+//! What is known of a shell that is not bash: its folder, what it exports, its
+//! aliases, its options, its umask. It cannot tell of functions.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+
+use super::bytes::Bytes;
+use super::script::marks;
+use super::variable::{self, Value, Variable};
+use super::{ShellState, is_trace};
+
+/// Variables that belong to the shell itself.
+const OWN: [&str; 6] = ["_", "SHLVL", "PWD", "OLDPWD", "PPID", "HERMES_JOB"];
+
+/// What `sh -c` gets to run the command from this state, and to report at its
+/// end on its output, between marks with this word.
+pub fn posix_script(state: &ShellState, command: &str, nonce: &str) -> String {
+    let (begin, end) = marks(nonce);
+    let mut script = format!(
+        "__hermes_dump() {{ trap - EXIT; set +ex; printf '\\n%s\\n' {begin}; pwd; umask; \
+         echo __hermes_exports; export -p; echo __hermes_aliases; alias; \
+         echo __hermes_options; set +o; printf '\\n%s\\n' {end}; }}; \
+         trap '__hermes_s=$?; __hermes_dump 2>/dev/null; exit $__hermes_s' EXIT; "
+    );
+    if let Some(umask) = &state.umask {
+        script.push_str(&format!("umask {umask}; "));
+    }
+    for (name, value) in &state.aliases {
+        let word = format!("{name}={}", String::from_utf8_lossy(&value.0));
+        script.push_str(&format!("alias {}; ", quote(&word)));
+    }
+    for (name, on) in state.options.iter().filter(|(name, _)| !is_trace(name)) {
+        script.push_str(&format!("set {}o {name}; ", if *on { '-' } else { '+' }));
+    }
+    script.push_str("eval ");
+    script.push_str(&quote(command));
+    script
+}
+
+/// Reads such a report: the state after the command. None if it is none.
+pub fn read_posix(
+    report: &[u8],
+    before: &ShellState,
+    base: &BTreeMap<OsString, OsString>,
+) -> Option<ShellState> {
+    let (head, rest) = cut(report, b"__hermes_exports\n")?;
+    let (exports, rest) = cut(rest, b"__hermes_aliases\n")?;
+    let (aliases, options) = cut(rest, b"__hermes_options\n")?;
+    let head = head.strip_suffix(b"\n").unwrap_or(head);
+    let at = head.iter().rposition(|byte| *byte == b'\n')?;
+    let (cwd, umask) = (head.get(..at)?, head.get(at + 1..)?);
+    let mut state = ShellState {
+        cwd: Some(Bytes(cwd.to_vec())),
+        functions: before.functions.clone(),
+        umask: before.umask.clone(),
+        ..ShellState::default()
+    };
+    let umask = String::from_utf8_lossy(umask).into_owned();
+    if umask.trim_start_matches('0') != "22" || before.umask.is_some() {
+        state.umask = Some(umask);
+    }
+    let found = assignments(exports);
+    for (name, value) in &found {
+        let known = base.get(OsStr::new(name)).map(|value| value.as_bytes());
+        if known != Some(value) && !OWN.contains(&name.as_str()) && variable::is_name(name) {
+            let value = Value::One(value.as_slice().into());
+            state.variables.insert(name.clone(), Some(Variable { marks: "x".to_owned(), value }));
+        }
+    }
+    for name in base.keys().filter_map(|name| name.to_str()) {
+        if !found.contains_key(name) && !OWN.contains(&name) {
+            state.variables.insert(name.to_owned(), None);
+        }
+    }
+    for (name, value) in assignments(aliases) {
+        state.aliases.insert(name, Bytes(value));
+    }
+    for line in String::from_utf8_lossy(options).lines() {
+        let mut words = line.split_whitespace();
+        if let (Some("set"), Some(sign), Some(name)) = (words.next(), words.next(), words.next())
+            && sign == "-o"
+        {
+            state.options.insert(name.to_owned(), true);
+        }
+    }
+    Some(state)
+}
+
+fn cut<'a>(text: &'a [u8], line: &[u8]) -> Option<(&'a [u8], &'a [u8])> {
+    let at = memchr::memmem::find(text, line)?;
+    Some((text.get(..at)?, text.get(at + line.len()..)?))
+}
+
+fn quote(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
+/// Lines like `export NAME='value'`, `declare -x NAME="value"`, `alias x='y'`
+/// or `x='y'`; a value may go on over several lines.
+fn assignments(text: &[u8]) -> BTreeMap<String, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (words, after) = read_line(rest);
+        rest = after;
+        let Some(word) = words.into_iter().find(|word| word.contains(&b'=')) else { continue };
+        let Some(at) = word.iter().position(|byte| *byte == b'=') else { continue };
+        let (name, value) = word.split_at(at);
+        if let Ok(name) = OsString::from_vec(name.to_vec()).into_string() {
+            found.insert(name, value.get(1..).unwrap_or_default().to_vec());
+        }
+    }
+    found
+}
+
+/// The words of the first line, as a shell reads them, and what follows.
+fn read_line(text: &[u8]) -> (Vec<Vec<u8>>, &[u8]) {
+    let mut words = vec![Vec::new()];
+    let mut quoted = None;
+    let mut bytes = text.iter().enumerate();
+    while let Some((at, byte)) = bytes.next() {
+        match (quoted, byte) {
+            (None, b'\n') => return (words, text.get(at + 1..).unwrap_or_default()),
+            (None, b' ') => words.push(Vec::new()),
+            (None, b'\'' | b'"') => quoted = Some(*byte),
+            (Some(open), byte) if open == *byte => quoted = None,
+            (None | Some(b'"'), b'\\') => {
+                if let (Some((_, next)), Some(word)) = (bytes.next(), words.last_mut()) {
+                    let special = matches!(next, b'$' | b'`' | b'"' | b'\\' | b'\n');
+                    if quoted.is_some() && !special {
+                        word.push(b'\\');
+                    }
+                    word.push(*next);
+                }
+            }
+            (_, byte) => words.last_mut().into_iter().for_each(|word| word.push(*byte)),
+        }
+    }
+    (words, &[])
+}
+
+#[cfg(test)]
+#[path = "posix_tests.rs"]
+mod tests;

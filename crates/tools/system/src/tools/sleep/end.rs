@@ -1,0 +1,122 @@
+//! When a wait is over.
+
+use std::time::{Duration, Instant};
+
+use hermes_core::{ToolContext, ToolError};
+use jiff::Timestamp;
+
+use super::{Awake, Cause, Event};
+use crate::moment;
+
+const LONGEST: Duration = Duration::from_secs(3_600);
+/// Leaves the longest wait room to end by itself.
+pub(super) const TIMEOUT: Duration = Duration::from_secs(3_700);
+/// For a condition, if nothing is said.
+const PATIENCE: Duration = Duration::from_secs(600);
+/// How often one hears of a wait.
+pub(super) const TICK: Duration = Duration::from_secs(1);
+
+/// When the wait is over, whatever happens.
+#[derive(Debug)]
+pub(super) struct End {
+    begin: Instant,
+    length: Duration,
+    /// A time on the wall is looked up anew at each tick, since the clock may
+    /// be set and the machine may sleep too.
+    at: Option<Timestamp>,
+}
+
+impl End {
+    pub(super) fn of(
+        seconds: Option<f64>,
+        until: Option<&str>,
+        has_condition: bool,
+        cx: &ToolContext,
+    ) -> Result<Self, ToolError> {
+        let begin = Instant::now();
+        let at = until.map(moment::parse).transpose()?;
+        let length = match (seconds, at) {
+            (Some(_), Some(_)) => {
+                return Err(ToolError::invalid(
+                    "'seconds' and 'until' exclude each other; give one",
+                ));
+            }
+            (Some(seconds), None) => length(seconds)?,
+            (None, Some(at)) => time_until(at),
+            (None, None) if has_condition => {
+                let patience = cx.remaining().map(|left| left.saturating_sub(TICK));
+                patience.map_or(PATIENCE, |patience| patience.min(PATIENCE))
+            }
+            (None, None) => {
+                return Err(ToolError::invalid("Nothing to wait for").with_hint(
+                    "Give 'seconds', 'until', 'until_file', 'until_process' or 'until_port'.",
+                ));
+            }
+        };
+        if length > LONGEST {
+            return Err(ToolError::limit(format!(
+                "That is {} s away; the longest wait is {} s",
+                length.as_secs(),
+                LONGEST.as_secs()
+            ))
+            .with_hint("Wait in several steps, or schedule a job for that time."));
+        }
+        if let Some(left) = cx.remaining().filter(|left| *left < length) {
+            return Err(ToolError::limit(format!(
+                "The wait of {:.1} s does not fit into the {:.1} s that this call may take",
+                length.as_secs_f64(),
+                left.as_secs_f64()
+            ))
+            .with_hint("Wait for less, or allow the call more time."));
+        }
+        Ok(Self { begin, length, at })
+    }
+
+    pub(super) fn left(&self) -> Duration {
+        match self.at {
+            Some(at) => time_until(at),
+            None => self.length.saturating_sub(self.begin.elapsed()),
+        }
+    }
+
+    pub(super) fn report(&self, left: Duration, standing: Option<&str>, cx: &ToolContext) {
+        let whole = self.length.as_secs_f64();
+        let fraction = (1.0 - left.as_secs_f64() / whole).clamp(0.0, 1.0);
+        let mut message = format!("{} s left", left.as_secs_f64().ceil());
+        if let Some(standing) = standing {
+            message = format!("{message}; {standing}");
+        }
+        cx.report(Some(fraction), message);
+    }
+
+    pub(super) fn awake(&self, event: Event) -> Awake {
+        let slept = self.begin.elapsed().as_secs_f64();
+        Awake {
+            slept_seconds: (slept * 1_000.0).round() / 1_000.0,
+            woke: event.woke,
+            reason: Some(event.reason).filter(|reason| !reason.is_empty()),
+            exit_code: event.exit_code,
+            line: event.line,
+        }
+    }
+
+    /// Awake because the time is up.
+    pub(super) fn elapsed(&self, standing: Option<String>) -> Awake {
+        self.awake(Event::new(Cause::Elapsed, standing.unwrap_or_default()))
+    }
+}
+
+fn length(seconds: f64) -> Result<Duration, ToolError> {
+    if seconds > 0.0 && seconds <= LONGEST.as_secs_f64() {
+        return Ok(Duration::from_secs_f64(seconds));
+    }
+    Err(ToolError::invalid(format!(
+        "'seconds' must be more than 0 and at most {}, not {seconds}",
+        LONGEST.as_secs()
+    )))
+}
+
+/// Nothing for a time that has passed.
+fn time_until(at: Timestamp) -> Duration {
+    Duration::try_from(at.duration_since(Timestamp::now())).unwrap_or_default()
+}

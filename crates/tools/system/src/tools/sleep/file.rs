@@ -1,0 +1,88 @@
+//! A file that is looked at from time to time.
+
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use hermes_core::{ErrorKind, JsonSchema, ToolContext, ToolError};
+use hermes_files::Files;
+use serde::Deserialize;
+
+use super::{Cause, Event};
+use crate::blocking::blocking;
+
+/// What is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum FileState {
+    #[default]
+    Exists,
+    Gone,
+    Changed,
+}
+
+#[derive(Debug)]
+pub(super) struct FileWatch {
+    /// As it was written.
+    name: String,
+    path: PathBuf,
+    wanted: FileState,
+    began: Option<Stamp>,
+    is_there: bool,
+}
+
+/// What tells one state of a file from another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Stamp {
+    modified: Option<SystemTime>,
+    bytes: u64,
+}
+
+impl FileWatch {
+    pub(super) async fn start(
+        name: &str,
+        wanted: FileState,
+        cx: &ToolContext,
+    ) -> Result<Self, ToolError> {
+        let path = cx.workplace.resolve(name);
+        let began = stamp(&path, cx).await?;
+        let is_there = began.is_some();
+        Ok(Self { name: name.to_owned(), path, wanted, began, is_there })
+    }
+
+    pub(super) async fn look(&mut self, cx: &ToolContext) -> Result<Option<Event>, ToolError> {
+        let now = stamp(&self.path, cx).await?;
+        self.is_there = now.is_some();
+        let happened = match (self.wanted, &self.began, &now) {
+            (FileState::Exists, Some(_), Some(_)) => "is there",
+            (FileState::Exists | FileState::Changed, None, Some(_)) => "appeared",
+            (FileState::Gone, None, None) => "is not there",
+            (FileState::Gone | FileState::Changed, Some(_), None) => "was removed",
+            (FileState::Changed, Some(before), Some(after)) if before != after => "changed",
+            _ => return Ok(None),
+        };
+        Ok(Some(Event::new(Cause::File, format!("{} {happened}", self.name))))
+    }
+
+    pub(super) fn standing(&self) -> String {
+        let state = match (self.wanted, self.is_there) {
+            (_, false) => "is missing",
+            (FileState::Changed, true) => "is unchanged",
+            (_, true) => "is still there",
+        };
+        format!("{} {state}", self.name)
+    }
+}
+
+async fn stamp(path: &Path, cx: &ToolContext) -> Result<Option<Stamp>, ToolError> {
+    let (owned, own) = (path.to_owned(), cx.clone());
+    let found = blocking(cx, move || {
+        let files = Files::new(&own);
+        if files.exists(&owned)? { files.metadata(&owned).map(Some) } else { Ok(None) }
+    });
+    match found.await? {
+        Ok(found) => Ok(found.map(|f| Stamp { modified: f.modified, bytes: f.len })),
+        // It went away between the two looks.
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}

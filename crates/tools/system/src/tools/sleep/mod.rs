@@ -1,0 +1,253 @@
+//! Waiting: for a while, until a time, or until a file, a process or a port is
+//! ready.
+
+mod end;
+mod file;
+mod port;
+mod process;
+
+use std::time::{Duration, Instant};
+
+use hermes_core::{
+    Effect, Example, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolSpec, Workplace,
+};
+use serde::{Deserialize, Serialize};
+
+use end::{End, TICK, TIMEOUT};
+use file::{FileState, FileWatch};
+use port::{Address, PortWatch};
+use process::{ProcessWatch, Target};
+
+/// How often a condition is looked at.
+const POLL: Duration = Duration::from_millis(200);
+
+#[derive(Debug, Default)]
+pub(crate) struct Sleep;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Args {
+    /// How long; with a condition, at most how long (default 600).
+    #[schemars(range(max = 3600), extend("exclusiveMinimum" = 0))]
+    seconds: Option<f64>,
+    /// Until this time at the latest, RFC 3339 or HH:MM local, at most an hour away.
+    until: Option<String>,
+    /// Until this path is as file_state says.
+    until_file: Option<String>,
+    /// changed: appeared, was written or went away since the wait began.
+    #[serde(default)]
+    file_state: FileState,
+    /// Until it has ended: session_id of a background command, or a pid.
+    until_process: Option<String>,
+    /// Until that background command has written this text.
+    until_output: Option<String>,
+    /// Until it accepts connections: host:port, or a port of this machine.
+    until_port: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Awake {
+    slept_seconds: f64,
+    woke: Cause,
+    /// What happened; if nothing did, how things stand.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exit_code: Option<i32>,
+    /// The line with the text that was waited for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Cause {
+    Elapsed,
+    File,
+    Process,
+    Output,
+    /// It will not end by itself.
+    Question,
+    Port,
+}
+
+/// What a condition has to tell.
+#[derive(Debug)]
+struct Event {
+    woke: Cause,
+    reason: String,
+    exit_code: Option<i32>,
+    line: Option<String>,
+}
+
+impl Event {
+    fn new(woke: Cause, reason: String) -> Self {
+        Self { woke, reason, exit_code: None, line: None }
+    }
+}
+
+impl Tool for Sleep {
+    type Args = Args;
+    type Output = Awake;
+
+    fn spec() -> ToolSpec {
+        ToolSpec::new("sleep", "system")
+            .emoji("😴")
+            .description(
+                "Wait for some seconds, until a time, or until a file, process or port is ready. \
+                 Of several conditions the first one wakes.",
+            )
+            .alias("wait")
+            .alias("wait_for")
+            .parameter_alias("duration", "seconds")
+            .parameter_alias("duration_seconds", "seconds")
+            .parameter_alias("time", "seconds")
+            .parameter_alias("timeout", "seconds")
+            .parameter_alias("path", "until_file")
+            .parameter_alias("file", "until_file")
+            .parameter_alias("session_id", "until_process")
+            .parameter_alias("pid", "until_process")
+            .parameter_alias("pattern", "until_output")
+            .parameter_alias("port", "until_port")
+            .read_only()
+            .timeout(TIMEOUT)
+            .keyword("delay")
+            .keyword("pause")
+            .keyword("poll")
+            .keyword("watch file")
+            .keyword("wait for server")
+            .keyword("port open")
+            .example(
+                Example::new("Wait a moment", r#"{"seconds":0.05}"#).gives(r#"{"woke":"elapsed"}"#),
+            )
+            .example(
+                Example::new(
+                    "Wait for a file, but not for long",
+                    r#"{"until_file":"done","seconds":0.05}"#,
+                )
+                .gives(r#"{"woke":"elapsed","reason":"done is missing"}"#),
+            )
+            .example(
+                Example::new(
+                    "Wait for a server of this machine",
+                    r#"{"until_port":"8080","seconds":0.05}"#,
+                )
+                .gives("{}"),
+            )
+    }
+
+    fn effects(&self, args: &Args, at: &Workplace) -> Vec<Effect> {
+        let file = args.until_file.as_deref();
+        let file = file.map(|path| Effect::path(Scope::FILE_READ, at.resolve(path)));
+        let target = args.until_process.as_deref().and_then(|text| Target::parse(text).ok());
+        let address = args.until_port.as_deref().and_then(|text| Address::parse(text).ok());
+        let others = [target.map(|target| target.effect()), address.map(|port| port.effect())];
+        file.into_iter().chain(others.into_iter().flatten()).collect()
+    }
+
+    async fn run(&self, args: Args, cx: &ToolContext) -> Result<Awake, ToolError> {
+        let mut conditions = Conditions::of(&args, cx).await?;
+        let end = End::of(args.seconds, args.until.as_deref(), !conditions.are_none(), cx)?;
+        let pace = if conditions.are_none() { TICK } else { POLL };
+        let mut reported: Option<Instant> = None;
+        loop {
+            let left = end.left();
+            if let Some(event) = conditions.look(left, cx).await? {
+                return Ok(end.awake(event));
+            }
+            if left.is_zero() {
+                return Ok(end.elapsed(conditions.standing()));
+            }
+            if reported.is_none_or(|at| at.elapsed() >= TICK) {
+                reported = Some(Instant::now());
+                end.report(left, conditions.standing().as_deref(), cx);
+            }
+            if let Some(event) = conditions.pause(left.min(pace), cx).await? {
+                return Ok(end.awake(event));
+            }
+        }
+    }
+}
+
+/// All that may end the wait early.
+#[derive(Debug)]
+struct Conditions {
+    file: Option<FileWatch>,
+    process: Option<ProcessWatch>,
+    port: Option<PortWatch>,
+}
+
+impl Conditions {
+    async fn of(args: &Args, cx: &ToolContext) -> Result<Self, ToolError> {
+        if args.until_output.is_some() && args.until_process.is_none() {
+            return Err(ToolError::invalid("Whose output? 'until_process' is missing")
+                .with_hint("Give the session_id that terminal answered with."));
+        }
+        if args.file_state != FileState::default() && args.until_file.is_none() {
+            return Err(ToolError::invalid("Which file? 'until_file' is missing")
+                .with_hint("Give its path, or leave 'file_state' out."));
+        }
+        let process = match &args.until_process {
+            Some(text) => Some(ProcessWatch::start(text, args.until_output.as_deref(), cx)?),
+            None => None,
+        };
+        let port = match &args.until_port {
+            Some(text) => Some(PortWatch::start(text, cx)?),
+            None => None,
+        };
+        let file = match &args.until_file {
+            Some(path) => Some(FileWatch::start(path, args.file_state, cx).await?),
+            None => None,
+        };
+        Ok(Self { file, process, port })
+    }
+
+    fn are_none(&self) -> bool {
+        self.file.is_none() && self.process.is_none() && self.port.is_none()
+    }
+
+    /// Text that was written comes before the end of who wrote it, and what
+    /// was hoped for before what went wrong.
+    async fn look(&mut self, left: Duration, cx: &ToolContext) -> Result<Option<Event>, ToolError> {
+        if let Some(file) = &mut self.file
+            && let Some(event) = file.look(cx).await?
+        {
+            return Ok(Some(event));
+        }
+        if let Some(port) = &mut self.port
+            && let Some(event) = port.look(left, cx).await?
+        {
+            return Ok(Some(event));
+        }
+        match &mut self.process {
+            Some(process) => process.look(cx).await,
+            None => Ok(None),
+        }
+    }
+
+    /// Lets some time pass. A command that is asked for nothing but its end
+    /// tells of it at once, and also that it waits for somebody to type.
+    async fn pause(&self, time: Duration, cx: &ToolContext) -> Result<Option<Event>, ToolError> {
+        match &self.process {
+            Some(process) if self.file.is_none() && self.port.is_none() => {
+                process.pause(time, cx).await
+            }
+            _ => cx.race(tokio::time::sleep(time)).await.map(|()| None),
+        }
+    }
+
+    /// How things stand, as long as nothing has happened.
+    fn standing(&self) -> Option<String> {
+        let all = [
+            self.file.as_ref().map(FileWatch::standing),
+            self.process.as_ref().map(ProcessWatch::standing),
+            self.port.as_ref().map(PortWatch::standing),
+        ];
+        let all: Vec<String> = all.into_iter().flatten().collect();
+        (!all.is_empty()).then(|| all.join("; "))
+    }
+}
+
+#[cfg(test)]
+#[path = "sleep_tests.rs"]
+mod tests;

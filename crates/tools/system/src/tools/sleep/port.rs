@@ -1,0 +1,233 @@
+//! A port that is tried from time to time.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::{Duration, Instant};
+
+use hermes_core::{Effect, Resource, Scope, ToolContext, ToolError};
+use tokio::net::TcpStream;
+
+use super::{Cause, Event};
+
+/// How long one try may take.
+const TRY: Duration = Duration::from_secs(3);
+/// Between two tries at another machine.
+const APART: Duration = Duration::from_secs(1);
+/// Endings of names that only a local network knows.
+const LOCAL_ENDINGS: &[&str] = &[".local", ".internal", ".lan", ".home.arpa", ".intranet", ".corp"];
+
+/// A host and a port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Address {
+    host: String,
+    port: u16,
+}
+
+impl Address {
+    /// Reads `8080`, `:8080`, `host:8080`, `[::1]:8080`, and what is written
+    /// like a URL.
+    pub(super) fn parse(text: &str) -> Result<Self, ToolError> {
+        let wrong = || {
+            ToolError::invalid(format!("'until_port' cannot be read: {text}"))
+                .with_hint("Write host:port, [IPv6 address]:port, or the port alone.")
+        };
+        let (scheme, rest) = match text.trim().split_once("://") {
+            Some((scheme, rest)) => (scheme, rest.split(['/', '?', '#']).next().unwrap_or(rest)),
+            None => ("", text.trim()),
+        };
+        let usual = match scheme.to_ascii_lowercase().as_str() {
+            "http" | "ws" => Some(80),
+            "https" | "wss" => Some(443),
+            _ => None,
+        };
+        let (host, port) = if let Some(inside) = rest.strip_prefix('[') {
+            let (host, port) = inside.split_once(']').ok_or_else(wrong)?;
+            host.parse::<Ipv6Addr>().map_err(|_| wrong())?;
+            (
+                host,
+                if port.is_empty() {
+                    None
+                } else {
+                    Some(port.strip_prefix(':').ok_or_else(wrong)?)
+                },
+            )
+        } else if let Some((host, port)) = rest.rsplit_once(':') {
+            (host, Some(port))
+        } else if usual.is_some() {
+            (rest, None)
+        } else {
+            ("", Some(rest))
+        };
+        let port = match port {
+            Some(port) => port.parse::<u16>().ok(),
+            None => usual,
+        };
+        let port = port.filter(|port| *port > 0).ok_or_else(wrong)?;
+        let host = if host.is_empty() { "localhost" } else { host }.to_ascii_lowercase();
+        let is_host = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_');
+        if !rest.starts_with('[') && !host.chars().all(is_host) {
+            return Err(wrong());
+        }
+        Ok(Self { host, port })
+    }
+
+    /// A port of this machine is something about the machine; any other is
+    /// something about the network.
+    pub(super) fn effect(&self) -> Effect {
+        if self.own().is_empty() {
+            Effect { scope: Scope::NETWORK_FETCH, resource: Resource::Host(self.text()) }
+        } else {
+            Effect::name(Scope::SYSTEM_READ, self.text())
+        }
+    }
+
+    fn text(&self) -> String {
+        if self.host.contains(':') {
+            format!("[{}]:{}", self.host, self.port)
+        } else {
+            format!("{}:{}", self.host, self.port)
+        }
+    }
+
+    /// Where it is on this machine, if it is. No name is looked up for it.
+    fn own(&self) -> Vec<IpAddr> {
+        let both = || vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
+        match self.host.parse::<IpAddr>() {
+            Ok(address) if address.is_unspecified() => both(),
+            Ok(address) if address.is_loopback() => vec![address],
+            Err(_) if self.host == "localhost" || self.host.ends_with(".localhost") => both(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct PortWatch {
+    address: Address,
+    own: Vec<IpAddr>,
+    tried: Option<Instant>,
+    /// Why it did not work the last time.
+    failure: String,
+}
+
+impl PortWatch {
+    pub(super) fn start(text: &str, cx: &ToolContext) -> Result<Self, ToolError> {
+        let address = Address::parse(text)?;
+        let effect = address.effect();
+        cx.permit(&effect.scope, &effect.resource)?;
+        let own = address.own();
+        Ok(Self { address, own, tried: None, failure: "not tried yet".to_owned() })
+    }
+
+    pub(super) async fn look(
+        &mut self,
+        left: Duration,
+        cx: &ToolContext,
+    ) -> Result<Option<Event>, ToolError> {
+        let is_early = self.tried.is_some_and(|at| at.elapsed() < APART);
+        if self.own.is_empty() && is_early && !left.is_zero() {
+            return Ok(None);
+        }
+        self.tried = Some(Instant::now());
+        // The last try is made when no time is left.
+        let most = left.clamp(Duration::from_millis(100), TRY);
+        let tried = cx.race(tokio::time::timeout(most, self.connect())).await?;
+        match tried {
+            Ok(outcome) => match outcome? {
+                Ok(()) => {
+                    let reason = format!("{} accepts connections", self.address.text());
+                    return Ok(Some(Event::new(Cause::Port, reason)));
+                }
+                Err(error) => self.failure = plain(&error),
+            },
+            Err(_) => "no answer".clone_into(&mut self.failure),
+        }
+        Ok(None)
+    }
+
+    /// The outer error is one that no further try will mend.
+    async fn connect(&self) -> Result<io::Result<()>, ToolError> {
+        let port = self.address.port;
+        let places: Vec<SocketAddr> = if !self.own.is_empty() {
+            self.own.iter().map(|address| SocketAddr::new(*address, port)).collect()
+        } else if let Ok(address) = self.address.host.parse::<IpAddr>() {
+            vec![SocketAddr::new(address, port)]
+        } else {
+            match tokio::net::lookup_host((self.address.host.as_str(), port)).await {
+                Ok(found) => found.collect(),
+                Err(error) => return Ok(Err(error)),
+            }
+        };
+        let is_name = self.own.is_empty() && self.address.host.parse::<IpAddr>().is_err();
+        let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
+        for place in places {
+            if is_name && !is_expected(&self.address.host, place.ip()) {
+                return Err(ToolError::denied(format!(
+                    "{} leads to {}, which is no public address",
+                    self.address.host,
+                    place.ip()
+                ))
+                .with_hint("Give the address itself; then it is judged by the profile."));
+            }
+            match TcpStream::connect(place).await {
+                Ok(_) => return Ok(Ok(())),
+                Err(error) => last = error,
+            }
+        }
+        Ok(Err(last))
+    }
+
+    pub(super) fn standing(&self) -> String {
+        format!("{}: {}", self.address.text(), self.failure)
+    }
+}
+
+fn plain(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::ConnectionRefused => "connection refused".to_owned(),
+        io::ErrorKind::HostUnreachable => "host unreachable".to_owned(),
+        io::ErrorKind::NetworkUnreachable => "network unreachable".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+/// Whether a name may lead there. Permission was given for the name, so one
+/// that looks public must not lead into this machine or network, and none to
+/// the place where clouds hand out credentials.
+fn is_expected(name: &str, address: IpAddr) -> bool {
+    let address = match address {
+        IpAddr::V6(v6) => inner(v6).map_or(address, IpAddr::V4),
+        IpAddr::V4(_) => address,
+    };
+    let name = name.trim_end_matches('.');
+    let is_local_name = !name.contains('.') || LOCAL_ENDINGS.iter().any(|end| name.ends_with(end));
+    match address {
+        IpAddr::V4(v4) => {
+            let [a, b, ..] = v4.octets();
+            let is_shared = a == 100 && (64..128).contains(&b);
+            let is_near = v4.is_private() || v4.is_loopback() || is_shared || a == 0 || a >= 224;
+            let is_metadata = v4.is_link_local() || v4 == Ipv4Addr::new(100, 100, 100, 200);
+            !is_metadata && (is_local_name || !is_near)
+        }
+        IpAddr::V6(v6) => {
+            let is_metadata = v6.segments() == [0xfd00, 0x0ec2, 0, 0, 0, 0, 0, 0x0254];
+            !is_metadata && (is_local_name || v6.segments()[0] & 0xe000 == 0x2000)
+        }
+    }
+}
+
+/// The IPv4 address that stands in another: mapped, 6to4, NAT64.
+fn inner(address: Ipv6Addr) -> Option<Ipv4Addr> {
+    let join = |high: u16, low: u16| Ipv4Addr::from((u32::from(high) << 16) | u32::from(low));
+    match address.segments() {
+        [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => {
+            Some(join(high, low))
+        }
+        [0x2002, high, low, ..] => Some(join(high, low)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+#[path = "port_tests.rs"]
+mod tests;

@@ -1,0 +1,221 @@
+//! A process that is waited for: a command that terminal left running, or any
+//! process of this machine.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use hermes_core::{Effect, Scope, ToolContext, ToolError};
+use hermes_exec::watch::{Notice, Settings, Watch};
+use hermes_exec::{Ended, Exit, Listed, Patience, Pause, tree};
+
+use super::{Cause, Event};
+use crate::blocking::blocking;
+use crate::shell;
+
+/// How much of the output is looked through at a time.
+const PIECE: usize = 256 * 1024;
+
+/// Which process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Target {
+    Job(String),
+    Pid(u32),
+}
+
+impl Target {
+    pub(super) fn parse(text: &str) -> Result<Self, ToolError> {
+        let text = text.trim();
+        if text.is_empty() {
+            return Err(ToolError::invalid("'until_process' is empty")
+                .with_hint("Give a session_id of terminal, or a pid."));
+        }
+        if !text.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Ok(Self::Job(text.to_owned()));
+        }
+        // The system counts in signed numbers.
+        let pid = text.parse::<i32>().ok().and_then(|pid| u32::try_from(pid).ok());
+        pid.filter(|pid| *pid > 0)
+            .map(Self::Pid)
+            .ok_or_else(|| ToolError::invalid(format!("{text} is not the number of a process")))
+    }
+
+    pub(super) fn effect(&self) -> Effect {
+        match self {
+            Self::Job(id) => Effect::name(Scope::PROCESS_MANAGE, id.as_str()),
+            Self::Pid(pid) => Effect::name(Scope::SYSTEM_READ, format!("process {pid}")),
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(super) enum ProcessWatch {
+    Job {
+        listed: Arc<Listed>,
+        output: Option<OutputWatch>,
+    },
+    /// Its number, and when it started; none if it was not there.
+    Pid(u32, Option<u64>),
+}
+
+/// A text that is looked for in all that a command writes.
+#[derive(Debug)]
+pub(super) struct OutputWatch {
+    text: String,
+    watch: Option<Watch>,
+    offset: u64,
+    /// How much was there when the wait began.
+    early: u64,
+}
+
+impl ProcessWatch {
+    pub(super) fn start(
+        text: &str,
+        output: Option<&str>,
+        cx: &ToolContext,
+    ) -> Result<Self, ToolError> {
+        let target = Target::parse(text)?;
+        let effect = target.effect();
+        cx.permit(&effect.scope, &effect.resource)?;
+        let id = match target {
+            Target::Job(id) => id,
+            Target::Pid(_) if output.is_some() => {
+                return Err(ToolError::invalid(
+                    "Only the output of commands that terminal started is known",
+                )
+                .with_hint("Give their session_id, or wait for a file that the process writes."));
+            }
+            Target::Pid(pid) if pid == std::process::id() => {
+                return Err(ToolError::invalid(format!("{pid} is hermes itself"))
+                    .with_hint("Give the pid of another process."));
+            }
+            Target::Pid(pid) => return Ok(Self::Pid(pid, tree::started(pid))),
+        };
+        let jobs = shell::jobs(cx);
+        let Some(listed) = jobs.get(cx.session.id(), &id) else {
+            let there: Vec<String> =
+                jobs.of(cx.session.id()).iter().map(|listed| listed.job.id.clone()).collect();
+            let there = if there.is_empty() { "none".to_owned() } else { there.join(", ") };
+            return Err(ToolError::not_found(format!(
+                "There is no process '{id}' in this session"
+            ))
+            .with_hint(format!("Those that there are: {there}. A pid is a number.")));
+        };
+        let output = match output {
+            Some(text) => Some(OutputWatch::start(text, listed.job.log().len())?),
+            None => None,
+        };
+        Ok(Self::Job { listed, output })
+    }
+
+    pub(super) async fn look(&mut self, cx: &ToolContext) -> Result<Option<Event>, ToolError> {
+        match self {
+            Self::Pid(pid, None) => {
+                let reason = format!("There is no process {pid}; it has ended, or never was");
+                Ok(Some(Event::new(Cause::Process, reason)))
+            }
+            Self::Pid(pid, Some(started)) => {
+                let is_alive = tree::is_alive(*pid, *started);
+                let ended = || Event::new(Cause::Process, format!("process {pid} has ended"));
+                Ok((!is_alive).then(ended))
+            }
+            Self::Job { listed, output } => {
+                // Whoever has ended has written all that he will.
+                let ended = listed.job.ended();
+                if let Some(output) = output
+                    && let Some(event) = output.look(listed, cx).await?
+                {
+                    return Ok(Some(event));
+                }
+                let text = output.as_ref().map(|output| output.text.as_str());
+                Ok(ended.map(|ended| over(&listed.job.id, ended, text)))
+            }
+        }
+    }
+
+    /// Lets some time pass, or less if there is something to tell.
+    pub(super) async fn pause(
+        &self,
+        time: Duration,
+        cx: &ToolContext,
+    ) -> Result<Option<Event>, ToolError> {
+        let Self::Job { listed, output: None } = self else {
+            return cx.race(tokio::time::sleep(time)).await.map(|()| None);
+        };
+        let until = Some(Instant::now() + time);
+        match listed.job.wait(&Patience { until, silence: None, cancel: &cx.cancel }).await {
+            Pause::Cancelled => Err(ToolError::cancelled()),
+            Pause::Question => {
+                let id = &listed.job.id;
+                let reason = format!(
+                    "{id} waits for somebody to type; answer it with process action=submit"
+                );
+                Ok(Some(Event::new(Cause::Question, reason)))
+            }
+            Pause::Ended(_) | Pause::Deadline | Pause::Silence => Ok(None),
+        }
+    }
+
+    pub(super) fn standing(&self) -> String {
+        match self {
+            Self::Pid(pid, _) => format!("process {pid} still runs"),
+            Self::Job { listed, output: None } => format!("{} still runs", listed.job.id),
+            Self::Job { listed, output: Some(output) } => {
+                format!("{} has not written '{}' yet", listed.job.id, output.text)
+            }
+        }
+    }
+}
+
+fn over(id: &str, ended: Ended, text: Option<&str>) -> Event {
+    let mut reason = match ended.exit {
+        Exit::Signal(_) => format!("{id} was killed"),
+        _ => format!("{id} ended with exit code {}", ended.exit.code()),
+    };
+    if let Some(text) = text {
+        reason = format!("{reason} and has not written '{text}'; process action=log shows what");
+    }
+    if ended.lingers {
+        reason.push_str("; something that it started still runs");
+    }
+    Event { exit_code: Some(ended.exit.code()), ..Event::new(Cause::Process, reason) }
+}
+
+impl OutputWatch {
+    fn start(text: &str, early: u64) -> Result<Self, ToolError> {
+        if text.is_empty() || text.contains(['\n', '\r']) {
+            return Err(ToolError::invalid("'until_output' must be text within one line")
+                .with_hint("Give a part of the line to wait for; it is no pattern."));
+        }
+        let watch = Watch::new(&[text.to_owned()], Settings::default());
+        Ok(Self { text: text.to_owned(), watch: Some(watch), offset: 0, early })
+    }
+
+    async fn look(
+        &mut self,
+        listed: &Arc<Listed>,
+        cx: &ToolContext,
+    ) -> Result<Option<Event>, ToolError> {
+        let Some(mut watch) = self.watch.take() else { return Ok(None) };
+        let (job, own, mut offset) = (Arc::clone(listed), cx.clone(), self.offset);
+        let read = blocking(cx, move || {
+            let mut found = None;
+            while found.is_none() && own.check().is_ok() {
+                let piece = job.job.log().since(offset, PIECE);
+                if piece.bytes.is_empty() {
+                    break;
+                }
+                offset = piece.next;
+                found = watch.feed(&piece.bytes, Instant::now()).into_iter().next();
+            }
+            (watch, offset, found)
+        });
+        let (watch, offset, found) = read.await?;
+        self.watch = Some(watch);
+        let before = std::mem::replace(&mut self.offset, offset);
+        let Some(Notice::Hit(hit)) = found else { return Ok(None) };
+        let when = if before < self.early { "had already written it" } else { "wrote it" };
+        let event = Event::new(Cause::Output, format!("{} {when}", listed.job.id));
+        let exit_code = listed.job.ended().map(|ended| ended.exit.code());
+        Ok(Some(Event { line: hit.lines.into_iter().next(), exit_code, ..event }))
+    }
+}
