@@ -44,7 +44,7 @@ make_debian() {
   chroot "$folder/debian" apt-get install -y --no-install-recommends apptainer \
     </dev/null >>"$folder/debootstrap.log" 2>&1 ||
     skip "apptainer cannot be installed; see $folder/debootstrap.log"
-  touch "$folder/debian/.complete"
+  touch "$folder/debian/etc/hosts" "$folder/debian/.complete"
 }
 
 # hold: becomes the process that keeps the namespace of the small system.
@@ -72,6 +72,7 @@ held() {
     grep -qa hermes-apptainer-holder "/proc/$(cat "$folder/pid")/cmdline"
 }
 
+# make_image PROGRAM: a folder that the program takes for an image.
 make_image() {
   [[ -x $folder/image/bin/sh ]] && return
   local busybox
@@ -83,23 +84,28 @@ make_image() {
       >"$folder/apt.log" 2>&1 || skip "an image needs a static busybox (Debian: busybox-static)"
     busybox=$(command -v busybox)
   fi
-  local image=$folder/image.new
-  rm -rf "$image"
+  local image=$folder/plain
+  rm -rf "$image" "$folder/image.new"
   mkdir -p "$image"/{bin,dev,etc,proc,root,sys,tmp,usr/bin,usr/sbin,sbin,var/tmp,home,mnt,opt}
   cp "$busybox" "$image/bin/busybox"
   local applet
-  for applet in $("$busybox" --list); do ln -sf busybox "$image/bin/$applet"; done
+  for applet in $("$busybox" --list); do
+    [[ $applet == busybox ]] || ln -s busybox "$image/bin/$applet"
+  done
   ln -s ../../bin/busybox "$image/usr/bin/env"
   echo 'root:x:0:0:root:/root:/bin/sh' >"$image/etc/passwd"
   echo 'root:x:0:' >"$image/etc/group"
   touch "$image"/etc/{resolv.conf,hosts,localtime}
-  mv "$image" "$folder/image"
+  # An instance needs what a build adds.
+  "$1" build --sandbox "$folder/image.new" "$image" >"$folder/build.log" 2>&1 ||
+    skip "$1 cannot make an image; see $folder/build.log"
+  rm -rf "$image"
+  mv "$folder/image.new" "$folder/image"
 }
 
 start() {
   mkdir -p "$folder"
   folder=$(cd "$folder" && pwd -P)
-  make_image
   local program
   program=$(command -v apptainer || command -v singularity || true)
   if [[ -z $program ]]; then
@@ -119,11 +125,12 @@ start() {
     program=$folder/bin/apptainer
     cat >"$program" <<END
 #!/bin/sh
-exec nsenter --mount=/proc/\$(cat '$folder/pid')/ns/mnt --wd=/ /usr/bin/apptainer "\$@"
+exec nsenter --mount=/proc/\$(cat '$folder/pid')/ns/mnt /usr/bin/apptainer "\$@"
 END
     chmod +x "$program"
   fi
   "$program" --version >"$folder/version" 2>&1 || skip "$program: $(tail -n 1 "$folder/version")"
+  make_image "$program"
   printf "export HERMES_TEST_APPTAINER='%s'\n" "$program"
   printf "export HERMES_TEST_APPTAINER_IMAGE='%s'\n" "$folder/image"
 }

@@ -6,7 +6,11 @@ use std::marker::PhantomData;
 use serde_json::{Number, Value};
 
 use crate::settings::ToolSearchMode;
-use crate::vars::{HERMES_PERMISSION_PROFILE, Var};
+use crate::vars::{
+    HERMES_PERMISSION_PROFILE, TERMINAL_CWD, TERMINAL_DOCKER_IMAGE, TERMINAL_ENV,
+    TERMINAL_SINGULARITY_IMAGE, TERMINAL_SSH_HOST, TERMINAL_SSH_KEY, TERMINAL_SSH_PORT,
+    TERMINAL_SSH_USER, Var,
+};
 
 /// A known setting.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -67,6 +71,7 @@ pub enum Preset {
 
 const POSITIVE: Kind = Kind::Count { min: 1, max: u64::MAX };
 const ANY: Kind = Kind::Count { min: 0, max: u64::MAX };
+const BACKENDS: Kind = Kind::Choice(&["local", "docker", "ssh", "singularity"]);
 const UP_TO_50: Kind = Kind::Count { min: 1, max: 50 };
 
 /// A key together with the Rust type its value is read as.
@@ -154,6 +159,62 @@ keys! {
         "A file of more megabytes than this is not kept, and so cannot be brought back; 0 for no bound."
     CHECKPOINTS_RETENTION: u64 = "checkpoints.retention_days", ANY, Preset::Count(7);
         "How many days a checkpoint is kept; 0 for no bound."
+    TERMINAL_BACKEND: Option<String> = "terminal.backend", BACKENDS, Preset::Unset, or TERMINAL_ENV;
+        "Where commands run and files are: `local` (which unset means), `docker`, `ssh` or `singularity`. It is never replaced by another one."
+    TERMINAL_ENV_TYPE: Option<String> = "terminal.env_type", BACKENDS, Preset::Unset;
+        "The older name of terminal.backend, which counts when that is not set."
+    TERMINAL_FOLDER: Option<String> = "terminal.cwd", Kind::Text, Preset::Unset, or TERMINAL_CWD;
+        "The folder that a session begins in when commands run elsewhere; unset means that the place decides."
+    CONTAINER_CPU: f64 = "terminal.container_cpu", Kind::Percent, Preset::Percent(1.0);
+        "How many processors a container may use; 0 for all."
+    CONTAINER_MEMORY: u64 = "terminal.container_memory", ANY, Preset::Count(5120);
+        "How many megabytes of memory a container may use; 0 for all."
+    CONTAINER_DISK: u64 = "terminal.container_disk", ANY, Preset::Count(51_200);
+        "How many megabytes a container may write, where its engine can hold it to that; 0 for any."
+    CONTAINER_PERSISTENT: bool = "terminal.container_persistent", Kind::Flag, Preset::Flag(true);
+        "Whether what is in a container's home and workspace is there again the next time."
+    DOCKER_IMAGE: String = "terminal.docker_image", Kind::Text, Preset::Text("nikolaik/python-nodejs:python3.11-nodejs20"), or TERMINAL_DOCKER_IMAGE;
+        "The image of the container."
+    DOCKER_PROGRAM: Option<String> = "terminal.docker_program", Kind::Text, Preset::Unset;
+        "The program that runs containers; unset means `docker`, or `podman` if only that is there."
+    DOCKER_VOLUMES: Vec<String> = "terminal.docker_volumes", Kind::TextList, Preset::TextList(&[]);
+        "What of this machine a container sees, as HOST:CONTAINER or HOST:CONTAINER:ro; nothing else is."
+    DOCKER_MOUNT_CWD: bool = "terminal.docker_mount_cwd_to_workspace", Kind::Flag, Preset::Flag(false);
+        "Whether the folder that hermes is started in is the container's /workspace."
+    DOCKER_ENV: Vec<String> = "terminal.docker_env", Kind::TextList, Preset::TextList(&[]);
+        "Variables of the container, as NAME=VALUE."
+    DOCKER_FORWARD_ENV: Vec<String> = "terminal.docker_forward_env", Kind::TextList, Preset::TextList(&[]);
+        "Names of variables that a container gets from the environment of hermes."
+    DOCKER_NETWORK: bool = "terminal.docker_network", Kind::Flag, Preset::Flag(true);
+        "Whether a container reaches the network."
+    DOCKER_HOST_USER: bool = "terminal.docker_run_as_host_user", Kind::Flag, Preset::Flag(false);
+        "Whether commands in a container run as the user of hermes, by number."
+    DOCKER_EXTRA_ARGS: Vec<String> = "terminal.docker_extra_args", Kind::TextList, Preset::TextList(&[]);
+        "Arguments more for `docker run`."
+    DOCKER_GLOBAL_ARGS: Vec<String> = "terminal.docker_global_args", Kind::TextList, Preset::TextList(&[]);
+        "Arguments in front of every subcommand of docker or podman, such as `--root DIR`."
+    SSH_HOST: Option<String> = "terminal.ssh_host", Kind::Text, Preset::Unset, or TERMINAL_SSH_HOST;
+        "The host that commands run on, as ssh knows it."
+    SSH_USER: Option<String> = "terminal.ssh_user", Kind::Text, Preset::Unset, or TERMINAL_SSH_USER;
+        "The user there; unset means what ssh decides."
+    SSH_PORT: Option<u64> = "terminal.ssh_port", Kind::Count { min: 1, max: 65_535 }, Preset::Unset, or TERMINAL_SSH_PORT;
+        "The port there; unset means what ssh decides."
+    SSH_KEY: Option<String> = "terminal.ssh_key", Kind::Text, Preset::Unset, or TERMINAL_SSH_KEY;
+        "The file of the private key; unset means the agent and what ssh decides."
+    SSH_HOST_KEY: String = "terminal.ssh_host_key", Kind::Choice(&["accept-new", "strict", "off"]), Preset::Text("accept-new");
+        "Which hosts are trusted: new ones as well, only known ones, or any. A key that has changed is refused but with `off`."
+    SSH_ARGS: Vec<String> = "terminal.ssh_args", Kind::TextList, Preset::TextList(&[]);
+        "Arguments more for ssh, such as `-F FILE`."
+    SYNC: Vec<String> = "terminal.sync", Kind::TextList, Preset::TextList(&[]);
+        "What is copied to the other host before commands run there and when it changes, as LOCAL:REMOTE; nothing else is."
+    SYNC_BACK: Vec<String> = "terminal.sync_back", Kind::TextList, Preset::TextList(&[]);
+        "What is copied back from the other host at the end, as REMOTE:LOCAL."
+    SINGULARITY_IMAGE: Option<String> = "terminal.singularity_image", Kind::Text, Preset::Unset, or TERMINAL_SINGULARITY_IMAGE;
+        "The image for Singularity or Apptainer: a .sif file, a folder, or docker://NAME."
+    SINGULARITY_BINDS: Vec<String> = "terminal.singularity_binds", Kind::TextList, Preset::TextList(&[]);
+        "What of this machine it sees, as HOST:CONTAINER or HOST:CONTAINER:ro; nothing else is."
+    SINGULARITY_PROGRAM: Option<String> = "terminal.singularity_program", Kind::Text, Preset::Unset;
+        "The program; unset means `apptainer`, or `singularity` if only that is there."
 }
 
 /// Sections of a shared configuration that other programs read. They are no slips of known names.
@@ -186,7 +247,6 @@ pub(crate) const OTHER_SECTIONS: &[&str] = &[
     "sessions",
     "skills",
     "stt",
-    "terminal",
     "timezone",
     "tts",
     "video_gen",

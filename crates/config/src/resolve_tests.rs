@@ -70,6 +70,8 @@ fn every_key_changes_the_settings() {
             Kind::Count { .. } => json!(9),
             Kind::Percent => json!(33.5),
             Kind::Switch => json!("off"),
+            // Two names of one setting.
+            Kind::Choice(words) if key.name == "terminal.env_type" => json!(words[2]),
             Kind::Choice(words) => json!(words[1]),
             Kind::Text => json!("strict"),
             Kind::TextList => json!(["x"]),

@@ -27,6 +27,8 @@ pub struct Settings {
     pub approvals: Approvals,
     /// `checkpoints`.
     pub checkpoints: Checkpoints,
+    /// `terminal`.
+    pub terminal: Terminal,
 }
 
 /// `agent`.
@@ -138,6 +140,93 @@ pub struct Checkpoints {
     pub retention_days: u64,
 }
 
+/// `terminal`: where commands run and files are.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Terminal {
+    /// `local`, `docker`, `ssh` or `singularity`.
+    pub backend: String,
+    /// The folder that a session begins in elsewhere.
+    pub cwd: Option<String>,
+    /// Bounds of a container.
+    pub container: Container,
+    /// `terminal.docker_*`.
+    pub docker: Docker,
+    /// `terminal.ssh_*` and `terminal.sync*`.
+    pub ssh: Ssh,
+    /// `terminal.singularity_*`.
+    pub singularity: Singularity,
+}
+
+/// Bounds of a container.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Container {
+    /// Processors.
+    pub cpu: f64,
+    /// Megabytes of memory.
+    pub memory_mb: u64,
+    /// Megabytes on the disk.
+    pub disk_mb: u64,
+    /// Whether it is there again the next time.
+    pub persistent: bool,
+}
+
+/// `terminal.docker_*`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Docker {
+    /// The image.
+    pub image: String,
+    /// The program, if it was chosen.
+    pub program: Option<String>,
+    /// What it sees of this machine.
+    pub volumes: Vec<String>,
+    /// Whether it sees the folder that hermes was started in.
+    pub mounts_cwd: bool,
+    /// Its variables.
+    pub env: Vec<String>,
+    /// Names of variables that it gets from here.
+    pub forward_env: Vec<String>,
+    /// Whether it reaches the network.
+    pub network: bool,
+    /// Whether its commands run as the user of hermes.
+    pub as_host_user: bool,
+    /// Arguments more for `run`.
+    pub extra_args: Vec<String>,
+    /// Arguments in front of every subcommand.
+    pub global_args: Vec<String>,
+}
+
+/// `terminal.ssh_*` and `terminal.sync*`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ssh {
+    /// The host.
+    pub host: Option<String>,
+    /// The user there.
+    pub user: Option<String>,
+    /// The port there.
+    pub port: Option<u64>,
+    /// The private key.
+    pub key: Option<String>,
+    /// `accept-new`, `strict` or `off`.
+    pub host_key: String,
+    /// Arguments more.
+    pub args: Vec<String>,
+    /// What is copied there.
+    pub sync: Vec<String>,
+    /// What is copied back.
+    pub sync_back: Vec<String>,
+}
+
+/// `terminal.singularity_*`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Singularity {
+    /// The image.
+    pub image: Option<String>,
+    /// What it sees of this machine.
+    pub binds: Vec<String>,
+    /// The program, if it was chosen.
+    pub program: Option<String>,
+}
+
 /// Something that answers for every key of the table.
 pub(crate) trait Answer {
     fn read<T: Setting>(&mut self, typed: Typed<T>) -> T;
@@ -190,6 +279,51 @@ impl Settings {
                 max_total_size_mb: from.read(keys::CHECKPOINTS_MAX_TOTAL),
                 max_file_size_mb: from.read(keys::CHECKPOINTS_MAX_FILE),
                 retention_days: from.read(keys::CHECKPOINTS_RETENTION),
+            },
+            terminal: Terminal::read(from),
+        }
+    }
+}
+
+impl Terminal {
+    fn read(from: &mut impl Answer) -> Self {
+        let backend = from.read(keys::TERMINAL_BACKEND);
+        let older = from.read(keys::TERMINAL_ENV_TYPE);
+        Self {
+            backend: backend.or(older).unwrap_or_else(|| "local".to_owned()),
+            cwd: from.read(keys::TERMINAL_FOLDER),
+            container: Container {
+                cpu: from.read(keys::CONTAINER_CPU),
+                memory_mb: from.read(keys::CONTAINER_MEMORY),
+                disk_mb: from.read(keys::CONTAINER_DISK),
+                persistent: from.read(keys::CONTAINER_PERSISTENT),
+            },
+            docker: Docker {
+                image: from.read(keys::DOCKER_IMAGE),
+                program: from.read(keys::DOCKER_PROGRAM),
+                volumes: from.read(keys::DOCKER_VOLUMES),
+                mounts_cwd: from.read(keys::DOCKER_MOUNT_CWD),
+                env: from.read(keys::DOCKER_ENV),
+                forward_env: from.read(keys::DOCKER_FORWARD_ENV),
+                network: from.read(keys::DOCKER_NETWORK),
+                as_host_user: from.read(keys::DOCKER_HOST_USER),
+                extra_args: from.read(keys::DOCKER_EXTRA_ARGS),
+                global_args: from.read(keys::DOCKER_GLOBAL_ARGS),
+            },
+            ssh: Ssh {
+                host: from.read(keys::SSH_HOST),
+                user: from.read(keys::SSH_USER),
+                port: from.read(keys::SSH_PORT),
+                key: from.read(keys::SSH_KEY),
+                host_key: from.read(keys::SSH_HOST_KEY),
+                args: from.read(keys::SSH_ARGS),
+                sync: from.read(keys::SYNC),
+                sync_back: from.read(keys::SYNC_BACK),
+            },
+            singularity: Singularity {
+                image: from.read(keys::SINGULARITY_IMAGE),
+                binds: from.read(keys::SINGULARITY_BINDS),
+                program: from.read(keys::SINGULARITY_PROGRAM),
             },
         }
     }

@@ -36,6 +36,14 @@ vars! {
     HERMES_YOLO: "Set to 1, every question counts as answered with yes; hard blocks and denials stay. Read once, at the start.", default "questions are asked";
     HERMES_WRITE_SAFE_ROOT: "Folders, separated by colons, outside of which nothing is written or deleted.", default "the permission profile alone decides";
     HERMES_SESSION: "The session that call and exec join when --session is not given.", default "a new session";
+    TERMINAL_ENV: "Where commands run: local, docker, ssh or singularity; it wins over terminal.backend.", default "the setting terminal.backend";
+    TERMINAL_CWD: "The folder that a session begins in when commands run elsewhere.", default "the setting terminal.cwd";
+    TERMINAL_DOCKER_IMAGE: "The image of the container.", default "the setting terminal.docker_image";
+    TERMINAL_SSH_HOST: "The host that commands run on.", default "the setting terminal.ssh_host";
+    TERMINAL_SSH_USER: "The user there.", default "the setting terminal.ssh_user";
+    TERMINAL_SSH_PORT: "The port there.", default "the setting terminal.ssh_port";
+    TERMINAL_SSH_KEY: "The file of the private key.", default "the setting terminal.ssh_key";
+    TERMINAL_SINGULARITY_IMAGE: "The image for Singularity or Apptainer.", default "the setting terminal.singularity_image";
     HERMES_LOG: "What is written to the log: off, error, warn, info, debug or trace, or target=level pairs.", default "warn";
     NO_COLOR: "No colour in output, whatever the value.", default "colour when the output is a terminal";
     HOME: "The user's home folder, where .hermes is looked for.", default "none";

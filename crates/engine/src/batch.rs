@@ -2,13 +2,15 @@
 //! the others one after the other, and the answers come in the calls' order.
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use hermes_core::{Access, Effect, Extent, Resource, ToolCall, ToolResult};
+use hermes_core::{Access, Effect, Resource, Scope, ToolCall, ToolResult};
+use hermes_shell::Extent;
+use serde::Deserialize;
+use serde_json::Value;
 
 use crate::pipeline::{Flight, Prepared};
 
@@ -42,7 +44,7 @@ pub(crate) async fn fly(flight: Arc<Flight>, mut calls: Vec<ToolCall>) -> Vec<To
     while !waiting.is_empty() {
         // Not before its turn: earlier calls may change what a command means,
         // and where a link leads.
-        let group = next_group(&mut waiting, |(_, prepared)| footing(&flight, prepared));
+        let group = next_group(&mut waiting, footing, |(_, prepared)| extent(&flight, prepared));
         fly_together(&flight, group, &mut answers).await;
         // A call may have moved the session to another folder: what comes
         // after it happens there.
@@ -91,22 +93,37 @@ pub(crate) struct Footing<'a> {
     effects: &'a [Effect],
     /// Nothing may run beside it.
     alone: bool,
-    /// What is certain of its command, if it has one.
-    extent: Extent,
 }
 
-fn footing<'a>(flight: &Flight, prepared: &'a Prepared) -> Footing<'a> {
-    let effects = prepared.call.effects.as_slice();
-    let extent = if effects.iter().any(reaches_anything) {
-        let at = flight.workplace.load();
-        let proposal = flight.proposal(&prepared.call, &at);
-        // A policy that panics will do so again when it has to judge.
-        catch_unwind(AssertUnwindSafe(|| flight.engine.policy().extent(&proposal)))
-            .unwrap_or_default()
-    } else {
-        Extent::Open
-    };
-    Footing { effects, alone: prepared.is_barrier(), extent }
+fn footing((_, prepared): &(usize, Prepared)) -> Footing<'_> {
+    Footing { effects: &prepared.call.effects, alone: prepared.is_barrier() }
+}
+
+/// What is certain of the command that a call runs, if it runs one and does
+/// nothing else.
+fn extent(flight: &Flight, prepared: &Prepared) -> Extent {
+    /// What the session's shell remembers, as text in front of a command.
+    #[derive(Default, Deserialize)]
+    struct Shell {
+        #[serde(default)]
+        text: String,
+    }
+    let mut far = prepared.call.effects.iter().filter(|effect| reaches_anything(effect));
+    let (Some(effect), None) = (far.next(), far.next()) else { return Extent::Open };
+    let Resource::Command(command) = &effect.resource else { return Extent::Open };
+    // A switch may make more of a call than its command.
+    let is_plain = prepared
+        .call
+        .arguments
+        .as_object()
+        .is_some_and(|fields| !fields.values().any(|value| matches!(value, Value::Bool(true))));
+    if !is_plain || effect.scope != Scope::TERMINAL_EXECUTE {
+        return Extent::Open;
+    }
+    match flight.caller.session.read::<Shell>("shell") {
+        Ok(shell) => hermes_shell::extent(&shell.text, command, &flight.workplace.load()),
+        Err(_) => Extent::Open,
+    }
 }
 
 /// Makes one call: there is nothing to plan.
@@ -147,55 +164,45 @@ fn keep_within_budget(flight: &Flight, results: &mut [ToolResult]) {
     }
 }
 
-/// Takes from the front of a batch as many calls as cannot meet.
+/// Takes from the front of a batch as many calls as cannot meet. `extent` is
+/// asked about calls that could do anything.
 pub(crate) fn next_group<T>(
     batch: &mut VecDeque<T>,
-    footing: impl for<'a> Fn(&'a T) -> Footing<'a>,
+    footing: impl Fn(&T) -> Footing<'_>,
+    extent: impl Fn(&T) -> Extent,
 ) -> Vec<T> {
     if batch.len() < 2 {
         return batch.drain(..).collect();
     }
-    let mut paths = RealPaths::default();
+    let mut paths = RealPaths::new(batch.iter().flat_map(|item| footing(item).effects));
     let mut occupied = Occupied::default();
     let mut size = 0;
     for item in batch.iter() {
-        let footing = footing(item);
-        let tread = Tread::of(&footing, &mut paths);
-        if size > 0 && occupied.meets(&tread) {
+        let Footing { effects, alone } = footing(item);
+        let far = effects.iter().any(reaches_anything);
+        let extent = if far { extent(item) } else { Extent::Open };
+        let own: Vec<Effect> =
+            effects.iter().filter(|e| counts(e, extent)).map(|e| paths.resolve(e)).collect();
+        if size > 0 && (alone || occupied.excludes(extent) || own.iter().any(|e| occupied.meets(e)))
+        {
             break;
         }
-        occupied.take(&tread);
         size += 1;
-        if footing.alone {
+        if alone {
             break;
         }
+        occupied.note(extent);
+        own.iter().for_each(|effect| occupied.take(effect));
     }
     batch.drain(..size).collect()
 }
 
-/// A call's footing, every path as it really is.
-struct Tread {
-    effects: Vec<Effect>,
-    alone: bool,
-    looks: bool,
-    waits: bool,
-}
-
-impl Tread {
-    fn of(footing: &Footing<'_>, paths: &mut RealPaths) -> Self {
-        let counts = |effect: &&Effect| match footing.extent {
-            Extent::Open => true,
-            Extent::Looks => !reaches_anything(effect),
-            Extent::Waits => {
-                !reaches_anything(effect) && effect.scope.access() == Access::Exclusive
-            }
-        };
-        Self {
-            effects: footing.effects.iter().filter(counts).map(|e| paths.resolve(e)).collect(),
-            alone: footing.alone,
-            looks: footing.extent == Extent::Looks,
-            waits: footing.extent == Extent::Waits,
-        }
+/// Whether an effect still says something beside what is certain of a command.
+fn counts(effect: &Effect, extent: Extent) -> bool {
+    match extent {
+        Extent::Open => true,
+        Extent::Looks => !reaches_anything(effect),
+        Extent::Waits => !reaches_anything(effect) && effect.scope.access() == Access::Exclusive,
     }
 }
 
@@ -272,7 +279,9 @@ struct Occupied {
     paths: Grounds,
     used: bool,
     everything: bool,
-    alone: bool,
+    changed: bool,
+    looked: bool,
+    waited: bool,
 }
 
 #[derive(Default)]
@@ -305,12 +314,29 @@ struct Ground {
 }
 
 impl Occupied {
-    fn reaches_anything(effect: &Effect) -> bool {
-        matches!(effect.scope.as_str(), "terminal:execute" | "code:execute")
+    /// Whether a command of this extent cannot be among them. Whoever only
+    /// waits does so for what comes after it, so the order is kept.
+    fn excludes(&self, extent: Extent) -> bool {
+        match extent {
+            Extent::Open => false,
+            Extent::Looks => self.everything || self.changed || self.waited,
+            Extent::Waits => self.used || self.looked,
+        }
+    }
+
+    fn note(&mut self, extent: Extent) {
+        self.looked |= extent == Extent::Looks;
+        self.waited |= extent == Extent::Waits;
     }
 
     fn meets(&self, effect: &Effect) -> bool {
-        if self.everything || (self.used && Self::reaches_anything(effect)) {
+        let is_used = self.used || self.looked;
+        let changes = effect.scope.access() == Access::Exclusive;
+        if self.everything
+            || self.waited
+            || (self.looked && changes)
+            || (is_used && reaches_anything(effect))
+        {
             return true;
         }
         let family = self.families.get(effect.scope.family());
@@ -320,7 +346,8 @@ impl Occupied {
 
     fn take(&mut self, effect: &Effect) {
         self.used = true;
-        self.everything |= Self::reaches_anything(effect);
+        self.everything |= reaches_anything(effect);
+        self.changed |= effect.scope.access() == Access::Exclusive;
         self.families.entry(effect.scope.family().to_owned()).or_default().take(effect);
         if effect.resource.as_path().is_some() {
             self.paths.take(effect);

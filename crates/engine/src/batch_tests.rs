@@ -3,12 +3,27 @@ use proptest::prelude::*;
 
 use super::*;
 
+/// Effects, whether it must be alone, and what is certain of its command.
+type Call = (Vec<Effect>, bool, Extent);
+
+fn stand((_, call): &(usize, Call)) -> Footing<'_> {
+    Footing { effects: &call.0, alone: call.1 }
+}
+
+/// The whole plan, as numbers of the calls.
+fn plan_with(batch: &[Call]) -> Vec<Vec<usize>> {
+    let mut rest: VecDeque<(usize, Call)> = batch.iter().cloned().enumerate().collect();
+    let mut groups = Vec::new();
+    while !rest.is_empty() {
+        let group = next_group(&mut rest, stand, |(_, call)| call.2);
+        groups.push(group.into_iter().map(|(at, _)| at).collect());
+    }
+    groups
+}
+
 fn plan_of(batch: &[Vec<Effect>]) -> Vec<Vec<usize>> {
-    let numbered: Vec<(usize, Vec<Effect>)> = batch.iter().cloned().enumerate().collect();
-    plan(numbered, |(_, effects)| (effects.as_slice(), false))
-        .into_iter()
-        .map(|group| group.into_iter().map(|(at, _)| at).collect())
-        .collect()
+    let open = batch.iter().map(|effects| (effects.clone(), false, Extent::Open));
+    plan_with(&open.collect::<Vec<_>>())
 }
 
 fn read(path: &str) -> Vec<Effect> {
@@ -48,10 +63,43 @@ fn groups_are_as_large_as_they_can_be() {
 
 #[test]
 fn what_must_be_alone_is_alone() {
-    let batch = vec![(false, read("/a")), (true, vec![]), (false, read("/a")), (false, read("/b"))];
-    let groups = plan(batch, |(alone, effects)| (effects.as_slice(), *alone));
-    let sizes: Vec<usize> = groups.iter().map(Vec::len).collect();
+    let call = |alone, effects| (effects, alone, Extent::Open);
+    let batch = [
+        call(false, read("/a")),
+        call(true, vec![]),
+        call(false, read("/a")),
+        call(false, read("/b")),
+    ];
+    let sizes: Vec<usize> = plan_with(&batch).iter().map(Vec::len).collect();
     assert_eq!(sizes, [1, 1, 2]);
+}
+
+#[test]
+fn commands_that_are_known_to_change_nothing_run_side_by_side() {
+    let open = || (shell(), false, Extent::Open);
+    let looks = || (shell(), false, Extent::Looks);
+    let waits = || (shell(), false, Extent::Waits);
+    let call = |effects: Vec<Effect>| (effects, false, Extent::Open);
+    let commit = || vec![Effect::path(Scope::GIT_WRITE, "/repo")];
+    let fetch = || vec![Effect::any(Scope::NETWORK_FETCH)];
+    for (batch, groups) in [
+        (vec![looks(), looks(), looks()], vec![vec![0, 1, 2]]),
+        (vec![waits(), waits(), waits()], vec![vec![0, 1, 2]]),
+        (vec![looks(), open(), looks()], vec![vec![0], vec![1], vec![2]]),
+        (vec![open(), looks(), looks(), open()], vec![vec![0], vec![1, 2], vec![3]]),
+        (vec![looks(), call(read("/a")), call(fetch())], vec![vec![0, 1, 2]]),
+        (vec![call(read("/a")), looks()], vec![vec![0, 1]]),
+        (vec![looks(), call(write("/a"))], vec![vec![0], vec![1]]),
+        (vec![call(write("/a")), looks()], vec![vec![0], vec![1]]),
+        (vec![looks(), call(commit())], vec![vec![0], vec![1]]),
+        (vec![call(commit()), looks()], vec![vec![0], vec![1]]),
+        // Whoever waits before looking wants to see what is there by then.
+        (vec![waits(), looks(), waits()], vec![vec![0], vec![1], vec![2]]),
+        (vec![waits(), call(read("/a"))], vec![vec![0], vec![1]]),
+        (vec![waits(), open(), waits()], vec![vec![0], vec![1], vec![2]]),
+    ] {
+        assert_eq!(plan_with(&batch), groups);
+    }
 }
 
 #[test]
@@ -93,25 +141,54 @@ fn any_effect() -> impl Strategy<Value = Effect> {
     (scope, resource).prop_map(|(scope, resource)| Effect { scope, resource })
 }
 
+fn any_extent() -> impl Strategy<Value = Extent> {
+    prop::sample::select(vec![Extent::Open, Extent::Looks, Extent::Waits])
+}
+
+/// What a call comes to: its effects that count, and what is certain of it.
+fn standing(call: &Call) -> (Vec<&Effect>, Extent) {
+    let far = call.0.iter().any(reaches_anything);
+    let extent = if far { call.2 } else { Extent::Open };
+    (call.0.iter().filter(|effect| counts(effect, extent)).collect(), extent)
+}
+
+/// Whether two calls must not run at once, one pair at a time.
+fn meet(a: &Call, b: &Call) -> bool {
+    let one_way = |a: &Call, b: &Call| {
+        let ((_, a), (effects, b)) = (standing(a), standing(b));
+        let changes = effects.iter().any(|e| e.scope.access() == Access::Exclusive);
+        match (a, b) {
+            (Extent::Waits, Extent::Looks) => true,
+            (Extent::Waits, _) => !effects.is_empty(),
+            (Extent::Looks, _) => changes,
+            (Extent::Open, _) => false,
+        }
+    };
+    let (x, y) = (standing(a).0, standing(b).0);
+    x.iter().any(|x| y.iter().any(|y| x.conflicts(y))) || one_way(a, b) || one_way(b, a)
+}
+
 proptest! {
     #[test]
     fn no_group_holds_a_conflict_and_order_is_kept(
-        batch in prop::collection::vec(prop::collection::vec(any_effect(), 0..3), 0..10)
+        batch in prop::collection::vec(
+            (prop::collection::vec(any_effect(), 0..3), Just(false), any_extent()),
+            0..10,
+        )
     ) {
-        let groups = plan_of(&batch);
+        let groups = plan_with(&batch);
         let flat: Vec<usize> = groups.iter().flatten().copied().collect();
         prop_assert_eq!(&flat, &(0..batch.len()).collect::<Vec<_>>());
-        let meet = |a: usize, b: usize| batch[a].iter().any(|x| batch[b].iter().any(|y| x.conflicts(y)));
         for group in &groups {
             for (i, a) in group.iter().enumerate() {
                 for b in &group[i + 1..] {
-                    prop_assert!(!meet(*a, *b), "{:?} and {:?}", batch[*a], batch[*b]);
+                    prop_assert!(!meet(&batch[*a], &batch[*b]), "{:?} and {:?}", batch[*a], batch[*b]);
                 }
             }
         }
         for pair in groups.windows(2) {
-            let next = pair[1][0];
-            prop_assert!(pair[0].iter().any(|a| meet(*a, next)), "a group ended without need");
+            let next = &batch[pair[1][0]];
+            prop_assert!(pair[0].iter().any(|a| meet(&batch[*a], next)), "a group ended without need");
         }
     }
 }

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::net::TcpListener;
-use std::path::Path;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 

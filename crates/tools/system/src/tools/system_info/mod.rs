@@ -1,6 +1,12 @@
 //! What this machine is and how busy it is.
 
+mod command;
+mod gpu;
+mod limits;
+mod machine;
 mod sections;
+
+use std::path::Path;
 
 use hermes_core::{
     Effect, Example, JsonSchema, Resource, Scope, Tool, ToolContext, ToolError, ToolSpec, Workplace,
@@ -9,15 +15,22 @@ use serde::{Deserialize, Serialize};
 use sysinfo::System;
 
 use crate::blocking::blocking;
+use crate::desktop::Desktop;
+use gpu::Gpu;
+use limits::Limits;
+use machine::Sensor;
 use sections::{Cpu, Disk, Interface, Memory, Os, Processes};
 
 #[derive(Debug, Default)]
-pub(crate) struct SystemInfo;
+pub(crate) struct SystemInfo {
+    /// Where programs are found that know more.
+    desktop: Desktop,
+}
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
-    /// Default: os, cpu, memory, disk.
+    /// Default: os, cpu, memory, disk. limits are those of the container.
     sections: Option<Vec<Section>>,
     /// How many processes to list.
     #[serde(default = "default_limit")]
@@ -41,6 +54,9 @@ enum Section {
     Disk,
     Network,
     Processes,
+    Limits,
+    Temperature,
+    Gpu,
     All,
 }
 
@@ -61,6 +77,9 @@ struct Wanted {
     disk: bool,
     network: bool,
     processes: bool,
+    limits: bool,
+    temperature: bool,
+    gpu: bool,
     limit: usize,
     sort_by: SortBy,
 }
@@ -78,6 +97,9 @@ impl Wanted {
             disk: has(Section::Disk),
             network: has(Section::Network),
             processes: has(Section::Processes),
+            limits: has(Section::Limits),
+            temperature: has(Section::Temperature),
+            gpu: has(Section::Gpu),
             limit: args.limit.clamp(1, 100),
             sort_by: args.sort_by,
         }
@@ -103,6 +125,15 @@ pub(crate) struct Report {
     network: Option<Vec<Interface>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     processes: Option<Processes>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limits: Option<Limits>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<Vec<Sensor>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gpu: Option<Vec<Gpu>>,
+    /// Why a section says nothing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
 }
 
 impl Tool for SystemInfo {
@@ -113,8 +144,9 @@ impl Tool for SystemInfo {
         ToolSpec::new("system_info", "system")
             .emoji("💻")
             .description(
-                "This machine: OS, CPU and load, memory, disks, network interfaces, top processes. \
-                 Sizes are bytes; a process's CPU is percent of one core.",
+                "This machine: OS and virtualization, CPU and load, memory, disks, network, top \
+                 processes, container limits, temperature, GPU. Sizes are bytes; a process's CPU \
+                 is percent of one core.",
             )
             .alias("sysinfo")
             .alias("system_metrics")
@@ -130,6 +162,11 @@ impl Tool for SystemInfo {
             .keyword("load average")
             .keyword("hostname")
             .keyword("top processes")
+            .keyword("container limits")
+            .keyword("temperature")
+            .keyword("gpu")
+            .keyword("nvidia")
+            .keyword("virtual machine")
             .example(
                 Example::new("How much memory is free", r#"{"sections":["memory"]}"#)
                     .gives(r#"{"memory":{}}"#),
@@ -150,6 +187,11 @@ impl Tool for SystemInfo {
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Report, ToolError> {
         cx.permit(&Scope::SYSTEM_READ, &Resource::Any)?;
         let wanted = Wanted::of(&args);
+        let gpus = if wanted.gpu {
+            gpu::find(root(), &self.desktop, cx).await?
+        } else {
+            gpu::Found::default()
+        };
         let mut system = blocking(cx, move || {
             let mut system = System::new().map_err(unknown_machine)?;
             look(&mut system, wanted);
@@ -159,14 +201,22 @@ impl Tool for SystemInfo {
         if wanted.needs_two_looks() {
             cx.race(tokio::time::sleep(sysinfo::MINIMUM_CPU_UPDATE_INTERVAL)).await?;
         }
-        blocking(cx, move || {
+        let mut report = blocking(cx, move || {
             if wanted.needs_two_looks() {
                 look(&mut system, wanted);
             }
             report(&mut system, wanted)
         })
-        .await?
+        .await??;
+        report.gpu = wanted.gpu.then_some(gpus.gpus);
+        report.notes.extend(gpus.note);
+        Ok(report)
     }
+}
+
+/// Where the kernel tells about the machine.
+fn root() -> &'static Path {
+    Path::new("/")
 }
 
 fn unknown_machine(why: sysinfo::Error) -> ToolError {
@@ -187,13 +237,30 @@ fn report(system: &mut System, wanted: Wanted) -> Result<Report, ToolError> {
     if wanted.memory || wanted.processes {
         system.refresh_memory();
     }
+    let limits = Limits::read(root());
+    let temperature = wanted.temperature.then(|| machine::temperatures(root()));
+    let mut notes = Vec::new();
+    if temperature.as_ref().is_some_and(Vec::is_empty) {
+        notes.push(if cfg!(target_os = "linux") {
+            "temperature: this machine shows no sensor, as is usual for virtual ones".to_owned()
+        } else {
+            "temperature: sensors are read on Linux only".to_owned()
+        });
+    }
+    if wanted.limits && limits == Limits::default() {
+        notes.push("limits: this system has no control groups".to_owned());
+    }
     Ok(Report {
-        os: wanted.os.then(Os::read),
-        cpu: wanted.cpu.then(|| Cpu::read(system)),
-        memory: wanted.memory.then(|| Memory::read(system)),
+        os: wanted.os.then(|| Os::read(root())),
+        cpu: wanted.cpu.then(|| Cpu::read(system, &limits)),
+        memory: wanted.memory.then(|| Memory::read(system, &limits)),
         disk: wanted.disk.then(sections::disks).transpose().map_err(unknown_machine)?,
         network: wanted.network.then(sections::interfaces).transpose().map_err(unknown_machine)?,
         processes: wanted.processes.then(|| Processes::read(system, wanted.limit, wanted.sort_by)),
+        limits: wanted.limits.then_some(limits),
+        temperature,
+        gpu: None,
+        notes,
     })
 }
 

@@ -2,14 +2,18 @@
 
 use std::collections::HashMap;
 use std::ffi::OsString;
+use std::path::Path;
 
 use serde::Serialize;
 use sysinfo::{
     CpuRefreshKind, DiskRefreshKind, Disks, Networks, Process, ProcessRefreshKind,
-    ProcessesToUpdate, System,
+    ProcessesToUpdate, System, UpdateKind,
 };
 
 use super::SortBy;
+use super::command;
+use super::limits::Limits;
+use super::machine::Virtualization;
 
 /// The most disks or interfaces in a report.
 const MOST: usize = 32;
@@ -22,10 +26,13 @@ pub(super) struct Os {
     arch: String,
     hostname: Option<String>,
     uptime_seconds: Option<u64>,
+    /// None on hardware of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    virtualization: Option<Virtualization>,
 }
 
 impl Os {
-    pub(super) fn read() -> Self {
+    pub(super) fn read(root: &Path) -> Self {
         Self {
             name: System::name().ok(),
             version: System::os_version().ok(),
@@ -33,6 +40,7 @@ impl Os {
             arch: System::cpu_arch(),
             hostname: System::host_name().ok(),
             uptime_seconds: System::uptime().ok(),
+            virtualization: Virtualization::read(root),
         }
     }
 }
@@ -45,6 +53,9 @@ pub(super) struct Cpu {
     physical_cores: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     frequency_mhz: Option<u64>,
+    /// Processors' worth of time that the container may use, if it is limited.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limit: Option<f64>,
     usage_percent: f64,
     /// Over one, five and fifteen minutes.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -56,13 +67,14 @@ pub(super) fn sample_cpu(system: &mut System) {
 }
 
 impl Cpu {
-    pub(super) fn read(system: &System) -> Self {
+    pub(super) fn read(system: &System, limits: &Limits) -> Self {
         let first = system.cpus().first();
         Self {
             model: first.map(|cpu| cpu.brand().trim().to_owned()).filter(|brand| !brand.is_empty()),
             logical_cores: system.cpus().len(),
             physical_cores: System::physical_core_count().ok(),
             frequency_mhz: first.map(sysinfo::Cpu::frequency).filter(|&mhz| mhz > 0),
+            limit: limits.cpus,
             usage_percent: tenths(f64::from(system.global_cpu_usage())),
             load_average: System::load_average()
                 .ok()
@@ -92,15 +104,14 @@ struct Cgroup {
 }
 
 impl Memory {
-    pub(super) fn read(system: &System) -> Self {
+    pub(super) fn read(system: &System, limits: &Limits) -> Self {
         let (total, used) = (system.total_memory(), system.used_memory());
-        let limits = system.cgroup_limits();
-        let cgroup =
-            limits.filter(|limits| (1..total).contains(&limits.total_memory)).map(|limits| {
-                let limit = limits.total_memory;
-                let used = limit.saturating_sub(limits.free_memory);
-                Cgroup { limit, used, used_percent: percent(used, limit) }
-            });
+        let limited = limits.memory.filter(|bound| (1..total).contains(&bound.limit));
+        let cgroup = limited.map(|bound| Cgroup {
+            limit: bound.limit,
+            used: bound.used,
+            used_percent: percent(bound.used, bound.limit),
+        });
         Self {
             total,
             used,
@@ -186,13 +197,17 @@ pub(super) struct Processes {
     top: Vec<Row>,
 }
 
-/// A process by its name only: command lines are known to carry passwords.
 #[derive(Debug, Serialize)]
 struct Row {
     pid: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     parent: Option<u32>,
     name: String,
+    /// What looks secret in it is hidden.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    command: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    user_id: Option<String>,
     status: String,
     cpu_percent: f64,
     memory: u64,
@@ -201,7 +216,12 @@ struct Row {
 }
 
 pub(super) fn sample_processes(system: &mut System) {
-    let kind = ProcessRefreshKind::nothing().with_cpu().with_memory().without_tasks();
+    let kind = ProcessRefreshKind::nothing()
+        .with_cpu()
+        .with_memory()
+        .with_cmd(UpdateKind::OnlyIfNotSet)
+        .with_user(UpdateKind::OnlyIfNotSet)
+        .without_tasks();
     system.refresh_processes_specifics(ProcessesToUpdate::All, true, kind);
 }
 
@@ -230,6 +250,8 @@ impl Row {
             pid: process.pid().as_u32(),
             parent: process.parent().map(sysinfo::Pid::as_u32),
             name: process.name().to_string_lossy().into_owned(),
+            command: command::shown(process.cmd()),
+            user_id: process.user_id().map(|id| id.to_string()),
             status: process.status().to_string().to_lowercase(),
             cpu_percent: tenths(f64::from(process.cpu_usage())),
             memory: process.memory(),

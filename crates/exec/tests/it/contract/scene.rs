@@ -1,0 +1,181 @@
+//! A place, and what is needed to look at it.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use hermes_core::CancellationToken;
+use hermes_exec::output::Spill;
+use hermes_exec::{
+    Backend, Exit, Input, Job, Order, Output, Patience, Pause, Place, Reports,
+};
+
+/// How long anything is waited for.
+const LONG: Duration = Duration::from_secs(60);
+
+/// A place under test, and a folder in it.
+#[derive(Debug)]
+pub(crate) struct Scene {
+    pub(crate) backend: Arc<dyn Backend>,
+    pub(crate) place: Arc<Place>,
+    /// A folder there that is ours.
+    pub(crate) folder: PathBuf,
+    /// A folder here for what does not fit into memory.
+    spill: tempfile::TempDir,
+    next: AtomicU64,
+}
+
+/// What has become of a program.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(crate) exit: Exit,
+    /// Both streams, as they came.
+    pub(crate) all: Vec<u8>,
+}
+
+impl Outcome {
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.all).into_owned()
+    }
+}
+
+impl Scene {
+    pub(crate) async fn open(backend: Arc<dyn Backend>) -> Self {
+        let place = backend.open().await.expect("the place opens");
+        let mut scene = Self {
+            backend,
+            folder: "/".into(),
+            place,
+            spill: tempfile::tempdir().unwrap(),
+            next: AtomicU64::new(0),
+        };
+        let made = scene.run(scene.sh("mktemp -d")).await;
+        assert_eq!(made.exit, Exit::Code(0), "{}", made.text());
+        scene.folder = PathBuf::from(made.text().trim_end());
+        scene
+    }
+
+    /// A number that no other test has in its command lines.
+    pub(crate) fn number(&self) -> String {
+        let next = self.next.fetch_add(1, Ordering::Relaxed);
+        format!("{}{:03}", 1_000_000 + std::process::id(), next)
+    }
+
+    /// A few words of `sh`.
+    pub(crate) fn sh(&self, script: &str) -> Order {
+        self.order("sh", &["-c", script])
+    }
+
+    pub(crate) fn order(&self, program: &str, arguments: &[&str]) -> Order {
+        Order {
+            program: program.into(),
+            arguments: arguments.iter().map(OsString::from).collect(),
+            environment: self.place.environment.clone(),
+            directory: self.folder.clone(),
+            input: Input::Nothing,
+            output: Output::Together,
+            confinement: None,
+        }
+    }
+
+    pub(crate) async fn start(&self, order: Order) -> Arc<Job> {
+        self.try_start(order).await.expect("it starts")
+    }
+
+    pub(crate) async fn try_start(
+        &self,
+        order: Order,
+    ) -> Result<Arc<Job>, hermes_core::ToolError> {
+        let id = format!("it_{}", self.number());
+        let spill = Spill {
+            folder: self.spill.path().to_owned(),
+            name: format!("{id}.log"),
+            most: 1 << 30,
+        };
+        let reports = Reports { spill: Some(spill), ..Reports::default() };
+        Job::start(&*self.backend, id, "it".into(), order, reports).await
+    }
+
+    /// Runs a program to its end.
+    pub(crate) async fn run(&self, order: Order) -> Outcome {
+        let job = self.start(order).await;
+        self.finish(&job).await
+    }
+
+    /// Waits for the end of a job.
+    pub(crate) async fn finish(&self, job: &Job) -> Outcome {
+        let pause = self.wait(job, LONG).await;
+        let Pause::Ended(ended) = pause else {
+            job.end(Duration::from_secs(1)).await;
+            panic!("it should have ended: {pause:?}, {:?}", text(job));
+        };
+        Outcome { exit: ended.exit, all: written(job) }
+    }
+
+    pub(crate) async fn wait(&self, job: &Job, long: Duration) -> Pause {
+        let cancel = CancellationToken::new();
+        let until = Some(Instant::now() + long);
+        job.wait(&Patience { until, silence: None, cancel: &cancel }).await
+    }
+
+    /// Waits until a job has written a text.
+    pub(crate) async fn hear(&self, job: &Job, what: &str) {
+        self.until(what, || async { text(job).contains(what) }).await;
+    }
+
+    /// Waits until something is so.
+    pub(crate) async fn until<F: Future<Output = bool>>(&self, what: &str, is: impl Fn() -> F) {
+        let end = Instant::now() + LONG;
+        while !is().await {
+            assert!(Instant::now() < end, "waited in vain for: {what}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    /// How many processes there have this number in their command line.
+    pub(crate) async fn count(&self, number: &str) -> usize {
+        let (last, rest) = (number.len() - 1, number);
+        // The pattern does not match itself.
+        let pattern = format!("{}[{}]", &rest[..last], &rest[last..]);
+        let look = format!(
+            "c=0; for f in /proc/[0-9]*/cmdline; do \
+             if tr '\\0' ' ' <$f 2>/dev/null | grep -q '{pattern}'; \
+             then c=$((c+1)); fi; done 2>/dev/null; echo $c"
+        );
+        self.run(self.sh(&look)).await.text().trim().parse().unwrap()
+    }
+
+    pub(crate) async fn until_gone(&self, number: &str) {
+        let what = format!("the end of {number}");
+        self.until(&what, || async { self.count(number).await == 0 }).await;
+    }
+
+    /// Takes our folder away; what still runs there and is ours.
+    pub(crate) async fn leave(&self) -> Vec<String> {
+        let ours = format!("it_{}", 1_000_000 + std::process::id());
+        let look = format!(
+            "rm -rf '{}'; for f in /proc/[0-9]*; do \
+             if [ $f != /proc/$$ ] && tr '\\0' '\\n' <$f/environ 2>/dev/null | \
+             grep -q '^HERMES_JOB=.*{ours}'; \
+             then tr '\\0' ' ' <$f/cmdline; echo; fi; done 2>/dev/null",
+            self.folder.display()
+        );
+        let mut order = self.sh(&look);
+        order.directory = "/".into();
+        let found = self.run(order).await.text();
+        // The one that looks, and what it is made of, is ours, too.
+        let is_look = |line: &&str| line.contains("HERMES_JOB") || line.starts_with("tr ");
+        let lines = found.lines().map(str::trim).filter(|line| !line.is_empty());
+        lines.filter(|line| !is_look(line)).map(str::to_owned).collect()
+    }
+}
+
+pub(crate) fn written(job: &Job) -> Vec<u8> {
+    job.log().since(0, usize::MAX >> 1).bytes
+}
+
+pub(crate) fn text(job: &Job) -> String {
+    String::from_utf8_lossy(&written(job)).into_owned()
+}

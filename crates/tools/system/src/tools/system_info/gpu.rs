@@ -1,0 +1,142 @@
+//! Graphics processors: those of NVIDIA through their program, others through
+//! the files of their driver.
+
+use std::fs;
+use std::path::Path;
+
+use hermes_core::{ErrorKind, ToolContext, ToolError};
+use serde::Serialize;
+
+use crate::desktop::{Desktop, Program};
+
+const PROGRAM: &str = "nvidia-smi";
+const ASKED: &str = "name,driver_version,memory.total,memory.used,utilization.gpu,temperature.gpu";
+const MOST: usize = 64 * 1024;
+
+#[derive(Debug, Default, PartialEq, Serialize)]
+pub(super) struct Gpu {
+    name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    driver: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    memory_total: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    memory_used: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage_percent: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    celsius: Option<f64>,
+}
+
+/// Those that are found, and why some may be missing.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub(super) gpus: Vec<Gpu>,
+    pub(super) note: Option<String>,
+}
+
+/// `root` is `/` but in tests.
+pub(super) async fn find(
+    root: &Path,
+    desktop: &Desktop,
+    cx: &ToolContext,
+) -> Result<Found, ToolError> {
+    let mut found = Found { gpus: of_drivers(root), note: None };
+    match of_nvidia(desktop, cx).await {
+        Ok(gpus) => found.gpus.splice(0..0, gpus).for_each(drop),
+        Err(error) if error.kind() == ErrorKind::Cancelled => return Err(error),
+        Err(error) => found.note = Some(format!("gpu: {}", error.message())),
+    }
+    if found.gpus.is_empty() && found.note.is_none() {
+        found.note = Some(if cfg!(target_os = "linux") {
+            "gpu: none found (no nvidia-smi, no card with a driver in /sys/class/drm)".to_owned()
+        } else {
+            "gpu: only nvidia-smi is asked on this system, and it is not installed".to_owned()
+        });
+    }
+    Ok(found)
+}
+
+/// None if the program is not installed.
+async fn of_nvidia(desktop: &Desktop, cx: &ToolContext) -> Result<Vec<Gpu>, ToolError> {
+    if desktop.find(PROGRAM).is_none() {
+        return Ok(Vec::new());
+    }
+    let ended = Program::new(desktop, PROGRAM)?
+        .args([format!("--query-gpu={ASKED}")])
+        .args(["--format=csv,noheader,nounits"])
+        .output(MOST)
+        .run(cx)
+        .await?;
+    // It complains on its output.
+    if !ended.success && ended.complaint.is_empty() {
+        let said = String::from_utf8_lossy(&ended.output);
+        let said: String = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        let said: String = said.chars().take(300).collect();
+        return Err(ToolError::unavailable(format!("{PROGRAM} failed: {said}")));
+    }
+    let ended = ended.succeeded()?;
+    Ok(String::from_utf8_lossy(&ended.output).lines().filter_map(row).collect())
+}
+
+/// A line of the program's table; what a card does not tell is in brackets.
+fn row(line: &str) -> Option<Gpu> {
+    // A name may have a comma, the rest has none.
+    let mut fields: Vec<&str> = line.rsplitn(6, ',').map(str::trim).collect();
+    fields.reverse();
+    let [name, driver, total, used, usage, celsius] = fields.try_into().ok()?;
+    let bytes = |text: &str| text.parse::<u64>().ok().map(|mib| mib.saturating_mul(1 << 20));
+    Some(Gpu {
+        name: name.to_owned(),
+        driver: Some(driver).filter(|text| !text.starts_with('[')).map(str::to_owned),
+        memory_total: bytes(total),
+        memory_used: bytes(used),
+        usage_percent: usage.parse().ok(),
+        celsius: celsius.parse().ok(),
+    })
+}
+
+/// Cards that are not NVIDIA's. What a driver does not tell is left out.
+fn of_drivers(root: &Path) -> Vec<Gpu> {
+    let folder = root.join("sys/class/drm");
+    let mut cards: Vec<String> = fs::read_dir(&folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        // `card0-HDMI-A-1` is a socket of a card.
+        .filter(|name| name.strip_prefix("card").is_some_and(|n| n.parse::<u32>().is_ok()))
+        .collect();
+    cards.sort();
+    let card = |name: &String| {
+        let device = folder.join(name).join("device");
+        let text = |file: &str| {
+            let text = fs::read_to_string(device.join(file)).ok()?;
+            Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+        };
+        let number = |file: &str| text(file)?.parse::<u64>().ok();
+        let vendor = match text("vendor")?.as_str() {
+            "0x1002" => "AMD",
+            "0x8086" => "Intel",
+            "0x10de" => return None,
+            _ => "GPU",
+        };
+        let model = text("product_name").or_else(|| text("device")).unwrap_or_default();
+        let driver = fs::read_link(device.join("driver")).ok();
+        let driver = driver.and_then(|path| Some(path.file_name()?.to_str()?.to_owned()));
+        Some(Gpu {
+            name: format!("{vendor} {model}").trim().to_owned(),
+            driver,
+            memory_total: number("mem_info_vram_total"),
+            memory_used: number("mem_info_vram_used"),
+            #[allow(clippy::cast_precision_loss, reason = "a percentage")]
+            usage_percent: number("gpu_busy_percent").map(|percent| percent as f64),
+            celsius: None,
+        })
+    };
+    cards.iter().filter_map(card).collect()
+}
+
+#[cfg(test)]
+#[path = "gpu_tests.rs"]
+mod tests;

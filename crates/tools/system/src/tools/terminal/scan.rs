@@ -1,0 +1,360 @@
+//! Where a command calls `sudo`: only where the word is the name of a command,
+//! not where it is text, an argument or part of a pattern.
+
+/// Contexts within one another that are followed.
+const DEEPEST: usize = 64;
+
+/// Words after which a command begins.
+const LEADS: [&str; 12] =
+    ["then", "do", "else", "elif", "if", "while", "until", "!", "time", "{", "}", "coproc"];
+
+/// The places of `sudo` in a command, in order. None if the command cannot be
+/// followed with certainty; then nothing in it should be changed.
+pub(super) fn sudos(command: &str) -> Option<Vec<usize>> {
+    if !command.contains("sudo") {
+        return Some(Vec::new());
+    }
+    let mut scan = Scan {
+        text: command,
+        at: 0,
+        stack: vec![Context::Code(Code::new(Close::End))],
+        heredocs: Vec::new(),
+        found: Vec::new(),
+    };
+    while scan.at < command.len() {
+        scan.step()?;
+    }
+    scan.end_word();
+    (scan.stack.len() == 1 && scan.heredocs.is_empty()).then_some(scan.found)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Close {
+    End,
+    Paren,
+    Backtick,
+}
+
+enum Context {
+    Code(Code),
+    Quoted,
+}
+
+/// A stretch of commands.
+struct Code {
+    close: Close,
+    /// Whether the next word is the name of a command.
+    starts: bool,
+    /// Whether the next word is the file of a redirection.
+    is_target: bool,
+    word: Option<Word>,
+}
+
+#[derive(Clone, Copy)]
+struct Word {
+    begin: usize,
+    /// Without quotes and substitutions.
+    is_plain: bool,
+}
+
+impl Code {
+    fn new(close: Close) -> Self {
+        Self { close, starts: true, is_target: false, word: None }
+    }
+}
+
+struct Scan<'a> {
+    text: &'a str,
+    at: usize,
+    stack: Vec<Context>,
+    heredocs: Vec<(String, bool)>,
+    found: Vec<usize>,
+}
+
+impl Scan<'_> {
+    fn byte(&self, ahead: usize) -> u8 {
+        self.text.as_bytes().get(self.at + ahead).copied().unwrap_or(b'\n')
+    }
+
+    fn code(&mut self) -> Option<&mut Code> {
+        match self.stack.last_mut()? {
+            Context::Code(code) => Some(code),
+            Context::Quoted => None,
+        }
+    }
+
+    fn push(&mut self, context: Context, skip: usize) -> Option<()> {
+        self.at += skip;
+        self.stack.push(context);
+        (self.stack.len() <= DEEPEST).then_some(())
+    }
+
+    fn step(&mut self) -> Option<()> {
+        match self.stack.last()? {
+            Context::Code(_) => self.step_code(),
+            Context::Quoted => self.step_quoted(),
+        }
+    }
+
+    fn step_quoted(&mut self) -> Option<()> {
+        match (self.byte(0), self.byte(1), self.byte(2)) {
+            (b'\\', ..) => self.at += 2,
+            (b'"', ..) => {
+                self.stack.pop();
+                self.at += 1;
+            }
+            (b'$', b'(', b'(') => return self.skip_arithmetic(3),
+            (b'$', b'(', _) => return self.push(Context::Code(Code::new(Close::Paren)), 2),
+            (b'`', ..) => return self.push(Context::Code(Code::new(Close::Backtick)), 1),
+            _ => self.at += 1,
+        }
+        Some(())
+    }
+
+    fn step_code(&mut self) -> Option<()> {
+        let in_word = self.code()?.word.is_some();
+        match (self.byte(0), self.byte(1)) {
+            (b'\\', b'\n') => self.at += 2,
+            (b'\\', _) => {
+                self.mark_word(false);
+                self.at += 2;
+            }
+            (b'\'', _) => {
+                self.mark_word(false);
+                let rest = self.text.get(self.at + 1..)?;
+                self.at += rest.find('\'')? + 2;
+            }
+            (b'"', _) => {
+                self.mark_word(false);
+                return self.push(Context::Quoted, 1);
+            }
+            (b'$', _) => return self.dollar(),
+            (b'`', _) if self.code()?.close == Close::Backtick => return self.pop(),
+            (b'`', _) => {
+                self.mark_word(false);
+                return self.push(Context::Code(Code::new(Close::Backtick)), 1);
+            }
+            (b' ' | b'\t' | b'\r', _) => {
+                self.end_word();
+                self.at += 1;
+            }
+            (b'\n', _) => {
+                self.begin_command();
+                return self.skip_heredocs();
+            }
+            (b'&', b'>') => {
+                self.end_word();
+                self.at += 1;
+            }
+            (b';' | b'|' | b'&', _) => self.begin_command(),
+            (b'(', next) => return self.open(next, in_word),
+            (b')', _) => return self.close(),
+            (b'<' | b'>', _) => return self.redirect(),
+            (b'#', _) if !in_word => {
+                let rest = self.text.get(self.at..)?;
+                self.at += rest.find('\n').unwrap_or(rest.len());
+            }
+            _ => {
+                self.mark_word(true);
+                // The next byte may be inside a character; no sign is.
+                self.at += 1;
+            }
+        }
+        Some(())
+    }
+
+    fn dollar(&mut self) -> Option<()> {
+        self.mark_word(false);
+        match (self.byte(1), self.byte(2)) {
+            (b'(', b'(') => self.skip_arithmetic(3),
+            (b'(', _) => self.push(Context::Code(Code::new(Close::Paren)), 2),
+            (b'\'', _) => {
+                self.at += 2;
+                while self.byte(0) != b'\'' {
+                    self.at += if self.byte(0) == b'\\' { 2 } else { 1 };
+                    (self.at < self.text.len()).then_some(())?;
+                }
+                self.at += 1;
+                Some(())
+            }
+            // What is in there could be anything.
+            (b'{', _) => {
+                let rest = self.text.get(self.at..)?;
+                let end = rest.find('}')?;
+                let inner = rest.get(2..end)?;
+                (!inner.contains(['$', '`', '\'', '"', '\\'])).then_some(())?;
+                self.at += end + 1;
+                Some(())
+            }
+            _ => {
+                self.at += 1;
+                Some(())
+            }
+        }
+    }
+
+    fn open(&mut self, next: u8, in_word: bool) -> Option<()> {
+        if in_word && self.text.get(..self.at)?.ends_with('=') {
+            // The words of an array; one that holds more than words is rare.
+            let rest = self.text.get(self.at..)?;
+            let end = rest.find(')')?;
+            (!rest.get(1..end)?.contains(['(', '`', '\'', '"', '\\'])).then_some(())?;
+            self.at += end + 1;
+            return Some(());
+        }
+        self.end_word();
+        if next == b'(' && self.code()?.starts {
+            return self.skip_arithmetic(2);
+        }
+        self.push(Context::Code(Code::new(Close::Paren)), 1)
+    }
+
+    fn close(&mut self) -> Option<()> {
+        self.end_word();
+        if self.code()?.close == Close::Paren {
+            return self.pop();
+        }
+        // The end of a pattern.
+        self.begin_command();
+        Some(())
+    }
+
+    /// Goes on where the commands that end here were put in.
+    fn pop(&mut self) -> Option<()> {
+        self.end_word();
+        self.stack.pop();
+        self.at += 1;
+        if let Some(code) = self.code()
+            && code.word.is_none()
+        {
+            code.starts = true;
+        }
+        (!self.stack.is_empty()).then_some(())
+    }
+
+    fn skip_arithmetic(&mut self, opening: usize) -> Option<()> {
+        let rest = self.text.get(self.at + opening..)?;
+        let end = rest.find("))")?;
+        (!rest.get(..end)?.contains(['`', '\'', '"', '\\', '\n'])).then_some(())?;
+        self.at += opening + end + 2;
+        Some(())
+    }
+
+    fn redirect(&mut self) -> Option<()> {
+        let text = self.text;
+        let at = self.at;
+        // A number in front says which stream.
+        if let Some(code) = self.code()
+            && let Some(word) = code.word
+            && text.get(word.begin..at)?.bytes().all(|byte| byte.is_ascii_digit())
+        {
+            code.word = None;
+        }
+        self.end_word();
+        let rest = text.get(at..)?;
+        if rest.starts_with("<(") || rest.starts_with(">(") {
+            self.mark_word(false);
+            return self.push(Context::Code(Code::new(Close::Paren)), 2);
+        }
+        if rest.starts_with("<<") && !rest.starts_with("<<<") {
+            return self.heredoc();
+        }
+        self.at += rest.len() - rest.trim_start_matches(['<', '>']).len();
+        if matches!(self.byte(0), b'&' | b'|') {
+            self.at += 1;
+        }
+        self.code()?.is_target = true;
+        Some(())
+    }
+
+    fn heredoc(&mut self) -> Option<()> {
+        let rest = self.text.get(self.at + 2..)?;
+        let (rest, strips) = rest.strip_prefix('-').map_or((rest, false), |rest| (rest, true));
+        let rest = rest.trim_start_matches([' ', '\t']);
+        let end = rest.find([' ', '\t', '\n', ';', '|', '&', ')', '<', '>']).unwrap_or(rest.len());
+        let word: String =
+            rest.get(..end)?.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
+        (!word.is_empty()).then_some(())?;
+        self.heredocs.push((word, strips));
+        self.at = self.text.len() - rest.len() + end;
+        Some(())
+    }
+
+    /// Passes the texts that were announced before this end of a line.
+    fn skip_heredocs(&mut self) -> Option<()> {
+        for (word, strips) in std::mem::take(&mut self.heredocs) {
+            loop {
+                let rest = self.text.get(self.at..).filter(|rest| !rest.is_empty())?;
+                let line = rest.lines().next().unwrap_or_default();
+                self.at = (self.at + line.len() + 1).min(self.text.len());
+                let line = if strips { line.trim_start_matches('\t') } else { line };
+                if line == word {
+                    break;
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// A word begins here, or goes on.
+    fn mark_word(&mut self, is_plain: bool) {
+        let begin = self.at;
+        if let Some(code) = self.code() {
+            let word = code.word.get_or_insert(Word { begin, is_plain: true });
+            word.is_plain &= is_plain;
+        }
+    }
+
+    fn begin_command(&mut self) {
+        self.end_word();
+        self.at += 1;
+        if let Some(code) = self.code() {
+            code.starts = true;
+            code.is_target = false;
+        }
+    }
+
+    fn end_word(&mut self) {
+        let (text, at) = (self.text, self.at);
+        let Some(code) = self.code() else { return };
+        let Some(word) = code.word.take() else { return };
+        if std::mem::take(&mut code.is_target) || !code.starts {
+            return;
+        }
+        let written = text.get(word.begin..at).unwrap_or_default();
+        if is_setting(written) || (word.is_plain && LEADS.contains(&written)) {
+            return;
+        }
+        code.starts = false;
+        let rest = text.get(at..).unwrap_or_default();
+        let is_sudo = word.is_plain && (written == "sudo" || written.ends_with("/sudo"));
+        if is_sudo && rest.starts_with([' ', '\t']) && wants_password(rest) {
+            self.found.push(word.begin);
+        }
+    }
+}
+
+fn is_setting(word: &str) -> bool {
+    word.split_once('=').is_some_and(|(name, _)| {
+        let name = name.strip_suffix('+').unwrap_or(name);
+        !name.is_empty()
+            && !name.starts_with(|c: char| c.is_ascii_digit())
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    })
+}
+
+/// Whether it would ask for a password by itself: no option says how, or that
+/// it must not.
+fn wants_password(arguments: &str) -> bool {
+    let options = arguments.split_ascii_whitespace().take_while(|word| word.starts_with('-'));
+    options.into_iter().all(|word| match word.strip_prefix("--") {
+        Some(long) => {
+            !matches!(long, "stdin" | "askpass" | "non-interactive" | "remove-timestamp" | "version")
+        }
+        None => !word.contains(['S', 'A', 'n', 'K', 'V', 'h']),
+    })
+}
+
+#[cfg(test)]
+#[path = "scan_tests.rs"]
+mod tests;

@@ -1,0 +1,141 @@
+//! `sudo` in a command: a person gives the password, and nobody else sees it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use hermes_core::{Passwords, ToolContext, ToolError};
+use hermes_exec::{Askpass, Jobs};
+use hermes_secrets::Secret;
+
+use super::scan;
+
+/// How long a person has to type it.
+const PATIENCE: Duration = Duration::from_secs(45);
+
+/// A password that is shorter would be found in every text.
+const SHORTEST: usize = 4;
+
+/// What was typed before, by session.
+type Known = Arc<Mutex<HashMap<String, Secret>>>;
+
+/// The passwords of all sessions, as long as the program runs.
+#[derive(Debug, Default)]
+pub(super) struct Sudo {
+    known: Known,
+}
+
+/// A command whose `sudo`s know whom to ask.
+#[derive(Debug)]
+pub(super) struct Raised {
+    /// The command that is run instead.
+    pub(super) command: String,
+    askpass: Askpass,
+    known: Known,
+    session: String,
+    preset: Option<Secret>,
+}
+
+impl Sudo {
+    /// The command with a helper for its `sudo`s; none if it has no `sudo`, or
+    /// if there is nobody who could be asked.
+    pub(super) fn raise(
+        &self,
+        command: &str,
+        jobs: &Jobs,
+        cx: &ToolContext,
+    ) -> Result<Option<Raised>, ToolError> {
+        let Some(passwords) = cx.ports.get::<dyn Passwords>() else { return Ok(None) };
+        let places = scan::sudos(command).unwrap_or_default();
+        if places.is_empty() || jobs.backend().name() != "local" {
+            return Ok(None);
+        }
+        let session = cx.session.id().to_owned();
+        let preset = passwords.preset("SUDO_PASSWORD").map(Secret::new);
+        let askpass = self.helper(passwords, &session, jobs)?;
+        let helper = quoted(&askpass.helper().to_string_lossy());
+        let mut raised = command.to_owned();
+        for place in places.into_iter().rev() {
+            let end = raised.get(place..).and_then(|rest| rest.find([' ', '\t']));
+            raised.insert_str(place + end.unwrap_or_default(), " -A");
+            // For this one program alone, so that the shell does not keep it.
+            raised.insert_str(place, &format!("SUDO_ASKPASS={helper} "));
+        }
+        let known = Arc::clone(&self.known);
+        Ok(Some(Raised { command: raised, askpass, known, session, preset }))
+    }
+
+    fn helper(
+        &self,
+        passwords: Arc<dyn Passwords>,
+        session: &str,
+        jobs: &Jobs,
+    ) -> Result<Askpass, ToolError> {
+        let known = Arc::clone(&self.known);
+        let session = session.to_owned();
+        let find = move || {
+            let (passwords, known) = (Arc::clone(&passwords), Arc::clone(&known));
+            let session = session.clone();
+            async move {
+                if let Some(preset) = passwords.preset("SUDO_PASSWORD") {
+                    return Some(preset);
+                }
+                let before = lock(&known).get(&session).map(|secret| secret.expose().to_owned());
+                if before.is_some() {
+                    return before;
+                }
+                let question = "A command needs your password (sudo)";
+                let typed = tokio::time::timeout(PATIENCE, passwords.ask(question)).await;
+                let typed = typed.ok().flatten().filter(|typed| !typed.is_empty())?;
+                lock(&known).insert(session, Secret::new(typed.clone()));
+                Some(typed)
+            }
+        };
+        Askpass::new(&jobs.scratch()?, find)
+            .map_err(|error| ToolError::io("A helper for sudo", &error))
+    }
+}
+
+/// What became of a command with `sudo`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// Nothing that needs to be said.
+    Fine,
+    /// The password was not the right one.
+    Wrong {
+        /// Whether one was forgotten for that.
+        forgotten: bool,
+    },
+    /// It was asked for, and nobody gave one.
+    Lacking,
+}
+
+impl Raised {
+    /// What became of it. A wrong password is forgotten.
+    pub(super) fn outcome(&self) -> Outcome {
+        if self.askpass.is_wrong() {
+            let forgotten = lock(&self.known).remove(&self.session).is_some();
+            return Outcome::Wrong { forgotten };
+        }
+        if self.askpass.is_lacking() { Outcome::Lacking } else { Outcome::Fine }
+    }
+
+    /// The text without the password, should the command have printed it.
+    pub(super) fn conceal(&self, text: &mut String) {
+        let known = lock(&self.known);
+        for secret in self.preset.iter().chain(known.get(&self.session)) {
+            let secret = secret.expose();
+            if secret.len() >= SHORTEST && text.contains(secret) {
+                *text = text.replace(secret, "[password]");
+            }
+        }
+    }
+}
+
+pub(super) fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+fn lock(known: &Known) -> std::sync::MutexGuard<'_, HashMap<String, Secret>> {
+    known.lock().unwrap_or_else(PoisonError::into_inner)
+}
