@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import resource
 import sys
 import time
 from collections.abc import Callable, Iterable
 from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import model_tools
@@ -263,12 +265,62 @@ def measure_files(folder: Path, quick: bool) -> None:
     measure_plain("files.search_names", names, few)
 
 
+PRINT_GIGABYTE = "head -c 1000000000 /dev/zero | tr '\\0' x | fold -w 100"
+
+
+def measure_terminal(quick: bool) -> None:
+    """Commands as its agent runs them, in one environment that is already set up. The pause
+    that the agent makes between two calls (one second by default) is left out."""
+    from run_agent import AIAgent
+
+    # Nobody listens there, and nothing is asked of a model.
+    agent = AIAgent(
+        base_url="http://127.0.0.1:9/v1",
+        api_key="none",
+        model="none",
+        quiet_mode=True,
+        tool_delay=0.0,
+    )
+
+    def batch(*commands: str) -> Callable[[], object]:
+        def call(number: int, command: str) -> SimpleNamespace:
+            arguments = json.dumps({"command": command, "timeout": 600})
+            function = SimpleNamespace(name="terminal", arguments=arguments)
+            return SimpleNamespace(id=f"call_{number}", type="function", function=function)
+
+        def run() -> None:
+            calls = [call(*numbered) for numbered in enumerate(commands)]
+            messages: list[Arguments] = []
+            message = SimpleNamespace(content="", tool_calls=calls)
+            agent._execute_tool_calls(message, messages, "bench")
+            codes = [json.loads(answer["content"]).get("exit_code") for answer in messages]
+            if codes != [0] * len(commands):
+                raise SystemExit(f"{commands} ended with {codes}")
+
+        return run
+
+    batch("true")()
+    measure_plain("terminal.true", batch("true"), 10 if quick else 60)
+    measure_plain("terminal.eight_sleeps", batch(*["sleep 0.5"] * 8), 1)
+    before = peak_memory()
+    measure_plain("terminal.gigabyte", batch(PRINT_GIGABYTE), 1)
+    emit("terminal.memory", growth_bytes=peak_memory() - before)
+
+
+def peak_memory() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer repetitions")
     parser.add_argument("--files", type=Path, help="measure the file tools, below this folder")
+    parser.add_argument("--terminal", action="store_true", help="measure the terminal")
     options = parser.parse_args()
     quick = options.quick
+    if options.terminal:
+        measure_terminal(quick)
+        return
     if options.files is not None:
         measure_files(options.files, quick)
         return

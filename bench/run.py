@@ -40,12 +40,15 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument(
         "--files", type=Path, default=REPOSITORY / "target/release/examples/bench_files"
     )
+    parser.add_argument(
+        "--terminal", type=Path, default=REPOSITORY / "target/release/examples/bench_terminal"
+    )
     parser.add_argument("--rg", type=Path, help="ripgrep, to measure searches against")
     parser.add_argument("--no-original", action="store_true", help="measure `hermes` alone")
     parser.add_argument("--date", help="date to print in the results; today if left out")
     options = parser.parse_args()
     # Measured programs run in a folder of their own.
-    for name in ("out", "hermes", "engine", "spawn", "files"):
+    for name in ("out", "hermes", "engine", "spawn", "files", "terminal"):
         setattr(options, name, getattr(options, name).resolve())
     return options
 
@@ -101,6 +104,9 @@ def measure(options: argparse.Namespace, network: str, work: Path) -> dict[str, 
     files = file_tools(options, venv, ours, theirs, work)
     recorder.note("file tools measured")
 
+    terminal = commands(options, venv, ours, theirs, work)
+    recorder.note("terminal measured")
+
     programs = in_process_programs(options, venv, ours, theirs)
     rounds = IN_PROCESS_ROUNDS_QUICK if options.quick else IN_PROCESS_ROUNDS
     inprocess.measure(programs, rounds, recorder.note)
@@ -122,6 +128,7 @@ def measure(options: argparse.Namespace, network: str, work: Path) -> dict[str, 
         "in_process": metrics,
         "spawn": spawn,
         "files": files,
+        "terminal": terminal,
         "schemas": {
             "hermes": schemas.cost_of(TOOLSET, options.hermes, ours),
             "original": theirs_in_prompt,
@@ -163,6 +170,27 @@ def file_tools(
         for name, values in metrics_of(command + ["--quick"] * options.quick, theirs).items():
             if name in found:
                 found[name]["original_us"] = values["p50_us"]
+    return found
+
+
+def commands(
+    options: argparse.Namespace,
+    venv: Path | None,
+    ours: dict[str, str],
+    theirs: dict[str, str],
+    work: Path,
+) -> dict[str, dict[str, Any]] | None:
+    """Commands against a bare shell, by turns, and against the original's terminal."""
+    if not options.terminal.is_file():
+        return None
+    quick = {"HERMES_BENCH_QUICK": "1"} if options.quick else {}
+    found = metrics_of([str(options.terminal), str(work)], {**ours, **quick})
+    if venv is not None:
+        command = [str(venv / "bin/python"), str(BENCH / "original.py"), "--terminal"]
+        for name, values in metrics_of(command + ["--quick"] * options.quick, theirs).items():
+            for field in ("p50_us", "growth_bytes"):
+                if name in found and field in values:
+                    found[name][f"original_{field.removeprefix('p50_')}"] = values[field]
     return found
 
 

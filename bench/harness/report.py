@@ -46,7 +46,9 @@ def render(results: Fields) -> str:
         "## In process",
         _in_process(_fields(results, "in_process")),
         "## File tools",
-        _files(_fields(results, "files")),
+        _beside(_fields(results, "files"), _FILE_WORK, "bench_files"),
+        "## Terminal",
+        _terminal(_fields(results, "terminal")),
         f"## Schemas of `{TOOLSET}`",
         _schemas(_fields(results, "schemas")),
         *_remarks(_rows(results, "remarks")),
@@ -173,11 +175,31 @@ _FILE_WORK = {
 }
 
 
-def _files(metrics: Fields) -> str:
+_COMMANDS = {
+    "terminal.true": ("`true`", "`bash -c true`"),
+    "terminal.eight_sleeps": ("8 × `sleep 0.5` in one batch", "one `bash -c 'sleep 0.5'`"),
+    "terminal.gigabyte": ("1 GB of output", "reading it from a pipe"),
+}
+
+
+def _terminal(metrics: Fields) -> str:
+    table = _beside(metrics, _COMMANDS, "bench_terminal")
+    memory = _fields(metrics, "terminal.memory")
+    if not memory:
+        return table
+    growth = [memory.get(name) for name in ("growth_bytes", "original_growth_bytes")]
+    ours, theirs = (ABSENT if value is None else f"{_figure(value / 1e6)} MB" for value in growth)
+    return (
+        f"{table}\n\nGrowth of peak memory over 1 GB of output: {ours}; the original: {theirs}. "
+        "Its agent rests a second between two calls of a batch by default; here it does not."
+    )
+
+
+def _beside(metrics: Fields, work: Mapping[str, tuple[str, str]], program: str) -> str:
     if not metrics:
-        return "Not measured: `bench_files` is not built."
+        return f"Not measured: `{program}` is not built."
     rows = []
-    for name, (what, reference) in _FILE_WORK.items():
+    for name, (what, reference) in work.items():
         found = _fields(metrics, name)
         if not found:
             continue

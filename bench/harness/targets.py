@@ -54,6 +54,18 @@ def _files(metric: str, name: str) -> Callable[[Results], float | None]:
     return lambda results: _number(results, "files", f"files.{metric}", name)
 
 
+def _terminal(metric: str, name: str) -> Callable[[Results], float | None]:
+    return lambda results: _number(results, "terminal", f"terminal.{metric}", name)
+
+
+def _scaled(measure: Callable[[Results], float | None], by: float) -> Callable[[Results], float | None]:
+    def scaled(results: Results) -> float | None:
+        measured = measure(results)
+        return None if measured is None else measured / by
+
+    return scaled
+
+
 def _version_over_true(results: Results) -> float | None:
     return ratio(
         _start_up("version", "wall_p50_ms")(results), _start_up("true", "wall_p50_ms")(results)
@@ -129,6 +141,21 @@ TARGETS: tuple[Target, ...] = (
     ),
     Target(
         "`search_files`, names of 50,000 files over `rg`", 1.1, "×", _files("search_names", "ratio")
+    ),
+    Target("`terminal`, `true` over `bash -c true`, p50", 1.2, "×", _terminal("true", "ratio")),
+    Target(
+        "`terminal`, 8 × `sleep 0.5` in one batch, p50",
+        0.7,
+        "s",
+        _scaled(_terminal("eight_sleeps", "p50_us"), 1e6),
+    ),
+    # Half the speed of the pipe is twice its time.
+    Target("`terminal`, 1 GB of output over reading its pipe", 2, "×", _terminal("gigabyte", "ratio")),
+    Target(
+        "`terminal`, memory for 1 GB of output",
+        32,
+        "MB",
+        _scaled(_terminal("memory", "growth_bytes"), 1e6),
     ),
     # "As with 100": a tenth is what two equal medians differ by on a shared machine.
     Target("one call, 10,000 tools over 100, p50", 1.1, "×", _many_over_few_tools),

@@ -52,7 +52,7 @@ busybox_image() {
   root=$(root_of busybox)
   cp "$(command -v busybox)" "$root/bin/busybox"
   for name in $("$root/bin/busybox" --list); do
-    ln -sf busybox "$root/bin/$name"
+    [[ $name == busybox ]] || ln -s busybox "$root/bin/$name"
   done
   import "$root" local/busybox:1
 }

@@ -8,8 +8,8 @@ use serde_json::{Number, Value};
 use crate::settings::ToolSearchMode;
 use crate::vars::{
     HERMES_PERMISSION_PROFILE, TERMINAL_CWD, TERMINAL_DOCKER_IMAGE, TERMINAL_ENV,
-    TERMINAL_SINGULARITY_IMAGE, TERMINAL_SSH_HOST, TERMINAL_SSH_KEY, TERMINAL_SSH_PORT,
-    TERMINAL_SSH_USER, Var,
+    TERMINAL_MAX_FOREGROUND_TIMEOUT, TERMINAL_SINGULARITY_IMAGE, TERMINAL_SSH_HOST,
+    TERMINAL_SSH_KEY, TERMINAL_SSH_PORT, TERMINAL_SSH_USER, TERMINAL_TIMEOUT, Var,
 };
 
 /// A known setting.
@@ -72,6 +72,7 @@ pub enum Preset {
 const POSITIVE: Kind = Kind::Count { min: 1, max: u64::MAX };
 const ANY: Kind = Kind::Count { min: 0, max: u64::MAX };
 const BACKENDS: Kind = Kind::Choice(&["local", "docker", "ssh", "singularity"]);
+const UP_TO_A_DAY: Kind = Kind::Count { min: 1, max: 86_400 };
 const UP_TO_50: Kind = Kind::Count { min: 1, max: 50 };
 
 /// A key together with the Rust type its value is read as.
@@ -163,6 +164,12 @@ keys! {
         "Where commands run and files are: `local` (which unset means), `docker`, `ssh` or `singularity`. It is never replaced by another one."
     TERMINAL_ENV_TYPE: Option<String> = "terminal.env_type", BACKENDS, Preset::Unset;
         "The older name of terminal.backend, which counts when that is not set."
+    COMMAND_TIMEOUT: u64 = "terminal.timeout", UP_TO_A_DAY, Preset::Count(180), or TERMINAL_TIMEOUT;
+        "How many seconds a command is waited for when the call does not say; then it is ended."
+    COMMAND_LONGEST: u64 = "terminal.max_foreground_timeout", UP_TO_A_DAY, Preset::Count(600), or TERMINAL_MAX_FOREGROUND_TIMEOUT;
+        "The most seconds that a call may wait for a command; in the background there is no limit."
+    COMMAND_SILENCE: u64 = "terminal.inactivity_timeout", Kind::Count { min: 0, max: 86_400 }, Preset::Count(0);
+        "After how many seconds without output a command is ended; 0 for never."
     TERMINAL_FOLDER: Option<String> = "terminal.cwd", Kind::Text, Preset::Unset, or TERMINAL_CWD;
         "The folder that a session begins in when commands run elsewhere; unset means that the place decides."
     CONTAINER_CPU: f64 = "terminal.container_cpu", Kind::Percent, Preset::Percent(1.0);

@@ -145,6 +145,12 @@ pub struct Checkpoints {
 pub struct Terminal {
     /// `local`, `docker`, `ssh` or `singularity`.
     pub backend: String,
+    /// Seconds that a command is waited for.
+    pub timeout: u64,
+    /// Seconds that a call may ask for.
+    pub max_foreground_timeout: u64,
+    /// Seconds without output, if that is bounded.
+    pub inactivity_timeout: Option<u64>,
     /// The folder that a session begins in elsewhere.
     pub cwd: Option<String>,
     /// Bounds of a container.
@@ -291,6 +297,9 @@ impl Terminal {
         let older = from.read(keys::TERMINAL_ENV_TYPE);
         Self {
             backend: backend.or(older).unwrap_or_else(|| "local".to_owned()),
+            timeout: from.read(keys::COMMAND_TIMEOUT),
+            max_foreground_timeout: from.read(keys::COMMAND_LONGEST),
+            inactivity_timeout: Some(from.read(keys::COMMAND_SILENCE)).filter(|n| *n > 0),
             cwd: from.read(keys::TERMINAL_FOLDER),
             container: Container {
                 cpu: from.read(keys::CONTAINER_CPU),

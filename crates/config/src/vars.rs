@@ -37,6 +37,8 @@ vars! {
     HERMES_WRITE_SAFE_ROOT: "Folders, separated by colons, outside of which nothing is written or deleted.", default "the permission profile alone decides";
     HERMES_SESSION: "The session that call and exec join when --session is not given.", default "a new session";
     TERMINAL_ENV: "Where commands run: local, docker, ssh or singularity; it wins over terminal.backend.", default "the setting terminal.backend";
+    TERMINAL_TIMEOUT: "How many seconds a command is waited for when the call does not say.", default "the setting terminal.timeout";
+    TERMINAL_MAX_FOREGROUND_TIMEOUT: "The most seconds that a call may wait for a command.", default "the setting terminal.max_foreground_timeout";
     TERMINAL_CWD: "The folder that a session begins in when commands run elsewhere.", default "the setting terminal.cwd";
     TERMINAL_DOCKER_IMAGE: "The image of the container.", default "the setting terminal.docker_image";
     TERMINAL_SSH_HOST: "The host that commands run on.", default "the setting terminal.ssh_host";
@@ -45,6 +47,7 @@ vars! {
     TERMINAL_SSH_KEY: "The file of the private key.", default "the setting terminal.ssh_key";
     TERMINAL_SINGULARITY_IMAGE: "The image for Singularity or Apptainer.", default "the setting terminal.singularity_image";
     HERMES_LOG: "What is written to the log: off, error, warn, info, debug or trace, or target=level pairs.", default "warn";
+    SUDO_PASSWORD: "The password for sudo in commands, also in the .env file; no command sees it.", default "somebody at the terminal is asked";
     NO_COLOR: "No colour in output, whatever the value.", default "colour when the output is a terminal";
     HOME: "The user's home folder, where .hermes is looked for.", default "none";
 }

@@ -224,7 +224,7 @@ fn owner(key: &str) -> Owned {
         "env" => Owned::Inherited(Scope::ENV_READ, Scope::ENV_WRITE),
         "todo" => Owned::By(Scope::PLAN_READ, Scope::PLAN_WRITE),
         // What later commands are judged by.
-        "shell" => Owned::By(Scope::TERMINAL_EXECUTE, Scope::TERMINAL_EXECUTE),
+        "shell" => Owned::By(Scope::CODE_EXECUTE, Scope::TERMINAL_EXECUTE),
         "cwd" => Owned::ToBeRead,
         taint::DOCUMENT | "approvals" => Owned::Privately,
         _ => Owned::Freely,

@@ -50,6 +50,13 @@ pub trait Tool: Send + Sync + Sized + 'static {
         cx: &ToolContext,
     ) -> impl Future<Output = Result<Self::Output, ToolError>> + Send;
 
+    /// Arguments that may be long and that [`Tool::effects`] does not look at,
+    /// such as the content of a file. A long one is empty when the effects are
+    /// asked for, so that it need not be copied.
+    fn bulk() -> &'static [&'static str] {
+        &[]
+    }
+
     /// Whether it can work here and now. The answer is cached.
     fn check(&self) -> impl Future<Output = Availability> + Send {
         async { Availability::Ready }
@@ -87,6 +94,17 @@ pub trait DynTool: Send + Sync {
 
     /// Reads the arguments, once.
     fn bind(self: Arc<Self>, arguments: &Value) -> Result<Box<dyn BoundCall>, ToolError>;
+
+    /// [`Self::bind`] for arguments that nobody else needs any more: they are
+    /// moved, not copied.
+    fn bind_owned(self: Arc<Self>, arguments: Value) -> Result<Box<dyn BoundCall>, ToolError> {
+        self.bind(&arguments)
+    }
+
+    /// See [`Tool::bulk`].
+    fn bulk(&self) -> &'static [&'static str] {
+        &[]
+    }
 
     /// See [`Tool::check`].
     fn check(&self) -> BoxFuture<'_, Availability>;
@@ -126,6 +144,17 @@ struct Erased<T> {
     spec: ToolSpec,
 }
 
+impl<T: Tool> Erased<T> {
+    fn bound(
+        &self,
+        args: Result<T::Args, serde_json::Error>,
+    ) -> Result<Box<dyn BoundCall>, ToolError> {
+        let args =
+            args.map_err(|e| ToolError::invalid(format!("The arguments cannot be read: {e}")))?;
+        Ok(Box::new(Bound { tool: Arc::clone(&self.tool), args }))
+    }
+}
+
 impl<T: Tool> DynTool for Erased<T> {
     fn spec(&self) -> &ToolSpec {
         &self.spec
@@ -140,9 +169,15 @@ impl<T: Tool> DynTool for Erased<T> {
     }
 
     fn bind(self: Arc<Self>, arguments: &Value) -> Result<Box<dyn BoundCall>, ToolError> {
-        let args = T::Args::deserialize(arguments)
-            .map_err(|e| ToolError::invalid(format!("The arguments cannot be read: {e}")))?;
-        Ok(Box::new(Bound { tool: Arc::clone(&self.tool), args }))
+        self.bound(T::Args::deserialize(arguments))
+    }
+
+    fn bind_owned(self: Arc<Self>, arguments: Value) -> Result<Box<dyn BoundCall>, ToolError> {
+        self.bound(T::Args::deserialize(arguments))
+    }
+
+    fn bulk(&self) -> &'static [&'static str] {
+        T::bulk()
     }
 
     fn check(&self) -> BoxFuture<'_, Availability> {

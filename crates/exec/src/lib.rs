@@ -20,6 +20,7 @@ mod ready;
 mod room;
 pub mod screen;
 pub mod state;
+pub mod surroundings;
 mod times;
 pub mod tree;
 pub mod watch;

@@ -8,26 +8,62 @@ use serde_json::Value;
 
 use crate::entry::Entry;
 
-/// The call with its arguments read, and its effects.
+/// A shorter text is as quickly copied as left out.
+const LONG: usize = 64 * 1024;
+
+/// A call with its arguments read.
+pub(crate) struct Declared {
+    pub(crate) bound: Box<dyn BoundCall>,
+    /// What it will do.
+    pub(crate) effects: Vec<Effect>,
+    /// Whether long arguments were left out: then it can only be asked what it
+    /// will do.
+    pub(crate) is_thin: bool,
+}
+
+/// Reads the arguments of a call, and has it say what it will do.
 pub(crate) fn declare(
     entry: &Entry,
     arguments: &Value,
     workplace: &Workplace,
-) -> Result<(Box<dyn BoundCall>, Vec<Effect>), ToolError> {
+) -> Result<Declared, ToolError> {
     catch_unwind(AssertUnwindSafe(|| {
-        let bound = Arc::clone(entry.tool()).bind(arguments)?;
-        let mut effects = bound.effects(workplace);
-        for effect in &mut effects {
-            // Rules and plans compare paths, so there is one way to write one.
-            if let Resource::Path(path) = &mut effect.resource {
-                *path = workplace.fold(path);
-            }
-        }
+        let thin = thinned(arguments, entry.tool().bulk());
+        let bound = Arc::clone(entry.tool()).bind(thin.as_ref().unwrap_or(arguments))?;
+        let mut effects = of(&*bound, workplace);
         // A placeholder in the arguments uses the secret, whatever the tool says.
         for name in hermes_secrets::reference::contains(arguments) {
             effects.push(Effect::name(Scope::SECRET_USE, name));
         }
-        Ok((bound, effects))
+        Ok(Declared { bound, effects, is_thin: thin.is_some() })
     }))
     .unwrap_or_else(|panic| Err(super::run::crashed(entry.name(), &*panic)))
+}
+
+/// What a call says that it will do.
+pub(crate) fn of(bound: &dyn BoundCall, workplace: &Workplace) -> Vec<Effect> {
+    let mut effects = bound.effects(workplace);
+    for effect in &mut effects {
+        // Rules and plans compare paths, so there is one way to write one.
+        if let Resource::Path(path) = &mut effect.resource {
+            *path = workplace.fold(path);
+        }
+    }
+    effects
+}
+
+/// The arguments without the long ones among these; none if there are none.
+fn thinned(arguments: &Value, bulk: &[&str]) -> Option<Value> {
+    let fields = arguments.as_object()?;
+    let is_long = |name: &str, value: &Value| {
+        bulk.contains(&name) && value.as_str().is_some_and(|text| text.len() >= LONG)
+    };
+    if !fields.iter().any(|(name, value)| is_long(name, value)) {
+        return None;
+    }
+    let thin = fields.iter().map(|(name, value)| match is_long(name, value) {
+        true => (name.clone(), Value::String(String::new())),
+        false => (name.clone(), value.clone()),
+    });
+    Some(Value::Object(thin.collect()))
 }

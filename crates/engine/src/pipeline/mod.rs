@@ -66,6 +66,8 @@ pub(crate) struct Known {
     pub(crate) entry: Arc<Entry>,
     pub(crate) arguments: Value,
     pub(crate) effects: Vec<Effect>,
+    /// Whether its long arguments have not been read yet.
+    is_thin: bool,
     pub(crate) coerced: Vec<String>,
     pub(crate) footprint: Option<Footprint>,
     pub(crate) started: Instant,
@@ -195,11 +197,22 @@ impl Flight {
         if let Some(rewritten) = rewritten {
             arguments = arguments::fit(&entry, rewritten, &mut notes)?;
         }
-        let (bound, effects) = effects::declare(&entry, &arguments, &self.workplace.load())?;
+        let effects::Declared { bound, effects, is_thin } =
+            effects::declare(&entry, &arguments, &self.workplace.load())?;
         let footprint = self.footprint(&entry, &arguments);
         let _in_flight = entry.board();
         let coerced = notes;
-        let call = Known { id, entry, arguments, effects, coerced, footprint, started, _in_flight };
+        let call = Known {
+            id,
+            entry,
+            arguments,
+            effects,
+            is_thin,
+            coerced,
+            footprint,
+            started,
+            _in_flight,
+        };
         Ok(Prepared { call, bound, hook_verdict })
     }
 
@@ -208,8 +221,9 @@ impl Flight {
     pub(crate) async fn redeclare(&self, prepared: Prepared) -> Result<Prepared, ToolResult> {
         let Prepared { mut call, hook_verdict, .. } = prepared;
         match effects::declare(&call.entry, &call.arguments, &self.workplace.load()) {
-            Ok((bound, effects)) => {
+            Ok(effects::Declared { bound, effects, is_thin }) => {
                 call.effects = effects;
+                call.is_thin = is_thin;
                 Ok(Prepared { call, bound, hook_verdict })
             }
             Err(error) => Err(self.refuse(&call.id, call.entry.name(), error, call.started).await),
@@ -228,11 +242,11 @@ impl Flight {
     }
 
     async fn execute_prepared(self: Arc<Self>, prepared: Prepared) -> ToolResult {
-        let Prepared { call, bound, hook_verdict } = prepared;
+        let Prepared { mut call, bound, hook_verdict } = prepared;
         let mut judged = Judged::default();
         let landed = match self.clear(&call, hook_verdict, &mut judged).await {
             Ok(()) if self.caller.dry_run => self.rehearse(&call, &judged),
-            Ok(()) => self.run(&call, bound, &judged).await,
+            Ok(()) => self.run(&mut call, bound, &judged).await,
             Err(error) if self.caller.dry_run => {
                 let would = if judged.verdict == Some("ask") { "ask" } else { "refuse" };
                 let error = error.with("dry_run", true).with("would", would);

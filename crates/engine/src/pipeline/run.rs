@@ -16,7 +16,7 @@ use tokio::task::JoinError;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::keep::Kept;
-use super::{Flight, Judged, Known, Landed};
+use super::{Flight, Judged, Known, Landed, effects};
 use crate::host::SessionHost;
 
 /// How long a tool that was told to stop may take to do so.
@@ -31,14 +31,15 @@ type Ended = Result<Result<Result<ToolOutput, ToolError>, ToolError>, JoinError>
 impl Flight {
     pub(super) async fn run(
         self: &Arc<Self>,
-        call: &Known,
+        call: &mut Known,
         bound: Box<dyn BoundCall>,
         judged: &Judged,
     ) -> Landed {
-        let bound = match self.reveal(call, bound) {
+        let bound = match self.complete(call, bound) {
             Ok(bound) => bound,
             Err(error) => return Landed::refused(error),
         };
+        let call = &*call;
         let kept = match self.keep_files(call, judged).await {
             Ok(kept) => kept,
             Err(stopped) => return Landed::refused(stopped),
@@ -125,17 +126,37 @@ impl Flight {
         Ok(arguments)
     }
 
-    /// The call with its secrets in place: not before somebody has allowed it.
-    fn reveal(
+    /// The call with all of its arguments.
+    fn complete(
         &self,
-        call: &Known,
+        call: &mut Known,
         bound: Box<dyn BoundCall>,
     ) -> Result<Box<dyn BoundCall>, ToolError> {
-        if !names_secrets(call) {
+        if names_secrets(call) {
+            return self.reveal(call);
+        }
+        if !call.is_thin {
             return Ok(bound);
         }
+        // From here on only hooks want to see them.
+        let arguments = match self.engine.hooks().0.is_empty() {
+            true => std::mem::take(&mut call.arguments),
+            false => call.arguments.clone(),
+        };
+        let whole = Arc::clone(call.entry.tool()).bind_owned(arguments)?;
+        if effects::of(&*whole, &self.workplace.load()) != call.effects {
+            return Err(ToolError::internal(format!(
+                "{} would do something else than was judged",
+                call.entry.name()
+            )));
+        }
+        Ok(whole)
+    }
+
+    /// The call with its secrets in place: not before somebody has allowed it.
+    fn reveal(&self, call: &Known) -> Result<Box<dyn BoundCall>, ToolError> {
         let arguments = self.put_in(call)?;
-        let revealed = Arc::clone(call.entry.tool()).bind(&arguments)?;
+        let revealed = Arc::clone(call.entry.tool()).bind_owned(arguments)?;
         let places = |effects: &[Effect]| -> Vec<Effect> {
             let is_place =
                 |e: &&Effect| matches!(e.resource, Resource::Path(_) | Resource::Host(_));

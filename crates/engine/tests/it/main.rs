@@ -3,6 +3,7 @@
 
 mod batches;
 mod bounds;
+mod bulk;
 mod checkpoints;
 mod definitions;
 mod pipeline;

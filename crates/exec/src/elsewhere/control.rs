@@ -1,10 +1,13 @@
 //! How a program elsewhere is steered: by a second trip.
 
 use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use hermes_core::BoxFuture;
+use hermes_core::{BoxFuture, ErrorKind, ToolError};
+use tokio::sync::watch;
 
 use super::{Way, ask, script};
 use crate::backend::{Control, Exit};
@@ -17,24 +20,128 @@ const QUESTION: Duration = Duration::from_secs(10);
 /// A silent program is not looked at more often: each look is a trip.
 const SELDOM: Duration = Duration::from_secs(2);
 
+/// How long a program that nobody hears any more has to go by itself.
+const GRACE: Duration = Duration::from_secs(1);
+
 /// A program that runs elsewhere, and the carrier that stands for it here.
 #[derive(Debug)]
 pub(super) struct Remote<W> {
-    pub(super) carrier: Box<dyn Control>,
-    pub(super) way: Arc<W>,
-    pub(super) local: Arc<Local>,
-    pub(super) mark: String,
+    carrier: Arc<dyn Control>,
+    way: Arc<W>,
+    local: Arc<Local>,
+    mark: String,
+    /// Somebody here wants it to end.
+    unwanted: Arc<AtomicBool>,
+    /// How it ended, or why that will never be known.
+    ended: watch::Receiver<Option<Result<Exit, ToolError>>>,
     /// When it was last looked at, and what was seen.
-    pub(super) asked: Mutex<Option<(Instant, bool)>>,
+    asked: Mutex<Option<(Instant, bool)>>,
+}
+
+/// Where something can be said beside the program.
+#[derive(Debug)]
+pub(super) struct Voice {
+    pub(super) stream: OwnedFd,
+    /// Its lines end as those of a terminal.
+    pub(super) terminal: bool,
+}
+
+impl Voice {
+    fn say(&self, text: &str) {
+        let end = if self.terminal { "\r\n" } else { "\n" };
+        // If nobody listens, nobody wants to know.
+        let _ = rustix::io::write(&self.stream, format!("hermes: {text}{end}").as_bytes());
+    }
+}
+
+impl<W: Way> Remote<W> {
+    /// Watches over a carrier from now on.
+    pub(super) fn attend(
+        carrier: Box<dyn Control>,
+        way: Arc<W>,
+        local: Arc<Local>,
+        mark: String,
+        voice: Voice,
+    ) -> Self {
+        let carrier: Arc<dyn Control> = carrier.into();
+        let unwanted = Arc::new(AtomicBool::new(false));
+        let (sender, ended) = watch::channel(None);
+        let end = End {
+            carrier: Arc::clone(&carrier),
+            way: Arc::clone(&way),
+            local: Arc::clone(&local),
+            mark: mark.clone(),
+            unwanted: Arc::clone(&unwanted),
+        };
+        if let Some(news) = way.news() {
+            voice.say(&news);
+        }
+        tokio::spawn(async move {
+            let end = end.await_it().await;
+            if let Err(error) = &end {
+                let hint = error.hint().map(|hint| format!(" {hint}")).unwrap_or_default();
+                voice.say(&format!("{}.{hint}", error.message()));
+            }
+            // Its stream ends before it does.
+            drop(voice);
+            sender.send_replace(Some(end));
+        });
+        Self { carrier, way, local, mark, unwanted, ended, asked: Mutex::default() }
+    }
+}
+
+/// What is needed to find out how a program ended.
+struct End<W> {
+    carrier: Arc<dyn Control>,
+    way: Arc<W>,
+    local: Arc<Local>,
+    mark: String,
+    unwanted: Arc<AtomicBool>,
+}
+
+impl<W: Way> End<W> {
+    async fn await_it(self) -> Result<Exit, ToolError> {
+        let exit = self.carrier.ended().await;
+        let exit = exit.map_err(|error| ToolError::io("The way there", &error))?;
+        if exit == Exit::Code(0) || self.unwanted.load(Ordering::Acquire) {
+            return Ok(exit);
+        }
+        if let Some(error) = self.way.lost(exit).await {
+            return Err(error);
+        }
+        let Exit::Signal(signal) = exit else { return Ok(exit) };
+        // Nobody hears any more what it writes, and nobody else will end it.
+        let text = script::ending(&self.mark, GRACE);
+        let done = ask(&*self.way, &self.local, &text, QUESTION).await;
+        let there = match done {
+            Ok(done) if done.is_well() => "so it was ended there as well",
+            _ => "and it may still run there",
+        };
+        let message = format!(
+            "{}: the program that carried the command was killed by signal {signal}, {there}",
+            self.way.name()
+        );
+        Err(ToolError::new(ErrorKind::Network, message)
+            .with_hint("See what the command has done before it is run again."))
+    }
 }
 
 impl<W: Way> Control for Remote<W> {
     fn ended(&self) -> BoxFuture<'_, io::Result<Exit>> {
-        self.carrier.ended()
+        Box::pin(async move {
+            let mut ended = self.ended.clone();
+            let end = ended.wait_for(Option::is_some).await.map_err(io::Error::other)?;
+            match &*end {
+                Some(Ok(exit)) => Ok(*exit),
+                Some(Err(error)) => Err(io::Error::other(error.message().to_owned())),
+                None => Err(io::ErrorKind::BrokenPipe.into()),
+            }
+        })
     }
 
     fn end(&self, grace: Duration) -> BoxFuture<'_, ()> {
         Box::pin(async move {
+            self.unwanted.store(true, Ordering::Release);
             let text = script::ending(&self.mark, grace);
             // If the way there is broken, this end of it can still be ended.
             let _ = ask(&*self.way, &self.local, &text, QUESTION + grace).await;

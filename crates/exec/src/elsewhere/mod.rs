@@ -15,19 +15,21 @@ use std::ffi::OsString;
 use std::fmt::Debug;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
-use hermes_core::{BoxFuture, ToolError};
+use hermes_core::{BoxFuture, ErrorKind, ToolError};
+use rustix::pipe::{PipeFlags, pipe_with};
 use tokio::sync::OnceCell;
 
 use crate::backend::{Backend, Exit, Place, Started};
 use crate::errand::{Done, Errand};
 use crate::local::Local;
 use crate::order::{Input, Order, Output};
+use crate::output::Source;
 use crate::ready;
 use crate::tree;
-use control::Remote;
+use control::{Remote, Voice};
 pub use script::quote;
 
 /// How long a place has to answer the first question.
@@ -59,6 +61,23 @@ pub trait Way: Debug + Send + Sync + 'static {
     /// program's own end: the connection broke, the container is gone.
     fn failure(&self, exit: Exit, errors: &str) -> Option<ToolError>;
 
+    /// The same of a program that ran: its errors were its own, so this may
+    /// take a look at what is still there.
+    fn lost(&self, exit: Exit) -> BoxFuture<'_, Option<ToolError>> {
+        Box::pin(async move { self.failure(exit, "") })
+    }
+
+    /// What programs find in their environment beside what is found there.
+    fn environment(&self) -> BTreeMap<OsString, OsString> {
+        BTreeMap::new()
+    }
+
+    /// What has happened to the place, for whoever runs the next program: it
+    /// is told once.
+    fn news(&self) -> Option<String> {
+        None
+    }
+
     /// Ends what it keeps going.
     fn close(&self) -> BoxFuture<'_, ()>;
 }
@@ -86,13 +105,21 @@ pub struct Carrier {
 pub struct Elsewhere<W> {
     way: Arc<W>,
     local: Arc<Local>,
-    place: OnceCell<Arc<Place>>,
+    found: OnceCell<Found>,
+}
+
+/// A place as it was found.
+#[derive(Debug)]
+struct Found {
+    place: Arc<Place>,
+    /// What is in the environment before anything is added.
+    bare: BTreeMap<OsString, OsString>,
 }
 
 impl<W: Way> Elsewhere<W> {
     /// The place at the end of this way.
     pub fn new(way: W) -> Self {
-        Self { way: Arc::new(way), local: Arc::default(), place: OnceCell::new() }
+        Self { way: Arc::new(way), local: Arc::default(), found: OnceCell::new() }
     }
 
     /// The way there.
@@ -100,12 +127,17 @@ impl<W: Way> Elsewhere<W> {
         &self.way
     }
 
-    async fn look_around(&self) -> Result<Arc<Place>, ToolError> {
+    async fn find(&self) -> Result<&Found, ToolError> {
+        self.way.open().await?;
+        self.found.get_or_try_init(|| self.look_around()).await
+    }
+
+    async fn look_around(&self) -> Result<Found, ToolError> {
         let done = ask(&*self.way, &self.local, script::LOOK, FIRST).await?;
         if let Some(error) = self.way.failure(done.exit, &done.errors) {
             return Err(error);
         }
-        let place = script::read_look(&done.output, self.way.directory()).ok_or_else(|| {
+        let mut place = script::read_look(&done.output, self.way.directory()).ok_or_else(|| {
             let said = String::from_utf8_lossy(&done.output);
             let said = said.trim().lines().chain(done.errors.trim().lines()).next_back();
             ToolError::unavailable(format!(
@@ -115,7 +147,9 @@ impl<W: Way> Elsewhere<W> {
             ))
             .with_hint("A place for commands needs a POSIX `sh` with the usual small programs.")
         })?;
-        Ok(Arc::new(place))
+        let bare = place.environment.clone();
+        place.environment.extend(self.way.environment());
+        Ok(Found { place: Arc::new(place), bare })
     }
 }
 
@@ -125,10 +159,7 @@ impl<W: Way> Backend for Elsewhere<W> {
     }
 
     fn open(&self) -> BoxFuture<'_, Result<Arc<Place>, ToolError>> {
-        Box::pin(async {
-            self.way.open().await?;
-            self.place.get_or_try_init(|| self.look_around()).await.cloned()
-        })
+        Box::pin(async { Ok(Arc::clone(&self.find().await?.place)) })
     }
 
     fn start<'a>(
@@ -137,29 +168,44 @@ impl<W: Way> Backend for Elsewhere<W> {
         order: Order,
     ) -> BoxFuture<'a, Result<Started, ToolError>> {
         Box::pin(async move {
-            let place = self.open().await?;
+            let found = self.find().await?;
             let terminal = matches!(order.output, Output::Terminal(_));
             let mark = tree::mark(None, job);
-            let text = script::of(&order, &place.environment, &mark);
+            let text = script::of(&order, &found.bare, &mark);
             let end = script::fresh_word();
             let (loader, sent) = if terminal {
                 // A terminal would show what it is sent, and cut it.
                 (self.leave(text, &end).await?, Vec::new())
             } else {
-                (script::loader(&end), script::ended(text, &end))
+                let sent = script::ended(text, &end);
+                (script::loader(sent.len(), &end), sent)
             };
             let carrier = self.way.carrier(&loader, Carriage { terminal });
+            let failed = |error: io::Error| ToolError::io("The way there", &error);
+            let (heard, said) = pipe_with(PipeFlags::CLOEXEC).map_err(failed)?;
             let mut started = self.local.start(job, carried(carrier, order.output)).await?;
-            started.input = hand_over(started.input, &sent, &order.input).await?;
             started.pid = None;
             started.held = self.way.held();
-            started.control = Box::new(Remote {
-                carrier: started.control,
-                way: Arc::clone(&self.way),
-                local: Arc::clone(&self.local),
+            // What is told of the place comes with what the program tells.
+            started.output.push((Source::Stderr, heard));
+            let remote = Remote::attend(
+                started.control,
+                Arc::clone(&self.way),
+                Arc::clone(&self.local),
                 mark,
-                asked: Mutex::default(),
-            });
+                Voice { stream: said, terminal },
+            );
+            started.control = Box::new(remote);
+            let sending = hand_over(started.input, &sent, &order.input);
+            match tokio::time::timeout(FIRST, sending).await {
+                Ok(input) => started.input = input.map_err(failed)?,
+                Err(_) => {
+                    started.control.end(Duration::ZERO).await;
+                    let message = format!("{}: nobody there reads what is sent", self.name());
+                    return Err(ToolError::new(ErrorKind::Timeout, message)
+                        .with_hint("The command was not run; try again."));
+                }
+            }
             Ok(started)
         })
     }
@@ -173,9 +219,10 @@ impl<W: Way> Elsewhere<W> {
     /// Leaves a text there for a shell that reads it, and throws it away.
     async fn leave(&self, text: Vec<u8>, word: &str) -> Result<String, ToolError> {
         let end = script::fresh_word();
-        let mut errand = errand(&*self.way, &script::keeper(word, &end), FIRST);
-        errand.order.input = Input::Given(script::ended(text, &end));
-        let done = errand.run(&*self.local, "leave").await?;
+        let sent = script::ended(text, &end);
+        let mut errand = errand(&*self.way, &script::keeper(word, sent.len(), &end), FIRST);
+        errand.order.input = Input::Given(sent);
+        let done = errand.run(&*self.local, &end).await?;
         if let Some(error) = self.way.failure(done.exit, &done.errors) {
             return Err(error);
         }
@@ -198,7 +245,8 @@ async fn ask(
     text: &str,
     limit: Duration,
 ) -> Result<Done, ToolError> {
-    errand(way, text, limit).run(local, "ask").await
+    // Each has a name of its own: what is ended is found by it.
+    errand(way, text, limit).run(local, &script::fresh_word()).await
 }
 
 fn errand(way: &dyn Way, text: &str, limit: Duration) -> Errand {
@@ -226,13 +274,12 @@ async fn hand_over(
     stream: Option<OwnedFd>,
     sent: &[u8],
     input: &Input,
-) -> Result<Option<OwnedFd>, ToolError> {
+) -> io::Result<Option<OwnedFd>> {
     let Some(stream) = stream else { return Ok(None) };
     if sent.is_empty() {
         return Ok(Some(stream));
     }
-    let failed = |error: io::Error| ToolError::io("The way there", &error);
-    let stream = ready::stream(stream).map_err(failed)?;
+    let stream = ready::stream(stream)?;
     // A carrier that is gone says so by its end.
     let _ = ready::write(&stream, sent).await;
     Ok((*input != Input::Nothing).then(|| stream.into_inner()))

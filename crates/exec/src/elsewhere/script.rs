@@ -14,8 +14,10 @@ use crate::tree::{MARK, Signal};
 pub(super) const LOOK: &str = "echo hermes-look; uname -sm; pwd; command -v bash || echo -; \
                                echo hermes-environment; cat /proc/self/environ 2>/dev/null || env";
 
-/// Variables that belong to one process, not to the place.
-const PASSING: [&str; 4] = ["_", "SHLVL", "PWD", "OLDPWD"];
+/// Variables that belong to one process, not to the place,
+/// or that no shell lets anybody set.
+const PASSING: [&str; 9] =
+    ["_", "SHLVL", "PWD", "OLDPWD", "PPID", "UID", "EUID", "SHELLOPTS", "BASHOPTS"];
 
 /// The word that a shell reads as these bytes.
 pub fn quote(bytes: &[u8]) -> Vec<u8> {
@@ -44,13 +46,12 @@ pub(super) fn of(
     };
     line(&[b"cd ", &quote(order.directory.as_os_str().as_bytes()), b" || exit 126"]);
     for name in found.keys().filter(|name| !order.environment.contains_key(*name)) {
-        if is_name(name) {
+        if is_name(name) && !is_passing(name) {
             line(&[b"unset ", name.as_bytes()]);
         }
     }
     for (name, value) in &order.environment {
-        let passing = PASSING.iter().any(|passing| *name == *passing);
-        if is_name(name) && !passing && found.get(name) != Some(value) {
+        if is_name(name) && !is_passing(name) && found.get(name) != Some(value) {
             line(&[b"export ", name.as_bytes(), b"=", &quote(value.as_bytes())]);
         }
     }
@@ -73,17 +74,23 @@ fn is_name(name: &OsStr) -> bool {
         && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
 }
 
-/// Reads lines up to `end` and runs them. What comes after is left for them.
-pub(super) fn loader(end: &str) -> String {
-    format!("{}eval \"$s\"", lines(end))
+fn is_passing(name: &OsStr) -> bool {
+    PASSING.iter().any(|passing| name == *passing)
 }
 
-/// Reads lines up to `end` and keeps them in a file, whose name it says.
-pub(super) fn keeper(word: &str, end: &str) -> String {
+/// Reads a text of so many bytes, up to `end`, and runs it. What comes after
+/// is left for it.
+pub(super) fn loader(length: usize, end: &str) -> String {
+    format!("{}eval \"$s\"", reader(length, end))
+}
+
+/// Reads a text of so many bytes, up to `end`, and keeps it in a file, whose
+/// name it says.
+pub(super) fn keeper(word: &str, length: usize, end: &str) -> String {
     format!(
-        "{}umask 077; f=${{TMPDIR:-/tmp}}/hermes-{word}; \
+        "{}umask 077; set -C; f=${{TMPDIR:-/tmp}}/hermes-{word}; \
          printf '%s' \"$s\" >\"$f\" && printf '%s\\n' \"$f\"",
-        lines(end)
+        reader(length, end)
     )
 }
 
@@ -93,30 +100,40 @@ pub(super) fn taker(file: &str) -> String {
     format!("s=$(cat {file}); rm -f {file}; eval \"$s\"")
 }
 
-/// The text, and the line that says that this was all.
+/// The text, and the line that says that this was all; a comment to a shell.
 pub(super) fn ended(mut text: Vec<u8>, end: &str) -> Vec<u8> {
-    text.extend_from_slice(format!("\n{end}\n").as_bytes());
+    text.extend_from_slice(format!("\n#{end}\n").as_bytes());
     text
 }
 
-fn lines(end: &str) -> String {
-    // `read` takes no byte more than the line from what it shares.
+/// Reads a text into `s`; half a text is not run.
+fn reader(length: usize, end: &str) -> String {
+    // `read` takes no byte more than the line from what it shares, one by one;
+    // `dd` is quick, but not every one can fill a block from a pipe.
     format!(
-        "n=$(printf '\\nx'); n=${{n%x}}; s=; while IFS= read -r l; do \
-         [ \"$l\" = {end} ] && break; s=$s$l$n; done; "
+        "s=$(dd bs={length} count=1 iflag=fullblock 2>/dev/null) || {{ \
+         n=$(printf '\\nx'); n=${{n%x}}; s=; while IFS= read -r l; do s=$s$l$n; \
+         [ \"$l\" = '#{end}' ] && break; done; s=${{s%\"$n\"}}; }}; \
+         case $s in *'#{end}') ;; *) echo 'hermes: what was to run did not arrive whole' >&2; \
+         exit 125;; esac; "
     )
 }
 
 /// Ends everything with this mark: asked first, forced after `grace`.
 pub(super) fn ending(mark: &str, grace: Duration) -> String {
     let rounds = grace.as_millis().div_ceil(100);
+    // What lost its parent is not found again, so it is kept in mind.
     format!(
-        "{} p=$(m); [ -n \"$p\" ] || exit 0; kill -TERM $p 2>/dev/null; i=0; \
-         while [ $i -lt {rounds} ]; do p=$(m); [ -n \"$p\" ] || exit 0; \
+        "{} a=; w() {{ b=; for p in $a $(m); do \
+         case \" $b \" in *\" $p \"*) continue;; esac; \
+         s=$(cat /proc/$p/stat 2>/dev/null) || continue; \
+         case ${{s##*) }} in Z*|'') ;; *) b=\"$b $p\";; esac; done; a=$b; }}; \
+         w; [ -n \"$a\" ] || exit 0; kill -TERM $a 2>/dev/null; i=0; \
+         while [ $i -lt {rounds} ]; do w; [ -n \"$a\" ] || exit 0; \
          sleep 0.1 2>/dev/null || sleep 1; i=$((i+1)); done; \
-         i=0; while p=$(m); [ -n \"$p\" ] && [ $i -lt 50 ]; do \
-         kill -KILL $p 2>/dev/null; sleep 0.1 2>/dev/null || sleep 1; i=$((i+1)); done",
-        marked(mark)
+         i=0; while w; [ -n \"$a\" ] && [ $i -lt 50 ]; do \
+         kill -KILL $a 2>/dev/null; sleep 0.1 2>/dev/null || sleep 1; i=$((i+1)); done",
+        members(mark)
     )
 }
 
@@ -124,26 +141,52 @@ pub(super) fn ending(mark: &str, grace: Duration) -> String {
 pub(super) fn signal(mark: &str, signal: Signal) -> String {
     format!(
         "{} c=0; for p in $(m); do kill -{} $p 2>/dev/null && c=$((c+1)); done; echo $c",
-        marked(mark),
+        members(mark),
         signal.as_raw()
     )
 }
 
-/// Says `waits` if something with this mark reads from its standard input.
+/// Says `waits` if something with this mark waits for somebody to type: it
+/// reads a terminal, or what the job was started with, or waits for keys of a
+/// terminal that hands over every key at once.
 pub(super) fn waiting(mark: &str) -> String {
     format!(
-        "{} case $(uname -m) in x86_64) r=0;; *) r=63;; esac; for p in $(m); do \
-         read -r c a b 2>/dev/null </proc/$p/syscall && [ \"$c $a\" = \"$r 0x0\" ] && \
-         {{ echo waits; exit; }}; done",
-        marked(mark)
+        "{} case $(uname -m) in \
+         x86_64) k() {{ case $1 in 0|19) echo r;; 7|23|232|270|271|281|441) echo p;; esac; }};; \
+         *) k() {{ case $1 in 63|65) echo r;; 22|72|73|441) echo p;; esac; }};; esac; \
+         for p in $(m); do s=$(cat /proc/$p/stat 2>/dev/null) || continue; \
+         set -- ${{s##*) }}; [ \"$1\" = S ] || continue; g=$3 e=$4 f=$6; \
+         for t in /proc/$p/task/*; do read -r c a x 2>/dev/null <$t/syscall || continue; \
+         case $(k \"$c\") in r) a=$((a)); d=$(readlink /proc/$p/fd/$a); \
+         case $d in /dev/pts/*|/dev/tty*|/dev/console) echo waits; exit;; esac; \
+         [ $a = 0 ] && [ -n \"$d\" ] && [ \"$d\" = \"$(readlink /proc/$e/fd/0)\" ] && \
+         {{ echo waits; exit; }};; \
+         p) [ \"$g\" = \"$f\" ] && stty -a 2>/dev/null </proc/$p/fd/0 | grep -q -e -icanon && \
+         {{ echo waits; exit; }};; esac; done; done 2>/dev/null",
+        members(mark)
     )
 }
 
-/// Defines `m`, which says the ids of all processes with this mark.
-fn marked(mark: &str) -> String {
+/// Defines `m`, which says the ids of all processes with this mark, of their
+/// sessions, and of all that they have started.
+///
+/// It is one line, as everything here: some shells that pass it on know no
+/// other text.
+fn members(mark: &str) -> String {
+    // One `head` for all: a process each would take a second on a full host.
+    // What a value of somebody's environment looks like is no proof.
     format!(
-        "m() {{ grep -ls {MARK}={mark} /proc/[0-9]*/environ 2>/dev/null | \
-         sed 's,[^0-9],,g' | grep -vx $$; }};"
+        "m() {{ f=; for p in $(head -c 1000000 /proc/[0-9]*/environ /dev/null 2>/dev/null | \
+         tr '\\0' '\\n' | \
+         sed -n -e '/^==> .proc.[0-9]*.environ <==$/{{s,[^0-9],,g;h;}}' \
+         -e '/^{MARK}={mark}$/{{x;p;x;}}' -e '/^{MARK}={mark}[/]/{{x;p;x;}}'); do \
+         tr '\\0' '\\n' 2>/dev/null </proc/$p/environ | \
+         grep -q -e '^{MARK}={mark}$' -e '^{MARK}={mark}[/]' && f=\"$f $p\"; done; \
+         [ -n \"$f\" ] || return 0; t=$(cat /proc/[0-9]*/stat 2>/dev/null); o=; \
+         while [ \"$o\" != \"$f\" ]; do o=$f; f=$(printf '%s\\n' \"$t\" | {{ while read -r l; do \
+         p=${{l%% *}}; set -- ${{l##*) }}; case \" $f \" in *\" $p \"*) ;; \
+         *\" $2 \"*|*\" $4 \"*) f=\"$f $p\";; esac; done; echo \"$f\"; }}); \
+         done; for p in $f; do [ $p = $$ ] || echo $p; done; }};"
     )
 }
 
@@ -166,8 +209,7 @@ pub(super) fn read_look(said: &[u8], directory: Option<OsString>) -> Option<Plac
         let at = pair.iter().position(|byte| *byte == b'=')?;
         let (name, value) = pair.split_at(at);
         let name = OsString::from_vec(name.to_vec());
-        let passing = PASSING.iter().any(|passing| name == *passing);
-        (is_name(&name) && !passing).then(|| (name, OsString::from_vec(value[1..].to_vec())))
+        (is_name(&name) && !is_passing(&name)).then(|| (name, OsString::from_vec(value[1..].to_vec())))
     });
     Some(Place {
         directory: directory.unwrap_or_else(|| folder.into()).into(),

@@ -17,14 +17,15 @@ fn order(program: &str, arguments: &[&str]) -> Order {
 /// Sends a script through a loader, followed by more.
 fn run(text: &[u8], more: &[u8]) -> String {
     use std::io::Write as _;
+    let sent = ended(text.to_vec(), "the_end");
     let mut child = Command::new("sh")
-        .args(["-c", &loader("the_end")])
+        .args(["-c", &loader(sent.len(), "the_end")])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
     let mut stdin = child.stdin.take().unwrap();
-    stdin.write_all(&[text, b"\nthe_end\n", more].concat()).unwrap();
+    stdin.write_all(&[&sent, more].concat()).unwrap();
     drop(stdin);
     String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap()
 }

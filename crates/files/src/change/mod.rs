@@ -20,7 +20,7 @@ mod work;
 
 use work::Work;
 
-/// Bytes from which on a thread of its own pays.
+/// Bytes from which on a thread of its own pays, and room that is made before.
 const LARGE: usize = 64 * 1024;
 
 /// One change of one file. Paths are absolute.

@@ -6,9 +6,9 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
 use hermes_core::ToolError;
-use rustix::fs::{AtFlags, OFlags};
+use rustix::fs::{AtFlags, FallocateFlags, FsWord, OFlags};
 
-use super::Change;
+use super::{Change, LARGE};
 use crate::attributes::Model;
 use crate::facts::{Facts, Identity, Kind, WrongKind};
 use crate::open::Spot;
@@ -18,6 +18,9 @@ use crate::write::{Existing, Permissions, stage};
 
 /// How much is read back at a time.
 const BUFFER: usize = 128 * 1024;
+
+/// The usual file system of Linux.
+const EXT4: FsWord = 0xEF53;
 
 /// A change that is ready to be made.
 #[derive(Debug)]
@@ -50,7 +53,10 @@ pub(super) enum Undo {
 
 impl Step<'_> {
     pub(super) fn make(&mut self, model: Option<&Model>, bytes: &[u8]) -> io::Result<()> {
-        let fill = |file: &mut File| file.write_all(bytes);
+        let fill = |file: &mut File| {
+            make_room(file, bytes.len());
+            file.write_all(bytes)
+        };
         let (new, lost) = stage(&self.spot, model, Permissions::Keep, fill)?;
         let identity = Facts::of(&rustix::fs::fstat(&new.file)?).identity;
         self.new = Some((new, identity));
@@ -124,6 +130,16 @@ impl Step<'_> {
                 None => Ok(()),
             },
         }
+    }
+}
+
+/// Has room made for a long content at once, where that is known to spare work
+/// when it is written and brought to the disk.
+fn make_room(file: &File, len: usize) {
+    let is_ext4 = || rustix::fs::fstatfs(file).is_ok_and(|on| on.f_type == EXT4);
+    if len >= LARGE && is_ext4() {
+        // If there is no room, writing says so.
+        let _ = rustix::fs::fallocate(file, FallocateFlags::empty(), 0, len as u64);
     }
 }
 

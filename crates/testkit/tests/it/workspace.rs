@@ -9,7 +9,7 @@ use serde_json::Value;
 
 /// The layers, from the foundation up. A crate depends only on crates of
 /// lower layers; tool families never see the engine.
-const LAYERS: [&[&str]; 8] = [
+const LAYERS: [&[&str]; 9] = [
     &["hermes-core", "hermes-discover"],
     &[
         "hermes-documents",
@@ -31,7 +31,8 @@ const LAYERS: [&[&str]; 8] = [
         "hermes-search",
         "hermes-secrets",
     ],
-    &["hermes-tools-agent", "hermes-tools-file", "hermes-tools-system"],
+    &["hermes-checks", "hermes-debug", "hermes-repl", "hermes-scripts"],
+    &["hermes-tools-agent", "hermes-tools-code", "hermes-tools-file", "hermes-tools-system"],
     &["hermes-engine", "hermes-policy"],
     &["hermes"],
     &["hermes-testkit"],
@@ -42,13 +43,17 @@ const FAMILY: &str = "hermes-tools-";
 
 /// What a tool family may see: contracts, the doors to files and state, and
 /// the libraries of its subject.
-const SEEN_BY_FAMILIES: [&str; 10] = [
+const SEEN_BY_FAMILIES: [&str; 14] = [
     "hermes-archives",
+    "hermes-checks",
     "hermes-core",
+    "hermes-debug",
     "hermes-discover",
     "hermes-documents",
     "hermes-exec",
     "hermes-files",
+    "hermes-repl",
+    "hermes-scripts",
     "hermes-search",
     "hermes-secrets",
     "hermes-store",

@@ -9,32 +9,8 @@ use std::sync::{Arc, LazyLock};
 
 use hermes_core::{ToolContext, ToolError};
 use hermes_exec::state::{self, Frame, Report, ShellState};
+use hermes_exec::surroundings::{DOCUMENT, Kept, Surroundings};
 use hermes_exec::{Input, Job, Jobs, Order, Output, Place, Shell};
-use serde::{Deserialize, Serialize};
-
-/// The session document; the permission stage reads it as well.
-const DOCUMENT: &str = "shell";
-
-/// Nobody is there to answer a question or to turn a page.
-const ALONE: [(&str, &str); 7] = [
-    ("DEBIAN_FRONTEND", "noninteractive"),
-    ("GIT_TERMINAL_PROMPT", "0"),
-    ("GIT_PAGER", "cat"),
-    ("PAGER", "cat"),
-    ("SYSTEMD_PAGER", ""),
-    ("PYTHONUNBUFFERED", "1"),
-    ("NPM_CONFIG_YES", "true"),
-];
-
-/// What is kept of a session's shell.
-#[derive(Debug, Default, Serialize, Deserialize)]
-struct Kept {
-    #[serde(default)]
-    state: ShellState,
-    /// The same as text in front of a command, for whoever judges the next one.
-    #[serde(default)]
-    text: String,
-}
 
 /// The jobs of the program; those of an embedding one that has not said where
 /// they may write are in the system's folder for temporary files.
@@ -70,26 +46,21 @@ impl Prepared {
         jobs: &Jobs,
         cx: &ToolContext,
     ) -> Result<Self, ToolError> {
-        let before = read(cx)?.state;
-        if jobs.backend().is_here() {
-            return Self::here(command, before, how, jobs, cx);
+        let around = Surroundings::of(jobs, how.output, cx, own).await?;
+        match around.place.clone() {
+            None => Self::here(command, around, how, jobs, cx),
+            Some(place) => Ok(Self::elsewhere(command, around, how, &place)),
         }
-        let place = jobs.backend().open().await?;
-        Self::elsewhere(command, before, how, &place, cx)
     }
 
     fn here(
         command: &str,
-        before: ShellState,
+        around: Surroundings,
         how: How,
         jobs: &Jobs,
         cx: &ToolContext,
     ) -> Result<Self, ToolError> {
-        let own = env::vars_os()
-            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-        let passed = hermes_secrets::child_env(own, &[]);
-        let passed = passed.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
-        let base = base(passed, cx, how.output)?;
+        let Surroundings { base, state: before, .. } = around;
         let report = jobs.scratch()?.join(format!("{}.state", fresh()));
         let script = state::script(&before, command, &Report::File(&report));
         let confinement = cx.confinement.as_ref().map(|held| {
@@ -106,14 +77,8 @@ impl Prepared {
 
     /// The walls of that place hold the command, not those that were made for
     /// programs of this machine.
-    fn elsewhere(
-        command: &str,
-        before: ShellState,
-        how: How,
-        place: &Place,
-        cx: &ToolContext,
-    ) -> Result<Self, ToolError> {
-        let base = base(place.environment.clone(), cx, how.output)?;
+    fn elsewhere(command: &str, around: Surroundings, how: How, place: &Place) -> Self {
+        let Surroundings { base, state: before, .. } = around;
         let nonce = fresh().replace('-', "x");
         // A terminal shows everything.
         let is_framed = !matches!(how.output, Output::Terminal(_));
@@ -129,7 +94,7 @@ impl Prepared {
         let words = Words { shell, script, base: &base };
         let order = words.order(&before, how);
         let after = After { command: command.to_owned(), before, base, from };
-        Ok(Self { order, frame: is_framed.then(|| Frame::new(&nonce)), after })
+        Self { order, frame: is_framed.then(|| Frame::new(&nonce)), after }
     }
 }
 
@@ -228,29 +193,11 @@ pub(crate) fn reset(cx: &ToolContext) -> Result<(), ToolError> {
     Ok(())
 }
 
-fn read(cx: &ToolContext) -> Result<Kept, ToolError> {
-    Ok(cx.session.read(DOCUMENT)?)
-}
-
-/// The environment of a command, before what the session's shell adds.
-fn base(
-    passed: BTreeMap<OsString, OsString>,
-    cx: &ToolContext,
-    output: Output,
-) -> Result<BTreeMap<OsString, OsString>, ToolError> {
-    let mut base = passed;
-    let has_terminal = matches!(output, Output::Terminal(_));
-    base.insert("TERM".into(), if has_terminal { "xterm-256color" } else { "dumb" }.into());
-    if !has_terminal {
-        base.extend(ALONE.map(|(name, value)| (name.into(), value.into())));
-    }
-    for (name, value) in cx.session.variables()? {
-        match value {
-            Some(value) => base.insert(name.into(), value.into()),
-            None => base.remove(&OsString::from(name)),
-        };
-    }
-    Ok(base)
+/// What of our own environment may be passed on.
+fn own() -> Vec<(String, String)> {
+    let own = env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    hermes_secrets::child_env(own, &[])
 }
 
 fn fresh() -> String {

@@ -151,7 +151,7 @@ impl<'a> Program<'a> {
         let (ours, theirs) = pair()?;
         command.stderr(theirs);
         let child = command.spawn()?;
-        Ok(Running { child, input, output, complaints: Sink::of(ours, COMPLAINTS) })
+        Ok(Running { child: Some(child), input, output, complaints: Sink::of(ours, COMPLAINTS) })
     }
 }
 
@@ -166,7 +166,8 @@ fn pair() -> io::Result<(UnixStream, Stdio)> {
 /// A program that was started. It is ended and reaped when this goes.
 #[derive(Debug)]
 struct Running {
-    child: Child,
+    /// There until this goes.
+    child: Option<Child>,
     input: Option<(UnixStream, Vec<u8>)>,
     output: Sink,
     complaints: Sink,
@@ -186,7 +187,7 @@ impl Running {
             pending::<()>().await;
         };
         tokio::select! {
-            status = end(&mut self.child) => status,
+            status = end(self.child.as_mut()) => status,
             () = talk => Err(io::Error::other("nothing was left to wait for")),
         }
     }
@@ -210,13 +211,18 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Neither does anything to a process that has been waited for.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        let Some(mut child) = self.child.take() else { return };
+        // It does nothing to a process that has been waited for.
+        let _ = child.kill();
+        if matches!(child.try_wait(), Ok(None)) {
+            // One that hangs in the kernel dies late, and must not hold us up.
+            std::thread::spawn(move || child.wait());
+        }
     }
 }
 
-async fn end(child: &mut Child) -> io::Result<ExitStatus> {
+async fn end(child: Option<&mut Child>) -> io::Result<ExitStatus> {
+    let child = child.ok_or(io::ErrorKind::NotFound)?;
     let mut pause = Duration::from_millis(1);
     loop {
         if let Some(status) = child.try_wait()? {

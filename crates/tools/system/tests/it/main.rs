@@ -1,5 +1,6 @@
 //! The system tools through the whole engine.
 #![allow(clippy::unwrap_used)]
 
+mod batches;
 mod contract;
 mod terminal;

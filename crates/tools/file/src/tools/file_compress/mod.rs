@@ -399,9 +399,7 @@ fn unmade(error: ToolError, archive: &Path, sources: &[Source], cx: &ToolContext
     if error.kind() != ErrorKind::NotFound {
         return error;
     }
-    let is_gone = |source: &&Source| {
-        Files::new(cx).exists(&source.path).is_ok_and(|found| !found)
-    };
+    let is_gone = |source: &&Source| Files::new(cx).exists(&source.path).is_ok_and(|found| !found);
     if let Some(source) = sources.iter().find(is_gone) {
         return explain_missing(Wanted::File, &source.path, cx);
     }

@@ -151,6 +151,10 @@ impl Tool for WriteFile {
         effects
     }
 
+    fn bulk() -> &'static [&'static str] {
+        &["content"]
+    }
+
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
         let path = spelling::resolve(&cx.workplace, &args.path);
         let written = off_thread(cx, move |cx| write(args, &path, cx)).await;

@@ -7,24 +7,26 @@ use hermes_core::{
     Effect, Example, JsonSchema, Resource, Scope, Tool, ToolContext, ToolError, ToolSpec, Workplace,
 };
 use hermes_exec::screen;
-use hermes_exec::{GRACE, Jobs, Listed, Patience, Pause};
+use hermes_exec::{GRACE, Jobs, Listed, Patience, Pause, Size, Times};
 use serde::Deserialize;
 
 use crate::shell;
 
+mod left;
 mod report;
 
 use report::{Line, Output};
 
-/// How long a job is waited for, and at most.
-const USUAL: u64 = 180;
-const LONGEST: u64 = 600;
+/// The longest that settings can ask for; the tool keeps to its own limits.
+const LONGEST: Duration = Duration::from_secs(24 * 60 * 60 + 30);
 /// Bytes of new output in an answer.
 const SHOWN: usize = 20_000;
 /// Lines of a page.
 const PAGE: usize = 200;
-/// After something was typed, so long is waited for what comes of it.
-const ECHO: Duration = Duration::from_millis(300);
+/// After something was typed, so long is waited for what comes of it ...
+const ECHO: Duration = Duration::from_secs(10);
+/// ... as long as there is something; one that asks is known by then.
+const HUSH: Duration = Duration::from_millis(600);
 
 #[derive(Debug, Default)]
 pub(crate) struct Process;
@@ -48,6 +50,8 @@ pub(crate) enum Action {
     Keys,
     /// No more input.
     Close,
+    /// Give its terminal rows and columns.
+    Resize,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -60,12 +64,19 @@ pub(crate) struct Args {
     data: Option<String>,
     /// For keys, such as "ctrl-c" or "down down enter".
     keys: Option<String>,
-    /// For wait: seconds, default 180, at most 600.
+    /// For wait: seconds, default 180, at most 600. For write, submit and keys: until it asks again
+    /// or ends, instead of until it is silent.
     timeout: Option<u64>,
     /// For log: the first line; default: the last ones.
     offset: Option<u64>,
     /// For log: how many lines; default 200.
     limit: Option<u64>,
+    /// For resize.
+    #[schemars(range(min = 1, max = 1000))]
+    rows: Option<u16>,
+    /// For resize.
+    #[schemars(range(min = 1, max = 1000))]
+    columns: Option<u16>,
 }
 
 impl Tool for Process {
@@ -83,7 +94,7 @@ impl Tool for Process {
             .parameter_alias("process_id", "session_id")
             .parameter_alias("input", "data")
             .parameter_alias("text", "data")
-            .timeout(Duration::from_secs(LONGEST + 30))
+            .timeout(LONGEST)
             .keyword("background")
             .keyword("job")
             .keyword("server")
@@ -104,43 +115,63 @@ impl Tool for Process {
         cx.permit(&Scope::PROCESS_MANAGE, &resource)?;
         let jobs = shell::jobs(cx);
         if args.action == Action::List {
-            let lines = jobs.of(cx.session.id()).iter().map(|listed| Line::of(listed)).collect();
+            let mut lines: Vec<Line> =
+                jobs.of(cx.session.id()).iter().map(|listed| Line::of(listed)).collect();
+            lines.extend(left::here(&jobs, cx).await.iter().map(Line::left_over));
             return Ok(Output::list(lines));
         }
-        let listed = find(&args, &jobs, cx)?;
-        match args.action {
-            Action::Log => return Ok(log(&args, &listed)),
-            Action::Wait => return Ok(wait(&args, &listed, cx).await),
-            Action::Kill => {
-                let was_running = listed.job.ended().is_none_or(|ended| ended.lingers);
-                listed.job.end(GRACE).await;
-                let mut output = news(&listed);
-                output.status = if was_running { "killed" } else { "already_exited" };
-                return Ok(output);
-            }
-            Action::Write | Action::Submit | Action::Keys => {
-                type_in(&args, &listed).await?;
-                settle(&listed, cx).await;
-            }
-            Action::Close => listed.job.close_input().await,
-            Action::List | Action::Poll => {}
+        let Some(id) = args.session_id.as_deref() else {
+            return Err(ToolError::invalid("Which process? session_id is missing")
+                .with_hint("action=list shows those that there are."));
+        };
+        match jobs.get(cx.session.id(), id) {
+            Some(listed) => answer(&args, &listed, cx).await,
+            None => left::answer(args.action, id, &jobs, cx).await,
         }
-        Ok(news(&listed))
     }
 }
 
-fn find(args: &Args, jobs: &Jobs, cx: &ToolContext) -> Result<Arc<Listed>, ToolError> {
-    let Some(id) = args.session_id.as_deref() else {
-        return Err(ToolError::invalid("Which process? session_id is missing")
-            .with_hint("action=list shows those that there are."));
+async fn answer(args: &Args, listed: &Listed, cx: &ToolContext) -> Result<Output, ToolError> {
+    let mut output = match args.action {
+        Action::Log => log(args, listed),
+        Action::Wait => wait(args, listed, cx).await,
+        Action::Kill => {
+            let was_running = listed.job.ended().is_none_or(|ended| ended.lingers);
+            listed.job.end(GRACE).await;
+            let mut output = news(listed);
+            output.status = if was_running { "killed" } else { "already_exited" };
+            output
+        }
+        Action::Write | Action::Submit | Action::Keys => {
+            type_in(args, listed).await?;
+            settle(args, listed, cx).await
+        }
+        Action::Close => {
+            listed.job.close_input().await;
+            news(listed)
+        }
+        Action::Resize => {
+            resize(args, listed)?;
+            news(listed)
+        }
+        Action::List | Action::Poll => news(listed),
     };
-    jobs.get(cx.session.id(), id).ok_or_else(|| {
-        let there: Vec<String> =
-            jobs.of(cx.session.id()).iter().map(|listed| listed.job.id.clone()).collect();
-        let there = if there.is_empty() { "none".to_owned() } else { there.join(", ") };
-        ToolError::not_found(format!("There is no process '{id}' in this session"))
-            .with_hint(format!("Those that there are: {there}."))
-    })
+    if listed.job.ended().is_some() {
+        listed.see_end();
+    }
+    if listed.reason() == Some("inactivity") {
+        output.add_note("It was ended because it wrote nothing for too long.");
+    }
+    Ok(output)
+}
+
+fn resize(args: &Args, listed: &Listed) -> Result<(), ToolError> {
+    let Some((rows, columns)) = listed.job.screen().map(|screen| screen.size()) else {
+        return Err(ToolError::conflict("The process has no terminal")
+            .with_hint("Start it with pty."));
+    };
+    let size = Size { rows: args.rows.unwrap_or(rows), columns: args.columns.unwrap_or(columns) };
+    listed.job.resize(size).map_err(|error| ToolError::io("The process's terminal", &error))
 }
 
 fn news(listed: &Listed) -> Output {
@@ -150,7 +181,7 @@ fn news(listed: &Listed) -> Output {
         output.output = Some(news.text);
     }
     if news.skipped > 0 {
-        output.note = Some(format!("{} bytes before this are left out; see log.", news.skipped));
+        output.add_note(&format!("{} bytes before this are left out; see log.", news.skipped));
     }
     output
 }
@@ -178,18 +209,24 @@ fn log(args: &Args, listed: &Listed) -> Output {
 }
 
 async fn wait(args: &Args, listed: &Listed, cx: &ToolContext) -> Output {
-    let limit = args.timeout.unwrap_or(USUAL).min(LONGEST);
-    let until = Some(Instant::now() + Duration::from_secs(limit));
+    let times = cx.ports.get::<Times>().map(|times| *times).unwrap_or_default();
+    let limit = args.timeout.map_or(times.usual, Duration::from_secs).min(times.longest);
+    let until = Some(Instant::now() + limit);
     let pause = listed.job.wait(&Patience { until, silence: None, cancel: &cx.cancel }).await;
     let mut output = news(listed);
+    if pause == Pause::Deadline {
+        output.status = "timeout";
+        let limit = limit.as_secs();
+        output.add_note(&format!("It still runs after {limit} s; wait again, or kill it."));
+    }
+    tell(pause, output)
+}
+
+fn tell(pause: Pause, mut output: Output) -> Output {
     match pause {
-        Pause::Ended(_) | Pause::Silence => {}
-        Pause::Deadline => {
-            output.status = "timeout";
-            output.note = Some(format!("It still runs after {limit} s; wait again, or kill it."));
-        }
         Pause::Question => output.status = "awaiting_input",
         Pause::Cancelled => output.status = "interrupted",
+        Pause::Ended(_) | Pause::Silence | Pause::Deadline => {}
     }
     output
 }
@@ -223,8 +260,11 @@ async fn type_in(args: &Args, listed: &Listed) -> Result<(), ToolError> {
     listed.job.write(&bytes).await.map_err(|error| ToolError::io("The process's input", &error))
 }
 
-/// Gives it a moment to answer.
-async fn settle(listed: &Listed, cx: &ToolContext) {
-    let until = Some(Instant::now() + ECHO);
-    listed.job.wait(&Patience { until, silence: None, cancel: &cx.cancel }).await;
+/// Waits for what comes of it: an end, another question, or nothing more for
+/// now.
+async fn settle(args: &Args, listed: &Listed, cx: &ToolContext) -> Output {
+    let silence = args.timeout.is_none().then_some(HUSH);
+    let until = Some(Instant::now() + args.timeout.map_or(ECHO, Duration::from_secs));
+    let pause = listed.job.wait(&Patience { until, silence, cancel: &cx.cancel }).await;
+    tell(pause, news(listed))
 }

@@ -1,7 +1,8 @@
 //! What is told of jobs.
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
+use hermes_exec::leftovers::Entry;
 use hermes_exec::{Exit, Listed};
 use serde::Serialize;
 
@@ -20,28 +21,61 @@ pub(super) struct Line {
     #[serde(skip_serializing_if = "Option::is_none")]
     exit_code: Option<i32>,
     /// Bytes that it has written.
-    output_bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_bytes: Option<u64>,
     started_at: String,
+    /// It goes on when hermes ends.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    detached: bool,
+    /// An earlier hermes has started it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    left_over: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_file: Option<String>,
 }
 
 impl Line {
     pub(super) fn of(listed: &Listed) -> Self {
         let job = &listed.job;
-        let command = match job.command.char_indices().nth(COMMAND) {
-            Some((end, _)) => format!("{}…", job.command.get(..end).unwrap_or_default()),
-            None => job.command.clone(),
-        };
         Self {
             session_id: job.id.clone(),
-            command,
+            command: shortened(&job.command),
             cwd: listed.directory.display().to_string(),
             pid: job.pid,
             status: status(listed),
             uptime_seconds: job.age().as_secs(),
             exit_code: job.ended().map(|ended| ended.exit.code()),
-            output_bytes: job.log().len(),
+            output_bytes: Some(job.log().len()),
             started_at: stamp(job.started_at),
+            detached: listed.detached,
+            left_over: false,
+            output_file: None,
         }
+    }
+
+    pub(super) fn left_over(entry: &Entry) -> Self {
+        let started = SystemTime::UNIX_EPOCH + Duration::from_secs(entry.at);
+        Self {
+            session_id: entry.id.clone(),
+            command: shortened(&entry.command),
+            cwd: entry.cwd.display().to_string(),
+            pid: Some(entry.pid),
+            status: "running",
+            uptime_seconds: started.elapsed().unwrap_or_default().as_secs(),
+            exit_code: None,
+            output_bytes: None,
+            started_at: stamp(started),
+            detached: entry.detached,
+            left_over: true,
+            output_file: entry.output.as_ref().map(|file| file.display().to_string()),
+        }
+    }
+}
+
+fn shortened(command: &str) -> String {
+    match command.char_indices().nth(COMMAND) {
+        Some((end, _)) => format!("{}…", command.get(..end).unwrap_or_default()),
+        None => command.to_owned(),
     }
 }
 
@@ -68,10 +102,24 @@ pub(crate) struct Output {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) showing: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) note: Option<String>,
+    note: Option<String>,
 }
 
 impl Output {
+    /// Says something besides.
+    pub(super) fn add_note(&mut self, text: &str) {
+        let note = self.note.get_or_insert_default();
+        if !note.is_empty() {
+            note.push(' ');
+        }
+        note.push_str(text);
+    }
+
+    /// A process of which no more is known.
+    pub(super) fn named(id: &str, status: &'static str) -> Self {
+        Self { session_id: Some(id.to_owned()), status, ..Self::default() }
+    }
+
     pub(super) fn list(lines: Vec<Line>) -> Self {
         Self { processes: Some(lines), ..Self::default() }
     }

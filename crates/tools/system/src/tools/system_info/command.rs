@@ -7,126 +7,130 @@ use hermes_secrets::{is_secret_name, is_secret_value};
 
 /// The most characters of one.
 const SHOWN: usize = 160;
-/// The most that is looked at.
-const LOOKED: usize = 8 * 1024;
+/// The most characters of an argument, and arguments, that are looked at.
+const LOOKED: usize = 2_000;
+const ARGUMENTS: usize = 200;
 const HIDDEN: &str = "[hidden]";
 
-/// Options of one letter that are followed by a password, and of which programs.
+/// Options of one letter that have a password, and of which programs.
 const LETTERS: &[(&str, &[&str])] = &[
-    ("-p", &["sshpass", "mysql", "mysqldump", "mysqladmin", "mariadb", "docker", "podman", "htpasswd"]),
+    ("-p", &["sshpass", "mysql", "mysqldump", "mysqladmin", "mariadb", "docker", "podman"]),
     ("-u", &["curl", "wget", "http", "https"]),
     ("-a", &["redis-cli"]),
     ("-P", &["zip", "unzip", "7z"]),
     ("-w", &["ldapsearch", "ldapadd", "ldapmodify"]),
 ];
 
-/// The words of a command line, what looks secret hidden.
+/// The command line, what looks secret hidden.
 pub(super) fn shown(arguments: &[OsString]) -> Option<String> {
-    let line: Vec<_> = arguments.iter().map(|argument| argument.to_string_lossy()).collect();
-    let line: String = line.join(" ").chars().take(LOOKED).collect();
-    let mut words = Vec::new();
-    let mut program = "";
-    let mut next = Next::Plain;
-    for word in line.split_whitespace() {
-        if words.is_empty() || !word.starts_with('-') && is_program(word) {
-            program = word.rsplit('/').next().unwrap_or(word);
-        }
-        let (shown, follows) = match next {
-            Next::Plain => judge(word, program),
-            Next::Hidden => (HIDDEN.to_owned(), open_quote(word).map_or(Next::Plain, Next::Until)),
-            Next::Until(quote) => {
-                let ends = word.ends_with(quote);
-                (String::new(), if ends { Next::Plain } else { Next::Until(quote) })
-            }
-        };
-        next = follows;
-        if !shown.is_empty() {
-            words.push(shown);
-        }
+    let mut reader = Reader::default();
+    for argument in arguments.iter().take(ARGUMENTS) {
+        let text: String = argument.to_string_lossy().chars().take(LOOKED).collect();
+        reader.take(&text);
     }
-    let line = words.join(" ");
-    let cut = line.char_indices().nth(SHOWN).map(|(at, _)| at);
-    let line = cut.map_or_else(|| line.clone(), |at| format!("{}…", line.get(..at).unwrap_or("")));
+    let line = reader.words.join(" ");
+    let line = match line.char_indices().nth(SHOWN) {
+        Some((at, _)) => format!("{}…", line.get(..at).unwrap_or_default()),
+        None => line,
+    };
     (!line.is_empty()).then_some(line)
 }
 
+#[derive(Debug, Default)]
+struct Reader {
+    words: Vec<String>,
+    program: String,
+    next: Next,
+}
+
 /// What is to be done with the next word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Next {
+    #[default]
     Plain,
     Hidden,
-    /// It belongs to what was hidden, until this quote.
+    /// It belongs to what was hidden, up to this quote.
     Until(char),
+    /// It belongs to what was hidden, up to the end of the argument.
+    Rest,
 }
 
-fn is_program(word: &str) -> bool {
-    let name = word.rsplit('/').next().unwrap_or(word);
-    LETTERS.iter().any(|(_, programs)| programs.contains(&name))
-}
-
-fn judge(word: &str, program: &str) -> (String, Next) {
-    let bare = word.trim_matches(['"', '\'', '(', ')', ';', ',']);
-    // A header, as in `-H "Authorization: Bearer x"`.
-    if let Some(name) = bare.strip_suffix(':')
-        && is_secret_name(name)
-    {
-        let quote = word.chars().next().filter(|c| matches!(c, '"' | '\''));
-        return (format!("{word} {HIDDEN}"), quote.map_or(Next::Hidden, Next::Until));
-    }
-    if bare.eq_ignore_ascii_case("bearer") || bare.eq_ignore_ascii_case("basic") {
-        return (word.to_owned(), Next::Hidden);
-    }
-    if let Some((name, value)) = word.split_once(['=', ':'])
-        && !value.is_empty()
-        && !value.starts_with("//")
-        && is_secret_name(&plain_name(name))
-    {
-        let sign = word.get(name.len()..=name.len()).unwrap_or("=");
-        return (
-            format!("{name}{sign}{HIDDEN}"),
-            open_quote(value).map_or(Next::Plain, Next::Until),
-        );
-    }
-    for (letter, programs) in LETTERS {
-        if let Some(rest) = word.strip_prefix(letter)
-            && programs.contains(&program)
-        {
-            let is_alone = rest.is_empty();
-            let next = if is_alone { Next::Hidden } else { Next::Plain };
-            let shown = if is_alone { word.to_owned() } else { format!("{letter}{HIDDEN}") };
-            return (shown, next);
+impl Reader {
+    /// An argument may be a whole script, so its words are looked at.
+    fn take(&mut self, argument: &str) {
+        if self.next == Next::Hidden || argument.contains("-----BEGIN ") {
+            self.next = Next::Plain;
+            self.words.push(HIDDEN.to_owned());
+            return;
+        }
+        self.next = Next::Plain;
+        for word in argument.split_whitespace() {
+            match self.next {
+                Next::Plain => self.judge(word),
+                Next::Hidden => self.hide("", word),
+                Next::Until(quote) if word.contains(quote) => self.next = Next::Plain,
+                Next::Until(_) | Next::Rest => {}
+            }
+        }
+        if self.next != Next::Hidden {
+            self.next = Next::Plain;
         }
     }
-    if word.starts_with('-') && !word.contains('=') && is_secret_name(&plain_name(word)) {
-        return (word.to_owned(), Next::Hidden);
+
+    /// Hides a value, also one of several words.
+    fn hide(&mut self, before: &str, value: &str) {
+        self.words.push(format!("{before}{HIDDEN}"));
+        let value = value.trim_start_matches('$');
+        let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''));
+        let open = quote.filter(|quote| value.matches(*quote).count() == 1);
+        self.next = open.map_or(Next::Plain, Next::Until);
     }
-    if is_secret_value(bare) || has_login(bare) {
-        return (HIDDEN.to_owned(), Next::Plain);
+
+    fn judge(&mut self, word: &str) {
+        let bare = word.trim_matches(['"', '\'', '(', ')', ';', ',']);
+        let name = bare.rsplit('/').next().unwrap_or(bare);
+        let is_known = || LETTERS.iter().any(|(_, programs)| programs.contains(&name));
+        if self.words.is_empty() || is_known() {
+            name.clone_into(&mut self.program);
+        }
+        if is_secret_value(bare) {
+            return self.hide("", word);
+        }
+        // A header, such as `Authorization: Bearer x`.
+        if let Some(name) = bare.strip_suffix(':').filter(|name| is_secret_name(name)) {
+            self.words.push(format!("{name}: {HIDDEN}"));
+            let quote = word.chars().next().filter(|c| matches!(c, '"' | '\''));
+            self.next = quote.map_or(Next::Rest, Next::Until);
+            return;
+        }
+        if let Some(at) = word.find(['=', ':'])
+            && let Some((name, value)) = word.split_at_checked(at + 1)
+            && !value.is_empty()
+            && !value.starts_with("//")
+            && is_secret_name(plain(name))
+        {
+            return self.hide(name, value);
+        }
+        let letter = LETTERS.iter().find(|(letter, programs)| {
+            word.starts_with(letter) && programs.contains(&self.program.as_str())
+        });
+        match letter {
+            Some((letter, _)) if word.len() > letter.len() => {
+                return self.hide(letter, word.get(letter.len()..).unwrap_or_default());
+            }
+            Some(_) => self.next = Next::Hidden,
+            None if word.starts_with('-') && is_secret_name(plain(word)) => {
+                self.next = Next::Hidden;
+            }
+            None => {}
+        }
+        self.words.push(word.to_owned());
     }
-    let value = bare.split_once('=').map_or(bare, |(_, value)| value);
-    if is_secret_value(value) || has_login(value) {
-        return (HIDDEN.to_owned(), Next::Plain);
-    }
-    (word.to_owned(), Next::Plain)
 }
 
-/// `--db-password` as a variable would be written.
-fn plain_name(text: &str) -> String {
-    text.trim_start_matches(['-', '"', '\'', '/']).replace(['-', '.'], "_")
-}
-
-/// An address with a password in it.
-fn has_login(word: &str) -> bool {
-    let Some((_, rest)) = word.split_once("://") else { return false };
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or(rest);
-    authority.rsplit_once('@').is_some_and(|(login, _)| login.contains(':'))
-}
-
-/// The quote that a value begins with and does not end with.
-fn open_quote(value: &str) -> Option<char> {
-    let quote = value.trim_start_matches('$').chars().next()?;
-    let is_open = matches!(quote, '"' | '\'') && (value.len() == 1 || !value.ends_with(quote));
-    is_open.then_some(quote)
+/// The name in `--db-password=`.
+fn plain(text: &str) -> &str {
+    text.trim_matches(['-', '"', '\'', '/', '=', ':'])
 }
 
 #[cfg(test)]

@@ -82,9 +82,8 @@ impl Limits {
         let is_there = [&memory, &cpu, &cpuset, &pids].iter().any(|group| group.is_some());
         Self {
             cgroup: is_there.then_some("v1"),
-            memory: memory.and_then(|group| {
-                group.bound("memory.limit_in_bytes", "memory.usage_in_bytes")
-            }),
+            memory: memory
+                .and_then(|group| group.bound("memory.limit_in_bytes", "memory.usage_in_bytes")),
             // It is counted together with memory there.
             swap: None,
             pids: pids.and_then(|group| group.bound("pids.max", "pids.current")),
@@ -111,9 +110,9 @@ impl Group {
         let inner: PathBuf = parts.iter().collect();
         let is_foreign = parts.contains(&"..") || !mounted.join(&inner).is_dir();
         let depth = if is_foreign { 0 } else { parts.len().min(DEEPEST) };
-        let folders = (0..=depth).rev().map(|depth| {
-            mounted.join(parts.iter().take(depth).collect::<PathBuf>())
-        });
+        let folders = (0..=depth)
+            .rev()
+            .map(|depth| mounted.join(parts.iter().take(depth).collect::<PathBuf>()));
         Self(folders.collect())
     }
 
@@ -148,4 +147,4 @@ fn share(quota: &str, period: &str) -> Option<f64> {
 
 #[cfg(test)]
 #[path = "limits_tests.rs"]
-mod tests;
+pub(super) mod tests;

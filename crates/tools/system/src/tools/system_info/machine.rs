@@ -150,7 +150,8 @@ pub(super) fn temperatures(root: &Path) -> Vec<Sensor> {
         folders(&root.join("sys/class/hwmon")).iter().flat_map(|chip| of_chip(chip)).collect();
     if sensors.is_empty() {
         // The same, in the words of the firmware; often one of many.
-        sensors = folders(&root.join("sys/class/thermal")).iter().filter_map(|it| zone(it)).collect();
+        sensors =
+            folders(&root.join("sys/class/thermal")).iter().filter_map(|it| zone(it)).collect();
     }
     sensors.sort_by(|a, b| b.celsius.total_cmp(&a.celsius).then_with(|| a.name.cmp(&b.name)));
     sensors.truncate(MOST);

@@ -1,31 +1,37 @@
 //! `terminal`: a command in the session's shell.
 
-use std::path::PathBuf;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hermes_core::{
     Effect, Example, JsonSchema, Resource, Scope, Tool, ToolContext, ToolError, ToolSpec, Workplace,
 };
-use hermes_exec::{Exit, GRACE, Input, Job, Jobs, Output as Streams, Patience, Pause, Size};
-use serde::{Deserialize, Serialize};
+use hermes_exec::{Input, Jobs, Order, Output as Streams, Size};
+use serde::Deserialize;
 
-use crate::shell::{self, After, How, Prepared};
+use crate::shell::{self, How, Prepared};
 
+mod answer;
+mod call;
+mod disk;
 mod meaning;
+mod scan;
+mod sudo;
 
-/// How long a command is waited for, and at most.
-const USUAL: u64 = 180;
-const LONGEST: u64 = 600;
-/// Bytes of output in an answer.
-const SHOWN: usize = 50_000;
-/// How long a new background job is watched for an early end.
-const EARLY: Duration = Duration::from_millis(300);
+use answer::Output;
+use call::Call;
+
+/// The longest that settings can ask for; the tool keeps to its own limits.
+const LONGEST: Duration = Duration::from_secs(24 * 60 * 60 + 30);
 
 #[derive(Debug, Default)]
 pub(crate) struct Terminal {
     /// Whose jobs end with the program.
     jobs: OnceLock<Arc<Jobs>>,
+    sudo: sudo::Sudo,
+    warned: disk::Warned,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -53,45 +59,24 @@ pub(crate) struct Args {
     /// Give stdout and stderr apart as well.
     #[serde(default)]
     separate: bool,
+    /// Keep its standard input open, for process write and submit; background does so anyway.
+    #[serde(default)]
+    open_stdin: bool,
+    /// Seconds without output, then it is ended.
+    #[schemars(range(min = 1))]
+    inactivity_timeout: Option<u64>,
+    /// In the background: tell when it has ended.
+    #[serde(default)]
+    notify_on_complete: bool,
+    /// In the background: tell when a line with one of these texts comes.
+    #[serde(default)]
+    watch_patterns: Vec<String>,
+    /// In the background, and it goes on when hermes ends.
+    #[serde(default)]
+    detach: bool,
     /// Forget what earlier commands have left; command may be empty.
     #[serde(default)]
     reset: bool,
-}
-
-#[derive(Debug, Default, Serialize)]
-pub(crate) struct Output {
-    output: String,
-    /// None as long as it runs.
-    exit_code: Option<i32>,
-    /// Why it did not end as it should.
-    error: Option<String>,
-    /// `timeout`, `awaiting_input`, `running`; none if it has ended.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    status: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    exit_code_meaning: Option<String>,
-    cwd: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    duration_ms: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    session_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pid: Option<u32>,
-    /// What its terminal shows.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    screen: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    stdout: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    stderr: Option<String>,
-    /// All of the output, if it is too long for an answer.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    output_file: Option<String>,
-    /// What held the command.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    sandbox: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    note: Option<String>,
 }
 
 impl Tool for Terminal {
@@ -112,7 +97,7 @@ impl Tool for Terminal {
             .parameter_alias("cwd", "workdir")
             .parameter_alias("input", "stdin")
             .destructive()
-            .timeout(Duration::from_secs(LONGEST + 30))
+            .timeout(LONGEST)
             .keyword("execute")
             .keyword("command")
             .keyword("process")
@@ -149,11 +134,27 @@ impl Tool for Terminal {
             None => cx.workplace.cwd().to_path_buf(),
         };
         let how = How { directory: directory.clone(), input: input(&args), output: streams(&args) };
-        let Prepared { order, frame, after } =
-            Prepared::of(&args.command, how, &jobs, cx).await?;
-        let job = jobs.start_as(jobs.fresh_id(), args.command.clone(), order, frame).await?;
-        let call = Call { args, cx, jobs: &jobs, job, directory };
-        if call.args.background { call.background().await } else { call.foreground(after).await }
+        let raised = self.sudo.raise(&args.command, &jobs, cx)?;
+        let mut command = raised.as_ref().map_or(&args.command, |raised| &raised.command).clone();
+        let id = jobs.fresh_id();
+        let file = if args.detach { Some(detach(&args, &id, &jobs, &mut command)?) } else { None };
+        let Prepared { mut order, after } = Prepared::of(&command, how, &jobs, cx)?;
+        if let Some(file) = &file {
+            lay_open(&mut order, file);
+        }
+        let job = jobs.start_as(id, args.command.clone(), order, None).await?;
+        let folder = directory.clone();
+        let is_background = args.background || args.detach;
+        let call = Call { args, cx, jobs: &jobs, job, directory, raised, file };
+        let mut output = if is_background {
+            call.background().await?
+        } else {
+            call.foreground(after).await?
+        };
+        if let Some(warning) = self.warned.about(&[&folder, jobs.folder()]) {
+            output.add_note(warning);
+        }
+        Ok(output)
     }
 
     async fn teardown(&self) {
@@ -167,18 +168,46 @@ fn empty(args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
     if !args.reset {
         return Err(ToolError::invalid("There is no command to run"));
     }
-    Ok(Output {
-        exit_code: Some(0),
-        cwd: cx.workplace.cwd().display().to_string(),
-        note: Some("The shell starts over: folder, variables, functions, aliases.".into()),
-        ..Output::default()
-    })
+    let cwd = cx.workplace.cwd().display().to_string();
+    let mut output = Output { exit_code: Some(0), cwd, ..Output::default() };
+    output.add_note("The shell starts over: folder, variables, functions, aliases.");
+    Ok(output)
+}
+
+/// Has the command write to a file of its own, which is there when we are gone.
+fn detach(args: &Args, id: &str, jobs: &Jobs, command: &mut String) -> Result<PathBuf, ToolError> {
+    if args.pty {
+        return Err(ToolError::invalid("A command cannot be detached from its terminal")
+            .with_hint("Leave out pty, or start it inside of tmux or screen."));
+    }
+    if jobs.backend().name() != "local" {
+        return Err(ToolError::invalid("Only commands of this machine can be detached")
+            .with_hint("Use background, or nohup on the other machine."));
+    }
+    let folder = jobs.folder().join("detached").join(id);
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder);
+    made.map_err(|error| ToolError::io("A folder for its output", &error))?;
+    let file = folder.join("output.log");
+    let name = sudo::quoted(&file.to_string_lossy());
+    // On one line, so that the lines of the command keep their numbers.
+    command.insert_str(0, &format!("exec >>{name} 2>&1 </dev/null; "));
+    Ok(file)
+}
+
+/// Lets the command write to its file.
+fn lay_open(order: &mut Order, file: &Path) {
+    order.confinement = order.confinement.take().map(|held| {
+        let mut held = (*held).clone();
+        held.write.extend(file.parent().map(Path::to_path_buf));
+        Arc::new(held)
+    });
 }
 
 fn input(args: &Args) -> Input {
     match &args.stdin {
         Some(text) => Input::Given(text.clone().into_bytes()),
-        None if args.background => Input::Open,
+        None if args.detach => Input::Nothing,
+        None if args.background || args.open_stdin => Input::Open,
         None => Input::Nothing,
     }
 }
@@ -189,118 +218,4 @@ fn streams(args: &Args) -> Streams {
         (false, true) => Streams::Apart,
         (false, false) => Streams::Together,
     }
-}
-
-/// A command that was started.
-struct Call<'a> {
-    args: Args,
-    cx: &'a ToolContext,
-    jobs: &'a Jobs,
-    job: Arc<Job>,
-    directory: PathBuf,
-}
-
-impl Call<'_> {
-    async fn foreground(self, after: After) -> Result<Output, ToolError> {
-        let Self { args, cx, jobs, job, directory } = self;
-        let limit = args.timeout.unwrap_or(USUAL).min(LONGEST);
-        let end = Instant::now() + Duration::from_secs(limit);
-        let turn = args.background_after.map(|after| Instant::now() + Duration::from_secs(after));
-        let until = turn.map_or(end, |turn| turn.min(end));
-        let patience = Patience { until: Some(until), silence: None, cancel: &cx.cancel };
-        let pause = job.wait(&patience).await;
-        let is_turned = turn.is_some_and(|turn| turn <= end) && pause == Pause::Deadline;
-        if is_turned || pause == Pause::Question {
-            let status = if is_turned { "running" } else { "awaiting_input" };
-            jobs.list(Arc::clone(&job), cx.session.id(), directory.clone(), false);
-            let mut output = describe(&job, &args, directory);
-            output.status = Some(status);
-            output.session_id = Some(job.id.clone());
-            output.pid = job.pid;
-            output.note = Some(match status {
-                "running" => "It goes on in the background; see the process tool.".to_owned(),
-                _ => "It waits for somebody to type: process action=submit answers it.".to_owned(),
-            });
-            return Ok(output);
-        }
-        let error = match pause {
-            Pause::Ended(_) => None,
-            Pause::Cancelled => Some("The command was interrupted".to_owned()),
-            _ => Some(format!("The command was ended after {limit} s")),
-        };
-        if error.is_some() {
-            job.end(GRACE).await;
-        }
-        if job.ended().is_some_and(|ended| ended.lingers) {
-            jobs.list(Arc::clone(&job), cx.session.id(), directory.clone(), false);
-        }
-        let folder = after.settle(&job, args.workdir.is_none(), cx);
-        let mut output = describe(&job, &args, folder.unwrap_or(directory));
-        if let Some(error) = error {
-            output.status = Some(if pause == Pause::Cancelled { "cancelled" } else { "timeout" });
-            output.exit_code = Some(if pause == Pause::Cancelled { 130 } else { 124 });
-            output.error = Some(error);
-        }
-        if args.timeout.is_some_and(|wanted| wanted > LONGEST) {
-            output.note = Some(format!(
-                "A command is waited for at most {LONGEST} s; use background for longer ones."
-            ));
-        }
-        Ok(output)
-    }
-
-    async fn background(self) -> Result<Output, ToolError> {
-        let Self { args, cx, jobs, job, directory } = self;
-        let listed = jobs.list(Arc::clone(&job), cx.session.id(), directory.clone(), false);
-        // One that cannot even start is better told at once.
-        let until = Some(Instant::now() + EARLY);
-        job.wait(&Patience { until, silence: None, cancel: &cx.cancel }).await;
-        let mut output = describe(&job, &args, directory);
-        listed.catch_up();
-        output.session_id = Some(job.id.clone());
-        output.pid = job.pid;
-        if job.ended().is_none() {
-            output.status = Some("running");
-            output.note =
-                Some("process action=poll shows what is new; it ends with hermes.".into());
-        }
-        Ok(output)
-    }
-}
-
-fn describe(job: &Job, args: &Args, folder: PathBuf) -> Output {
-    let log = job.log();
-    let summary = log.summary(SHOWN);
-    let apart = |source| args.separate.then(|| log.of(source, SHOWN).text);
-    let output_file =
-        summary.is_cut.then(|| log.file().map(|file| file.display().to_string())).flatten();
-    let mut output = Output {
-        stdout: apart(hermes_exec::output::Source::Stdout),
-        stderr: apart(hermes_exec::output::Source::Stderr),
-        output: summary.text,
-        output_file,
-        cwd: folder.display().to_string(),
-        sandbox: job.held.clone(),
-        ..Output::default()
-    };
-    drop(log);
-    output.screen = job.screen().map(|screen| screen.text());
-    if output.screen.is_some() {
-        // What was drawn is not for reading.
-        output.output.clear();
-    }
-    if let Some(ended) = job.ended() {
-        output.exit_code = Some(ended.exit.code());
-        output.duration_ms = u64::try_from(ended.after.as_millis()).ok();
-        output.exit_code_meaning = meaning::of(&args.command, ended.exit);
-        if let Exit::Signal(signal) = ended.exit {
-            output.error = Some(format!("It was ended by signal {signal}"));
-        }
-        if ended.lingers {
-            output.note =
-                Some("Something that it started still runs; see the process tool.".into());
-            output.session_id = Some(job.id.clone());
-        }
-    }
-    output
 }

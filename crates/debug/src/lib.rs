@@ -1,0 +1,1 @@
+//! Programs under a debugger, by the Debug Adapter Protocol.

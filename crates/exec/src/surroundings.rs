@@ -1,0 +1,97 @@
+//! What a program of a session finds around it: the same for a command, a
+//! script and an interpreter.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::sync::Arc;
+
+use hermes_core::{ToolContext, ToolError};
+use serde::{Deserialize, Serialize};
+
+use crate::backend::Place;
+use crate::jobs::Jobs;
+use crate::order::Output;
+use crate::state::ShellState;
+
+/// The session document of the shell; the permission stage reads it as well.
+pub const DOCUMENT: &str = "shell";
+
+/// Nobody is there to answer a question or to turn a page.
+const ALONE: [(&str, &str); 7] = [
+    ("DEBIAN_FRONTEND", "noninteractive"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_PAGER", "cat"),
+    ("PAGER", "cat"),
+    ("SYSTEMD_PAGER", ""),
+    ("PYTHONUNBUFFERED", "1"),
+    ("NPM_CONFIG_YES", "true"),
+];
+
+/// What is kept of a session's shell.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Kept {
+    /// What it holds.
+    #[serde(default)]
+    pub state: ShellState,
+    /// The same as text in front of a command, for whoever judges the next one.
+    #[serde(default)]
+    pub text: String,
+}
+
+/// What a program of a session finds around it.
+#[derive(Debug)]
+pub struct Surroundings {
+    /// Where it is; none is this machine.
+    pub place: Option<Arc<Place>>,
+    /// The environment before what the session's shell adds.
+    pub base: BTreeMap<OsString, OsString>,
+    /// What the session's shell has left behind.
+    pub state: ShellState,
+}
+
+impl Surroundings {
+    /// Those of a call. Of the environment of this program, `own` is what
+    /// may be passed on.
+    pub async fn of(
+        jobs: &Jobs,
+        output: Output,
+        cx: &ToolContext,
+        own: impl FnOnce() -> Vec<(String, String)>,
+    ) -> Result<Self, ToolError> {
+        let state = cx.session.read::<Kept>(DOCUMENT)?.state;
+        let (place, mut base) = if jobs.backend().is_here() {
+            let own = own().into_iter().map(|(name, value)| (name.into(), value.into()));
+            (None, own.collect())
+        } else {
+            let place = jobs.backend().open().await?;
+            let found = place.environment.clone();
+            (Some(place), found)
+        };
+        settle(&mut base, cx, output)?;
+        Ok(Self { place, base, state })
+    }
+
+    /// The environment of a program that the session's shell would start.
+    pub fn environment(&self) -> BTreeMap<OsString, OsString> {
+        self.state.environment(self.base.clone())
+    }
+}
+
+fn settle(
+    base: &mut BTreeMap<OsString, OsString>,
+    cx: &ToolContext,
+    output: Output,
+) -> Result<(), ToolError> {
+    let has_terminal = matches!(output, Output::Terminal(_));
+    base.insert("TERM".into(), if has_terminal { "xterm-256color" } else { "dumb" }.into());
+    if !has_terminal {
+        base.extend(ALONE.map(|(name, value)| (name.into(), value.into())));
+    }
+    for (name, value) in cx.session.variables()? {
+        match value {
+            Some(value) => base.insert(name.into(), value.into()),
+            None => base.remove(&OsString::from(name)),
+        };
+    }
+    Ok(())
+}

@@ -1,0 +1,226 @@
+//! What the two ends say to each other: JSON, each message behind its length.
+
+use std::ffi::OsString;
+use std::io::{self, Read, Write};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use hermes_core::{Effect, ErrorKind, Grants, OutputBounds, Resource, Scope, ToolError};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+/// The version of the messages.
+pub(crate) const PROTOCOL: u32 = 1;
+
+/// The line before the first message. A host may greet first.
+pub(crate) const GREETING: &[u8] = b"hermes-hands\n";
+
+/// The line that says that the program is not there.
+pub(crate) const MISSING: &[u8] = b"hermes-missing\n";
+
+/// No message is longer.
+const LONGEST: u32 = 1 << 30;
+
+/// From here to there.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Request {
+    Call(Box<Call>),
+    Cancel { id: u64 },
+    /// The answer to a [`Reply::Question`].
+    Closed { question: u64, closed: Vec<bool> },
+}
+
+/// From there to here.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Reply {
+    Hello { protocol: u32, version: String },
+    Answer { id: u64, outcome: Outcome },
+    Progress { id: u64, fraction: Option<f64>, message: String },
+    /// Which of these places are closed to the call by the rules here.
+    Question { id: u64, question: u64, scope: String, paths: Vec<PathText> },
+}
+
+/// A call.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Call {
+    pub(crate) id: u64,
+    pub(crate) call_id: String,
+    pub(crate) tool: String,
+    // Read where a failure can be answered.
+    pub(crate) arguments: Box<RawValue>,
+    /// None if there are no bounds.
+    pub(crate) grants: Option<Vec<Granted>>,
+    /// Whether something below granted folders may be closed.
+    pub(crate) excepted: bool,
+    pub(crate) cwd: PathText,
+    pub(crate) home: Option<PathText>,
+    pub(crate) session: String,
+    pub(crate) task: String,
+    /// What the session knows of the conversation.
+    pub(crate) context: Value,
+    pub(crate) milliseconds: Option<u64>,
+    pub(crate) bounds: Option<[u64; 4]>,
+}
+
+/// One effect that the call may have.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Granted {
+    pub(crate) scope: String,
+    pub(crate) on: On,
+}
+
+/// A [`Resource`].
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum On {
+    Any,
+    Path(PathText),
+    Command(String),
+    Host(String),
+    Name(String),
+}
+
+/// How a call ended.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Outcome {
+    Done { content: String, attachments: Vec<Attached> },
+    Failed { kind: String, message: String, hint: String, details: Map<String, Value> },
+}
+
+/// A file that comes with an answer.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Attached {
+    pub(crate) media_type: String,
+    pub(crate) base64: String,
+}
+
+/// A path, which need not be text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum PathText {
+    Text(String),
+    Bytes(Vec<u8>),
+}
+
+impl From<&Path> for PathText {
+    fn from(path: &Path) -> Self {
+        match path.to_str() {
+            Some(text) => Self::Text(text.to_owned()),
+            None => Self::Bytes(path.as_os_str().as_bytes().to_vec()),
+        }
+    }
+}
+
+impl From<PathText> for PathBuf {
+    fn from(text: PathText) -> Self {
+        match text {
+            PathText::Text(text) => text.into(),
+            PathText::Bytes(bytes) => OsString::from_vec(bytes).into(),
+        }
+    }
+}
+
+impl Granted {
+    /// What a call was granted, without where that is here.
+    pub(crate) fn all(grants: &Grants) -> Option<Vec<Self>> {
+        let one = |effect: &Effect| Self {
+            scope: effect.scope.as_str().to_owned(),
+            on: match &effect.resource {
+                Resource::Any => On::Any,
+                Resource::Path(path) => On::Path(path.as_path().into()),
+                Resource::Command(text) => On::Command(text.clone()),
+                Resource::Host(text) => On::Host(text.clone()),
+                Resource::Name(text) => On::Name(text.clone()),
+            },
+        };
+        Some(grants.list()?.iter().map(|grant| one(&grant.effect)).collect())
+    }
+}
+
+impl From<Granted> for Effect {
+    fn from(granted: Granted) -> Self {
+        let resource = match granted.on {
+            On::Any => Resource::Any,
+            On::Path(path) => Resource::Path(path.into()),
+            On::Command(text) => Resource::Command(text),
+            On::Host(text) => Resource::Host(text),
+            On::Name(text) => Resource::Name(text),
+        };
+        Self { scope: Scope::named(granted.scope), resource }
+    }
+}
+
+impl From<&ToolError> for Outcome {
+    fn from(error: &ToolError) -> Self {
+        Self::Failed {
+            kind: error.kind().name().to_owned(),
+            message: error.message().to_owned(),
+            hint: error.hint().to_owned(),
+            details: error.details().clone(),
+        }
+    }
+}
+
+/// The error that was told.
+pub(crate) fn failed(
+    kind: &str,
+    message: String,
+    hint: String,
+    details: Map<String, Value>,
+) -> ToolError {
+    let kind = ErrorKind::from_name(kind).unwrap_or(ErrorKind::Internal);
+    let error = ToolError::new(kind, message).with_hint(hint);
+    details.into_iter().fold(error, |error, (key, value)| error.with(&key, value))
+}
+
+/// Bounds as plain numbers.
+pub(crate) fn numbers(bounds: &OutputBounds) -> [u64; 4] {
+    [bounds.command_bytes, bounds.read_lines, bounds.line_chars, bounds.read_chars]
+}
+
+/// The bounds of these numbers.
+pub(crate) fn bounds([command_bytes, read_lines, line_chars, read_chars]: [u64; 4]) -> OutputBounds {
+    OutputBounds { command_bytes, read_lines, line_chars, read_chars }
+}
+
+/// A message, ready to be sent.
+pub(crate) fn encode(message: &impl Serialize) -> io::Result<Vec<u8>> {
+    let mut frame = vec![0; 4];
+    serde_json::to_writer(&mut frame, message)?;
+    let length = u32::try_from(frame.len() - 4).ok().filter(|length| *length <= LONGEST);
+    let length = length.ok_or_else(|| io::Error::other("the message is too long"))?;
+    if let Some(head) = frame.first_chunk_mut::<4>() {
+        *head = length.to_be_bytes();
+    }
+    Ok(frame)
+}
+
+/// Sends a message that was made ready.
+pub(crate) fn send(output: &mut impl Write, frame: &[u8]) -> io::Result<()> {
+    output.write_all(frame)?;
+    output.flush()
+}
+
+/// Waits for the next message; none if the other end is gone.
+pub(crate) fn receive<T: DeserializeOwned>(input: &mut impl Read) -> io::Result<Option<T>> {
+    let mut head = [0; 4];
+    match input.read_exact(&mut head) {
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+        done => done?,
+    }
+    let length = u32::from_be_bytes(head);
+    if length > LONGEST {
+        return Err(io::Error::other("what comes is not a message"));
+    }
+    let mut frame = Vec::new();
+    input.take(length.into()).read_to_end(&mut frame)?;
+    if frame.len() as u64 != u64::from(length) {
+        return Ok(None);
+    }
+    Ok(Some(serde_json::from_slice(&frame)?))
+}
+
+#[cfg(test)]
+#[path = "wire_tests.rs"]
+mod tests;

@@ -1,0 +1,1 @@
+//! Interpreters that remember: named sessions of Python, Node, bash and SQL.

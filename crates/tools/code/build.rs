@@ -1,0 +1,3 @@
+fn main() {
+    hermes_discover::write_table();
+}

@@ -1,0 +1,6 @@
+//! Tools for code: scripts, interpreters, linters, formatters, tests, a debugger.
+
+mod tools {
+    include!(concat!(env!("OUT_DIR"), "/tools.rs"));
+}
+pub use tools::tools;

@@ -1,0 +1,129 @@
+//! What is told of a command.
+
+use std::path::Path;
+
+use hermes_core::{OutputBounds, ToolContext};
+use hermes_exec::output::Source;
+use hermes_exec::{Exit, Job};
+use serde::Serialize;
+
+use super::meaning;
+
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Output {
+    pub(super) output: String,
+    /// None as long as it runs.
+    pub(super) exit_code: Option<i32>,
+    /// Why it did not end as it should.
+    pub(super) error: Option<String>,
+    /// `timeout`, `awaiting_input`, `running`; none if it has ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) status: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exit_code_meaning: Option<String>,
+    pub(super) cwd: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    duration_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) session_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) pid: Option<u32>,
+    /// What its terminal shows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) screen: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) stdout: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) stderr: Option<String>,
+    /// All of the output, if it is too long for an answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) output_file: Option<String>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) detached: bool,
+    /// Its session will be told of its end.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) notify_on_complete: bool,
+    /// Its session will be told of lines with these.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) watch_patterns: Vec<String>,
+    /// Why it will not be told, and what to do instead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) notify_unsupported: Option<&'static str>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) sudo_auth_failed: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) sudo_cache_cleared: bool,
+    /// What held the command.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sandbox: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
+}
+
+impl Output {
+    /// What is known of a job by now.
+    pub(super) fn of(job: &Job, separate: bool, folder: &Path, cx: &ToolContext) -> Self {
+        let bounds = cx.ports.get::<OutputBounds>().map(|bounds| *bounds).unwrap_or_default();
+        let shown = usize::try_from(bounds.command_bytes).unwrap_or(usize::MAX);
+        let log = job.log();
+        let summary = log.summary(shown);
+        let apart = |source| separate.then(|| log.of(source, shown).text);
+        let output_file =
+            summary.is_cut.then(|| log.file().map(|file| file.display().to_string())).flatten();
+        let mut output = Self {
+            stdout: apart(Source::Stdout),
+            stderr: apart(Source::Stderr),
+            output: summary.text,
+            output_file,
+            cwd: folder.display().to_string(),
+            sandbox: job.held.clone(),
+            ..Self::default()
+        };
+        let lost = log.lost();
+        drop(log);
+        if lost > 0 {
+            output.add_note(format!(
+                "{lost} bytes in the middle of the output are lost: there was no room for them on \
+                 the disk."
+            ));
+        }
+        output.screen = job.screen().map(|screen| screen.text());
+        if output.screen.is_some() {
+            // What was drawn is not for reading.
+            output.output.clear();
+        }
+        output.add_end(job);
+        output
+    }
+
+    fn add_end(&mut self, job: &Job) {
+        let Some(ended) = job.ended() else { return };
+        self.exit_code = Some(ended.exit.code());
+        self.duration_ms = u64::try_from(ended.after.as_millis()).ok();
+        self.exit_code_meaning = meaning::of(&job.command, ended.exit);
+        if let Exit::Signal(signal) = ended.exit {
+            self.error = Some(format!("It was ended by signal {signal}"));
+        }
+        if ended.lingers {
+            self.add_note("Something that it started still runs; see the process tool.");
+            self.session_id = Some(job.id.clone());
+        }
+    }
+
+    /// Says something besides.
+    pub(super) fn add_note(&mut self, text: impl AsRef<str>) {
+        let note = self.note.get_or_insert_default();
+        if !note.is_empty() {
+            note.push(' ');
+        }
+        note.push_str(text.as_ref());
+    }
+
+    /// All that the command has written.
+    pub(super) fn texts(&mut self) -> impl Iterator<Item = &mut String> {
+        std::iter::once(&mut self.output)
+            .chain(&mut self.screen)
+            .chain(&mut self.stdout)
+            .chain(&mut self.stderr)
+    }
+}

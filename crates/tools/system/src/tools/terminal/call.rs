@@ -1,0 +1,265 @@
+//! A command that was started, until it is answered.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use hermes_core::{Notices, ToolContext, ToolError};
+use hermes_exec::{Attention, GRACE, Job, Jobs, Listed, Patience, Pause, Times};
+
+use super::Args;
+use super::answer::Output;
+use super::sudo::{Outcome, Raised};
+use crate::shell::After;
+
+/// How long a new background job is watched for an early end.
+const EARLY: Duration = Duration::from_millis(300);
+
+/// A command that takes longer is written down, for the case of a crash.
+const BRIEF: Duration = Duration::from_secs(1);
+
+const UNHEARD: &str = "Nobody takes notices here: this hermes answers one call and ends, and what \
+                       it has running ends with it. Run the command in the foreground, or detach \
+                       it, or make the calls of one `hermes exec`.";
+
+/// A command that was started.
+pub(super) struct Call<'a> {
+    pub(super) args: Args,
+    pub(super) cx: &'a ToolContext,
+    pub(super) jobs: &'a Jobs,
+    pub(super) job: Arc<Job>,
+    pub(super) directory: PathBuf,
+    pub(super) raised: Option<Raised>,
+    /// Where it writes, if it is to outlive us.
+    pub(super) file: Option<PathBuf>,
+}
+
+/// How long the command is waited for.
+struct Limits {
+    end: Instant,
+    seconds: u64,
+    silence: Option<Duration>,
+    /// When it goes to the background.
+    turn: Option<Instant>,
+}
+
+pub(super) fn times(cx: &ToolContext) -> Times {
+    cx.ports.get::<Times>().map(|times| *times).unwrap_or_default()
+}
+
+impl Call<'_> {
+    fn limits(&self) -> Limits {
+        let times = times(self.cx);
+        let wanted = self.args.timeout.map_or(times.usual, Duration::from_secs);
+        let limit = wanted.min(times.longest);
+        let now = Instant::now();
+        let end = now + limit;
+        let turn = self.args.background_after.map(Duration::from_secs);
+        Limits {
+            end,
+            seconds: limit.as_secs(),
+            silence: self.silence(),
+            turn: turn.filter(|turn| *turn <= limit).map(|turn| now + turn),
+        }
+    }
+
+    fn silence(&self) -> Option<Duration> {
+        let said = self.args.inactivity_timeout.map(Duration::from_secs);
+        said.or(times(self.cx).silence).filter(|silence| !silence.is_zero())
+    }
+
+    pub(super) async fn foreground(self, after: After) -> Result<Output, ToolError> {
+        let limits = self.limits();
+        let pause = self.wait(&limits).await;
+        let is_turned = limits.turn.is_some() && pause == Pause::Deadline;
+        if is_turned || pause == Pause::Question {
+            return Ok(self.turn(is_turned));
+        }
+        let error = match pause {
+            Pause::Ended(_) => None,
+            Pause::Cancelled => Some("The command was interrupted".to_owned()),
+            Pause::Silence => Some(format!(
+                "The command was ended: it wrote nothing for {} s",
+                limits.silence.unwrap_or_default().as_secs()
+            )),
+            _ => Some(format!("The command was ended after {} s", limits.seconds)),
+        };
+        if error.is_some() {
+            self.job.end(GRACE).await;
+        }
+        if self.job.ended().is_some_and(|ended| ended.lingers) {
+            self.list().see_end();
+        }
+        let folder = after.settle(self.args.workdir.is_none(), self.cx);
+        let mut output = self.describe(folder.as_deref().unwrap_or(&self.directory));
+        if let Some(error) = error {
+            let cancelled = pause == Pause::Cancelled;
+            output.status = Some(if cancelled { "cancelled" } else { "timeout" });
+            output.exit_code = Some(if cancelled { 130 } else { 124 });
+            output.error = Some(error);
+        }
+        if self.args.timeout.is_some_and(|wanted| wanted > limits.seconds) {
+            output.add_note(format!(
+                "A command is waited for at most {} s; use background for longer ones.",
+                limits.seconds
+            ));
+        }
+        self.tell_of_sudo(&mut output);
+        Ok(output)
+    }
+
+    async fn wait(&self, limits: &Limits) -> Pause {
+        let until = limits.turn.unwrap_or(limits.end);
+        let brief = until.min(Instant::now() + BRIEF);
+        let patience =
+            |until| Patience { until: Some(until), silence: limits.silence, cancel: &self.cx.cancel };
+        let pause = self.job.wait(&patience(brief)).await;
+        if pause != Pause::Deadline || brief == until {
+            return pause;
+        }
+        let _vouched = self.jobs.vouch(&self.job, self.cx.session.id(), &self.directory);
+        self.job.wait(&patience(until)).await
+    }
+
+    /// It goes on without anybody who waits.
+    fn turn(self, is_turned: bool) -> Output {
+        let listed = self.list();
+        let mut output = self.describe(&self.directory);
+        listed.catch_up();
+        output.session_id = Some(self.job.id.clone());
+        output.pid = self.job.pid;
+        if is_turned {
+            output.status = Some("running");
+            output.add_note("It goes on in the background; see the process tool.");
+        } else {
+            output.status = Some("awaiting_input");
+            output.add_note("It waits for somebody to type: process action=submit answers it.");
+        }
+        self.attend(&listed, &mut output);
+        self.keep_helper();
+        output
+    }
+
+    pub(super) async fn background(self) -> Result<Output, ToolError> {
+        let listed = self.list();
+        let mut heard = Output::default();
+        self.attend(&listed, &mut heard);
+        // One that cannot even start is better told at once.
+        let until = Some(Instant::now() + EARLY);
+        let patience = Patience { until, silence: None, cancel: &self.cx.cancel };
+        self.job.wait(&patience).await;
+        let mut output = self.describe(&self.directory);
+        listed.catch_up();
+        output.session_id = Some(self.job.id.clone());
+        output.pid = self.job.pid;
+        output.notify_on_complete = heard.notify_on_complete;
+        output.watch_patterns = heard.watch_patterns;
+        output.notify_unsupported = heard.notify_unsupported;
+        if let Some(file) = &self.file {
+            output.detached = true;
+            output.output_file = Some(file.display().to_string());
+        }
+        if self.job.ended().is_some() {
+            listed.see_end();
+            self.tell_of_sudo(&mut output);
+            return Ok(output);
+        }
+        output.status = Some("running");
+        output.add_note(match self.file {
+            Some(_) => format!(
+                "It goes on when hermes ends, and nothing ends it but process action=kill, now \
+                 or later in this folder, or `hermes processes kill {}`.",
+                self.job.id
+            ),
+            None => "process action=poll shows what is new; it ends with hermes.".to_owned(),
+        });
+        if self.args.timeout.is_some() {
+            output.add_note("In the background there is no timeout.");
+        }
+        self.keep_helper();
+        Ok(output)
+    }
+
+    fn list(&self) -> Arc<Listed> {
+        let (job, session) = (Arc::clone(&self.job), self.cx.session.id());
+        match &self.file {
+            Some(file) => {
+                self.jobs.list_detached(job, session, self.directory.clone(), file.clone())
+            }
+            None => self.jobs.list(job, session, self.directory.clone()),
+        }
+    }
+
+    /// Has the job looked after, and says what its session will hear of it.
+    fn attend(&self, listed: &Arc<Listed>, output: &mut Output) {
+        let args = &self.args;
+        let patterns: Vec<String> =
+            args.watch_patterns.iter().filter(|pattern| !pattern.is_empty()).cloned().collect();
+        let is_wanted = args.notify_on_complete || !patterns.is_empty();
+        let notices = self.cx.ports.get::<dyn Notices>();
+        let notices = notices.filter(|it| it.is_heard(self.cx.session.id()));
+        let is_heard = notices.is_some();
+        if is_wanted && !is_heard {
+            output.notify_unsupported = Some(UNHEARD);
+        } else if is_wanted {
+            output.notify_on_complete = args.notify_on_complete;
+            output.watch_patterns.clone_from(&patterns);
+        }
+        let attention = Attention {
+            end: args.notify_on_complete && is_heard,
+            patterns: if is_heard { patterns } else { Vec::new() },
+            silence: self.silence(),
+            file: self.file.clone(),
+            notices,
+        };
+        self.jobs.attend(listed, attention);
+    }
+
+    fn describe(&self, folder: &Path) -> Output {
+        let mut output = Output::of(&self.job, self.args.separate, folder, self.cx);
+        if let Some(raised) = &self.raised {
+            output.texts().for_each(|text| raised.conceal(text));
+        }
+        output
+    }
+
+    fn tell_of_sudo(&self, output: &mut Output) {
+        let Some(raised) = &self.raised else { return };
+        match raised.outcome() {
+            Outcome::Fine => {}
+            Outcome::Wrong { forgotten } => {
+                output.sudo_auth_failed = true;
+                output.sudo_cache_cleared = forgotten;
+                output.add_note(if forgotten {
+                    "The password for sudo was wrong and is forgotten; the next command asks again."
+                } else {
+                    "The password in SUDO_PASSWORD is wrong."
+                });
+            }
+            Outcome::Lacking => {
+                output.sudo_auth_failed = true;
+                output.add_note(
+                    "sudo needs a password and nobody gave one. The user can type it where hermes \
+                     runs at a terminal, or set SUDO_PASSWORD.",
+                );
+            }
+        }
+        if output.output.contains("no new privileges") {
+            output.add_note(
+                "sudo cannot work in the sandbox; it takes a permission profile without one.",
+            );
+        }
+    }
+
+    /// The helper for sudo stays for as long as the job runs.
+    fn keep_helper(self) {
+        let Self { raised: Some(raised), job, .. } = self else { return };
+        tokio::spawn(async move {
+            while job.ended().is_none() {
+                tokio::time::sleep(EARLY).await;
+            }
+            // A wrong password is forgotten.
+            raised.outcome();
+        });
+    }
+}
