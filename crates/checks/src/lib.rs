@@ -1,2 +1,31 @@
 //! The linters, formatters and test runners of a project: which ones it has,
 //! how they are called, and what they say.
+//!
+//! Nothing here starts a program or opens a file. A [`Survey`] is what a small
+//! script has found around a path; from it the tools are chosen; each gives
+//! the words of its command, and reads what the command printed.
+
+mod changed;
+mod finding;
+pub mod format;
+mod install;
+pub mod lint;
+mod lines;
+mod survey;
+pub mod test;
+
+pub use changed::{Baseline, ChangedLines};
+pub use finding::{Finding, Severity, sort, within};
+pub use install::{Home, install};
+pub use survey::{Folder, PROGRAMS, SCRIPT, Survey, Unseen};
+
+/// What a program has printed.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Said<'a> {
+    /// On its output.
+    pub stdout: &'a str,
+    /// On its error output.
+    pub stderr: &'a str,
+    /// What it wrote into the file that it was given for its report.
+    pub report: &'a str,
+}

@@ -6,19 +6,23 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hermes::AuditRecorder;
-use hermes::core::{DynTool, ErrorKind, OutputBounds, Ports, Session, Snapshots};
+use hermes::core::{
+    DynTool, ErrorKind, NoticeQueue, Notices, OutputBounds, Passwords, Ports, Session, Snapshots,
+};
 use hermes::engine::toolsets::{CustomToolsets, Selection, ToolsetError, Toolsets};
 use hermes::engine::{
     Caller, Counts, DeferMode, Deferral, Engine, GuardSettings, Limits, SearchLimits, Snapshot,
 };
 use hermes_checkpoints::{Keeper as FileKeeper, Store as Checkpoints};
 use hermes_config::{Config, ConfigError, Env, Home, RawConfig, Settings, ToolSearchMode, save};
+use hermes_exec::{Jobs, Times};
 use hermes_store::FileSessions;
 
 use crate::args::{CallOptions, Choice, Global};
 use crate::commands::{audit, checkpoints, runtime};
 use crate::failure::Failure;
 use crate::guarding::{Discreet, Keeper};
+use crate::keyboard::Keyboard;
 use crate::progress::ProgressLine;
 use crate::terminal::Terminal;
 
@@ -35,6 +39,12 @@ pub(crate) struct Ready {
     pub(crate) config: Config,
     pub(crate) engine: Engine,
     pub(crate) secrets: Arc<Keeper>,
+    /// Commands that run.
+    pub(crate) jobs: Arc<Jobs>,
+    /// What sessions are told of them.
+    pub(crate) notices: Arc<NoticeQueue>,
+    /// Who can be asked for a password.
+    pub(crate) keyboard: Arc<Keyboard>,
     records: Arc<AuditRecorder>,
     /// Who keeps what calls are about to change, unless that is switched off.
     checkpoints: Option<Arc<FileKeeper>>,
@@ -93,8 +103,19 @@ impl App {
         let kept = checkpoints::limits(&config.settings);
         let kept = Arc::new(Checkpoints::new(home.checkpoints_dir(), kept));
         let checkpoints = checkpoints::keeper(&home, &config.settings, &kept);
-        let made = engine(&home, &config.settings, &secrets, &records, kept, checkpoints.clone());
-        Ok(Ready { home, config, engine: made?, secrets, records, checkpoints })
+        let jobs = Arc::new(Jobs::local(home.cache_dir().join("jobs")));
+        let notices = Arc::new(NoticeQueue::new());
+        let keyboard = Arc::new(Keyboard::new(home.env_file()));
+        let ports = Ports::new()
+            .with(Arc::new(bounds(&config.settings)))
+            .with(Arc::new(times(&config.settings)))
+            .with::<dyn Snapshots>(kept)
+            .with::<dyn Notices>(Arc::clone(&notices) as Arc<dyn Notices>)
+            .with::<dyn Passwords>(Arc::clone(&keyboard) as Arc<dyn Passwords>)
+            .with(Arc::clone(&jobs));
+        let engine =
+            engine(&home, &config.settings, &secrets, &records, ports, checkpoints.clone())?;
+        Ok(Ready { home, config, engine, secrets, jobs, notices, keyboard, records, checkpoints })
     }
 
     /// Who makes the calls of this command. Without `toolsets` every tool may
@@ -172,14 +193,11 @@ fn engine(
     settings: &Settings,
     secrets: &Arc<Keeper>,
     records: &Arc<AuditRecorder>,
-    kept: Arc<Checkpoints>,
+    ports: Ports,
     checkpoints: Option<Arc<FileKeeper>>,
 ) -> Result<Engine, Failure> {
     let defect = |e: &dyn std::fmt::Display| Failure::failed(ErrorKind::Internal, e.to_string());
     let variables = variables(home);
-    let jobs = Arc::new(hermes_exec::Jobs::local(home.cache_dir().join("jobs")));
-    let ports =
-        Ports::new().with(Arc::new(bounds(settings))).with::<dyn Snapshots>(kept).with(jobs);
     let mut builder = Engine::builder();
     if let Some(keeper) = checkpoints {
         builder = builder.checkpoints(keeper);
@@ -236,6 +254,15 @@ fn bounds(settings: &Settings) -> OutputBounds {
         read_lines: settings.tool_output.max_lines,
         line_chars: settings.tool_output.max_line_length,
         read_chars: settings.file_read_max_chars,
+    }
+}
+
+fn times(settings: &Settings) -> Times {
+    let seconds = Duration::from_secs;
+    Times {
+        usual: seconds(settings.terminal.timeout),
+        longest: seconds(settings.terminal.max_foreground_timeout),
+        silence: settings.terminal.inactivity_timeout.map(seconds),
     }
 }
 

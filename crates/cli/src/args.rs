@@ -57,8 +57,14 @@ pub(crate) enum Command {
     /// Look at what files were before tools changed them, and bring them back
     #[command(subcommand)]
     Checkpoints(crate::commands::checkpoints::Checkpoints),
+    /// Look at processes that an earlier hermes has left running, and end them
+    #[command(subcommand)]
+    Processes(crate::commands::processes::Processes),
     /// Tell what works here and what is missing
     Doctor,
+    /// Serve file tools to another hermes, on standard input and output
+    #[command(hide = true)]
+    Hands,
     /// Print a completion script for a shell
     Completions {
         /// The shell

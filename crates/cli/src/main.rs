@@ -5,6 +5,7 @@ mod args;
 mod commands;
 mod failure;
 mod guarding;
+mod keyboard;
 mod progress;
 mod prompt;
 mod table;
@@ -54,7 +55,9 @@ fn run(app: &App, command: Command) -> Outcome {
         Command::Undo(args) => commands::undo::undo(app, &args),
         Command::Redo(args) => commands::undo::redo(app, &args),
         Command::Checkpoints(args) => commands::checkpoints::run(app, args),
+        Command::Processes(args) => commands::processes::run(app, &args),
         Command::Doctor => commands::doctor::run(app),
+        Command::Hands => commands::hands::run(),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             let mut command = <Cli as clap::CommandFactory>::command();

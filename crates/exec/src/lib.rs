@@ -8,6 +8,7 @@
 mod askpass;
 mod attend;
 mod backend;
+pub mod docker;
 pub mod elsewhere;
 mod errand;
 mod job;
@@ -19,9 +20,11 @@ pub mod output;
 mod ready;
 mod room;
 pub mod screen;
+pub mod ssh;
 pub mod state;
 pub mod surroundings;
 mod times;
+pub mod transfer;
 pub mod tree;
 pub mod watch;
 

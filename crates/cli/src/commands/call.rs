@@ -21,6 +21,10 @@ pub(crate) fn run(app: &App, args: &Call) -> Outcome {
     caller.labels = false;
     let arguments_from_stdin = args.arguments.iter().any(|argument| argument == "-");
     caller.approver = app.approver(arguments_from_stdin, args.options.session.is_some());
+    ready.warn_of_leftovers(app);
+    if !arguments_from_stdin {
+        ready.keyboard.open();
+    }
     let entry = meant(&ready.engine.snapshot(), &args.tool);
     let arguments = match values::read(&args.arguments, &parameters(entry.as_deref()))? {
         Value::String(text) => Arguments::Text(text),

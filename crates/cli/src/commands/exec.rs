@@ -7,9 +7,10 @@ use std::io::{self, BufRead, BufReader, IsTerminal as _, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-use hermes::core::{ErrorKind, Status, ToolError, ToolResult};
+use hermes::core::{ErrorKind, NoticeQueue, Status, ToolError, ToolResult};
 use hermes::engine::{Caller, Engine, Secrets as _};
 use hermes::protocol::{Dialect, Frame, Framer, render, render_error};
+use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::{readable, runtime};
@@ -19,6 +20,9 @@ use crate::failure::{Exit, Failure, Outcome};
 use crate::guarding::Keeper;
 use crate::terminal::Terminal;
 
+/// Notices that go with one answer; more wait for the next.
+const MOST_NOTICES: usize = 20;
+
 pub(crate) fn run(app: &App, args: &Exec) -> Outcome {
     let dialect = args.dialect.as_deref().map(str::parse::<Dialect>).transpose();
     let dialect = dialect.map_err(|e| Failure::usage(e.to_string()).hint(e.hint()))?;
@@ -27,6 +31,11 @@ pub(crate) fn run(app: &App, args: &Exec) -> Outcome {
     let from_stdin = args.file.as_deref().is_none_or(|f| f == Path::new("-"));
     caller.who = "exec".into();
     caller.approver = app.approver(from_stdin, true);
+    ready.warn_of_leftovers(app);
+    ready.notices.listen();
+    if !from_stdin {
+        ready.keyboard.open();
+    }
     let input = open(args.file.as_deref())?;
     if from_stdin && io::stdin().is_terminal() {
         app.terminal.note("Reading tool calls from the keyboard; Ctrl-D ends.");
@@ -39,6 +48,7 @@ pub(crate) fn run(app: &App, args: &Exec) -> Outcome {
     let options = args.options.clone();
     let session = Session {
         engine: ready.engine.clone(),
+        notices: Arc::clone(&ready.notices),
         caller,
         options,
         terminal: app.terminal,
@@ -117,6 +127,7 @@ fn feed(
 /// One client, from its first request to its last.
 struct Session {
     engine: Engine,
+    notices: Arc<NoticeQueue>,
     caller: Caller,
     options: CallOptions,
     terminal: Terminal,
@@ -157,12 +168,28 @@ impl Session {
         // A session may last for days; its requests are what has a time.
         let mut caller = self.caller.clone();
         caller.deadline = self.options.deadline();
-        let results = self.engine.dispatch(calls, &caller).await;
+        let mut results = self.engine.dispatch(calls, &caller).await;
+        self.add_notices(&mut results);
         let exit = summary(&results);
         if self.for_people {
             return (readable::results(&self.terminal, &self.engine, &results), exit);
         }
         (render(&request, &results), exit)
+    }
+}
+
+impl Session {
+    /// What the session is told besides goes with the last result, which every
+    /// dialect carries.
+    fn add_notices(&self, results: &mut [ToolResult]) {
+        let Some(last) = results.last_mut() else { return };
+        let Ok(Value::Object(mut content)) = serde_json::from_str(&last.content) else { return };
+        let notices = self.notices.drain(self.caller.session.id(), MOST_NOTICES);
+        if notices.is_empty() {
+            return;
+        }
+        content.insert("notices".to_owned(), json!(notices));
+        last.content = Value::Object(content).to_string();
     }
 }
 

@@ -79,8 +79,7 @@ impl<W: Way> Remote<W> {
         tokio::spawn(async move {
             let end = end.await_it().await;
             if let Err(error) = &end {
-                let hint = error.hint().map(|hint| format!(" {hint}")).unwrap_or_default();
-                voice.say(&format!("{}.{hint}", error.message()));
+                voice.say(&format!("{}. {}", error.message(), error.hint()));
             }
             // Its stream ends before it does.
             drop(voice);

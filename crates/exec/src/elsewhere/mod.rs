@@ -30,6 +30,7 @@ use crate::output::Source;
 use crate::ready;
 use crate::tree;
 use control::{Remote, Voice};
+pub(crate) use script::fresh_word;
 pub use script::quote;
 
 /// How long a place has to answer the first question.
@@ -182,7 +183,8 @@ impl<W: Way> Backend for Elsewhere<W> {
             };
             let carrier = self.way.carrier(&loader, Carriage { terminal });
             let failed = |error: io::Error| ToolError::io("The way there", &error);
-            let (heard, said) = pipe_with(PipeFlags::CLOEXEC).map_err(failed)?;
+            let (heard, said) =
+                pipe_with(PipeFlags::CLOEXEC).map_err(|error| failed(error.into()))?;
             let mut started = self.local.start(job, carried(carrier, order.output)).await?;
             started.pid = None;
             started.held = self.way.held();

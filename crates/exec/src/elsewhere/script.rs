@@ -191,7 +191,7 @@ fn members(mark: &str) -> String {
 }
 
 /// A word that nothing else has in it.
-pub(super) fn fresh_word() -> String {
+pub(crate) fn fresh_word() -> String {
     format!("h{:016x}", RandomState::new().build_hasher().finish())
 }
 

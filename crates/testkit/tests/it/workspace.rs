@@ -14,6 +14,7 @@ const LAYERS: [&[&str]; 9] = [
     &[
         "hermes-documents",
         "hermes-files",
+        "hermes-llm",
         "hermes-protocol",
         "hermes-sandbox",
         "hermes-schema",
@@ -34,7 +35,7 @@ const LAYERS: [&[&str]; 9] = [
     &["hermes-checks", "hermes-debug", "hermes-repl", "hermes-scripts"],
     &["hermes-tools-agent", "hermes-tools-code", "hermes-tools-file", "hermes-tools-system"],
     &["hermes-engine", "hermes-policy"],
-    &["hermes"],
+    &["hermes", "hermes-reach"],
     &["hermes-testkit"],
     &["hermes-cli"],
 ];

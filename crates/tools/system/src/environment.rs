@@ -1,10 +1,13 @@
 //! The environment as a session sees it: the process's own, with what the
 //! session has changed on top.
 
-use std::collections::BTreeMap;
+pub(crate) mod dotenv;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 
 use hermes_core::{ToolError, Variables};
+use hermes_secrets::is_secret;
 use serde::Serialize;
 
 /// What one variable may take: a kernel refuses a longer string.
@@ -12,6 +15,8 @@ pub(crate) const MAX_VALUE: usize = 128 * 1024;
 /// What a session's changes may take together, so that programs still start.
 const MAX_TOTAL: usize = 1024 * 1024;
 const MAX_NAME: usize = 256;
+/// A shorter value may stand anywhere by chance.
+const SHORTEST_SECRET: usize = 6;
 
 /// Names, and beginnings of names, that decide which code a program loads.
 const LOADER: &[&str] = &["LD_", "DYLD_"];
@@ -23,7 +28,6 @@ const LOADED: &[&str] = &[
     "PROMPT_COMMAND",
     "PS0",
     "PS4",
-    "PATH",
     "HOME",
     "XDG_CONFIG_HOME",
     "XDG_CONFIG_DIRS",
@@ -184,13 +188,61 @@ fn starts_family(name: &str, known: &str) -> bool {
     name.strip_prefix(known).is_some_and(|rest| rest.starts_with('_'))
 }
 
+/// The names in a process's environment that its programs get; what is not
+/// known to be harmless stays with it.
+pub(crate) fn passed_on(process: &BTreeMap<String, String>) -> BTreeSet<String> {
+    let own = process.iter().map(|(name, value)| (name.clone(), value.clone()));
+    hermes_secrets::child_env(own, &[]).into_iter().map(|(name, _)| name).collect()
+}
+
+/// Secrets in an environment. A value that holds one is as secret, whatever
+/// its name.
+#[derive(Default)]
+pub(crate) struct Veil(Vec<String>);
+
+impl std::fmt::Debug for Veil {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Veil({})", self.0.len())
+    }
+}
+
+impl Veil {
+    pub(crate) fn of(seen: &BTreeMap<String, Entry>) -> Self {
+        let secrets = seen.iter().filter(|(name, entry)| {
+            entry.value.len() >= SHORTEST_SECRET && is_secret(name, &entry.value)
+        });
+        Self(secrets.map(|(_, entry)| entry.value.clone()).collect())
+    }
+
+    pub(crate) fn covers(&self, value: &str) -> bool {
+        self.0.iter().any(|secret| value.contains(secret.as_str()))
+    }
+}
+
+/// A search path on which nothing could be started any more is refused.
+pub(crate) fn check_path(value: Option<&str>, now: &str) -> Result<(), ToolError> {
+    let has_shell = |folder: std::path::PathBuf| folder.join("bash").is_file();
+    if value.is_some_and(|value| env::split_paths(value).any(has_shell)) {
+        return Ok(());
+    }
+    Err(ToolError::invalid("With that PATH no command could be started: no bash is on it")
+        .with_hint(format!("Write all of it out, nothing is expanded here. Now it is {now}")))
+}
+
 /// A name that a session may change.
 pub(crate) fn check_writable(name: &str) -> Result<(), ToolError> {
     check_name(name)?;
     match protection(name) {
         None => Ok(()),
-        Some(why) => Err(ToolError::denied(format!("{name} is protected: {why}"))
-            .with_hint("Ask the user to set it where hermes is started.")),
+        Some(why) => {
+            let hint = if name.starts_with(OURS) {
+                "Ask the user to set it where hermes is started."
+            } else {
+                "Export it in a terminal command, which is judged by what it says, or ask the \
+                 user to set it where hermes is started."
+            };
+            Err(ToolError::denied(format!("{name} is protected: {why}")).with_hint(hint))
+        }
     }
 }
 

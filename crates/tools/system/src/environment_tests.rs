@@ -38,7 +38,6 @@ fn what_loads_code_or_is_ours_is_protected() {
         "DYLD_INSERT_LIBRARIES",
         "HERMES_HOME",
         "BASH_ENV",
-        "PATH",
         "HOME",
         "ENV",
         "NODE_OPTIONS",
@@ -53,9 +52,15 @@ fn what_loads_code_or_is_ours_is_protected() {
         assert_eq!(error.kind(), ErrorKind::Denied);
         assert!(error.message().contains(name) && error.message().contains("protected"));
     }
-    for name in
-        ["MY_PATH", "LDFLAGS", "MY_LD_PRELOAD", "NODE_ENV", "GIT_AUTHOR_NAME", "PYTHONUNBUFFERED"]
-    {
+    for name in [
+        "PATH",
+        "MY_PATH",
+        "LDFLAGS",
+        "MY_LD_PRELOAD",
+        "NODE_ENV",
+        "GIT_AUTHOR_NAME",
+        "PYTHONUNBUFFERED",
+    ] {
         assert!(check_writable(name).is_ok(), "{name}");
     }
 }

@@ -106,12 +106,18 @@ impl Scene {
 
     /// Waits for the end of a job.
     pub(crate) async fn finish(&self, job: &Job) -> Outcome {
-        let pause = self.wait(job, LONG).await;
-        let Pause::Ended(ended) = pause else {
+        self.finish_within(job, LONG.as_secs()).await;
+        let exit = job.ended().unwrap().exit;
+        Outcome { exit, all: written(job) }
+    }
+
+    /// Waits for the end of a job, so many seconds.
+    pub(crate) async fn finish_within(&self, job: &Job, seconds: u64) {
+        let pause = self.wait(job, Duration::from_secs(seconds)).await;
+        let Pause::Ended(_) = pause else {
             job.end(Duration::from_secs(1)).await;
             panic!("it should have ended: {pause:?}, {:?}", text(job));
         };
-        Outcome { exit: ended.exit, all: written(job) }
     }
 
     pub(crate) async fn wait(&self, job: &Job, long: Duration) -> Pause {

@@ -1,6 +1,6 @@
 //! The session's environment: what programs started in it will see.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
 use std::path::Path;
 
@@ -9,20 +9,22 @@ use hermes_core::{
     Workplace,
 };
 use hermes_files::Files;
-use hermes_store::dotenv::Dotenv;
 use serde::{Deserialize, Serialize};
 
 use crate::blocking::blocking;
-use crate::environment::{self, Source};
-use crate::secrets;
+use crate::environment::{self, Entry, Source, Veil, dotenv};
+use crate::secrets::{self, Shown};
 
 /// The session document that holds the changes.
 const DOCUMENT: &str = "env";
+const PATH: &str = "PATH";
 /// The most characters of a value in a list; `get` shows all.
 const PREVIEW: usize = 200;
 /// The largest file that is loaded.
 const MAX_FILE: u64 = 1024 * 1024;
 const MASKED_HINT: &str = "Secrets are handed to programs, not shown.";
+const WITHHELD_HINT: &str =
+    "hermes has it, programs do not get it. If they need it, set it in the session.";
 
 #[derive(Debug, Default)]
 pub(crate) struct EnvManager;
@@ -34,7 +36,7 @@ pub(crate) struct Args {
     action: Action,
     /// For get, set, unset.
     name: Option<String>,
-    /// For set.
+    /// For set; taken as it is.
     value: Option<String>,
     /// For load.
     path: Option<String>,
@@ -62,6 +64,9 @@ pub(crate) enum Answer {
         source: Source,
         #[serde(skip_serializing_if = "is_false")]
         masked: bool,
+        /// Whether programs do not get it.
+        #[serde(skip_serializing_if = "is_false")]
+        withheld: bool,
         #[serde(skip_serializing_if = "Option::is_none")]
         hint: Option<&'static str>,
     },
@@ -73,6 +78,9 @@ pub(crate) enum Answer {
         /// Names whose value is longer than shown.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         shortened: Vec<String>,
+        /// Names that hermes has, and that programs do not get.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        withheld: Vec<String>,
     },
     Unset {
         name: String,
@@ -84,6 +92,9 @@ pub(crate) enum Answer {
         loaded: Vec<String>,
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         skipped: BTreeMap<String, &'static str>,
+        /// Names that the file refers to and that are not set; taken as empty.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        unresolved: Vec<String>,
     },
     Diff {
         set: BTreeMap<String, String>,
@@ -181,22 +192,64 @@ fn needed(value: Option<String>, parameter: &str, action: &str) -> Result<String
     value.ok_or_else(|| ToolError::invalid(format!("'{parameter}' is needed to {action}")))
 }
 
-fn variable(name: String, value: &str, source: Source) -> Answer {
-    let shown = secrets::shown(&name, value);
-    let hint = shown.masked.then_some(MASKED_HINT);
-    Answer::Variable { name, value: shown.text, source, masked: shown.masked, hint }
+/// The environment as the session has it.
+struct View {
+    seen: BTreeMap<String, Entry>,
+    changes: Variables,
+    passed_on: BTreeSet<String>,
+    veil: Veil,
+}
+
+impl View {
+    fn of(cx: &ToolContext) -> Result<Self, ToolError> {
+        let (process, changes) = (environment::of_process(), cx.session.variables()?);
+        let passed_on = environment::passed_on(&process);
+        let seen = environment::overlay(process, &changes);
+        let veil = Veil::of(&seen);
+        Ok(Self { seen, changes, passed_on, veil })
+    }
+
+    fn shown(&self, name: &str, value: &str) -> Shown {
+        let shown = secrets::shown(name, value);
+        if shown.masked || !self.veil.covers(value) {
+            return shown;
+        }
+        let text = format!("[masked, {} characters]", value.chars().count());
+        Shown { text, masked: true }
+    }
+
+    fn is_withheld(&self, name: &str, source: Source) -> bool {
+        source == Source::Process && !self.passed_on.contains(name)
+    }
+
+    /// What a program of the session has under that name.
+    fn of_programs(&self, name: &str) -> Option<String> {
+        let entry = self.seen.get(name)?;
+        (!self.is_withheld(name, entry.source)).then(|| entry.value.clone())
+    }
+
+    fn answer(&self, name: String, value: &str, source: Source) -> Answer {
+        let shown = self.shown(&name, value);
+        let withheld = self.is_withheld(&name, source);
+        let hint = match (withheld, shown.masked) {
+            (true, _) => Some(WITHHELD_HINT),
+            (false, true) => Some(MASKED_HINT),
+            (false, false) => None,
+        };
+        Answer::Variable { name, value: shown.text, source, masked: shown.masked, withheld, hint }
+    }
 }
 
 fn get(name: String, cx: &ToolContext) -> Result<Answer, ToolError> {
     environment::check_name(&name)?;
-    let changes = cx.session.variables()?;
-    let seen = environment::overlay(environment::of_process(), &changes);
-    if let Some(entry) = seen.get(&name) {
-        return Ok(variable(name, &entry.value, entry.source));
+    let view = View::of(cx)?;
+    if let Some(entry) = view.seen.get(&name) {
+        return Ok(view.answer(name, &entry.value, entry.source));
     }
     let state =
-        if changes.contains_key(&name) { "was unset in this session" } else { "is not set" };
-    let near: Vec<&str> = seen
+        if view.changes.contains_key(&name) { "was unset in this session" } else { "is not set" };
+    let near: Vec<&str> = view
+        .seen
         .keys()
         .filter(|other| environment::fits(&name, other))
         .take(5)
@@ -211,13 +264,14 @@ fn get(name: String, cx: &ToolContext) -> Result<Answer, ToolError> {
 }
 
 fn list(filter: Option<&str>, cx: &ToolContext) -> Result<Answer, ToolError> {
-    let seen = environment::overlay(environment::of_process(), &cx.session.variables()?);
+    let view = View::of(cx)?;
     let (mut variables, mut masked, mut shortened) = (BTreeMap::new(), Vec::new(), Vec::new());
-    for (name, entry) in seen {
-        if !filter.is_none_or(|filter| environment::fits(filter, &name)) {
+    let mut withheld = Vec::new();
+    for (name, entry) in &view.seen {
+        if !filter.is_none_or(|filter| environment::fits(filter, name)) {
             continue;
         }
-        let shown = secrets::shown(&name, &entry.value);
+        let shown = view.shown(name, &entry.value);
         let mut text = shown.text;
         if let Some((end, _)) = text.char_indices().nth(PREVIEW) {
             text.truncate(end);
@@ -227,22 +281,36 @@ fn list(filter: Option<&str>, cx: &ToolContext) -> Result<Answer, ToolError> {
         if shown.masked {
             masked.push(name.clone());
         }
-        variables.insert(name, text);
+        if view.is_withheld(name, entry.source) {
+            withheld.push(name.clone());
+        }
+        variables.insert(name.clone(), text);
     }
-    Ok(Answer::List { count: variables.len(), variables, masked, shortened })
+    Ok(Answer::List { count: variables.len(), variables, masked, shortened, withheld })
 }
 
 fn set(name: String, value: &str, cx: &ToolContext) -> Result<Answer, ToolError> {
     environment::check_writable(&name)?;
     environment::check_value(&name, value)?;
+    let view = View::of(cx)?;
+    if name == PATH {
+        environment::check_path(Some(value), &view.of_programs(PATH).unwrap_or_default())?;
+    }
     cx.session
         .update(DOCUMENT, |changes: &mut Variables| environment::set(changes, &name, value))??;
-    Ok(variable(name, value, Source::Session))
+    Ok(view.answer(name, value, Source::Session))
 }
 
 fn unset(name: String, cx: &ToolContext) -> Result<Answer, ToolError> {
     environment::check_writable(&name)?;
     let process = environment::of_process();
+    if name == PATH {
+        // Without a search path of its own the session has that of hermes.
+        let dropped =
+            cx.session.update(DOCUMENT, |changes: &mut Variables| changes.remove(PATH))?;
+        let was_set = dropped.is_some();
+        return Ok(Answer::Unset { name, was_set });
+    }
     let was_set = cx.session.update(DOCUMENT, |changes: &mut Variables| {
         let was_set = match changes.get(&name) {
             Some(change) => change.is_some(),
@@ -258,22 +326,31 @@ fn unset(name: String, cx: &ToolContext) -> Result<Answer, ToolError> {
 fn load(path: &str, cx: &ToolContext) -> Result<Answer, ToolError> {
     let resolved = cx.workplace.resolve(path);
     let text = read(&resolved, cx)?;
-    let parsed = Dotenv::parse(text.as_bytes());
-    if let Some(problem) = parsed.problems.first() {
-        return Err(ToolError::invalid(format!(
-            "{} cannot be loaded: {problem}",
-            resolved.display()
+    let view = View::of(cx)?;
+    let known = |name: &str| view.of_programs(name);
+    let parsed = dotenv::parse(&text, &known, environment::MAX_VALUE).map_err(|problem| {
+        ToolError::invalid(format!(
+            "{} cannot be loaded: line {}: {}",
+            resolved.display(),
+            problem.line,
+            problem.message
         ))
-        .with_hint("Nothing was loaded. Mend the line and load it again."));
-    }
+        .with_hint("Nothing was loaded. Mend the line and load it again.")
+    })?;
     let mut skipped = BTreeMap::new();
     let mut wanted = BTreeMap::new();
-    for (name, value) in parsed.vars {
-        if let Some(why) = environment::protection(&name) {
+    for (name, value) in parsed.variables {
+        let refused = match environment::protection(&name) {
+            _ if environment::check_name(&name).is_err() => Some("no shell knows such a name"),
+            None if name == PATH && environment::check_path(Some(&value), "").is_err() => {
+                Some("no bash is on it, so no command could be started")
+            }
+            why => why,
+        };
+        if let Some(why) = refused {
             skipped.insert(name, why);
             continue;
         }
-        environment::check_name(&name)?;
         environment::check_value(&name, &value)?;
         wanted.insert(name, value);
     }
@@ -286,7 +363,8 @@ fn load(path: &str, cx: &ToolContext) -> Result<Answer, ToolError> {
         Ok::<(), ToolError>(())
     })??;
     let loaded = wanted.into_keys().collect();
-    Ok(Answer::Loaded { path: resolved.display().to_string(), loaded, skipped })
+    let unresolved = parsed.unresolved.into_iter().collect();
+    Ok(Answer::Loaded { path: resolved.display().to_string(), loaded, skipped, unresolved })
 }
 
 fn read(path: &Path, cx: &ToolContext) -> Result<String, ToolError> {
@@ -307,16 +385,17 @@ fn read(path: &Path, cx: &ToolContext) -> Result<String, ToolError> {
 
 fn diff(cx: &ToolContext) -> Result<Answer, ToolError> {
     let (mut set, mut unset, mut masked) = (BTreeMap::new(), Vec::new(), Vec::new());
-    for (name, change) in cx.session.variables()? {
+    let view = View::of(cx)?;
+    for (name, change) in &view.changes {
         let Some(value) = change else {
-            unset.push(name);
+            unset.push(name.clone());
             continue;
         };
-        let shown = secrets::shown(&name, &value);
+        let shown = view.shown(name, value);
         if shown.masked {
             masked.push(name.clone());
         }
-        set.insert(name, shown.text);
+        set.insert(name.clone(), shown.text);
     }
     Ok(Answer::Diff { set, unset, masked })
 }

@@ -56,8 +56,9 @@ async fn the_process_shows_through_until_the_session_changes_it() {
     let place = Place::new();
     let name = "CARGO_PKG_NAME";
     let get = json!({"action": "get", "name": name});
-    let expected = json!({"name": name, "value": env!("CARGO_PKG_NAME"), "source": "process"});
-    assert_eq!(place.call(get.clone()).await.unwrap(), expected);
+    let found = place.call(get.clone()).await.unwrap();
+    assert_eq!(found["value"], env!("CARGO_PKG_NAME"));
+    assert_eq!(found["source"], "process");
     place.call(json!({"action": "set", "name": name, "value": ""})).await.unwrap();
     assert_eq!(place.call(get.clone()).await.unwrap()["value"], "");
     place.call(json!({"action": "unset", "name": name})).await.unwrap();
@@ -85,6 +86,67 @@ async fn a_secret_is_kept_but_not_shown() {
     }
     let kept = place.cx.session.variables().unwrap();
     assert_eq!(kept["MY_API_KEY"].as_deref(), Some(value));
+}
+
+#[tokio::test]
+async fn what_holds_a_secret_is_one() {
+    let place = Place::new();
+    let file = "MY_PASSWORD=hunter2hunter2\nOTHER=\"${MY_PASSWORD}!\"\n";
+    fs::write(place.folder.path().join("x.env"), file).unwrap();
+    place.call(json!({"action": "load", "path": "x.env"})).await.unwrap();
+    let get = place.call(json!({"action": "get", "name": "OTHER"})).await.unwrap();
+    assert_eq!((&get["value"], &get["masked"]), (&json!("[masked, 15 characters]"), &json!(true)));
+    let list = place.call(json!({"action": "list", "filter": "OTHER"})).await.unwrap();
+    let diff = place.call(json!({"action": "diff"})).await.unwrap();
+    assert!(!list.to_string().contains("hunter2") && !diff.to_string().contains("hunter2"));
+    let kept = place.cx.session.variables().unwrap();
+    assert_eq!(kept["OTHER"].as_deref(), Some("hunter2hunter2!"));
+}
+
+#[tokio::test]
+async fn what_programs_do_not_get_is_told_and_not_referred_to() {
+    let place = Place::new();
+    let name = "CARGO_PKG_NAME";
+    let get = place.call(json!({"action": "get", "name": name})).await.unwrap();
+    assert_eq!(get["withheld"], true);
+    assert!(get["hint"].as_str().unwrap().contains("set it in the session"));
+    let list = place.call(json!({"action": "list", "filter": name})).await.unwrap();
+    assert_eq!(list["withheld"], json!([name]));
+    let get = place.call(json!({"action": "get", "name": "PATH"})).await.unwrap();
+    assert!(get.get("withheld").is_none());
+
+    fs::write(place.folder.path().join("x.env"), format!("A=[${name}]\nB=$PATH\n")).unwrap();
+    let loaded = place.call(json!({"action": "load", "path": "x.env"})).await.unwrap();
+    assert_eq!(loaded["unresolved"], json!([name]));
+    let kept = place.cx.session.variables().unwrap();
+    assert_eq!(kept["A"].as_deref(), Some("[]"));
+    assert_eq!(kept["B"], std::env::var("PATH").ok());
+}
+
+#[tokio::test]
+async fn a_search_path_must_lead_to_a_shell() {
+    let place = Place::new();
+    let set = |value: &str| json!({"action": "set", "name": "PATH", "value": value});
+    let error = place.fails(set("/nowhere:$PATH")).await;
+    assert_eq!(error.kind(), ErrorKind::InvalidArguments);
+    assert!(error.hint().contains(&std::env::var("PATH").unwrap()), "{}", error.hint());
+    let now = std::env::var("PATH").unwrap();
+    let longer = format!("{}:{now}", place.folder.path().display());
+    assert_eq!(place.call(set(&longer)).await.unwrap()["value"], longer.as_str());
+    let unset = json!({"action": "unset", "name": "PATH"});
+    assert_eq!(place.call(unset.clone()).await.unwrap()["was_set"], true);
+    let get = place.call(json!({"action": "get", "name": "PATH"})).await.unwrap();
+    assert_eq!((&get["value"], &get["source"]), (&json!(now), &json!("process")));
+    let files = [("a.env", "PATH=/nowhere\nmy.key=1\nA=1\n"), ("b.env", "PATH=$PATH:/more\n")];
+    for (name, text) in files {
+        fs::write(place.folder.path().join(name), text).unwrap();
+    }
+    let loaded = place.call(json!({"action": "load", "path": "a.env"})).await.unwrap();
+    assert_eq!(loaded["loaded"], json!(["A"]));
+    assert_eq!(loaded["skipped"].as_object().unwrap().len(), 2, "{loaded}");
+    place.call(json!({"action": "load", "path": "b.env"})).await.unwrap();
+    let kept = place.cx.session.variables().unwrap();
+    assert_eq!(kept["PATH"], Some(format!("{now}:/more")));
 }
 
 #[tokio::test]

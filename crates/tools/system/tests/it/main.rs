@@ -3,4 +3,10 @@
 
 mod batches;
 mod contract;
+mod desk;
+mod faults;
+mod notices;
+mod processes;
+mod sudo;
 mod terminal;
+mod waiting;

@@ -1,13 +1,12 @@
 //! `process`: the jobs that a session has running.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hermes_core::{
     Effect, Example, JsonSchema, Resource, Scope, Tool, ToolContext, ToolError, ToolSpec, Workplace,
 };
 use hermes_exec::screen;
-use hermes_exec::{GRACE, Jobs, Listed, Patience, Pause, Size, Times};
+use hermes_exec::{GRACE, Listed, Patience, Pause, Size, Times};
 use serde::Deserialize;
 
 use crate::shell;

@@ -90,7 +90,7 @@ impl Call<'_> {
         if self.job.ended().is_some_and(|ended| ended.lingers) {
             self.list().see_end();
         }
-        let folder = after.settle(self.args.workdir.is_none(), self.cx);
+        let folder = after.settle(&self.job, self.args.workdir.is_none(), self.cx);
         let mut output = self.describe(folder.as_deref().unwrap_or(&self.directory));
         if let Some(error) = error {
             let cancelled = pause == Pause::Cancelled;

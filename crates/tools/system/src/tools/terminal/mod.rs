@@ -138,11 +138,11 @@ impl Tool for Terminal {
         let mut command = raised.as_ref().map_or(&args.command, |raised| &raised.command).clone();
         let id = jobs.fresh_id();
         let file = if args.detach { Some(detach(&args, &id, &jobs, &mut command)?) } else { None };
-        let Prepared { mut order, after } = Prepared::of(&command, how, &jobs, cx)?;
+        let Prepared { mut order, after, frame } = Prepared::of(&command, how, &jobs, cx).await?;
         if let Some(file) = &file {
             lay_open(&mut order, file);
         }
-        let job = jobs.start_as(id, args.command.clone(), order, None).await?;
+        let job = jobs.start_as(id, args.command.clone(), order, frame).await?;
         let folder = directory.clone();
         let is_background = args.background || args.detach;
         let call = Call { args, cx, jobs: &jobs, job, directory, raised, file };
@@ -168,8 +168,9 @@ fn empty(args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
     if !args.reset {
         return Err(ToolError::invalid("There is no command to run"));
     }
-    let cwd = cx.workplace.cwd().display().to_string();
-    let mut output = Output { exit_code: Some(0), cwd, ..Output::default() };
+    let mut output = Output::default();
+    output.exit_code = Some(0);
+    output.cwd = cx.workplace.cwd().display().to_string();
     output.add_note("The shell starts over: folder, variables, functions, aliases.");
     Ok(output)
 }

@@ -1,0 +1,155 @@
+//! How much an agent may use. A sub-agent gets a part of what is left, and
+//! what it uses is used for its parent as well.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use hermes_llm::Usage;
+
+/// What may be used; none is as much as there is.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Allowance {
+    /// How often the model is asked.
+    pub rounds: Option<u32>,
+    /// How many tool calls are made.
+    pub calls: Option<u32>,
+    /// Tokens, sent and answered.
+    pub tokens: Option<u64>,
+    /// Dollars.
+    pub cost: Option<f64>,
+    /// How long it takes.
+    pub time: Option<Duration>,
+}
+
+/// What was used.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Spent {
+    /// How often the model was asked.
+    pub rounds: u32,
+    /// How many tool calls were made.
+    pub calls: u32,
+    /// What the model took.
+    pub usage: Usage,
+}
+
+/// A budget. Clones are the same budget.
+#[derive(Debug, Clone)]
+pub struct Budget {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    allowance: Allowance,
+    began: Instant,
+    spent: Mutex<Spent>,
+    parent: Option<Budget>,
+}
+
+impl Budget {
+    /// A budget of its own.
+    pub fn new(allowance: Allowance) -> Self {
+        Self::within(allowance, None)
+    }
+
+    /// A part of this one: never more than is left of it.
+    #[must_use]
+    pub fn carve(&self, wanted: Allowance) -> Self {
+        let left = self.left();
+        let least = |a: Option<u32>, b: Option<u32>| a.into_iter().chain(b).min();
+        let tokens = wanted.tokens.into_iter().chain(left.tokens).min();
+        let cost = match (wanted.cost, left.cost) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (one, other) => one.or(other),
+        };
+        let time = wanted.time.into_iter().chain(left.time).min();
+        // How often a child asks its model is its own affair; the rest is not.
+        let rounds = wanted.rounds;
+        let calls = least(wanted.calls, left.calls);
+        Self::within(Allowance { rounds, calls, tokens, cost, time }, Some(self.clone()))
+    }
+
+    fn within(allowance: Allowance, parent: Option<Budget>) -> Self {
+        let inner = Inner { allowance, began: Instant::now(), spent: Mutex::default(), parent };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// What was used.
+    pub fn spent(&self) -> Spent {
+        *self.lock()
+    }
+
+    /// When its time is up.
+    pub fn deadline(&self) -> Option<Instant> {
+        let own = self.inner.allowance.time.and_then(|time| self.inner.began.checked_add(time));
+        let parent = self.inner.parent.as_ref().and_then(Budget::deadline);
+        own.into_iter().chain(parent).min()
+    }
+
+    /// What is left.
+    pub fn left(&self) -> Allowance {
+        let (may, spent) = (self.inner.allowance, self.spent());
+        let tokens = spent.usage.input + spent.usage.output;
+        Allowance {
+            rounds: may.rounds.map(|most| most.saturating_sub(spent.rounds)),
+            calls: may.calls.map(|most| most.saturating_sub(spent.calls)),
+            tokens: may.tokens.map(|most| most.saturating_sub(tokens)),
+            cost: may.cost.map(|most| (most - spent.usage.cost.unwrap_or_default()).max(0.0)),
+            time: may.time.map(|most| most.saturating_sub(self.inner.began.elapsed())),
+        }
+    }
+
+    /// What there is none left of, in words.
+    pub fn exhausted(&self) -> Option<String> {
+        let (may, left) = (self.inner.allowance, self.left());
+        let own = if left.rounds == Some(0) {
+            Some(format!("{} rounds", may.rounds.unwrap_or_default()))
+        } else if left.calls == Some(0) {
+            Some(format!("{} tool calls", may.calls.unwrap_or_default()))
+        } else if left.tokens == Some(0) {
+            Some(format!("{} tokens", may.tokens.unwrap_or_default()))
+        } else if left.cost.is_some_and(|cost| cost <= 0.0) {
+            Some(format!("{:.2} dollars", may.cost.unwrap_or_default()))
+        } else if left.time == Some(Duration::ZERO) {
+            Some(format!("{} seconds", may.time.unwrap_or_default().as_secs()))
+        } else {
+            None
+        };
+        own.or_else(|| {
+            let parent = self.inner.parent.as_ref()?;
+            // A parent that waits for its children does not count their rounds.
+            (parent.left().rounds != Some(0)).then(|| parent.exhausted())?
+        })
+    }
+
+    /// The model was asked.
+    pub fn spend_round(&self) {
+        self.lock().rounds += 1;
+    }
+
+    /// The last round does not count.
+    pub fn refund_round(&self) {
+        let mut spent = self.lock();
+        spent.rounds = spent.rounds.saturating_sub(1);
+    }
+
+    /// Calls were made.
+    pub fn spend_calls(&self, calls: u32) {
+        self.lock().calls += calls;
+        if let Some(parent) = &self.inner.parent {
+            parent.spend_calls(calls);
+        }
+    }
+
+    /// The model has taken this.
+    pub fn spend_usage(&self, usage: Usage) {
+        self.lock().usage += usage;
+        if let Some(parent) = &self.inner.parent {
+            parent.spend_usage(usage);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Spent> {
+        self.inner.spent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

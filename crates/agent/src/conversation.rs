@@ -1,0 +1,70 @@
+//! A conversation, and about how much of a model's window it takes.
+
+use hermes_llm::{Message, Part, Usage};
+
+/// An image takes about so many tokens.
+const IMAGE: u64 = 1_500;
+/// What a message takes beside its text.
+const FRAME: u64 = 8;
+
+/// What was said so far.
+#[derive(Debug, Clone, Default)]
+pub struct Conversation {
+    messages: Vec<Message>,
+    /// How many messages the server has counted, and to what.
+    counted: Option<(usize, u64)>,
+}
+
+impl Conversation {
+    /// One that goes on from here.
+    pub fn new(messages: Vec<Message>) -> Self {
+        Self { messages, counted: None }
+    }
+
+    /// What was said.
+    pub fn messages(&self) -> &[Message] {
+        &self.messages
+    }
+
+    /// Adds a message.
+    pub(crate) fn push(&mut self, message: Message) {
+        self.messages.push(message);
+    }
+
+    /// The server has counted what was sent.
+    pub(crate) fn count(&mut self, usage: &Usage) {
+        if usage.input > 0 {
+            self.counted = Some((self.messages.len(), usage.input));
+        }
+    }
+
+    /// Puts other messages in place of all.
+    pub(crate) fn replace(&mut self, messages: Vec<Message>) {
+        *self = Self::new(messages);
+    }
+
+    /// About how many tokens it takes: what the server has counted, and an
+    /// estimate for what came after.
+    pub fn tokens(&self) -> u64 {
+        let (from, known) = self.counted.unwrap_or_default();
+        known + self.messages.iter().skip(from).map(tokens).sum::<u64>()
+    }
+}
+
+/// About how many tokens a message takes.
+pub(crate) fn tokens(message: &Message) -> u64 {
+    let images = match message {
+        Message::User { content } => {
+            content.iter().filter(|part| matches!(part, Part::Image(_))).count()
+        }
+        Message::Tool(answer) => answer.images.len(),
+        _ => 0,
+    };
+    let calls: usize = match message {
+        Message::Assistant(reply) => {
+            reply.calls.iter().map(|call| call.name.len() + call.arguments.len() + 16).sum()
+        }
+        _ => 0,
+    };
+    FRAME + images as u64 * IMAGE + (message.text().len() + calls) as u64 / 4
+}

@@ -1,0 +1,90 @@
+//! Stopping an agent, and telling it something while it works.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use hermes_core::CancellationToken;
+
+/// How much is stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    /// The calls under way, or the answer; the model may go on.
+    Calls,
+    /// The turn.
+    Turn,
+}
+
+/// A handle on a turn that runs, for whoever wants to stop or steer it.
+#[derive(Debug, Clone, Default)]
+pub struct Interrupt {
+    inner: Arc<Mutex<Inner>>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    calls: Option<CancellationToken>,
+    turn: CancellationToken,
+    said: Vec<String>,
+}
+
+impl Interrupt {
+    /// Stops the calls under way if there are any, else the turn; asked a
+    /// second time, the turn in any case. What was stopped.
+    pub fn stop(&self) -> Level {
+        let inner = self.lock();
+        match &inner.calls {
+            Some(calls) if !calls.is_cancelled() => {
+                calls.cancel();
+                Level::Calls
+            }
+            _ => {
+                inner.turn.cancel();
+                Level::Turn
+            }
+        }
+    }
+
+    /// Stops the turn, and what it has under way.
+    pub fn stop_turn(&self) {
+        self.lock().turn.cancel();
+    }
+
+    /// Says something to the model, which it gets with the next result.
+    pub fn say(&self, text: impl Into<String>) {
+        self.lock().said.push(text.into());
+    }
+
+    /// Set when the turn is stopped.
+    pub fn turn(&self) -> CancellationToken {
+        self.lock().turn.clone()
+    }
+
+    /// A new turn begins.
+    pub(crate) fn begin(&self, within: Option<&CancellationToken>) {
+        let mut inner = self.lock();
+        inner.turn = within.map_or_else(CancellationToken::new, CancellationToken::child_token);
+        inner.calls = None;
+    }
+
+    /// Calls begin; set when they are to stop.
+    pub(crate) fn begin_calls(&self) -> CancellationToken {
+        let mut inner = self.lock();
+        let calls = inner.turn.child_token();
+        inner.calls = Some(calls.clone());
+        calls
+    }
+
+    /// The calls are through.
+    pub(crate) fn end_calls(&self) {
+        self.lock().calls = None;
+    }
+
+    /// What was said since this was last asked.
+    pub(crate) fn take_said(&self) -> Option<String> {
+        let said = std::mem::take(&mut self.lock().said);
+        (!said.is_empty()).then(|| said.join("\n\n"))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

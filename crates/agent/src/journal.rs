@@ -1,0 +1,44 @@
+//! Where a conversation is written down, before it has effects.
+
+use std::fmt;
+
+use hermes_llm::Message;
+
+/// Something that is written down.
+#[derive(Debug, Clone, Copy)]
+pub enum Entry<'a> {
+    /// A message was added.
+    Message(&'a Message),
+    /// What came before is from now on stood for by these; it is kept, but no
+    /// longer sent.
+    Compressed(&'a [Message]),
+}
+
+/// What happened cannot be written down.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JournalError(pub String);
+
+impl fmt::Display for JournalError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "The session cannot be written: {}", self.0)
+    }
+}
+
+impl std::error::Error for JournalError {}
+
+/// Where a conversation is written down. What was written has survived a kill
+/// when this returns.
+pub trait Journal: Send + Sync {
+    /// Writes it down.
+    fn write(&self, entry: Entry<'_>) -> Result<(), JournalError>;
+}
+
+/// It is not written down.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoJournal;
+
+impl Journal for NoJournal {
+    fn write(&self, _: Entry<'_>) -> Result<(), JournalError> {
+        Ok(())
+    }
+}

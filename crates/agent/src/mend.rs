@@ -1,0 +1,100 @@
+//! A history that every server takes: each call has its one result right
+//! after it, each result its call, and the speakers take turns.
+
+use std::collections::{HashMap, HashSet};
+
+use hermes_llm::{Answer, Message, Reply};
+
+/// What stands for a result that is not there.
+const LOST: &str =
+    r#"{"error":"The result was lost; whether the call had an effect is not known","kind":"internal"}"#;
+/// What stands for a tool whose name is not there.
+const NAMELESS: &str = "invalid_tool_call";
+
+/// The same history in a form that every server takes, and how many things
+/// were mended. Nothing that was said is left out.
+pub fn mend(messages: Vec<Message>) -> (Vec<Message>, usize) {
+    let mut mended = 0;
+    let mut answers = gather(&messages);
+    let mut seen: HashSet<String> = HashSet::new();
+    let mut history: Vec<Message> = Vec::with_capacity(messages.len());
+    let mut answered = 0;
+    let total = messages.iter().filter(|message| matches!(message, Message::Tool(_))).count();
+    for message in messages {
+        match message {
+            // They come with their call.
+            Message::Tool(_) => {}
+            Message::Assistant(mut reply) => {
+                let before = reply.calls.len();
+                reply.calls.retain(|call| seen.insert(call.id.clone()));
+                mended += before - reply.calls.len();
+                for call in &mut reply.calls {
+                    if call.name.trim().is_empty() {
+                        NAMELESS.clone_into(&mut call.name);
+                        mended += 1;
+                    }
+                }
+                let calls = reply.calls.clone();
+                mended += push_reply(&mut history, reply);
+                for call in calls {
+                    let answer = answers.remove(&call.id);
+                    answered += usize::from(answer.is_some());
+                    mended += usize::from(answer.is_none());
+                    history.push(Message::Tool(answer.unwrap_or_else(|| Answer {
+                        call_id: call.id,
+                        name: call.name,
+                        content: LOST.to_owned(),
+                        images: Vec::new(),
+                        is_error: true,
+                    })));
+                }
+            }
+            Message::User { content } => {
+                if let Some(Message::User { content: last }) = history.last_mut() {
+                    last.extend(content);
+                    mended += 1;
+                } else {
+                    history.push(Message::User { content });
+                }
+            }
+            system @ Message::System { .. } => history.push(system),
+        }
+    }
+    (history, mended + (total - answered))
+}
+
+/// The first answer to each call.
+fn gather(messages: &[Message]) -> HashMap<String, Answer> {
+    let mut answers = HashMap::new();
+    for message in messages {
+        if let Message::Tool(answer) = message {
+            answers.entry(answer.call_id.clone()).or_insert_with(|| answer.clone());
+        }
+    }
+    answers
+}
+
+/// Adds a reply; one that says nothing is left out, one after another that
+/// asked for nothing becomes part of that one.
+fn push_reply(history: &mut Vec<Message>, reply: Reply) -> usize {
+    if reply.text.is_empty() && reply.calls.is_empty() {
+        return 1;
+    }
+    if let Some(Message::Assistant(last)) = history.last_mut()
+        && last.calls.is_empty()
+    {
+        if !last.text.is_empty() && !reply.text.is_empty() {
+            last.text.push_str("\n\n");
+        }
+        last.text.push_str(&reply.text);
+        last.calls = reply.calls;
+        last.finish = reply.finish;
+        return 1;
+    }
+    history.push(Message::Assistant(reply));
+    0
+}
+
+#[cfg(test)]
+#[path = "mend_tests.rs"]
+mod tests;

@@ -1,0 +1,76 @@
+use hermes_llm::Asked;
+
+use super::*;
+
+fn asks(text: &str, ids: &[&str]) -> Message {
+    let call = |id: &&str| Asked {
+        id: (*id).to_owned(),
+        name: "read_file".to_owned(),
+        arguments: "{}".to_owned(),
+    };
+    Message::Assistant(Reply {
+        text: text.to_owned(),
+        calls: ids.iter().map(call).collect(),
+        ..Reply::default()
+    })
+}
+
+fn answer(id: &str, content: &str) -> Message {
+    Message::Tool(Answer {
+        call_id: id.to_owned(),
+        name: "read_file".to_owned(),
+        content: content.to_owned(),
+        images: Vec::new(),
+        is_error: false,
+    })
+}
+
+/// Roles and ids, in short.
+fn shape(messages: &[Message]) -> String {
+    let short = |message: &Message| match message {
+        Message::System { .. } => "s".to_owned(),
+        Message::User { content } => format!("u{}", content.len()),
+        Message::Assistant(reply) => {
+            let ids: Vec<&str> = reply.calls.iter().map(|call| call.id.as_str()).collect();
+            format!("a({})", ids.join(","))
+        }
+        Message::Tool(answer) if answer.content == LOST => format!("?{}", answer.call_id),
+        Message::Tool(answer) => format!("t{}", answer.call_id),
+    };
+    messages.iter().map(short).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_sound_history_stays_as_it_is() {
+    let sound = vec![
+        Message::system("s"),
+        Message::user("hello"),
+        asks("", &["1", "2"]),
+        answer("1", "a"),
+        answer("2", "b"),
+        asks("done", &[]),
+        Message::user("more"),
+    ];
+    assert_eq!(mend(sound.clone()), (sound, 0));
+}
+
+#[test]
+fn every_call_has_one_result_and_every_result_its_call() {
+    let broken = vec![
+        Message::user("hello"),
+        answer("0", "of nobody"),
+        asks("", &["1", "2", "1"]),
+        answer("2", "b"),
+        answer("2", "b again"),
+        Message::user("are you there?"),
+        Message::user("hello?"),
+        asks("", &["3", "2"]),
+        asks("yes", &[]),
+        asks("really", &[]),
+    ];
+    let (mended, count) = mend(broken);
+    assert_eq!(shape(&mended), "u1 a(1,2) ?1 t2 u2 a(3) ?3 a()");
+    assert_eq!(mended.last().unwrap().text(), "yes\n\nreally");
+    assert!(count >= 6, "{count}");
+    assert_eq!(mend(mended.clone()), (mended, 0));
+}

@@ -1,0 +1,298 @@
+//! One turn: the model is asked, its calls are made, it is asked again.
+
+use std::collections::HashSet;
+
+use futures_util::StreamExt as _;
+use hermes_core::{ErrorKind, Status, ToolCall, ToolResult};
+use hermes_llm::{
+    Answer, Asked, Choice, Event, Fault, FaultKind, Finish, Gathering, Message, Part, Reply,
+    Request, Usage,
+};
+
+use crate::agent::{Agent, call_of};
+use crate::budget::Budget;
+use crate::journal::JournalError;
+use crate::mend::mend;
+use crate::outcome::{End, Outcome};
+use crate::watcher::Notice;
+
+/// How often an answer that was cut off in the middle of a call is asked for
+/// again, each time with more room.
+const CUT_OFF: u32 = 4;
+/// The room for an answer where nothing was said, and the most.
+const ROOM: u64 = 4_096;
+const MOST_ROOM: u64 = 32_768;
+/// How often in a row a model may ask for nothing but what does not exist.
+const STRIKES: u32 = 3;
+
+/// Why a turn does not go on.
+pub(crate) enum Stop {
+    Interrupted,
+    Fault(Fault),
+    Journal(JournalError),
+}
+
+impl From<JournalError> for Stop {
+    fn from(error: JournalError) -> Self {
+        Self::Journal(error)
+    }
+}
+
+/// What has come of a turn so far.
+#[derive(Default)]
+struct Tally {
+    text: String,
+    asked: u32,
+    calls: u32,
+    strikes: u32,
+    usage: Usage,
+}
+
+impl Agent {
+    /// Says something to the model, and sees it through to the end.
+    pub async fn turn(&mut self, said: Vec<Part>, budget: &Budget) -> Outcome {
+        self.turns += 1;
+        let outer = self.makeup.caller.cancel.clone();
+        self.interrupt.begin(Some(&outer));
+        let mut tally = Tally::default();
+        let end = match self.add(Message::User { content: said }) {
+            Ok(()) => self.rounds(budget, &mut tally).await,
+            Err(error) => Err(error.into()),
+        };
+        let end = end.unwrap_or_else(|stop| match stop {
+            Stop::Interrupted => End::Interrupted,
+            Stop::Fault(fault) => End::Fault(fault),
+            Stop::Journal(error) => End::Journal(error.0),
+        });
+        let Tally { text, asked, calls, usage, .. } = tally;
+        Outcome { text, end, asked, calls, usage }
+    }
+
+    async fn rounds(&mut self, budget: &Budget, tally: &mut Tally) -> Result<End, Stop> {
+        loop {
+            if let Some(what) = budget.exhausted() {
+                return self.sum_up(what, budget, tally).await;
+            }
+            self.make_room(budget).await?;
+            let reply = self.ask(budget, tally, Choice::Auto).await?;
+            tally.text.clone_from(&reply.text);
+            let cut_off = matches!(reply.finish, Finish::Length | Finish::Broken);
+            let calls = reply.calls.clone();
+            if calls.is_empty() {
+                self.add(Message::Assistant(reply))?;
+                // What somebody said meanwhile is for the next round.
+                match self.interrupt.take_said() {
+                    Some(said) if !cut_off => self.add(Message::user(said))?,
+                    _ => return Ok(if cut_off { End::CutOff } else { End::Done }),
+                }
+                continue;
+            }
+            self.add(Message::Assistant(reply))?;
+            let only_script = calls.iter().all(|call| call.name == "execute_code");
+            let results = self.make_calls(&calls, budget, tally).await?;
+            if only_script {
+                budget.refund_round();
+            }
+            if results.iter().all(is_unknown_tool) {
+                tally.strikes += 1;
+                if tally.strikes >= STRIKES {
+                    return Ok(End::Lost);
+                }
+            } else {
+                tally.strikes = 0;
+            }
+            if self.interrupt.turn().is_cancelled() {
+                return Err(Stop::Interrupted);
+            }
+        }
+    }
+
+    /// Asks the model until its answer can be used.
+    async fn ask(
+        &mut self,
+        budget: &Budget,
+        tally: &mut Tally,
+        choice: Choice,
+    ) -> Result<Reply, Stop> {
+        let mut room = self.makeup.manner.max_tokens;
+        for attempt in 0.. {
+            budget.spend_round();
+            tally.asked += 1;
+            self.see(&Notice::Asking { round: tally.asked });
+            let request = self.request(choice.clone(), room);
+            let reply = match self.listen(&request).await {
+                Err(Stop::Fault(fault)) if fault.kind == FaultKind::Length && attempt == 0 => {
+                    // The server knows better how long the conversation is.
+                    if !self.compress(budget).await? {
+                        return Err(Stop::Fault(fault));
+                    }
+                    continue;
+                }
+                listened => listened?,
+            };
+            budget.spend_usage(reply.usage);
+            tally.usage += reply.usage;
+            self.conversation.count(&reply.usage);
+            let reply = tidy(reply, self.makeup.manner.speaks_calls);
+            let is_cut = matches!(reply.finish, Finish::Length | Finish::Broken);
+            if is_cut && !reply.calls.is_empty() {
+                if attempt < CUT_OFF && budget.exhausted().is_none() {
+                    self.see(&Notice::Again { why: "the answer was cut off in a tool call" });
+                    room = Some((room.unwrap_or(ROOM) * 2).min(MOST_ROOM));
+                    continue;
+                }
+                // Half a call is not made.
+                let reply = Reply { calls: Vec::new(), ..reply };
+                return Ok(reply);
+            }
+            self.see(&Notice::Answered { text: &reply.text, usage: &reply.usage });
+            return Ok(reply);
+        }
+        Err(Stop::Interrupted)
+    }
+
+    fn request(&self, choice: Choice, room: Option<u64>) -> Request {
+        let manner = &self.makeup.manner;
+        let (history, _) = mend(self.conversation.messages().to_vec());
+        let system = Message::system(self.makeup.system.clone());
+        let messages = std::iter::once(system).chain(history).collect();
+        Request {
+            tools: std::sync::Arc::clone(&self.makeup.tools),
+            choice,
+            max_tokens: room,
+            temperature: manner.temperature,
+            effort: manner.effort.clone(),
+            ..Request::new(manner.model.clone(), messages)
+        }
+    }
+
+    /// Listens to one answer.
+    async fn listen(&self, request: &Request) -> Result<Reply, Stop> {
+        let stopped = self.interrupt.turn();
+        let asked = tokio::select! {
+            biased;
+            () = stopped.cancelled() => return Err(Stop::Interrupted),
+            asked = self.makeup.model.ask(request) => asked.map_err(Stop::Fault)?,
+        };
+        let mut stream = asked;
+        let mut gathering = Gathering::default();
+        loop {
+            let event = tokio::select! {
+                biased;
+                () = stopped.cancelled() => return Err(Stop::Interrupted),
+                event = stream.next() => event,
+            };
+            match event {
+                None => return Ok(gathering.finish()),
+                Some(Ok(event)) => {
+                    match &event {
+                        Event::Text(text) => self.see(&Notice::Text(text)),
+                        Event::Thought(text) => self.see(&Notice::Thought(text)),
+                        _ => {}
+                    }
+                    gathering.add(&event);
+                }
+                Some(Err(fault)) => {
+                    let reply = gathering.finish();
+                    // What was said stays said; half a call is asked for again.
+                    if fault.kind.is_passing() && !(reply.text.is_empty() && reply.calls.is_empty())
+                    {
+                        return Ok(reply);
+                    }
+                    return Err(Stop::Fault(fault));
+                }
+            }
+        }
+    }
+
+    /// Makes the calls of an answer. Each gets its one result, whatever happens.
+    async fn make_calls(
+        &mut self,
+        asked: &[Asked],
+        budget: &Budget,
+        tally: &mut Tally,
+    ) -> Result<Vec<ToolResult>, Stop> {
+        let calls: Vec<ToolCall> = asked.iter().map(call_of).collect();
+        let count = u32::try_from(calls.len()).unwrap_or(u32::MAX);
+        budget.spend_calls(count);
+        tally.calls += count;
+        for call in &calls {
+            self.see(&Notice::Call(call));
+        }
+        let mut caller = self.caller(budget);
+        caller.cancel = self.interrupt.begin_calls();
+        let results = self.makeup.engine.dispatch(calls.clone(), &caller).await;
+        self.interrupt.end_calls();
+        let said = self.interrupt.take_said();
+        let last = results.len().saturating_sub(1);
+        for (at, (call, result)) in calls.iter().zip(&results).enumerate() {
+            self.see(&Notice::Result(call, result));
+            let said = said.as_deref().filter(|_| at == last);
+            self.add(Message::Tool(answer(call, result, said)))?;
+        }
+        Ok(results)
+    }
+
+    /// There is nothing left: one more answer without tools, so that what was
+    /// found out is not lost.
+    async fn sum_up(
+        &mut self,
+        what: String,
+        budget: &Budget,
+        tally: &mut Tally,
+    ) -> Result<End, Stop> {
+        let began = matches!(self.conversation.messages().last(), Some(Message::Tool(_)));
+        if began {
+            self.add(Message::user(
+                "The budget of this task is used up, so no more tools can be called. Say in a few \
+                 sentences what was done, what was found, and what is left to do.",
+            ))?;
+            let reply = self.ask(budget, tally, Choice::None).await?;
+            tally.text.clone_from(&reply.text);
+            self.add(Message::Assistant(Reply { calls: Vec::new(), ..reply }))?;
+        }
+        Ok(End::Budget(what))
+    }
+
+    pub(crate) fn see(&self, notice: &Notice<'_>) {
+        self.makeup.watcher.see(notice);
+    }
+}
+
+/// An answer without calls that are there twice, and with those that were only
+/// spoken.
+fn tidy(mut reply: Reply, speaks_calls: bool) -> Reply {
+    if speaks_calls && reply.calls.is_empty() {
+        crate::spoken::take_calls(&mut reply);
+    }
+    let mut seen = HashSet::new();
+    reply.calls.retain(|call| seen.insert((call.name.clone(), call.arguments.clone())));
+    let mut ids = HashSet::new();
+    for (at, call) in reply.calls.iter_mut().enumerate() {
+        if call.id.is_empty() || !ids.insert(call.id.clone()) {
+            call.id = format!("call_{}_{at}", crate::spoken::fresh());
+        }
+    }
+    reply
+}
+
+fn is_unknown_tool(result: &ToolResult) -> bool {
+    result.status == Status::Error(ErrorKind::NotFound)
+        && result.disposition == hermes_core::Disposition::NotRun
+}
+
+fn answer(call: &ToolCall, result: &ToolResult, said: Option<&str>) -> Answer {
+    let mut content = result.content.clone();
+    if let Some(said) = said {
+        content.push_str("\n\n[The user says meanwhile: ");
+        content.push_str(said);
+        content.push(']');
+    }
+    Answer {
+        call_id: call.id.clone(),
+        name: result.name.clone(),
+        content,
+        images: crate::picture::of(result),
+        is_error: !result.is_success(),
+    }
+}

@@ -1,0 +1,169 @@
+//! Which findings are new: those that a baseline does not know, or those on
+//! lines that have changed.
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use serde::{Deserialize, Serialize};
+
+use crate::finding::Finding;
+
+/// Findings that were there at some time, without their lines, since those
+/// move.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Baseline {
+    counts: BTreeMap<String, u32>,
+}
+
+impl Baseline {
+    /// Of these findings.
+    pub fn of(findings: &[Finding]) -> Self {
+        let mut counts = BTreeMap::new();
+        for finding in findings {
+            *counts.entry(mark(finding)).or_default() += 1;
+        }
+        Self { counts }
+    }
+
+    /// How many there were.
+    pub fn len(&self) -> usize {
+        self.counts.values().map(|&count| count as usize).sum()
+    }
+
+    /// Whether there were none.
+    pub fn is_empty(&self) -> bool {
+        self.counts.is_empty()
+    }
+
+    /// Keeps the findings that were not there.
+    pub fn keep_new(&self, findings: &mut Vec<Finding>) {
+        let mut left = self.counts.clone();
+        findings.retain(|finding| match left.get_mut(&mark(finding)) {
+            Some(count) if *count > 0 => {
+                *count -= 1;
+                false
+            }
+            _ => true,
+        });
+    }
+}
+
+/// A finding without its line. Numbers in a message may be lines, too.
+fn mark(finding: &Finding) -> String {
+    let mut hasher = DefaultHasher::new();
+    (finding.tool, &finding.file, &finding.rule).hash(&mut hasher);
+    let words = finding.message.split(|c: char| c.is_ascii_digit()).filter(|word| !word.is_empty());
+    words.for_each(|word| word.hash(&mut hasher));
+    format!("{:016x}", hasher.finish())
+}
+
+/// The lines that have changed, by file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ChangedLines {
+    files: BTreeMap<String, Vec<(u64, u64)>>,
+}
+
+impl ChangedLines {
+    /// Of a unified diff without context (`git diff -U0 --no-prefix`).
+    pub fn of_diff(diff: &str) -> Self {
+        let mut files: BTreeMap<String, Vec<(u64, u64)>> = BTreeMap::new();
+        let mut file = None;
+        let mut skip = 0;
+        for line in diff.lines() {
+            if skip > 0 {
+                // A line of the file may look like a head.
+                skip -= usize::from(!line.starts_with('\\'));
+            } else if let Some(name) = line.strip_prefix("+++ ") {
+                file = Some(unquote(name)).filter(|name| name != "/dev/null");
+            } else if let Some((old, new)) = hunk(line) {
+                skip = usize::try_from(old.1 + new.1).unwrap_or(usize::MAX);
+                if let Some(file) = file.clone() {
+                    files.entry(file).or_default().push((new.0, new.0 + new.1));
+                }
+            }
+        }
+        Self { files }
+    }
+
+    /// All of a new file.
+    pub fn add_file(&mut self, file: impl Into<String>) {
+        self.files.insert(file.into(), vec![(0, u64::MAX)]);
+    }
+
+    /// How many files.
+    pub fn len(&self) -> usize {
+        self.files.len()
+    }
+
+    /// Whether nothing has changed.
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
+    /// The files.
+    pub fn files(&self) -> impl Iterator<Item = &str> {
+        self.files.keys().map(String::as_str)
+    }
+
+    /// Whether a finding in this file is on lines that have changed. One on
+    /// the whole file counts if any line has.
+    pub fn touches(&self, file: &str, finding: &Finding) -> bool {
+        let Some(ranges) = self.files.get(file) else { return false };
+        let Some(first) = finding.line else { return true };
+        let last = finding.end_line.unwrap_or(first).max(first);
+        ranges.iter().any(|(from, to)| first < *to && last >= *from)
+    }
+}
+
+type Range = (u64, u64);
+
+/// `@@ -1,2 +3,4 @@`: where the old and the new lines begin, and how many.
+fn hunk(line: &str) -> Option<(Range, Range)> {
+    let mut words = line.strip_prefix("@@ -")?.split(' ');
+    let range = |word: &str| {
+        let (from, count) = word.split_once(',').unwrap_or((word, "1"));
+        Some((from.parse().ok()?, count.parse().ok()?))
+    };
+    let old = range(words.next()?)?;
+    let new = range(words.next()?.strip_prefix('+')?)?;
+    Some((old, new))
+}
+
+/// Git writes names with odd characters in quotes, and a tab after one with
+/// spaces.
+fn unquote(name: &str) -> String {
+    let name = name.strip_suffix('\t').unwrap_or(name);
+    let Some(inner) = name.strip_prefix('"').and_then(|name| name.strip_suffix('"')) else {
+        return name.to_owned();
+    };
+    let mut bytes = Vec::new();
+    let mut rest = inner.as_bytes();
+    while let Some((&first, after)) = rest.split_first() {
+        rest = after;
+        if first != b'\\' {
+            bytes.push(first);
+            continue;
+        }
+        let digits = after.get(..3).and_then(|digits| std::str::from_utf8(digits).ok());
+        match digits.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = after.get(3..).unwrap_or_default();
+            }
+            None => {
+                let Some((&escaped, after)) = after.split_first() else { break };
+                bytes.push(match escaped {
+                    b'n' => b'\n',
+                    b't' => b'\t',
+                    other => other,
+                });
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+#[path = "changed_tests.rs"]
+mod tests;

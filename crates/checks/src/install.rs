@@ -1,0 +1,96 @@
+//! How a missing tool gets into a project: the command of the package manager
+//! that the project uses.
+
+use crate::survey::Survey;
+
+/// Where a tool comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Home {
+    /// The Python package index.
+    Python,
+    /// The npm registry.
+    Node,
+    /// A component of the Rust toolchain.
+    Rustup,
+    /// A program from crates.io.
+    Cargo,
+    /// A Go module.
+    Go,
+    /// The system's packages.
+    System,
+}
+
+/// The command that installs a package.
+pub fn install(survey: &Survey, home: Home, package: &str) -> String {
+    match home {
+        Home::Python => python(survey, package),
+        Home::Node => node(survey, package),
+        Home::Rustup => format!("rustup component add {package}"),
+        Home::Cargo => format!("cargo install {package} --locked"),
+        Home::Go => format!("go install {package}@latest"),
+        Home::System => system(survey, package),
+    }
+}
+
+fn python(survey: &Survey, package: &str) -> String {
+    let marks = ["pyproject.toml", "uv.lock", "poetry.lock", "pdm.lock", "Pipfile",
+        "requirements.txt", "setup.py", "setup.cfg"];
+    if let Some(folder) = survey.nearest(&marks) {
+        let is_known = folder.text("pyproject.toml").contains(package);
+        let has = |name: &str| folder.names.contains(name);
+        let is_managed = |tool: &str| folder.has_table("pyproject.toml", &["tool", tool]);
+        let named = [
+            (has("uv.lock") || is_managed("uv"), "uv sync --all-groups", "uv add --dev"),
+            (has("poetry.lock") || is_managed("poetry"), "poetry install", "poetry add --group dev"),
+            (has("pdm.lock") || is_managed("pdm"), "pdm install --dev", "pdm add --dev"),
+            (has("Pipfile"), "pipenv install --dev", "pipenv install --dev"),
+        ];
+        if let Some((_, all, one)) = named.into_iter().find(|(is_it, ..)| *is_it) {
+            return if is_known { all.to_owned() } else { format!("{one} {package}") };
+        }
+    }
+    let own = survey.folders.iter().flat_map(|folder| &folder.bins);
+    let own = own.chain(&survey.active).find(|(_, names)| names.contains("pip"));
+    if let Some((folder, _)) = own {
+        return format!("{} install {package}", folder.join("pip").display());
+    }
+    if survey.programs.contains_key("uv") {
+        return format!("uv venv && uv pip install {package}");
+    }
+    format!("python3 -m venv .venv && .venv/bin/pip install {package}")
+}
+
+fn node(survey: &Survey, package: &str) -> String {
+    let Some(folder) = survey.nearest(&["package.json"]) else {
+        return format!("npm install --save-dev {package}");
+    };
+    let locked = survey.nearest(&["pnpm-lock.yaml", "yarn.lock", "bun.lock", "bun.lockb",
+        "package-lock.json"]);
+    let has = |name: &str| locked.is_some_and(|folder| folder.names.contains(name));
+    let (all, one) = if has("pnpm-lock.yaml") {
+        ("pnpm install", "pnpm add --save-dev")
+    } else if has("yarn.lock") {
+        ("yarn install", "yarn add --dev")
+    } else if has("bun.lock") || has("bun.lockb") {
+        ("bun install", "bun add --dev")
+    } else {
+        ("npm install", "npm install --save-dev")
+    };
+    if folder.depends_on(package) { all.to_owned() } else { format!("{one} {package}") }
+}
+
+fn system(survey: &Survey, package: &str) -> String {
+    let managers = [
+        ("apt-get", "apt-get install -y"),
+        ("dnf", "dnf install -y"),
+        ("apk", "apk add"),
+        ("pacman", "pacman -S --noconfirm"),
+        ("brew", "brew install"),
+    ];
+    let found = managers.iter().find(|(program, _)| survey.programs.contains_key(*program));
+    format!("{} {package}", found.map_or("apt-get install -y", |(_, command)| command))
+}
+
+#[cfg(test)]
+#[path = "install_tests.rs"]
+mod tests;

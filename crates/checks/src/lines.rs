@@ -1,0 +1,83 @@
+//! Lines of the form `file:line:column: message`, which most tools print.
+
+/// The parts of such a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Placed<'a> {
+    pub(crate) file: &'a str,
+    /// The numbers behind the file.
+    pub(crate) numbers: Vec<u64>,
+    /// What comes after them.
+    pub(crate) rest: &'a str,
+}
+
+/// Takes a line apart; none if it is of another form. The file is all up to
+/// the first number between colons, so it may have colons itself.
+pub(crate) fn placed(line: &str) -> Option<Placed<'_>> {
+    let mut from = 0;
+    while let Some(at) = line.get(from..)?.find(':').map(|at| from + at) {
+        let (numbers, rest) = numbers(line.get(at + 1..)?);
+        if at > 0 && !numbers.is_empty() {
+            return Some(Placed { file: line.get(..at)?, numbers, rest: rest.trim() });
+        }
+        from = at + 1;
+    }
+    None
+}
+
+fn numbers(mut text: &str) -> (Vec<u64>, &str) {
+    let mut found = Vec::new();
+    loop {
+        let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+        let Some((number, rest)) = text.split_at_checked(digits) else { break };
+        let ends = rest.is_empty() || rest.starts_with([':', ' ', ',']);
+        match number.parse() {
+            Ok(number) if ends => found.push(number),
+            _ => break,
+        }
+        text = rest;
+        match rest.strip_prefix(':') {
+            Some(after) if after.starts_with(|c: char| c.is_ascii_digit()) => text = after,
+            Some(after) => return (found, after),
+            None => break,
+        }
+    }
+    (found, text)
+}
+
+/// The text between the last pair of these at its end: `message [code]`.
+pub(crate) fn tail<'a>(text: &'a str, open: &str, close: char) -> (&'a str, Option<&'a str>) {
+    let text = text.trim_end();
+    let inner = text.strip_suffix(close).and_then(|text| text.rfind(open).map(|at| (text, at)));
+    match inner {
+        Some((inner, at)) => {
+            let code = inner.get(at + open.len()..).unwrap_or_default();
+            let is_code = !code.is_empty() && !code.contains(' ');
+            let message = inner.get(..at).unwrap_or_default().trim_end();
+            if is_code { (message, Some(code)) } else { (text, None) }
+        }
+        None => (text, None),
+    }
+}
+
+/// The JSON in a text that may have other lines before it: from the first
+/// line that begins with one of its brackets.
+pub(crate) fn json(text: &str) -> Option<serde_json::Value> {
+    let mut from = 0;
+    // A program may print such a line itself; not many, though.
+    for _ in 0..64 {
+        let at = from + text.get(from..)?.find(['{', '['])?;
+        let starts_line = at == 0 || text.get(..at)?.ends_with('\n');
+        if starts_line {
+            let stream = serde_json::Deserializer::from_str(text.get(at..)?);
+            if let Some(Ok(value)) = stream.into_iter().next() {
+                return Some(value);
+            }
+        }
+        from = at + text.get(at..)?.find('\n')? + 1;
+    }
+    None
+}
+
+#[cfg(test)]
+#[path = "lines_tests.rs"]
+mod tests;

@@ -1,0 +1,303 @@
+//! What there is around a path: the folders above it with the files that say
+//! how a project is checked, the programs that could do it, the files below.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+/// Looks around, in any POSIX shell. Its arguments: a marker that occurs
+/// nowhere else, the folder to stop at, the path, and then [`PROGRAMS`].
+pub const SCRIPT: &str = r#"exec 2>/dev/null
+m=$1; top=$2; path=$3; shift 3
+if [ -d "$path" ]; then at=$path; kind=folder
+elif [ -f "$path" ]; then at=${path%/*}; kind=file
+else printf '\n%s missing \n' "$m"; exit 0; fi
+[ -n "$at" ] || at=/
+printf '\n%s %s %s\n' "$m" "$kind" "$path"
+d=$at
+while :; do
+  printf '\n%s at %s\n' "$m" "$d"
+  ls -a "$d"
+  for f in pyproject.toml setup.cfg tox.ini pytest.ini .flake8 package.json Cargo.toml go.mod \
+    Makefile makefile GNUmakefile requirements.txt requirements-dev.txt Pipfile; do
+    if [ -f "$d/$f" ]; then printf '\n%s text %s\n' "$m" "$f"; head -c 262144 "$d/$f"; fi
+  done
+  for b in node_modules/.bin .venv/bin venv/bin; do
+    if [ -d "$d/$b" ]; then printf '\n%s bin %s\n' "$m" "$b"; ls "$d/$b"; fi
+  done
+  if [ "$d" = "$top" ] || [ "$d" = / ]; then break; fi
+  d=${d%/*}
+  [ -n "$d" ] || d=/
+done
+if [ -d "$VIRTUAL_ENV/bin" ]; then printf '\n%s env %s\n' "$m" "$VIRTUAL_ENV/bin"; ls "$VIRTUAL_ENV/bin"; fi
+for p in "$@"; do
+  if w=$(command -v "$p"); then printf '\n%s program %s\n%s' "$m" "$p" "$w"; fi
+done
+printf '\n%s below \n' "$m"
+if [ "$kind" = file ]; then printf './%s\0' "${path##*/}"; else
+  cd "$at" && find . \( -type d \( -name .git -o -name .hg -o -name node_modules -o -name .venv \
+    -o -name venv -o -name target -o -name dist -o -name build -o -name __pycache__ -o -name .tox \
+    -o -name .nox -o -name .mypy_cache -o -name .ruff_cache -o -name .pytest_cache -o -name vendor \) \
+    -prune \) -o -type f -print0 | head -c 1000000
+fi
+"#;
+
+/// Programs that are looked for.
+pub const PROGRAMS: &[&str] = &[
+    "ruff", "flake8", "pylint", "mypy", "pyright", "eslint", "biome", "tsc", "cargo", "go",
+    "golangci-lint", "shellcheck", "hadolint", "yamllint", "markdownlint-cli2", "markdownlint",
+    "stylelint", "black", "prettier", "rustfmt", "gofmt", "shfmt", "clang-format", "taplo",
+    "pytest", "python3", "python", "cargo-clippy", "cargo-nextest", "jest", "vitest", "mocha",
+    "node", "npm", "pnpm", "yarn", "bun", "make", "tox", "nox", "uv", "pip", "pip3", "apt-get",
+    "dnf", "apk", "pacman", "brew", "git", "rustup",
+];
+
+/// What the script has found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Survey {
+    /// The path that was asked for.
+    pub path: PathBuf,
+    /// Whether it is a file.
+    pub is_file: bool,
+    /// The folder of the path, and those above it.
+    pub folders: Vec<Folder>,
+    /// Programs that a command would find.
+    pub programs: BTreeMap<String, PathBuf>,
+    /// Programs of the virtual environment that is active.
+    pub active: Option<(PathBuf, BTreeSet<String>)>,
+    /// The files at or below the path.
+    pub files: Vec<PathBuf>,
+}
+
+/// One folder.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Folder {
+    /// Where it is.
+    pub path: PathBuf,
+    /// What is in it.
+    pub names: BTreeSet<String>,
+    /// Those of its files that say how a project is checked.
+    pub texts: BTreeMap<String, String>,
+    /// Programs of the project.
+    pub bins: Vec<(PathBuf, BTreeSet<String>)>,
+}
+
+/// Why there is no survey.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unseen {
+    /// There is nothing at the path.
+    Missing,
+    /// What the script printed makes no sense.
+    Garbled,
+}
+
+impl Survey {
+    /// The arguments of the script.
+    pub fn arguments(marker: &str, top: &Path, path: &Path) -> Vec<OsString> {
+        let mut words: Vec<OsString> = vec![marker.into(), top.into(), path.into()];
+        words.extend(PROGRAMS.iter().map(OsString::from));
+        words
+    }
+
+    /// Reads what the script has printed.
+    pub fn read(marker: &str, printed: &[u8]) -> Result<Self, Unseen> {
+        let mut survey = Self::default();
+        let start = format!("\n{marker} ");
+        let mut seen = false;
+        for part in pieces(printed, start.as_bytes()) {
+            let end = part.iter().position(|&byte| byte == b'\n').ok_or(Unseen::Garbled)?;
+            let (head, body) = part.split_at(end);
+            let body = body.get(1..).unwrap_or_default();
+            let space = head.iter().position(|&byte| byte == b' ').unwrap_or(head.len());
+            let (kind, name) = head.split_at(space);
+            let name = OsStr::from_bytes(name.get(1..).unwrap_or_default());
+            seen |= kind == b"below";
+            survey.take(kind, name, body)?;
+        }
+        if survey.folders.is_empty() || !seen { Err(Unseen::Garbled) } else { Ok(survey) }
+    }
+
+    fn take(&mut self, kind: &[u8], name: &OsStr, body: &[u8]) -> Result<(), Unseen> {
+        let folder = self.folders.last_mut();
+        match (kind, folder) {
+            (b"missing", _) => return Err(Unseen::Missing),
+            (b"file" | b"folder", _) => {
+                self.path = name.into();
+                self.is_file = kind == b"file";
+            }
+            (b"at", _) => self.folders.push(Folder {
+                path: name.into(),
+                names: names(body),
+                ..Folder::default()
+            }),
+            (b"text", Some(folder)) => {
+                let text = String::from_utf8_lossy(body).into_owned();
+                folder.texts.insert(name.to_string_lossy().into_owned(), text);
+            }
+            (b"bin", Some(folder)) => folder.bins.push((folder.path.join(name), names(body))),
+            (b"env", _) => self.active = Some((name.into(), names(body))),
+            (b"program", _) => {
+                let path = OsString::from_vec(body.to_vec());
+                self.programs.insert(name.to_string_lossy().into_owned(), path.into());
+            }
+            (b"below", _) => {
+                let here = self.folders.first().map(|folder| folder.path.clone());
+                let here = here.unwrap_or_default();
+                let files = body.split(|&byte| byte == 0).filter_map(|name| {
+                    let name = name.strip_prefix(b"./")?;
+                    Some(here.join(OsStr::from_bytes(name)))
+                });
+                self.files = files.collect();
+            }
+            _ => return Err(Unseen::Garbled),
+        }
+        Ok(())
+    }
+
+    /// A program: the project's own, that of the active environment, or the
+    /// machine's.
+    pub fn program(&self, name: &str) -> Option<PathBuf> {
+        let own = self.folders.iter().flat_map(|folder| &folder.bins);
+        let found = own.chain(&self.active).find(|(_, names)| names.contains(name));
+        found.map(|(folder, _)| folder.join(name)).or_else(|| self.programs.get(name).cloned())
+    }
+
+    /// Python: the project's own, that of the active environment, or the
+    /// machine's.
+    pub fn python(&self) -> Option<PathBuf> {
+        self.program("python").filter(|found| {
+            // The machine's may be an old one.
+            Some(found) != self.programs.get("python") || !self.programs.contains_key("python3")
+        })
+        .or_else(|| self.program("python3"))
+    }
+
+    /// The nearest folder that has one of these.
+    pub fn nearest(&self, names: &[&str]) -> Option<&Folder> {
+        self.folders.iter().find(|folder| names.iter().any(|name| folder.names.contains(*name)))
+    }
+
+    /// The folder of the path.
+    pub fn here(&self) -> &Path {
+        self.folders.first().map_or(Path::new("/"), |folder| &folder.path)
+    }
+
+    /// The files with one of these endings, or of one of these names.
+    pub fn of(&self, endings: &[&str]) -> impl Iterator<Item = &Path> {
+        self.files.iter().map(PathBuf::as_path).filter(move |path| is_one_of(path, endings))
+    }
+
+    /// Whether there is such a file.
+    pub fn has(&self, endings: &[&str]) -> bool {
+        self.of(endings).next().is_some()
+    }
+}
+
+/// Whether a file has one of these endings (`py`) or names (`=Dockerfile`).
+pub(crate) fn is_one_of(path: &Path, endings: &[&str]) -> bool {
+    let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    let ending = path.extension().and_then(OsStr::to_str).unwrap_or_default();
+    endings.iter().any(|wanted| match wanted.strip_prefix('=') {
+        Some(wanted) => name == wanted,
+        None => ending == *wanted,
+    })
+}
+
+impl Folder {
+    /// The text of a file; empty if it is not there.
+    pub fn text(&self, name: &str) -> &str {
+        self.texts.get(name).map_or("", String::as_str)
+    }
+
+    /// Whether a table is in its `pyproject.toml`, or another file.
+    pub(crate) fn has_table(&self, file: &str, table: &[&str]) -> bool {
+        let Some(document) = self.toml(file) else { return false };
+        let mut item = document.as_item();
+        for part in table {
+            match item.get(part) {
+                Some(inner) => item = inner,
+                None => return false,
+            }
+        }
+        true
+    }
+
+    /// A TOML file.
+    pub(crate) fn toml(&self, file: &str) -> Option<toml_edit::DocumentMut> {
+        self.texts.get(file)?.parse().ok()
+    }
+
+    /// Whether an INI file has a section.
+    pub(crate) fn has_section(&self, file: &str, section: &str) -> bool {
+        self.text(file).lines().any(|line| {
+            line.trim().strip_prefix('[').and_then(|line| line.strip_suffix(']')) == Some(section)
+        })
+    }
+
+    /// Its `package.json`.
+    pub(crate) fn package(&self) -> Option<Value> {
+        serde_json::from_str(self.texts.get("package.json")?).ok()
+    }
+
+    /// Whether its `package.json` asks for a package.
+    pub(crate) fn depends_on(&self, package: &str) -> bool {
+        let Some(manifest) = self.package() else { return false };
+        ["devDependencies", "dependencies", "peerDependencies", "optionalDependencies"]
+            .iter()
+            .any(|kind| manifest.get(kind).and_then(|list| list.get(package)).is_some())
+    }
+
+    /// Whether its Python project asks for a package.
+    pub(crate) fn requires(&self, package: &str) -> bool {
+        let files = ["pyproject.toml", "requirements.txt", "requirements-dev.txt", "Pipfile",
+            "setup.cfg", "tox.ini"];
+        files.iter().any(|file| mentions(self.text(file), package))
+    }
+
+    /// Whether something in it is called so, up to an ending.
+    pub(crate) fn has_prefix(&self, prefix: &str) -> bool {
+        self.names.range(prefix.to_owned()..).next().is_some_and(|name| name.starts_with(prefix))
+    }
+}
+
+/// Whether a word is in a list of requirements, by itself.
+fn mentions(text: &str, word: &str) -> bool {
+    let part = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+    text.match_indices(word).any(|(at, _)| {
+        let before = text.get(..at).and_then(|text| text.chars().next_back());
+        let after = text.get(at + word.len()..).and_then(|text| text.chars().next());
+        !before.is_some_and(part) && !after.is_some_and(part)
+    })
+}
+
+fn names(body: &[u8]) -> BTreeSet<String> {
+    let lines = body.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
+    lines.map(|line| String::from_utf8_lossy(line).into_owned()).collect()
+}
+
+/// What is between the markers.
+fn pieces<'a>(bytes: &'a [u8], marker: &[u8]) -> Vec<&'a [u8]> {
+    let mut found = Vec::new();
+    let mut start = None;
+    let mut at = 0;
+    while at + marker.len() <= bytes.len() {
+        if bytes.get(at..at + marker.len()) == Some(marker) {
+            if let Some(start) = start {
+                found.push(bytes.get(start..at).unwrap_or_default());
+            }
+            at += marker.len();
+            start = Some(at);
+        } else {
+            at += 1;
+        }
+    }
+    found.extend(start.and_then(|start| bytes.get(start..)));
+    found
+}
+
+#[cfg(test)]
+#[path = "survey_tests.rs"]
+mod tests;

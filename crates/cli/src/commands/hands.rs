@@ -1,0 +1,14 @@
+//! `hermes hands`: the far end of file tools that work in another place.
+//! Started there by the near end, and ended by it.
+
+use hermes::core::ErrorKind;
+
+use crate::failure::{Exit, Failure, Outcome};
+
+pub(crate) fn run() -> Outcome {
+    let served =
+        hermes_reach::serve(hermes_tools_file::tools(), std::io::stdin().lock(), std::io::stdout());
+    served.map(|()| Exit::Ok).map_err(|error| {
+        Failure::failed(ErrorKind::Internal, format!("The other end cannot be understood: {error}"))
+    })
+}

@@ -1,0 +1,135 @@
+//! `hermes processes`: what an earlier hermes has left running.
+
+use std::time::{Duration, SystemTime};
+
+use clap::Subcommand;
+use hermes::core::ErrorKind;
+use hermes::engine::Secrets as _;
+use hermes_exec::leftovers::Entry;
+use hermes_exec::Jobs;
+use serde_json::{Value, json};
+
+use crate::app::{App, Ready};
+use crate::failure::{Exit, Failure, Outcome};
+use crate::guarding::Keeper;
+use crate::table::Table;
+use crate::terminal::{Style, one_line};
+
+/// Characters of a command in a warning.
+const SHOWN: usize = 60;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Processes {
+    /// List them: what was detached, and what a crash has left
+    List,
+    /// End one, with all that it has started
+    Kill {
+        /// Its id, as in the list; `all` for what a crash has left
+        id: String,
+    },
+}
+
+pub(crate) fn run(app: &App, command: &Processes) -> Outcome {
+    let home = app.home()?;
+    let jobs = Jobs::local(home.cache_dir().join("jobs"));
+    let mut left = jobs.left_over();
+    let redactor = Keeper::new(&home).redactor();
+    for entry in &mut left {
+        entry.command = redactor.redact(&entry.command).into_owned();
+    }
+    match command {
+        Processes::List => list(app, &left)?,
+        Processes::Kill { id } => {
+            let meant: Vec<&Entry> = match id.as_str() {
+                "all" => left.iter().filter(|entry| !entry.detached).collect(),
+                id => left.iter().filter(|entry| entry.id == id).collect(),
+            };
+            if meant.is_empty() && id != "all" {
+                return Err(Failure::not_found(format!("There is no process '{id}'"))
+                    .hint("`hermes processes list` shows those that there are."));
+            }
+            for entry in &meant {
+                end(&jobs, entry)?;
+            }
+            let ids: Vec<&str> = meant.iter().map(|entry| entry.id.as_str()).collect();
+            if app.json {
+                let answer = json!({ "schema_version": 1, "killed": ids });
+                app.terminal.line(&answer.to_string())?;
+            } else {
+                app.terminal.note(&format!("{} ended.", ids.len()));
+            }
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+fn end(jobs: &Jobs, entry: &Entry) -> Result<(), Failure> {
+    if jobs.end_left_over(entry) {
+        return Ok(());
+    }
+    let message = format!("Some processes of {} could not be ended", entry.id);
+    Err(Failure::failed(ErrorKind::Conflict, message).hint("They may belong to another user."))
+}
+
+fn list(app: &App, left: &[Entry]) -> Result<(), Failure> {
+    if app.json {
+        let entries: Vec<Value> = left.iter().map(line).collect();
+        let answer = json!({ "schema_version": 1, "processes": entries });
+        app.terminal.line(&answer.to_string())?;
+        return Ok(());
+    }
+    if left.is_empty() {
+        app.terminal.note("Nothing is left of an earlier hermes.");
+        return Ok(());
+    }
+    let mut table = Table::default();
+    for entry in left {
+        let kind = if entry.detached { "detached" } else { "left over" };
+        table.row([
+            (entry.id.clone(), Some(Style::Bold)),
+            (kind.to_owned(), None),
+            (format!("{} s", age(entry).as_secs()), Some(Style::Dim)),
+            (entry.cwd.display().to_string(), None),
+            (one_line(&entry.command), None),
+        ]);
+    }
+    app.terminal.line(&table.render(&app.terminal))?;
+    Ok(())
+}
+
+fn line(entry: &Entry) -> Value {
+    json!({
+        "session_id": entry.id,
+        "pid": entry.pid,
+        "command": entry.command,
+        "cwd": entry.cwd.display().to_string(),
+        "session": entry.session,
+        "uptime_seconds": age(entry).as_secs(),
+        "detached": entry.detached,
+        "output_file": entry.output.as_ref().map(|file| file.display().to_string()),
+    })
+}
+
+fn age(entry: &Entry) -> Duration {
+    let began = SystemTime::UNIX_EPOCH + Duration::from_secs(entry.at);
+    began.elapsed().unwrap_or_default()
+}
+
+impl Ready {
+    /// Tells of what a crash has left, in a line.
+    pub(crate) fn warn_of_leftovers(&self, app: &App) {
+        let left = self.jobs.left_over();
+        let mut left = left.iter().filter(|entry| !entry.detached);
+        let Some(first) = left.next() else { return };
+        let others = match left.count() {
+            0 => String::new(),
+            count => format!(" and {count} more"),
+        };
+        let command = self.secrets.redactor().redact(&first.command).into_owned();
+        let command: String = command.chars().take(SHOWN).collect();
+        app.terminal.warn(&format!(
+            "An earlier hermes has left `{}` running{others}; see `hermes processes list`",
+            one_line(&command)
+        ));
+    }
+}

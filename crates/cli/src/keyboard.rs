@@ -1,0 +1,79 @@
+//! Passwords: from the settings, or from a person at the terminal.
+
+use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use hermes::core::{BoxFuture, Passwords};
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+use tokio::sync::{Mutex, oneshot};
+
+/// Asks on standard error, and reads what is typed without showing it.
+pub(crate) struct Keyboard {
+    env_file: PathBuf,
+    may_ask: AtomicBool,
+    /// One question at a time.
+    turn: Mutex<()>,
+}
+
+impl Keyboard {
+    pub(crate) fn new(env_file: PathBuf) -> Self {
+        Self { env_file, may_ask: AtomicBool::new(false), turn: Mutex::new(()) }
+    }
+
+    /// From now on a person may be asked, if there is one.
+    pub(crate) fn open(&self) {
+        let is_there = io::stdin().is_terminal() && io::stderr().is_terminal();
+        self.may_ask.store(is_there, Ordering::Relaxed);
+    }
+}
+
+impl Passwords for Keyboard {
+    fn preset(&self, name: &str) -> Option<String> {
+        let from_file =
+            || hermes_store::dotenv::Dotenv::load(&self.env_file).vars.get(name).cloned();
+        std::env::var(name).ok().or_else(from_file)
+    }
+
+    fn ask<'a>(&'a self, question: &'a str) -> BoxFuture<'a, Option<String>> {
+        Box::pin(async move {
+            if !self.may_ask.load(Ordering::Relaxed) {
+                return None;
+            }
+            let _turn = self.turn.lock().await;
+            let _hidden = Hidden::new()?;
+            let _ = write!(io::stderr(), "\n{question}: ");
+            let _ = io::stderr().flush();
+            let (send, typed) = oneshot::channel();
+            // A thread of its own: a question that is given up must not keep
+            // the program from ending.
+            std::thread::spawn(move || {
+                let mut line = String::new();
+                let read = io::stdin().lock().read_line(&mut line);
+                let _ = send.send(read.ok().filter(|read| *read > 0).map(|_| line));
+            });
+            let line = typed.await.ok().flatten()?;
+            Some(line.trim_end_matches(['\n', '\r']).to_owned())
+        })
+    }
+}
+
+/// A terminal that does not show what is typed, until this is dropped.
+struct Hidden(Termios);
+
+impl Hidden {
+    fn new() -> Option<Self> {
+        let before = tcgetattr(io::stdin()).ok()?;
+        let mut hidden = before.clone();
+        hidden.local_modes.remove(LocalModes::ECHO);
+        tcsetattr(io::stdin(), OptionalActions::Flush, &hidden).ok()?;
+        Some(Self(before))
+    }
+}
+
+impl Drop for Hidden {
+    fn drop(&mut self) {
+        let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.0);
+        let _ = writeln!(io::stderr());
+    }
+}

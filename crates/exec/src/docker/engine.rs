@@ -1,0 +1,246 @@
+//! The engine's own program, and what it says.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::Duration;
+
+use hermes_core::{ErrorKind, ToolError};
+
+use super::settings::Settings;
+use crate::elsewhere::{Carrier, fresh_word};
+use crate::errand::{Done, Errand};
+use crate::local::Local;
+use crate::order::{Input, Order, Output};
+
+/// How long a small question may take.
+const QUESTION: Duration = Duration::from_secs(30);
+/// Bytes of an answer.
+const MOST: usize = 4 * 1024 * 1024;
+
+/// Variables that an engine's program looks at.
+const KNOWN: [&str; 12] = [
+    "HOME", "LANG", "LOGNAME", "PATH", "SSH_AUTH_SOCK", "TMPDIR", "USER", "HTTPS_PROXY",
+    "HTTP_PROXY", "NO_PROXY", "https_proxy", "http_proxy",
+];
+/// What the names of others begin with.
+const FAMILIES: [&str; 5] = ["DOCKER_", "CONTAINER_", "CONTAINERS_", "XDG_", "LC_"];
+
+/// The engine's own program.
+#[derive(Debug)]
+pub(super) struct Engine {
+    program: OsString,
+    first: Vec<OsString>,
+    environment: BTreeMap<OsString, OsString>,
+    local: Local,
+}
+
+/// What a container is found to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Found {
+    pub(super) id: String,
+    pub(super) is_running: bool,
+    pub(super) fingerprint: String,
+    pub(super) task: String,
+    pub(super) profile: String,
+    pub(super) persistent: bool,
+    pub(super) owner: String,
+    /// When it was made, in seconds of the Unix time.
+    pub(super) made: u64,
+}
+
+impl Engine {
+    pub(super) fn new(settings: &Settings) -> Self {
+        let environment: BTreeMap<OsString, OsString> = std::env::vars_os()
+            .filter(|(name, _)| {
+                name.to_str().is_some_and(|name| {
+                    KNOWN.contains(&name) || FAMILIES.iter().any(|it| name.starts_with(it))
+                })
+            })
+            .collect();
+        let program = settings.program.clone().unwrap_or_else(|| {
+            let folders = std::env::var_os("PATH").unwrap_or_default();
+            let has = |name: &str| {
+                std::env::split_paths(&folders).any(|folder| folder.join(name).is_file())
+            };
+            if !has("docker") && has("podman") { "podman".into() } else { "docker".into() }
+        });
+        let first = settings.global_arguments.iter().map(OsString::from).collect();
+        Self { program, first, environment, local: Local::default() }
+    }
+
+    /// Its name, without folders.
+    pub(super) fn name(&self) -> String {
+        Path::new(&self.program).file_name().unwrap_or(&self.program).display().to_string()
+    }
+
+    /// The words that make it do something.
+    pub(super) fn carrier<S: Into<OsString>>(&self, words: impl IntoIterator<Item = S>) -> Carrier {
+        let words = words.into_iter().map(Into::into);
+        Carrier {
+            program: self.program.clone(),
+            arguments: self.first.iter().cloned().chain(words).collect(),
+            environment: self.environment.clone(),
+        }
+    }
+
+    /// The machine that it runs on: this one.
+    pub(super) fn local(&self) -> &Local {
+        &self.local
+    }
+
+    /// Makes it do something small, to the end.
+    pub(super) async fn ask(&self, words: &[&str]) -> Result<Done, ToolError> {
+        self.run(words, QUESTION).await
+    }
+
+    /// Makes it do something, to the end.
+    pub(super) async fn run(&self, words: &[&str], limit: Duration) -> Result<Done, ToolError> {
+        let order = self.order(words);
+        let done = Errand { order, limit, most: MOST }.run(&self.local, &fresh_word()).await;
+        done.map_err(|error| self.explain_start(error))
+    }
+
+    /// The order for it.
+    pub(super) fn order(&self, words: &[&str]) -> Order {
+        let Carrier { program, arguments, environment } = self.carrier(words);
+        Order {
+            program,
+            arguments,
+            environment,
+            directory: "/".into(),
+            input: Input::Nothing,
+            output: Output::Apart,
+            confinement: None,
+        }
+    }
+
+    /// What it means that it could not be started.
+    pub(super) fn explain_start(&self, error: ToolError) -> ToolError {
+        let name = self.name();
+        match error.kind() {
+            ErrorKind::NotFound => {
+                ToolError::unavailable(format!("docker: the program {name} is not installed"))
+                    .with_hint("Install Docker or Podman, or choose another terminal backend.")
+            }
+            ErrorKind::Timeout => {
+                ToolError::unavailable(format!("docker: {name} does not answer in time"))
+                    .with_hint(format!("See whether `{name} ps` answers."))
+            }
+            _ => error,
+        }
+    }
+
+    /// What it means that it failed.
+    pub(super) fn explain(&self, doing: &str, image: &str, errors: &str) -> ToolError {
+        let name = self.name();
+        let said = last_line(errors);
+        let has = |text: &str| errors.to_lowercase().contains(text);
+        if has("permission denied") && (has("connect") || has("socket")) {
+            return ToolError::unavailable(format!(
+                "docker: this user may not talk to the engine: {said}"
+            ))
+            .with_hint(
+                "Add the user to the group `docker` and log in again, or use rootless Docker or Podman.",
+            );
+        }
+        if is_engine_away(errors) {
+            return ToolError::unavailable(format!("docker: the engine does not run: {said}"))
+                .with_hint(
+                    "Start it (`systemctl start docker`), or set DOCKER_HOST to where it runs.",
+                );
+        }
+        if has("no such image") || has("manifest unknown") || has("pull access denied") {
+            return ToolError::not_found(format!("docker: there is no image {image}: {said}"))
+                .with_hint(format!(
+                    "Check the name in `terminal.docker_image`; `{name} pull {image}` fetches it."
+                ));
+        }
+        if has("executable file not found") || has("\"sh\": no such file") {
+            return ToolError::unavailable(format!("docker: the image {image} has no shell: {said}"))
+                .with_hint("Choose an image with `sh`, such as debian, alpine or busybox.");
+        }
+        ToolError::unavailable(format!("docker: {doing} failed: {said}")).with_hint(format!(
+            "`{name} info` shows whether the engine is well; the message names what it refuses."
+        ))
+    }
+
+    /// All containers of ours that the engine has.
+    pub(super) async fn ours(&self, image: &str) -> Result<Vec<Found>, ToolError> {
+        let listed = self.ask(&["ps", "-aq", "--no-trunc", "--filter", "label=hermes=1"]).await?;
+        if !listed.is_well() {
+            return Err(self.explain("asking for containers", image, &listed.errors));
+        }
+        let listed = String::from_utf8_lossy(&listed.output).into_owned();
+        let ids: Vec<&str> = listed.split_whitespace().collect();
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let labels = ["settings", "task", "profile", "persistent", "owner", "made"]
+            .map(|label| format!("{{{{index .Config.Labels \"hermes.{label}\"}}}}"));
+        let format = format!("{{{{.Id}}}}\t{{{{.State.Running}}}}\t{}", labels.join("\t"));
+        let words = ["inspect", "--type", "container", "--format", &format];
+        // One that has just gone is an error beside the others.
+        let seen = self.ask(&[&words[..], &ids[..]].concat()).await?;
+        Ok(String::from_utf8_lossy(&seen.output).lines().filter_map(found).collect())
+    }
+
+    /// Whether a container runs; none if that cannot be known.
+    pub(super) async fn is_running(&self, id: &str) -> Option<bool> {
+        let words = ["inspect", "--type", "container", "--format", "{{.State.Running}}", id];
+        let done = self.ask(&words).await.ok()?;
+        match String::from_utf8_lossy(&done.output).trim() {
+            "true" => Some(true),
+            "false" => Some(false),
+            _ if is_engine_away(&done.errors) => None,
+            _ => Some(false),
+        }
+    }
+
+    /// Removes a container; one that is gone is removed.
+    pub(super) async fn remove(&self, id: &str) {
+        let _ = self.ask(&["rm", "--force", "--volumes", id]).await;
+    }
+}
+
+fn found(line: &str) -> Option<Found> {
+    let mut fields = line.split('\t').map(str::to_owned);
+    Some(Found {
+        id: fields.next()?,
+        is_running: fields.next()? == "true",
+        fingerprint: fields.next()?,
+        task: fields.next()?,
+        profile: fields.next()?,
+        persistent: fields.next()? == "1",
+        owner: fields.next()?,
+        made: fields.next()?.parse().ok()?,
+    })
+}
+
+/// Whether nobody answered for the engine.
+pub(super) fn is_engine_away(errors: &str) -> bool {
+    let errors = errors.to_lowercase();
+    ["cannot connect to the docker daemon", "is the docker daemon running", "connection refused",
+     "error during connect", "cannot connect to podman"]
+        .iter()
+        .any(|text| errors.contains(text))
+}
+
+/// Whether the engine said that the container is not there to run anything.
+pub(super) fn is_container_away(errors: &str) -> bool {
+    let errors = errors.to_lowercase();
+    let is_its_word = errors.contains("error response from daemon") || errors.contains("error: ");
+    is_its_word
+        && ["no such container", "is not running", "no container with name", "is paused",
+            "can only create exec sessions on running containers"]
+            .iter()
+            .any(|text| errors.contains(text))
+}
+
+/// The line that says it: programs of engines go on to speak of their help.
+pub(super) fn last_line(errors: &str) -> String {
+    let lines = || errors.lines().map(str::trim).filter(|line| !line.is_empty());
+    let telling = lines().filter(|line| !line.starts_with("Run '") && !line.starts_with("See '"));
+    let error = lines().find(|line| line.to_lowercase().contains("error"));
+    error.or_else(|| telling.last()).unwrap_or("it did not say why").to_owned()
+}

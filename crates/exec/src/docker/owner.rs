@@ -1,0 +1,33 @@
+//! Whose a container is: a process of this machine, which may be gone.
+
+use crate::leftovers;
+use crate::tree;
+
+/// This process, in words that are true nowhere else.
+pub(super) fn us() -> String {
+    let (pid, started) = leftovers::owner();
+    format!("{}.{pid}.{started}", home())
+}
+
+/// Whether an owner is known to be gone.
+pub(super) fn is_gone(owner: &str) -> bool {
+    let mut parts = owner.rsplitn(3, '.');
+    let (started, pid, place) = (parts.next(), parts.next(), parts.next());
+    let number = |text: Option<&str>| text.and_then(|text| text.parse::<u64>().ok());
+    match (number(pid), number(started)) {
+        (Some(pid), Some(started)) if place == Some(&home()) => {
+            !tree::is_alive(u32::try_from(pid).unwrap_or_default(), started)
+        }
+        // Processes of another machine, or of another container, are not seen.
+        _ => false,
+    }
+}
+
+/// Where process ids mean what they mean here.
+fn home() -> String {
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let names = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    let names: String =
+        names.to_string_lossy().chars().filter(char::is_ascii_digit).collect();
+    format!("{}-{names}", boot.trim())
+}

@@ -1,0 +1,146 @@
+//! The words that make a container, and what tells it from others.
+
+use std::path::Path;
+
+use hermes_core::ToolError;
+
+use super::settings::Settings;
+
+/// A bound that an engine may or may not be able to hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Limit {
+    Memory,
+    Processors,
+    Processes,
+    Disk,
+}
+
+impl Limit {
+    pub(super) const ALL: [Self; 4] =
+        [Self::Memory, Self::Processors, Self::Processes, Self::Disk];
+
+    /// Its words, if it is wanted.
+    pub(super) fn words(self, settings: &Settings) -> Option<[String; 2]> {
+        let (option, value) = match self {
+            Self::Memory => ("--memory", format!("{}m", settings.memory_mb?)),
+            Self::Processors => ("--cpus", settings.cpus?.to_string()),
+            Self::Processes => ("--pids-limit", settings.pids?.to_string()),
+            Self::Disk => ("--storage-opt", format!("size={}m", settings.disk_mb?)),
+        };
+        Some([option.to_owned(), value])
+    }
+
+    /// It, for people.
+    pub(super) fn describe(self, settings: &Settings) -> Option<String> {
+        Some(match self {
+            Self::Memory => format!("{} MB of memory", settings.memory_mb?),
+            Self::Processors => format!("{} processors", settings.cpus?),
+            Self::Processes => format!("{} processes", settings.pids?),
+            Self::Disk => format!("{} MB of disk", settings.disk_mb?),
+        })
+    }
+}
+
+/// Everything that a container is made with, without its name, its labels and
+/// its image.
+pub(super) fn words(settings: &Settings, left_out: &[Limit]) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut add = |some: &[&str]| words.extend(some.iter().map(|&word| word.to_owned()));
+    add(&["--entrypoint", "sh", "--cap-drop", "ALL"]);
+    for capability in settings.allowed() {
+        add(&["--cap-add", &capability]);
+    }
+    add(&["--security-opt", "no-new-privileges"]);
+    add(&["--tmpfs", "/tmp:rw,exec,nosuid,nodev,size=512m,mode=1777"]);
+    add(&["--tmpfs", "/var/tmp:rw,noexec,nosuid,nodev,size=256m,mode=1777"]);
+    add(&["--tmpfs", "/run:rw,noexec,nosuid,nodev,size=64m,mode=755"]);
+    if settings.init {
+        add(&["--init"]);
+    }
+    if !settings.network {
+        add(&["--network", "none"]);
+    }
+    if let Some(user) = &settings.user {
+        add(&["--user", user]);
+    }
+    for limit in Limit::ALL.iter().filter(|limit| !left_out.contains(limit)) {
+        if let Some([option, value]) = limit.words(settings) {
+            add(&[&option, &value]);
+        }
+    }
+    match &settings.storage {
+        _ if !settings.persistent => {
+            add(&["--tmpfs", "/workspace:rw,exec,nosuid,nodev,size=10g,mode=1777"]);
+            add(&["--tmpfs", "/home:rw,exec,nosuid,nodev,size=1g,mode=755"]);
+            add(&["--tmpfs", "/root:rw,exec,nosuid,nodev,size=1g,mode=700"]);
+        }
+        Some(storage) => {
+            add(&["--volume", &format!("{}:/root", storage.join("home").display())]);
+            add(&["--volume", &format!("{}:/workspace", storage.join("workspace").display())]);
+        }
+        None => {}
+    }
+    for volume in &settings.volumes {
+        add(&["--volume", volume]);
+    }
+    words.extend(settings.extra_arguments.iter().cloned());
+    words
+}
+
+/// What differs when anything differs.
+pub(super) fn fingerprint(settings: &Settings, image: &str) -> String {
+    let mut hasher = blake3::Hasher::new();
+    let words = words(settings, &[]);
+    for word in words.iter().map(String::as_str).chain([image, settings.folder()]) {
+        hasher.update(&(word.len() as u64).to_le_bytes()).update(word.as_bytes());
+    }
+    hasher.finalize().to_hex().to_string()
+}
+
+/// Folders that are to be seen there must be here: an engine would make them.
+pub(super) fn check_volumes(settings: &Settings) -> Result<(), ToolError> {
+    for volume in &settings.volumes {
+        let mut parts = volume.split(':');
+        let (here, there) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+        if here.is_empty() || !there.starts_with('/') {
+            return Err(ToolError::invalid(format!("docker: {volume:?} is no volume"))
+                .with_hint("Write it as /folder/here:/folder/there, with :ro at the end to protect it."));
+        }
+        // A name without a slash is a volume that the engine keeps.
+        if here.contains('/') && !Path::new(here).exists() {
+            return Err(ToolError::not_found(format!(
+                "docker: {here} is to be seen in the container, and is not there"
+            ))
+            .with_hint("Make the folder, or take it out of the volumes."));
+        }
+    }
+    if let Some(storage) = settings.storage.as_ref().filter(|_| settings.persistent) {
+        for folder in ["home", "workspace"] {
+            std::fs::create_dir_all(storage.join(folder)).map_err(|error| {
+                ToolError::io(format!("{} cannot be made", storage.display()), &error)
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// The name of a container; engines know few letters.
+pub(super) fn name(settings: &Settings, word: &str) -> String {
+    let plain = |text: &str| -> String {
+        let text = text.chars().take(40);
+        text.map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '-' }).collect()
+    };
+    let mut name = format!("hermes-{}-{}", plain(&settings.profile), plain(&settings.task));
+    if settings.persistent {
+        // Two names may look the same in these letters.
+        let whole = format!("{}/{}", settings.profile, settings.task);
+        name.push_str(&format!("-{}", &blake3::hash(whole.as_bytes()).to_hex()[..8]));
+    } else {
+        name.push_str(&format!("-{word}"));
+    }
+    name
+}
+
+#[cfg(test)]
+#[path = "shape_tests.rs"]
+mod tests;

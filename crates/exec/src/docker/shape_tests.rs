@@ -1,0 +1,69 @@
+use super::*;
+
+fn has(words: &[String], option: &str, value: &str) -> bool {
+    words.windows(2).any(|pair| pair[0] == option && pair[1] == value)
+}
+
+#[test]
+fn a_container_may_do_little() {
+    let settings = Settings { network: false, ..Settings::default() };
+    let made = words(&settings, &[]);
+    assert!(has(&made, "--cap-drop", "ALL"));
+    assert!(has(&made, "--security-opt", "no-new-privileges"));
+    assert!(has(&made, "--pids-limit", "256"));
+    assert!(has(&made, "--memory", "5120m"));
+    assert!(has(&made, "--network", "none"));
+    assert!(has(&made, "--cap-add", "SETUID"));
+    assert!(!made.iter().any(|word| word == "--volume"));
+    let user = Settings { user: Some("1000:1000".into()), ..Settings::default() };
+    assert!(!has(&words(&user, &[]), "--cap-add", "SETUID"));
+    assert!(!has(&words(&settings, &[Limit::Memory]), "--memory", "5120m"));
+}
+
+#[test]
+fn every_setting_makes_another_container() {
+    let base = Settings::default();
+    let changes: Vec<fn(&mut Settings)> = vec![
+        |it| it.network = false,
+        |it| it.user = Some("1".into()),
+        |it| it.memory_mb = None,
+        |it| it.cpus = Some(2.0),
+        |it| it.pids = Some(1),
+        |it| it.disk_mb = Some(9),
+        |it| it.init = false,
+        |it| it.volumes.push("/a:/b".into()),
+        |it| it.extra_arguments.push("--read-only".into()),
+        |it| it.capabilities = Some(Vec::new()),
+        |it| it.storage = Some("/x".into()),
+        |it| it.persistent = false,
+        |it| it.cwd = Some("/y".into()),
+    ];
+    let mut seen = vec![fingerprint(&base, "image"), fingerprint(&base, "another")];
+    for change in changes {
+        let mut other = base.clone();
+        change(&mut other);
+        seen.push(fingerprint(&other, "image"));
+    }
+    let count = seen.len();
+    seen.sort();
+    seen.dedup();
+    assert_eq!(seen.len(), count);
+}
+
+#[test]
+fn a_volume_must_be_here() {
+    let with = |volume: &str| Settings { volumes: vec![volume.into()], ..Settings::default() };
+    assert!(check_volumes(&with("/:/host:ro")).is_ok());
+    assert!(check_volumes(&with("kept:/data")).is_ok());
+    assert!(check_volumes(&with("/no/such/folder:/data")).is_err());
+    assert!(check_volumes(&with("/tmp")).is_err());
+}
+
+#[test]
+fn names_differ_where_their_letters_do_not() {
+    let named = |task: &str| {
+        name(&Settings { task: task.into(), ..Settings::default() }, "")
+    };
+    assert_ne!(named("a b"), named("a.b"));
+    assert!(named("ä/ß\n").bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-'));
+}

@@ -1,0 +1,38 @@
+use std::process::Command;
+
+use super::line;
+
+/// A script with everything in it that some shell has an opinion on.
+const ODD: &str = r#"n=$(printf '\nx'); printf '%s|' 'a\\b' "it's" '!x !!' "$((1+2))" '%d' '~' '\'  '*' '#' 'ü' "${n%x}" '{a,b}' "\$HOME""#;
+
+fn said_by(shell: &str) -> Option<Vec<u8>> {
+    // A home of nobody, so that no start file says anything.
+    let output =
+        Command::new(shell).args(["-c", &line(ODD)]).env("HOME", "/nonexistent").output().ok()?;
+    Some(output.stdout)
+}
+
+#[test]
+fn every_login_shell_hands_it_on_unchanged() {
+    let expected = Command::new("sh").args(["-c", ODD]).output().unwrap().stdout;
+    assert!(expected.starts_with(br"a\\b|it's|!x !!|3|%d|~|\|*|#|"), "{expected:?}");
+    for shell in ["sh", "bash", "dash", "busybox", "zsh", "fish", "tcsh", "csh"] {
+        let said = match shell {
+            "busybox" => Command::new(shell)
+                .args(["sh", "-c", &line(ODD)])
+                .output()
+                .ok()
+                .map(|output| output.stdout),
+            _ => said_by(shell),
+        };
+        match said {
+            Some(said) => assert_eq!(said, expected, "{shell}"),
+            None => println!("skipped: {shell} is not installed"),
+        }
+    }
+}
+
+#[test]
+fn it_is_one_line() {
+    assert!(!line("a\nb\r'c").contains(['\n', '\r']));
+}

@@ -1,0 +1,280 @@
+//! The ssh program: how it is called, and what it is asked itself.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::Path;
+use std::time::Duration;
+
+use hermes_core::{ErrorKind, ToolError};
+
+use super::command;
+use super::settings::{HostKey, Settings, expand};
+use super::trouble;
+use crate::backend::Exit;
+use crate::elsewhere::{Carriage, Carrier, quote};
+use crate::errand::{Done, Errand};
+use crate::local::Local;
+use crate::order::{Input, Order, Output};
+
+/// What ssh takes from the environment of this program.
+const PASSED: [&str; 10] = [
+    "HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SSH_AUTH_SOCK", "TERM", "TMPDIR", "USER",
+    "XDG_RUNTIME_DIR",
+];
+/// Beyond the host's own time to answer: names are looked up, keys checked.
+const SLACK: Duration = Duration::from_secs(20);
+/// How long a small question may take.
+const QUESTION: Duration = Duration::from_secs(30);
+/// A host that says nothing for three times as long is gone.
+const ALIVE: u32 = 15;
+/// Bytes of an answer.
+const MOST: usize = 1024 * 1024;
+
+/// The ssh program, and the host that it is to reach.
+#[derive(Debug)]
+pub(super) struct Connection {
+    pub(super) settings: Settings,
+    pub(super) local: Local,
+}
+
+impl Connection {
+    pub(super) fn new(settings: Settings) -> Self {
+        Self { settings, local: Local::default() }
+    }
+
+    pub(super) fn host(&self) -> &str {
+        &self.settings.host
+    }
+
+    /// What runs a script there.
+    pub(super) fn carrier(
+        &self,
+        socket: Option<&Path>,
+        script: &str,
+        carriage: Carriage,
+    ) -> Carrier {
+        let terminal = if carriage.terminal { "-tt" } else { "-T" };
+        let mut arguments = self.options(socket);
+        arguments.extend([option("ControlMaster=no"), terminal.into(), "--".into()]);
+        arguments.push(self.settings.host.clone().into());
+        arguments.push(command::line(script).into());
+        self.called(arguments)
+    }
+
+    /// Makes a connection that others can share.
+    pub(super) async fn start_master(&self, socket: &Path) -> Result<(), ToolError> {
+        self.check()?;
+        let mut arguments = self.options(Some(socket));
+        let persist = format!("ControlPersist={}", self.settings.persist.as_secs().max(1));
+        arguments.extend([option("ControlMaster=yes"), option(&persist)]);
+        arguments.extend(["-f", "-N", "-T", "--"].map(OsString::from));
+        arguments.push(self.settings.host.clone().into());
+        let limit = self.settings.connect_timeout + SLACK;
+        let done = self.run(self.called(arguments), limit).await?;
+        if done.is_well() {
+            return Ok(());
+        }
+        Err(trouble::of_connecting(&self.settings, &done.errors))
+    }
+
+    /// Ends a connection that was shared.
+    pub(super) async fn stop_master(&self, socket: &Path) {
+        let mut arguments = self.options(Some(socket));
+        arguments.extend(["-O", "exit", "--"].map(OsString::from));
+        arguments.push(self.settings.host.clone().into());
+        // One that is gone needs no end.
+        let _ = self.run(self.called(arguments), QUESTION).await;
+    }
+
+    /// Runs a few words of `sh` there.
+    pub(super) async fn ask(
+        &self,
+        socket: Option<&Path>,
+        script: &str,
+    ) -> Result<Done, ToolError> {
+        let carrier = self.carrier(socket, script, Carriage { terminal: false });
+        let done = self.run(carrier, QUESTION).await?;
+        match trouble::of_a_trip(&self.settings, done.exit, &done.errors, false) {
+            Some(error) => Err(error),
+            None => Ok(done),
+        }
+    }
+
+    /// The whole name of a folder there.
+    pub(super) async fn find_folder(
+        &self,
+        socket: Option<&Path>,
+        folder: &str,
+    ) -> Result<OsString, ToolError> {
+        let script = format!("cd {} && printf 'hermes:%s\\n' \"$(pwd)\"", word(folder));
+        let done = self.ask(socket, &script).await?;
+        let found = after(&done.output, b"hermes:").map(<[u8]>::to_vec);
+        match found {
+            Some(mut found) if done.exit == Exit::Code(0) => {
+                found.pop_if(|last| *last == b'\n');
+                Ok(OsString::from_vec(found))
+            }
+            _ => Err(ToolError::not_found(format!(
+                "ssh: the folder {folder} that sessions are to begin in is not on {}: {}",
+                self.host(),
+                done.errors.trim()
+            ))
+            .with_hint("Make it there, or set terminal.cwd to one that exists (`~` is the home there).")),
+        }
+    }
+
+    async fn run(&self, carrier: Carrier, limit: Duration) -> Result<Done, ToolError> {
+        let mut order = order(carrier);
+        order.input = Input::Given(Vec::new());
+        let errand = Errand { order, limit, most: MOST };
+        errand.run(&self.local, "ssh").await.map_err(|error| self.unstarted(error))
+    }
+
+    /// Says what is to be done if the program itself is the trouble.
+    pub(super) fn unstarted(&self, error: ToolError) -> ToolError {
+        let program = self.settings.program.display();
+        match error.kind() {
+            ErrorKind::NotFound => {
+                ToolError::unavailable(format!("ssh: the program {program} is not installed"))
+                    .with_hint("Install OpenSSH's client (Debian: openssh-client).")
+            }
+            ErrorKind::Timeout => ToolError::new(
+                ErrorKind::Timeout,
+                format!("ssh: {} does not answer: {}", self.host(), error.message()),
+            )
+            .with_hint(format!("Try `ssh {}` by hand.", self.host())),
+            _ => error,
+        }
+    }
+
+    fn check(&self) -> Result<(), ToolError> {
+        let Settings { host, user, key, .. } = &self.settings;
+        if host.is_empty() {
+            return Err(ToolError::invalid("ssh: no host is configured")
+                .with_hint("Set terminal.ssh_host (and perhaps ssh_user, ssh_key)."));
+        }
+        let is_odd = |text: &str| text.starts_with('-') || text.contains(char::is_control);
+        if is_odd(host) || user.as_deref().is_some_and(is_odd) {
+            return Err(ToolError::invalid(format!("ssh: {host:?} is no name of a host or user"))
+                .with_hint("Set terminal.ssh_host and terminal.ssh_user."));
+        }
+        if let Some(key) = key.as_deref().map(expand)
+            && let Err(error) = std::fs::File::open(&key)
+        {
+            return Err(ToolError::io(format!("ssh: the key {}", key.display()), &error)
+                .with_hint("Set terminal.ssh_key to a private key, or leave it out."));
+        }
+        Ok(())
+    }
+
+    fn options(&self, socket: Option<&Path>) -> Vec<OsString> {
+        let Settings { user, port, key, host_key, config, known_hosts, .. } = &self.settings;
+        let mut words: Vec<OsString> = Vec::new();
+        if let Some(config) = config {
+            words.extend(["-F".into(), config.into()]);
+        }
+        if let Some(user) = user {
+            words.extend(["-l".into(), user.into()]);
+        }
+        if let Some(port) = port {
+            words.extend(["-p".into(), port.to_string().into()]);
+        }
+        if let Some(key) = key {
+            words.extend(["-i".into(), expand(key).into(), option("IdentitiesOnly=yes")]);
+        }
+        let timeout = self.settings.connect_timeout.as_secs().max(1);
+        words.extend(
+            [
+                "BatchMode=yes",
+                "LogLevel=ERROR",
+                "EscapeChar=none",
+                // What a configuration for work by hand may ask for.
+                "RemoteCommand=none",
+                "ClearAllForwardings=yes",
+                "ForwardAgent=no",
+                "ForwardX11=no",
+                "PermitLocalCommand=no",
+                "ServerAliveCountMax=3",
+            ]
+            .map(option),
+        );
+        words.push(option(&format!("ConnectTimeout={timeout}")));
+        words.push(option(&format!("ServerAliveInterval={ALIVE}")));
+        words.push(option(match host_key {
+            HostKey::AcceptNew => "StrictHostKeyChecking=accept-new",
+            HostKey::Strict => "StrictHostKeyChecking=yes",
+            HostKey::Off => "StrictHostKeyChecking=no",
+        }));
+        let nowhere = (*host_key == HostKey::Off).then(|| Path::new("/dev/null"));
+        if let Some(file) = nowhere.or(known_hosts.as_deref()) {
+            words.push(option_path("UserKnownHostsFile", file));
+            words.push(option_path("GlobalKnownHostsFile", Path::new("/dev/null")));
+        }
+        words.push(match socket {
+            Some(socket) => option_path("ControlPath", socket),
+            None => option("ControlPath=none"),
+        });
+        words
+    }
+
+    fn called(&self, arguments: Vec<OsString>) -> Carrier {
+        let environment = PASSED
+            .iter()
+            .filter_map(|name| Some(((*name).into(), std::env::var_os(name)?)))
+            .collect::<BTreeMap<OsString, OsString>>();
+        Carrier { program: self.settings.program.clone(), arguments, environment }
+    }
+}
+
+/// The order for a call of ssh.
+pub(super) fn order(carrier: Carrier) -> Order {
+    Order {
+        program: carrier.program,
+        arguments: carrier.arguments,
+        environment: carrier.environment,
+        directory: "/".into(),
+        input: Input::Open,
+        output: Output::Apart,
+        confinement: None,
+    }
+}
+
+/// A path there, as a word of `sh`; `~` is the home, and so is nothing.
+pub(super) fn word(path: &str) -> String {
+    let quoted = |text: &str| String::from_utf8_lossy(&quote(text.as_bytes())).into_owned();
+    match path.strip_prefix('~') {
+        Some("") => "\"$HOME\"".to_owned(),
+        Some(rest) if rest.starts_with('/') => format!("\"$HOME\"{}", quoted(rest)),
+        _ if path.starts_with('/') => quoted(path),
+        _ => format!("\"$HOME\"/{}", quoted(path)),
+    }
+}
+
+/// What comes after some words; a host may greet first.
+pub(super) fn after<'a>(text: &'a [u8], words: &[u8]) -> Option<&'a [u8]> {
+    let at = text.windows(words.len()).position(|piece| piece == words)?;
+    text.get(at + words.len()..)
+}
+
+fn option(text: &str) -> OsString {
+    format!("-o{text}").into()
+}
+
+/// An option with a path, which ssh would otherwise take apart.
+fn option_path(name: &str, path: &Path) -> OsString {
+    let mut text = format!("-o{name}=\"").into_bytes();
+    for byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'%' => text.extend_from_slice(b"%%"),
+            b'"' | b'\\' => text.extend_from_slice(&[b'\\', *byte]),
+            other => text.push(*other),
+        }
+    }
+    text.push(b'"');
+    OsStr::from_bytes(&text).to_owned()
+}
+
+#[cfg(test)]
+#[path = "connection_tests.rs"]
+mod tests;

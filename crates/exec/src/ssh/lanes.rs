@@ -1,0 +1,160 @@
+//! The connections that are shared.
+//!
+//! A host lets only so many programs run over one connection (ten, if nobody
+//! has said otherwise), so a busy place has several.
+
+use std::fs::Permissions;
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+/// Programs on one connection; questions about them need room as well.
+const FEW: usize = 7;
+/// Connections at most. Beyond, each program makes one of its own.
+const MOST: usize = 16;
+/// A trip that was begun so recently may not be seen yet.
+const RECENT: Duration = Duration::from_secs(2);
+/// A socket's name has 108 bytes, and ssh puts some behind it at first.
+const LONGEST_FOLDER: usize = 60;
+
+/// The connections that are shared.
+#[derive(Debug, Default)]
+pub(super) struct Lanes(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    folder: Option<TempDir>,
+    lanes: Vec<Lane>,
+    made: usize,
+    /// More connections cannot be had.
+    is_content: bool,
+}
+
+#[derive(Debug)]
+struct Lane {
+    socket: PathBuf,
+    taken: Vec<Instant>,
+}
+
+impl Lane {
+    fn load(&self, connected: &str) -> usize {
+        let recent = self.taken.iter().filter(|at| at.elapsed() < RECENT).count();
+        recent.max(connections(connected, &self.socket))
+    }
+}
+
+impl Lanes {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.state().lanes.is_empty()
+    }
+
+    /// Forgets the connections that are gone; how many.
+    pub(super) fn sweep(&self) -> usize {
+        let mut state = self.state();
+        let before = state.lanes.len();
+        state.lanes.retain(|lane| answers(&lane.socket));
+        before - state.lanes.len()
+    }
+
+    /// Whether one of them is gone that was not missed yet.
+    pub(super) fn is_broken(&self) -> bool {
+        self.state().lanes.iter().any(|lane| !answers(&lane.socket))
+    }
+
+    /// The socket of a connection that is to be made, if one is needed.
+    pub(super) fn wanted(&self) -> io::Result<Option<PathBuf>> {
+        let mut state = self.state();
+        let connected = table();
+        let load: usize = state.lanes.iter().map(|lane| lane.load(&connected)).sum();
+        let lanes = state.lanes.len();
+        let is_needed = lanes == 0 || load >= lanes * FEW;
+        if !is_needed || lanes >= MOST || (state.is_content && lanes > 0) {
+            return Ok(None);
+        }
+        if state.folder.is_none() {
+            state.folder = Some(private_folder()?);
+        }
+        state.made += 1;
+        let name = state.made.to_string();
+        Ok(state.folder.as_ref().map(|folder| folder.path().join(name)))
+    }
+
+    pub(super) fn add(&self, socket: PathBuf) {
+        self.state().lanes.push(Lane { socket, taken: Vec::new() });
+    }
+
+    /// No more connections are wanted.
+    pub(super) fn be_content(&self) {
+        self.state().is_content = true;
+    }
+
+    /// The connection with the most room, for one trip.
+    pub(super) fn take(&self) -> Option<PathBuf> {
+        let mut state = self.state();
+        let connected = table();
+        let lane = state.lanes.iter_mut().min_by_key(|lane| lane.load(&connected))?;
+        lane.taken.retain(|at| at.elapsed() < RECENT);
+        lane.taken.push(Instant::now());
+        Some(lane.socket.clone())
+    }
+
+    /// Forgets all of them, and says which they were.
+    pub(super) fn clear(&self) -> Vec<PathBuf> {
+        let mut state = self.state();
+        state.is_content = false;
+        state.lanes.drain(..).map(|lane| lane.socket).collect()
+    }
+}
+
+/// Whether somebody listens there.
+fn answers(socket: &Path) -> bool {
+    UnixStream::connect(socket).is_ok()
+}
+
+/// The system's table of sockets, where it has one.
+fn table() -> String {
+    std::fs::read_to_string("/proc/net/unix").unwrap_or_default()
+}
+
+/// How many have connected to a socket. It was bound under its name with
+/// some letters behind it.
+fn connections(table: &str, socket: &Path) -> usize {
+    const CONNECTED: &str = "03";
+    let Some(socket) = socket.to_str() else { return 0 };
+    let of_it = |line: &&str| {
+        let mut fields = line.split_ascii_whitespace().skip(5);
+        let is_connected = fields.next() == Some(CONNECTED);
+        let path = fields.nth(1).and_then(|path| path.strip_prefix(socket));
+        is_connected && path.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    table.lines().filter(of_it).count()
+}
+
+/// A folder for sockets that nobody else can enter, with a short name.
+fn private_folder() -> io::Result<TempDir> {
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let places = runtime.into_iter().chain([std::env::temp_dir(), "/tmp".into()]);
+    let mut failed = io::Error::from(io::ErrorKind::NotFound);
+    for place in places.filter(|place| place.as_os_str().len() <= LONGEST_FOLDER) {
+        let mut builder = tempfile::Builder::new();
+        builder.prefix("hermes-").permissions(Permissions::from_mode(0o700));
+        match builder.tempdir_in(place) {
+            Ok(folder) => return Ok(folder),
+            Err(error) => failed = error,
+        }
+    }
+    Err(failed)
+}
+
+#[cfg(test)]
+#[path = "lanes_tests.rs"]
+mod tests;

@@ -1,0 +1,61 @@
+use std::os::unix::net::UnixListener;
+
+use super::*;
+
+#[test]
+fn a_connection_is_wanted_first_and_when_the_others_are_busy() {
+    let lanes = Lanes::default();
+    let first = lanes.wanted().unwrap().unwrap();
+    assert_eq!(lanes.take(), None);
+    lanes.add(first.clone());
+    for _ in 0..FEW {
+        assert_eq!(lanes.wanted().unwrap(), None);
+        assert_eq!(lanes.take(), Some(first.clone()));
+    }
+    let second = lanes.wanted().unwrap().unwrap();
+    assert_ne!(first, second);
+    lanes.add(second.clone());
+    assert_eq!(lanes.take(), Some(second));
+}
+
+#[test]
+fn one_that_cannot_be_had_is_not_asked_for_again() {
+    let lanes = Lanes::default();
+    let first = lanes.wanted().unwrap().unwrap();
+    lanes.add(first);
+    (0..FEW).for_each(|_| drop(lanes.take()));
+    lanes.be_content();
+    assert_eq!(lanes.wanted().unwrap(), None);
+}
+
+#[test]
+fn one_that_is_gone_is_noticed() {
+    let lanes = Lanes::default();
+    let socket = lanes.wanted().unwrap().unwrap();
+    let listener = UnixListener::bind(&socket).unwrap();
+    lanes.add(socket);
+    assert!(!lanes.is_broken());
+    drop(listener);
+    assert!(lanes.is_broken());
+    assert_eq!(lanes.sweep(), 1);
+    assert!(lanes.is_empty() && !lanes.is_broken());
+}
+
+#[test]
+fn the_folder_is_for_nobody_else() {
+    let folder = private_folder().unwrap();
+    assert_eq!(std::fs::metadata(folder.path()).unwrap().permissions().mode() & 0o777, 0o700);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn those_who_have_connected_are_counted() {
+    let folder = private_folder().unwrap();
+    let socket = folder.path().join("1");
+    let listener = UnixListener::bind(&socket).unwrap();
+    let clients: Vec<_> = (0..3).map(|_| UnixStream::connect(&socket).unwrap()).collect();
+    let accepted: Vec<_> = (0..3).map(|_| listener.accept().unwrap()).collect();
+    assert_eq!(connections(&table(), &socket), 3);
+    assert_eq!(connections(&table(), &folder.path().join("11")), 0);
+    drop((clients, accepted));
+}

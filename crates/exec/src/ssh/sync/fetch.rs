@@ -1,0 +1,207 @@
+//! What has changed there is fetched: never out of its folder, and never over
+//! something that has changed here.
+
+use std::fs::{self, DirBuilder, File, Permissions};
+use std::io::{self, BufReader, Read, Seek as _, SeekFrom};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Component, Path, PathBuf};
+
+use hermes_core::ToolError;
+
+use super::super::connection::{Connection, word};
+use super::checksum::Sum;
+use super::snapshot::Stamp;
+use super::{Known, Root, stream};
+use crate::backend::Exit;
+
+/// What a host ends with if there is nothing to fetch.
+const NOTHING: i32 = 44;
+/// What comes before the archive of a folder, and of a file.
+const FOLDER: &[u8] = b"hermes-archive-d\n";
+const FILE: &[u8] = b"hermes-archive-f\n";
+/// A greeting is not longer.
+const GREETING: usize = 64 * 1024;
+/// Files at most.
+const MOST: usize = 100_000;
+
+/// What was fetched.
+#[derive(Debug, Default)]
+pub(super) struct Fetched {
+    pub(super) known: Known,
+    pub(super) news: Vec<String>,
+}
+
+/// Fetches a file or a folder.
+pub(super) async fn fetch(
+    connection: &Connection,
+    socket: Option<&Path>,
+    root: &Root,
+    most: u64,
+    known: &Known,
+) -> Result<Fetched, ToolError> {
+    let script = format!(
+        "r={}; if [ -d \"$r\" ]; then cd \"$r\" && echo hermes-archive-d && exec tar -cf - .; \
+         elif [ -f \"$r\" ]; then cd \"$(dirname \"$r\")\" && echo hermes-archive-f && \
+         exec tar -cf - \"./$(basename \"$r\")\"; else exit {NOTHING}; fi",
+        word(&root.remote)
+    );
+    let (done, file) = stream::download(connection, socket, &script, most).await?;
+    match done.exit {
+        Exit::Code(0) => {}
+        Exit::Code(NOTHING) => return Err(ToolError::not_found("it is not there")),
+        _ => return Err(ToolError::unavailable(done.errors.trim().to_owned())),
+    }
+    let (root, known, host) = (root.clone(), known.clone(), connection.host().to_owned());
+    let taken = tokio::task::spawn_blocking(move || take(file, &root, &known, &host)).await;
+    let taken = taken.map_err(|error| ToolError::internal(error.to_string()))?;
+    taken.map_err(|error| ToolError::io("what came cannot be unpacked", &error))
+}
+
+/// Takes out of an archive what has changed.
+pub(super) fn take(mut file: File, root: &Root, known: &Known, host: &str) -> io::Result<Fetched> {
+    let is_folder = skip_greeting(&mut file)?;
+    let mut archive = tar::Archive::new(BufReader::new(file));
+    let mut taker = Taker { root, known, host, fetched: Fetched::default(), odd: 0 };
+    for (count, entry) in archive.entries()?.enumerate() {
+        let mut entry = entry?;
+        if count >= MOST {
+            return Err(io::Error::other(format!("there are more than {MOST} files")));
+        }
+        if entry.header().entry_type().is_dir() {
+            continue;
+        }
+        let name = entry.path_bytes().into_owned();
+        let parts = parts(&name).filter(|parts| entry.header().entry_type().is_file() && !parts.is_empty());
+        let Some(parts) = parts else {
+            taker.odd += 1;
+            continue;
+        };
+        let relative = if is_folder { parts } else { Vec::new() };
+        let mode = entry.header().mode().unwrap_or(0o600) & 0o777;
+        taker.consider(&relative, mode, &mut entry)?;
+    }
+    Ok(taker.end())
+}
+
+/// Goes to where the archive begins; whether it is one of a folder.
+fn skip_greeting(file: &mut File) -> io::Result<bool> {
+    file.rewind()?;
+    let mut head = Vec::new();
+    file.take(GREETING as u64).read_to_end(&mut head)?;
+    let found = [(FOLDER, true), (FILE, false)].into_iter().find_map(|(words, is_folder)| {
+        let at = head.windows(words.len()).position(|piece| piece == words)?;
+        Some((at + words.len(), is_folder))
+    });
+    let Some((at, is_folder)) = found else { return Err(io::ErrorKind::InvalidData.into()) };
+    file.seek(SeekFrom::Start(at as u64))?;
+    Ok(is_folder)
+}
+
+/// The parts of a name that stays in its folder; none of any other.
+fn parts(name: &[u8]) -> Option<Vec<Vec<u8>>> {
+    let path = Path::new(std::ffi::OsStr::from_bytes(name));
+    let mut parts = Vec::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::Normal(part) => parts.push(part.as_bytes().to_vec()),
+            _ => return None,
+        }
+    }
+    Some(parts)
+}
+
+struct Taker<'a> {
+    root: &'a Root,
+    known: &'a Known,
+    host: &'a str,
+    fetched: Fetched,
+    odd: usize,
+}
+
+impl Taker<'_> {
+    /// Takes a file if it has changed there, and only there.
+    fn consider(
+        &mut self,
+        relative: &[Vec<u8>],
+        mode: u32,
+        from: &mut impl Read,
+    ) -> io::Result<()> {
+        let name = self.root.name(&relative.join(&b'/'));
+        let Some(folder) = self.folder(relative)? else {
+            return self.refuse(&name, "a link or a file is in its way here");
+        };
+        let path = match relative.last() {
+            Some(last) => folder.join(std::ffi::OsStr::from_bytes(last)),
+            None => self.root.local.clone(),
+        };
+        let mut taken = tempfile::NamedTempFile::new_in(&folder)?;
+        io::copy(from, taken.as_file_mut())?;
+        taken.as_file_mut().rewind()?;
+        let (there, _) = Sum::read(taken.as_file_mut())?;
+        let here = match fs::symlink_metadata(&path) {
+            Ok(facts) if facts.is_file() => Some(Sum::read(File::open(&path)?)?.0),
+            Ok(_) => return self.refuse(&name, "something else has its name here"),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        let sent = self.known.get(&name).and_then(|file| file.there);
+        if here == Some(there) || sent == Some(there) {
+            return Ok(());
+        }
+        // It has changed there; what is here must be what was sent.
+        if here != sent {
+            let why = if here.is_some() { "it was changed here as well" } else { "it was removed here" };
+            return self.refuse(&name, why);
+        }
+        taken.as_file().set_permissions(Permissions::from_mode(mode))?;
+        taken.persist(&path)?;
+        let stamp = Stamp::of(&fs::symlink_metadata(&path)?);
+        let file = super::File { stamp, sum: there, there: Some(there) };
+        self.fetched.known.insert(name, file);
+        Ok(())
+    }
+
+    /// The folder that a file belongs in, which is made if need be; none if
+    /// there is something else in its place.
+    fn folder(&self, relative: &[Vec<u8>]) -> io::Result<Option<PathBuf>> {
+        let inner = match relative.split_last() {
+            Some((_, inner)) => inner,
+            None => {
+                let parent = self.root.local.parent().unwrap_or(Path::new("/"));
+                DirBuilder::new().recursive(true).create(parent)?;
+                return Ok(Some(parent.to_owned()));
+            }
+        };
+        // The folder itself may be a link: whoever declared it meant that.
+        DirBuilder::new().recursive(true).create(&self.root.local)?;
+        let mut folder = self.root.local.clone();
+        for part in inner {
+            folder.push(std::ffi::OsStr::from_bytes(part));
+            match fs::symlink_metadata(&folder) {
+                Ok(facts) if facts.is_dir() => {}
+                Ok(_) => return Ok(None),
+                Err(_) => fs::create_dir(&folder)?,
+            }
+        }
+        Ok(Some(folder))
+    }
+
+    fn refuse(&mut self, name: &[u8], why: &str) -> io::Result<()> {
+        let name = String::from_utf8_lossy(name);
+        let host = self.host;
+        self.fetched.news.push(format!("{name} has changed on {host} but was not fetched: {why}."));
+        Ok(())
+    }
+
+    fn end(mut self) -> Fetched {
+        if self.odd > 0 {
+            self.fetched.news.push(format!(
+                "{} links or special files in {} were not fetched.",
+                self.odd, self.root.remote
+            ));
+        }
+        self.fetched
+    }
+}

@@ -1,0 +1,154 @@
+//! Changes as one archive: the new files under numbers, and a script that puts
+//! them where they belong.
+
+use std::fs::File;
+use std::io::{self, Read, Seek as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+use hermes_core::ToolError;
+
+use super::checksum::Sum;
+use super::snapshot::{Entry, Kind};
+use super::{Change, What};
+use crate::elsewhere::quote;
+
+/// What the host says before anything else of ours.
+pub(super) const BEGIN: &[u8] = b"hermes-sync\n";
+
+/// Takes the archive in, all of it or nothing, and runs the script in it.
+pub(super) const RECEIVER: &str = "echo hermes-sync; u=$(umask); umask 077; \
+    d=$HOME/.hermes-sync-$$; mkdir \"$d\" || exit 3; trap 'rm -rf \"$d\"' EXIT; \
+    trap 'exit 1' HUP INT TERM; tar -xopf - -C \"$d\" || exit 3; umask $u; cd \"$d\" && sh ./moves";
+
+/// What the script can do: put a file, a link, or take one away. Whatever is
+/// not as it was left is refused.
+const WORDS: &str = r#"
+s() { cksum <"$1" 2>/dev/null; }
+r() { echo "refused $1"; }
+f() {
+  if [ -d "$3" ] && [ ! -L "$3" ]; then r $1; return; fi
+  if [ -f "$3" ] && [ ! -L "$3" ]; then
+    o=$(s "$3")
+    if [ "$o" = "$(s "$2")" ]; then :
+    elif [ "$4" = - ]; then if [ "$3" -nt "$2" ]; then r $1; return; fi
+    elif [ "$o" != "$4" ]; then r $1; return; fi
+  fi
+  if [ -L "$3" ]; then rm -f "$3" || exit 3; fi
+  mv -f "$2" "$3" || exit 3
+}
+l() {
+  if [ -L "$3" ]; then rm -f "$3" || exit 3
+  elif [ -e "$3" ]; then r $1; return; fi
+  ln -s "$2" "$3" || exit 3
+}
+d() {
+  if [ -L "$2" ]; then rm -f "$2"
+  elif [ -f "$2" ]; then
+    if [ "$3" != - ] && [ "$(s "$2")" = "$3" ]; then rm -f "$2"; else r $1; fi
+  elif [ -e "$2" ]; then r $1; fi
+}
+p() { [ -d "$1" ] || mkdir -p "$1" || exit 3; }
+"#;
+
+/// The archive, at its beginning; none if a file changed meanwhile.
+pub(super) fn pack(changes: &[Change]) -> Result<Option<File>, ToolError> {
+    let failed = |error: io::Error| ToolError::io("The files to be sent cannot be packed", &error);
+    let mut archive = tar::Builder::new(tempfile::tempfile().map_err(failed)?);
+    let mut script = WORDS.as_bytes().to_vec();
+    let mut folder = Vec::new();
+    for (at, change) in changes.iter().enumerate() {
+        let expected = change.expected.map(said).unwrap_or_else(|| "-".to_owned());
+        let name = word(&change.name);
+        match &change.what {
+            What::Remove => line(&mut script, &[&b"d "[..], &number(at), &name, &quoted(&expected)]),
+            What::Put(entry, sum) => {
+                let parent = parent(&change.name);
+                if parent != folder {
+                    line(&mut script, &[&b"p "[..], &word(parent)]);
+                    folder = parent.to_vec();
+                }
+                match &entry.kind {
+                    Kind::Link(target) => {
+                        line(&mut script, &[&b"l "[..], &number(at), &quote(target), b" ", &name]);
+                    }
+                    Kind::File => {
+                        if !add(&mut archive, at, entry, *sum).map_err(failed)? {
+                            return Ok(None);
+                        }
+                        let source = format!("./{at} ").into_bytes();
+                        let parts: [&[u8]; 5] =
+                            [b"f ", &number(at), &source, &name, &quoted(&expected)];
+                        line(&mut script, &parts);
+                    }
+                }
+            }
+        }
+    }
+    script.extend_from_slice(b"echo hermes-synced\n");
+    let mut header = header(script.len() as u64, 0o600, 0);
+    archive.append_data(&mut header, "moves", script.as_slice()).map_err(failed)?;
+    let mut file = archive.into_inner().map_err(failed)?;
+    file.rewind().map_err(failed)?;
+    Ok(Some(file))
+}
+
+/// Packs a file; false if it is not what it was.
+fn add(
+    archive: &mut tar::Builder<File>,
+    at: usize,
+    entry: &Entry,
+    sum: Sum,
+) -> io::Result<bool> {
+    let stamp = &entry.stamp;
+    let modified = u64::try_from(stamp.modified.0).unwrap_or_default();
+    let mut header = header(stamp.size, stamp.mode, modified);
+    // A file that grows does so for the next time; one that shrinks shows.
+    let mut reader = File::open(&entry.path)?.take(stamp.size);
+    archive.append_data(&mut header, at.to_string(), &mut reader)?;
+    if reader.limit() > 0 {
+        return Ok(false);
+    }
+    let (now, length) = Sum::read(File::open(&entry.path)?)?;
+    Ok(now == sum && length == stamp.size)
+}
+
+fn header(size: u64, mode: u32, modified: u64) -> tar::Header {
+    let mut header = tar::Header::new_gnu();
+    header.set_size(size);
+    header.set_mode(mode);
+    header.set_mtime(modified);
+    header.set_entry_type(tar::EntryType::Regular);
+    header
+}
+
+/// A sum as `cksum` says it.
+fn said(sum: Sum) -> String {
+    format!("{} {}", sum.check, sum.length)
+}
+
+fn number(at: usize) -> Vec<u8> {
+    format!("{at} ").into_bytes()
+}
+
+fn quoted(text: &str) -> Vec<u8> {
+    [b" ", quote(text.as_bytes()).as_slice()].concat()
+}
+
+fn line(script: &mut Vec<u8>, parts: &[&[u8]]) {
+    parts.iter().for_each(|part| script.extend_from_slice(part));
+    script.push(b'\n');
+}
+
+/// A name there as a word of `sh`; it begins with `/` or `~`.
+fn word(name: &[u8]) -> Vec<u8> {
+    match name.strip_prefix(b"~") {
+        Some(rest) => [b"\"$HOME\"".as_slice(), &quote(rest)].concat(),
+        None => quote(name),
+    }
+}
+
+fn parent(name: &[u8]) -> &[u8] {
+    let parent = Path::new(std::ffi::OsStr::from_bytes(name)).parent();
+    parent.map_or(b"/", |parent| parent.as_os_str().as_bytes())
+}

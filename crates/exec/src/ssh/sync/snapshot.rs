@@ -1,0 +1,94 @@
+//! What is in a folder here.
+
+use std::fs::{self, Metadata};
+use std::io;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use hermes_core::ToolError;
+
+/// Files at most: more is surely not what was meant.
+const MOST: usize = 100_000;
+/// Folders within folders at most.
+const DEEPEST: usize = 200;
+
+/// A file or a link.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Entry {
+    /// Its name below the folder; nothing if it was declared itself.
+    pub(super) relative: Vec<u8>,
+    pub(super) path: PathBuf,
+    pub(super) kind: Kind,
+    pub(super) stamp: Stamp,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Kind {
+    File,
+    /// Its target. What is behind it was not declared.
+    Link(Vec<u8>),
+}
+
+/// What changes when a file does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Stamp {
+    pub(super) size: u64,
+    pub(super) mode: u32,
+    pub(super) modified: (i64, i64),
+}
+
+impl Stamp {
+    pub(super) fn of(facts: &Metadata) -> Self {
+        Self {
+            size: facts.size(),
+            mode: facts.mode() & 0o777,
+            modified: (facts.mtime(), facts.mtime_nsec()),
+        }
+    }
+}
+
+/// All files and links at a path; none if there is nothing.
+pub(super) fn take(root: &Path) -> Result<Option<Vec<Entry>>, ToolError> {
+    // Whoever declared a link meant what it leads to.
+    let root = match fs::canonicalize(root) {
+        Ok(root) => root,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(ToolError::io(root.display(), &error)),
+    };
+    let mut entries = Vec::new();
+    let mut left = vec![(root, Vec::new(), 0)];
+    while let Some((path, relative, depth)) = left.pop() {
+        let facts = match fs::symlink_metadata(&path) {
+            Ok(facts) => facts,
+            // It went while we looked.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(ToolError::io(path.display(), &error)),
+        };
+        let stamp = Stamp::of(&facts);
+        if facts.is_dir() && depth < DEEPEST {
+            let failed = |error| ToolError::io(path.display(), &error);
+            for inner in fs::read_dir(&path).map_err(failed)? {
+                let inner = inner.map_err(failed)?;
+                let name = inner.file_name();
+                let mut below: Vec<u8> = relative.clone();
+                if !below.is_empty() {
+                    below.push(b'/');
+                }
+                below.extend_from_slice(name.as_bytes());
+                left.push((inner.path(), below, depth + 1));
+            }
+        } else if facts.is_file() {
+            entries.push(Entry { relative, path, kind: Kind::File, stamp });
+        } else if facts.is_symlink() {
+            let target = fs::read_link(&path).map_err(|error| ToolError::io(path.display(), &error))?;
+            let kind = Kind::Link(target.into_os_string().into_vec());
+            entries.push(Entry { relative, path, kind, stamp });
+        }
+        if entries.len() + left.len() > MOST {
+            return Err(ToolError::limit(format!("ssh: more than {MOST} files are to be sent"))
+                .with_hint("Declare less in terminal.ssh_sync."));
+        }
+    }
+    Ok(Some(entries))
+}

@@ -1,0 +1,240 @@
+use std::fs;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+use tempfile::TempDir;
+
+use super::*;
+
+/// Two folders, and a shell that stands for the host.
+struct Scene {
+    here: TempDir,
+    there: TempDir,
+    known: Known,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let folder = || tempfile::tempdir().unwrap();
+        Self { here: folder(), there: folder(), known: Known::new() }
+    }
+
+    fn root(&self) -> Root {
+        Root::of(&Synced { local: self.here.path().join("p"), remote: "~/p".into() })
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        let path = self.here.path().join("p").join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn there(&self, name: &str) -> PathBuf {
+        self.there.path().join("p").join(name)
+    }
+
+    fn run(&self, script: &str, input: std::process::Stdio) -> std::process::Output {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).env("HOME", self.there.path()).stdin(input);
+        command.output().unwrap()
+    }
+
+    /// Sends what has changed, as many things as are returned, with the news.
+    fn push(&mut self) -> (usize, Vec<String>) {
+        let prepared = prepare(&[self.root()], self.known.clone()).unwrap().unwrap();
+        let Prepared { mut known, changes, archive, mut news } = prepared;
+        if let Some(archive) = archive {
+            let output = self.run(pack::RECEIVER, Stdio::from(archive));
+            assert!(output.stdout.ends_with(DONE), "{output:?}");
+            let said = String::from_utf8(output.stdout).unwrap();
+            let refused: Vec<usize> = said
+                .lines()
+                .filter_map(|line| line.strip_prefix("refused ")?.parse().ok())
+                .collect();
+            news.extend(note(&mut known, &changes, &refused, "there"));
+        }
+        self.known = known;
+        let left = fs::read_dir(self.there.path()).unwrap().flatten();
+        let left: Vec<_> = left.map(|entry| entry.file_name()).filter(|name| name != "p").collect();
+        assert!(left.is_empty(), "{left:?}");
+        (changes.len(), news)
+    }
+
+    fn pull(&mut self) -> Vec<String> {
+        let mut file = tempfile::tempfile().unwrap();
+        let script = "cd ~/p && echo Welcome && echo hermes-archive-d && tar -cf - .";
+        file.write_all(&self.run(script, Stdio::null()).stdout).unwrap();
+        let fetched = fetch::take(file, &self.root(), &self.known, "there").unwrap();
+        self.known.extend(fetched.known);
+        fetched.news
+    }
+}
+
+/// Makes a file older, so that what is written next is newer.
+fn age(path: &Path) {
+    let file = fs::File::options().write(true).open(path).unwrap();
+    let hour = std::time::Duration::from_secs(3600);
+    file.set_modified(std::time::SystemTime::now() - hour).unwrap();
+}
+
+#[test]
+fn only_what_has_changed_is_sent_and_what_is_gone_goes() {
+    let mut scene = Scene::new();
+    scene.write("a", "1");
+    scene.write("deep/it's odd\n", "2");
+    std::os::unix::fs::symlink("a", scene.here.path().join("p/link")).unwrap();
+    assert_eq!(scene.push(), (3, vec![]));
+    assert_eq!(fs::read_to_string(scene.there("deep/it's odd\n")).unwrap(), "2");
+    assert_eq!(fs::read_link(scene.there("link")).unwrap(), Path::new("a"));
+    assert_eq!(scene.push(), (0, vec![]));
+    // Touched, but the same.
+    age(&scene.here.path().join("p/a"));
+    assert_eq!(scene.push(), (0, vec![]));
+    scene.write("a", "one");
+    fs::remove_file(scene.here.path().join("p/deep/it's odd\n")).unwrap();
+    assert_eq!(scene.push(), (2, vec![]));
+    assert_eq!(fs::read_to_string(scene.there("a")).unwrap(), "one");
+    assert!(!scene.there("deep/it's odd\n").exists());
+}
+
+#[test]
+fn what_was_changed_there_is_not_overwritten() {
+    let mut scene = Scene::new();
+    scene.write("a", "1");
+    scene.write("gone", "1");
+    scene.push();
+    fs::write(scene.there("a"), "theirs").unwrap();
+    fs::write(scene.there("gone"), "theirs").unwrap();
+    scene.write("a", "mine");
+    fs::remove_file(scene.here.path().join("p/gone")).unwrap();
+    let (_, news) = scene.push();
+    assert_eq!(news.len(), 2, "{news:?}");
+    assert_eq!(fs::read_to_string(scene.there("a")).unwrap(), "theirs");
+    assert_eq!(fs::read_to_string(scene.there("gone")).unwrap(), "theirs");
+    // Told once, until it changes again.
+    assert_eq!(scene.push(), (0, vec![]));
+}
+
+#[test]
+fn at_first_a_newer_file_there_stays_and_an_older_one_does_not() {
+    let mut scene = Scene::new();
+    scene.write("new", "mine");
+    scene.write("old", "mine");
+    age(&scene.here.path().join("p/new"));
+    fs::create_dir(scene.there.path().join("p")).unwrap();
+    fs::write(scene.there("new"), "theirs").unwrap();
+    fs::write(scene.there("old"), "theirs").unwrap();
+    age(&scene.there("old"));
+    let (_, news) = scene.push();
+    assert!(news.len() == 1 && news[0].contains("~/p/new"), "{news:?}");
+    assert_eq!(fs::read_to_string(scene.there("new")).unwrap(), "theirs");
+    assert_eq!(fs::read_to_string(scene.there("old")).unwrap(), "mine");
+}
+
+#[test]
+fn a_folder_that_is_not_here_deletes_nothing_there() {
+    let mut scene = Scene::new();
+    scene.write("a", "1");
+    scene.push();
+    fs::remove_dir_all(scene.here.path().join("p")).unwrap();
+    let (changes, news) = scene.push();
+    assert!(changes == 0 && news.len() == 1, "{news:?}");
+    assert!(scene.there("a").exists());
+}
+
+#[test]
+fn what_changed_there_and_not_here_is_fetched() {
+    let mut scene = Scene::new();
+    for name in ["same", "theirs", "mine", "both", "removed"] {
+        scene.write(name, "1");
+    }
+    scene.push();
+    for name in ["theirs", "both", "removed", "new/one"] {
+        fs::create_dir_all(scene.there("new")).unwrap();
+        fs::write(scene.there(name), "their change").unwrap();
+    }
+    for name in ["mine", "both"] {
+        scene.write(name, "my change");
+    }
+    fs::remove_file(scene.here.path().join("p/removed")).unwrap();
+    let mut news = scene.pull();
+    news.sort();
+    assert_eq!(news.len(), 2, "{news:?}");
+    assert!(news[0].contains("~/p/both") && news[1].contains("~/p/removed"), "{news:?}");
+    let here = |name: &str| fs::read_to_string(scene.here.path().join("p").join(name)).ok();
+    assert_eq!(here("same").unwrap(), "1");
+    assert_eq!(here("theirs").unwrap(), "their change");
+    assert_eq!(here("new/one").unwrap(), "their change");
+    assert_eq!(here("mine").unwrap(), "my change");
+    assert_eq!(here("both").unwrap(), "my change");
+    assert_eq!(here("removed"), None);
+    // What was fetched is not sent back.
+    let (changes, _) = scene.push();
+    assert_eq!(changes, 3);
+}
+
+#[test]
+fn nothing_is_unpacked_outside_of_its_folder() {
+    let mut scene = Scene::new();
+    scene.write("a", "1");
+    let outside = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink(outside.path(), scene.here.path().join("p/out")).unwrap();
+    let mut builder = tar::Builder::new(tempfile::tempfile().unwrap());
+    builder.get_mut().write_all(b"hermes-archive-d\n").unwrap();
+    for name in ["../escape", "/tmp/hermes-escape", "./out/file", "good"] {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(1);
+        header.set_mode(0o4755);
+        header.set_entry_type(tar::EntryType::Regular);
+        header.as_old_mut().name[..name.len()].copy_from_slice(name.as_bytes());
+        header.set_cksum();
+        builder.append(&header, b"x".as_slice()).unwrap();
+    }
+    let mut header = tar::Header::new_gnu();
+    header.set_size(0);
+    header.set_entry_type(tar::EntryType::Symlink);
+    builder.append_link(&mut header, "leads", "/etc/passwd").unwrap();
+    let file = builder.into_inner().unwrap();
+    let fetched = fetch::take(file, &scene.root(), &scene.known, "there").unwrap();
+    scene.known.extend(fetched.known);
+    let names: Vec<_> = scene.known.keys().map(|name| String::from_utf8_lossy(name)).collect();
+    assert_eq!(names, ["~/p/good"]);
+    assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
+    assert!(!scene.here.path().join("escape").exists());
+    assert!(!Path::new("/tmp/hermes-escape").exists());
+    let mode = std::os::unix::fs::MetadataExt::mode(
+        &fs::metadata(scene.here.path().join("p/good")).unwrap(),
+    );
+    assert_eq!(mode & 0o7777, 0o755);
+    assert_eq!(fetched.news.len(), 2, "{:?}", fetched.news);
+}
+
+#[test]
+fn half_an_archive_changes_nothing() {
+    let mut scene = Scene::new();
+    scene.write("a", &"long ".repeat(10_000));
+    let prepared = prepare(&[scene.root()], Known::new()).unwrap().unwrap();
+    let mut whole = Vec::new();
+    std::io::Read::read_to_end(&mut prepared.archive.unwrap(), &mut whole).unwrap();
+    let mut half = tempfile::tempfile().unwrap();
+    half.write_all(&whole[..whole.len() / 2]).unwrap();
+    std::io::Seek::rewind(&mut half).unwrap();
+    let output = scene.run(pack::RECEIVER, Stdio::from(half));
+    assert!(!output.status.success());
+    assert_eq!(fs::read_dir(scene.there.path()).unwrap().count(), 0);
+    assert_eq!(scene.push().0, 1);
+}
+
+#[test]
+fn names_there_have_one_spelling() {
+    let name = |remote: &str| {
+        let root = Root::of(&Synced { local: "x".into(), remote: remote.into() });
+        String::from_utf8(root.name(b"f")).unwrap()
+    };
+    assert_eq!(name("a/"), "~/a/f");
+    assert_eq!(name("~/a"), "~/a/f");
+    assert_eq!(name("~"), "~/f");
+    assert_eq!(name(""), "~/f");
+    assert_eq!(name("/"), "/f");
+    assert_eq!(name("/srv/a"), "/srv/a/f");
+}

@@ -1,0 +1,140 @@
+//! Files, as they are read and written from outside.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use hermes_core::ErrorKind;
+use hermes_exec::transfer::{self, Kind};
+
+use super::Scene;
+
+const MOST: usize = 16 << 20;
+
+async fn read(scene: &Scene, path: &PathBuf) -> Vec<u8> {
+    transfer::read(&*scene.backend, path, MOST).await.unwrap().bytes
+}
+
+async fn write(scene: &Scene, path: &PathBuf, bytes: &[u8]) {
+    transfer::write(&*scene.backend, path, bytes.to_vec(), None).await.unwrap();
+}
+
+pub(super) async fn what_is_written_can_be_read(scene: Arc<Scene>) {
+    let path = scene.folder.join("written");
+    let all: Vec<u8> = (0..=255).cycle().take(3_000_000).collect();
+    for bytes in [&b""[..], b"\n", b"text", b"\xff\0\r\n\n\n", &all] {
+        write(&scene, &path, bytes).await;
+        assert!(read(&scene, &path).await == bytes, "{} bytes", bytes.len());
+    }
+    // A program there sees the same.
+    let outcome = scene.run(scene.sh("wc -c <written; echo there >>written")).await;
+    assert_eq!(outcome.text().trim(), "3000000");
+    assert!(read(&scene, &path).await.ends_with(b"there\n"));
+}
+
+pub(super) async fn a_part_is_read(scene: Arc<Scene>) {
+    let path = scene.folder.join("part");
+    write(&scene, &path, b"0123456789").await;
+    let contents = transfer::read(&*scene.backend, &path, 4).await.unwrap();
+    assert_eq!((contents.bytes.as_slice(), contents.facts.size), (&b"0123"[..], 10));
+    assert!(contents.is_cut());
+}
+
+pub(super) async fn an_old_file_is_kept_when_writing_fails(scene: Arc<Scene>) {
+    let made = scene.run(scene.sh("mkdir folder && echo old >folder/old && echo old >old")).await;
+    assert_eq!(made.exit.code(), 0);
+    let backend = &*scene.backend;
+    let onto = scene.folder.join("folder");
+    let failed = transfer::write(backend, &onto, b"new".to_vec(), None).await.unwrap_err();
+    assert_eq!(failed.kind(), ErrorKind::InvalidArguments);
+    let below = scene.folder.join("old/below");
+    assert!(transfer::write(backend, &below, b"new".to_vec(), None).await.is_err());
+    assert_eq!(read(&scene, &scene.folder.join("old")).await, b"old\n");
+    assert_eq!(read(&scene, &onto.join("old")).await, b"old\n");
+    // Nothing of the attempts is left.
+    let names = scene.run(scene.sh("ls -a . folder | grep hermes")).await;
+    assert_eq!(names.text(), "");
+}
+
+pub(super) async fn a_mode_is_kept_or_set(scene: Arc<Scene>) {
+    let made = scene.run(scene.sh("echo x >script; chmod 751 script")).await;
+    assert_eq!(made.exit.code(), 0);
+    let path = scene.folder.join("script");
+    write(&scene, &path, b"new").await;
+    let backend = &*scene.backend;
+    assert_eq!(transfer::read(backend, &path, 9).await.unwrap().facts.mode, 0o751);
+    transfer::write(backend, &path, b"newer".to_vec(), Some(0o600)).await.unwrap();
+    assert_eq!(transfer::read(backend, &path, 9).await.unwrap().facts.mode, 0o600);
+}
+
+pub(super) async fn a_folder_tells_its_entries(scene: Arc<Scene>) {
+    let script = "mkdir -p list/sub && cd list && printf abc >file && printf x >.hidden && \
+                  ln -s nowhere link && mkfifo pipe";
+    assert_eq!(scene.run(scene.sh(script)).await.exit.code(), 0);
+    let folder = scene.folder.join("list");
+    let mut entries = transfer::list(&*scene.backend, &folder).await.unwrap();
+    entries.sort_by(|one, two| one.name.cmp(&two.name));
+    let seen: Vec<_> = entries.iter().map(|it| (it.name.to_str().unwrap(), it.kind)).collect();
+    let expected = [
+        (".hidden", Kind::File),
+        ("file", Kind::File),
+        ("link", Kind::Link),
+        ("pipe", Kind::Other),
+        ("sub", Kind::Folder),
+    ];
+    assert_eq!(seen, expected);
+    assert_eq!(entries[1].facts.size, 3);
+    assert!(entries[1].facts.modified > 1_600_000_000);
+    let empty = transfer::list(&*scene.backend, &folder.join("sub")).await.unwrap();
+    assert!(empty.is_empty());
+}
+
+pub(super) async fn odd_names_are_names(scene: Arc<Scene>) {
+    let made = scene.run(scene.sh("mkdir odd")).await;
+    assert_eq!(made.exit.code(), 0);
+    let folder = scene.folder.join("odd");
+    let mut names: Vec<OsString> = vec![
+        "a b".into(),
+        "new\nline\n".into(),
+        "-n".into(),
+        "it's \"$HOME\"".into(),
+        "\\n*".into(),
+        OsString::from_vec(b"\xff\xfe".to_vec()),
+        "81a4 3 1 .".into(),
+    ];
+    for name in &names {
+        let path = folder.join(name);
+        write(&scene, &path, b"content").await;
+        assert_eq!(read(&scene, &path).await, b"content", "{name:?}");
+    }
+    let listed = transfer::list(&*scene.backend, &folder).await.unwrap();
+    let mut listed: Vec<OsString> = listed.into_iter().map(|entry| entry.name).collect();
+    listed.sort();
+    names.sort();
+    assert_eq!(listed, names);
+    let odd = folder.join(OsStr::new("new\nline\n"));
+    assert!(transfer::list(&*scene.backend, &odd).await.is_err());
+}
+
+pub(super) async fn what_is_missing_is_told(scene: Arc<Scene>) {
+    let (backend, path) = (&*scene.backend, scene.folder.join("missing"));
+    let read = transfer::read(backend, &path, 9).await.unwrap_err();
+    let list = transfer::list(backend, &path).await.unwrap_err();
+    let write = transfer::write(backend, &path.join("x"), vec![], None).await.unwrap_err();
+    for error in [read, list, write] {
+        assert_eq!(error.kind(), ErrorKind::NotFound, "{}", error.message());
+    }
+    let folder = transfer::read(backend, &scene.folder, 9).await.unwrap_err();
+    assert_eq!(folder.kind(), ErrorKind::InvalidArguments);
+}
+
+pub(super) async fn a_link_is_followed(scene: Arc<Scene>) {
+    let made = scene.run(scene.sh("echo old >real && ln -s real alias")).await;
+    assert_eq!(made.exit.code(), 0);
+    let path = scene.folder.join("alias");
+    assert_eq!(read(&scene, &path).await, b"old\n");
+    write(&scene, &path, b"new\n").await;
+    let outcome = scene.run(scene.sh("cat real; [ -L alias ] && echo link")).await;
+    assert_eq!(outcome.text(), "new\nlink\n");
+}

@@ -1,0 +1,253 @@
+//! Containers of a real engine. `HERMES_TEST_DOCKER_HOST` says where it is,
+//! `HERMES_TEST_DOCKER_IMAGES` which images it has.
+
+use std::collections::BTreeMap;
+use std::process::Command;
+use std::sync::Arc;
+
+use hermes_core::ErrorKind;
+use hermes_exec::docker::{Docker, Settings};
+use hermes_exec::{Backend, Elsewhere};
+
+use crate::contract::{Scene, contract};
+
+/// What tests need of an engine.
+#[derive(Debug, Clone)]
+pub(crate) struct Engine {
+    host: String,
+    images: Vec<String>,
+}
+
+/// The engine for tests, if there is one.
+pub(crate) fn engine() -> Option<Engine> {
+    let host = std::env::var("HERMES_TEST_DOCKER_HOST").ok();
+    let images = std::env::var("HERMES_TEST_DOCKER_IMAGES").ok();
+    let (Some(host), Some(images)) = (host, images) else {
+        eprintln!("skipped: no Docker engine (scripts/components/docker.sh starts one)");
+        return None;
+    };
+    Some(Engine { host, images: images.split_whitespace().map(str::to_owned).collect() })
+}
+
+impl Engine {
+    /// A container for one test, which ends with it.
+    pub(crate) fn settings(&self, task: &str) -> Settings {
+        Settings {
+            program: Some("docker".into()),
+            global_arguments: vec!["--host".into(), self.host.clone()],
+            image: self.images[0].clone(),
+            pull: false,
+            task: format!("{task}-{}", std::process::id()),
+            profile: "tests".into(),
+            persistent: false,
+            network: false,
+            memory_mb: Some(512),
+            ..Settings::default()
+        }
+    }
+
+    fn image(&self, word: &str) -> Option<String> {
+        let image = self.images.iter().find(|image| image.contains(word)).cloned();
+        if image.is_none() {
+            eprintln!("skipped: the Docker engine has no image with {word}");
+        }
+        image
+    }
+
+    /// What the engine's own program says.
+    pub(crate) fn say(&self, words: &[&str]) -> String {
+        let said =
+            Command::new("docker").args(["--host", &self.host]).args(words).output().unwrap();
+        let text = [said.stdout, said.stderr].concat();
+        String::from_utf8_lossy(&text).trim().to_owned()
+    }
+
+    /// The containers of a task.
+    pub(crate) fn containers(&self, settings: &Settings) -> Vec<String> {
+        let filter = format!("label=hermes.task={}", settings.task);
+        let said = self.say(&["ps", "-aq", "--no-trunc", "--filter", &filter]);
+        said.lines().map(str::to_owned).collect()
+    }
+}
+
+pub(crate) fn place(settings: &Settings) -> Arc<Elsewhere<Docker>> {
+    Arc::new(Docker::place(settings.clone()))
+}
+
+async fn keeps_the_contract(word: &str) {
+    let Some(engine) = engine() else { return };
+    let Some(image) = engine.image(word) else { return };
+    let settings = Settings { image, ..engine.settings("contract") };
+    contract(place(&settings)).await;
+    assert_eq!(engine.containers(&settings), Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn programs_run_in_busybox_as_everywhere() {
+    keeps_the_contract("busybox").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn programs_run_beside_bash_as_everywhere() {
+    keeps_the_contract("bash").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_container_is_hardened() {
+    let Some(engine) = engine() else { return };
+    let settings = Settings { pids: Some(64), ..engine.settings("hard") };
+    let backend = place(&settings);
+    let scene = Scene::open(backend.clone()).await;
+    let status = scene.run(scene.sh("cat /proc/self/status")).await.text();
+    // DAC_OVERRIDE, CHOWN, FOWNER, SETUID and SETGID, and nothing else.
+    assert!(status.contains("CapBnd:\t00000000000000cb"), "{status}");
+    assert!(status.contains("NoNewPrivs:\t1"), "{status}");
+    let mounts = scene.run(scene.sh("cat /proc/mounts; ls /sys/class/net")).await.text();
+    for mount in ["/tmp tmpfs rw,nosuid,nodev,", "/var/tmp tmpfs rw,nosuid,nodev,noexec,"] {
+        assert!(mounts.contains(mount), "{mounts}");
+    }
+    assert!(!mounts.contains("eth0"), "{mounts}");
+    let held = backend.way().container().map(|id| {
+        engine.say(&["inspect", "--format", "{{.HostConfig.PidsLimit}} {{.HostConfig.Memory}}", &id])
+    });
+    assert_eq!(held.unwrap(), format!("64 {}", 512 << 20));
+    let job = scene.start(scene.sh("true")).await;
+    let held = job.held.clone().unwrap();
+    assert!(held.contains("at most 64 processes") && held.contains("no network"), "{held}");
+    assert!(!held.contains("not held"), "{held}");
+    scene.finish(&job).await;
+    backend.cleanup().await;
+    assert_eq!(engine.containers(&settings), Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_declared_variables_and_folders_get_there() {
+    let Some(engine) = engine() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("shown"), "seen").unwrap();
+    let settings = Settings {
+        volumes: vec![format!("{}:/shown:ro", folder.path().display())],
+        environment: BTreeMap::from([("DECLARED".into(), "a 'b'\nc".into())]),
+        forward: vec!["PATH_OF_TEST".into(), "CARGO_MANIFEST_DIR".into()],
+        ..engine.settings("declared")
+    };
+    let backend = place(&settings);
+    let scene = Scene::open(backend.clone()).await;
+    let text = scene.run(scene.sh("cat /shown/shown; touch /shown/x; env")).await.text();
+    assert!(text.contains("seen"), "{text}");
+    assert!(text.to_lowercase().contains("read-only"), "{text}");
+    assert!(text.contains("DECLARED=a 'b'\nc\n"), "{text}");
+    assert!(text.contains("CARGO_MANIFEST_DIR="), "{text}");
+    assert!(!text.contains("CARGO_PKG_NAME=") && !text.contains("PATH_OF_TEST"), "{text}");
+    let id = backend.way().container().unwrap();
+    let shown = engine.say(&["inspect", &id]);
+    assert!(!shown.contains("DECLARED"), "a value is in the engine's own notes");
+    backend.cleanup().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_user_can_work_there() {
+    let Some(engine) = engine() else { return };
+    let settings = Settings { user: Some("1234:1234".into()), ..engine.settings("user") };
+    let backend = place(&settings);
+    let scene = Scene::open(backend.clone()).await;
+    let script = "id -u; cd; pwd; touch mine && echo mine; grep CapEff /proc/self/status";
+    let mut order = scene.sh(script);
+    order.directory.clone_from(&scene.place.directory);
+    let text = scene.run(order).await.text();
+    assert_eq!(text, "1234\n/workspace\nmine\nCapEff:\t0000000000000000\n");
+    backend.cleanup().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_container_that_stays_is_used_again_if_nothing_has_changed() {
+    let Some(engine) = engine() else { return };
+    let settings = Settings { persistent: true, ..engine.settings("stays") };
+    let first = place(&settings);
+    let scene = Scene::open(first.clone()).await;
+    scene.run(scene.sh("echo kept >/workspace/kept")).await;
+    let id = first.way().container().unwrap();
+    first.cleanup().await;
+    assert_eq!(engine.containers(&settings), [id.clone()]);
+
+    let second = place(&settings);
+    let scene = Scene::open(second.clone()).await;
+    assert_eq!(second.way().container().unwrap(), id);
+    assert_eq!(scene.run(scene.sh("cat /workspace/kept")).await.text(), "kept\n");
+    second.cleanup().await;
+
+    // One that was stopped meanwhile is started again.
+    engine.say(&["stop", "--time", "0", &id]);
+    let third = place(&settings);
+    let scene = Scene::open(third.clone()).await;
+    assert_eq!(scene.run(scene.sh("cat /workspace/kept")).await.text(), "kept\n");
+    third.cleanup().await;
+
+    let changed = Settings { pids: Some(99), ..settings.clone() };
+    let fourth = place(&changed);
+    let scene = Scene::open(fourth.clone()).await;
+    let other = fourth.way().container().unwrap();
+    assert_ne!(other, id);
+    assert_eq!(engine.containers(&settings), [other.clone()]);
+    // The first program is told; here that was the one that made a folder.
+    assert_eq!(scene.run(scene.sh("ls /workspace")).await.text(), "");
+    fourth.cleanup().await;
+    engine.say(&["rm", "--force", &other]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn containers_of_the_dead_are_removed() {
+    let Some(engine) = engine() else { return };
+    let settings = engine.settings("orphan");
+    // Its owner was a process of this machine that has ended.
+    let mut child = Command::new("true").spawn().unwrap();
+    let pid = child.id();
+    child.wait().unwrap();
+    let alive = place(&settings);
+    Scene::open(alive.clone()).await;
+    let id = alive.way().container().unwrap();
+    let owner = engine.say(&["inspect", "--format", "{{index .Config.Labels \"hermes.owner\"}}", &id]);
+    let dead = format!("{}.{pid}.1", owner.rsplitn(3, '.').last().unwrap());
+    let labels = ["hermes=1", "hermes.settings=x", "hermes.profile=tests", "hermes.persistent=0"];
+    let mut words = vec!["run", "-d", "--network", "none"];
+    labels.iter().for_each(|label| words.extend(["--label", label]));
+    let (owner, task) = (format!("hermes.owner={dead}"), format!("hermes.task={}", settings.task));
+    words.extend(["--label", &owner, "--label", &task, "--label", "hermes.made=1"]);
+    words.extend([settings.image.as_str(), "sleep", "1000"]);
+    let orphan = engine.say(&words);
+    assert!(engine.containers(&settings).contains(&orphan), "{orphan}");
+    let next = place(&settings);
+    Scene::open(next.clone()).await;
+    let left = engine.containers(&settings);
+    assert!(!left.contains(&orphan) && left.contains(&id), "{left:?}");
+    alive.cleanup().await;
+    next.cleanup().await;
+    assert_eq!(engine.containers(&settings), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn what_is_missing_is_told_with_the_next_step() {
+    let program = Settings { program: Some("no-such-docker".into()), ..Settings::default() };
+    let error = place(&program).open().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    assert!(error.message().contains("not installed") && error.hint().contains("Install"));
+
+    let Some(engine) = engine() else { return };
+    let away = Settings {
+        global_arguments: vec!["--host".into(), "unix:///no/such.sock".into()],
+        ..engine.settings("away")
+    };
+    let error = place(&away).open().await.unwrap_err();
+    assert!(error.message().contains("does not run"), "{}", error.message());
+    assert!(error.hint().contains("Start it"), "{}", error.hint());
+
+    let image = Settings { image: "local/none:9".into(), ..engine.settings("image") };
+    let error = place(&image).open().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound);
+    assert!(error.message().contains("local/none:9"), "{}", error.message());
+    assert!(error.hint().contains("docker_image"), "{}", error.hint());
+
+    let volume = Settings { volumes: vec!["/no/such:/x".into()], ..engine.settings("volume") };
+    let error = place(&volume).open().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound);
+}

@@ -1,0 +1,1 @@
+//! What breaks in a container, and what is left then.

@@ -1,0 +1,92 @@
+//! What was said in a conversation.
+
+use serde::{Deserialize, Serialize};
+
+use crate::reply::Reply;
+
+/// One message of a conversation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "role", rename_all = "lowercase")]
+pub enum Message {
+    /// What holds for the whole conversation.
+    System {
+        /// The text.
+        text: String,
+    },
+    /// What the user says.
+    User {
+        /// Text and images, in order.
+        content: Vec<Part>,
+    },
+    /// What the model has answered.
+    Assistant(Reply),
+    /// What a tool has answered.
+    Tool(Answer),
+}
+
+/// A piece of what the user says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+pub enum Part {
+    /// Text.
+    Text {
+        /// It.
+        text: String,
+    },
+    /// An image.
+    Image(Image),
+}
+
+/// An image.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Image {
+    /// Such as `image/png`.
+    pub media_type: String,
+    /// The bytes in base64.
+    pub data: String,
+}
+
+/// What a tool has answered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answer {
+    /// The call that it answers.
+    pub call_id: String,
+    /// The tool.
+    pub name: String,
+    /// The answer.
+    pub content: String,
+    /// Images that come with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<Image>,
+    /// Whether it tells of a failure.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_error: bool,
+}
+
+impl Message {
+    /// What the user says, as plain text.
+    pub fn user(text: impl Into<String>) -> Self {
+        Self::User { content: vec![Part::Text { text: text.into() }] }
+    }
+
+    /// What holds for the whole conversation.
+    pub fn system(text: impl Into<String>) -> Self {
+        Self::System { text: text.into() }
+    }
+
+    /// Its text, without images.
+    pub fn text(&self) -> String {
+        match self {
+            Self::System { text } => text.clone(),
+            Self::User { content } => {
+                let texts = content.iter().filter_map(|part| match part {
+                    Part::Text { text } => Some(text.as_str()),
+                    Part::Image(_) => None,
+                });
+                texts.collect::<Vec<_>>().join("\n")
+            }
+            Self::Assistant(reply) => reply.text.clone(),
+            Self::Tool(answer) => answer.content.clone(),
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! What is asked of a model.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::message::Message;
+
+/// What is asked of a model.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The model, as its server names it.
+    pub model: String,
+    /// The conversation.
+    pub messages: Vec<Message>,
+    /// The tools that it may ask for: name, description and parameters each,
+    /// as `{"type":"function","function":{…}}`.
+    pub tools: Arc<[Value]>,
+    /// Whether it must ask for one.
+    pub choice: Choice,
+    /// The most tokens of the answer.
+    pub max_tokens: Option<u64>,
+    /// How freely it chooses its words.
+    pub temperature: Option<f64>,
+    /// How hard it thinks: `low`, `medium`, `high`.
+    pub effort: Option<String>,
+    /// A JSON Schema that the answer must fit.
+    pub schema: Option<Value>,
+    /// How long it may be silent.
+    pub patience: Duration,
+}
+
+/// Whether a model may ask for tools.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Choice {
+    /// As it likes.
+    #[default]
+    Auto,
+    /// It may not.
+    None,
+    /// It must.
+    Required,
+    /// It must ask for this one.
+    Tool(String),
+}
+
+impl Request {
+    /// A request with nothing but a conversation.
+    pub fn new(model: impl Into<String>, messages: Vec<Message>) -> Self {
+        Self {
+            model: model.into(),
+            messages,
+            tools: Arc::new([]),
+            choice: Choice::Auto,
+            max_tokens: None,
+            temperature: None,
+            effort: None,
+            schema: None,
+            patience: Duration::from_secs(180),
+        }
+    }
+}

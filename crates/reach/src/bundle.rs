@@ -1,0 +1,223 @@
+//! This program as a parcel: the executable, and the shared libraries and the
+//! loader that it runs with, so that it also runs where there are none.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Read, Write as _};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, SystemTime};
+
+/// A larger executable is sent without what only a debugger reads.
+const LARGE: u64 = 24 * 1024 * 1024;
+
+/// Copies of other builds go when nobody has needed them for so long.
+const STALE: Duration = Duration::from_secs(3 * 24 * 60 * 60);
+
+/// The program's name in the parcel.
+pub(crate) const PROGRAM: &str = "hermes";
+
+/// The loader's.
+pub(crate) const LOADER: &str = "ld.so";
+
+/// What is put where the program is to run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Bundle {
+    /// Of all that is in it.
+    pub(crate) hash: String,
+    pub(crate) pieces: Vec<Piece>,
+    /// Other names: of what.
+    pub(crate) links: Vec<(String, String)>,
+}
+
+/// A file of a parcel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Piece {
+    pub(crate) name: String,
+    pub(crate) from: PathBuf,
+}
+
+impl Bundle {
+    /// The parcel of an executable, with what this process has loaded. What
+    /// takes time to make is kept in `cache`.
+    pub(crate) fn of(executable: &Path, cache: Option<&Path>) -> io::Result<Self> {
+        let mut pieces = vec![Piece { name: PROGRAM.to_owned(), from: executable.to_owned() }];
+        let mut links = BTreeMap::new();
+        for library in loaded()? {
+            let Some(name) = library.file_name().and_then(|name| name.to_str()) else { continue };
+            let is_loader = ["ld-", "ld64", "ld.so"].iter().any(|start| name.starts_with(start));
+            let name = if is_loader { LOADER } else { name };
+            if !is_loader {
+                links.extend(aliases(&library).into_iter().map(|alias| (alias, name.to_owned())));
+            }
+            pieces.push(Piece { name: name.to_owned(), from: library });
+        }
+        pieces.dedup_by(|one, other| one.name == other.name);
+        let mut bundle = Self { hash: String::new(), pieces, links: links.into_iter().collect() };
+        match cache {
+            Some(cache) => bundle.settle(&cache.join(bundle.likeness()?))?,
+            None => bundle.hash = bundle.digest()?,
+        }
+        Ok(bundle)
+    }
+
+    /// Whether it brings its own loader.
+    pub(crate) fn has_loader(&self) -> bool {
+        self.pieces.iter().any(|piece| piece.name == LOADER)
+    }
+
+    /// A name for these files, by what is known without reading them.
+    fn likeness(&self) -> io::Result<String> {
+        let mut hasher = blake3::Hasher::new();
+        for piece in &self.pieces {
+            let is = fs::metadata(&piece.from)?;
+            let facts = (is.dev(), is.ino(), is.len(), is.mtime(), is.mtime_nsec());
+            hasher.update(format!("{} {facts:?}\n", piece.name).as_bytes());
+        }
+        Ok(short(&hasher))
+    }
+
+    /// Finds or makes the slim copy and the hash in a folder of their own.
+    fn settle(&mut self, folder: &Path) -> io::Result<()> {
+        let (slim, noted) = (folder.join(PROGRAM), folder.join("hash"));
+        let known = fs::read_to_string(&noted).ok();
+        if known.is_none() {
+            fs::create_dir_all(folder)?;
+            folder.parent().into_iter().for_each(|parent| clear(parent, folder));
+            self.slim(&slim);
+        }
+        if let Some(program) = self.pieces.first_mut().filter(|_| slim.is_file()) {
+            program.from = slim;
+        }
+        self.hash = match known {
+            Some(known) => known,
+            None => {
+                let hash = self.digest()?;
+                let mut file = tempfile::NamedTempFile::new_in(folder)?;
+                file.write_all(hash.as_bytes())?;
+                file.persist(&noted).map_err(|error| error.error)?;
+                hash
+            }
+        };
+        Ok(())
+    }
+
+    /// Leaves away what only a debugger reads, if there is a program for that.
+    fn slim(&self, to: &Path) {
+        let Some(program) = self.pieces.first() else { return };
+        if !fs::metadata(&program.from).is_ok_and(|found| found.len() > LARGE) {
+            return;
+        }
+        let part = to.with_extension(std::process::id().to_string());
+        let stripped = Command::new("strip")
+            .args([Path::new("-o"), &part, &program.from])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status();
+        if stripped.is_ok_and(|status| status.success()) {
+            let _ = fs::rename(&part, to);
+        }
+        let _ = fs::remove_file(&part);
+    }
+
+    fn digest(&self) -> io::Result<String> {
+        let mut hasher = blake3::Hasher::new();
+        let mut buffer = vec![0; 256 * 1024];
+        for piece in &self.pieces {
+            let mut file = fs::File::open(&piece.from)?;
+            hasher.update(format!("{} {}\n", piece.name, file.metadata()?.len()).as_bytes());
+            loop {
+                match file.read(&mut buffer)? {
+                    0 => break,
+                    got => hasher.update(buffer.get(..got).unwrap_or_default()),
+                };
+            }
+        }
+        self.links.iter().for_each(|(name, of)| {
+            hasher.update(format!("{name} {of}\n").as_bytes());
+        });
+        Ok(short(&hasher))
+    }
+
+    /// As one archive.
+    pub(crate) fn archive(&self) -> io::Result<Vec<u8>> {
+        let mut archive = tar::Builder::new(Vec::new());
+        for piece in &self.pieces {
+            let mut file = fs::File::open(&piece.from)?;
+            let mut header = header(tar::EntryType::Regular);
+            header.set_size(file.metadata()?.len());
+            archive.append_data(&mut header, &piece.name, &mut file)?;
+        }
+        for (name, of) in &self.links {
+            archive.append_link(&mut header(tar::EntryType::Symlink), name, of)?;
+        }
+        archive.into_inner()
+    }
+}
+
+fn header(kind: tar::EntryType) -> tar::Header {
+    let mut header = tar::Header::new_ustar();
+    header.set_entry_type(kind);
+    header.set_mode(0o755);
+    header.set_size(0);
+    header
+}
+
+fn short(hasher: &blake3::Hasher) -> String {
+    hasher.finalize().to_hex().chars().take(32).collect()
+}
+
+/// The shared libraries that this process has mapped to run them, and its
+/// loader.
+fn loaded() -> io::Result<Vec<PathBuf>> {
+    Ok(mapped(&fs::read_to_string("/proc/self/maps")?))
+}
+
+fn mapped(maps: &str) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = maps
+        .lines()
+        .filter(|line| line.split_whitespace().nth(1).is_some_and(|mode| mode.contains('x')))
+        .filter_map(|line| line.find('/').and_then(|at| line.get(at..)))
+        .map(PathBuf::from)
+        .filter(|path| {
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            name.ends_with(".so") || name.contains(".so.")
+        })
+        .collect();
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// Other names that a library has in its folder: it may be asked for by one.
+fn aliases(library: &Path) -> Vec<String> {
+    let Some(folder) = library.parent() else { return Vec::new() };
+    let stem = library.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let stem = stem.split(['-', '.']).next().unwrap_or_default();
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut names: Vec<String> = entries
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()))
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter(|name| name.starts_with(stem) && name.contains(".so."))
+        .filter(|name| fs::canonicalize(folder.join(name)).is_ok_and(|path| path == library))
+        .collect();
+    names.sort();
+    names
+}
+
+/// Removes copies of other builds that nobody has needed for long.
+fn clear(parent: &Path, but: &Path) {
+    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+        let made = entry.metadata().and_then(|found| found.modified());
+        let age = made.ok().and_then(|made| SystemTime::now().duration_since(made).ok());
+        if entry.path() != but && age.is_some_and(|age| age > STALE) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "bundle_tests.rs"]
+mod tests;

@@ -1,0 +1,415 @@
+//! The near end: gets the server to a place, keeps it going, and makes calls.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hermes_core::{
+    Attachment, BoundCall, ErrorKind, OutputBounds, ToolContext, ToolError, ToolOutput,
+};
+use hermes_exec::elsewhere::quote;
+use hermes_exec::{Backend, Done, Errand, Input, Order, Output, Place};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use tempfile::TempDir;
+use tokio::sync::Mutex;
+
+use crate::bundle::Bundle;
+use crate::link::{Asking, Begun, Link, Lost};
+use crate::placing::Placing;
+use crate::server::CONTEXT;
+use crate::wire::{self, Attached, Call, Granted, Outcome};
+
+/// How long the program may take to get there, at the most.
+const CARRIAGE: Duration = Duration::from_secs(15 * 60);
+
+/// What is said by the words that put it there.
+const MOST: usize = 1024 * 1024;
+
+/// What is started in the other place, and how.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The program that serves: as a rule, the one that runs.
+    pub executable: PathBuf,
+    /// The arguments with which it serves.
+    pub arguments: Vec<OsString>,
+    /// A folder for what takes time to make, if there is one.
+    pub cache: Option<PathBuf>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        // This name holds even if the file was replaced meanwhile.
+        Self {
+            executable: "/proc/self/exe".into(),
+            arguments: vec!["hands".into()],
+            cache: None,
+        }
+    }
+}
+
+/// The tools' server in another place: started when it is first needed, and
+/// kept.
+pub struct Hands {
+    backend: Arc<dyn Backend>,
+    settings: Settings,
+    link: Mutex<Option<Arc<Link>>>,
+    bundle: tokio::sync::OnceCell<Bundle>,
+    /// Where files lie that came with answers.
+    attached: OnceLock<TempDir>,
+    warned: AtomicBool,
+}
+
+impl fmt::Debug for Hands {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hands").field("backend", &self.backend).finish_non_exhaustive()
+    }
+}
+
+impl Hands {
+    /// The server in the place of this backend. Nothing is started yet.
+    pub fn new(backend: Arc<dyn Backend>, settings: Settings) -> Arc<Self> {
+        Arc::new(Self {
+            backend,
+            settings,
+            link: Mutex::default(),
+            bundle: tokio::sync::OnceCell::new(),
+            attached: OnceLock::new(),
+            warned: AtomicBool::new(false),
+        })
+    }
+
+    /// Where it is.
+    pub fn backend(&self) -> &Arc<dyn Backend> {
+        &self.backend
+    }
+
+    /// Ends the server. To be called before the backend's own cleanup; a later
+    /// call starts it anew.
+    pub async fn close(&self) {
+        let link = self.link.lock().await.take();
+        if let Some(link) = link {
+            link.close().await;
+        }
+    }
+
+    /// Whether the user has not yet been told that undo does not reach there.
+    pub(crate) fn warns(&self) -> bool {
+        !self.warned.swap(true, Ordering::Relaxed)
+    }
+
+    /// Makes a call over there.
+    pub(crate) async fn call(
+        self: &Arc<Self>,
+        call: Box<dyn BoundCall>,
+        arguments: &Value,
+        cx: &ToolContext,
+    ) -> Result<(ToolOutput, bool), ToolError> {
+        use hermes_core::Access;
+        let effects = call.effects(&cx.workplace);
+        let changes = effects.iter().any(|e| e.scope.access() == Access::Exclusive);
+        let mut tries = 0;
+        loop {
+            let link = self.open(cx).await?;
+            match self.attempt(&link, arguments, cx).await? {
+                Ok(output) => return Ok((output, changes)),
+                Err(Lost { begun }) if tries == 0 && !(begun && changes) => tries += 1,
+                Err(Lost { begun }) => return Err(self.broken(&link, cx, begun && changes)),
+            }
+        }
+    }
+
+    async fn attempt(
+        &self,
+        link: &Arc<Link>,
+        arguments: &Value,
+        cx: &ToolContext,
+    ) -> Result<Result<ToolOutput, Lost>, ToolError> {
+        let asking = Asking {
+            grants: Arc::clone(&cx.grants),
+            tool: Arc::clone(&cx.tool),
+            progress: cx.progress.clone(),
+        };
+        let (id, answered) = link.send(message(arguments, cx)?, asking)?;
+        let stopped = Stopping { link: Arc::clone(link), id, is_needed: true };
+        let mut answered = answered;
+        let answer = tokio::select! {
+            answer = &mut answered => answer,
+            () = cx.cancel.cancelled() => {
+                link.cancel(id);
+                // It stops over there, and may have something to say.
+                answered.await
+            }
+        };
+        stopped.done();
+        match answer {
+            Ok(Ok(outcome)) => self.outcome(outcome).map(Ok),
+            Ok(Err(lost)) => Ok(Err(lost)),
+            Err(_) => Ok(Err(Lost { begun: true })),
+        }
+    }
+
+    fn outcome(&self, outcome: Outcome) -> Result<ToolOutput, ToolError> {
+        match outcome {
+            Outcome::Done { content, attachments } => {
+                let attachments = attachments.into_iter().map(|attached| self.attach(attached));
+                let attachments = attachments.collect::<Result<_, _>>()?;
+                Ok(ToolOutput::unchecked(content).with_attachments(attachments))
+            }
+            Outcome::Failed { kind, message, hint, details } => {
+                Err(wire::failed(&kind, message, hint, details))
+            }
+        }
+    }
+
+    /// Puts a file that came with an answer where it can be read.
+    fn attach(&self, attached: Attached) -> Result<Attachment, ToolError> {
+        let failed = |error| ToolError::io("What came with the answer cannot be kept", &error);
+        let bytes = STANDARD
+            .decode(&attached.base64)
+            .map_err(|error| ToolError::internal(format!("What came cannot be read: {error}")))?;
+        let folder = match self.attached.get() {
+            Some(folder) => folder,
+            None => {
+                let made = tempfile::tempdir().map_err(failed)?;
+                self.attached.get_or_init(|| made)
+            }
+        };
+        let mut file = tempfile::Builder::new().tempfile_in(folder.path()).map_err(failed)?;
+        file.write_all(&bytes).map_err(failed)?;
+        let (_, path) = file.keep().map_err(|error| failed(error.error))?;
+        Ok(Attachment { media_type: attached.media_type, path })
+    }
+
+    fn broken(&self, link: &Link, cx: &ToolContext, is_unknown: bool) -> ToolError {
+        let (place, tool) = (self.backend.name(), &cx.tool);
+        let said = link.last_words().map(|said| format!(" ({said})")).unwrap_or_default();
+        if is_unknown {
+            // The kind of what may or may not have happened.
+            return ToolError::new(
+                ErrorKind::Timeout,
+                format!(
+                    "The line to {place} broke while {tool} ran{said}: it is not known whether \
+                     it has changed anything"
+                ),
+            )
+            .with_hint("Read the file again before the next change; it was not tried again.");
+        }
+        ToolError::new(
+            ErrorKind::Network,
+            format!("The line to {place} broke twice while {tool} ran{said}"),
+        )
+        .with_hint("Try again; if it happens again, see with `terminal` what ends programs there.")
+    }
+
+    /// The line, which is opened if it is not. Who is stopped meanwhile does
+    /// not stop the opening: the next one will need it, too.
+    async fn open(self: &Arc<Self>, cx: &ToolContext) -> Result<Arc<Link>, ToolError> {
+        if let Ok(link) = self.link.try_lock()
+            && let Some(link) = link.as_ref().filter(|link| link.is_open())
+        {
+            return Ok(Arc::clone(link));
+        }
+        let hands = Arc::clone(self);
+        let opening = tokio::spawn(async move { hands.open_line().await });
+        let opened = cx.race(opening).await?;
+        opened.map_err(|_| ToolError::internal("The line could not be opened"))?
+    }
+
+    async fn open_line(&self) -> Result<Arc<Link>, ToolError> {
+        let mut slot = self.link.lock().await;
+        if let Some(link) = slot.as_ref() {
+            if link.is_open() {
+                return Ok(Arc::clone(link));
+            }
+            link.bury().await;
+            *slot = None;
+        }
+        let link = self.start().await?;
+        *slot = Some(Arc::clone(&link));
+        Ok(link)
+    }
+
+    async fn start(&self) -> Result<Arc<Link>, ToolError> {
+        let place = self.backend.open().await?;
+        let name = self.backend.name();
+        let words = self.settings.arguments.iter().map(|word| quoted(word)).collect::<Vec<_>>();
+        let words = words.join(" ");
+        if !is_like_here(&place) {
+            // Only one that somebody has put there can run.
+            let script = format!(
+                "command -v hermes >/dev/null && exec hermes {words}\necho hermes-missing\n"
+            );
+            return match self.begin(&place, script).await? {
+                Begun::Runs(link) => Ok(link),
+                Begun::Missing => Err(ToolError::unavailable(format!(
+                    "The file tools cannot work in {name}: it is a {}, and this program is made \
+                     for {}",
+                    place.system,
+                    here()
+                ))
+                .with_hint(
+                    "Install hermes of the same version there, in its PATH; or work with the \
+                     `terminal` tool alone.",
+                )),
+            };
+        }
+        let bundle = self.bundle().await?;
+        let placing = Placing::of(bundle);
+        let script = placing.starting(&words);
+        if let Begun::Runs(link) = self.begin(&place, script.clone()).await? {
+            return Ok(link);
+        }
+        self.carry(&place, bundle, &placing).await?;
+        match self.begin(&place, script).await? {
+            Begun::Runs(link) => Ok(link),
+            Begun::Missing => Err(ToolError::unavailable(format!(
+                "The file tools were put into {name}, and are not found there"
+            ))
+            .with_hint("Something there removes or replaces files in its cache folder.")),
+        }
+    }
+
+    async fn begin(&self, place: &Place, script: String) -> Result<Begun, ToolError> {
+        let mut order = order(place, script);
+        order.input = Input::Open;
+        let started = self.backend.start("hands", order).await?;
+        Link::begin(started, self.backend.name()).await
+    }
+
+    async fn bundle(&self) -> Result<&Bundle, ToolError> {
+        let Settings { executable, cache, .. } = self.settings.clone();
+        let make = || async move {
+            let made = tokio::task::spawn_blocking(move || {
+                Bundle::of(&executable, cache.as_deref())
+            });
+            let made = made.await.map_err(|_| ToolError::internal("The program cannot be read"))?;
+            made.map_err(|error| ToolError::io("This program cannot be read", &error))
+        };
+        self.bundle.get_or_try_init(make).await
+    }
+
+    /// Puts the program there.
+    async fn carry(
+        &self,
+        place: &Place,
+        bundle: &Bundle,
+        placing: &Placing,
+    ) -> Result<(), ToolError> {
+        let word = format!("{:016x}", RandomState::new().hash_one(std::process::id()));
+        let unread = |error| ToolError::io("This program cannot be read", &error);
+        let parcel = bundle.clone();
+        let archive = tokio::task::spawn_blocking(move || parcel.archive()).await;
+        let archive = archive.map_err(|_| ToolError::internal("The program cannot be packed"))?;
+        let done = self.run(place, placing.unpacking(&word), archive.map_err(unread)?).await?;
+        if !done.output.starts_with(b"no-tar") {
+            return Ok(());
+        }
+        for piece in &bundle.pieces {
+            let from = piece.from.clone();
+            let bytes = tokio::task::spawn_blocking(move || std::fs::read(from)).await;
+            let bytes = bytes.map_err(|_| ToolError::internal("The program cannot be read"))?;
+            let script = placing.taking(&word, &piece.name);
+            self.run(place, script, bytes.map_err(unread)?).await?;
+        }
+        self.run(place, placing.ending(&word, bundle), Vec::new()).await.map(drop)
+    }
+
+    async fn run(&self, place: &Place, script: String, input: Vec<u8>) -> Result<Done, ToolError> {
+        let mut order = order(place, script);
+        order.input = Input::Given(input);
+        let errand = Errand { order, limit: CARRIAGE, most: MOST };
+        let done = errand.run(&*self.backend, "hands").await?;
+        if done.is_well() {
+            return Ok(done);
+        }
+        let said = done.errors.trim().lines().next_back().unwrap_or("no reason is given");
+        let name = self.backend.name();
+        Err(ToolError::unavailable(format!("The file tools cannot be put into {name}: {said}"))
+            .with_hint(
+                "They need about 100 MB in the cache folder of the home there, or in TMPDIR, and \
+                 the right to run programs from it.",
+            ))
+    }
+}
+
+/// Tells the other end to stop a call that nobody waits for any more.
+struct Stopping {
+    link: Arc<Link>,
+    id: u64,
+    is_needed: bool,
+}
+
+impl Stopping {
+    fn done(mut self) {
+        self.is_needed = false;
+    }
+}
+
+impl Drop for Stopping {
+    fn drop(&mut self) {
+        if self.is_needed {
+            self.link.cancel(self.id);
+        }
+    }
+}
+
+fn message(arguments: &Value, cx: &ToolContext) -> Result<Call, ToolError> {
+    let arguments = serde_json::to_string(arguments).and_then(RawValue::from_string);
+    let arguments = arguments
+        .map_err(|error| ToolError::invalid(format!("The arguments cannot be sent: {error}")))?;
+    let left = cx.remaining().map(|left| u64::try_from(left.as_millis()).unwrap_or(u64::MAX));
+    Ok(Call {
+        id: 0,
+        call_id: cx.call_id.to_string(),
+        tool: cx.tool.to_string(),
+        arguments,
+        grants: Granted::all(&cx.grants),
+        excepted: cx.grants.exceptions().is_some(),
+        cwd: cx.workplace.cwd().into(),
+        home: cx.workplace.home().map(Into::into),
+        session: cx.session.id().to_owned(),
+        task: cx.task_id.to_string(),
+        context: cx.session.read(CONTEXT).unwrap_or_default(),
+        milliseconds: left,
+        bounds: cx.ports.get::<OutputBounds>().map(|bounds| wire::numbers(&bounds)),
+    })
+}
+
+fn order(place: &Place, script: String) -> Order {
+    Order {
+        program: "sh".into(),
+        arguments: vec!["-c".into(), script.into()],
+        environment: place.environment.clone(),
+        directory: "/".into(),
+        input: Input::Nothing,
+        output: Output::Apart,
+        confinement: None,
+    }
+}
+
+fn quoted(word: &OsString) -> String {
+    String::from_utf8_lossy(&quote(word.as_encoded_bytes())).into_owned()
+}
+
+/// The system and the machine that this program is made for.
+fn here() -> String {
+    let system = match std::env::consts::OS {
+        "linux" => "Linux",
+        "macos" => "Darwin",
+        other => other,
+    };
+    format!("{system} {}", std::env::consts::ARCH)
+}
+
+/// Whether this program can run there.
+fn is_like_here(place: &Place) -> bool {
+    place.system == here()
+}

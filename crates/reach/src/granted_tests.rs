@@ -1,0 +1,74 @@
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use super::*;
+
+struct Rules;
+
+impl Ask for Rules {
+    fn ask(&self, _: &Scope, paths: &[PathBuf]) -> Option<Vec<bool>> {
+        Some(paths.iter().map(|path| path.to_string_lossy().contains("shut")).collect())
+    }
+}
+
+fn find(cwd: &Path, effects: Vec<Effect>) -> Result<Grants, ToolError> {
+    let guarded = Arc::new(Guarded::new(None, None));
+    let workplace = Workplace::new(cwd, None);
+    Bounds { effects, workplace, guarded, asked: Some(Arc::new(Rules)) }.find()
+}
+
+fn real(cwd: &Path, scope: Scope, path: &Path) -> Result<PathBuf, ToolError> {
+    let grants = find(cwd, vec![Effect::path(scope.clone(), path)])?;
+    Ok(grants.real(&scope, path)?.expect("a place"))
+}
+
+#[test]
+fn links_may_stay_in_the_working_folder_and_nowhere_else() {
+    let world = tempfile::tempdir().unwrap();
+    let world = world.path().canonicalize().unwrap();
+    let (work, out) = (world.join("work"), world.join("out"));
+    for folder in [&work, &out, &work.join("shut")] {
+        fs::create_dir_all(folder).unwrap();
+        fs::write(folder.join("file"), "x").unwrap();
+    }
+    symlink("file", work.join("inside")).unwrap();
+    symlink(out.join("file"), work.join("outside")).unwrap();
+    symlink("shut/file", work.join("hidden")).unwrap();
+    symlink(&work, world.join("other")).unwrap();
+
+    let read = |path: &Path| real(&work, Scope::FILE_READ, path);
+    assert_eq!(read(&work.join("inside")).unwrap(), work.join("file"));
+    assert_eq!(read(&out.join("file")).unwrap(), out.join("file"));
+    let error = read(&work.join("outside")).unwrap_err();
+    assert!(error.message().contains(&*out.join("file").to_string_lossy()), "{error}");
+    assert_eq!(error.details()["leads_to"], *out.join("file").to_string_lossy());
+    // What the rules would not allow by its own name.
+    assert!(read(&work.join("hidden")).is_err());
+    // Something new, through a link to a folder.
+    symlink(&out, work.join("folder")).unwrap();
+    assert!(real(&work, Scope::FILE_WRITE, &work.join("folder/new")).is_err());
+    // A working folder that is itself behind a link.
+    let named = world.join("other");
+    assert_eq!(real(&named, Scope::FILE_READ, &named.join("file")).unwrap(), work.join("file"));
+    // The link itself is removed.
+    let removed = real(&work, Scope::FILE_DELETE, &work.join("outside")).unwrap();
+    assert_eq!(removed, work.join("outside"));
+}
+
+#[test]
+fn a_link_to_what_is_protected_is_refused_even_in_the_working_folder() {
+    let world = tempfile::tempdir().unwrap();
+    let world = world.path().canonicalize().unwrap();
+    fs::write(world.join(".env"), "x").unwrap();
+    symlink(".env", world.join("harmless")).unwrap();
+    let error = real(&world, Scope::FILE_READ, &world.join("harmless")).unwrap_err();
+    assert!(error.message().contains("protected"), "{error}");
+}
+
+#[test]
+fn what_is_no_path_passes() {
+    let effects = vec![Effect::any(Scope::FILE_READ), Effect::name(Scope::SECRET_USE, "KEY")];
+    let grants = find(Path::new("/"), effects.clone()).unwrap();
+    let found: Vec<Effect> = grants.list().unwrap().iter().map(|g| g.effect.clone()).collect();
+    assert_eq!(found, effects);
+}

@@ -1,0 +1,96 @@
+//! The words of `sh` that put the program into a place and start it there.
+//! They need no more than a POSIX shell with the usual small programs.
+
+use crate::bundle::{Bundle, LOADER, PROGRAM};
+
+/// Finds the folder: the first of these that is there and ours.
+const FOLDERS: &str = r#"u=$(id -u); c=${XDG_CACHE_HOME:-${HOME:+$HOME/.cache}}; t=${TMPDIR:-/tmp}
+ours() { [ -d "$1" ] && [ ! -L "$1" ] && [ -O "$1" ]; }
+"#;
+
+/// What a parcel is called there, and how it is started.
+#[derive(Debug, Clone)]
+pub(crate) struct Placing {
+    hash: String,
+    run: String,
+}
+
+impl Placing {
+    pub(crate) fn of(bundle: &Bundle) -> Self {
+        // The loader of the parcel runs it, so that it needs none of the place.
+        let run = if bundle.has_loader() {
+            format!("\"$d/{LOADER}\" --library-path \"$d\" \"$d/{PROGRAM}\"")
+        } else {
+            format!("\"$d/{PROGRAM}\"")
+        };
+        Self { hash: bundle.hash.clone(), run }
+    }
+
+    /// Starts it, or says that it is not there.
+    pub(crate) fn starting(&self, arguments: &str) -> String {
+        let Self { hash, run } = self;
+        format!(
+            "{FOLDERS}for d in ${{c:+\"$c/hermes/{hash}\"}} \"$t/hermes-$u-{hash}\"; do\n\
+             ours \"$d\" && [ -x \"$d/{PROGRAM}\" ] && exec {run} {arguments}\n\
+             done\necho hermes-missing\n"
+        )
+    }
+
+    /// Takes all of it from the standard input, as an archive. Says `no-tar`
+    /// if there is nothing to unpack it with.
+    pub(crate) fn unpacking(&self, word: &str) -> String {
+        format!(
+            "{}command -v tar >/dev/null 2>&1 || {{ rm -rf \"$q\"; echo no-tar; exit 0; }}\n\
+             (cd \"$q\" && tar xof -) || {{ rm -rf \"$q\"; exit 1; }}\n{}",
+            self.choosing(word),
+            self.settling()
+        )
+    }
+
+    /// Takes one file of it from the standard input.
+    pub(crate) fn taking(&self, word: &str, name: &str) -> String {
+        let chosen = self.choosing(word);
+        format!("{chosen}cat >\"$q/{name}\" || {{ rm -rf \"$q\"; exit 1; }}\nchmod 755 \"$q/{name}\"\n")
+    }
+
+    /// Ends what was taken file by file.
+    pub(crate) fn ending(&self, word: &str, bundle: &Bundle) -> String {
+        let links = bundle.links.iter().map(|(name, of)| format!("ln -s '{of}' \"$q/{name}\"\n"));
+        let links: String = links.collect();
+        format!("{}{links}{}", self.choosing(word), self.settling())
+    }
+
+    /// Makes the folder `$q` for what is coming, beside where it will be.
+    fn choosing(&self, word: &str) -> String {
+        let hash = &self.hash;
+        format!(
+            "umask 077\n{FOLDERS}q=\n\
+             for b in ${{c:+\"$c/hermes\"}} \"$t\"; do\n\
+             mkdir -p \"$b\" 2>/dev/null; [ -w \"$b\" ] || continue\n\
+             q=$b/.{hash}.{word}; ours \"$q\" || mkdir \"$q\" 2>/dev/null || {{ q=; continue; }}\n\
+             break\ndone\n\
+             [ -n \"$q\" ] || {{ echo 'neither the cache folder nor the temporary one can be written' >&2; exit 1; }}\n"
+        )
+    }
+
+    /// Sees that it runs, and moves it to its place: the first where it does,
+    /// since programs may not be run from everywhere.
+    fn settling(&self) -> String {
+        let Self { hash, run } = self;
+        format!(
+            "for f in ${{c:+\"$c/hermes/{hash}\"}} \"$t/hermes-$u-{hash}\"; do\n\
+             d=$q\n\
+             if [ \"${{f%/*}}\" != \"${{q%/*}}\" ]; then\n\
+             d=${{f%/*}}/.{hash}.$$; mkdir \"$d\" 2>/dev/null && cp \"$q\"/* \"$d\"/ || {{ rm -rf \"$d\"; continue; }}\n\
+             fi\n\
+             if e=$({run} --version 2>&1); then\n\
+             rm -rf \"$f\"; mv \"$d\" \"$f\" || exit 1\n\
+             [ \"$d\" = \"$q\" ] || rm -rf \"$q\"\n\
+             exit 0\n\
+             fi\n\
+             [ \"$d\" = \"$q\" ] || rm -rf \"$d\"\n\
+             done\n\
+             rm -rf \"$q\"; echo \"it cannot be run there: $e\" >&2; exit 1\n"
+        )
+    }
+}

@@ -1,0 +1,85 @@
+//! A tool of this program that runs in another place.
+
+use std::sync::Arc;
+
+use hermes_core::{
+    Availability, BoundCall, BoxFuture, DynTool, Effect, SchemaOverride, ToolContext, ToolError,
+    ToolOutput, ToolSpec, Workplace,
+};
+use serde_json::Value;
+
+use crate::client::Hands;
+
+/// What is said once.
+const NO_UNDO: &str = "`hermes undo` does not reach the place where this was changed";
+
+/// The tool, working where these hands are. It is described, checked and
+/// judged as it is here; only its work is done there.
+pub fn over_there(tool: Arc<dyn DynTool>, hands: Arc<Hands>) -> Arc<dyn DynTool> {
+    // What it changes is not here: nothing here is kept for it, least of all
+    // files that happen to have the same names.
+    let spec = tool.spec().clone().announces_changes();
+    Arc::new(OverThere { tool, hands, spec })
+}
+
+struct OverThere {
+    tool: Arc<dyn DynTool>,
+    hands: Arc<Hands>,
+    spec: ToolSpec,
+}
+
+impl DynTool for OverThere {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn parameters(&self) -> Value {
+        self.tool.parameters()
+    }
+
+    fn bind(self: Arc<Self>, arguments: &Value) -> Result<Box<dyn BoundCall>, ToolError> {
+        let bound = Arc::clone(&self.tool).bind(arguments)?;
+        Ok(Box::new(Distant { bound, arguments: arguments.clone(), hands: Arc::clone(&self.hands) }))
+    }
+
+    fn check(&self) -> BoxFuture<'_, Availability> {
+        self.tool.check()
+    }
+
+    fn overrides(&self) -> Option<SchemaOverride> {
+        self.tool.overrides()
+    }
+}
+
+struct Distant {
+    bound: Box<dyn BoundCall>,
+    arguments: Value,
+    hands: Arc<Hands>,
+}
+
+impl BoundCall for Distant {
+    fn effects(&self, at: &Workplace) -> Vec<Effect> {
+        self.bound.effects(at)
+    }
+
+    fn run(self: Box<Self>, cx: ToolContext) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
+        let Self { bound, arguments, hands } = *self;
+        Box::pin(async move {
+            let (output, changed) = hands.call(bound, &arguments, &cx).await?;
+            if changed && hands.warns() {
+                return Ok(noted(output));
+            }
+            Ok(output)
+        })
+    }
+}
+
+/// The answer with a note, if it is one that can carry it.
+fn noted(output: ToolOutput) -> ToolOutput {
+    let Some(open) = output.content().strip_suffix('}').filter(|text| text.starts_with('{')) else {
+        return output;
+    };
+    let comma = if open.trim_end().ends_with('{') { "" } else { "," };
+    let content = format!("{open}{comma}\"_note\":\"{NO_UNDO}\"}}");
+    ToolOutput::unchecked(content).with_attachments(output.attachments)
+}

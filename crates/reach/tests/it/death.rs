@@ -1,0 +1,88 @@
+//! The server dies; nobody waits for ever, and nothing is done twice.
+
+use std::fs;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use serde_json::json;
+
+use crate::place::World;
+
+fn kill(pid: u32) {
+    let pid = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+    let _ = kill_process_group(pid, Signal::KILL);
+    let _ = kill_process(pid, Signal::KILL);
+}
+
+fn is_running(pid: u32) -> bool {
+    // One that nobody has waited for is no longer running.
+    fs::read_to_string(format!("/proc/{pid}/stat"))
+        .is_ok_and(|stat| !stat.rsplit(')').next().unwrap_or_default().starts_with(" Z"))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reading_call_is_made_again_after_the_server_was_killed() {
+    let world = Arc::new(World::new());
+    world.write("a.txt", "here\n");
+    world.call("read_file", json!({"path": "a.txt"})).await;
+    let begun = world.backend.starts();
+    let watching = {
+        let world = Arc::clone(&world);
+        tokio::spawn(async move {
+            world.call("file_watch", json!({"path": ".", "timeout": 5})).await
+        })
+    };
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    kill(world.server_pid());
+    let watched = watching.await.unwrap();
+    assert!(watched["error"].is_null(), "{watched}");
+    assert_eq!(world.backend.starts(), begun + 1);
+    world.hands.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_changing_call_is_not_made_again() {
+    let world = Arc::new(World::new());
+    world.write("a.txt", "here\n");
+    world.call("read_file", json!({"path": "a.txt"})).await;
+    // It cannot finish: the folder is held by somebody else.
+    let folder = fs::File::open(world.work()).unwrap();
+    rustix::fs::flock(&folder, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    let writing = {
+        let world = Arc::clone(&world);
+        tokio::spawn(async move {
+            world.call("write_file", json!({"path": "b.txt", "content": "x\n"})).await
+        })
+    };
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    kill(world.server_pid());
+    let wrote = writing.await.unwrap();
+    drop(folder);
+    assert!(wrote["error"].as_str().unwrap().contains("not known whether"), "{wrote}");
+    assert!(!world.work().join("b.txt").exists());
+    let next = world.call("write_file", json!({"path": "b.txt", "content": "y\n"})).await;
+    assert!(next["error"].is_null(), "the next call works: {next}");
+    world.hands.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_ends_when_it_is_closed_or_forgotten() {
+    let world = World::new();
+    world.call("directory_list", json!({"path": "."})).await;
+    let first = world.server_pid();
+    assert!(is_running(first));
+    world.hands.close().await;
+    assert!(!is_running(first));
+    world.call("directory_list", json!({"path": "."})).await;
+    let second = world.server_pid();
+    assert!(is_running(second));
+    drop(world);
+    for _ in 0..200 {
+        if !is_running(second) {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("it still runs");
+}

@@ -1,0 +1,10 @@
+//! File tools in another place, as the engine meets them: the place is this
+//! machine under another home, and a container or another host where the
+//! tests are given one.
+#![allow(clippy::unwrap_used)]
+
+mod carrying;
+mod death;
+mod links;
+mod place;
+mod tools;

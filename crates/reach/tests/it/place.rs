@@ -1,0 +1,173 @@
+//! A place to reach into, and the tools that do.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use hermes_core::{
+    BoxFuture, DynTool, Effect, Grant, Grants, Scope, Session, ToolContext, ToolError, Workplace,
+};
+use hermes_exec::{Backend, Local, Order, Place, Started};
+use hermes_reach::{Hands, Settings, over_there};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// This machine as another place: another home, other variables. Counts the
+/// trips.
+#[derive(Debug)]
+pub(crate) struct Elsewhere {
+    local: Local,
+    place: Mutex<Place>,
+    pub(crate) starts: AtomicUsize,
+    pub(crate) marks: Mutex<Vec<u32>>,
+}
+
+impl Elsewhere {
+    fn new(home: &Path) -> Arc<Self> {
+        let kept = ["PATH"].into_iter().filter_map(|name| Some((name.into(), std::env::var_os(name)?)));
+        let mut environment: BTreeMap<OsString, OsString> = kept.collect();
+        environment.insert("HOME".into(), home.into());
+        environment.insert("TMPDIR".into(), home.join("tmp").into());
+        let place = Place {
+            is_here: false,
+            directory: home.into(),
+            environment,
+            shell: hermes_exec::Shell::Posix,
+            system: format!("Linux {}", std::env::consts::ARCH),
+        };
+        Arc::new(Self {
+            local: Local::default(),
+            place: Mutex::new(place),
+            starts: AtomicUsize::new(0),
+            marks: Mutex::default(),
+        })
+    }
+
+    pub(crate) fn starts(&self) -> usize {
+        self.starts.load(Ordering::SeqCst)
+    }
+
+    /// Changes what is found there.
+    pub(crate) fn change(&self, change: impl FnOnce(&mut Place)) {
+        change(&mut self.place.lock().unwrap());
+    }
+}
+
+impl Backend for Elsewhere {
+    fn name(&self) -> &str {
+        "elsewhere"
+    }
+
+    fn open(&self) -> BoxFuture<'_, Result<Arc<Place>, ToolError>> {
+        Box::pin(async { Ok(Arc::new(self.place.lock().unwrap().clone())) })
+    }
+
+    fn start<'a>(
+        &'a self,
+        job: &'a str,
+        order: Order,
+    ) -> BoxFuture<'a, Result<Started, ToolError>> {
+        Box::pin(async move {
+            self.starts.fetch_add(1, Ordering::SeqCst);
+            let started = self.local.start(job, order).await?;
+            self.marks.lock().unwrap().extend(started.pid);
+            Ok(started)
+        })
+    }
+
+    fn cleanup(&self) -> BoxFuture<'_, ()> {
+        self.local.cleanup()
+    }
+}
+
+/// A home in another place, a folder to work in, and somebody who does.
+pub(crate) struct World {
+    folder: TempDir,
+    pub(crate) backend: Arc<Elsewhere>,
+    pub(crate) hands: Arc<Hands>,
+    pub(crate) session: Session,
+}
+
+/// The server that the tests start: built beside them.
+pub(crate) fn server() -> PathBuf {
+    let own = std::env::current_exe().unwrap();
+    let built = own.parent().and_then(Path::parent).unwrap().join("examples/hands");
+    assert!(built.exists(), "{} is built with the tests", built.display());
+    built
+}
+
+/// The parcel takes long to make in a debug build; all tests share it.
+fn cache() -> PathBuf {
+    server().with_file_name("hands-cache")
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        for name in ["home/tmp", "work"] {
+            fs::create_dir_all(root.join(name)).unwrap();
+        }
+        let backend = Elsewhere::new(&root.join("home"));
+        let settings =
+            Settings { executable: server(), arguments: vec!["hands".into()], cache: Some(cache()) };
+        let hands = Hands::new(Arc::clone(&backend) as _, settings);
+        Self { folder, backend, hands, session: Session::in_memory() }
+    }
+
+    pub(crate) fn root(&self) -> PathBuf {
+        self.folder.path().canonicalize().unwrap()
+    }
+
+    pub(crate) fn work(&self) -> PathBuf {
+        self.root().join("work")
+    }
+
+    pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.work().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, content).unwrap();
+        path
+    }
+
+    pub(crate) fn tool(&self, name: &str) -> Arc<dyn DynTool> {
+        let tools = hermes_tools_file::tools();
+        let tool = tools.into_iter().find(|tool| tool.spec().name == name).unwrap();
+        over_there(tool, Arc::clone(&self.hands))
+    }
+
+    /// What the engine hands to a call: its own effects, and some exceptions.
+    pub(crate) fn context(&self, name: &str, arguments: &Value) -> ToolContext {
+        let mut cx = ToolContext::bare(self.work());
+        cx.tool = name.into();
+        cx.session = self.session.clone();
+        cx.workplace = Arc::new(Workplace::new(self.work(), Some("/home/nobody".into())));
+        let effects = self.tool(name).bind(arguments).unwrap().effects(&cx.workplace);
+        let real = |effect: &Effect| effect.resource.as_path().map(Path::to_path_buf);
+        let list = effects.into_iter().map(|effect| Grant { real: real(&effect), effect });
+        let shut = |_: &Scope, path: &Path| path.file_name() == Some(OsStr::new("shut"));
+        cx.grants = Arc::new(Grants::new(list.collect()).except(Arc::new(shut)));
+        cx
+    }
+
+    /// The answer, or the error as JSON.
+    pub(crate) async fn call(&self, name: &str, arguments: Value) -> Value {
+        let cx = self.context(name, &arguments);
+        self.call_in(cx, name, &arguments).await
+    }
+
+    pub(crate) async fn call_in(&self, cx: ToolContext, name: &str, arguments: &Value) -> Value {
+        match self.tool(name).bind(arguments).unwrap().run(cx).await {
+            Ok(output) => serde_json::from_str(output.content()).unwrap(),
+            Err(error) => error.to_value(),
+        }
+    }
+
+    /// The process of the server that was started last.
+    pub(crate) fn server_pid(&self) -> u32 {
+        *self.backend.marks.lock().unwrap().last().unwrap()
+    }
+}

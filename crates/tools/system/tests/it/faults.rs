@@ -1,0 +1,197 @@
+//! Everything that goes wrong: nothing hangs, nothing leaks, the session goes on.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Instant;
+
+use hermes_core::{ChildLimits, Confinement};
+use serde_json::{Value, json};
+
+use crate::desk::{Desired, Desk, eventually, open_files, processes_of};
+
+/// No fault takes this long to be answered.
+const HANGS: u64 = 60;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_shell_is_killed() {
+    let desk = Desk::new();
+    desk.run("export KEPT=1").await;
+    let answer = desk.run("echo before; kill -9 $$; echo after").await;
+    assert_eq!((&answer["output"], &answer["exit_code"]), (&json!("before\n"), &json!(137)));
+    assert!(answer["error"].as_str().unwrap().contains("signal 9"), "{answer}");
+    let id = desk.start("sleep 60 & echo $$; wait").await;
+    let pid = desk.process("list", &id).await["processes"][0]["pid"].to_string();
+    assert!(Command::new("kill").args(["-9", &pid]).status().unwrap().success());
+    let ended = desk.process("wait", &id).await;
+    assert_eq!(ended["exit_code"], 137, "{ended}");
+    desk.process("kill", &id).await;
+    eventually("its child is gone", || processes_of(&id) == 0).await;
+    assert_eq!(desk.run("echo $KEPT").await["output"], "1\n");
+    desk.engine.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pipes_are_closed() {
+    let desk = Desk::new();
+    let answer = desk.run("yes | head -2; exec >&- 2>&-; sleep 0.3; echo lost; exit 4").await;
+    assert_eq!((&answer["output"], &answer["exit_code"]), (&json!("y\ny\n"), &json!(4)));
+    // One that does not read what it is given.
+    let stdin = "x".repeat(4 << 20);
+    let answer = desk.call("terminal", json!({ "command": "exit 3", "stdin": stdin })).await;
+    assert_eq!(answer["exit_code"], 3, "{answer}");
+    let id = desk.start("exec <&-; echo closed; sleep 60").await;
+    tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+    let arguments = json!({ "action": "write", "session_id": id, "data": "x", "timeout": 1 });
+    let answer = desk.call("process", arguments).await;
+    assert!(answer["error"].is_string() || answer["status"] == "running", "{answer}");
+    desk.process("kill", &id).await;
+    desk.assert_goes_on().await;
+    desk.engine.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_that_ignores_term_is_made_to_end() {
+    let desk = Desk::new();
+    let begin = Instant::now();
+    let command = "trap '' TERM INT HUP; bash -c 'trap \"\" TERM; while true; do sleep 1; done' & \
+                   while true; do sleep 1; done";
+    let answer = desk.call("terminal", json!({ "command": command, "timeout": 1 })).await;
+    assert_eq!(answer["status"], "timeout", "{answer}");
+    let id = desk.start(command).await;
+    let killed = desk.process("kill", &id).await;
+    assert_eq!(killed["status"], "killed", "{killed}");
+    assert!(begin.elapsed().as_secs() < HANGS);
+    eventually("all of it is gone", || processes_of(&id) == 0).await;
+    desk.assert_goes_on().await;
+    desk.engine.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_hundred_processes_come_and_go() {
+    let desk = Desk::new();
+    desk.run("true").await;
+    let before = open_files();
+    let mut ids = Vec::new();
+    for _ in 0..25 {
+        // Several at a time, as a model would.
+        let calls = (0..8).map(|_| desk.start("echo up; sleep 600"));
+        let mut started = Vec::new();
+        for call in calls {
+            started.push(call.await);
+        }
+        ids.extend(started);
+    }
+    let listed = desk.process("list", &Value::Null).await;
+    let lines = listed["processes"].as_array().unwrap();
+    assert_eq!(lines.len(), 200);
+    assert!(lines.iter().all(|line| line["status"] == "running"));
+    let killed = desk.process("kill", &ids[100]).await;
+    assert_eq!(killed["status"], "killed");
+    desk.engine.shutdown().await;
+    for id in &ids {
+        eventually("all are gone", || processes_of(id) == 0).await;
+    }
+    eventually("all files are closed", || open_files() <= before + 20).await;
+    let running = desk.path().join(".jobs/running");
+    assert_eq!(std::fs::read_dir(running).unwrap().count(), 0, "nothing is written down");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn output_is_text_whatever_it_is() {
+    let desk = Desk::new();
+    assert_eq!(desk.run("printf 'no end'").await["output"], "no end");
+    let answer = desk.run(r"printf 'a\xff\xfe\xc3(b\xe2\x82'").await;
+    let output = answer["output"].as_str().unwrap();
+    assert!(output.starts_with('a') && output.contains("(b"), "{answer}");
+    let answer = desk.run("head -c 1000000 /dev/urandom; echo; echo end").await;
+    assert!(answer["output"].as_str().unwrap().ends_with("end\n"), "{}", answer["exit_code"]);
+    let answer = desk.run("head -c 3000000 /dev/zero | tr '\\0' x").await;
+    let output = answer["output"].as_str().unwrap();
+    assert!(output.len() < 60_000 && output.ends_with("xxx"), "{}", output.len());
+    desk.assert_goes_on().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flood_of_output_is_bounded() {
+    let desk = Desk::new();
+    desk.run("true").await;
+    let peak = |name: &str| -> u64 {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let line = status.lines().find(|line| line.starts_with(name)).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse().unwrap()
+    };
+    let before = peak("VmRSS");
+    let answer = desk.run("yes 0123456789 | head -c 100000000").await;
+    assert_eq!(answer["exit_code"], 0, "{}", answer["error"]);
+    assert!(answer["output"].as_str().unwrap().len() < 60_000);
+    let file = PathBuf::from(answer["output_file"].as_str().unwrap());
+    assert_eq!(file.metadata().unwrap().len(), 100_000_000);
+    let grown = peak("VmRSS").saturating_sub(before);
+    assert!(grown < 64 * 1024, "{grown} KB more than before");
+    desk.assert_goes_on().await;
+}
+
+/// As many processes as a command may have, and then some.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fork_bomb_is_ended() {
+    let limits = ChildLimits { processes: Some(200), ..ChildLimits::default() };
+    let confinement = Confinement {
+        read: vec!["/".into()],
+        write: vec!["/".into()],
+        read_only: Vec::new(),
+        hidden: Vec::new(),
+        network: false,
+        limits,
+        bubblewrap: false,
+    };
+    let desk = Desk::with(Desired { confinement: Some(confinement), ..Desired::default() });
+    let probe = desk.run("true").await;
+    let held = probe["sandbox"].as_str().unwrap_or_default().to_owned();
+    // Where nothing counts them, there are as many as this machine bears.
+    let is_counted = probe["exit_code"] == 0 && !held.contains("not held: at most");
+    let bomb = if is_counted {
+        "bomb() { bomb & bomb & wait; }; bomb"
+    } else {
+        eprintln!("a bounded bomb only: the kernel does not count the processes here ({held})");
+        "bomb() { (( $1 )) || { sleep 600; return; }; bomb $(( $1 - 1 )) & bomb $(( $1 - 1 )) & \
+         wait; }; bomb 6"
+    };
+    let begin = Instant::now();
+    let answer = desk.call("terminal", json!({ "command": bomb, "timeout": 3 })).await;
+    assert!(begin.elapsed().as_secs() < 2 * HANGS);
+    assert!(answer["status"] == "timeout" || answer["exit_code"] != 0, "{answer}");
+    let arguments = json!({ "command": bomb, "background": true });
+    let answer = desk.call("terminal", arguments).await;
+    let id = answer["session_id"].clone();
+    desk.process("kill", &id).await;
+    eventually("all of it is gone", || processes_of(&id) == 0).await;
+    desk.assert_goes_on().await;
+    desk.engine.shutdown().await;
+}
+
+/// Needs a machine that lets us mount; elsewhere no disk is small enough.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_disk_loses_the_middle_and_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |program: &str, arguments: &[&str]| {
+        let done = Command::new(program).args(arguments).arg(folder.path()).output();
+        done.is_ok_and(|output| output.status.success())
+    };
+    if !run("mount", &["-t", "tmpfs", "-o", "size=2m", "tmpfs"]) {
+        eprintln!("skipped: nothing can be mounted here");
+        return;
+    }
+    let jobs = Some(folder.path().join("jobs"));
+    let desk = Desk::with(Desired { jobs, ..Desired::default() });
+    let answer = desk.run("seq 1 2000000; echo the end").await;
+    let goes_on = desk.run("echo still here").await;
+    desk.engine.shutdown().await;
+    drop(desk);
+    assert!(run("umount", &["-l"]));
+    assert_eq!(answer["exit_code"], 0, "{}", answer["error"]);
+    let output = answer["output"].as_str().unwrap();
+    assert!(output.starts_with("1\n2\n") && output.ends_with("2000000\nthe end\n"));
+    let note = answer["note"].as_str().unwrap();
+    assert!(note.contains("lost") && note.contains("% full"), "{note}");
+    assert_eq!(goes_on["output"], "still here\n");
+}

@@ -1,0 +1,233 @@
+//! Processes in the background: silence, input, detachment, what is left over.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use hermes_core::{Ports, ToolCall};
+use hermes_engine::{Caller, Engine};
+use hermes_exec::Jobs;
+use serde_json::{Value, json};
+
+use crate::desk::{Desk, eventually, processes_of};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_silent_command_is_ended_and_a_chatty_one_is_not() {
+    let desk = Desk::new();
+    let begin = Instant::now();
+    let arguments = json!({ "command": "echo begun; sleep 60", "inactivity_timeout": 1 });
+    let answer = desk.call("terminal", arguments).await;
+    assert!(begin.elapsed().as_secs() < 30);
+    assert_eq!((&answer["status"], &answer["exit_code"]), (&json!("timeout"), &json!(124)));
+    assert!(answer["error"].as_str().unwrap().contains("wrote nothing for 1 s"), "{answer}");
+    assert_eq!(answer["output"], "begun\n");
+    let command = "for i in 1 2 3 4 5; do echo $i; sleep 0.6; done";
+    let arguments = json!({ "command": command, "inactivity_timeout": 2 });
+    let answer = desk.call("terminal", arguments).await;
+    assert_eq!((&answer["exit_code"], &answer["output"]), (&json!(0), &json!("1\n2\n3\n4\n5\n")));
+
+    let arguments =
+        json!({ "command": "echo a; sleep 60", "background": true, "inactivity_timeout": 1 });
+    let answer = desk.call("terminal", arguments).await;
+    let ended = desk.process("wait", &answer["session_id"]).await;
+    assert_eq!(ended["status"], "killed", "{ended}");
+    eventually("its processes are gone", || processes_of(&answer["session_id"]) == 0).await;
+    let seen = desk.process("poll", &answer["session_id"]).await;
+    assert!(seen["note"].as_str().unwrap().contains("wrote nothing"), "{seen}");
+    desk.engine.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_open_input_is_answered_question_by_question() {
+    let desk = Desk::new();
+    let command = "read -p 'name? ' name; read -p \"$name's age? \" age; echo $name is $age";
+    let arguments = json!({ "command": command, "open_stdin": true });
+    let asked = desk.call("terminal", arguments).await;
+    assert_eq!(asked["status"], "awaiting_input", "{asked}");
+    let id = asked["session_id"].clone();
+    let submit = |data: &'static str| json!({ "action": "submit", "session_id": id, "data": data });
+    let next = desk.call("process", submit("Ada")).await;
+    assert_eq!(next["status"], "awaiting_input", "{next}");
+    let last = desk.call("process", submit("36")).await;
+    assert_eq!((&last["status"], &last["exit_code"]), (&json!("exited"), &json!(0)), "{last}");
+    assert!(last["output"].as_str().unwrap().contains("Ada is 36"), "{last}");
+    let late = desk.call("process", submit("more")).await;
+    assert_eq!(late["kind"], "conflict");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn input_is_open_when_a_command_goes_to_the_background() {
+    let desk = Desk::new();
+    let command = "sleep 2; while read line; do echo \"got $line\"; done";
+    let arguments = json!({ "command": command, "open_stdin": true, "background_after": 1 });
+    let turned = desk.call("terminal", arguments).await;
+    assert_eq!(turned["status"], "running", "{turned}");
+    let id = turned["session_id"].clone();
+    let arguments = json!({ "action": "submit", "session_id": id, "data": "one", "timeout": 30 });
+    let answer = desk.call("process", arguments).await;
+    assert_eq!(answer["output"], "got one\n", "{answer}");
+    desk.process("close", &id).await;
+    let ended = desk.process("wait", &id).await;
+    assert_eq!(ended["exit_code"], 0, "{ended}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_terminal_is_driven_by_keys_and_takes_another_size() {
+    let desk = Desk::new();
+    let command = "trap 'stty size' WINCH; trap 'echo caught; exit 7' INT; echo up; \
+                   while true; do sleep 0.1; done";
+    let arguments = json!({ "command": command, "pty": true, "background": true });
+    let answer = desk.call("terminal", arguments).await;
+    let id = answer["session_id"].clone();
+    let arguments = json!({ "action": "resize", "session_id": id, "rows": 12, "columns": 40 });
+    desk.call("process", arguments).await;
+    let begin = Instant::now();
+    loop {
+        let seen = desk.process("poll", &id).await;
+        if seen["screen"].as_str().unwrap().contains("12 40") {
+            break;
+        }
+        assert!(begin.elapsed().as_secs() < 30, "{seen}");
+    }
+    let arguments = json!({ "action": "keys", "session_id": id, "keys": "ctrl-c" });
+    desk.call("process", arguments).await;
+    let ended = desk.process("wait", &id).await;
+    assert_eq!(ended["exit_code"], 7, "{ended}");
+    assert!(ended["screen"].as_str().unwrap().contains("caught"), "{ended}");
+    let unknown = json!({ "action": "keys", "session_id": id, "keys": "hyper-q" });
+    assert_eq!(desk.call("process", unknown).await["kind"], "invalid_arguments");
+    let plain = desk.start("sleep 60").await;
+    let arguments = json!({ "action": "resize", "session_id": plain, "rows": 12 });
+    assert_eq!(desk.call("process", arguments).await["kind"], "conflict");
+    let missing = desk.process("poll", &json!("proc_none")).await;
+    assert_eq!(missing["kind"], "not_found");
+    assert!(missing["hint"].as_str().unwrap().contains(plain.as_str().unwrap()), "{missing}");
+    desk.engine.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_log_is_paged_by_lines() {
+    let desk = Desk::new();
+    let id = desk.start("seq 1 500; sleep 60").await;
+    let page = |offset: u64| {
+        json!({ "action": "log", "session_id": id, "offset": offset, "limit": 3 })
+    };
+    let begin = Instant::now();
+    let mut answer = desk.call("process", page(10)).await;
+    while answer["total_lines"] != 500 && begin.elapsed().as_secs() < 30 {
+        answer = desk.call("process", page(10)).await;
+    }
+    assert_eq!(answer["output"], "10\n11\n12", "{answer}");
+    assert_eq!((&answer["total_lines"], &answer["showing"]), (&json!(500), &json!("lines 10-12")));
+    let last = desk.call("process", page(0)).await;
+    assert_eq!(last["output"], "498\n499\n500", "{last}");
+    let beyond = desk.call("process", page(600)).await;
+    assert_eq!(beyond["output"], "", "{beyond}");
+    desk.engine.shutdown().await;
+}
+
+/// A desk of the same folder, as the next start of a program would have it.
+struct Next {
+    engine: Engine,
+    caller: Caller,
+}
+
+impl Next {
+    fn new(desk: &Desk) -> Self {
+        let jobs = Arc::new(Jobs::local(desk.path().join(".jobs")));
+        let engine = Engine::builder()
+            .ports(Ports::new().with(jobs))
+            .tools(hermes_tools_system::tools())
+            .build()
+            .unwrap();
+        Self { engine, caller: Caller::new(desk.path()) }
+    }
+
+    async fn process(&self, arguments: Value) -> Value {
+        let call = ToolCall::new("1", "process", arguments);
+        let result = self.engine.call(call, &self.caller).await;
+        serde_json::from_str(&result.content).unwrap()
+    }
+}
+
+/// Makes it look as if the program that started the job were gone.
+fn orphan(desk: &Desk, id: &Value) {
+    let file = desk.path().join(format!(".jobs/running/{}.json", id.as_str().unwrap()));
+    let mut note: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    note["entry"]["owner_started"] = json!(1);
+    std::fs::write(&file, note.to_string()).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_detached_outlives_us_and_is_found_again() {
+    let desk = Desk::new();
+    let command = "echo out; echo err >&2; while true; do sleep 0.1; done";
+    let answer = desk.call("terminal", json!({ "command": command, "detach": true })).await;
+    assert_eq!((&answer["status"], &answer["detached"]), (&json!("running"), &json!(true)));
+    assert!(answer["note"].as_str().unwrap().contains("goes on when hermes ends"), "{answer}");
+    let id = answer["session_id"].clone();
+    let begin = Instant::now();
+    loop {
+        let log = desk.process("log", &id).await;
+        if log["output"] == "out\nerr" {
+            break;
+        }
+        assert!(begin.elapsed().as_secs() < 30, "{log}");
+    }
+    desk.engine.shutdown().await;
+    assert!(processes_of(&id) > 0, "it goes on");
+    let file = answer["output_file"].as_str().unwrap();
+    assert_eq!(std::fs::read_to_string(file).unwrap(), "out\nerr\n");
+
+    orphan(&desk, &id);
+    let next = Next::new(&desk);
+    let listed = next.process(json!({ "action": "list" })).await;
+    let line = &listed["processes"][0];
+    assert_eq!((&line["session_id"], &line["left_over"]), (&id, &json!(true)), "{listed}");
+    assert_eq!((&line["detached"], &line["output_file"]), (&json!(true), &json!(file)));
+    let polled = next.process(json!({ "action": "poll", "session_id": id })).await;
+    assert_eq!(polled["kind"], "conflict");
+    assert!(polled["hint"].as_str().unwrap().contains(file), "{polled}");
+    let killed = next.process(json!({ "action": "kill", "session_id": id })).await;
+    assert_eq!(killed["status"], "killed", "{killed}");
+    eventually("all of it is gone", || processes_of(&id) == 0).await;
+    assert_eq!(next.process(json!({ "action": "list" })).await["processes"], json!([]));
+    let again = next.process(json!({ "action": "kill", "session_id": id })).await;
+    assert_eq!(again["kind"], "not_found");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_crash_leaves_is_found_and_an_innocent_process_is_not_touched() {
+    let desk = Desk::new();
+    let id = desk.start("while true; do sleep 0.1; done").await;
+    orphan(&desk, &id);
+    let next = Next::new(&desk);
+    let listed = next.process(json!({ "action": "list" })).await;
+    assert_eq!(listed["processes"][0]["session_id"], id, "{listed}");
+    assert!(listed["processes"][0].get("detached").is_none());
+
+    // The same number, but another process: it began at another time.
+    let mut innocent = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+    let running = desk.path().join(".jobs/running");
+    let text = std::fs::read(running.join(format!("{}.json", id.as_str().unwrap()))).unwrap();
+    let mut note: Value = serde_json::from_slice(&text).unwrap();
+    note["entry"]["id"] = json!("proc_other");
+    note["entry"]["pid"] = json!(innocent.id());
+    std::fs::write(running.join("proc_other.json"), note.to_string()).unwrap();
+    let killed = next.process(json!({ "action": "kill", "session_id": "proc_other" })).await;
+    assert_eq!(killed["kind"], "not_found", "{killed}");
+    assert!(innocent.try_wait().unwrap().is_none(), "it runs on");
+    innocent.kill().unwrap();
+    innocent.wait().unwrap();
+
+    let killed = next.process(json!({ "action": "kill", "session_id": id })).await;
+    assert_eq!(killed["status"], "killed", "{killed}");
+    eventually("all of it is gone", || processes_of(&id) == 0).await;
+    desk.engine.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_terminal_cannot_be_detached() {
+    let desk = Desk::new();
+    let arguments = json!({ "command": "true", "detach": true, "pty": true });
+    assert_eq!(desk.call("terminal", arguments).await["kind"], "invalid_arguments");
+}
