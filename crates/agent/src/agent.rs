@@ -35,6 +35,16 @@ pub struct Makeup {
     pub manner: Manner,
 }
 
+impl std::fmt::Debug for Makeup {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Makeup")
+            .field("model", &self.model)
+            .field("tools", &self.tools.len())
+            .field("manner", &self.manner)
+            .finish_non_exhaustive()
+    }
+}
+
 /// How an agent goes about its work.
 #[derive(Debug, Clone)]
 pub struct Manner {

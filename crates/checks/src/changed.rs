@@ -2,7 +2,6 @@
 //! lines that have changed.
 
 use std::collections::BTreeMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde::{Deserialize, Serialize};
 
@@ -50,11 +49,14 @@ impl Baseline {
 
 /// A finding without its line. Numbers in a message may be lines, too.
 fn mark(finding: &Finding) -> String {
-    let mut hasher = DefaultHasher::new();
-    (finding.tool, &finding.file, &finding.rule).hash(&mut hasher);
     let words = finding.message.split(|c: char| c.is_ascii_digit()).filter(|word| !word.is_empty());
-    words.for_each(|word| word.hash(&mut hasher));
-    format!("{:016x}", hasher.finish())
+    let rule = finding.rule.as_deref().unwrap_or_default();
+    let parts = [finding.tool, &finding.file, rule].into_iter().chain(words);
+    // FNV-1a: baselines outlive this program, and the standard hasher may change.
+    let hash = parts.flat_map(|part| part.bytes().chain([0])).fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    });
+    format!("{hash:016x}")
 }
 
 /// The lines that have changed, by file.

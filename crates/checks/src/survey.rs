@@ -21,6 +21,7 @@ d=$at
 while :; do
   printf '\n%s at %s\n' "$m" "$d"
   ls -a "$d"
+  printf '\n%s real %s\n' "$m" "$(cd "$d" && pwd -P)"
   for f in pyproject.toml setup.cfg tox.ini pytest.ini .flake8 package.json Cargo.toml go.mod \
     Makefile makefile GNUmakefile requirements.txt requirements-dev.txt Pipfile; do
     if [ -f "$d/$f" ]; then printf '\n%s text %s\n' "$m" "$f"; head -c 262144 "$d/$f"; fi
@@ -28,7 +29,7 @@ while :; do
   for b in node_modules/.bin .venv/bin venv/bin; do
     if [ -d "$d/$b" ]; then printf '\n%s bin %s\n' "$m" "$b"; ls "$d/$b"; fi
   done
-  if [ "$d" = "$top" ] || [ "$d" = / ]; then break; fi
+  if [ "$d" = "$top" ] || [ "$d" = / ] || [ "$top" = "$path" ]; then break; fi
   d=${d%/*}
   [ -n "$d" ] || d=/
 done
@@ -77,6 +78,8 @@ pub struct Survey {
 pub struct Folder {
     /// Where it is.
     pub path: PathBuf,
+    /// The same without links.
+    pub real: PathBuf,
     /// What is in it.
     pub names: BTreeSet<String>,
     /// Those of its files that say how a project is checked.
@@ -133,6 +136,7 @@ impl Survey {
                 names: names(body),
                 ..Folder::default()
             }),
+            (b"real", Some(folder)) => folder.real = name.into(),
             (b"text", Some(folder)) => {
                 let text = String::from_utf8_lossy(body).into_owned();
                 folder.texts.insert(name.to_string_lossy().into_owned(), text);
@@ -183,6 +187,18 @@ impl Survey {
     /// The folder of the path.
     pub fn here(&self) -> &Path {
         self.folders.first().map_or(Path::new("/"), |folder| &folder.path)
+    }
+
+    /// Where a file is that a program which ran in `folder` has named so. A
+    /// name without links becomes one with those that the caller used.
+    pub fn place(&self, named: &str, folder: &Path) -> PathBuf {
+        let path = folder.join(named.strip_prefix("./").unwrap_or(named));
+        let above = self.folders.iter().rev().filter(|folder| folder.real != folder.path);
+        let mut linked = above.filter_map(|folder| {
+            let rest = path.strip_prefix(&folder.real).ok()?;
+            Some(folder.path.join(rest))
+        });
+        linked.next().unwrap_or(path)
     }
 
     /// The files with one of these endings, or of one of these names.

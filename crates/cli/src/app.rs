@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use hermes::AuditRecorder;
 use hermes::core::{
-    DynTool, ErrorKind, NoticeQueue, Notices, OutputBounds, Passwords, Ports, Session, Snapshots,
+    DynTool, ErrorKind, MemorySessions, NoticeQueue, Notices, OutputBounds, Passwords, Ports,
+    Session, SessionStore, Snapshots,
 };
 use hermes::engine::toolsets::{CustomToolsets, Selection, ToolsetError, Toolsets};
 use hermes::engine::{
@@ -23,6 +24,7 @@ use crate::commands::{audit, checkpoints, runtime};
 use crate::failure::Failure;
 use crate::guarding::{Discreet, Keeper};
 use crate::keyboard::Keyboard;
+use crate::place::{self, Ground};
 use crate::progress::ProgressLine;
 use crate::terminal::Terminal;
 
@@ -39,6 +41,8 @@ pub(crate) struct Ready {
     pub(crate) config: Config,
     pub(crate) engine: Engine,
     pub(crate) secrets: Arc<Keeper>,
+    /// Where commands run and files are.
+    pub(crate) ground: Ground,
     /// Commands that run.
     pub(crate) jobs: Arc<Jobs>,
     /// What sessions are told of them.
@@ -50,9 +54,9 @@ pub(crate) struct Ready {
     checkpoints: Option<Arc<FileKeeper>>,
 }
 
-/// Every tool that is compiled in.
-pub(crate) fn tools() -> Vec<Arc<dyn DynTool>> {
-    [hermes_tools_agent::tools(), hermes_tools_file::tools(), hermes_tools_system::tools()].concat()
+/// Every tool that is compiled in, with these for files.
+pub(crate) fn tools(files: Vec<Arc<dyn DynTool>>) -> Vec<Arc<dyn DynTool>> {
+    [hermes_tools_agent::tools(), files, hermes_tools_system::tools()].concat()
 }
 
 impl App {
@@ -103,7 +107,9 @@ impl App {
         let kept = checkpoints::limits(&config.settings);
         let kept = Arc::new(Checkpoints::new(home.checkpoints_dir(), kept));
         let checkpoints = checkpoints::keeper(&home, &config.settings, &kept);
-        let jobs = Arc::new(Jobs::local(home.cache_dir().join("jobs")));
+        let started_in = std::env::current_dir().unwrap_or_else(|_| "/".into());
+        let ground = Ground::new(place::backend(&config.settings, &home, &started_in)?, &home);
+        let jobs = Arc::new(Jobs::new(ground.backend(), home.cache_dir().join("jobs")));
         let notices = Arc::new(NoticeQueue::new());
         let keyboard = Arc::new(Keyboard::new(home.env_file()));
         let ports = Ports::new()
@@ -114,8 +120,8 @@ impl App {
             .with::<dyn Passwords>(Arc::clone(&keyboard) as Arc<dyn Passwords>)
             .with(Arc::clone(&jobs));
         let engine =
-            engine(&home, &config.settings, &secrets, &records, ports, checkpoints.clone())?;
-        Ok(Ready { home, config, engine, secrets, jobs, notices, keyboard, records, checkpoints })
+            engine(&home, &config.settings, &secrets, &records, ports, checkpoints.clone(), &ground)?;
+        Ok(Ready { home, config, engine, secrets, ground, jobs, notices, keyboard, records, checkpoints })
     }
 
     /// Who makes the calls of this command. Without `toolsets` every tool may
@@ -126,17 +132,26 @@ impl App {
         options: &CallOptions,
         toolsets: &[String],
     ) -> Result<Caller, Failure> {
-        let mut caller = Caller::new(folder(options.cwd.as_deref())?);
+        let place = ready.ground.open()?;
+        let mut caller = Caller::new(match &place {
+            None => folder(options.cwd.as_deref())?,
+            Some(place) => place.directory.join(options.cwd.as_deref().unwrap_or(Path::new(""))),
+        });
         ready.secrets.check()?;
         ready.engine.set_policy(self.permissions(ready, &options.profile, &caller.cwd)?);
         caller.dry_run = options.dry_run;
-        caller.home = std::env::home_dir().filter(|h| h.is_absolute());
+        let home = match &place {
+            None => std::env::home_dir(),
+            Some(place) => place.home().map(Path::to_path_buf),
+        };
+        caller.home = home.filter(|h| h.is_absolute());
         caller.deadline = options.deadline();
-        if let Some(id) = options.session_id()? {
-            let store = FileSessions::new(ready.home.session_state_dir());
-            let store = Discreet::new(store, Arc::clone(&ready.secrets));
-            caller.session = Session::new(id, Arc::new(store));
-        }
+        let (id, store): (_, Box<dyn SessionStore>) = match options.session_id()? {
+            Some(id) => (id.into(), Box::new(FileSessions::new(ready.home.session_state_dir()))),
+            None => (Arc::from(caller.session.id()), Box::new(MemorySessions::default())),
+        };
+        let store = Discreet::new(store, Arc::clone(&ready.secrets));
+        caller.session = Session::new(id, Arc::new(store));
         let choice = Choice { toolsets: toolsets.to_vec(), without: Vec::new() };
         let selection = ready.selection(&choice);
         if selection.enabled.is_some() || !selection.disabled.is_empty() {
@@ -195,6 +210,7 @@ fn engine(
     records: &Arc<AuditRecorder>,
     ports: Ports,
     checkpoints: Option<Arc<FileKeeper>>,
+    ground: &Ground,
 ) -> Result<Engine, Failure> {
     let defect = |e: &dyn std::fmt::Display| Failure::failed(ErrorKind::Internal, e.to_string());
     let variables = variables(home);
@@ -203,7 +219,7 @@ fn engine(
         builder = builder.checkpoints(keeper);
     }
     let engine = builder
-        .tools(tools())
+        .tools(tools(ground.file_tools()))
         .guard(guard(settings))
         .limits(Limits::for_window(settings.model.context_length))
         .search_limits(search_limits(settings))

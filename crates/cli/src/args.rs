@@ -61,7 +61,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Processes(crate::commands::processes::Processes),
     /// Tell what works here and what is missing
-    Doctor,
+    Doctor(crate::commands::doctor::Doctor),
     /// Serve file tools to another hermes, on standard input and output
     #[command(hide = true)]
     Hands,

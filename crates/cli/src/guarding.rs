@@ -1,7 +1,8 @@
 //! How permission, approval and secrecy are put together for this program.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use hermes::core::{Approver, Confinement, SessionError, SessionStore};
 use hermes::engine::Secrets;
@@ -11,7 +12,6 @@ use hermes::policy::{
 use hermes::sandbox::Support;
 use hermes::secrets::{Redactor, Secret, Vault, is_secret};
 use hermes_config::{Config, Home, vars};
-use hermes_store::FileSessions;
 use serde_json::{Value, json};
 
 use crate::app::{App, Ready};
@@ -212,7 +212,9 @@ fn mode(config: &Config) -> Mode {
 pub(crate) struct Keeper {
     env_file: PathBuf,
     vault: Vault,
-    redactor: OnceLock<Arc<Redactor>>,
+    /// Values that sessions have been given since.
+    learned: Mutex<BTreeMap<String, String>>,
+    redactor: RwLock<Option<Arc<Redactor>>>,
 }
 
 impl Keeper {
@@ -220,7 +222,8 @@ impl Keeper {
         Self {
             env_file: home.env_file(),
             vault: Vault::new(home.secrets_file()),
-            redactor: OnceLock::new(),
+            learned: Mutex::default(),
+            redactor: RwLock::default(),
         }
     }
 
@@ -239,15 +242,38 @@ impl Keeper {
             .collect();
         let kept = self.vault.values_for_redaction().unwrap_or_default();
         known.extend(kept.into_iter().map(|(name, secret)| (name, secret.expose().to_owned())));
+        known.extend(self.learned.lock().unwrap_or_else(PoisonError::into_inner).clone());
         known
+    }
+
+    /// Takes in what among the variables of a session is secret.
+    fn learn(&self, variables: &Value) {
+        let Some(variables) = variables.as_object() else { return };
+        let secret = |(name, value): (&String, &Value)| {
+            let value = value.as_str().filter(|value| is_secret(name, value))?;
+            Some((name.clone(), value.to_owned()))
+        };
+        let mut learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut is_new = false;
+        for (name, value) in variables.iter().filter_map(secret) {
+            is_new |= learned.get(&name) != Some(&value);
+            learned.insert(name, value);
+        }
+        drop(learned);
+        if is_new {
+            *self.redactor.write().unwrap_or_else(PoisonError::into_inner) = None;
+        }
     }
 }
 
 impl Secrets for Keeper {
     fn redactor(&self) -> Arc<Redactor> {
-        let built =
-            self.redactor.get_or_init(|| Arc::new(Redactor::new(self.known()).unwrap_or_default()));
-        Arc::clone(built)
+        let built = self.redactor.read().unwrap_or_else(PoisonError::into_inner).clone();
+        built.unwrap_or_else(|| {
+            let made = Arc::new(Redactor::new(self.known()).unwrap_or_default());
+            let mut kept = self.redactor.write().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(kept.insert(made))
+        })
     }
 
     fn lookup(&self, name: &str) -> Result<Option<Secret>, String> {
@@ -263,19 +289,23 @@ impl Secrets for Keeper {
 /// Session documents without secrets in them, but for the variables that
 /// programs must be given.
 pub(crate) struct Discreet {
-    store: FileSessions,
+    store: Box<dyn SessionStore>,
     secrets: Arc<Keeper>,
 }
 
 impl Discreet {
-    pub(crate) fn new(store: FileSessions, secrets: Arc<Keeper>) -> Self {
+    pub(crate) fn new(store: Box<dyn SessionStore>, secrets: Arc<Keeper>) -> Self {
         Self { store, secrets }
     }
 }
 
 impl SessionStore for Discreet {
     fn read(&self, session: &str, key: &str) -> Result<Value, SessionError> {
-        self.store.read(session, key)
+        let found = self.store.read(session, key)?;
+        if key == "env" {
+            self.secrets.learn(&found);
+        }
+        Ok(found)
     }
 
     fn update(
@@ -287,6 +317,7 @@ impl SessionStore for Discreet {
         self.store.update(session, key, &mut |old| {
             let new = change(old)?;
             if key == "env" {
+                self.secrets.learn(&new);
                 return Ok(new);
             }
             let mut text = new.to_string();

@@ -6,6 +6,7 @@ mod commands;
 mod failure;
 mod guarding;
 mod keyboard;
+mod place;
 mod progress;
 mod prompt;
 mod table;
@@ -56,7 +57,7 @@ fn run(app: &App, command: Command) -> Outcome {
         Command::Redo(args) => commands::undo::redo(app, &args),
         Command::Checkpoints(args) => commands::checkpoints::run(app, args),
         Command::Processes(args) => commands::processes::run(app, &args),
-        Command::Doctor => commands::doctor::run(app),
+        Command::Doctor(asked) => commands::doctor::run(app, &asked),
         Command::Hands => commands::hands::run(),
         Command::Completions { shell } => {
             let mut script = Vec::new();

@@ -210,8 +210,8 @@ keys! {
         "The file of the private key; unset means the agent and what ssh decides."
     SSH_HOST_KEY: String = "terminal.ssh_host_key", Kind::Choice(&["accept-new", "strict", "off"]), Preset::Text("accept-new");
         "Which hosts are trusted: new ones as well, only known ones, or any. A key that has changed is refused but with `off`."
-    SSH_ARGS: Vec<String> = "terminal.ssh_args", Kind::TextList, Preset::TextList(&[]);
-        "Arguments more for ssh, such as `-F FILE`."
+    SSH_CONFIG: Option<String> = "terminal.ssh_config", Kind::Text, Preset::Unset;
+        "An ssh configuration file in place of your own."
     SYNC: Vec<String> = "terminal.sync", Kind::TextList, Preset::TextList(&[]);
         "What is copied to the other host before commands run there and when it changes, as LOCAL:REMOTE; nothing else is."
     SYNC_BACK: Vec<String> = "terminal.sync_back", Kind::TextList, Preset::TextList(&[]);

@@ -214,8 +214,8 @@ pub struct Ssh {
     pub key: Option<String>,
     /// `accept-new`, `strict` or `off`.
     pub host_key: String,
-    /// Arguments more.
-    pub args: Vec<String>,
+    /// A configuration file in place of the user's own.
+    pub config: Option<String>,
     /// What is copied there.
     pub sync: Vec<String>,
     /// What is copied back.
@@ -325,7 +325,7 @@ impl Terminal {
                 port: from.read(keys::SSH_PORT),
                 key: from.read(keys::SSH_KEY),
                 host_key: from.read(keys::SSH_HOST_KEY),
-                args: from.read(keys::SSH_ARGS),
+                config: from.read(keys::SSH_CONFIG),
                 sync: from.read(keys::SYNC),
                 sync_back: from.read(keys::SYNC_BACK),
             },

@@ -13,6 +13,7 @@ use hermes_core::{Notices, ToolError};
 
 use crate::attend::{Attendant, Attention, Breakers};
 use crate::backend::Backend;
+use crate::closing;
 use crate::job::{Job, Reports};
 use crate::leftovers::{self, Entry, Leftovers};
 use crate::local::Local;
@@ -32,9 +33,6 @@ const SPILL: u64 = 4 << 30;
 
 /// How long a job that is told to stop may take to do so.
 pub const GRACE: Duration = Duration::from_secs(2);
-
-/// Jobs that are ended side by side.
-const AT_ONCE: usize = 16;
 
 /// All jobs of a program.
 #[derive(Debug)]
@@ -177,12 +175,13 @@ impl Jobs {
         if let Some(scratch) = &*scratch {
             return Ok(scratch.path().to_path_buf());
         }
-        let made = tempfile::Builder::new()
-            .prefix("hermes-")
-            .permissions(std::fs::Permissions::from_mode(0o700))
-            .tempdir()
-            .map_err(|error| ToolError::io("A folder for temporary files", &error))?;
+        let made = private_folder("hermes-")?;
         Ok(scratch.insert(made).path().to_path_buf())
+    }
+
+    /// A folder for one job, which is there when this program has ended.
+    pub fn lasting_folder(&self) -> Result<PathBuf, ToolError> {
+        Ok(private_folder("hermes-detached-")?.keep())
     }
 
     /// Processes that an earlier program has left behind; none if they cannot
@@ -329,30 +328,24 @@ impl Jobs {
         jobs
     }
 
-    /// Ends all that is not to outlive this program.
+    /// Ends all that is not to outlive this program. Whoever ends has little
+    /// time, so all are ended together.
     pub async fn close(&self) {
         let jobs: Vec<_> = lock(&self.table).values().cloned().collect();
-        for listed in jobs.iter().filter(|listed| !listed.detached) {
-            listed.see_end();
-        }
-        let running: Vec<_> = jobs
+        let ours: Vec<_> = jobs.iter().filter(|listed| !listed.detached).collect();
+        ours.iter().for_each(|listed| listed.see_end());
+        let open: Vec<Arc<Job>> = ours
             .iter()
-            .filter(|listed| !listed.detached && !is_over(&listed.job))
             .map(|listed| Arc::clone(&listed.job))
+            .filter(|job| !is_over(job))
             .collect();
-        // Side by side, as one that does not want to end takes its time.
-        for some in running.chunks(AT_ONCE) {
-            let ends: Vec<_> = some.iter().map(|job| {
-                let job = Arc::clone(job);
-                tokio::spawn(async move { job.end(GRACE).await })
-            }).collect();
-            for end in ends {
-                let _ = end.await;
-            }
+        if !open.is_empty() {
+            closing::end(open).await;
         }
         for listed in jobs.iter().filter(|listed| !listed.detached || is_over(&listed.job)) {
             self.forget(&listed.job.id);
         }
+        lock(&self.table).retain(|_, listed| listed.detached && !is_over(&listed.job));
         lock(&self.scratch).take();
     }
 
@@ -405,7 +398,15 @@ impl Drop for Vouched<'_> {
     }
 }
 
-fn is_over(job: &Job) -> bool {
+fn private_folder(prefix: &str) -> Result<tempfile::TempDir, ToolError> {
+    tempfile::Builder::new()
+        .prefix(prefix)
+        .permissions(std::fs::Permissions::from_mode(0o700))
+        .tempdir()
+        .map_err(|error| ToolError::io("A folder for temporary files", &error))
+}
+
+pub(crate) fn is_over(job: &Job) -> bool {
     job.ended().is_some_and(|ended| !ended.lingers)
 }
 

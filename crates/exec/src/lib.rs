@@ -8,6 +8,7 @@
 mod askpass;
 mod attend;
 mod backend;
+mod closing;
 pub mod docker;
 pub mod elsewhere;
 mod errand;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use hermes_core::{ToolContext, ToolError};
+use hermes_core::{ToolContext, ToolError, Variables};
 use serde::{Deserialize, Serialize};
 
 use crate::backend::Place;
@@ -36,6 +36,21 @@ pub struct Kept {
     /// The same as text in front of a command, for whoever judges the next one.
     #[serde(default)]
     pub text: String,
+    /// The session's variables that the shell was last started with.
+    #[serde(default)]
+    pub variables: Variables,
+}
+
+impl Kept {
+    /// Follows the session's variables: what was set or unset since counts
+    /// more than what the shell has of it.
+    pub fn follow(&mut self, variables: &Variables) {
+        let names = variables.keys().chain(self.variables.keys());
+        for name in names.filter(|name| variables.get(*name) != self.variables.get(*name)) {
+            self.state.forget(name);
+        }
+        self.variables.clone_from(variables);
+    }
 }
 
 /// What a program of a session finds around it.
@@ -47,6 +62,8 @@ pub struct Surroundings {
     pub base: BTreeMap<OsString, OsString>,
     /// What the session's shell has left behind.
     pub state: ShellState,
+    /// What the session changes in the environment.
+    pub variables: Variables,
 }
 
 impl Surroundings {
@@ -58,7 +75,10 @@ impl Surroundings {
         cx: &ToolContext,
         own: impl FnOnce() -> Vec<(String, String)>,
     ) -> Result<Self, ToolError> {
-        let state = cx.session.read::<Kept>(DOCUMENT)?.state;
+        let mut kept = cx.session.read::<Kept>(DOCUMENT)?;
+        let variables = cx.session.variables()?;
+        kept.follow(&variables);
+        let state = kept.state;
         let (place, mut base) = if jobs.backend().is_here() {
             let own = own().into_iter().map(|(name, value)| (name.into(), value.into()));
             (None, own.collect())
@@ -67,8 +87,8 @@ impl Surroundings {
             let found = place.environment.clone();
             (Some(place), found)
         };
-        settle(&mut base, cx, output)?;
-        Ok(Self { place, base, state })
+        settle(&mut base, &variables, output);
+        Ok(Self { place, base, state, variables })
     }
 
     /// The environment of a program that the session's shell would start.
@@ -79,19 +99,18 @@ impl Surroundings {
 
 fn settle(
     base: &mut BTreeMap<OsString, OsString>,
-    cx: &ToolContext,
+    variables: &Variables,
     output: Output,
-) -> Result<(), ToolError> {
+) {
     let has_terminal = matches!(output, Output::Terminal(_));
     base.insert("TERM".into(), if has_terminal { "xterm-256color" } else { "dumb" }.into());
     if !has_terminal {
         base.extend(ALONE.map(|(name, value)| (name.into(), value.into())));
     }
-    for (name, value) in cx.session.variables()? {
+    for (name, value) in variables {
         match value {
             Some(value) => base.insert(name.into(), value.into()),
             None => base.remove(&OsString::from(name)),
         };
     }
-    Ok(())
 }

@@ -70,7 +70,7 @@ impl Temporary {
     }
 
     /// Gives it the name of its target.
-    pub(crate) fn keep(mut self, name: &OsStr, existing: Existing) -> io::Result<()> {
+    pub(crate) fn keep(self, name: &OsStr, existing: Existing) -> io::Result<()> {
         // Where nothing is, it needs no name of its own on the way.
         if self.name.is_none() {
             match self.link(name) {
@@ -81,6 +81,15 @@ impl Temporary {
                 Err(_) => {}
             }
         }
+        self.take_over(name, existing)
+    }
+
+    /// [`Self::keep`] where something is known to be.
+    pub(crate) fn replace(self, name: &OsStr) -> io::Result<()> {
+        self.take_over(name, Existing::Replace)
+    }
+
+    fn take_over(mut self, name: &OsStr, existing: Existing) -> io::Result<()> {
         let own = self.own_name()?;
         move_entry(&self.folder, &own, &self.folder, name, existing)?;
         self.name = None;

@@ -186,11 +186,14 @@ fn replace(
     };
     let (temporary, _) = stage(spot, old.as_ref(), mode.permissions, fill)?;
     temporary.file.sync_all()?;
-    temporary.keep(&spot.name, mode.existing)?;
-    if old.is_none() {
-        sync_folder(spot);
+    match old {
+        Some(_) => temporary.replace(&spot.name),
+        None => {
+            temporary.keep(&spot.name, mode.existing)?;
+            sync_folder(spot);
+            Ok(())
+        }
     }
-    Ok(())
 }
 
 /// Makes the file that is going to be at a spot, complete but neither on the

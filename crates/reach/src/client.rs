@@ -240,7 +240,7 @@ impl Hands {
     async fn start(&self) -> Result<Arc<Link>, ToolError> {
         let place = self.backend.open().await?;
         let name = self.backend.name();
-        let words = self.settings.arguments.iter().map(|word| quoted(word)).collect::<Vec<_>>();
+        let words = self.settings.arguments.iter().map(quoted).collect::<Vec<_>>();
         let words = words.join(" ");
         if !is_like_here(&place) {
             // Only one that somebody has put there can run.
@@ -280,7 +280,7 @@ impl Hands {
     async fn begin(&self, place: &Place, script: String) -> Result<Begun, ToolError> {
         let mut order = order(place, script);
         order.input = Input::Open;
-        let started = self.backend.start("hands", order).await?;
+        let started = self.backend.start(&fresh_word(), order).await?;
         Link::begin(started, self.backend.name()).await
     }
 
@@ -303,7 +303,7 @@ impl Hands {
         bundle: &Bundle,
         placing: &Placing,
     ) -> Result<(), ToolError> {
-        let word = format!("{:016x}", RandomState::new().hash_one(std::process::id()));
+        let word = fresh_word();
         let unread = |error| ToolError::io("This program cannot be read", &error);
         let parcel = bundle.clone();
         let archive = tokio::task::spawn_blocking(move || parcel.archive()).await;
@@ -326,7 +326,7 @@ impl Hands {
         let mut order = order(place, script);
         order.input = Input::Given(input);
         let errand = Errand { order, limit: CARRIAGE, most: MOST };
-        let done = errand.run(&*self.backend, "hands").await?;
+        let done = errand.run(&*self.backend, &fresh_word()).await?;
         if done.is_well() {
             return Ok(done);
         }
@@ -393,6 +393,12 @@ fn order(place: &Place, script: String) -> Order {
         output: Output::Apart,
         confinement: None,
     }
+}
+
+/// A name that no other has: all processes of a job are ended by its name,
+/// whoever has started them.
+fn fresh_word() -> String {
+    format!("hands-{:016x}", RandomState::new().hash_one(std::process::id()))
 }
 
 fn quoted(word: &OsString) -> String {

@@ -32,10 +32,12 @@ pub(crate) fn run(app: &App, args: &Call) -> Outcome {
     };
     let call = ToolCall { id: "call_1".into(), name: args.tool.clone(), arguments };
     let engine = ready.engine.clone();
+    let ground = ready.ground.clone();
     let cancel = caller.cancel.clone();
     let result = runtime::with_tools(&cancel, async move {
         let result = engine.call(call, &caller).await;
         engine.shutdown().await;
+        ground.leave().await;
         result
     })?;
     ready.settle(app);

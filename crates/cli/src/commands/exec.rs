@@ -56,7 +56,12 @@ pub(crate) fn run(app: &App, args: &Exec) -> Outcome {
         secrets: Arc::clone(&ready.secrets),
         for_people: app.terminal.stdout_is_person && !app.json,
     };
-    let outcome = runtime::with_tools(&cancel, session.serve(received))?;
+    let ground = ready.ground.clone();
+    let outcome = runtime::with_tools(&cancel, async move {
+        let outcome = session.serve(received).await;
+        ground.leave().await;
+        outcome
+    })?;
     ready.settle(app);
     outcome
 }

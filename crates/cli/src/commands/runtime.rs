@@ -1,6 +1,7 @@
 //! The async runtime, made only by commands that need one.
 
 use std::future::Future;
+use std::sync::OnceLock;
 
 use hermes::core::{CancellationToken, ErrorKind};
 use tokio::runtime::{Builder, Runtime};
@@ -8,10 +9,22 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::failure::Failure;
 
-/// A runtime whose workers run tools; one more thread than strictly needed
-/// lets a deadline pass while a tool does not yield.
-fn workers() -> Result<Runtime, Failure> {
-    Builder::new_multi_thread().worker_threads(2).enable_all().build().map_err(|e| cannot_start(&e))
+/// The runtime whose workers run tools; one more thread than strictly needed
+/// lets a deadline pass while a tool does not yield. It is never taken down: a
+/// tool that does not stop must not keep the program from ending.
+fn workers() -> Result<&'static Runtime, Failure> {
+    static WORKERS: OnceLock<Runtime> = OnceLock::new();
+    if let Some(workers) = WORKERS.get() {
+        return Ok(workers);
+    }
+    let made = Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let made = made.map_err(|e| cannot_start(&e))?;
+    Ok(WORKERS.get_or_init(|| made))
+}
+
+/// Runs work that leaves something behind which tools will use.
+pub(crate) fn early<T>(work: impl Future<Output = T>) -> Result<T, Failure> {
+    Ok(workers()?.block_on(work))
 }
 
 fn cannot_start(error: &std::io::Error) -> Failure {
@@ -35,7 +48,7 @@ where
 {
     let runtime = workers()?;
     let cancel = cancel.clone();
-    let done = runtime.block_on(async move {
+    runtime.block_on(async move {
         // Before the work, so that no interrupt finds nobody.
         let mut interrupts = signal(SignalKind::interrupt()).map_err(|e| cannot_start(&e))?;
         let mut terminations = signal(SignalKind::terminate()).map_err(|e| cannot_start(&e))?;
@@ -60,8 +73,5 @@ where
         });
         work.await
             .map_err(|e| Failure::failed(ErrorKind::Internal, format!("The program crashed: {e}")))
-    });
-    // A tool that does not stop must not keep the program from ending.
-    runtime.shutdown_background();
-    done
+    })
 }

@@ -19,6 +19,7 @@ mod interrupt;
 mod malformed;
 mod permissions;
 mod person;
+mod processes;
 mod secrets;
 mod session;
 mod stream;

@@ -15,6 +15,8 @@ use crate::order::{Input, Order, Output};
 
 /// How long a small question may take.
 const QUESTION: Duration = Duration::from_secs(30);
+/// How often an engine is asked about a container that may have died.
+const NOTICE: usize = 20;
 /// Bytes of an answer.
 const MOST: usize = 4 * 1024 * 1024;
 
@@ -185,16 +187,28 @@ impl Engine {
         Ok(String::from_utf8_lossy(&seen.output).lines().filter_map(found).collect())
     }
 
-    /// Whether a container runs; none if that cannot be known.
-    pub(super) async fn is_running(&self, id: &str) -> Option<bool> {
-        let words = ["inspect", "--type", "container", "--format", "{{.State.Running}}", id];
-        let done = self.ask(&words).await.ok()?;
-        match String::from_utf8_lossy(&done.output).trim() {
-            "true" => Some(true),
-            "false" => Some(false),
-            _ if is_engine_away(&done.errors) => None,
-            _ => Some(false),
+    /// Whether a container is known to be dead. The engine may take a moment
+    /// to notice itself.
+    pub(super) async fn is_dead(&self, id: &str) -> bool {
+        if self.can_start(id).await {
+            return false;
         }
+        let words = ["inspect", "--type", "container", "--format", "{{.State.Running}}", id];
+        for _ in 0..NOTICE {
+            let Ok(done) = self.ask(&words).await else { return false };
+            match String::from_utf8_lossy(&done.output).trim() {
+                "false" => return true,
+                "true" => tokio::time::sleep(Duration::from_millis(100)).await,
+                _ => return !is_engine_away(&done.errors),
+            }
+        }
+        false
+    }
+
+    /// Whether a shell with a few helpers can be started in a container.
+    pub(super) async fn can_start(&self, id: &str) -> bool {
+        let words = ["exec", id, "sh", "-c", "echo a | cat | cat | grep -q a"];
+        self.ask(&words).await.is_ok_and(|done| done.is_well())
     }
 
     /// Removes a container; one that is gone is removed.

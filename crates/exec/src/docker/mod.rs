@@ -43,6 +43,8 @@ pub struct Docker {
 #[derive(Debug, Default)]
 struct Opening {
     lifeline: Option<Lifeline>,
+    /// The container that was open last.
+    last: Option<String>,
     /// Containers that nobody owns were looked for.
     swept: bool,
 }
@@ -83,9 +85,8 @@ impl Docker {
         if known && opening.lifeline.as_ref().is_some_and(|line| !line.is_cut()) {
             return Ok(());
         }
-        let was_open = opening.lifeline.take();
-        let earlier = lock(&self.open).take();
-        if let Some(lifeline) = &was_open {
+        lock(&self.open).take();
+        if let Some(lifeline) = opening.lifeline.take() {
             lifeline.cut().await;
         }
         shape::check_volumes(&self.settings)?;
@@ -100,14 +101,15 @@ impl Docker {
         } else {
             self.maker().make(&fingerprint).await?
         };
-        let is_same = earlier.as_ref().is_some_and(|earlier| earlier.id == made.id);
-        if was_open.is_some() && is_same {
-            self.tell("the container had stopped and was started again: what ran in it has ended");
-        } else if was_open.is_some() {
-            self.tell(
+        match opening.last.replace(made.id.clone()) {
+            Some(last) if last == made.id => self.tell(
+                "the container had stopped and was started again: what ran in it has ended",
+            ),
+            Some(_) => self.tell(
                 "the container was gone, so this ran in a new one: what the old one held outside \
                  of its volumes is lost, and what ran in it has ended",
-            );
+            ),
+            None => {}
         }
         let held = self.describe(&made.lifeline);
         *lock(&self.open) = Some(Open { id: made.id, held });
@@ -202,6 +204,11 @@ impl Docker {
             .is_ok_and(|opening| opening.lifeline.as_ref().is_none_or(Lifeline::is_cut))
     }
 
+    /// Nobody is to come this way again.
+    fn forget(&self, id: &str) {
+        lock(&self.open).take_if(|open| open.id == id);
+    }
+
     fn gone(&self) -> ToolError {
         let message = "docker: the container was stopped or removed while the command ran";
         ToolError::new(ErrorKind::Conflict, message).with_hint(
@@ -243,8 +250,9 @@ impl Way for Docker {
             return None;
         }
         if engine::is_container_away(errors) {
-            // Nobody is to come this way again.
-            lock(&self.open).take();
+            if let Some(id) = self.container() {
+                self.forget(&id);
+            }
             return Some(self.gone());
         }
         let is_away = engine::is_engine_away(errors);
@@ -262,10 +270,22 @@ impl Way for Docker {
                 return None;
             }
             let Some(id) = self.container() else { return Some(self.gone()) };
-            if self.engine.is_running(&id).await != Some(false) {
-                return None;
+            if self.is_cut() || self.engine.is_dead(&id).await {
+                self.forget(&id);
+                return Some(self.gone());
             }
-            Some(self.gone())
+            None
+        })
+    }
+
+    fn force(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            let Some(id) = self.container() else { return };
+            // Full of processes, it has room for none that could end them.
+            if !self.engine.can_start(&id).await {
+                let _ = self.engine.ask(&["kill", &id]).await;
+                self.forget(&id);
+            }
         })
     }
 
@@ -281,6 +301,7 @@ impl Way for Docker {
         Box::pin(async move {
             let mut opening = self.opening.lock().await;
             let open = lock(&self.open).take();
+            opening.last = None;
             if let Some(lifeline) = opening.lifeline.take() {
                 lifeline.cut().await;
             }

@@ -142,8 +142,11 @@ impl<W: Way> Control for Remote<W> {
         Box::pin(async move {
             self.unwanted.store(true, Ordering::Release);
             let text = script::ending(&self.mark, grace);
+            let done = ask(&*self.way, &self.local, &text, QUESTION + grace).await;
+            if !done.is_ok_and(|done| done.is_well()) {
+                self.way.force().await;
+            }
             // If the way there is broken, this end of it can still be ended.
-            let _ = ask(&*self.way, &self.local, &text, QUESTION + grace).await;
             self.carrier.end(grace).await;
         })
     }

@@ -68,6 +68,12 @@ pub trait Way: Debug + Send + Sync + 'static {
         Box::pin(async move { self.failure(exit, "") })
     }
 
+    /// A program there could not be ended, perhaps because nothing more can be
+    /// started: ends it by other means, if there are any.
+    fn force(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {})
+    }
+
     /// What programs find in their environment beside what is found there.
     fn environment(&self) -> BTreeMap<OsString, OsString> {
         BTreeMap::new()

@@ -59,6 +59,11 @@ pub(super) fn of(
     if order.output == Output::Together {
         line(&[b"exec 2>&1"]);
     }
+    if let Output::Terminal(size) = order.output {
+        // Not every carrier knows it before the program runs.
+        let size = format!("stty rows {} cols {} 2>/dev/null", size.rows, size.columns);
+        line(&[size.as_bytes()]);
+    }
     if order.input == Input::Nothing && !matches!(order.output, Output::Terminal(_)) {
         line(&[b"exec </dev/null"]);
     }
@@ -119,12 +124,14 @@ fn reader(length: usize, end: &str) -> String {
     )
 }
 
-/// Ends everything with this mark: asked first, forced after `grace`.
+/// Ends everything with this mark: asked first, forced after `grace`. It ends
+/// well if nothing is left; where nothing more can be started it cannot tell.
 pub(super) fn ending(mark: &str, grace: Duration) -> String {
     let rounds = grace.as_millis().div_ceil(100);
-    // What lost its parent is not found again, so it is kept in mind.
+    // What lost its parent is not found again, so it is kept in mind. What is
+    // stopped starts no more before it is killed.
     format!(
-        "{} a=; w() {{ b=; for p in $a $(m); do \
+        "{} a=; w() {{ q=$(m) || exit 75; b=; for p in $a $q; do \
          case \" $b \" in *\" $p \"*) continue;; esac; \
          s=$(cat /proc/$p/stat 2>/dev/null) || continue; \
          case ${{s##*) }} in Z*|'') ;; *) b=\"$b $p\";; esac; done; a=$b; }}; \
@@ -132,7 +139,8 @@ pub(super) fn ending(mark: &str, grace: Duration) -> String {
          while [ $i -lt {rounds} ]; do w; [ -n \"$a\" ] || exit 0; \
          sleep 0.1 2>/dev/null || sleep 1; i=$((i+1)); done; \
          i=0; while w; [ -n \"$a\" ] && [ $i -lt 50 ]; do \
-         kill -KILL $a 2>/dev/null; sleep 0.1 2>/dev/null || sleep 1; i=$((i+1)); done",
+         kill -STOP $a 2>/dev/null; w; [ -n \"$a\" ] && kill -KILL $a 2>/dev/null; \
+         sleep 0.1 2>/dev/null || sleep 1; i=$((i+1)); done; [ -z \"$a\" ]",
         members(mark)
     )
 }
@@ -148,7 +156,8 @@ pub(super) fn signal(mark: &str, signal: Signal) -> String {
 
 /// Says `waits` if something with this mark waits for somebody to type: it
 /// reads a terminal, or what the job was started with, or waits for keys of a
-/// terminal that hands over every key at once.
+/// terminal that hands over every key at once. The shell of busybox waits with
+/// `poll` for one descriptor, without end, before it reads.
 pub(super) fn waiting(mark: &str) -> String {
     format!(
         "{} case $(uname -m) in \
@@ -161,7 +170,10 @@ pub(super) fn waiting(mark: &str) -> String {
          case $d in /dev/pts/*|/dev/tty*|/dev/console) echo waits; exit;; esac; \
          [ $a = 0 ] && [ -n \"$d\" ] && [ \"$d\" = \"$(readlink /proc/$e/fd/0)\" ] && \
          {{ echo waits; exit; }};; \
-         p) [ \"$g\" = \"$f\" ] && stty -a 2>/dev/null </proc/$p/fd/0 | grep -q -e -icanon && \
+         p) case $(readlink /proc/$p/exe) in */busybox) a=0 d=$(readlink /proc/$p/fd/0); \
+         [ \"$x\" != \"${{x#0x1 0xffffffff}}\" ] && [ -n \"$d\" ] && \
+         [ \"$d\" = \"$(readlink /proc/$e/fd/0)\" ] && {{ echo waits; exit; }};; esac; \
+         [ \"$g\" = \"$f\" ] && stty -a 2>/dev/null </proc/$p/fd/0 | grep -q -e -icanon && \
          {{ echo waits; exit; }};; esac; done; done 2>/dev/null",
         members(mark)
     )
@@ -176,10 +188,10 @@ fn members(mark: &str) -> String {
     // One `head` for all: a process each would take a second on a full host.
     // What a value of somebody's environment looks like is no proof.
     format!(
-        "m() {{ f=; for p in $(head -c 1000000 /proc/[0-9]*/environ /dev/null 2>/dev/null | \
+        "m() {{ f=; t=$(head -c 1000000 /proc/[0-9]*/environ /dev/null 2>/dev/null | \
          tr '\\0' '\\n' | \
          sed -n -e '/^==> .proc.[0-9]*.environ <==$/{{s,[^0-9],,g;h;}}' \
-         -e '/^{MARK}={mark}$/{{x;p;x;}}' -e '/^{MARK}={mark}[/]/{{x;p;x;}}'); do \
+         -e '/^{MARK}={mark}$/{{x;p;x;}}' -e '/^{MARK}={mark}[/]/{{x;p;x;}}') || return 1; for p in $t; do \
          tr '\\0' '\\n' 2>/dev/null </proc/$p/environ | \
          grep -q -e '^{MARK}={mark}$' -e '^{MARK}={mark}[/]' && f=\"$f $p\"; done; \
          [ -n \"$f\" ] || return 0; t=$(cat /proc/[0-9]*/stat 2>/dev/null); o=; \

@@ -5,8 +5,13 @@
 /// Shells agree on little: `fish` has escapes within quotes, `csh` has events
 /// and knows no quoted line ends. So the script travels as one quoted word
 /// without quotes, backslashes before anything but digits, and line ends.
-pub(super) fn line(script: &str) -> String {
-    format!("sh -c 'eval \"$(printf \"{}\")\"'", spelled(script))
+///
+/// A shell waits for it there, since of a program that was ended by a signal
+/// ssh tells no more than that something went wrong. It lives through what a
+/// terminal sends to all, and says `last` at the end.
+pub(super) fn line(script: &str, last: &str) -> String {
+    let script = spelled(script);
+    format!("sh -c 'trap : INT QUIT; sh -c \"$(printf \"{script}\")\"; c=$?; {last}exit $c'")
 }
 
 /// The text as `printf` reads it between double quotes.

@@ -5,10 +5,13 @@ use super::line;
 /// A script with everything in it that some shell has an opinion on.
 const ODD: &str = r#"n=$(printf '\nx'); printf '%s|' 'a\\b' "it's" '!x !!' "$((1+2))" '%d' '~' '\'  '*' '#' 'ü' "${n%x}" '{a,b}' "\$HOME""#;
 
+/// What is said at the end, as programs have it.
+const LAST: &str = "printf \"\\036word:$c\\036\" >&2; ";
+
 fn said_by(shell: &str) -> Option<Vec<u8>> {
     // A home of nobody, so that no start file says anything.
     let output =
-        Command::new(shell).args(["-c", &line(ODD)]).env("HOME", "/nonexistent").output().ok()?;
+        Command::new(shell).args(["-c", &line(ODD, LAST)]).env("HOME", "/nonexistent").output().ok()?;
     Some(output.stdout)
 }
 
@@ -19,7 +22,7 @@ fn every_login_shell_hands_it_on_unchanged() {
     for shell in ["sh", "bash", "dash", "busybox", "zsh", "fish", "tcsh", "csh"] {
         let said = match shell {
             "busybox" => Command::new(shell)
-                .args(["sh", "-c", &line(ODD)])
+                .args(["sh", "-c", &line(ODD, LAST)])
                 .output()
                 .ok()
                 .map(|output| output.stdout),
@@ -33,6 +36,17 @@ fn every_login_shell_hands_it_on_unchanged() {
 }
 
 #[test]
+fn the_end_is_told_and_a_signal_has_its_code() {
+    assert_eq!(LAST, super::super::told::saying("word"));
+    for (script, code) in [("exit 7", 7), ("kill -9 $$", 137), ("true", 0)] {
+        let output = Command::new("sh").args(["-c", &line(script, LAST)]).output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{script}");
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.ends_with(&format!("\x1eword:{code}\x1e")), "{said:?}");
+    }
+}
+
+#[test]
 fn it_is_one_line() {
-    assert!(!line("a\nb\r'c").contains(['\n', '\r']));
+    assert!(!line("a\nb\r'c", LAST).contains(['\n', '\r']));
 }

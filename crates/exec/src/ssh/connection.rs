@@ -10,7 +10,7 @@ use hermes_core::{ErrorKind, ToolError};
 
 use super::command;
 use super::settings::{HostKey, Settings, expand};
-use super::trouble;
+use super::{told, trouble};
 use crate::backend::Exit;
 use crate::elsewhere::{Carriage, Carrier, quote};
 use crate::errand::{Done, Errand};
@@ -58,7 +58,9 @@ impl Connection {
         let mut arguments = self.options(socket);
         arguments.extend([option("ControlMaster=no"), terminal.into(), "--".into()]);
         arguments.push(self.settings.host.clone().into());
-        arguments.push(command::line(script).into());
+        // Only what is started as a program has a word to say at its end.
+        let last = told::WORD.try_with(|word| told::saying(word)).unwrap_or_default();
+        arguments.push(command::line(script, &last).into());
         self.called(arguments)
     }
 

@@ -6,9 +6,12 @@
 
 mod command;
 mod connection;
+mod host;
 mod lanes;
+mod marked;
 mod settings;
 mod sync;
+mod told;
 mod trouble;
 
 use std::ffi::OsString;
@@ -19,7 +22,9 @@ use hermes_core::{BoxFuture, ToolError};
 
 use crate::backend::Exit;
 use crate::elsewhere::{Carriage, Carrier, Way};
+use crate::errand::Done;
 use connection::Connection;
+pub use host::Host;
 use lanes::Lanes;
 pub use settings::{HostKey, Settings, Synced};
 use sync::Sync;
@@ -47,6 +52,16 @@ impl Ssh {
             opening: tokio::sync::Mutex::new(sync),
             news: Mutex::default(),
         }
+    }
+
+    fn host(&self) -> &str {
+        self.connection.host()
+    }
+
+    /// Runs a few words of `sh` there.
+    async fn ask(&self, script: &str) -> Result<Done, ToolError> {
+        let socket = self.lanes.take();
+        self.connection.ask(socket.as_deref(), script).await
     }
 
     fn tell(&self, news: impl IntoIterator<Item = String>) {
@@ -98,7 +113,10 @@ impl Way for Ssh {
     }
 
     fn open(&self) -> BoxFuture<'_, Result<(), ToolError>> {
-        Box::pin(self.connect())
+        Box::pin(async {
+            // For a program that is being started, that was just done.
+            if told::WORD.try_with(|_| ()).is_ok() { Ok(()) } else { self.connect().await }
+        })
     }
 
     fn carrier(&self, script: &str, carriage: Carriage) -> Carrier {

@@ -95,6 +95,11 @@ impl ShellState {
         true
     }
 
+    /// Knows nothing more of a variable: it is what it comes as.
+    pub fn forget(&mut self, name: &str) {
+        self.variables.remove(name);
+    }
+
     /// Unsets a variable, also one that comes with the environment.
     pub fn unset(&mut self, name: &str) {
         self.variables.insert(name.to_owned(), None);

@@ -46,7 +46,7 @@ impl Engine {
         }
     }
 
-    fn image(&self, word: &str) -> Option<String> {
+    pub(crate) fn image(&self, word: &str) -> Option<String> {
         let image = self.images.iter().find(|image| image.contains(word)).cloned();
         if image.is_none() {
             eprintln!("skipped: the Docker engine has no image with {word}");

@@ -6,3 +6,4 @@ mod contract;
 mod docker;
 mod faults;
 mod local;
+mod ssh;

@@ -163,7 +163,7 @@ impl<'c> Work<'c> {
             let may_replace =
                 matches!(step.change, Change::Write { existing: Existing::Replace, .. });
             match (may_replace && now.is_some(), is_one) {
-                (true, true) => new.keep(name, Existing::Replace).map_err(failed)?,
+                (true, true) => new.replace(name).map_err(failed)?,
                 (true, false) => {
                     let old = new.swap(name).map_err(failed)?;
                     self.done.push((at, Undo::Restore(old)));

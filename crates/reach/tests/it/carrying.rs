@@ -44,8 +44,8 @@ async fn without_tar_it_goes_file_by_file() {
     let programs = world.root().join("programs");
     fs::create_dir(&programs).unwrap();
     for name in ["sh", "id", "mkdir", "rm", "mv", "cp", "cat", "chmod", "ln"] {
-        let found = ["/bin", "/usr/bin"].iter().map(|dir| format!("{dir}/{name}"));
-        let found = found.filter(|path| fs::exists(path).unwrap()).next().unwrap();
+        let mut found = ["/bin", "/usr/bin"].iter().map(|dir| format!("{dir}/{name}"));
+        let found = found.find(|path| fs::exists(path).unwrap()).unwrap();
         symlink(found, programs.join(name)).unwrap();
     }
     world.backend.change(|place| {

@@ -30,7 +30,7 @@ async fn a_reading_call_is_made_again_after_the_server_was_killed() {
     let watching = {
         let world = Arc::clone(&world);
         tokio::spawn(async move {
-            world.call("file_watch", json!({"path": ".", "timeout": 5})).await
+            world.call("file_watch", json!({"paths": ["."], "timeout": 3})).await
         })
     };
     tokio::time::sleep(Duration::from_millis(300)).await;
@@ -69,9 +69,10 @@ async fn a_changing_call_is_not_made_again() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn it_ends_when_it_is_closed_or_forgotten() {
     let world = World::new();
-    world.call("directory_list", json!({"path": "."})).await;
+    let listed = world.call("directory_list", json!({"path": "."})).await;
+    assert!(listed["error"].is_null(), "{listed}");
     let first = world.server_pid();
-    assert!(is_running(first));
+    assert!(is_running(first), "{:?}", fs::read_to_string(format!("/proc/{first}/stat")));
     world.hands.close().await;
     assert!(!is_running(first));
     world.call("directory_list", json!({"path": "."})).await;

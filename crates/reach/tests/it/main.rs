@@ -7,4 +7,5 @@ mod carrying;
 mod death;
 mod links;
 mod place;
+mod remote;
 mod tools;

@@ -32,7 +32,6 @@ impl Elsewhere {
         environment.insert("HOME".into(), home.into());
         environment.insert("TMPDIR".into(), home.join("tmp").into());
         let place = Place {
-            is_here: false,
             directory: home.into(),
             environment,
             shell: hermes_exec::Shell::Posix,
@@ -100,7 +99,7 @@ pub(crate) fn server() -> PathBuf {
 }
 
 /// The parcel takes long to make in a debug build; all tests share it.
-fn cache() -> PathBuf {
+pub(crate) fn cache() -> PathBuf {
     server().with_file_name("hands-cache")
 }
 

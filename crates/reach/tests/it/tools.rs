@@ -36,7 +36,7 @@ async fn every_file_tool_works_there_with_one_start() {
     let listed = world.call("directory_list", json!({"path": "."})).await;
     assert!(listed.to_string().contains("a.txt"), "{listed}");
 
-    let differs = world.call("file_diff", json!({"old": "a.txt", "new": "b.txt"})).await;
+    let differs = world.call("file_diff", json!({"path": "a.txt", "other_path": "b.txt"})).await;
     assert!(differs.to_string().contains("four"), "{differs}");
 
     let pack = json!({"action": "create", "archive": "p.tar.gz", "paths": ["a.txt", "b.txt"]});
@@ -47,7 +47,7 @@ async fn every_file_tool_works_there_with_one_start() {
     assert!(unpacked["error"].is_null(), "{unpacked}");
     assert_eq!(fs::read_to_string(world.work().join("out/b.txt")).unwrap(), "one\nfour\n");
 
-    let watched = world.call("file_watch", json!({"path": ".", "timeout": 0.1})).await;
+    let watched = world.call("file_watch", json!({"paths": ["."], "timeout": 1})).await;
     assert!(watched["error"].is_null(), "{watched}");
 
     assert_eq!(world.backend.starts(), begun, "no trip of its own for any call");
@@ -134,7 +134,7 @@ impl ProgressSink for Heard {
 async fn a_call_that_is_cancelled_stops_there_and_others_go_on() {
     let world = World::new();
     world.write("a.txt", "here\n");
-    let arguments = json!({"path": ".", "timeout": 300});
+    let arguments = json!({"paths": ["."], "timeout": 300});
     let mut cx = world.context("file_watch", &arguments);
     cx.cancel = CancellationToken::new();
     let cancel = cx.cancel.clone();
@@ -164,7 +164,7 @@ async fn progress_is_heard_here() {
     cx.progress = Some(Arc::clone(&heard) as _);
     let packed: Value = world.call_in(cx, "file_compress", &arguments).await;
     assert!(packed["error"].is_null(), "{packed}");
-    let heard = heard.0.lock().unwrap();
+    let heard = std::mem::take(&mut *heard.0.lock().unwrap());
     assert!(heard.iter().all(|said| said.starts_with("file_compress: ")), "{heard:?}");
     world.hands.close().await;
 }

@@ -11,7 +11,7 @@ use hermes_files::{Files, Hold};
 pub(crate) use hermes_files::{Change, Existing};
 
 use crate::known::{self, Hash, Seen};
-use crate::versions;
+use crate::versions::{self, Spent};
 
 /// How long a call waits for others to be done with a file.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -118,15 +118,18 @@ impl Held<'_> {
     }
 }
 
-/// Keeps what was written for a while: see [`versions`].
-pub(crate) fn remember(changes: impl IntoIterator<Item = Change>, done: &[Done]) {
+/// Keeps what was written for a while: see [`versions`]. Gives back what need
+/// not be kept.
+pub(crate) fn remember(changes: impl IntoIterator<Item = Change>, done: &[Done]) -> Vec<Spent> {
+    let mut spent = Vec::new();
     for (change, done) in changes.into_iter().zip(done) {
         if let Change::Write { bytes, .. } | Change::Move { bytes: Some(bytes), .. } = change
             && let Some(hash) = &done.hash
         {
-            versions::keep(hash, bytes);
+            spent.push(versions::keep(hash, bytes));
         }
     }
+    spent
 }
 
 /// What a change has left where.

@@ -207,9 +207,15 @@ pub(crate) fn forget(cx: &ToolContext, path: &Path) {
     let _ = cx.session.update(DOCUMENT, |known: &mut Known| known.files.remove(&key).is_some());
 }
 
-/// How the caller stands to the version of a file that is there now.
-pub(crate) fn standing(cx: &ToolContext, path: &Path, current: &Hash) -> Standing {
+/// How the caller stands to the version of a file that is there now. Its hash
+/// is only asked for if anything is known of the file.
+pub(crate) fn standing<'h>(
+    cx: &ToolContext,
+    path: &Path,
+    current: impl FnOnce() -> &'h Hash,
+) -> Standing {
     let Some(record) = record(cx, path) else { return Standing::Unseen };
+    let current = current();
     let by = record.written_by_another(cx, current);
     match record.seen.get(&*cx.task_id) {
         None if record.missed.contains_key(&*cx.task_id) => Standing::Created { by },
@@ -225,9 +231,14 @@ pub(crate) fn saw_all(cx: &ToolContext, path: &Path) -> bool {
     record.is_some_and(|record| record.seen.get(&*cx.task_id).is_some_and(|sight| sight.whole))
 }
 
-/// The other task of the session that wrote the version that is there now.
-pub(crate) fn other_writer(cx: &ToolContext, path: &Path, current: &Hash) -> Option<Writer> {
-    record(cx, path)?.written_by_another(cx, current)
+/// The other task of the session that wrote the version that is there now,
+/// whose hash is only asked for if anybody did.
+pub(crate) fn other_writer<'h>(
+    cx: &ToolContext,
+    path: &Path,
+    current: impl FnOnce() -> &'h Hash,
+) -> Option<Writer> {
+    record(cx, path).filter(|record| record.wrote.is_some())?.written_by_another(cx, current())
 }
 
 impl Record {

@@ -1,6 +1,7 @@
 //! Versions of files that this process has met lately, by hash: so that a
 //! caller can be told what has changed since it looked, and not only that.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -19,22 +20,31 @@ struct Versions {
 
 static VERSIONS: Mutex<Versions> = Mutex::new(Versions { size: 0, kept: VecDeque::new() });
 
+/// What is no longer needed. Much of it takes a while to clear away.
+#[derive(Debug, Default)]
+pub(crate) struct Spent {
+    _bytes: Vec<Arc<Vec<u8>>>,
+}
+
 /// Keeps a version for a while, unless it is too long.
-pub(crate) fn keep(hash: &Hash, bytes: impl Into<Vec<u8>> + AsRef<[u8]>) {
-    let size = bytes.as_ref().len();
-    if size > ONE {
-        return;
-    }
+pub(crate) fn keep<'b>(hash: &Hash, bytes: impl Into<Cow<'b, [u8]>>) -> Spent {
+    let bytes = bytes.into();
     let mut versions = VERSIONS.lock().unwrap_or_else(PoisonError::into_inner);
-    if versions.kept.iter().any(|(kept, _)| kept == hash) {
-        return;
+    if bytes.len() > ONE || versions.kept.iter().any(|(kept, _)| kept == hash) {
+        return match bytes {
+            Cow::Owned(bytes) => Spent { _bytes: vec![Arc::new(bytes)] },
+            Cow::Borrowed(_) => Spent::default(),
+        };
     }
-    versions.size += size;
-    versions.kept.push_back((hash.clone(), Arc::new(bytes.into())));
+    versions.size += bytes.len();
+    versions.kept.push_back((hash.clone(), Arc::new(bytes.into_owned())));
+    let mut spent = Vec::new();
     while versions.size > ALL {
-        let Some((_, oldest)) = versions.kept.pop_front() else { return };
+        let Some((_, oldest)) = versions.kept.pop_front() else { break };
         versions.size -= oldest.len();
+        spent.push(oldest);
     }
+    Spent { _bytes: spent }
 }
 
 /// A version, if it is still known.

@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
-use hermes_core::{ToolContext, ToolError};
+use hermes_core::{ToolContext, ToolError, Variables};
 use hermes_exec::state::{self, Frame, Report, ShellState};
 use hermes_exec::surroundings::{DOCUMENT, Kept, Surroundings};
 use hermes_exec::{Input, Job, Jobs, Order, Output, Place, Shell};
@@ -60,7 +60,7 @@ impl Prepared {
         jobs: &Jobs,
         cx: &ToolContext,
     ) -> Result<Self, ToolError> {
-        let Surroundings { base, state: before, .. } = around;
+        let Surroundings { base, state: before, variables, .. } = around;
         let report = jobs.scratch()?.join(format!("{}.state", fresh()));
         let script = state::script(&before, command, &Report::File(&report));
         let confinement = cx.confinement.as_ref().map(|held| {
@@ -68,17 +68,17 @@ impl Prepared {
             held.write.extend(report.parent().map(Path::to_path_buf));
             Arc::new(held)
         });
-        let words = Words { shell: "bash", script, base: &base };
+        let words = Words { shell: bash(), script, base: &base };
         let order = Order { confinement, ..words.order(&before, how) };
         let from = From::File(report);
-        let after = After { command: command.to_owned(), before, base, from };
+        let after = After { command: command.to_owned(), before, base, variables, from };
         Ok(Self { order, frame: None, after })
     }
 
     /// The walls of that place hold the command, not those that were made for
     /// programs of this machine.
     fn elsewhere(command: &str, around: Surroundings, how: How, place: &Place) -> Self {
-        let Surroundings { base, state: before, .. } = around;
+        let Surroundings { base, state: before, variables, .. } = around;
         let nonce = fresh().replace('-', "x");
         // A terminal shows everything.
         let is_framed = !matches!(how.output, Output::Terminal(_));
@@ -91,16 +91,27 @@ impl Prepared {
             (true, Shell::Bash) => state::script(&before, command, &Report::Framed(&nonce)),
             (true, Shell::Posix) => state::posix_script(&before, command, &nonce),
         };
-        let words = Words { shell, script, base: &base };
+        let words = Words { shell: shell.into(), script, base: &base };
         let order = words.order(&before, how);
-        let after = After { command: command.to_owned(), before, base, from };
+        let after = After { command: command.to_owned(), before, base, variables, from };
         Self { order, frame: is_framed.then(|| Frame::new(&nonce)), after }
     }
 }
 
+/// Bash, by our own path: the session may have changed its own to anything.
+fn bash() -> OsString {
+    static FOUND: LazyLock<OsString> = LazyLock::new(|| {
+        let path = env::var_os("PATH").unwrap_or_default();
+        let found = env::split_paths(&path).map(|folder| folder.join("bash"));
+        let mut found = found.filter(|file| file.is_absolute() && file.is_file());
+        found.next().map_or_else(|| "bash".into(), PathBuf::into_os_string)
+    });
+    FOUND.clone()
+}
+
 /// What a shell is given.
 struct Words<'a> {
-    shell: &'a str,
+    shell: OsString,
     script: String,
     base: &'a BTreeMap<OsString, OsString>,
 }
@@ -108,7 +119,7 @@ struct Words<'a> {
 impl Words<'_> {
     fn order(self, before: &ShellState, how: How) -> Order {
         Order {
-            program: self.shell.into(),
+            program: self.shell,
             arguments: state::arguments(&self.script).into_iter().map(OsString::from).collect(),
             environment: before.environment(self.base.clone()),
             directory: how.directory,
@@ -134,6 +145,7 @@ pub(crate) struct After {
     command: String,
     before: ShellState,
     base: BTreeMap<OsString, OsString>,
+    variables: Variables,
     from: From,
 }
 
@@ -148,6 +160,7 @@ impl After {
         let folder = after.cwd().map(Path::to_path_buf);
         // What cannot be kept is as if the command had not done it.
         let _ = cx.session.update(DOCUMENT, |kept: &mut Kept| {
+            kept.follow(&self.variables);
             kept.state.merge(&self.before, &after);
             kept.text = text(&kept.state);
         });

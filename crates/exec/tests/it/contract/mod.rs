@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use hermes_exec::Backend;
 
-pub(crate) use scene::{Outcome, Scene};
+pub(crate) use scene::{Scene, text};
 
 /// No check takes so long, on however busy a machine.
 const LONGEST: Duration = Duration::from_secs(120);

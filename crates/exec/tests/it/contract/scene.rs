@@ -53,7 +53,10 @@ impl Scene {
         };
         let made = scene.run(scene.sh("mktemp -d")).await;
         assert_eq!(made.exit, Exit::Code(0), "{}", made.text());
-        scene.folder = PathBuf::from(made.text().trim_end());
+        // News of the place may come with it.
+        let text = made.text();
+        let folder = text.lines().find(|line| line.starts_with('/'));
+        scene.folder = PathBuf::from(folder.unwrap());
         scene
     }
 
@@ -102,6 +105,21 @@ impl Scene {
     pub(crate) async fn run(&self, order: Order) -> Outcome {
         let job = self.start(order).await;
         self.finish(&job).await
+    }
+
+    /// Runs a few words of `sh` in a folder that is always there.
+    pub(crate) async fn run_at_root(&self, script: &str) -> Outcome {
+        self.try_run_at_root(script).await.expect("it starts")
+    }
+
+    pub(crate) async fn try_run_at_root(
+        &self,
+        script: &str,
+    ) -> Result<Outcome, hermes_core::ToolError> {
+        let mut order = self.sh(script);
+        order.directory = "/".into();
+        let job = self.try_start(order).await?;
+        Ok(self.finish(&job).await)
     }
 
     /// Waits for the end of a job.

@@ -24,6 +24,8 @@ use super::Desktop;
 const LIMIT: Duration = Duration::from_secs(10);
 /// How often its end is looked for: soon at first, then at this pace.
 const PACE: Duration = Duration::from_millis(16);
+/// How often, a millisecond apart, one looks whether it has died.
+const LAST_LOOKS: u32 = 200;
 /// How much is read at a time.
 const PIECE: usize = 64 * 1024;
 /// The most that is kept of its complaints.
@@ -214,10 +216,14 @@ impl Drop for Running {
         let Some(mut child) = self.child.take() else { return };
         // It does nothing to a process that has been waited for.
         let _ = child.kill();
-        if matches!(child.try_wait(), Ok(None)) {
-            // One that hangs in the kernel dies late, and must not hold us up.
-            std::thread::spawn(move || child.wait());
+        for _ in 0..LAST_LOOKS {
+            if !matches!(child.try_wait(), Ok(None)) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(1));
         }
+        // One that hangs in the kernel dies late, and must not hold us up.
+        std::thread::spawn(move || child.wait());
     }
 }
 

@@ -193,6 +193,7 @@ async fn what_is_detached_outlives_us_and_is_found_again() {
     assert_eq!(next.process(json!({ "action": "list" })).await["processes"], json!([]));
     let again = next.process(json!({ "action": "kill", "session_id": id })).await;
     assert_eq!(again["kind"], "not_found");
+    std::fs::remove_dir_all(std::path::Path::new(file).parent().unwrap()).unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

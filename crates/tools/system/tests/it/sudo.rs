@@ -43,12 +43,12 @@ async fn a_password_is_asked_for_once_and_nobody_sees_it() {
     assert!(answer.get("sudo_auth_failed").is_none(), "{answer}");
     let later = desk.run("if true; then sudo echo three; fi; declare -p | grep -c ASKPASS").await;
     assert_eq!(later["output"], "three\n0\n", "{later}");
-    let told = desk.run("sudo sh -c '$SUDO_ASKPASS' || true; echo 'open sesame'").await;
-    assert!(!told["output"].as_str().unwrap().contains("sesame"), "{told}");
     // In the background as well, where the job outlives the call.
     let id = desk.start("sleep 1; sudo echo four").await;
     let ended = desk.process("wait", &id).await;
     assert_eq!((&ended["output"], &ended["exit_code"]), (&json!("four\n"), &json!(0)), "{ended}");
+    let told = desk.run("sudo sh -c '$SUDO_ASKPASS' || true; echo 'open sesame'").await;
+    assert!(!told["output"].as_str().unwrap().contains("sesame"), "{told}");
     desk.engine.shutdown().await;
 }
 

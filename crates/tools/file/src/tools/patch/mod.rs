@@ -1,6 +1,7 @@
 //! `patch`: changes in text files, made where the caller means them or not at
 //! all.
 
+use std::mem;
 use std::path::{Path, PathBuf};
 
 use hermes_core::{
@@ -10,9 +11,10 @@ use hermes_text::matching::Rigour;
 use serde::{Deserialize, Serialize};
 
 use crate::aliases;
-use crate::blocking::off_thread;
+use crate::blocking::off_thread_leaving;
 use crate::change::{hold, remember};
 use crate::known::Hash;
+use crate::versions::Spent;
 
 mod desk;
 mod failures;
@@ -23,6 +25,7 @@ mod report;
 mod request;
 
 use desk::Desk;
+use outcome::Outcome;
 use report::Output;
 use request::{Plan, Touch};
 
@@ -141,14 +144,15 @@ impl Tool for Patch {
     }
 
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
-        off_thread(cx, move |cx| patch(&args, cx)).await
+        off_thread_leaving(cx, move |cx| patch(&args, cx)).await
     }
 }
 
 /// What a patch of several changes comes to if one of them fails.
 const NOTHING: &str = "nothing: a patch is applied as a whole or not at all";
 
-fn patch(args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
+/// The answer, and what is left over.
+fn patch(args: &Args, cx: &ToolContext) -> Result<(Output, (Outcome, Vec<Spent>)), ToolError> {
     let plan = Plan::of(args, &cx.workplace)?;
     let expected: Option<Hash> = args.expected_hash.as_deref().map(str::parse).transpose()?;
     let paths: Vec<PathBuf> = plan.paths();
@@ -173,15 +177,16 @@ fn patch(args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
             if plan.is_several() { error.with("changed", NOTHING) } else { error }
         })?;
     }
-    let outcome = desk.finish()?;
+    let mut outcome = desk.finish()?;
     let describe =
         |hashes: &[Option<Hash>]| Output::describe(&outcome, &plan, hashes, args.dry_run, cx);
     if args.dry_run {
         let hashes = outcome.changes.iter().map(|change| change.content().map(Hash::of));
-        return Ok(describe(&hashes.collect::<Vec<_>>()));
+        let output = describe(&hashes.collect::<Vec<_>>());
+        return Ok((output, (outcome, Vec::new())));
     }
     let (done, output) = held.commit(&outcome.changes, |hashes| Ok(describe(hashes)))?;
-    remember(outcome.changes, &done);
+    let spent = remember(mem::take(&mut outcome.changes), &done);
     failures::forget(cx, &paths);
-    Ok(output.written(&done))
+    Ok((output.written(&done), (outcome, spent)))
 }

@@ -96,12 +96,13 @@ impl Outcome {
     /// A warning for each file of which the caller knows another version. The
     /// patch itself was found in the one that is there.
     pub(super) fn stale(&self, cx: &ToolContext) -> impl Iterator<Item = String> {
-        self.seen.iter().filter_map(|(path, found)| stale(cx, path, found.hash()))
+        self.seen.iter().filter_map(|(path, found)| stale(cx, path, found))
     }
 }
 
-fn stale(cx: &ToolContext, path: &Path, hash: &Hash) -> Option<String> {
-    let Standing::Changed { by, .. } = known::standing(cx, path, hash) else { return None };
+fn stale(cx: &ToolContext, path: &Path, found: &Original) -> Option<String> {
+    let standing = known::standing(cx, path, || found.hash());
+    let Standing::Changed { by, .. } = standing else { return None };
     let who = by.map(|by| format!(" (task '{}' wrote it at {})", by.task_id, by.at));
     Some(format!(
         "{} has changed since you last saw it{}; the change was made in the current version.",

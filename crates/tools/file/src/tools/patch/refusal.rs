@@ -381,7 +381,7 @@ pub(super) fn another_version(
             show(path)
         ));
     };
-    let by = known::other_writer(cx, path, found);
+    let by = known::other_writer(cx, path, || found);
     let who = by.as_ref().map(|by| format!(": task '{}' wrote it at {}", by.task_id, by.at));
     let message = format!(
         "{} is another version than the one that was expected{}",

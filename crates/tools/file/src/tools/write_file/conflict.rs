@@ -49,11 +49,11 @@ pub(super) fn check(
         if expected.matches(old.hash()) {
             return Ok(Sight::Whole);
         }
-        let by = known::other_writer(cx, path, old.hash());
+        let by = known::other_writer(cx, path, || old.hash());
         let message = format!("{shown} is another version than the one that was expected");
         return Err(Conflict { message, seen: Some(expected.clone()), by }.explain(old, text));
     }
-    match known::standing(cx, path, old.hash()) {
+    match known::standing(cx, path, || old.hash()) {
         Standing::Same if known::saw_all(cx, path) => Ok(Sight::Whole),
         Standing::Same => Ok(Sight::Part),
         Standing::Changed { seen, by } => {
@@ -64,7 +64,7 @@ pub(super) fn check(
             let message = format!("{shown} was not there when you looked, and is now");
             Err(Conflict { message, seen: None, by }.explain(old, text))
         }
-        Standing::Unseen => match known::other_writer(cx, path, old.hash()) {
+        Standing::Unseen => match known::other_writer(cx, path, || old.hash()) {
             None => Ok(Sight::None),
             by => {
                 let message = format!("{shown} holds work that you have not seen");

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use hermes_text::Endings;
 
 use crate::aliases;
-use crate::blocking::off_thread;
+use crate::blocking::off_thread_leaving;
 use crate::change::{Change, Done, Existing, hold, remember};
 use crate::charset;
 use crate::known::{self, Hash, Seen};
@@ -21,6 +21,7 @@ use crate::lint::{self, Lint};
 use crate::numbered::{is_numbered, is_unchanged_note};
 use crate::original::Original;
 use crate::spelling::{self, show};
+use crate::versions::Spent;
 
 mod conflict;
 mod script;
@@ -157,7 +158,7 @@ impl Tool for WriteFile {
 
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
         let path = spelling::resolve(&cx.workplace, &args.path);
-        let written = off_thread(cx, move |cx| write(args, &path, cx)).await;
+        let written = off_thread_leaving(cx, move |cx| write(args, &path, cx)).await;
         written.map_err(|error| match error.kind() {
             ErrorKind::NotFound => error.with_hint("A file is in the way; choose another path."),
             _ => error,
@@ -165,7 +166,8 @@ impl Tool for WriteFile {
     }
 }
 
-fn write(mut args: Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolError> {
+/// The answer, and what is left over.
+fn write(mut args: Args, path: &Path, cx: &ToolContext) -> Result<(Output, Vec<Spent>), ToolError> {
     refuse_our_own(&args)?;
     refuse_folder(&args.path)?;
     let expected: Option<Hash> = args.expected_hash.as_deref().map(str::parse).transpose()?;
@@ -220,7 +222,7 @@ fn write(mut args: Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolEr
             known::spelt(cx, path, disguise.map(|(encoding, _)| encoding));
             known::saw(cx, path, hash, Seen { len, modified: None, whole: true });
         }
-        return Ok(output);
+        return Ok((output, Vec::new()));
     }
     let check = |hashes: &[Option<Hash>]| match hashes {
         [Some(hash)] => look(hash),
@@ -229,13 +231,13 @@ fn write(mut args: Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolEr
     let (done, mut output) = held.commit(&changes, check)?;
     known::spelt(cx, path, disguise.map(|(encoding, _)| encoding));
     output.bytes_written = len;
-    remember(changes, &done);
+    let spent = remember(changes, &done);
     if let Some(Done { path, made_folders, lost, .. }) = done.into_iter().next() {
         output.files_modified = vec![show(&path)];
         output.dirs_created = made_folders.iter().map(|folder| show(folder)).collect();
         output.not_kept = lost;
     }
-    Ok(output)
+    Ok((output, spent))
 }
 
 /// What whoever wrote it should know.

@@ -61,6 +61,11 @@ impl Limits {
         Self::first(group)
     }
 
+    /// Whether there is less than the machine has.
+    pub(super) fn bound_anything(&self) -> bool {
+        self.memory.is_some() || self.pids.is_some() || self.cpus.is_some()
+    }
+
     fn second(group: &Group) -> Self {
         Self {
             cgroup: Some("v2"),

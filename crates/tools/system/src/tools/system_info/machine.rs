@@ -84,7 +84,7 @@ fn vm(root: &Path) -> Option<String> {
         // A laptop of that maker is none.
         let is_laptop = part == "google";
         if let Some((_, name)) = FIRMWARE.iter().find(|(word, _)| part.contains(word))
-            && !(is_laptop && !has_flag(root))
+            && (!is_laptop || has_flag(root))
         {
             return Some((*name).to_owned());
         }

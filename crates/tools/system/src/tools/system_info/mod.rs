@@ -247,8 +247,10 @@ fn report(system: &mut System, wanted: Wanted) -> Result<Report, ToolError> {
             "temperature: sensors are read on Linux only".to_owned()
         });
     }
-    if wanted.limits && limits == Limits::default() {
+    if wanted.limits && limits.cgroup.is_none() {
         notes.push("limits: this system has no control groups".to_owned());
+    } else if wanted.limits && !limits.bound_anything() {
+        notes.push("limits: none on memory, processor time or processes".to_owned());
     }
     Ok(Report {
         os: wanted.os.then(|| Os::read(root())),

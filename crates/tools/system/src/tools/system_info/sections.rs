@@ -142,6 +142,10 @@ pub(super) fn disks() -> Result<Vec<Disk>, sysinfo::Error> {
     for disk in mounted.iter().filter(|disk| disk.total_space() > 0) {
         let (total, available) = (disk.total_space(), disk.available_space());
         let mount = disk.mount_point().to_string_lossy().into_owned();
+        // The root of a container within this machine is no disk of its own.
+        if disk.file_system() == "overlay" && mount != "/" {
+            continue;
+        }
         let place = (disk.name().to_owned(), total);
         if by_device.get(&place).is_some_and(|known| known.mount.len() <= mount.len()) {
             continue;

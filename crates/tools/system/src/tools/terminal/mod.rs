@@ -1,6 +1,5 @@
 //! `terminal`: a command in the session's shell.
 
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -136,13 +135,12 @@ impl Tool for Terminal {
         let how = How { directory: directory.clone(), input: input(&args), output: streams(&args) };
         let raised = self.sudo.raise(&args.command, &jobs, cx)?;
         let mut command = raised.as_ref().map_or(&args.command, |raised| &raised.command).clone();
-        let id = jobs.fresh_id();
-        let file = if args.detach { Some(detach(&args, &id, &jobs, &mut command)?) } else { None };
+        let file = if args.detach { Some(detach(&args, &jobs, &mut command)?) } else { None };
         let Prepared { mut order, after, frame } = Prepared::of(&command, how, &jobs, cx).await?;
         if let Some(file) = &file {
             lay_open(&mut order, file);
         }
-        let job = jobs.start_as(id, args.command.clone(), order, frame).await?;
+        let job = jobs.start_as(jobs.fresh_id(), args.command.clone(), order, frame).await?;
         let folder = directory.clone();
         let is_background = args.background || args.detach;
         let call = Call { args, cx, jobs: &jobs, job, directory, raised, file };
@@ -176,7 +174,8 @@ fn empty(args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
 }
 
 /// Has the command write to a file of its own, which is there when we are gone.
-fn detach(args: &Args, id: &str, jobs: &Jobs, command: &mut String) -> Result<PathBuf, ToolError> {
+/// Not in our home, where no command may write.
+fn detach(args: &Args, jobs: &Jobs, command: &mut String) -> Result<PathBuf, ToolError> {
     if args.pty {
         return Err(ToolError::invalid("A command cannot be detached from its terminal")
             .with_hint("Leave out pty, or start it inside of tmux or screen."));
@@ -185,13 +184,10 @@ fn detach(args: &Args, id: &str, jobs: &Jobs, command: &mut String) -> Result<Pa
         return Err(ToolError::invalid("Only commands of this machine can be detached")
             .with_hint("Use background, or nohup on the other machine."));
     }
-    let folder = jobs.folder().join("detached").join(id);
-    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder);
-    made.map_err(|error| ToolError::io("A folder for its output", &error))?;
-    let file = folder.join("output.log");
+    let file = jobs.lasting_folder()?.join("output.log");
     let name = sudo::quoted(&file.to_string_lossy());
     // On one line, so that the lines of the command keep their numbers.
-    command.insert_str(0, &format!("exec >>{name} 2>&1 </dev/null; "));
+    command.insert_str(0, &format!("exec >>{name} 2>&1 </dev/null || exit 126; "));
     Ok(file)
 }
 

@@ -4,6 +4,8 @@ use hermes::core::Availability;
 use hermes::policy::{ApprovalMode, Mode};
 use serde_json::{Value, json};
 
+mod backend;
+
 use super::runtime;
 use crate::app::{App, Ready, folder};
 use crate::args::ProfileOptions;
@@ -44,11 +46,21 @@ impl Finding {
     }
 }
 
-pub(crate) fn run(app: &App) -> Outcome {
+/// What `hermes doctor` is asked.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Doctor {
+    /// Try out where commands run: `local`, `docker`, `ssh` or `singularity`; without a name, the
+    /// one of the settings
+    #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "")]
+    backend: Option<String>,
+}
+
+pub(crate) fn run(app: &App, asked: &Doctor) -> Outcome {
     let mut findings = vec![Finding::good("version", env!("CARGO_PKG_VERSION"))];
-    match app.prepare() {
-        Ok(ready) => examine(app, &ready, &mut findings)?,
-        Err(failure) => {
+    match (&asked.backend, app.prepare()) {
+        (Some(name), Ok(ready)) => backend::examine(&ready, name, &mut findings)?,
+        (None, Ok(ready)) => examine(app, &ready, &mut findings)?,
+        (_, Err(failure)) => {
             let fix = failure.hint.unwrap_or_default();
             findings.push(Finding::bad("settings", failure.message, fix));
         }

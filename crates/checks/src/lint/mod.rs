@@ -1,0 +1,186 @@
+//! Linters: which ones a project has, how they are called, what they say.
+
+mod json;
+mod table;
+mod text;
+
+use std::path::{Path, PathBuf};
+
+use crate::Said;
+use crate::finding::Finding;
+use crate::install::{Home, install};
+use crate::survey::{Folder, Survey};
+
+pub use table::LINTERS;
+
+/// A linter.
+#[derive(Debug, Clone, Copy)]
+pub struct Linter {
+    /// Its name, as a caller writes it.
+    pub name: &'static str,
+    /// Its program.
+    pub program: &'static str,
+    /// The files that it looks at: endings, or `=Name`.
+    pub endings: &'static [&'static str],
+    /// Whether a folder says that it is used.
+    marked: fn(&Folder) -> bool,
+    /// Files of which the nearest tells where it is to run; none for the
+    /// folder of the path.
+    roots: &'static [&'static str],
+    /// The words of its command, without the program.
+    words: fn(&Task) -> Vec<String>,
+    /// The same, to have it mend what it can.
+    fixes: Option<fn(&Task) -> Vec<String>>,
+    /// Reads what it has printed; none if that makes no sense.
+    read: fn(&Said<'_>) -> Option<Vec<Finding>>,
+    /// Whether it looks at whole projects only.
+    is_whole: bool,
+    /// How it is used when no file says so.
+    usual: Usual,
+    /// Where it comes from.
+    home: Home,
+    /// As what.
+    package: &'static str,
+}
+
+/// Whether a linter is used although no file of the project says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Usual {
+    /// It is the one for its files: used, and missed if it is not there.
+    Expected,
+    /// Used if it is there and no other is for these files.
+    IfThere,
+    /// Only if it is asked for by name.
+    Never,
+}
+
+/// What a linter is to look at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Task {
+    /// The path, from the folder that it runs in.
+    pub target: String,
+    /// The same for each file at or below it, for linters that want names.
+    pub files: Vec<String>,
+}
+
+/// A linter that is to run.
+#[derive(Debug, Clone)]
+pub struct Choice {
+    /// Which.
+    pub linter: &'static Linter,
+    /// Why it was chosen, in words.
+    pub why: &'static str,
+    /// Its program; none if it is missing.
+    pub program: Option<PathBuf>,
+    /// Where it runs.
+    pub folder: PathBuf,
+    /// What it looks at.
+    pub task: Task,
+    /// The command that installs it.
+    pub install: String,
+}
+
+/// Files whose names are given to one command.
+const NAMES: usize = 400;
+
+impl Choice {
+    /// The words of its command, without the program.
+    pub fn words(&self) -> Vec<String> {
+        (self.linter.words)(&self.task)
+    }
+
+    /// The words that have it mend what it can; none if it cannot.
+    pub fn fixes(&self) -> Option<Vec<String>> {
+        self.linter.fixes.map(|fixes| fixes(&self.task))
+    }
+
+    /// Reads what it has printed. None if it has failed.
+    pub fn read(&self, said: &Said<'_>, code: i32) -> Option<Vec<Finding>> {
+        let found = (self.linter.read)(said)?;
+        // Where nothing is found, the code tells whether it has looked.
+        let is_well = code == 0 || !found.is_empty();
+        is_well.then_some(found)
+    }
+
+    /// Whether it may tell of more than was asked for.
+    pub fn is_whole(&self) -> bool {
+        self.linter.is_whole
+    }
+}
+
+/// The linters for what was asked: the one of this name, or those that the
+/// project uses. An unknown name is an error with all names.
+pub fn choose(survey: &Survey, name: Option<&str>) -> Result<Vec<Choice>, Vec<&'static str>> {
+    if let Some(name) = name {
+        let wanted = name.to_ascii_lowercase();
+        let found = LINTERS.iter().find(|linter| linter.name == wanted || linter.program == wanted);
+        let linter = found.ok_or_else(|| LINTERS.iter().map(|linter| linter.name).collect::<Vec<_>>())?;
+        return Ok(vec![choice(survey, linter, "asked for")]);
+    }
+    let here: Vec<_> = LINTERS.iter().filter(|linter| survey.has(linter.endings)).collect();
+    let mut chosen: Vec<Choice> = here
+        .iter()
+        .filter(|linter| survey.folders.iter().any(|folder| (linter.marked)(folder)))
+        .map(|linter| choice(survey, linter, "configured"))
+        .collect();
+    for linter in here {
+        let is_served = chosen.iter().any(|choice| shares(choice.linter, linter));
+        if is_served || linter.usual == Usual::Never {
+            continue;
+        }
+        let choice = choice(survey, linter, "usual for these files");
+        if choice.program.is_some() {
+            chosen.push(choice);
+        } else if linter.usual == Usual::Expected {
+            // One that is there is better than one that is not.
+            let other = LINTERS.iter().find(|other| {
+                other.usual == Usual::IfThere && shares(other, linter) && finds(survey, other)
+            });
+            chosen.push(other.map_or(choice, |other| self::choice(survey, other, "installed")));
+        }
+    }
+    Ok(chosen)
+}
+
+fn shares(one: &Linter, other: &Linter) -> bool {
+    one.endings.iter().any(|ending| other.endings.contains(ending))
+}
+
+fn finds(survey: &Survey, linter: &Linter) -> bool {
+    find(survey, linter).is_some()
+}
+
+fn find(survey: &Survey, linter: &Linter) -> Option<PathBuf> {
+    // Clippy is a program that only cargo can start.
+    if linter.name == "clippy" {
+        return survey.program("cargo-clippy").and(survey.program("cargo"));
+    }
+    let other = (linter.name == "markdownlint").then_some("markdownlint");
+    survey.program(linter.program).or_else(|| other.and_then(|name| survey.program(name)))
+}
+
+fn choice(survey: &Survey, linter: &'static Linter, why: &'static str) -> Choice {
+    let folder = survey.nearest(linter.roots).map_or(survey.here(), |folder| &folder.path);
+    let files = survey.of(linter.endings).take(NAMES).map(|file| below(file, folder)).collect();
+    Choice {
+        linter,
+        why,
+        program: find(survey, linter),
+        folder: folder.to_owned(),
+        task: Task { target: below(&survey.path, folder), files },
+        install: install(survey, linter.home, linter.package),
+    }
+}
+
+/// A path from a folder on, in a form that no program takes for an option.
+pub(crate) fn below(path: &Path, folder: &Path) -> String {
+    match path.strip_prefix(folder) {
+        Ok(rest) if rest.as_os_str().is_empty() => ".".to_owned(),
+        Ok(rest) => format!("./{}", rest.display()),
+        Err(_) => path.display().to_string(),
+    }
+}
+
+#[cfg(test)]
+#[path = "lint_tests.rs"]
+mod tests;

@@ -1,0 +1,126 @@
+//! What became of tests.
+
+use serde::Serialize;
+
+/// What became of a test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It is as it should be.
+    Passed,
+    /// It found a fault.
+    Failed,
+    /// It was not run.
+    Skipped,
+    /// It could not be run to its end, or not even begun.
+    Error,
+}
+
+/// One test that was run, or should have been.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Case {
+    /// Its name, as people know it.
+    pub name: String,
+    /// What became of it.
+    pub outcome: Outcome,
+    /// Where it failed, or where it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+    /// How long it took.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<f64>,
+    /// The assertion, or what else went wrong.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub message: String,
+    /// How it came there: the project's own part of it.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub traceback: String,
+    /// What it printed.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub output: String,
+    /// How the runner is told to run it alone.
+    #[serde(skip)]
+    pub id: String,
+}
+
+impl Case {
+    /// A test of this name.
+    pub fn new(name: impl Into<String>, outcome: Outcome) -> Self {
+        let name = name.into();
+        Self {
+            id: name.clone(),
+            name,
+            outcome,
+            file: None,
+            line: None,
+            seconds: None,
+            message: String::new(),
+            traceback: String::new(),
+            output: String::new(),
+        }
+    }
+
+    /// Whether somebody has to look at it.
+    pub fn is_bad(&self) -> bool {
+        matches!(self.outcome, Outcome::Failed | Outcome::Error)
+    }
+}
+
+/// What became of all tests.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Results {
+    /// How many were as they should be.
+    pub passed: u64,
+    /// How many found a fault.
+    pub failed: u64,
+    /// How many were not run.
+    pub skipped: u64,
+    /// How many could not be run.
+    pub errors: u64,
+    /// Tests one by one, as far as they are known.
+    pub cases: Vec<Case>,
+    /// How long all of them took, if it was said.
+    pub seconds: Option<f64>,
+    /// Whether the numbers are only what could be made out of the output.
+    pub is_guess: bool,
+}
+
+impl Results {
+    /// Of these tests.
+    pub fn of(cases: Vec<Case>) -> Self {
+        let mut results = Self::default();
+        for case in &cases {
+            results.count(case.outcome);
+        }
+        results.cases = cases;
+        results
+    }
+
+    /// One more.
+    pub fn count(&mut self, outcome: Outcome) {
+        match outcome {
+            Outcome::Passed => self.passed += 1,
+            Outcome::Failed => self.failed += 1,
+            Outcome::Skipped => self.skipped += 1,
+            Outcome::Error => self.errors += 1,
+        }
+    }
+
+    /// How many there were.
+    pub fn total(&self) -> u64 {
+        self.passed + self.failed + self.skipped + self.errors
+    }
+
+    /// Adds an error that belongs to no test.
+    #[must_use]
+    pub fn with_error(mut self, name: &str, message: &str) -> Self {
+        let mut case = Case::new(name, Outcome::Error);
+        message.trim().clone_into(&mut case.message);
+        self.errors += 1;
+        self.cases.push(case);
+        self
+    }
+}

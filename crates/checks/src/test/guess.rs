@@ -1,0 +1,97 @@
+//! What can be made out of the output of a runner that is not known: the
+//! lines in which well-known ones sum up what they did.
+
+use super::case::{Case, Outcome, Results};
+use super::{libtest, trace};
+use crate::Said;
+
+pub(super) fn read(said: &Said<'_>, code: i32) -> Option<Results> {
+    let all = format!("{}\n{}", said.stdout, said.stderr);
+    let known = libtest::read_text(&all);
+    let mut results = if known.total() > 0 { known } else { summed(&all) };
+    results.is_guess = true;
+    // Whatever was made out, the code is the truth.
+    if code != 0 && results.failed + results.errors == 0 {
+        let mut case = Case::new("the command", Outcome::Error);
+        let end = trace::end(all.trim(), 1_500);
+        case.message = format!("It ended with {code}");
+        end.clone_into(&mut case.output);
+        results.errors += 1;
+        results.cases.push(case);
+    }
+    Some(results)
+}
+
+/// Adds up lines such as `== 1 failed, 2 passed in 0.1s ==`, `Tests: 1 failed,
+/// 2 passed, 3 total`, `# fail 1`, `2 passing`, `--- FAIL: TestX`.
+fn summed(text: &str) -> Results {
+    let mut results = Results::default();
+    let mut marks = Results::default();
+    for line in text.lines() {
+        let bare = line.trim().trim_matches('=').trim();
+        if let Some(rest) = bare.strip_prefix("# ") {
+            tap(rest, &mut results);
+        } else if let Some(rest) = bare.strip_prefix("--- ") {
+            go(rest, &mut marks);
+        } else if is_summary(bare) {
+            words(bare.strip_prefix("Tests:").unwrap_or(bare), &mut results);
+        }
+    }
+    if results.total() == 0 { marks } else { results }
+}
+
+/// Whether a line says nothing but how many.
+fn is_summary(line: &str) -> bool {
+    const WORDS: &[&str] = &["passed", "failed", "passing", "failing", "pending", "error", "errors"];
+    let mut parts = line.split([' ', ',']).filter(|part| !part.is_empty());
+    let starts = line.starts_with("Tests:") || line.starts_with(|c: char| c.is_ascii_digit());
+    starts && parts.any(|part| WORDS.contains(&part))
+}
+
+fn words(line: &str, results: &mut Results) {
+    let mut number = None;
+    for part in line.split([' ', ',', ':']).filter(|part| !part.is_empty()) {
+        if let Ok(found) = part.parse::<u64>() {
+            number = Some(found);
+            continue;
+        }
+        let Some(count) = number.take() else { continue };
+        match part {
+            "passed" | "passing" => results.passed += count,
+            "failed" | "failing" => results.failed += count,
+            "skipped" | "pending" | "todo" | "deselected" | "xfailed" => results.skipped += count,
+            "error" | "errors" => results.errors += count,
+            _ => {}
+        }
+    }
+}
+
+fn tap(rest: &str, results: &mut Results) {
+    let Some((word, count)) = rest.split_once(' ') else { return };
+    let Ok(count) = count.trim().parse::<u64>() else { return };
+    match word {
+        "pass" => results.passed += count,
+        "fail" => results.failed += count,
+        "skipped" | "skip" | "todo" => results.skipped += count,
+        _ => {}
+    }
+}
+
+fn go(rest: &str, results: &mut Results) {
+    let Some((word, name)) = rest.split_once(": ") else { return };
+    let outcome = match word {
+        "PASS" => Outcome::Passed,
+        "FAIL" => Outcome::Failed,
+        "SKIP" => Outcome::Skipped,
+        _ => return,
+    };
+    results.count(outcome);
+    if outcome == Outcome::Failed {
+        let name = name.split(" (").next().unwrap_or(name);
+        results.cases.push(Case::new(name, outcome));
+    }
+}
+
+#[cfg(test)]
+#[path = "guess_tests.rs"]
+mod tests;

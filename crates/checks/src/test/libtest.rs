@@ -1,0 +1,165 @@
+//! What `cargo test` prints.
+
+use std::collections::BTreeMap;
+
+use super::case::{Case, Outcome, Results};
+use crate::Said;
+
+pub(super) fn read(said: &Said<'_>, code: i32) -> Option<Results> {
+    let results = read_text(said.stdout);
+    // Nothing was run, as nothing could be built.
+    if code != 0 && results.failed == 0 && results.errors == 0 {
+        return build_error(said.stderr).map(|message| results.with_error("build", &message));
+    }
+    Some(results)
+}
+
+/// The tests that a text tells of.
+pub(super) fn read_text(text: &str) -> Results {
+    let mut cases: Vec<Case> = Vec::new();
+    let mut faults: BTreeMap<String, String> = BTreeMap::new();
+    let mut open: Option<String> = None;
+    let mut seconds = 0.0;
+    for line in text.lines() {
+        if let Some(name) = line.strip_prefix("---- ").and_then(|rest| rest.strip_suffix(" stdout ----"))
+        {
+            open = Some(name.to_owned());
+        } else if line == "failures:" || line.starts_with("test result: ") {
+            attach(&mut cases, std::mem::take(&mut faults));
+            open = None;
+            seconds += finished(line).unwrap_or_default();
+        } else if let Some(name) = &open {
+            let fault = faults.entry(name.clone()).or_default();
+            fault.push_str(line);
+            fault.push('\n');
+        } else if let Some(case) = case(line) {
+            cases.push(case);
+        }
+    }
+    attach(&mut cases, faults);
+    Results { seconds: Some(seconds), ..Results::of(cases) }
+}
+
+fn finished(line: &str) -> Option<f64> {
+    let (_, time) = line.rsplit_once("finished in ")?;
+    time.trim().strip_suffix('s')?.parse().ok()
+}
+
+/// `test a::b ... ok`
+fn case(line: &str) -> Option<Case> {
+    let (name, said) = line.strip_prefix("test ")?.rsplit_once(" ... ")?;
+    let name = name.strip_suffix(" - should panic").unwrap_or(name);
+    let (word, why) = said.split_once(", ").unwrap_or((said, ""));
+    // A time may stand behind it.
+    let outcome = match word.split(' ').next()? {
+        "ok" => Outcome::Passed,
+        "FAILED" => Outcome::Failed,
+        "ignored" => Outcome::Skipped,
+        _ => return None,
+    };
+    let mut case = Case::new(name, outcome);
+    why.clone_into(&mut case.message);
+    Some(case)
+}
+
+fn attach(cases: &mut [Case], faults: BTreeMap<String, String>) {
+    for (name, fault) in faults {
+        let name = name.strip_suffix(" - should panic").unwrap_or(&name);
+        // The same name may be in several programs; this is of the last.
+        let found = cases.iter_mut().rev().find(|case| case.name == name && case.is_bad());
+        if let Some(case) = found {
+            blame(case, &fault);
+        }
+    }
+}
+
+/// Reads the fault of a test from what it printed.
+pub(super) fn blame(case: &mut Case, text: &str) {
+    let mut output = Vec::new();
+    let mut message = Vec::new();
+    let mut frames = Vec::new();
+    let mut lines = text.lines().peekable();
+    let mut is_panic = false;
+    while let Some(line) = lines.next() {
+        let bare = line.trim();
+        if bare.starts_with("thread '") && bare.contains(" panicked at ") {
+            let place = bare.rsplit_once(" panicked at ").map_or("", |(_, place)| place);
+            // Older compilers put the message in front of the place.
+            let (told, place) = place.rsplit_once(", ").unwrap_or(("", place));
+            if let Some(place) = crate::lines::placed(place.trim_end_matches(':')) {
+                case.file = Some(place.file.to_owned());
+                case.line = place.numbers.first().copied();
+            }
+            message.extend(Some(told.trim_matches('\'')).filter(|told| !told.is_empty()));
+            is_panic = true;
+        } else if bare == "stack backtrace:" {
+            frames = backtrace(&mut lines);
+            is_panic = false;
+        } else if bare.starts_with("note: run with `RUST_BACKTRACE") || bare.starts_with("note: Some details") {
+            is_panic = false;
+        } else if let Some(place) = bare.strip_prefix("note: test did not panic as expected at ") {
+            message.push("the test did not panic, although it should");
+            if let Some(place) = crate::lines::placed(place) {
+                case.file = Some(place.file.to_owned());
+                case.line = place.numbers.first().copied();
+            }
+        } else if is_panic {
+            message.push(line);
+        } else if bare.starts_with("Error: ") && message.is_empty() {
+            message.push(bare);
+        } else {
+            output.push(line);
+        }
+    }
+    case.message = super::trace::end(message.join("\n").trim_end(), 2_000).to_owned();
+    case.traceback = frames.join("\n");
+    case.output = super::trace::end(output.join("\n").trim(), 2_000).to_owned();
+}
+
+/// The frames that are the project's own.
+fn backtrace<'a>(lines: &mut std::iter::Peekable<impl Iterator<Item = &'a str>>) -> Vec<String> {
+    let mut frames = Vec::new();
+    while let Some(line) = lines.next_if(|line| {
+        let bare = line.trim_start();
+        bare.starts_with("at ") || bare.split(':').next().is_some_and(|n| n.parse::<u32>().is_ok())
+    }) {
+        let bare = line.trim();
+        if let Some(place) = bare.strip_prefix("at ") {
+            let is_own = !place.starts_with("/rustc/") && !place.contains("/.cargo/registry/");
+            let name: Option<String> = frames.pop();
+            if let Some(name) = name.filter(|_| is_own) {
+                frames.push(format!("{name} at {place}"));
+            }
+        } else {
+            // Without a place it is not ours.
+            frames.retain(|frame| frame.contains(" at "));
+            frames.push(bare.split_once(": ").map_or(bare, |(_, name)| name).to_owned());
+        }
+    }
+    frames.retain(|frame| frame.contains(" at "));
+    frames
+}
+
+/// The errors of the compiler.
+pub(super) fn build_error(stderr: &str) -> Option<String> {
+    let mut errors: Vec<&str> = Vec::new();
+    let mut is_error = false;
+    for line in stderr.lines() {
+        if line.starts_with("error") {
+            is_error = true;
+        } else if line.starts_with("warning") || line.trim().is_empty() {
+            is_error = false;
+        }
+        if is_error {
+            errors.push(line);
+        }
+    }
+    let text = errors.join("\n");
+    let start = text.char_indices().nth(3_000).map_or(text.len(), |(at, _)| at);
+    let text = text.get(..start).unwrap_or_default().trim();
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+#[cfg(test)]
+#[path = "libtest_tests.rs"]
+mod tests;

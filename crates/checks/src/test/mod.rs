@@ -1,0 +1,181 @@
+//! Test runners: which ones a project has, how they are called, what they say.
+
+mod case;
+mod go;
+mod guess;
+mod junit;
+mod libtest;
+mod nextest;
+mod script;
+mod table;
+mod trace;
+mod unittest;
+
+use std::path::PathBuf;
+
+use crate::Said;
+use crate::install::{Home, install};
+use crate::lint::below;
+use crate::survey::{Folder, Survey};
+
+pub use case::{Case, Outcome, Results};
+pub use table::RUNNERS;
+
+/// A test runner.
+#[derive(Debug, Clone, Copy)]
+pub struct Runner {
+    /// Its name, as a caller writes it.
+    pub name: &'static str,
+    /// The program that it is started with.
+    pub program: &'static str,
+    /// Files that its tests are in.
+    endings: &'static [&'static str],
+    /// How sure a folder is that it is used: nought is not at all.
+    sign: fn(&Folder) -> u8,
+    /// The words of its command, without the program.
+    words: fn(&Wish) -> Vec<String>,
+    /// Whether it writes its report into a file.
+    pub reports: bool,
+    /// Whether it can run some of the tests.
+    pub filters: bool,
+    /// Reads what it has printed or reported; none if that makes no sense.
+    read: fn(&Said<'_>, i32) -> Option<Results>,
+    /// Where it comes from.
+    home: Home,
+    /// As what.
+    package: &'static str,
+}
+
+/// Which tests are to run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Wish {
+    /// The path, from the folder that it runs in; `.` for all.
+    pub target: String,
+    /// Part of a name.
+    pub filter: Option<String>,
+    /// Only these, by their ids.
+    pub only: Vec<String>,
+    /// The file for the report.
+    pub report: String,
+    /// Whether the tests are below this folder of their own.
+    pub folder: Option<String>,
+}
+
+/// A runner that is to run.
+#[derive(Debug, Clone)]
+pub struct Choice {
+    /// Which.
+    pub runner: &'static Runner,
+    /// Its program; none if it is missing.
+    pub program: Option<PathBuf>,
+    /// Where it runs.
+    pub folder: PathBuf,
+    /// The path, from there.
+    pub target: String,
+    /// The command that installs it.
+    pub install: String,
+    /// Other runners that would have been possible.
+    pub others: Vec<&'static str>,
+    tests: Option<String>,
+}
+
+impl Choice {
+    /// The words of its command, without the program.
+    pub fn words(&self, wish: Wish) -> Vec<String> {
+        (self.runner.words)(&Wish { folder: self.tests.clone(), ..wish })
+    }
+
+    /// Reads what it has printed, and the code that it ended with.
+    pub fn read(&self, said: &Said<'_>, code: i32) -> Option<Results> {
+        (self.runner.read)(said, code)
+    }
+}
+
+/// Why no runner was chosen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NoRunner {
+    /// There is none of this name; these there are.
+    Unknown(Vec<&'static str>),
+    /// Nothing says how the project is tested.
+    Unsaid,
+}
+
+/// The runner for what was asked: the one of this name, or the one that the
+/// project uses.
+pub fn choose(survey: &Survey, name: Option<&str>) -> Result<Choice, NoRunner> {
+    if let Some(name) = name {
+        let wanted = name.to_ascii_lowercase();
+        let runner = RUNNERS.iter().find(|runner| runner.name == wanted).ok_or_else(|| {
+            NoRunner::Unknown(RUNNERS.iter().map(|runner| runner.name).collect())
+        })?;
+        return Ok(choice(survey, runner, None, Vec::new()));
+    }
+    for folder in &survey.folders {
+        let mut fit: Vec<(u8, bool, &'static Runner)> = RUNNERS
+            .iter()
+            .map(|runner| (weigh(survey, folder, runner), survey.has(runner.endings), runner))
+            .filter(|(sign, ..)| *sign > 0)
+            .collect();
+        // A file says itself which language is meant.
+        if survey.is_file && fit.iter().any(|(_, is_for, _)| *is_for) {
+            fit.retain(|(_, is_for, _)| *is_for);
+        }
+        fit.sort_by_key(|(sign, is_for, _)| std::cmp::Reverse((*is_for, *sign)));
+        let mut fit = fit.into_iter().map(|(_, _, runner)| runner);
+        if let Some(runner) = fit.next() {
+            let others = fit.map(|runner| runner.name).collect();
+            return Ok(choice(survey, runner, Some(folder), others));
+        }
+    }
+    let runner = table::by_files(survey).ok_or(NoRunner::Unsaid)?;
+    Ok(choice(survey, runner, None, Vec::new()))
+}
+
+fn weigh(survey: &Survey, folder: &Folder, runner: &Runner) -> u8 {
+    let sign = (runner.sign)(folder);
+    // Without a word about either, the one that is there is taken.
+    let is_there = find(survey, runner).is_some();
+    let is_needed = sign == table::WEAK || runner.name == "nextest";
+    if is_needed && !is_there { 0 } else { sign }
+}
+
+fn find(survey: &Survey, runner: &Runner) -> Option<PathBuf> {
+    match runner.name {
+        "unittest" => survey.python(),
+        "nextest" => survey.program("cargo-nextest").and(survey.program("cargo")),
+        "npm" => ["pnpm-lock.yaml", "yarn.lock", "bun.lock"]
+            .into_iter()
+            .zip(["pnpm", "yarn", "bun"])
+            .find(|(lock, _)| survey.nearest(&[lock]).is_some())
+            .and_then(|(_, program)| survey.program(program))
+            .or_else(|| survey.program("npm")),
+        _ => survey.program(runner.program),
+    }
+}
+
+fn choice(
+    survey: &Survey,
+    runner: &'static Runner,
+    folder: Option<&Folder>,
+    others: Vec<&'static str>,
+) -> Choice {
+    let signed = survey.folders.iter().find(|folder| (runner.sign)(folder) > 0);
+    let folder = folder.or(signed).or(survey.folders.first());
+    let path = folder.map_or(survey.here(), |folder| &folder.path);
+    let tests = folder.and_then(|folder| {
+        ["tests", "test"].into_iter().find(|name| folder.names.contains(*name)).map(str::to_owned)
+    });
+    Choice {
+        runner,
+        program: find(survey, runner),
+        folder: path.to_owned(),
+        target: below(&survey.path, path),
+        install: install(survey, runner.home, runner.package),
+        others,
+        tests,
+    }
+}
+
+#[cfg(test)]
+#[path = "choose_tests.rs"]
+mod tests;

@@ -1,0 +1,78 @@
+//! What `cargo nextest` prints.
+
+use super::case::{Case, Outcome, Results};
+use super::libtest;
+use crate::Said;
+
+pub(super) fn read(said: &Said<'_>, code: i32) -> Option<Results> {
+    let mut cases: Vec<Case> = Vec::new();
+    let mut fault = String::new();
+    let mut seconds = None;
+    for line in said.stderr.lines() {
+        let next = case(line);
+        let summary = line.trim().strip_prefix("Summary [");
+        if next.is_some() || summary.is_some() {
+            attach(cases.last_mut(), &std::mem::take(&mut fault));
+        } else {
+            fault.push_str(line.strip_prefix("    ").unwrap_or(line));
+            fault.push('\n');
+        }
+        cases.extend(next);
+        if let Some((time, _)) = summary.and_then(|rest| rest.split_once("s]")) {
+            seconds = time.trim().parse().ok();
+        }
+    }
+    attach(cases.last_mut(), &fault);
+    let results = Results { seconds, ..Results::of(cases) };
+    // 4: there was nothing to run.
+    if code != 0 && code != 4 && results.failed == 0 {
+        let message = libtest::build_error(said.stderr)?;
+        return Some(results.with_error("build", &message));
+    }
+    Some(results)
+}
+
+fn attach(case: Option<&mut Case>, fault: &str) {
+    let Some(case) = case.filter(|case| case.is_bad()) else { return };
+    libtest::blame(case, fault);
+    // The frame that it puts around each test says nothing.
+    let own = case.output.lines().filter(|line| {
+        let bare = line.trim();
+        let is_frame = bare.is_empty()
+            || bare.ends_with("───")
+            || bare.starts_with("running 1 test")
+            || bare.starts_with("test result: ")
+            || bare.starts_with("failures:")
+            || bare.starts_with("---- ")
+            || (bare.starts_with("test ") && bare.ends_with(" FAILED"))
+            || case.name.ends_with(bare);
+        !is_frame
+    });
+    case.output = own.collect::<Vec<_>>().join("\n");
+}
+
+/// `FAIL [   0.032s] (1/4) crate tests::name`
+fn case(line: &str) -> Option<Case> {
+    let (word, rest) = line.trim_start().split_once(" [")?;
+    let outcome = match word {
+        "PASS" | "LEAK" | "SLOW" if word != "SLOW" => Outcome::Passed,
+        "FAIL" | "ABORT" | "SIGABRT" | "SIGSEGV" | "SIGKILL" | "TIMEOUT" => Outcome::Failed,
+        "SKIP" => Outcome::Skipped,
+        _ => return None,
+    };
+    let (time, rest) = rest.split_once(']')?;
+    let rest = rest.trim_start();
+    let rest = match rest.strip_prefix('(').and_then(|rest| rest.split_once(')')) {
+        Some((_, rest)) => rest.trim_start(),
+        None => rest,
+    };
+    let (program, name) = rest.split_once(' ')?;
+    let mut case = Case::new(format!("{program} {name}"), outcome);
+    name.clone_into(&mut case.id);
+    case.seconds = time.trim().strip_suffix('s').and_then(|time| time.parse().ok());
+    Some(case)
+}
+
+#[cfg(test)]
+#[path = "nextest_tests.rs"]
+mod tests;

@@ -1,0 +1,132 @@
+//! Runners of JavaScript that report in JSON: jest, vitest, mocha.
+
+use serde_json::Value;
+
+use super::case::{Case, Outcome, Results};
+use super::trace;
+use crate::Said;
+use crate::lines::json;
+
+fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    value.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
+    value.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+}
+
+fn seconds(value: &Value) -> Option<f64> {
+    value.get("duration").and_then(Value::as_f64).map(|time| time / 1_000.0)
+}
+
+/// Jest's report, which vitest writes as well.
+pub(super) fn jest(said: &Said<'_>, _: i32) -> Option<Results> {
+    let report = json(said.report)?;
+    let mut cases = Vec::new();
+    for suite in report.get("testResults")?.as_array()? {
+        let file = text(suite, "name");
+        let tests = list(suite, "assertionResults");
+        cases.extend(tests.iter().map(|test| jest_case(file, test)));
+        if text(suite, "status") == "failed" && !tests.iter().any(|t| text(t, "status") == "failed") {
+            cases.push(jest_suite(file, text(suite, "message")));
+        }
+    }
+    Some(Results::of(cases))
+}
+
+fn jest_case(file: &str, test: &Value) -> Case {
+    let outcome = match text(test, "status") {
+        "passed" => Outcome::Passed,
+        "failed" => Outcome::Failed,
+        _ => Outcome::Skipped,
+    };
+    let titles = list(test, "ancestorTitles").iter().filter_map(Value::as_str);
+    let name = titles.chain([text(test, "title")]).collect::<Vec<_>>().join(" > ");
+    let fault = list(test, "failureMessages").iter().filter_map(Value::as_str);
+    let fault = plain(&fault.collect::<Vec<_>>().join("\n\n"));
+    let mut case = faulty(Case::new(name, outcome), &fault);
+    case.id = text(test, "fullName").to_owned();
+    if case.file.is_none() {
+        case.file = Some(file.to_owned());
+        case.line = test.pointer("/location/line").and_then(Value::as_u64);
+    }
+    case.seconds = seconds(test);
+    case
+}
+
+/// A file that could not be run.
+fn jest_suite(file: &str, message: &str) -> Case {
+    let message = plain(message);
+    let mut case = faulty(Case::new(file, Outcome::Error), &message);
+    let told = message.lines().map(str::trim).filter(|line| !line.is_empty());
+    let told = told.filter(|line| !line.starts_with('●')).take_while(|line| !is_quote(line));
+    case.message = told.take(4).collect::<Vec<_>>().join("\n");
+    case.file.get_or_insert_with(|| file.to_owned());
+    case.id = String::new();
+    case
+}
+
+/// A line that shows code, or a frame.
+fn is_quote(line: &str) -> bool {
+    let bare = line.trim_start_matches(['>', ' ']);
+    let number = bare.trim_start_matches(|c: char| c.is_ascii_digit());
+    line.starts_with("at ") || (number.len() < bare.len() && number.trim_start().starts_with('|'))
+}
+
+pub(super) fn mocha(said: &Said<'_>, _: i32) -> Option<Results> {
+    let report = json(said.report).or_else(|| json(said.stdout))?;
+    let pending: Vec<&str> = list(&report, "pending").iter().map(|test| text(test, "fullTitle")).collect();
+    let total = report.pointer("/stats/duration").and_then(Value::as_f64);
+    let tests = report.get("tests")?.as_array()?.iter().map(|test| {
+        let error = test.get("err").filter(|error| error.get("message").is_some());
+        let title = text(test, "fullTitle");
+        let outcome = match error {
+            Some(_) => Outcome::Failed,
+            None if pending.contains(&title) => Outcome::Skipped,
+            None => Outcome::Passed,
+        };
+        let mut case = Case::new(title, outcome);
+        if let Some(error) = error {
+            case = faulty(case, text(error, "stack"));
+            text(error, "message").trim().clone_into(&mut case.message);
+        }
+        case.file.get_or_insert_with(|| text(test, "file").to_owned());
+        case.seconds = seconds(test);
+        case
+    });
+    let mut results = Results::of(tests.collect());
+    results.seconds = total.map(|time| time / 1_000.0);
+    Some(results)
+}
+
+/// A case with its fault: what was said before the frames, and the frames.
+fn faulty(mut case: Case, fault: &str) -> Case {
+    if fault.is_empty() {
+        return case;
+    }
+    let said = fault.lines().take_while(|line| !line.trim_start().starts_with("at "));
+    let said = said.filter(|line| !line.trim().is_empty()).collect::<Vec<_>>().join("\n");
+    case.message = trace::end(&said, 2_000).trim().to_owned();
+    case.traceback = trace::trim(fault);
+    if let Some((file, line)) = trace::blame(fault, false) {
+        (case.file, case.line) = (Some(file), Some(line));
+    }
+    case
+}
+
+/// A text without colours.
+fn plain(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("\u{1b}[") {
+        plain.push_str(rest.get(..at).unwrap_or_default());
+        rest = rest.get(at + 2..).unwrap_or_default();
+        let end = rest.find(|c: char| c.is_ascii_alphabetic()).map_or(rest.len(), |end| end + 1);
+        rest = rest.get(end..).unwrap_or_default();
+    }
+    plain + rest
+}
+
+#[cfg(test)]
+#[path = "script_tests.rs"]
+mod tests;

@@ -1,0 +1,93 @@
+//! Tracebacks, without the frames that are not the project's.
+
+/// The most lines of a traceback that are kept, from its end.
+const LINES: usize = 40;
+/// The most characters of them.
+const CHARS: usize = 4_000;
+
+/// Places whose frames nobody looks for a fault in.
+const FOREIGN: &[&str] = &[
+    "site-packages/", "dist-packages/", "/lib/python3", "node_modules/", "node:internal", "(node:",
+    " node:", "/rustc/", "<frozen ", "importlib/", "/_pytest/", "internal/process/", "/unittest/",
+    "new Promise (<anonymous>)", "Array.map (<anonymous>)", "/usr/local/go/src/", "/runtime/",
+];
+
+/// The project's own part of a traceback: frames of others are left out, and
+/// of what remains, the end is kept.
+pub(super) fn trim(text: &str) -> String {
+    let mut kept: Vec<&str> = Vec::new();
+    let mut is_foreign = false;
+    for line in text.lines() {
+        if is_frame(line) {
+            is_foreign = FOREIGN.iter().any(|mark| line.contains(mark));
+        } else if !line.starts_with([' ', '\t']) || line.trim().is_empty() {
+            is_foreign = false;
+        }
+        if !is_foreign {
+            kept.push(line.trim_end());
+        }
+    }
+    kept.dedup_by(|a, b| a.is_empty() && b.is_empty());
+    let text = last(&kept, LINES);
+    end(text.trim_matches('\n'), CHARS).to_owned()
+}
+
+fn last(lines: &[&str], most: usize) -> String {
+    match lines.len().checked_sub(most) {
+        Some(cut) if cut > 0 => {
+            let rest = lines.get(cut..).unwrap_or_default().join("\n");
+            format!("({cut} lines before)\n{rest}")
+        }
+        _ => lines.join("\n"),
+    }
+}
+
+/// The end of a text, from a whole character on.
+pub(super) fn end(text: &str, most: usize) -> &str {
+    let mut at = text.len().saturating_sub(most);
+    while !text.is_char_boundary(at) {
+        at += 1;
+    }
+    text.get(at..).unwrap_or_default()
+}
+
+fn is_frame(line: &str) -> bool {
+    let bare = line.trim_start();
+    bare.starts_with("at ")
+        || bare.starts_with("File \"")
+        || (place(line).is_some() && line.contains(": in "))
+}
+
+/// The place that a line names, `file:line`, if it does.
+pub(super) fn place(line: &str) -> Option<(String, u64)> {
+    let bare = line.trim();
+    if let Some(rest) = bare.strip_prefix("File \"") {
+        let (file, rest) = rest.split_once('"')?;
+        let number = rest.strip_prefix(", line ")?;
+        let digits = number.find(|c: char| !c.is_ascii_digit()).unwrap_or(number.len());
+        return Some((file.to_owned(), number.get(..digits)?.parse().ok()?));
+    }
+    let bare = bare.strip_prefix("at ").unwrap_or(bare);
+    let inner = match (bare.rfind('('), bare.strip_suffix(')')) {
+        (Some(open), Some(inner)) => inner.get(open + 1..)?,
+        _ => bare,
+    };
+    let inner = inner.strip_prefix("file://").unwrap_or(inner);
+    let found = crate::lines::placed(inner)?;
+    let is_name = !found.file.is_empty() && !found.file.contains(": ");
+    is_name.then(|| Some((found.file.to_owned(), *found.numbers.first()?)))?
+}
+
+/// Where a traceback says that it went wrong, in the project itself: in the
+/// first frame, or in the last where the innermost comes last.
+pub(super) fn blame(text: &str, innermost_last: bool) -> Option<(String, u64)> {
+    let mut own = text
+        .lines()
+        .filter(|line| is_frame(line) && !FOREIGN.iter().any(|mark| line.contains(mark)))
+        .filter_map(place);
+    if innermost_last { own.next_back() } else { own.next() }
+}
+
+#[cfg(test)]
+#[path = "trace_tests.rs"]
+mod tests;

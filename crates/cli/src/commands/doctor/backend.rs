@@ -1,0 +1,188 @@
+//! Trying out where commands run: opened, a command, its streams, a kill, a
+//! terminal, a file. Each is done for real, and cleaned up.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use hermes::core::{CancellationToken, ToolError};
+use hermes_exec::output::Source;
+use hermes_exec::{
+    Backend, Errand, Exit, Input, Job, Order, Output, Patience, Pause, Place, Reports, Size,
+    transfer,
+};
+
+use super::Finding;
+use crate::app::Ready;
+use crate::commands::runtime;
+use crate::failure::Failure;
+use crate::place;
+
+/// How long each try may take.
+const LIMIT: Duration = Duration::from_secs(30);
+const GRACE: Duration = Duration::from_secs(2);
+
+pub(super) fn examine(
+    ready: &Ready,
+    name: &str,
+    findings: &mut Vec<Finding>,
+) -> Result<(), Failure> {
+    let mut settings = ready.config.settings.clone();
+    if !name.is_empty() {
+        if !["local", "docker", "ssh", "singularity"].contains(&name) {
+            return Err(Failure::usage(format!("There is no backend named {name}"))
+                .hint("local, docker, ssh, singularity"));
+        }
+        name.clone_into(&mut settings.terminal.backend);
+    }
+    let started_in = std::env::current_dir().unwrap_or_else(|_| "/".into());
+    let backend = match place::backend(&settings, &ready.home, &started_in) {
+        Ok(backend) => backend,
+        Err(failure) => {
+            let fix = failure.hint.unwrap_or_default();
+            findings.push(Finding::bad(&settings.terminal.backend, failure.message, fix));
+            return Ok(());
+        }
+    };
+    runtime::early(try_out(&backend, findings))
+}
+
+async fn try_out(backend: &Arc<dyn Backend>, findings: &mut Vec<Finding>) {
+    let began = Instant::now();
+    let place = match backend.open().await {
+        Ok(place) => place,
+        Err(error) => {
+            findings.push(failed(backend.name(), &error));
+            return;
+        }
+    };
+    let shell = format!("{:?}", place.shell).to_lowercase();
+    findings.push(Finding::good(
+        backend.name(),
+        format!(
+            "open after {} ms: {}, shell {shell}, in {}",
+            began.elapsed().as_millis(),
+            place.system,
+            place.directory.display()
+        ),
+    ));
+    let tries = Tries { backend, place: &place };
+    for (what, tried) in [
+        ("a command", tries.command().await),
+        ("streams", tries.streams().await),
+        ("a kill", tries.kill().await),
+        ("a terminal", tries.terminal().await),
+        ("files", tries.files().await),
+    ] {
+        findings.push(match tried {
+            Ok(detail) => Finding::good(what, detail),
+            Err(error) => failed(what, &error),
+        });
+    }
+    backend.cleanup().await;
+}
+
+fn failed(what: &str, error: &ToolError) -> Finding {
+    Finding::bad(what, error.message().to_owned(), error.hint().to_owned())
+}
+
+struct Tries<'a> {
+    backend: &'a Arc<dyn Backend>,
+    place: &'a Place,
+}
+
+impl Tries<'_> {
+    fn order(&self, script: &str, input: Input, output: Output) -> Order {
+        Order {
+            program: "sh".into(),
+            arguments: vec![OsString::from("-c"), script.into()],
+            environment: self.place.environment.clone(),
+            directory: PathBuf::from("/"),
+            input,
+            output,
+            confinement: None,
+        }
+    }
+
+    async fn errand(&self, script: &str, input: Input) -> Result<hermes_exec::Done, ToolError> {
+        let order = self.order(script, input, Output::Apart);
+        Errand { order, limit: LIMIT, most: 1 << 20 }.run(&**self.backend, "doctor").await
+    }
+
+    async fn command(&self) -> Result<String, ToolError> {
+        let began = Instant::now();
+        let done = self.errand("exit 7", Input::Nothing).await?;
+        match done.exit {
+            Exit::Code(7) => Ok(format!("{} ms", began.elapsed().as_millis())),
+            other => Err(odd(format!("A command that ends with 7 ended with {other:?}"))),
+        }
+    }
+
+    async fn streams(&self) -> Result<String, ToolError> {
+        let given = Input::Given(b"in\0put".to_vec());
+        let done = self.errand("cat; echo problem >&2", given).await?;
+        if done.output == b"in\0put" && done.errors.trim() == "problem" {
+            return Ok("input, output and errors arrive as they are".to_owned());
+        }
+        Err(odd(format!("{:?} and {:?} came back", done.output, done.errors)))
+    }
+
+    async fn kill(&self) -> Result<String, ToolError> {
+        let mark = format!("hermes-doctor-{}", std::process::id());
+        let script = format!("sh -c 'trap \"\" TERM; while :; do sleep 1; done' {mark}");
+        let order = self.order(&script, Input::Nothing, Output::Together);
+        let job = start(&**self.backend, order).await?;
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        let began = Instant::now();
+        job.end(GRACE).await;
+        let took = began.elapsed().as_millis();
+        let look = format!("ps ax 2>/dev/null | grep -c '[h]ermes-doctor-{}'", std::process::id());
+        let done = self.errand(&look, Input::Nothing).await?;
+        let left = String::from_utf8_lossy(&done.output).trim().to_owned();
+        if job.ended().is_none() || !matches!(left.as_str(), "0" | "") {
+            return Err(odd("A program that was killed still runs there".to_owned()));
+        }
+        Ok(format!("one that ignores TERM is gone after {took} ms"))
+    }
+
+    async fn terminal(&self) -> Result<String, ToolError> {
+        let order = self.order("stty size", Input::Open, Output::Terminal(Size::default()));
+        let job = start(&**self.backend, order).await?;
+        let cancel = CancellationToken::new();
+        let until = Some(Instant::now() + LIMIT);
+        let pause = job.wait(&Patience { until, silence: None, cancel: &cancel }).await;
+        let said = job.log().of(Source::Stdout, 1000).text;
+        if !matches!(pause, Pause::Ended(_)) {
+            job.end(GRACE).await;
+        }
+        if said.contains("30 120") {
+            return Ok("a real one, of the size that was asked for".to_owned());
+        }
+        Err(odd(format!("It says {said:?} of its size")))
+    }
+
+    async fn files(&self) -> Result<String, ToolError> {
+        let folder = self.place.environment.get(std::ffi::OsStr::new("TMPDIR"));
+        let folder = folder.map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
+        let path = folder.join(format!("hermes-doctor-{}", std::process::id()));
+        let began = Instant::now();
+        transfer::write(&**self.backend, &path, b"hello\n".to_vec(), Some(0o600)).await?;
+        let read = transfer::read(&**self.backend, &path, 1000).await?;
+        let took = began.elapsed().as_millis();
+        let _ = self.errand(&format!("rm -f '{}'", path.display()), Input::Nothing).await;
+        if read.bytes == b"hello\n" {
+            return Ok(format!("written and read in {took} ms"));
+        }
+        Err(odd("What was read is not what was written".to_owned()))
+    }
+}
+
+async fn start(backend: &dyn Backend, order: Order) -> Result<Arc<Job>, ToolError> {
+    let id = format!("doctor_{}", std::process::id());
+    Job::start(backend, id, "doctor".to_owned(), order, Reports::default()).await
+}
+
+fn odd(message: String) -> ToolError {
+    ToolError::unavailable(message).with_hint("Commands there may not behave as they should.")
+}

@@ -1,0 +1,155 @@
+//! Where commands run and files are, by the settings.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use hermes::core::{DynTool, ErrorKind};
+use hermes_config::{Home, Settings, Terminal};
+use hermes_exec::docker::{self, Docker};
+use hermes_exec::ssh::{self, Host, HostKey, Synced};
+use hermes_exec::{Backend, Local, Place};
+use hermes_reach::{Hands, over_there};
+
+use crate::commands::runtime;
+use crate::failure::Failure;
+
+/// The place that the settings name. Nothing is opened yet.
+pub(crate) fn backend(
+    settings: &Settings,
+    home: &Home,
+    started_in: &Path,
+) -> Result<Arc<dyn Backend>, Failure> {
+    let terminal = &settings.terminal;
+    Ok(match terminal.backend.as_str() {
+        "docker" => Arc::new(Docker::place(docker(terminal, home, started_in))),
+        "ssh" => Arc::new(Host::new(ssh(terminal)?)),
+        _ => Arc::new(Local::default()),
+    })
+}
+
+fn docker(terminal: &Terminal, home: &Home, started_in: &Path) -> docker::Settings {
+    let given = &terminal.docker;
+    let pair = |text: &String| {
+        let (name, value) = text.split_once('=')?;
+        Some((name.to_owned(), value.to_owned()))
+    };
+    let mut volumes = given.volumes.clone();
+    if given.mounts_cwd {
+        volumes.push(format!("{}:/workspace", started_in.display()));
+    }
+    let user = given.as_host_user.then(|| {
+        let (user, group) = (rustix::process::getuid(), rustix::process::getgid());
+        format!("{}:{}", user.as_raw(), group.as_raw())
+    });
+    docker::Settings {
+        program: given.program.clone().map(Into::into),
+        global_arguments: given.global_args.clone(),
+        extra_arguments: given.extra_args.clone(),
+        image: given.image.clone(),
+        persistent: terminal.container.persistent,
+        storage: Some(home.root().join("sandboxes").join("docker")),
+        cwd: terminal.cwd.clone(),
+        volumes,
+        environment: given.env.iter().filter_map(pair).collect(),
+        forward: given.forward_env.clone(),
+        network: given.network,
+        user,
+        memory_mb: Some(terminal.container.memory_mb).filter(|most| *most > 0),
+        cpus: Some(terminal.container.cpu).filter(|most| *most > 0.0),
+        disk_mb: Some(terminal.container.disk_mb).filter(|most| *most > 0),
+        ..docker::Settings::default()
+    }
+}
+
+fn ssh(terminal: &Terminal) -> Result<ssh::Settings, Failure> {
+    let given = &terminal.ssh;
+    let host = given.host.clone().ok_or_else(|| {
+        Failure::usage("Commands are to run on another host, but terminal.ssh_host is not set")
+            .hint("`hermes config set terminal.ssh_host HOST`, or set TERMINAL_SSH_HOST.")
+    })?;
+    Ok(ssh::Settings {
+        host,
+        user: given.user.clone(),
+        port: given.port.and_then(|port| u16::try_from(port).ok()),
+        key: given.key.clone().map(Into::into),
+        host_key: HostKey::from_name(&given.host_key).unwrap_or_default(),
+        directory: terminal.cwd.clone(),
+        sync: synced(&given.sync, "terminal.sync", |here, there| (here, there))?,
+        sync_back: synced(&given.sync_back, "terminal.sync_back", |there, here| (here, there))?,
+        config: given.config.clone().map(Into::into),
+        ..ssh::Settings::default()
+    })
+}
+
+fn synced(
+    pairs: &[String],
+    key: &str,
+    order: impl Fn(String, String) -> (String, String),
+) -> Result<Vec<Synced>, Failure> {
+    let read = |pair: &String| {
+        let (first, second) = pair.split_once(':').ok_or_else(|| {
+            Failure::usage(format!("{key}: `{pair}` names one place, not two"))
+                .hint("Write it as LOCAL:REMOTE for terminal.sync, REMOTE:LOCAL for sync_back.")
+        })?;
+        let (local, remote) = order(first.to_owned(), second.to_owned());
+        Ok(Synced { local: local.into(), remote })
+    };
+    pairs.iter().map(read).collect()
+}
+
+/// Where commands run and files are, for one run of the program.
+#[derive(Debug, Clone)]
+pub(crate) struct Ground {
+    backend: Arc<dyn Backend>,
+    /// What the file tools work with elsewhere.
+    hands: Option<Arc<Hands>>,
+}
+
+impl Ground {
+    pub(crate) fn new(backend: Arc<dyn Backend>, home: &Home) -> Self {
+        let settings = hermes_reach::Settings {
+            cache: Some(home.cache_dir().join("hands")),
+            ..hermes_reach::Settings::default()
+        };
+        let hands = (!backend.is_here()).then(|| Hands::new(Arc::clone(&backend), settings));
+        Self { backend, hands }
+    }
+
+    pub(crate) fn backend(&self) -> Arc<dyn Backend> {
+        Arc::clone(&self.backend)
+    }
+
+    /// The file tools, working there.
+    pub(crate) fn file_tools(&self) -> Vec<Arc<dyn DynTool>> {
+        let tools = hermes_tools_file::tools();
+        match &self.hands {
+            None => tools,
+            Some(hands) => {
+                tools.into_iter().map(|tool| over_there(tool, Arc::clone(hands))).collect()
+            }
+        }
+    }
+
+    /// What is found there; none if that is here.
+    pub(crate) fn open(&self) -> Result<Option<Arc<Place>>, Failure> {
+        if self.backend.is_here() {
+            return Ok(None);
+        }
+        let opened = runtime::early(self.backend.open())?;
+        opened.map(Some).map_err(|error| {
+            let failure = Failure::failed(ErrorKind::Unavailable, error.message().to_owned());
+            match error.hint() {
+                "" => failure.hint("`hermes doctor --backend` tells more."),
+                hint => failure.hint(hint.to_owned()),
+            }
+        })
+    }
+
+    /// Ends what was kept going there.
+    pub(crate) async fn leave(&self) {
+        if let Some(hands) = &self.hands {
+            hands.close().await;
+        }
+        self.backend.cleanup().await;
+    }
+}

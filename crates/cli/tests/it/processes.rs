@@ -1,0 +1,71 @@
+//! Processes that a session is told of, that go on by themselves, or that a
+//! crash has left.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::context::TestContext;
+
+fn request(id: u32, tool: &str, arguments: &Value) -> String {
+    let function = json!({ "name": tool, "arguments": arguments });
+    let call = json!({ "id": id.to_string(), "type": "function", "function": function });
+    json!({ "tool_calls": [call] }).to_string() + "\n"
+}
+
+#[test]
+fn exec_gives_notices_with_the_next_answer() {
+    let context = TestContext::new();
+    let mut stream = context.stream(["exec"]);
+    let arguments =
+        json!({ "command": "sleep 0.5; echo built", "background": true, "notify_on_complete": true });
+    stream.send(&request(1, "terminal", &arguments));
+    let started = stream.answer();
+    let started = &started["tool_results"][0]["content"];
+    assert_eq!(started["notify_on_complete"], true, "{started}");
+    let begin = Instant::now();
+    let mut told = Value::Null;
+    while told.is_null() && begin.elapsed() < Duration::from_secs(30) {
+        stream.send(&request(2, "process", &json!({ "action": "list" })));
+        let answer = stream.answer();
+        told = answer["tool_results"][0]["content"]["notices"][0].clone();
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    assert_eq!(told["session_id"], started["session_id"], "{told}");
+    assert_eq!((&told["event"], &told["output"]), (&json!("completed"), &json!("built\n")));
+    stream.close();
+    stream.end().succeeds();
+}
+
+#[test]
+fn one_call_says_that_nobody_will_be_told() {
+    let context = TestContext::new();
+    let arguments = r#"{"command":"sleep 30","background":true,"notify_on_complete":true}"#;
+    let answer = context.run(["call", "terminal", arguments]).succeeds().json();
+    assert!(answer["notify_unsupported"].as_str().is_some(), "{answer}");
+    let left = context.run(["processes", "list", "--json"]).succeeds().json();
+    assert_eq!(left["processes"], json!([]), "it has ended with the call");
+}
+
+#[test]
+fn what_a_crash_leaves_is_told_and_ended() {
+    let context = TestContext::new();
+    let mut stream = context.stream(["exec"]);
+    let arguments = json!({ "command": "sleep 300", "background": true });
+    stream.send(&request(1, "terminal", &arguments));
+    let id = stream.answer()["tool_results"][0]["content"]["session_id"].clone();
+    stream.child.kill().expect("it can be killed");
+    stream.child.wait().expect("it ends");
+    let next = context.run(["call", "terminal", "command=echo next"]).succeeds();
+    assert!(next.stderr.contains("An earlier hermes has left `sleep 300` running"), "{next:?}");
+    let left = context.run(["processes", "list", "--json"]).succeeds().json();
+    assert_eq!(left["processes"][0]["session_id"], id, "{left}");
+    let listed = context.run(["call", "process", "action=list"]).succeeds().json();
+    assert_eq!(listed["processes"][0]["left_over"], true, "{listed}");
+    let unknown = context.run(["processes", "kill", "proc_none", "--json"]);
+    unknown.exits(1).error("not_found");
+    context.run(["processes", "kill", "all"]).succeeds();
+    let left = context.run(["processes", "list", "--json"]).succeeds().json();
+    assert_eq!(left["processes"], json!([]));
+    context.run(["call", "terminal", "command=echo next"]).succeeds().silent();
+}

@@ -1,0 +1,86 @@
+//! The end of many jobs at once.
+//!
+//! Looking at all processes for each of them would take longer than a program
+//! has that is about to end. So each is ended as a group, and one look at the
+//! end tells whose processes have left theirs.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use crate::job::Job;
+use crate::jobs::is_over;
+use crate::tree::{self, Root, Table};
+
+/// How long they may take to go by themselves, and then by force.
+const ASKED: Duration = Duration::from_millis(1500);
+const FORCED: Duration = Duration::from_millis(500);
+
+/// How often it is looked whether they are gone.
+const TICK: Duration = Duration::from_millis(10);
+
+/// Ends these jobs and all that they have started.
+pub(crate) async fn end(jobs: Vec<Arc<Job>>) {
+    let all: Vec<(Arc<Job>, Option<Root>)> = jobs
+        .into_iter()
+        .map(|job| {
+            let pid = job.pid.filter(|_| job.ended().is_none());
+            let root = pid.and_then(|pid| Root::of(pid, &job.id));
+            (job, root)
+        })
+        .collect();
+    // Those elsewhere, and those whose first process is gone, have no group
+    // that could be trusted.
+    let apart: Vec<_> = all.iter().filter(|(_, root)| root.is_none()).collect();
+    let apart: Vec<_> = apart.into_iter().map(|(job, _)| begin(job, ASKED)).collect();
+    let grouped: Vec<(Arc<Job>, Root)> =
+        all.into_iter().filter_map(|(job, root)| Some((job, root?))).collect();
+    send(&grouped, Signal::TERM);
+    // One that is stopped hears nothing before it goes on.
+    send(&grouped, Signal::CONT);
+    wait(&grouped, ASKED).await;
+    send(&grouped, Signal::KILL);
+    wait(&grouped, FORCED).await;
+    let ends: Vec<_> = remaining(grouped).await.iter().map(|job| begin(job, TICK)).collect();
+    for end in apart.into_iter().chain(ends) {
+        let _ = end.await;
+    }
+}
+
+fn begin(job: &Arc<Job>, grace: Duration) -> tokio::task::JoinHandle<()> {
+    let job = Arc::clone(job);
+    tokio::spawn(async move { job.end(grace).await })
+}
+
+fn send(jobs: &[(Arc<Job>, Root)], signal: Signal) {
+    for (job, root) in jobs {
+        // As long as nobody has waited for it, its number is its own.
+        if job.ended().is_none()
+            && tree::is_alive(root.pid, root.started)
+            && let Some(group) = i32::try_from(root.pid).ok().and_then(Pid::from_raw)
+        {
+            let _ = kill_process_group(group, signal);
+        }
+    }
+}
+
+async fn wait(jobs: &[(Arc<Job>, Root)], most: Duration) {
+    let until = Instant::now() + most;
+    while Instant::now() < until && jobs.iter().any(|(job, _)| job.ended().is_none()) {
+        tokio::time::sleep(TICK).await;
+    }
+}
+
+/// Those of which something is left.
+async fn remaining(jobs: Vec<(Arc<Job>, Root)>) -> Vec<Arc<Job>> {
+    let look = tokio::task::spawn_blocking(move || {
+        let table = Table::read().ok();
+        let is_left = |job: &Job, root: &Root| match &table {
+            Some(table) => table.has_members(root),
+            None => !is_over(job),
+        };
+        jobs.into_iter().filter(|(job, root)| is_left(job, root)).map(|(job, _)| job).collect()
+    });
+    look.await.unwrap_or_default()
+}

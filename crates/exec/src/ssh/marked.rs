@@ -1,0 +1,46 @@
+//! Finding programs there by their mark when nothing else is known of them.
+
+use std::time::Duration;
+
+use crate::tree::MARK;
+
+/// Ends everything with one of these marks, asked first and forced after
+/// `grace`, and says how many there were.
+///
+/// Where there is no `/proc`, `ps` is asked for the environment of processes,
+/// which it may not show of all.
+pub(super) fn ending(marks: &[String], grace: Duration) -> String {
+    let is_plain = |mark: &&String| {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
+        !mark.is_empty() && mark.bytes().all(plain)
+    };
+    let pattern = |mark: &String| format!("{MARK}={}($|[/ ])", mark.replace('.', "[.]"));
+    let patterns: Vec<String> = marks.iter().filter(is_plain).map(pattern).collect();
+    if patterns.is_empty() {
+        return "echo 0".to_owned();
+    }
+    let patterns = patterns.join("|");
+    let rounds = grace.as_millis().div_ceil(100);
+    format!(
+        "if [ -r /proc/self/environ ]; then a=; for f in /proc/[0-9]*; do \
+         tr '\\0' '\\n' 2>/dev/null <$f/environ | grep -qE '^({patterns})' && \
+         a=\"$a ${{f#/proc/}}\"; done 2>/dev/null; else {}; fi; \
+         set -- $a; n=$#; [ $n = 0 ] || {{ kill -TERM $a 2>/dev/null; i=0; \
+         while [ $i -lt {rounds} ] && kill -0 $a 2>/dev/null; do \
+         sleep 0.1 2>/dev/null || sleep 1; i=$((i+1)); done; kill -KILL $a 2>/dev/null; }}; echo $n",
+        by_ps(&patterns)
+    )
+}
+
+/// Puts the ids of processes with such an environment into `a`.
+fn by_ps(patterns: &str) -> String {
+    format!(
+        "a=$({{ ps -axEww -o pid=,command= 2>/dev/null || ps axeww -o pid=,command=; }} | \
+         grep -E ' ({patterns})' | grep -v grep | \
+         while read -r p l; do [ $p = $$ ] || echo $p; done); a=$(echo $a)"
+    )
+}
+
+#[cfg(test)]
+#[path = "marked_tests.rs"]
+mod tests;

@@ -1,0 +1,263 @@
+//! What the tools that check code have in common: where a path leads, what is
+//! around it, and how a program's result is told.
+
+use std::ffi::OsString;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use hermes_checks::{SCRIPT, Survey, Unseen};
+use hermes_core::{Effect, ErrorKind, Resource, Scope, ToolContext, ToolError, Workplace};
+use hermes_exec::Input;
+use hermes_files::Files;
+use serde::Serialize;
+
+use crate::program::{Bench, Program, Ran, fresh};
+
+/// How long it may take to look around.
+const LOOK: Duration = Duration::from_secs(30);
+/// The largest file whose content is compared.
+const LARGEST: u64 = 4 * 1024 * 1024;
+
+/// The path that a call is about, and the folder that its programs run in or
+/// below: the working folder for what is in it.
+pub(crate) fn places(at: &Workplace, path: Option<&str>) -> (PathBuf, PathBuf) {
+    let path = at.resolve(path.unwrap_or("."));
+    if path.starts_with(at.cwd()) {
+        return (path, at.cwd().to_owned());
+    }
+    // From its name alone: what has an ending is a file.
+    let is_file = path.extension().is_some();
+    let top = if is_file { path.parent().unwrap_or(&path).to_owned() } else { path.clone() };
+    (path, top)
+}
+
+/// What a call that runs a program on this path does.
+pub(crate) fn effects(at: &Workplace, path: Option<&str>, writes: bool) -> Vec<Effect> {
+    let (path, top) = places(at, path);
+    let mut effects =
+        vec![Effect::path(Scope::CODE_EXECUTE, top), Effect::path(Scope::FILE_READ, &path)];
+    if writes {
+        effects.push(Effect::path(Scope::FILE_WRITE, path));
+    }
+    effects
+}
+
+/// A call at work.
+#[derive(Debug)]
+pub(crate) struct Desk<'a> {
+    pub(crate) cx: &'a ToolContext,
+    pub(crate) bench: Bench<'a>,
+    pub(crate) survey: Survey,
+    pub(crate) path: PathBuf,
+    /// When its time is up.
+    pub(crate) until: Instant,
+}
+
+impl<'a> Desk<'a> {
+    /// Looks around a path.
+    pub(crate) async fn at(
+        cx: &'a ToolContext,
+        path: Option<&str>,
+        limit: Duration,
+    ) -> Result<Self, ToolError> {
+        let (path, top) = places(&cx.workplace, path);
+        cx.permit(&Scope::CODE_EXECUTE, &Resource::Path(top.clone()))?;
+        cx.permit(&Scope::FILE_READ, &Resource::Path(path.clone()))?;
+        let limit = cx.remaining().map_or(limit, |left| left.mul_f64(0.95).min(limit));
+        let until = Instant::now() + limit;
+        let bench = Bench::of(cx).await?;
+        let marker = fresh();
+        let words = [OsString::from("-c"), SCRIPT.into(), "sh".into()];
+        let ran = bench
+            .run(Program {
+                name: "look around",
+                program: "sh".into(),
+                arguments: words.into_iter().chain(Survey::arguments(&marker, &top, &path)).collect(),
+                directory: cx.workplace.cwd(),
+                input: Input::Nothing,
+                until: until.min(Instant::now() + LOOK),
+            })
+            .await?;
+        let survey = Survey::read(&marker, &ran.raw).map_err(|unseen| match unseen {
+            Unseen::Missing => ToolError::not_found(format!("There is nothing at {}", path.display())),
+            Unseen::Garbled => ToolError::internal(format!(
+                "What is around {} could not be found out: {}",
+                path.display(),
+                ran.complaint()
+            )),
+        })?;
+        Ok(Self { cx, bench, survey, path, until })
+    }
+
+    /// Runs a program with these words.
+    pub(crate) async fn run(
+        &self,
+        program: &Path,
+        words: &[String],
+        folder: &Path,
+        input: Input,
+    ) -> Result<Ran, ToolError> {
+        let name = program.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+        self.bench
+            .run(Program {
+                name: &name,
+                program: program.into(),
+                arguments: words.iter().map(OsString::from).collect(),
+                directory: folder,
+                input,
+                until: self.until,
+            })
+            .await
+    }
+
+    /// A path from the working folder on, if it is in it.
+    pub(crate) fn show(&self, path: &Path) -> String {
+        let cwd = self.cx.workplace.cwd();
+        match path.strip_prefix(cwd) {
+            Ok(rest) if rest.as_os_str().is_empty() => ".".to_owned(),
+            Ok(rest) => rest.display().to_string(),
+            Err(_) => path.display().to_string(),
+        }
+    }
+
+    /// The command as somebody would type it.
+    pub(crate) fn command(&self, program: &Path, words: &[String]) -> String {
+        const MOST: usize = 300;
+        let name = match self.survey.programs.values().any(|known| known == program) {
+            true => program.file_name().map_or(program, Path::new),
+            false => program,
+        };
+        let words = [self.show(name)].into_iter().chain(words.iter().cloned());
+        let text = words.map(|word| quote(&word)).collect::<Vec<_>>().join(" ");
+        match text.char_indices().nth(MOST) {
+            Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
+            None => text,
+        }
+    }
+
+    /// The content of a file; none if it is not there or too large.
+    pub(crate) async fn read(&self, path: &Path) -> Result<Option<Vec<u8>>, ToolError> {
+        if self.bench.is_here() {
+            return self.read_here(path);
+        }
+        let words = ["-c".to_owned(), format!("head -c {} -- \"$1\"", LARGEST + 1), "sh".to_owned()];
+        let words: Vec<_> = words.into_iter().chain([path.display().to_string()]).collect();
+        let ran = self.run(Path::new("sh"), &words, self.survey.here(), Input::Nothing).await?;
+        Ok(Some(ran.raw).filter(|bytes| ran.exit.is_some_and(|e| e.code() == 0) && is_small(bytes)))
+    }
+
+    fn read_here(&self, path: &Path) -> Result<Option<Vec<u8>>, ToolError> {
+        let file = match Files::new(self.cx).open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let mut bytes = Vec::new();
+        file.take(LARGEST + 1)
+            .read_to_end(&mut bytes)
+            .map_err(|error| ToolError::io(path.display(), &error))?;
+        Ok(Some(bytes).filter(|bytes| is_small(bytes)))
+    }
+}
+
+fn is_small(bytes: &[u8]) -> bool {
+    bytes.len() as u64 <= LARGEST
+}
+
+fn quote(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+^".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// A file that a call has changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct ChangedFile {
+    pub(crate) file: String,
+    pub(crate) lines_added: usize,
+    pub(crate) lines_removed: usize,
+}
+
+/// What became of files: which, and the differences in as much room as there
+/// is.
+#[derive(Debug, Default)]
+pub(crate) struct Changes {
+    pub(crate) files: Vec<ChangedFile>,
+    pub(crate) diff: String,
+    /// Files whose difference did not fit.
+    pub(crate) unshown: usize,
+}
+
+/// Characters of all differences.
+const ROOM: usize = 20_000;
+
+impl Changes {
+    /// Adds a file, if it differs.
+    pub(crate) fn add(&mut self, name: &str, before: &[u8], after: &[u8]) {
+        use hermes_text::diff::{Diff, Layout, Options};
+        if before == after {
+            return;
+        }
+        let (old, new) = (String::from_utf8_lossy(before), String::from_utf8_lossy(after));
+        let diff = Diff::new(&old, &new, &Options::default());
+        let stat = diff.stat();
+        self.files.push(ChangedFile {
+            file: name.to_owned(),
+            lines_added: stat.added,
+            lines_removed: stat.removed,
+        });
+        let (old_name, new_name) = (format!("a/{name}"), format!("b/{name}"));
+        let limit = ROOM.saturating_sub(self.diff.len());
+        let layout = Layout { limit, line_limit: 500, ..Layout::whole(&old_name, &new_name) };
+        let told = diff.unified(&layout);
+        if limit < 200 || (told.left_out > 0 && !self.diff.is_empty()) {
+            self.unshown += 1;
+            return;
+        }
+        self.diff.push_str(&told.text);
+        if told.left_out > 0 {
+            self.diff.push_str(&format!("({} more lines)\n", told.left_out));
+        }
+    }
+}
+
+/// The error for a tool that is not installed.
+pub(crate) fn missing(name: &str, install: &str) -> ToolError {
+    ToolError::unavailable(format!("{name} is not installed"))
+        .with_hint(format!("Install it with: {install}"))
+        .with("tool", name)
+        .with("install", install)
+}
+
+/// Whether a program has ended in a way that says that it is not there after
+/// all: a stand-in that leads nowhere, or a toolchain without this part.
+pub(crate) fn is_missing(ran: &Ran) -> bool {
+    ran.code() == 127 || ran.stderr.contains("is not installed for the toolchain")
+}
+
+/// The error for a name that no tool has.
+pub(crate) fn unknown(name: &str, all: &[&str]) -> ToolError {
+    ToolError::invalid(format!("There is no tool '{name}' for this"))
+        .with_hint(format!("Leave 'tool' out, or give one of: {}.", all.join(", ")))
+}
+
+/// A limit in seconds, kept within sense.
+pub(crate) fn limit(seconds: Option<u64>, usual: u64) -> Duration {
+    Duration::from_secs(seconds.unwrap_or(usual).clamp(1, 3_600))
+}
+
+/// Seconds in a form that people read.
+pub(crate) fn seconds(time: Duration) -> f64 {
+    (time.as_secs_f64() * 100.0).round() / 100.0
+}
+
+pub(crate) fn is_false(value: &bool) -> bool {
+    !value
+}
+
+#[cfg(test)]
+#[path = "checks_tests.rs"]
+mod tests;

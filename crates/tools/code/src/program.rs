@@ -1,0 +1,207 @@
+//! A program that a call runs to its end, with what the session's shell would
+//! give it, where the session's commands run.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
+use std::time::{Duration, Instant};
+
+use hermes_core::{ToolContext, ToolError};
+use hermes_exec::output::Source;
+use hermes_exec::surroundings::Surroundings;
+use hermes_exec::{Exit, GRACE, Input, Job, Jobs, Order, Output, Patience, Pause};
+
+/// How often one hears of a program that runs.
+const TICK: Duration = Duration::from_secs(1);
+/// Bytes of each output that are looked at.
+const MOST: usize = 16 * 1024 * 1024;
+
+/// The jobs of the program; those of an embedding one that has not said where
+/// they may write are in the system's folder for temporary files.
+pub(crate) fn jobs(cx: &ToolContext) -> Arc<Jobs> {
+    static OWN: LazyLock<Arc<Jobs>> = LazyLock::new(|| {
+        let folder = env::temp_dir().join(format!("hermes-jobs-{}", std::process::id()));
+        Arc::new(Jobs::local(folder))
+    });
+    cx.ports.get::<Jobs>().unwrap_or_else(|| Arc::clone(&OWN))
+}
+
+/// What of our own environment may be passed on.
+pub(crate) fn own() -> Vec<(String, String)> {
+    let own = env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    hermes_secrets::child_env(own, &[])
+}
+
+/// A name that nothing else has.
+pub(crate) fn fresh() -> String {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let now = now.unwrap_or_default().as_nanos();
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    format!("hermes-{:x}-{now:x}-{number:x}", std::process::id())
+}
+
+/// Where a call runs its programs.
+#[derive(Debug)]
+pub(crate) struct Bench<'a> {
+    cx: &'a ToolContext,
+    jobs: Arc<Jobs>,
+    environment: BTreeMap<OsString, OsString>,
+    is_here: bool,
+}
+
+/// A program to be run.
+#[derive(Debug)]
+pub(crate) struct Program<'a> {
+    /// What it is called in messages.
+    pub(crate) name: &'a str,
+    pub(crate) program: OsString,
+    pub(crate) arguments: Vec<OsString>,
+    pub(crate) directory: &'a Path,
+    pub(crate) input: Input,
+    /// When it is ended.
+    pub(crate) until: Instant,
+}
+
+/// What became of it.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    /// How it ended; none if it was ended because its time was up.
+    pub(crate) exit: Option<Exit>,
+    pub(crate) after: Duration,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+    /// Both outputs, as they were written.
+    pub(crate) raw: Vec<u8>,
+    /// Whether all of that is its output, and none its complaints.
+    pub(crate) is_pure: bool,
+}
+
+impl Ran {
+    /// The code that a shell would give it.
+    pub(crate) fn code(&self) -> i32 {
+        self.exit.map_or(124, Exit::code)
+    }
+
+    /// What it printed, byte for byte; if it has complained as well, cleaned.
+    pub(crate) fn stdout_bytes(&self) -> Vec<u8> {
+        if self.is_pure { self.raw.clone() } else { self.stdout.clone().into_bytes() }
+    }
+
+    /// The end of what it complained of, or else of what it printed.
+    pub(crate) fn complaint(&self) -> String {
+        let said = [&self.stderr, &self.stdout].into_iter().find(|text| !text.trim().is_empty());
+        let text = said.map_or("", |text| text.trim());
+        tail(text, 1_500).to_owned()
+    }
+}
+
+/// The end of a text, from a whole line on if it is cut.
+pub(crate) fn tail(text: &str, most: usize) -> &str {
+    let Some(mut at) = text.len().checked_sub(most).filter(|at| *at > 0) else { return text };
+    while !text.is_char_boundary(at) {
+        at += 1;
+    }
+    let cut = text.get(at..).unwrap_or_default();
+    cut.split_once('\n').map_or(cut, |(_, rest)| rest)
+}
+
+impl<'a> Bench<'a> {
+    /// That of a call.
+    pub(crate) async fn of(cx: &'a ToolContext) -> Result<Self, ToolError> {
+        let jobs = jobs(cx);
+        let around = Surroundings::of(&jobs, Output::Apart, cx, own).await?;
+        let is_here = around.place.is_none();
+        Ok(Self { cx, environment: around.environment(), jobs, is_here })
+    }
+
+    /// Whether that is this machine, with its files.
+    pub(crate) fn is_here(&self) -> bool {
+        self.is_here
+    }
+
+    /// A folder for temporary files that programs may write in.
+    pub(crate) fn scratch(&self) -> Result<PathBuf, ToolError> {
+        if self.is_here {
+            return self.jobs.scratch();
+        }
+        let said = self.environment.get(std::ffi::OsStr::new("TMPDIR"));
+        Ok(said.map_or_else(|| PathBuf::from("/tmp"), PathBuf::from))
+    }
+
+    /// Runs a program to its end, or to the end of its time. It has ended
+    /// then, and so has all that it started.
+    pub(crate) async fn run(&self, what: Program<'_>) -> Result<Ran, ToolError> {
+        self.cx.check()?;
+        let confinement = match (&self.cx.confinement, self.is_here) {
+            (Some(held), true) => {
+                let mut held = (**held).clone();
+                held.write.push(self.jobs.scratch()?);
+                Some(Arc::new(held))
+            }
+            // The walls of another place hold it there.
+            _ => None,
+        };
+        let order = Order {
+            program: what.program,
+            arguments: what.arguments,
+            environment: self.environment.clone(),
+            directory: what.directory.to_owned(),
+            input: what.input,
+            output: Output::Apart,
+            confinement,
+        };
+        let job = self.jobs.start(what.name.to_owned(), order).await?;
+        let ended = self.wait(&job, what.name, what.until, what.directory).await;
+        let log = job.log();
+        let ran = Ran {
+            exit: ended,
+            after: job.age(),
+            stdout: log.of(Source::Stdout, MOST).text,
+            stderr: log.of(Source::Stderr, MOST).text,
+            raw: log.since(0, MOST).bytes,
+            is_pure: log.of(Source::Stderr, 1).total_bytes == 0,
+        };
+        if let Some(file) = log.file() {
+            let _ = std::fs::remove_file(file);
+        }
+        drop(log);
+        self.cx.check()?;
+        Ok(ran)
+    }
+
+    async fn wait(&self, job: &Job, name: &str, until: Instant, folder: &Path) -> Option<Exit> {
+        let mut vouched = None;
+        loop {
+            let next = until.min(Instant::now() + TICK);
+            let patience = Patience { until: Some(next), silence: None, cancel: &self.cx.cancel };
+            match job.wait(&patience).await {
+                Pause::Ended(ended) => {
+                    // What it has left behind would write on.
+                    if ended.lingers {
+                        job.end(GRACE).await;
+                    }
+                    return Some(ended.exit);
+                }
+                Pause::Deadline if next == until => break,
+                Pause::Cancelled => break,
+                // Nobody is there to type; it gets what it was given.
+                Pause::Question => tokio::time::sleep(Duration::from_millis(200)).await,
+                _ => {}
+            }
+            if vouched.is_none() {
+                vouched = Some(self.jobs.vouch(job, self.cx.session.id(), folder));
+            }
+            let (lines, _) = job.log().last(1);
+            let line = lines.first().map_or("", |line| line.trim());
+            let shown: String = line.chars().take(120).collect();
+            self.cx.report(None, format!("{name}: {} s {shown}", job.age().as_secs()));
+        }
+        job.end(GRACE).await;
+        None
+    }
+}

@@ -1,0 +1,194 @@
+//! `code_format`: code in the form that the project's own formatters give it.
+
+use hermes_checks::format::{self, Choice};
+use hermes_core::{
+    Effect, ErrorKind, Example, JsonSchema, Tool, ToolContext, ToolError, ToolSpec, Workplace,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::checks::{self, ChangedFile, Desk, is_false};
+
+mod shape;
+
+use shape::Shaping;
+
+/// Seconds that all formatters together may take.
+const LIMIT: u64 = 300;
+
+#[derive(Debug, Default)]
+pub(crate) struct CodeFormat;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Args {
+    /// File or folder; default: the working folder.
+    path: Option<String>,
+    /// Formatter to use, such as black, ruff, prettier or rustfmt; default: those of the project.
+    tool: Option<String>,
+    /// Only tell what would change, with the diff.
+    #[serde(default)]
+    check: bool,
+    /// Seconds; default 300.
+    timeout: Option<u64>,
+}
+
+/// What one formatter did.
+#[derive(Debug, Serialize)]
+pub(crate) struct Run {
+    tool: &'static str,
+    why: &'static str,
+    /// Files that are not, or were not, as it wants them.
+    files: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    install: Option<String>,
+}
+
+/// A file that could not be formatted.
+#[derive(Debug, Serialize)]
+pub(crate) struct Broken {
+    file: String,
+    error: String,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Output {
+    tools: Vec<Run>,
+    /// Whether all is, or was, as it should be.
+    formatted: bool,
+    /// Whether files were changed.
+    changed: bool,
+    files_changed: Vec<ChangedFile>,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    diff: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    failed: Vec<Broken>,
+    #[serde(skip_serializing_if = "is_false")]
+    check: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
+}
+
+impl Tool for CodeFormat {
+    type Args = Args;
+    type Output = Output;
+
+    fn spec() -> ToolSpec {
+        ToolSpec::new("code_format", "code")
+            .emoji("🧹")
+            .description(
+                "Format code with the project's own formatters (black, ruff, prettier, biome, \
+                 rustfmt, gofmt, shfmt, clang-format, …), found from its files. Shows the diff; \
+                 check=true changes nothing.",
+            )
+            .alias("format_code")
+            .parameter_alias("file", "path")
+            .parameter_alias("directory", "path")
+            .parameter_alias("formatter", "tool")
+            .parameter_alias("dry_run", "check")
+            .idempotent()
+            .keyword("pretty")
+            .keyword("indent")
+            .keyword("style")
+            .timeout(std::time::Duration::from_secs(3_700))
+            .example(
+                Example::new("What rustfmt would change", r#"{"path":"a.rs","check":true}"#)
+                    .given("a.rs", "fn main( ) {}\n")
+                    .gives(
+                        r#"{"formatted":false,"changed":false,"check":true,"diff":"--- a/a.rs\n+++ b/a.rs\n@@ -1 +1 @@\n-fn main( ) {}\n+fn main() {}\n"}"#,
+                    ),
+            )
+            .example(
+                Example::new("Format a file", r#"{"path":"a.rs"}"#)
+                    .given("a.rs", "fn main( ) {}\n")
+                    .gives(r#"{"formatted":false,"changed":true}"#),
+            )
+    }
+
+    fn effects(&self, args: &Args, at: &Workplace) -> Vec<Effect> {
+        checks::effects(at, args.path.as_deref(), !args.check)
+    }
+
+    async fn run(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
+        let limit = checks::limit(args.timeout, LIMIT);
+        let desk = Desk::at(cx, args.path.as_deref(), limit).await?;
+        let choices = format::choose(&desk.survey, args.tool.as_deref()).map_err(|all| {
+            checks::unknown(args.tool.as_deref().unwrap_or_default(), &all)
+        })?;
+        if choices.is_empty() {
+            return Err(nothing(&desk));
+        }
+        let mut shaping = Shaping::new(&desk, args.check);
+        let mut tools = Vec::new();
+        for choice in &choices {
+            tools.push(run(&mut shaping, choice).await?);
+        }
+        refuse_if_nothing_ran(&tools, &choices)?;
+        let mut notes = shaping.notes;
+        if shaping.changes.unshown > 0 {
+            notes.push(format!("The differences of {} files do not fit.", shaping.changes.unshown));
+        }
+        let is_formatted = shaping.wrong == 0 && shaping.broken.is_empty();
+        Ok(Output {
+            formatted: is_formatted && tools.iter().all(|run| run.error.is_none()),
+            tools,
+            changed: !args.check && !shaping.changes.files.is_empty(),
+            files_changed: shaping.changes.files,
+            diff: shaping.changes.diff,
+            failed: shaping.broken,
+            check: args.check,
+            note: (!notes.is_empty()).then(|| notes.join(" ")),
+        })
+    }
+}
+
+async fn run(shaping: &mut Shaping<'_>, choice: &Choice) -> Result<Run, ToolError> {
+    let mut run = Run {
+        tool: choice.formatter.name,
+        why: choice.why,
+        files: 0,
+        error: None,
+        install: None,
+    };
+    let missing = |run: &mut Run| {
+        run.error = Some("it is not installed".to_owned());
+        run.install = Some(choice.install.clone());
+    };
+    let Some(program) = &choice.program else {
+        missing(&mut run);
+        return Ok(run);
+    };
+    match shaping.shape(choice, program).await {
+        Ok(files) => run.files = files,
+        Err(error) if error.kind() == ErrorKind::Unavailable => missing(&mut run),
+        Err(error) if matches!(error.kind(), ErrorKind::Conflict | ErrorKind::Timeout) => {
+            run.error = Some(error.message().to_owned());
+        }
+        Err(error) => return Err(error),
+    }
+    Ok(run)
+}
+
+/// An error if no formatter could do its work.
+fn refuse_if_nothing_ran(runs: &[Run], choices: &[Choice]) -> Result<(), ToolError> {
+    if runs.iter().any(|run| run.error.is_none()) {
+        return Ok(());
+    }
+    if let Some(run) = runs.iter().find(|run| run.install.is_none()) {
+        let why = run.error.as_deref().unwrap_or_default();
+        return Err(ToolError::conflict(format!("{} could not format: {why}", run.tool)));
+    }
+    let all: Vec<&str> = choices.iter().map(|choice| choice.install.as_str()).collect();
+    let name = choices.first().map_or("", |choice| choice.formatter.name);
+    Err(checks::missing(name, &all.join(" ; ")))
+}
+
+fn nothing(desk: &Desk<'_>) -> ToolError {
+    let names: Vec<_> = format::FORMATTERS.iter().map(|one| one.name).collect();
+    ToolError::not_found(format!("No formatter is known for what is at {}", desk.show(&desk.path)))
+        .with_hint(format!(
+            "Its files name none, and none is usual for them. Give another path, or 'tool': {}.",
+            names.join(", ")
+        ))
+}

@@ -1,0 +1,196 @@
+//! Formatters at work.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use hermes_checks::Said;
+use hermes_checks::format::Choice;
+use hermes_core::{ErrorKind, ToolError};
+use hermes_exec::Input;
+use hermes_files::{Change, Existing, Files};
+
+use super::Broken;
+use crate::checks::{Changes, Desk, is_missing, missing};
+use crate::program::Ran;
+
+/// Files that are formatted one by one.
+const ONE_BY_ONE: usize = 500;
+/// Files whose difference is shown when nothing is to be changed.
+const SHOWN: usize = 60;
+/// Files whose names are given to one command.
+const NAMES: usize = 200;
+/// How long a call waits for others to be done with a file.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The formatting of a path.
+#[derive(Debug)]
+pub(super) struct Shaping<'a> {
+    desk: &'a Desk<'a>,
+    check: bool,
+    pub(super) changes: Changes,
+    pub(super) broken: Vec<Broken>,
+    /// Files that are not, or were not, as they should be.
+    pub(super) wrong: usize,
+    pub(super) notes: Vec<String>,
+}
+
+impl<'a> Shaping<'a> {
+    pub(super) fn new(desk: &'a Desk<'a>, check: bool) -> Self {
+        let (changes, broken, notes) = (Changes::default(), Vec::new(), Vec::new());
+        Self { desk, check, changes, broken, wrong: 0, notes }
+    }
+
+    /// Has a formatter at the files; how many are not, or were not, as they
+    /// should be.
+    pub(super) async fn shape(&mut self, choice: &Choice, program: &Path) -> Result<usize, ToolError> {
+        let Some(words) = choice.listing() else {
+            return self.one_by_one(choice, program, &choice.files, true).await;
+        };
+        let ran = self.run(program, &words, choice, Input::Nothing).await?;
+        let said = Said { stdout: &ran.stdout, stderr: &ran.stderr, report: "" };
+        let listed = choice.listed(&said);
+        if ran.code() != 0 && listed.files.is_empty() && listed.broken.is_empty() {
+            return Err(failed(choice, &ran));
+        }
+        let place = |name: &String| self.desk.survey.place(name, &choice.folder);
+        let mut files: Vec<PathBuf> = listed.files.iter().map(place).collect();
+        // A formatter may follow a file to others.
+        files.retain(|file| file.starts_with(&self.desk.path));
+        files.sort();
+        files.dedup();
+        for (name, why) in &listed.broken {
+            let file = self.desk.show(&place(name));
+            if !self.broken.iter().any(|broken| broken.file == file) {
+                self.broken.push(Broken { file, error: why.clone() });
+            }
+        }
+        if self.check || choice.write(&[]).is_none() {
+            return self.one_by_one(choice, program, &files, false).await;
+        }
+        self.in_place(choice, program, &files).await
+    }
+
+    /// The formatter changes the files itself.
+    async fn in_place(
+        &mut self,
+        choice: &Choice,
+        program: &Path,
+        files: &[PathBuf],
+    ) -> Result<usize, ToolError> {
+        for some in files.chunks(NAMES) {
+            let mut before = Vec::new();
+            for file in some {
+                before.push((file, self.desk.read(file).await?));
+            }
+            let words = choice.write(some).unwrap_or_default();
+            let ran = self.run(program, &words, choice, Input::Nothing).await?;
+            let mut is_changed = false;
+            for (file, old) in before {
+                if let (Some(old), Some(new)) = (old, self.desk.read(file).await?) {
+                    is_changed |= old != new;
+                    self.changes.add(&self.desk.show(file), &old, &new);
+                }
+            }
+            if ran.code() != 0 && !is_changed {
+                return Err(failed(choice, &ran));
+            }
+        }
+        self.wrong += files.len();
+        Ok(files.len())
+    }
+
+    /// Each file goes through the formatter; `all` if it is not known yet
+    /// whether that changes it.
+    async fn one_by_one(
+        &mut self,
+        choice: &Choice,
+        program: &Path,
+        files: &[PathBuf],
+        all: bool,
+    ) -> Result<usize, ToolError> {
+        let most = if self.check && !all { SHOWN } else { ONE_BY_ONE };
+        if files.len() > most {
+            let what = if all { "looked at" } else { "compared" };
+            self.notes.push(format!("Of {} files, {most} were {what}.", files.len()));
+            let rest = files.get(most..).unwrap_or_default().iter().filter(|_| !all);
+            self.notes.extend(rest.take(100).map(|file| self.desk.show(file)));
+        }
+        let mut wrong = if all { 0 } else { files.len().saturating_sub(most) };
+        for (at, file) in files.iter().take(most).enumerate() {
+            self.desk.cx.check()?;
+            self.desk.cx.report(Some(at as f64 / files.len() as f64), self.desk.show(file));
+            let Some(old) = self.desk.read(file).await? else { continue };
+            let words = choice.filter(file);
+            let ran = self.run(program, &words, choice, Input::Given(old.clone())).await?;
+            let new = ran.stdout_bytes();
+            // Nothing comes out of what cannot be parsed.
+            if ran.code() != 0 || (new.is_empty() && !old.trim_ascii().is_empty()) {
+                self.broken.push(Broken { file: self.desk.show(file), error: ran.complaint() });
+                continue;
+            }
+            if new == old {
+                continue;
+            }
+            wrong += 1;
+            if !self.check {
+                self.write(file, &old, &new).await?;
+            }
+            self.changes.add(&self.desk.show(file), &old, &new);
+        }
+        self.wrong += wrong;
+        Ok(wrong)
+    }
+
+    /// Writes a file that still holds what was formatted.
+    async fn write(&self, file: &Path, old: &[u8], new: &[u8]) -> Result<(), ToolError> {
+        let changed = || {
+            let name = self.desk.show(file);
+            ToolError::conflict(format!("{name} was changed by somebody else meanwhile"))
+        };
+        if !self.desk.bench.is_here() {
+            let words = ["-c".to_owned(), "cat > \"$1\"".to_owned(), "sh".to_owned(),
+                file.display().to_string()];
+            if self.desk.read(file).await?.as_deref() != Some(old) {
+                return Err(changed());
+            }
+            let here = self.desk.survey.here();
+            let input = Input::Given(new.to_vec());
+            let ran = self.desk.run(Path::new("sh"), &words, here, input).await?;
+            return match ran.code() {
+                0 => Ok(()),
+                _ => Err(ToolError::conflict(ran.complaint())),
+            };
+        }
+        let cx = self.desk.cx;
+        let hold = Files::new(cx).hold(&[file], PATIENCE, &cx.cancel)?;
+        if hold.read(file)?.as_deref() != Some(old) {
+            return Err(changed());
+        }
+        let (path, bytes) = (file.to_owned(), new.to_vec());
+        hold.change(&[Change::Write { path, bytes, existing: Existing::Replace }])?;
+        Ok(())
+    }
+
+    async fn run(
+        &self,
+        program: &Path,
+        words: &[String],
+        choice: &Choice,
+        input: Input,
+    ) -> Result<Ran, ToolError> {
+        let ran = self.desk.run(program, words, &choice.folder, input).await?;
+        if ran.exit.is_none() {
+            let name = choice.formatter.name;
+            return Err(ToolError::new(ErrorKind::Timeout, format!("{name} took too long")));
+        }
+        if is_missing(&ran) {
+            return Err(missing(choice.formatter.name, &choice.install));
+        }
+        Ok(ran)
+    }
+}
+
+fn failed(choice: &Choice, ran: &Ran) -> ToolError {
+    let (name, code) = (choice.formatter.name, ran.code());
+    ToolError::conflict(format!("{name} ended with {code}: {}", ran.complaint()))
+}

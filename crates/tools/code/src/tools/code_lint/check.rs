@@ -1,0 +1,169 @@
+//! Linters at work.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use hermes_checks::lint::Choice;
+use hermes_checks::{Finding, Said};
+use hermes_core::{ErrorKind, ToolError};
+use hermes_exec::Input;
+
+use super::Run;
+use crate::checks::{self, Changes, Desk};
+use crate::program::Ran;
+
+/// Files that are compared before and after they are mended.
+const FILES: usize = 500;
+
+/// What all linters together have found.
+#[derive(Debug, Default)]
+pub(super) struct Check {
+    pub(super) runs: Vec<Run>,
+    pub(super) findings: Vec<Finding>,
+    pub(super) fixed: usize,
+    pub(super) changes: Changes,
+    pub(super) notes: Vec<String>,
+    /// Whether some linter has looked.
+    has_looked: bool,
+    timed_out: bool,
+}
+
+/// One look of one linter.
+enum Look {
+    Found(Vec<Finding>),
+    Missing,
+    Failed(String),
+    TimedOut,
+}
+
+impl Check {
+    pub(super) async fn run(
+        &mut self,
+        desk: &Desk<'_>,
+        choice: &Choice,
+        fix: bool,
+    ) -> Result<(), ToolError> {
+        let mut run = Run {
+            tool: choice.linter.name,
+            why: choice.why,
+            command: String::new(),
+            exit_code: None,
+            seconds: None,
+            findings: 0,
+            error: None,
+            install: None,
+        };
+        let mut look = look(desk, choice, &mut run).await?;
+        if let (Look::Found(before), true, Some(words)) = (&look, fix, choice.fixes()) {
+            let mended = self.mend(desk, choice, before, &words).await?;
+            let was = before.len();
+            look = self::look(desk, choice, &mut run).await?;
+            if let (Look::Found(after), true) = (&look, mended) {
+                self.fixed += was.saturating_sub(after.len());
+            }
+        }
+        match look {
+            Look::Found(found) => {
+                run.findings = found.len();
+                self.findings.extend(found);
+                self.has_looked = true;
+            }
+            Look::Missing => {
+                run.error = Some("it is not installed".to_owned());
+                run.install = Some(choice.install.clone());
+            }
+            Look::Failed(why) => run.error = Some(why),
+            Look::TimedOut => {
+                self.timed_out = true;
+                run.error = Some("it took too long and was ended".to_owned());
+            }
+        }
+        self.runs.push(run);
+        Ok(())
+    }
+
+    /// Has the linter mend what it can; whether it did anything.
+    async fn mend(
+        &mut self,
+        desk: &Desk<'_>,
+        choice: &Choice,
+        found: &[Finding],
+        words: &[String],
+    ) -> Result<bool, ToolError> {
+        let Some(program) = &choice.program else { return Ok(false) };
+        let cwd = desk.cx.workplace.cwd();
+        let files: BTreeSet<PathBuf> = found.iter().map(|f| cwd.join(&f.file)).collect();
+        if files.is_empty() {
+            return Ok(false);
+        }
+        if files.len() > FILES {
+            self.notes.push(format!("Of {} files, {FILES} were compared.", files.len()));
+        }
+        let mut before = Vec::new();
+        for file in files.iter().take(FILES) {
+            before.push((file, desk.read(file).await?));
+        }
+        let ran = desk.run(program, words, &choice.folder, Input::Nothing).await?;
+        if ran.exit.is_none() {
+            self.timed_out = true;
+        }
+        for (file, old) in before {
+            if let (Some(old), Some(new)) = (old, desk.read(file).await?) {
+                self.changes.add(&desk.show(file), &old, &new);
+            }
+        }
+        Ok(true)
+    }
+
+    /// An error if no linter could do its work.
+    pub(super) fn refuse_if_nothing_ran(&self, choices: &[Choice]) -> Result<(), ToolError> {
+        if self.has_looked {
+            return Ok(());
+        }
+        let failed = self.runs.iter().find(|run| run.install.is_none());
+        if let Some(run) = failed {
+            let kind = if self.timed_out { ErrorKind::Timeout } else { ErrorKind::Conflict };
+            let why = run.error.as_deref().unwrap_or_default();
+            let message = format!("{} could not check the code: {why}", run.tool);
+            let error = ToolError::new(kind, message).with("command", run.command.clone());
+            return Err(if self.timed_out { error } else {
+                error.with_hint("Mend what it complains of, or choose another with 'tool'.")
+            });
+        }
+        let Some(first) = choices.first() else { return Ok(()) };
+        let all: Vec<&str> = choices.iter().map(|choice| choice.install.as_str()).collect();
+        Err(checks::missing(first.linter.name, &all.join(" ; ")))
+    }
+}
+
+/// Runs a linter once. Its findings are named from the working folder on, and
+/// only those at the path are kept.
+async fn look(desk: &Desk<'_>, choice: &Choice, run: &mut Run) -> Result<Look, ToolError> {
+    let Some(program) = &choice.program else { return Ok(Look::Missing) };
+    let words = choice.words();
+    run.command = desk.command(program, &words);
+    let ran = desk.run(program, &words, &choice.folder, Input::Nothing).await?;
+    run.seconds = Some(checks::seconds(ran.after) + run.seconds.unwrap_or_default());
+    run.exit_code = Some(ran.code());
+    Ok(judge(desk, choice, &ran))
+}
+
+fn judge(desk: &Desk<'_>, choice: &Choice, ran: &Ran) -> Look {
+    if ran.exit.is_none() {
+        return Look::TimedOut;
+    }
+    if checks::is_missing(ran) {
+        return Look::Missing;
+    }
+    let said = Said { stdout: &ran.stdout, stderr: &ran.stderr, report: "" };
+    let Some(mut found) = choice.read(&said, ran.code()) else {
+        return Look::Failed(format!("exit code {}: {}", ran.code(), ran.complaint()));
+    };
+    found.retain_mut(|finding| {
+        let path = desk.survey.place(&finding.file, &choice.folder);
+        finding.file = desk.show(&path);
+        !choice.is_whole() || hermes_checks::within(&path, &desk.path)
+    });
+    hermes_checks::sort(&mut found);
+    Look::Found(found)
+}

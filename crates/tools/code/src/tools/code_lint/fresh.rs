@@ -1,0 +1,89 @@
+//! Which findings are new.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use hermes_checks::{Baseline, ChangedLines, Finding};
+use hermes_core::ToolError;
+use hermes_exec::Input;
+
+use super::Args;
+use crate::checks::{Desk, missing};
+use crate::program::Ran;
+
+/// The session's document of known findings, by path and linter.
+const DOCUMENT: &str = "code_lint";
+
+type Known = BTreeMap<String, Baseline>;
+
+fn key(args: &Args, desk: &Desk<'_>) -> String {
+    format!("{} {}", desk.path.display(), args.tool.as_deref().unwrap_or("*"))
+}
+
+/// Keeps the findings that are new; what they are new to.
+pub(super) async fn keep(
+    findings: &mut Vec<Finding>,
+    args: &Args,
+    desk: &Desk<'_>,
+) -> Result<String, ToolError> {
+    if args.since.is_none() {
+        let known: Known = desk.cx.session.read(DOCUMENT)?;
+        if let Some(baseline) = known.get(&key(args, desk)) {
+            baseline.keep_new(findings);
+            return Ok(format!("the saved baseline of {} findings", baseline.len()));
+        }
+    }
+    let since = args.since.as_deref().unwrap_or("HEAD");
+    let changed = changed(since, desk).await?;
+    let here = desk.survey.here();
+    let cwd = desk.cx.workplace.cwd();
+    findings.retain(|finding| {
+        let path = cwd.join(&finding.file);
+        path.strip_prefix(here)
+            .is_ok_and(|rest| changed.touches(&rest.to_string_lossy(), finding))
+    });
+    Ok(format!("lines changed since {since}"))
+}
+
+/// Remembers all findings as known; what was done, in words.
+pub(super) fn save(
+    findings: &[Finding],
+    left_out: Option<usize>,
+    args: &Args,
+    desk: &Desk<'_>,
+) -> Result<String, ToolError> {
+    if left_out.is_some() {
+        return Err(ToolError::invalid("'save_baseline' and 'only_new' exclude each other")
+            .with_hint("Save the baseline of all findings first, then ask for new ones."));
+    }
+    let baseline = Baseline::of(findings);
+    let key = key(args, desk);
+    desk.cx.session.update(DOCUMENT, |known: &mut Known| known.insert(key, baseline))?;
+    Ok(format!("{} findings are known from now on; only_new leaves them out.", findings.len()))
+}
+
+/// The lines that have changed since a commit, below the folder of the path.
+async fn changed(since: &str, desk: &Desk<'_>) -> Result<ChangedLines, ToolError> {
+    if since.starts_with('-') || since.is_empty() {
+        return Err(ToolError::invalid(format!("'{since}' names no commit")));
+    }
+    let words = ["diff", "-U0", "--no-color", "--no-ext-diff", "--no-prefix", "--relative", since, "--"];
+    let diff = git(desk, &words).await?;
+    let mut changed = ChangedLines::of_diff(&diff.stdout);
+    let new = git(desk, &["ls-files", "--others", "--exclude-standard", "-z"]).await?;
+    let names = new.raw.split(|&byte| byte == 0).filter(|name| !name.is_empty());
+    names.for_each(|name| changed.add_file(String::from_utf8_lossy(name)));
+    Ok(changed)
+}
+
+async fn git(desk: &Desk<'_>, words: &[&str]) -> Result<Ran, ToolError> {
+    let program = desk.survey.program("git");
+    let program = program.ok_or_else(|| missing("git", "apt-get install -y git"))?;
+    let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+    let ran = desk.run(Path::new(&program), &words, desk.survey.here(), Input::Nothing).await?;
+    if ran.code() == 0 {
+        return Ok(ran);
+    }
+    Err(ToolError::conflict(format!("git cannot tell what has changed: {}", ran.complaint()))
+        .with_hint("Give another commit as 'since', or save a baseline with save_baseline=true."))
+}

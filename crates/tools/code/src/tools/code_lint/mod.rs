@@ -1,0 +1,224 @@
+//! `code_lint`: what a project's own linters have to say, as findings.
+
+use std::collections::BTreeMap;
+
+use hermes_checks::lint::{self, Choice};
+use hermes_checks::{Finding, Severity};
+use hermes_core::{Effect, Example, JsonSchema, Tool, ToolContext, ToolError, ToolSpec, Workplace};
+use serde::{Deserialize, Serialize};
+
+use crate::checks::{self, ChangedFile, Desk, is_false};
+
+mod check;
+mod fresh;
+
+use check::Check;
+
+/// Findings that are told unless more are asked for.
+const FINDINGS: u64 = 100;
+/// Findings that are told at most.
+const MOST: u64 = 1_000;
+/// Seconds that all linters together may take.
+const LIMIT: u64 = 300;
+
+#[derive(Debug, Default)]
+pub(crate) struct CodeLint;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Args {
+    /// File or folder; default: the working folder.
+    path: Option<String>,
+    /// Linter to use, such as ruff, eslint or clippy; default: those of the project.
+    tool: Option<String>,
+    /// Let the linter mend what it can.
+    #[serde(default)]
+    fix: bool,
+    /// Only findings that are new: against the saved baseline, or on lines changed since `since`.
+    #[serde(default)]
+    only_new: bool,
+    /// Git commit or branch to compare with; default: HEAD. Implies only_new.
+    since: Option<String>,
+    /// Remember all present findings as known.
+    #[serde(default)]
+    save_baseline: bool,
+    /// Most findings to show; default 100.
+    limit: Option<u64>,
+    /// Seconds; default 300.
+    timeout: Option<u64>,
+}
+
+/// What one linter did.
+#[derive(Debug, Serialize)]
+pub(crate) struct Run {
+    tool: &'static str,
+    why: &'static str,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    command: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exit_code: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seconds: Option<f64>,
+    findings: usize,
+    /// Why it could not do its work.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    install: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Output {
+    tools: Vec<Run>,
+    /// All findings, also those that are not shown.
+    total: usize,
+    errors: usize,
+    warnings: usize,
+    findings: Vec<Finding>,
+    #[serde(skip_serializing_if = "is_false")]
+    truncated: bool,
+    /// By rule, if not all findings are shown.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    by_rule: BTreeMap<String, usize>,
+    /// What new findings are new to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    compared_to: Option<String>,
+    /// Findings that are not new.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    known: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fixed: Option<usize>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    files_changed: Vec<ChangedFile>,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    diff: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
+}
+
+impl Tool for CodeLint {
+    type Args = Args;
+    type Output = Output;
+
+    fn spec() -> ToolSpec {
+        ToolSpec::new("code_lint", "code")
+            .emoji("🔎")
+            .description(
+                "Run the project's own linters and type checkers (ruff, mypy, eslint, tsc, clippy, \
+                 go vet, shellcheck, …), found from its files. Gives findings with file, line, \
+                 rule, message and fix.",
+            )
+            .alias("lint")
+            .parameter_alias("file", "path")
+            .parameter_alias("directory", "path")
+            .parameter_alias("linter", "tool")
+            .parameter_alias("base", "since")
+            .keyword("static analysis")
+            .keyword("style")
+            .keyword("type check")
+            .keyword("warnings")
+            .timeout(std::time::Duration::from_secs(3_700))
+            .example(
+                Example::new("Lint a Rust package", r#"{"path":"src/lib.rs"}"#)
+                    .given(
+                        "Cargo.toml",
+                        "[package]\nname = \"small\"\nversion = \"0.1.0\"\nedition = \"2021\"\n",
+                    )
+                    .given("src/lib.rs", "pub fn one() -> i32 {\n    return 1;\n}\n")
+                    .gives(r#"{"total":1,"warnings":1,"errors":0}"#),
+            )
+    }
+
+    fn effects(&self, args: &Args, at: &Workplace) -> Vec<Effect> {
+        checks::effects(at, args.path.as_deref(), args.fix)
+    }
+
+    async fn run(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
+        let limit = checks::limit(args.timeout, LIMIT);
+        let desk = Desk::at(cx, args.path.as_deref(), limit).await?;
+        let choices = lint::choose(&desk.survey, args.tool.as_deref()).map_err(|all| {
+            checks::unknown(args.tool.as_deref().unwrap_or_default(), &all)
+        })?;
+        if choices.is_empty() {
+            return Err(nothing(&desk));
+        }
+        let mut check = Check::default();
+        for choice in &choices {
+            check.run(&desk, choice, args.fix).await?;
+        }
+        check.refuse_if_nothing_ran(&choices)?;
+        answer(check, &args, &desk, &choices).await
+    }
+}
+
+async fn answer(
+    check: Check,
+    args: &Args,
+    desk: &Desk<'_>,
+    choices: &[Choice],
+) -> Result<Output, ToolError> {
+    let Check { runs, mut findings, fixed, changes, mut notes, .. } = check;
+    hermes_checks::sort(&mut findings);
+    let all = findings.len();
+    let mut compared_to = None;
+    if args.only_new || args.since.is_some() {
+        compared_to = Some(fresh::keep(&mut findings, args, desk).await?);
+    }
+    let known = compared_to.is_some().then(|| all - findings.len());
+    if args.save_baseline {
+        notes.push(fresh::save(&findings, known, args, desk)?);
+    }
+    let count = |severity| findings.iter().filter(|f| f.severity == severity).count();
+    let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
+    let total = findings.len();
+    let shown = usize::try_from(args.limit.unwrap_or(FINDINGS).min(MOST)).unwrap_or(usize::MAX);
+    let truncated = total > shown;
+    let by_rule = if truncated { by_rule(&findings) } else { BTreeMap::new() };
+    // The worst are shown, wherever they are.
+    if truncated {
+        findings.sort_by_key(|finding| finding.severity);
+        findings.truncate(shown);
+        notes.push(format!("{shown} of {total} findings are shown, the worst first."));
+    }
+    for choice in choices.iter().filter(|choice| args.fix && choice.fixes().is_none()) {
+        notes.push(format!("{} cannot mend anything by itself.", choice.linter.name));
+    }
+    Ok(Output {
+        tools: runs,
+        total,
+        errors,
+        warnings,
+        findings,
+        truncated,
+        by_rule,
+        compared_to,
+        known,
+        fixed: args.fix.then_some(fixed),
+        files_changed: changes.files,
+        diff: changes.diff,
+        note: (!notes.is_empty()).then(|| notes.join(" ")),
+    })
+}
+
+/// The rules with the most findings.
+fn by_rule(findings: &[Finding]) -> BTreeMap<String, usize> {
+    const RULES: usize = 30;
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for finding in findings {
+        let rule = finding.rule.as_deref().unwrap_or(finding.tool);
+        *counts.entry(rule.to_owned()).or_default() += 1;
+    }
+    let mut most: Vec<_> = counts.into_iter().collect();
+    most.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    most.truncate(RULES);
+    most.into_iter().collect()
+}
+
+fn nothing(desk: &Desk<'_>) -> ToolError {
+    let names: Vec<_> = lint::LINTERS.iter().map(|linter| linter.name).collect();
+    ToolError::not_found(format!("No linter is known for what is at {}", desk.show(&desk.path)))
+        .with_hint(format!(
+            "Its files name none, and none is usual for them. Give another path, or 'tool': {}.",
+            names.join(", ")
+        ))
+}

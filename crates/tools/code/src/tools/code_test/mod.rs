@@ -1,0 +1,317 @@
+//! `code_test`: a project's own tests, and which of them fail and why.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use hermes_checks::Said;
+use hermes_checks::test::{self, Case, Choice, NoRunner, Outcome, Results, Wish};
+use hermes_core::{Effect, Example, JsonSchema, Tool, ToolContext, ToolError, ToolSpec, Workplace};
+use hermes_exec::Input;
+use serde::{Deserialize, Serialize};
+
+use crate::checks::{self, Desk};
+use crate::program::{Ran, fresh, tail};
+
+mod report;
+
+/// Failing tests that are told in full.
+const FAILURES: u64 = 30;
+/// Seconds that the tests may take.
+const LIMIT: u64 = 600;
+/// The session's document of tests that failed, by folder and runner.
+const DOCUMENT: &str = "code_test";
+
+#[derive(Debug, Default)]
+pub(crate) struct CodeTest;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Args {
+    /// File or folder with tests; default: the working folder.
+    path: Option<String>,
+    /// Only tests with this in their name (or, for most runners, in this file).
+    filter: Option<String>,
+    /// Only tests that failed the last time.
+    #[serde(default)]
+    failed_only: bool,
+    /// Runner to use, such as pytest, unittest, cargo, jest or node; default: that of the project.
+    tool: Option<String>,
+    /// Most failing tests to show; default 30.
+    limit: Option<u64>,
+    /// Seconds; default 600.
+    timeout: Option<u64>,
+}
+
+/// How a run of tests ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Status {
+    Passed,
+    Failed,
+    /// Tests could not be run.
+    Error,
+    NoTests,
+    Timeout,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Output {
+    status: Status,
+    tool: &'static str,
+    command: String,
+    directory: String,
+    passed: u64,
+    failed: u64,
+    skipped: u64,
+    errors: u64,
+    exit_code: i32,
+    seconds: f64,
+    /// Tests that failed, or could not be run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    failures: Vec<Case>,
+    #[serde(skip_serializing_if = "checks::is_false")]
+    truncated: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    slowest: Vec<Slow>,
+    /// The end of what was printed, if something is wrong.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    output: String,
+    /// Other runners that the project seems to have.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    other_tools: Vec<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Slow {
+    name: String,
+    seconds: f64,
+}
+
+impl Tool for CodeTest {
+    type Args = Args;
+    type Output = Output;
+
+    fn spec() -> ToolSpec {
+        ToolSpec::new("code_test", "code")
+            .emoji("🧪")
+            .description(
+                "Run the project's own tests (pytest, unittest, cargo test, nextest, jest, vitest, \
+                 mocha, node --test, go test, make test, …), found from its files. Gives counts \
+                 and each failing test with its place, assertion and traceback.",
+            )
+            .alias("run_tests")
+            .parameter_alias("file", "path")
+            .parameter_alias("directory", "path")
+            .parameter_alias("name", "filter")
+            .parameter_alias("pattern", "filter")
+            .parameter_alias("last_failed", "failed_only")
+            .parameter_alias("runner", "tool")
+            .parameter_alias("framework", "tool")
+            .keyword("unit test")
+            .keyword("test suite")
+            .keyword("assert")
+            .timeout(std::time::Duration::from_secs(3_700))
+            .example(
+                Example::new("Run the tests of a file", r#"{"path":"test_sum.py","tool":"unittest"}"#)
+                    .given(
+                        "test_sum.py",
+                        "import unittest\n\n\nclass Sum(unittest.TestCase):\n    def test_two(self):\n        self.assertEqual(1 + 1, 2)\n\n    def test_three(self):\n        self.assertEqual(1 + 1, 3)\n",
+                    )
+                    .gives(r#"{"status":"failed","tool":"unittest","passed":1,"failed":1,"errors":0}"#),
+            )
+    }
+
+    fn effects(&self, args: &Args, at: &Workplace) -> Vec<Effect> {
+        checks::effects(at, args.path.as_deref(), false)
+    }
+
+    async fn run(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
+        let limit = checks::limit(args.timeout, LIMIT);
+        let desk = Desk::at(cx, args.path.as_deref(), limit).await?;
+        let choice = choose(&args, &desk)?;
+        let Some(program) = choice.program.clone() else {
+            return Err(checks::missing(choice.runner.name, &choice.install));
+        };
+        let mut notes = Vec::new();
+        if args.filter.is_some() && !choice.runner.filters {
+            notes.push(format!("{} cannot run some tests only; all were run.", choice.runner.name));
+        }
+        let key = format!("{} {}", choice.folder.display(), choice.runner.name);
+        let only = match args.failed_only {
+            true => known(&desk, &key, &choice)?,
+            false => Vec::new(),
+        };
+        let report = desk.bench.scratch()?.join(fresh());
+        let wish = Wish {
+            target: choice.target.clone(),
+            filter: args.filter.clone(),
+            only,
+            report: report.display().to_string(),
+            folder: None,
+        };
+        let words = choice.words(wish);
+        let began = report::Began { program: &program, words: &words, file: &report };
+        let (ran, told) = began.run(&desk, &choice).await?;
+        if checks::is_missing(&ran) {
+            return Err(checks::missing(choice.runner.name, &choice.install));
+        }
+        let said = Said { stdout: &ran.stdout, stderr: &ran.stderr, report: &told };
+        let results = choice.read(&said, ran.code());
+        let results = settle(results, &ran, &choice, &mut notes);
+        remember(&desk, &key, &results)?;
+        let command = desk.command(&program, &words);
+        Ok(answer(results, &ran, &choice, &args, &desk, command, notes))
+    }
+}
+
+fn choose(args: &Args, desk: &Desk<'_>) -> Result<Choice, ToolError> {
+    test::choose(&desk.survey, args.tool.as_deref()).map_err(|none| match none {
+        NoRunner::Unknown(all) => checks::unknown(args.tool.as_deref().unwrap_or_default(), &all),
+        NoRunner::Unsaid => {
+            let names: Vec<_> = test::RUNNERS.iter().map(|runner| runner.name).collect();
+            let place = desk.show(&desk.path);
+            ToolError::not_found(format!("Nothing at {place} says how it is tested"))
+                .with_hint(format!("Give another path, or 'tool': {}.", names.join(", ")))
+        }
+    })
+}
+
+type Failed = BTreeMap<String, Vec<String>>;
+
+/// The tests that failed the last time.
+fn known(desk: &Desk<'_>, key: &str, choice: &Choice) -> Result<Vec<String>, ToolError> {
+    if !choice.runner.filters {
+        return Err(ToolError::invalid(format!("{} cannot run some tests only", choice.runner.name))
+            .with_hint("Leave failed_only out, or choose the runner that it starts with 'tool'."));
+    }
+    let failed: Failed = desk.cx.session.read(DOCUMENT)?;
+    match failed.get(key) {
+        Some(failed) if !failed.is_empty() => Ok(failed.clone()),
+        Some(_) => Err(ToolError::conflict("No test failed the last time")
+            .with_hint("There is nothing to run again; leave failed_only out to run all.")),
+        None => Err(ToolError::conflict("These tests have not been run in this session")
+            .with_hint("Run them all first, without failed_only.")),
+    }
+}
+
+fn remember(desk: &Desk<'_>, key: &str, results: &Results) -> Result<(), ToolError> {
+    const MOST: usize = 2_000;
+    let bad = results.cases.iter().filter(|case| case.is_bad() && !case.id.is_empty());
+    let ids: Vec<String> = bad.take(MOST).map(|case| case.id.clone()).collect();
+    desk.cx.session.update(DOCUMENT, |failed: &mut Failed| failed.insert(key.to_owned(), ids))?;
+    Ok(())
+}
+
+/// What became of the tests, if that can be made out at all.
+fn settle(results: Option<Results>, ran: &Ran, choice: &Choice, notes: &mut Vec<String>) -> Results {
+    let name = choice.runner.name;
+    let results = match results {
+        Some(results) => results,
+        None if ran.exit.is_none() => Results::default(),
+        None => {
+            let mut case = Case::new(name, Outcome::Error);
+            case.id = String::new();
+            case.message = format!("{name} ended with {}: {}", ran.code(), ran.complaint());
+            Results { errors: 1, cases: vec![case], ..Results::default() }
+        }
+    };
+    if results.is_guess {
+        notes.push(format!("The numbers are what could be made out of the output of {name}."));
+    }
+    results
+}
+
+fn answer(
+    results: Results,
+    ran: &Ran,
+    choice: &Choice,
+    args: &Args,
+    desk: &Desk<'_>,
+    command: String,
+    mut notes: Vec<String>,
+) -> Output {
+    const OUTPUT: usize = 2_000;
+    let status = status(&results, ran, args, &mut notes);
+    let slowest = slowest(&results);
+    let bad = results.cases.into_iter().filter(Case::is_bad);
+    let mut failures: Vec<Case> = bad.map(|case| placed(case, desk, choice)).collect();
+    let shown = usize::try_from(args.limit.unwrap_or(FAILURES).min(1_000)).unwrap_or(usize::MAX);
+    let truncated = failures.len() > shown;
+    if truncated {
+        notes.push(format!("{shown} of {} failing tests are shown.", failures.len()));
+        failures.truncate(shown);
+    }
+    let printed = format!("{}\n{}", ran.stdout.trim(), ran.stderr.trim());
+    Output {
+        status,
+        tool: choice.runner.name,
+        command,
+        directory: desk.show(&choice.folder),
+        passed: results.passed,
+        failed: results.failed,
+        skipped: results.skipped,
+        errors: results.errors,
+        exit_code: ran.code(),
+        seconds: checks::seconds(ran.after),
+        failures,
+        truncated,
+        slowest,
+        output: match status {
+            Status::Passed => String::new(),
+            _ => tail(printed.trim(), OUTPUT).to_owned(),
+        },
+        other_tools: choice.others.clone(),
+        note: (!notes.is_empty()).then(|| notes.join(" ")),
+    }
+}
+
+fn status(results: &Results, ran: &Ran, args: &Args, notes: &mut Vec<String>) -> Status {
+    if ran.exit.is_none() {
+        notes.push("The time was up; the tests were ended.".to_owned());
+        return Status::Timeout;
+    }
+    if results.errors > 0 {
+        return Status::Error;
+    }
+    if results.failed > 0 {
+        return Status::Failed;
+    }
+    if results.passed + results.skipped == 0 {
+        if results.is_guess && ran.code() == 0 {
+            notes.push("It ended well, but does not say which tests it ran.".to_owned());
+            return Status::Passed;
+        }
+        notes.push(match &args.filter {
+            Some(filter) => format!("No tests ran: none fits '{filter}'."),
+            None => "No tests ran.".to_owned(),
+        });
+        return Status::NoTests;
+    }
+    if ran.code() != 0 {
+        notes.push(format!("No test failed, but the runner ended with {}.", ran.code()));
+        return Status::Failed;
+    }
+    Status::Passed
+}
+
+/// A failing test with its file as the caller would name it.
+fn placed(mut case: Case, desk: &Desk<'_>, choice: &Choice) -> Case {
+    case.file = case.file.map(|file| desk.show(&desk.survey.place(&file, &choice.folder)));
+    if Path::new(&case.name).is_absolute() {
+        case.name = desk.show(&desk.survey.place(&case.name, &choice.folder));
+    }
+    case.seconds = case.seconds.map(|seconds| (seconds * 1_000.0).round() / 1_000.0);
+    case
+}
+
+/// The slowest tests, if any is slow.
+fn slowest(results: &Results) -> Vec<Slow> {
+    const SLOW: f64 = 1.0;
+    let timed = results.cases.iter().filter_map(|case| Some((case, case.seconds?)));
+    let mut slow: Vec<_> = timed.filter(|(_, seconds)| *seconds >= SLOW).collect();
+    slow.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let slow = slow.into_iter().take(5);
+    slow.map(|(case, seconds)| Slow { name: case.name.clone(), seconds }).collect()
+}

@@ -1,0 +1,56 @@
+//! A runner at work, and the report that it writes into a file.
+
+use std::path::Path;
+
+use hermes_checks::test::Choice;
+use hermes_core::ToolError;
+
+use super::Input;
+use crate::checks::Desk;
+use crate::program::{Ran, fresh};
+
+/// Runs what follows, and prints the file behind a marker. So it is read where
+/// it was written, be that another machine, and is not left there.
+const SCRIPT: &str = r#"marker=$1; file=$2; shift 2
+"$@"
+code=$?
+if [ -f "$file" ]; then printf '\n%s\n' "$marker"; cat "$file"; rm -f "$file"; fi
+exit $code"#;
+
+/// A runner that is about to start.
+#[derive(Debug)]
+pub(super) struct Began<'a> {
+    pub(super) program: &'a Path,
+    pub(super) words: &'a [String],
+    pub(super) file: &'a Path,
+}
+
+impl Began<'_> {
+    /// Runs it; what it printed, and what it reported.
+    pub(super) async fn run(
+        &self,
+        desk: &Desk<'_>,
+        choice: &Choice,
+    ) -> Result<(Ran, String), ToolError> {
+        if !choice.runner.reports {
+            let ran = desk.run(self.program, self.words, &choice.folder, Input::Nothing).await?;
+            return Ok((ran, String::new()));
+        }
+        let marker = fresh();
+        let file = self.file.display().to_string();
+        let program = self.program.display().to_string();
+        let fixed = ["-c", SCRIPT, "sh", &marker, &file, &program];
+        let words: Vec<String> =
+            fixed.iter().map(|word| (*word).to_owned()).chain(self.words.iter().cloned()).collect();
+        let ran = desk.run(Path::new("sh"), &words, &choice.folder, Input::Nothing).await;
+        if desk.bench.is_here() {
+            // One that was ended has not removed it.
+            let _ = std::fs::remove_file(self.file);
+        }
+        let mut ran = ran?;
+        let cut = ran.stdout.rfind(&format!("\n{marker}\n"));
+        let told = cut.map(|at| ran.stdout.split_off(at)).unwrap_or_default();
+        let told = told.trim_start().strip_prefix(&marker).unwrap_or_default().to_owned();
+        Ok((ran, told))
+    }
+}
