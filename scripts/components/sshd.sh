@@ -5,7 +5,9 @@
 #                       cannot be had on this machine
 #   sshd.sh stop DIR    ends it
 #
-# It lets in the user who started it, by the key in DIR, and nobody else.
+# It lets in the user who started it, by the key in DIR, and nobody else. It has
+# processes of its own, as another host would: none of this machine's are seen
+# from there.
 set -euo pipefail
 
 skip() {
@@ -42,7 +44,7 @@ Port $port
 ListenAddress 127.0.0.1
 HostKey $folder/host_key
 AuthorizedKeysFile $folder/user_key.pub
-PidFile $folder/pid
+PidFile none
 UsePAM no
 StrictModes no
 PasswordAuthentication no
@@ -50,13 +52,17 @@ KbdInteractiveAuthentication no
 AllowUsers $(id -un)
 Subsystem sftp internal-sftp
 END
+  local apart=(unshare --pid --fork --mount-proc --kill-child)
+  ((EUID == 0)) || apart+=(--map-current-user)
   # Relative names would be looked for elsewhere once it has been started.
-  "$sshd" -f "$folder/config" -E "$folder/log" || return 1
+  "${apart[@]}" "$sshd" -D -f "$folder/config" -E "$folder/log" \
+    </dev/null >>"$folder/log" 2>&1 &
+  echo $! >"$folder/pid"
   for _ in $(seq 100); do
     runs && ssh-keyscan -p "$port" 127.0.0.1 2>/dev/null | grep -q . && break
+    runs || return 1
     sleep 0.1
   done
-  runs || return 1
   echo "$port" >"$folder/port"
 }
 
@@ -82,15 +88,8 @@ start() {
 stop() {
   [[ -d $folder ]] || return 0
   folder=$(cd "$folder" && pwd -P)
-  if runs; then
-    local pid
-    pid=$(cat "$folder/pid")
-    # Its connections first: they would go on without it.
-    local children
-    children=$(ps -o pid= --ppid "$pid" || true)
-    # shellcheck disable=SC2086
-    kill "$pid" $children 2>/dev/null || true
-  fi
+  # What runs there goes with it.
+  if runs; then kill "$(cat "$folder/pid")"; fi
   rm -f "$folder/pid" "$folder/port"
 }
 

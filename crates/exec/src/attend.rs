@@ -85,8 +85,8 @@ pub(crate) struct Attendant {
 
 impl Attendant {
     pub(crate) fn new(listed: Arc<Listed>, what: Attention, breakers: Arc<Breakers>) -> Self {
-        let watch = (!what.patterns.is_empty())
-            .then(|| Watch::new(&what.patterns, Settings::default()));
+        let watch =
+            (!what.patterns.is_empty()).then(|| Watch::new(&what.patterns, Settings::default()));
         Self {
             listed,
             notices: what.notices,

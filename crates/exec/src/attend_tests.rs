@@ -90,7 +90,10 @@ async fn a_line_in_two_pieces_is_found() {
         panic!("{told:?}");
     };
     assert_eq!(patterns, &["ready on port"]);
-    assert_eq!((lines.as_slice(), *suppressed), (&["server is ready on port 80".to_owned()][..], 0));
+    assert_eq!(
+        (lines.as_slice(), *suppressed),
+        (&["server is ready on port 80".to_owned()][..], 0)
+    );
     bench.jobs.close().await;
     assert_eq!(bench.queue.drain("s", 9), [], "whoever closes knows");
 }

@@ -22,6 +22,9 @@ use crate::tree::Signal;
 /// Bytes that are read at a time.
 const CHUNK: usize = 256 * 1024;
 
+/// Bytes that are read at a time of a job that says little, as most do.
+const SIP: usize = 8 * 1024;
+
 /// After its end, so long is waited for more from whoever still has its pipe.
 const DRAIN: Duration = Duration::from_millis(100);
 
@@ -257,7 +260,7 @@ impl Job {
     }
 
     async fn pump(self: Arc<Self>, mut output: Vec<(Source, AsyncFd<OwnedFd>)>) {
-        let mut buffer = vec![0; CHUNK];
+        let mut buffer = vec![0; SIP];
         let mut exit = None;
         let ended = self.control.ended();
         tokio::pin!(ended);
@@ -272,6 +275,9 @@ impl Job {
                     Ok(read) if read > 0 => {
                         let source = output.get(at).map_or(Source::Stdout, |(source, _)| *source);
                         self.take(source, buffer.get(..read).unwrap_or_default()).await;
+                        if read == buffer.len() {
+                            buffer.resize(CHUNK, 0);
+                        }
                     }
                     // A terminal that is left tells so by an error.
                     _ => drop(output.remove(at)),

@@ -212,12 +212,7 @@ impl Jobs {
     }
 
     /// Lists a job, so that it can be asked for.
-    pub fn list(
-        &self,
-        job: Arc<Job>,
-        session: &str,
-        directory: PathBuf,
-    ) -> Arc<Listed> {
+    pub fn list(&self, job: Arc<Job>, session: &str, directory: PathBuf) -> Arc<Listed> {
         self.list_as(job, session, directory, None)
     }
 
@@ -334,11 +329,8 @@ impl Jobs {
         let jobs: Vec<_> = lock(&self.table).values().cloned().collect();
         let ours: Vec<_> = jobs.iter().filter(|listed| !listed.detached).collect();
         ours.iter().for_each(|listed| listed.see_end());
-        let open: Vec<Arc<Job>> = ours
-            .iter()
-            .map(|listed| Arc::clone(&listed.job))
-            .filter(|job| !is_over(job))
-            .collect();
+        let open: Vec<Arc<Job>> =
+            ours.iter().map(|listed| Arc::clone(&listed.job)).filter(|job| !is_over(job)).collect();
         if !open.is_empty() {
             closing::end(open).await;
         }

@@ -22,10 +22,7 @@ impl Room {
         let bytes = |blocks: u64| blocks.saturating_mul(found.f_frsize);
         // What is kept for the administrator counts as used.
         let used = found.f_blocks.saturating_sub(found.f_bfree);
-        Ok(Self {
-            free: bytes(found.f_bavail),
-            total: bytes(used.saturating_add(found.f_bavail)),
-        })
+        Ok(Self { free: bytes(found.f_bavail), total: bytes(used.saturating_add(found.f_bavail)) })
     }
 
     /// The share that is taken, in percent.

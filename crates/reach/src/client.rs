@@ -46,9 +46,10 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        // This name holds even if the file was replaced meanwhile.
+        // This name holds even if the file was replaced meanwhile, and for
+        // programs that are handed it.
         Self {
-            executable: "/proc/self/exe".into(),
+            executable: format!("/proc/{}/exe", std::process::id()).into(),
             arguments: vec!["hands".into()],
             cache: None,
         }
@@ -287,9 +288,8 @@ impl Hands {
     async fn bundle(&self) -> Result<&Bundle, ToolError> {
         let Settings { executable, cache, .. } = self.settings.clone();
         let make = || async move {
-            let made = tokio::task::spawn_blocking(move || {
-                Bundle::of(&executable, cache.as_deref())
-            });
+            let made =
+                tokio::task::spawn_blocking(move || Bundle::of(&executable, cache.as_deref()));
             let made = made.await.map_err(|_| ToolError::internal("The program cannot be read"))?;
             made.map_err(|error| ToolError::io("This program cannot be read", &error))
         };

@@ -155,9 +155,7 @@ impl Closed {
 impl Exceptions for Closed {
     fn closes(&self, scope: &Scope, real: &Path) -> bool {
         self.closes_here(scope, real, &self.written(real))
-            || self
-                .known(scope, real)
-                .unwrap_or_else(|| self.closes_by_rule(scope, &gather(real)))
+            || self.known(scope, real).unwrap_or_else(|| self.closes_by_rule(scope, &gather(real)))
     }
 }
 

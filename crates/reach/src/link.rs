@@ -251,16 +251,16 @@ impl Line {
                 }
             }
             Reply::Progress { id, fraction, message } => {
-                let sink = lock(&self.state)
-                    .waiting
-                    .get(&id)
-                    .and_then(|call| Some((Arc::clone(call.progress.as_ref()?), Arc::clone(&call.tool))));
+                let sink = lock(&self.state).waiting.get(&id).and_then(|call| {
+                    Some((Arc::clone(call.progress.as_ref()?), Arc::clone(&call.tool)))
+                });
                 if let Some((sink, tool)) = sink {
                     sink.report(&tool, &Progress { fraction, message });
                 }
             }
             Reply::Question { id, question, scope, paths } => {
-                let grants = lock(&self.state).waiting.get(&id).map(|call| Arc::clone(&call.grants));
+                let grants =
+                    lock(&self.state).waiting.get(&id).map(|call| Arc::clone(&call.grants));
                 let scope = Scope::named(scope);
                 let is_closed = |path: PathBuf| match &grants {
                     Some(grants) => grants.closes(&scope, &path),
@@ -317,11 +317,7 @@ fn read(mut stdout: impl Read, line: &Weak<Line>) {
     }
 }
 
-fn write(
-    mut input: File,
-    frames: &mpsc::Receiver<(Option<u64>, Vec<u8>)>,
-    line: &Weak<Line>,
-) {
+fn write(mut input: File, frames: &mpsc::Receiver<(Option<u64>, Vec<u8>)>, line: &Weak<Line>) {
     while let Ok((id, frame)) = frames.recv() {
         let Some(line) = line.upgrade() else { return };
         if let Some(id) = id {

@@ -50,7 +50,9 @@ impl Placing {
     /// Takes one file of it from the standard input.
     pub(crate) fn taking(&self, word: &str, name: &str) -> String {
         let chosen = self.choosing(word);
-        format!("{chosen}cat >\"$q/{name}\" || {{ rm -rf \"$q\"; exit 1; }}\nchmod 755 \"$q/{name}\"\n")
+        format!(
+            "{chosen}cat >\"$q/{name}\" || {{ rm -rf \"$q\"; exit 1; }}\nchmod 755 \"$q/{name}\"\n"
+        )
     }
 
     /// Ends what was taken file by file.

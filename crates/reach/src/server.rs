@@ -41,7 +41,10 @@ pub fn serve(
     let home = std::env::home_dir().filter(|home| home.is_absolute());
     let hermes = std::env::var_os("HERMES_HOME").map(PathBuf::from);
     let far = Arc::new(Far {
-        tools: tools.into_iter().map(|tool| (tool.spec().name.to_string(), Kept::new(tool))).collect(),
+        tools: tools
+            .into_iter()
+            .map(|tool| (tool.spec().name.to_string(), Kept::new(tool)))
+            .collect(),
         sessions: Arc::default(),
         guarded: Arc::new(Guarded::new(home, hermes)),
         output: Mutex::new(Box::new(output)),
@@ -107,9 +110,9 @@ impl Far {
                 runtime.spawn(async move {
                     let name = call.tool.clone();
                     let run = tokio::spawn(Arc::clone(&far).run(*call, cancel));
-                    let outcome = run.await.unwrap_or_else(|_| {
-                        Err(ToolError::internal(format!("{name} crashed")))
-                    });
+                    let outcome = run
+                        .await
+                        .unwrap_or_else(|_| Err(ToolError::internal(format!("{name} crashed"))));
                     lock(&far.running).remove(&id);
                     let outcome = outcome.and_then(done);
                     let outcome = outcome.unwrap_or_else(|error| Outcome::from(&error));
@@ -144,8 +147,9 @@ impl Far {
             ToolError::unavailable(format!("The other end has no tool '{}'", call.tool))
                 .with_hint("The two ends are not of one build; start anew.")
         })?;
-        let arguments: Value = serde_json::from_str(call.arguments.get())
-            .map_err(|error| ToolError::invalid(format!("The arguments cannot be read: {error}")))?;
+        let arguments: Value = serde_json::from_str(call.arguments.get()).map_err(|error| {
+            ToolError::invalid(format!("The arguments cannot be read: {error}"))
+        })?;
         let bound = Arc::clone(&kept.tool).bind(&arguments)?;
         drop(arguments);
         kept.ready.get_or_try_init(|| kept.tool.setup()).await?;

@@ -39,7 +39,11 @@ impl DynTool for OverThere {
 
     fn bind(self: Arc<Self>, arguments: &Value) -> Result<Box<dyn BoundCall>, ToolError> {
         let bound = Arc::clone(&self.tool).bind(arguments)?;
-        Ok(Box::new(Distant { bound, arguments: arguments.clone(), hands: Arc::clone(&self.hands) }))
+        Ok(Box::new(Distant {
+            bound,
+            arguments: arguments.clone(),
+            hands: Arc::clone(&self.hands),
+        }))
     }
 
     fn check(&self) -> BoxFuture<'_, Availability> {

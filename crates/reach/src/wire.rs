@@ -27,19 +27,39 @@ const LONGEST: u32 = 1 << 30;
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Request {
     Call(Box<Call>),
-    Cancel { id: u64 },
+    Cancel {
+        id: u64,
+    },
     /// The answer to a [`Reply::Question`].
-    Closed { question: u64, closed: Vec<bool> },
+    Closed {
+        question: u64,
+        closed: Vec<bool>,
+    },
 }
 
 /// From there to here.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Reply {
-    Hello { protocol: u32, version: String },
-    Answer { id: u64, outcome: Outcome },
-    Progress { id: u64, fraction: Option<f64>, message: String },
+    Hello {
+        protocol: u32,
+        version: String,
+    },
+    Answer {
+        id: u64,
+        outcome: Outcome,
+    },
+    Progress {
+        id: u64,
+        fraction: Option<f64>,
+        message: String,
+    },
     /// Which of these places are closed to the call by the rules here.
-    Question { id: u64, question: u64, scope: String, paths: Vec<PathText> },
+    Question {
+        id: u64,
+        question: u64,
+        scope: String,
+        paths: Vec<PathText>,
+    },
 }
 
 /// A call.
@@ -180,7 +200,9 @@ pub(crate) fn numbers(bounds: &OutputBounds) -> [u64; 4] {
 }
 
 /// The bounds of these numbers.
-pub(crate) fn bounds([command_bytes, read_lines, line_chars, read_chars]: [u64; 4]) -> OutputBounds {
+pub(crate) fn bounds(
+    [command_bytes, read_lines, line_chars, read_chars]: [u64; 4],
+) -> OutputBounds {
     OutputBounds { command_bytes, read_lines, line_chars, read_chars }
 }
 

@@ -5,8 +5,8 @@ use std::time::{Duration, SystemTime};
 use clap::Subcommand;
 use hermes::core::ErrorKind;
 use hermes::engine::Secrets as _;
-use hermes_exec::leftovers::Entry;
 use hermes_exec::Jobs;
+use hermes_exec::leftovers::Entry;
 use serde_json::{Value, json};
 
 use crate::app::{App, Ready};

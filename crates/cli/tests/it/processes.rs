@@ -17,8 +17,7 @@ fn request(id: u32, tool: &str, arguments: &Value) -> String {
 fn exec_gives_notices_with_the_next_answer() {
     let context = TestContext::new();
     let mut stream = context.stream(["exec"]);
-    let arguments =
-        json!({ "command": "sleep 0.5; echo built", "background": true, "notify_on_complete": true });
+    let arguments = json!({ "command": "sleep 0.5; echo built", "background": true, "notify_on_complete": true });
     stream.send(&request(1, "terminal", &arguments));
     let started = stream.answer();
     let started = &started["tool_results"][0]["content"];

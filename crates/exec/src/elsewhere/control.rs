@@ -20,6 +20,8 @@ const QUESTION: Duration = Duration::from_secs(10);
 /// A silent program is not looked at more often: each look is a trip.
 const SELDOM: Duration = Duration::from_secs(2);
 
+/// When a carrier is told again of its terminal's size.
+const AGAIN: [Duration; 2] = [Duration::from_millis(300), Duration::from_secs(2)];
 /// How long a program that nobody hears any more has to go by itself.
 const GRACE: Duration = Duration::from_secs(1);
 
@@ -177,6 +179,15 @@ impl<W: Way> Control for Remote<W> {
     }
 
     fn resize(&self, size: Size) -> io::Result<()> {
-        self.carrier.resize(size)
+        self.carrier.resize(size)?;
+        // A carrier that has just begun may not have listened.
+        let carrier = Arc::clone(&self.carrier);
+        tokio::spawn(async move {
+            for wait in AGAIN {
+                tokio::time::sleep(wait).await;
+                carrier.signal(Signal::WINCH).await;
+            }
+        });
+        Ok(())
     }
 }

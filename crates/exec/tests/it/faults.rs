@@ -203,8 +203,8 @@ async fn a_bomb_that_fills_every_gap_is_ended_with_its_container() {
         tokio::time::sleep(Duration::from_secs(1)).await;
         job.end(Duration::from_secs(1)).await;
         scene.until("its end", || async { job.ended().is_some() }).await;
-        let next = scene.run_at_root(&format!("mkdir -p {}; echo here", scene.folder.display()));
-        assert!(next.await.text().contains("here\n"));
+        let script = format!("mkdir -p {}; echo here", scene.folder.display());
+        assert!(scene.run_at_root(&script).await.text().contains("here\n"));
         stage.goes_on(&number).await;
     }
 }

@@ -7,8 +7,8 @@ use std::process::Command;
 use std::sync::Arc;
 
 use hermes_core::ErrorKind;
-use hermes_exec::Backend;
 use hermes_exec::ssh::{Host, HostKey, Settings, Synced};
+use hermes_exec::{Backend, Exit, Job};
 use tempfile::TempDir;
 
 use crate::contract::{Scene, contract};
@@ -136,8 +136,11 @@ async fn one_who_is_not_let_in_is_told_what_to_do() {
     assert!(error.message().contains("does not let this user in"), "{error}");
     server.settings.key = Some(server.path("none"));
     assert_eq!(server.refusal().await.kind(), ErrorKind::NotFound);
-    fs::set_permissions(server.path("key"), fs::Permissions::from_mode(0o644)).unwrap();
-    server.settings.key = Some(server.path("key"));
+    // A copy of the right one, but for everybody.
+    let open = server.path("open");
+    fs::copy(std::env::var("HERMES_TEST_SSH_KEY").unwrap(), &open).unwrap();
+    fs::set_permissions(&open, fs::Permissions::from_mode(0o644)).unwrap();
+    server.settings.key = Some(open);
     let error = server.refusal().await;
     assert!(error.hint().contains("chmod 600"), "{error}");
 }
@@ -197,86 +200,102 @@ async fn a_session_begins_where_it_is_told_to() {
     assert!(error.message().contains("~/no such folder"), "{error}");
 }
 
-/// Waits until it runs, breaks its connection by killing what `victim` finds
-/// (given the process of the server that serves it), and looks at what is left.
-async fn break_connection(victim: impl Fn(u32) -> u32) {
-    let Some(server) = Server::find() else { return };
-    let scene = server.scene().await;
-    let number = scene.number();
-    let job = scene.start(scene.sh(&format!("echo serves $PPID; sleep {number}; echo no"))).await;
-    scene.hear(&job, "\n").await;
-    let serving = job.log().since(0, 4096).bytes;
-    let serving = String::from_utf8(serving).unwrap();
-    let serving = serving.trim().strip_prefix("serves ").unwrap().parse().unwrap();
-    let victim = rustix_pid(victim(serving));
-    rustix::process::kill_process(victim, rustix::process::Signal::KILL).unwrap();
-    let outcome = scene.finish(&job).await;
-    assert!(outcome.text().contains("the connection to 127.0.0.1 broke"), "{}", outcome.text());
-    assert!(outcome.text().contains("not run again"), "{}", outcome.text());
-    assert_ne!(outcome.exit, hermes_exec::Exit::Code(0));
-    // The next one finds the way again, and says what was done.
-    let next = scene.run(scene.sh("echo again")).await.text();
-    assert!(next.contains("again\n"), "{next}");
-    assert!(next.contains("was ended"), "{next}");
-    scene.until_gone(&number).await;
-    assert_eq!(scene.run(scene.sh("echo calm")).await.text(), "calm\n");
-    leave(&scene).await;
+/// A program that runs there, and how its connection can be broken.
+struct Running {
+    scene: Scene,
+    job: Arc<Job>,
+    number: String,
+    /// The process there that serves the connection.
+    serving: String,
+    /// The port here that it comes from.
+    port: u16,
 }
 
-fn rustix_pid(pid: u32) -> rustix::process::Pid {
-    rustix::process::Pid::from_raw(i32::try_from(pid).unwrap()).unwrap()
+impl Running {
+    async fn start(server: &Server) -> Self {
+        let scene = server.scene().await;
+        let number = scene.number();
+        let script = format!(
+            "read -r l </proc/$$/stat; set -- ${{l##*) }}; read -r l </proc/$4/stat; \
+             set -- ${{l##*) }}; echo \"$2 $SSH_CONNECTION\"; sleep {number}; echo no"
+        );
+        let job = scene.start(scene.sh(&script)).await;
+        scene.hear(&job, "\n").await;
+        let said = String::from_utf8(job.log().since(0, 4096).bytes).unwrap();
+        let words: Vec<&str> = said.split_whitespace().collect();
+        let (serving, port) = (words[0].to_owned(), words[2].parse().unwrap());
+        Self { scene, job, number, serving, port }
+    }
+
+    /// It is told that the connection broke; the next one works, says what was
+    /// done, and nothing is left.
+    async fn is_told(self) {
+        let Self { scene, job, number, .. } = self;
+        let outcome = scene.finish(&job).await;
+        let said = outcome.text();
+        assert!(said.contains("the connection to 127.0.0.1 broke"), "{said}");
+        assert!(said.contains("not run again"), "{said}");
+        assert_ne!(outcome.exit, Exit::Code(0));
+        let next = scene.run(scene.sh("echo again")).await.text();
+        assert!(next.contains("again\n") && next.contains("was ended"), "{next}");
+        scene.until_gone(&number).await;
+        assert_eq!(scene.run(scene.sh("echo calm")).await.text(), "calm\n");
+        leave(&scene).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_dies_is_told_and_what_ran_is_ended_later() {
-    break_connection(|serving| serving).await;
+    let Some(server) = Server::find() else { return };
+    let running = Running::start(&server).await;
+    let other = server.scene().await;
+    other.run(other.sh(&format!("kill -9 {}", running.serving))).await;
+    leave(&other).await;
+    running.is_told().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_connection_that_is_killed_is_told_and_what_ran_is_ended_later() {
-    break_connection(master_of).await;
+    let Some(server) = Server::find() else { return };
+    let running = Running::start(&server).await;
+    let master = holder_of(running.port).expect("somebody holds the connection");
+    rustix::process::kill_process(master, rustix::process::Signal::KILL).unwrap();
+    running.is_told().await;
 }
 
-/// The ssh process at this end of a server's connection.
-fn master_of(serving: u32) -> u32 {
-    let port = peer_port(serving);
-    let inode = inode_of(port);
-    let link = format!("socket:[{inode}]");
-    let holds = |folder: &Path| {
-        let Ok(entries) = fs::read_dir(folder.join("fd")) else { return false };
-        entries.flatten().any(|entry| {
-            fs::read_link(entry.path()).is_ok_and(|target| target == Path::new(&link))
-        })
+/// The process at this end of a connection.
+fn holder_of(port: u16) -> Option<rustix::process::Pid> {
+    let table = fs::read_to_string("/proc/net/tcp").unwrap();
+    let end = format!(":{port:04X}");
+    let inode = table.lines().find_map(|row| {
+        let fields: Vec<&str> = row.split_whitespace().collect();
+        (fields.get(1)?.ends_with(&end)).then(|| (*fields[9]).to_owned())
+    })?;
+    let socket = PathBuf::from(format!("socket:[{inode}]"));
+    let holds = |path: &Path| {
+        let files = fs::read_dir(path.join("fd")).into_iter().flatten().flatten();
+        files.filter_map(|file| fs::read_link(file.path()).ok()).any(|file| file == socket)
     };
     let all = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
-    let found = all.filter(|path| holds(path)).find_map(|path| {
+    let pid = all.filter(|path| holds(path)).find_map(|path| {
         path.file_name()?.to_str()?.parse().ok()
-    });
-    found.expect("somebody holds the connection")
+    })?;
+    rustix::process::Pid::from_raw(pid)
 }
 
-/// The port that a server's connection comes from.
-fn peer_port(serving: u32) -> String {
-    let links = fs::read_dir(format!("/proc/{serving}/fd")).unwrap().flatten();
-    let inodes: Vec<String> = links
-        .filter_map(|entry| fs::read_link(entry.path()).ok()?.to_str().map(str::to_owned))
-        .filter_map(|link| Some(link.strip_prefix("socket:[")?.strip_suffix(']')?.to_owned()))
-        .collect();
-    let rows = tcp();
-    let row = rows.iter().find(|row| inodes.contains(&row[9])).expect("a connection");
-    row[2].clone()
-}
-
-fn inode_of(address: String) -> String {
-    let rows = tcp();
-    let row = rows.iter().find(|row| row[1] == address).expect("the other end");
-    row[9].clone()
-}
-
-fn tcp() -> Vec<Vec<String>> {
-    let table = fs::read_to_string("/proc/net/tcp").unwrap();
-    let rows = table.lines().skip(1);
-    rows.map(|row| row.split_whitespace().map(str::to_owned).collect()).collect()
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_kept_when_it_is_closed() {
+    let Some(server) = Server::find() else { return };
+    let scene = server.scene().await;
+    let said = scene.run(scene.sh("echo $SSH_CONNECTION")).await.text();
+    let port = said.split_whitespace().nth(1).unwrap().parse().unwrap();
+    assert!(holder_of(port).is_some());
+    leave(&scene).await;
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    while holder_of(port).is_some() {
+        assert!(std::time::Instant::now() < end, "the connection is still there");
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

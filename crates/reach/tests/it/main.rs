@@ -5,6 +5,7 @@
 
 mod carrying;
 mod death;
+mod inside;
 mod links;
 mod place;
 mod remote;

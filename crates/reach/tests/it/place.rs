@@ -27,7 +27,8 @@ pub(crate) struct Elsewhere {
 
 impl Elsewhere {
     fn new(home: &Path) -> Arc<Self> {
-        let kept = ["PATH"].into_iter().filter_map(|name| Some((name.into(), std::env::var_os(name)?)));
+        let kept =
+            ["PATH"].into_iter().filter_map(|name| Some((name.into(), std::env::var_os(name)?)));
         let mut environment: BTreeMap<OsString, OsString> = kept.collect();
         environment.insert("HOME".into(), home.into());
         environment.insert("TMPDIR".into(), home.join("tmp").into());
@@ -111,8 +112,11 @@ impl World {
             fs::create_dir_all(root.join(name)).unwrap();
         }
         let backend = Elsewhere::new(&root.join("home"));
-        let settings =
-            Settings { executable: server(), arguments: vec!["hands".into()], cache: Some(cache()) };
+        let settings = Settings {
+            executable: server(),
+            arguments: vec!["hands".into()],
+            cache: Some(cache()),
+        };
         let hands = Hands::new(Arc::clone(&backend) as _, settings);
         Self { folder, backend, hands, session: Session::in_memory() }
     }

@@ -88,7 +88,8 @@ async fn works(inner: Arc<dyn Backend>, work: &Path) {
         Settings { executable: server(), arguments: vec!["hands".into()], cache: Some(cache()) };
     let hands = Hands::new(Arc::clone(&backend) as _, settings);
     let shown = work.display();
-    say(&*backend, &format!("mkdir -p {shown}/sub; echo 'from a command' >{shown}/sub/c.txt")).await;
+    say(&*backend, &format!("mkdir -p {shown}/sub; echo 'from a command' >{shown}/sub/c.txt"))
+        .await;
 
     let before = backend.starts.load(Ordering::SeqCst);
     let read = call(&hands, work, "read_file", json!({"path": "sub/c.txt"})).await;

@@ -2,10 +2,10 @@
 
 use std::fs;
 use std::io::{BufWriter, Write as _};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use hermes_core::{CancellationToken, Progress, ProgressSink};
-use serde_json::{Value, json};
+use hermes_core::CancellationToken;
+use serde_json::json;
 
 use crate::place::World;
 
@@ -121,15 +121,6 @@ async fn a_gigabyte_is_read_by_the_page() {
     world.hands.close().await;
 }
 
-#[derive(Default)]
-struct Heard(Mutex<Vec<String>>);
-
-impl ProgressSink for Heard {
-    fn report(&self, tool: &str, progress: &Progress) {
-        self.0.lock().unwrap().push(format!("{tool}: {}", progress.message));
-    }
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_call_that_is_cancelled_stops_there_and_others_go_on() {
     let world = World::new();
@@ -149,22 +140,5 @@ async fn a_call_that_is_cancelled_stops_there_and_others_go_on() {
     assert!(read.to_string().contains("here"), "{read}");
     let read = world.call("read_file", json!({"path": "a.txt"})).await;
     assert!(read["error"].is_null(), "the server goes on: {read}");
-    world.hands.close().await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn progress_is_heard_here() {
-    let world = World::new();
-    for n in 0..400 {
-        world.write(&format!("d/{n}.txt"), "x".repeat(64));
-    }
-    let heard = Arc::new(Heard::default());
-    let arguments = json!({"action": "create", "archive": "p.zip", "paths": ["d"]});
-    let mut cx = world.context("file_compress", &arguments);
-    cx.progress = Some(Arc::clone(&heard) as _);
-    let packed: Value = world.call_in(cx, "file_compress", &arguments).await;
-    assert!(packed["error"].is_null(), "{packed}");
-    let heard = std::mem::take(&mut *heard.0.lock().unwrap());
-    assert!(heard.iter().all(|said| said.starts_with("file_compress: ")), "{heard:?}");
     world.hands.close().await;
 }

@@ -9,8 +9,7 @@ async fn the_end_of_a_process_is_told() {
     let desk = Desk::new();
     desk.notices.listen();
     let command = "sleep 0.5; echo built; exit 2";
-    let arguments =
-        json!({ "command": command, "background": true, "notify_on_complete": true });
+    let arguments = json!({ "command": command, "background": true, "notify_on_complete": true });
     let answer = desk.call("terminal", arguments).await;
     assert_eq!(answer["notify_on_complete"], true, "{answer}");
     assert!(answer.get("notify_unsupported").is_none(), "{answer}");

@@ -108,9 +108,8 @@ async fn a_terminal_is_driven_by_keys_and_takes_another_size() {
 async fn the_log_is_paged_by_lines() {
     let desk = Desk::new();
     let id = desk.start("seq 1 500; sleep 60").await;
-    let page = |offset: u64| {
-        json!({ "action": "log", "session_id": id, "offset": offset, "limit": 3 })
-    };
+    let page =
+        |offset: u64| json!({ "action": "log", "session_id": id, "offset": offset, "limit": 3 });
     let begin = Instant::now();
     let mut answer = desk.call("process", page(10)).await;
     while answer["total_lines"] != 500 && begin.elapsed().as_secs() < 30 {

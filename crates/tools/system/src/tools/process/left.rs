@@ -6,8 +6,8 @@ use hermes_core::{ToolContext, ToolError};
 use hermes_exec::Jobs;
 use hermes_exec::leftovers::Entry;
 
-use super::report::Output;
 use super::Action;
+use super::report::Output;
 use crate::blocking::blocking;
 
 /// Those of this session or of this folder; those elsewhere are somebody
@@ -17,7 +17,9 @@ pub(super) async fn here(jobs: &Arc<Jobs>, cx: &ToolContext) -> Vec<Entry> {
     let mut entries = blocking(cx, move || looked.left_over()).await.unwrap_or_default();
     let cwd = cx.workplace.cwd();
     entries.retain(|entry| {
-        entry.session == cx.session.id() || entry.cwd.starts_with(cwd) || cwd.starts_with(&entry.cwd)
+        entry.session == cx.session.id()
+            || entry.cwd.starts_with(cwd)
+            || cwd.starts_with(&entry.cwd)
     });
     entries
 }

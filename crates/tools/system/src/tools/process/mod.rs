@@ -166,8 +166,9 @@ async fn answer(args: &Args, listed: &Listed, cx: &ToolContext) -> Result<Output
 
 fn resize(args: &Args, listed: &Listed) -> Result<(), ToolError> {
     let Some((rows, columns)) = listed.job.screen().map(|screen| screen.size()) else {
-        return Err(ToolError::conflict("The process has no terminal")
-            .with_hint("Start it with pty."));
+        return Err(
+            ToolError::conflict("The process has no terminal").with_hint("Start it with pty.")
+        );
     };
     let size = Size { rows: args.rows.unwrap_or(rows), columns: args.columns.unwrap_or(columns) };
     listed.job.resize(size).map_err(|error| ToolError::io("The process's terminal", &error))

@@ -111,8 +111,11 @@ impl Call<'_> {
     async fn wait(&self, limits: &Limits) -> Pause {
         let until = limits.turn.unwrap_or(limits.end);
         let brief = until.min(Instant::now() + BRIEF);
-        let patience =
-            |until| Patience { until: Some(until), silence: limits.silence, cancel: &self.cx.cancel };
+        let patience = |until| Patience {
+            until: Some(until),
+            silence: limits.silence,
+            cancel: &self.cx.cancel,
+        };
         let pause = self.job.wait(&patience(brief)).await;
         if pause != Pause::Deadline || brief == until {
             return pause;

@@ -144,11 +144,8 @@ impl Tool for Terminal {
         let folder = directory.clone();
         let is_background = args.background || args.detach;
         let call = Call { args, cx, jobs: &jobs, job, directory, raised, file };
-        let mut output = if is_background {
-            call.background().await?
-        } else {
-            call.foreground(after).await?
-        };
+        let mut output =
+            if is_background { call.background().await? } else { call.foreground(after).await? };
         if let Some(warning) = self.warned.about(&[&folder, jobs.folder()]) {
             output.add_note(warning);
         }

@@ -348,9 +348,10 @@ fn is_setting(word: &str) -> bool {
 fn wants_password(arguments: &str) -> bool {
     let options = arguments.split_ascii_whitespace().take_while(|word| word.starts_with('-'));
     options.into_iter().all(|word| match word.strip_prefix("--") {
-        Some(long) => {
-            !matches!(long, "stdin" | "askpass" | "non-interactive" | "remove-timestamp" | "version")
-        }
+        Some(long) => !matches!(
+            long,
+            "stdin" | "askpass" | "non-interactive" | "remove-timestamp" | "version"
+        ),
         None => !word.contains(['S', 'A', 'n', 'K', 'V', 'h']),
     })
 }

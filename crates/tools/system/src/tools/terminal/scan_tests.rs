@@ -68,7 +68,8 @@ fn what_is_no_command_stays() {
 
 #[test]
 fn what_cannot_be_followed_is_left_alone() {
-    for text in ["echo 'sudo a", "sudo a \"", "(sudo a", "cat <<E\nsudo a", "echo ${x:-$(sudo a)}"] {
+    for text in ["echo 'sudo a", "sudo a \"", "(sudo a", "cat <<E\nsudo a", "echo ${x:-$(sudo a)}"]
+    {
         assert_eq!(marked(text), None, "{text}");
     }
     let deep = format!("{}sudo a", "$(".repeat(5000));

@@ -1,0 +1,8 @@
+//! The code tools through the whole engine.
+#![allow(clippy::unwrap_used)]
+
+mod checks;
+mod contract;
+mod format;
+mod lint;
+mod test;
