@@ -4,16 +4,19 @@ CARGO ?= cargo
 export HERMES_HOME ?= $(CURDIR)/target/hermes-home
 
 .DEFAULT_GOAL := help
-.PHONY: help run test laws lint docs generated bench picture clean
+.PHONY: help run test test-slow laws lint docs generated bench picture clean
 
 help: ## List the commands
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 run: ## A batch of real tool calls through the whole pipeline
 	$(CARGO) run --release -- exec examples/first-calls.json
 
 test: ## Run every test, with whatever they need
 	scripts/test.sh
+
+test-slow: ## Tests with Apptainer, which takes minutes to set up
+	scripts/test-slow.sh
 
 laws: ## Property tests with many fresh cases
 	PROPTEST_CASES=$${CASES:-5000} $(CARGO) nextest run --workspace --locked

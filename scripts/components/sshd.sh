@@ -54,10 +54,13 @@ Subsystem sftp internal-sftp
 END
   local apart=(unshare --pid --fork --mount-proc --kill-child)
   ((EUID == 0)) || apart+=(--map-current-user)
+  # Without job control it, and all that it starts, would ignore interrupts.
+  set -m
   # Relative names would be looked for elsewhere once it has been started.
   "${apart[@]}" "$sshd" -D -f "$folder/config" -E "$folder/log" \
     </dev/null >>"$folder/log" 2>&1 &
   echo $! >"$folder/pid"
+  set +m
   for _ in $(seq 100); do
     runs && ssh-keyscan -p "$port" 127.0.0.1 2>/dev/null | grep -q . && break
     runs || return 1

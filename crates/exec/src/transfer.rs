@@ -247,9 +247,7 @@ fn failure(path: &Path, done: &Done) -> ToolError {
     match done.exit {
         Exit::Code(MISSING) => ToolError::not_found(format!("{path}: there is no such file")),
         Exit::Code(FOLDER) => ToolError::invalid(format!("{path} is a folder")),
-        Exit::Code(NO_FOLDER) => {
-            ToolError::not_found(format!("{path}: there is no such folder"))
-        }
+        Exit::Code(NO_FOLDER) => ToolError::not_found(format!("{path}: there is no such folder")),
         Exit::Code(NO_FILE) => ToolError::invalid(format!("{path} is no file")),
         Exit::Code(REFUSED) => ToolError::denied(format!("{path}: the system there refuses it"))
             .with_hint("Check owner and mode there."),

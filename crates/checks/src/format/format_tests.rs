@@ -1,1 +1,69 @@
+use super::*;
 
+fn listed(name: &str, stdout: &str, stderr: &str) -> Listed {
+    let formatter = FORMATTERS.iter().find(|one| one.name == name).unwrap();
+    (formatter.listing.unwrap().read)(&Said { stdout, stderr, report: "" })
+}
+
+#[test]
+fn what_would_change_is_read() {
+    let black = listed("black", "", "would reformat /w/a.py\nerror: cannot format /w/b.py: Cannot parse: 1:4: def (:\nerror: cannot parse: /w/c.py:1:4\nOh no!\n");
+    assert_eq!(black.files, ["/w/a.py"]);
+    let broken: Vec<_> = black.broken.iter().map(|(file, _)| file.as_str()).collect();
+    assert_eq!(broken, ["/w/b.py", "/w/c.py"]);
+    let old = listed("ruff", "Would reformat: a.py\n1 file would be reformatted\n", "error: Failed to parse b.py:1:5: Expected an identifier\n");
+    assert_eq!(old.files, ["a.py"]);
+    assert_eq!(old.broken, [("b.py".to_owned(), "Expected an identifier".to_owned())]);
+    let new = listed("ruff", "unformatted: File would be reformatted\n --> a.py:2:1\n  |\n1 | x\n\ninvalid-syntax: Expected an identifier\n --> b.py:1:5\n", "");
+    assert_eq!((new.files, new.broken), (old.files, old.broken));
+    let prettier = listed("prettier", "a.js\n", "[error] bad.js: SyntaxError: Unexpected token (2:1)\n[error]   1 | x = {\n");
+    assert_eq!(prettier.files, ["a.js"]);
+    assert_eq!(prettier.broken.len(), 1);
+    let rust = listed("rustfmt", "/w/src/lib.rs\n", "error: unclosed delimiter\n --> /w/bad.rs:1:9\n  |\n");
+    assert_eq!(rust.broken, [("/w/bad.rs".to_owned(), "unclosed delimiter".to_owned())]);
+    assert_eq!(listed("gofmt", "a.go\n", "b.go:3:1: expected 'package'\n").broken[0].0, "b.go");
+}
+
+fn project(files: &[(&str, &str)], below: &[&str], programs: &[&str]) -> Survey {
+    let mut folder = Folder { path: "/w".into(), ..Folder::default() };
+    for (name, text) in files {
+        folder.names.insert((*name).to_owned());
+        folder.texts.insert((*name).to_owned(), (*text).to_owned());
+    }
+    Survey {
+        path: "/w".into(),
+        folders: vec![folder],
+        files: below.iter().map(|name| Path::new("/w").join(name)).collect(),
+        programs: programs.iter().map(|name| ((*name).to_owned(), Path::new("/bin").join(name))).collect(),
+        ..Survey::default()
+    }
+}
+
+fn chosen(survey: &Survey) -> Vec<(&'static str, usize)> {
+    let chosen = choose(survey, None).unwrap();
+    chosen.iter().map(|choice| (choice.formatter.name, choice.files.len())).collect()
+}
+
+#[test]
+fn each_file_has_one_formatter() {
+    let two = [("pyproject.toml", "[tool.black]\n[tool.ruff]\n")];
+    assert_eq!(chosen(&project(&two, &["a.py"], &[])), [("black", 1)]);
+    let ruff = [("pyproject.toml", "[tool.ruff]\n")];
+    assert_eq!(chosen(&project(&ruff, &["a.py"], &["black"])), [("ruff", 1)]);
+    assert_eq!(chosen(&project(&[], &["a.py"], &["black"])), [("black", 1)], "what is there");
+    assert_eq!(chosen(&project(&[], &["a.py"], &[])), [("ruff", 1)], "what is usual");
+    let web = [("biome.json", "{}"), (".prettierrc", "")];
+    let survey = project(&web, &["a.js", "b.md", "c.rs"], &["rustfmt"]);
+    assert_eq!(chosen(&survey), [("biome", 1), ("prettier", 1), ("rustfmt", 1)]);
+    assert_eq!(chosen(&project(&[], &["a.js"], &["prettier"])), [], "nobody asked for it");
+}
+
+#[test]
+fn rustfmt_is_told_the_edition() {
+    let manifest = "[workspace.package]\nedition = \"2024\"\n";
+    let survey = project(&[("Cargo.toml", manifest)], &["src/lib.rs"], &["rustfmt"]);
+    let choice = &choose(&survey, None).unwrap()[0];
+    assert_eq!(choice.filter(Path::new("/w/src/lib.rs"))[..2], ["--edition", "2024"]);
+    assert_eq!(choice.listing().unwrap().last().unwrap(), "./src/lib.rs");
+    assert_eq!(choice.write(&[]), None, "it would follow modules");
+}

@@ -208,6 +208,9 @@ fn black(said: &Said<'_>) -> Listed {
             line.strip_prefix("error: cannot format ").and_then(|line| line.split_once(": "))
         {
             listed.broken.push((file.to_owned(), why.to_owned()));
+        } else if let Some(place) = line.strip_prefix("error: cannot parse: ").and_then(placed) {
+            let at = place.numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(":");
+            listed.broken.push((place.file.to_owned(), format!("cannot parse: {at}")));
         }
     }
     listed

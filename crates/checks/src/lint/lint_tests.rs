@@ -1,1 +1,137 @@
+use super::*;
+use crate::finding::Severity;
 
+fn read(name: &str, said: Said<'_>) -> Vec<Finding> {
+    let linter = LINTERS.iter().find(|linter| linter.name == name).unwrap();
+    (linter.read)(&said).unwrap()
+}
+
+fn out(text: &str) -> Said<'_> {
+    Said { stdout: text, ..Said::default() }
+}
+
+/// file:line:column-end rule severity message
+fn brief(findings: &[Finding]) -> Vec<String> {
+    let number = |number: Option<u64>| number.map_or("-".to_owned(), |n| n.to_string());
+    findings
+        .iter()
+        .map(|f| {
+            format!(
+                "{}:{}:{} {:?} {} | {}",
+                f.file,
+                number(f.line),
+                number(f.column),
+                f.severity,
+                f.rule.as_deref().unwrap_or("-"),
+                f.message
+            )
+        })
+        .collect()
+}
+
+#[test]
+fn those_that_print_lines() {
+    let cases = [
+        ("flake8", out("./a.py:2:8: E231 missing whitespace after ':'\n"), "./a.py:2:8 Warning E231 | missing whitespace after ':'"),
+        ("mypy", out("a.py:3:12:3:13: error: Bad \"x\"  [return-value]\na.py:3:12:3:12: note: See docs\n"), "a.py:3:12 Error return-value | Bad \"x\""),
+        ("tsc", out("src/b.ts(1,14): error TS2322: Type 'string' is not assignable.\n  Because of this.\n"), "src/b.ts:1:14 Error TS2322 | Type 'string' is not assignable.\n  Because of this."),
+        ("biome", out("::warning title=lint/style/noVar,file=a.js,line=1,endLine=1,col=1,endColumn=4::Use let.\n"), "a.js:1:1 Warning lint/style/noVar | Use let."),
+        ("golangci-lint", out("main.go:5:2: unused variable (unused)\n\tx := 1\n\t^\n1 issues:\n"), "main.go:5:2 Warning unused | unused variable"),
+        ("go-vet", Said { stderr: "# pkg\nvet: ./main.go:6:2: unreachable code\n", ..Said::default() }, "./main.go:6:2 Error - | unreachable code"),
+        ("yamllint", out("a.yaml:2:1: [error] duplication of key (key-duplicates)\n"), "a.yaml:2:1 Error key-duplicates | duplication of key"),
+        ("markdownlint", Said { stderr: "a.md:3:81 error MD013/line-length Line length [Expected: 80]\n", ..Said::default() }, "a.md:3:81 Warning MD013 | Line length [Expected: 80]"),
+    ];
+    for (name, said, expected) in cases {
+        assert_eq!(brief(&read(name, said)), [expected], "{name}");
+    }
+}
+
+#[test]
+fn those_that_print_json() {
+    let cases = [
+        ("pyright", r#"{"generalDiagnostics":[{"file":"/a.py","severity":"error","message":"no","rule":"reportX","range":{"start":{"line":0,"character":4},"end":{"line":0,"character":6}}}]}"#, "/a.py:1:5 Error reportX | no"),
+        ("stylelint", r#"[{"source":"/a.css","warnings":[{"line":1,"column":2,"rule":"color-no-invalid-hex","severity":"error","text":"Unexpected (color-no-invalid-hex)"}]}]"#, "/a.css:1:2 Error color-no-invalid-hex | Unexpected"),
+        ("hadolint", r#"[{"line":1,"column":1,"code":"DL3006","message":"Tag it","level":"warning","file":"Dockerfile"}]"#, "Dockerfile:1:1 Warning DL3006 | Tag it"),
+        ("pylint", r#"[{"type":"convention","path":"a.py","line":1,"column":0,"endLine":null,"endColumn":null,"symbol":"missing-module-docstring","message":"Missing"}]"#, "a.py:1:1 Info missing-module-docstring | Missing"),
+        ("ruff", r#"[{"code":null,"filename":"/a.py","location":{"row":1,"column":5},"end_location":{"row":1,"column":6},"fix":null,"message":"SyntaxError: no"}]"#, "/a.py:1:5 Error - | SyntaxError: no"),
+        ("eslint", r#"[{"filePath":"/a.js","messages":[{"ruleId":null,"severity":2,"fatal":true,"message":"Parsing error","line":1,"column":3}]}]"#, "/a.js:1:3 Error - | Parsing error"),
+    ];
+    for (name, text, expected) in cases {
+        assert_eq!(brief(&read(name, out(text))), [expected], "{name}");
+    }
+}
+
+#[test]
+fn cargo_names_files_from_the_workspace_on() {
+    let line = |file: &str, manifest: &str| {
+        format!(
+            r#"{{"reason":"compiler-message","manifest_path":"{manifest}","message":{{"level":"warning","message":"m","code":{{"code":"dead_code"}},"children":[],"spans":[{{"is_primary":true,"file_name":"{file}","line_start":3,"line_end":3,"column_start":4,"column_end":9}}]}}}}"#
+        )
+    };
+    let text = [
+        r#"{"reason":"compiler-artifact"}"#.to_owned(),
+        line("crates/a/src/lib.rs", "/w/crates/a/Cargo.toml"),
+        line("src/lib.rs", "/w/Cargo.toml"),
+        "{ not json".to_owned(),
+    ]
+    .join("\n");
+    let found = brief(&read("clippy", out(&text)));
+    assert_eq!(found, ["/w/crates/a/src/lib.rs:3:4 Warning dead_code | m", "/w/src/lib.rs:3:4 Warning dead_code | m"]);
+}
+
+#[test]
+fn what_makes_no_sense_is_no_answer() {
+    for linter in LINTERS {
+        let read = (linter.read)(&out("Segmentation fault\n"));
+        assert!(read.is_none_or(|found| found.is_empty()), "{}", linter.name);
+    }
+}
+
+fn project(files: &[(&str, &str)], below: &[&str], programs: &[&str]) -> Survey {
+    let mut folder = Folder { path: "/w".into(), ..Folder::default() };
+    for (name, text) in files {
+        folder.names.insert((*name).to_owned());
+        folder.texts.insert((*name).to_owned(), (*text).to_owned());
+    }
+    Survey {
+        path: "/w".into(),
+        folders: vec![folder],
+        files: below.iter().map(|name| Path::new("/w").join(name)).collect(),
+        programs: programs.iter().map(|name| ((*name).to_owned(), Path::new("/bin").join(name))).collect(),
+        ..Survey::default()
+    }
+}
+
+fn chosen(survey: &Survey) -> Vec<(&'static str, bool)> {
+    let chosen = choose(survey, None).unwrap();
+    chosen.iter().map(|choice| (choice.linter.name, choice.program.is_some())).collect()
+}
+
+#[test]
+fn the_projects_own_linters_are_chosen() {
+    let both = project(&[("pyproject.toml", "[tool.ruff]\n[tool.mypy]\n")], &["a.py"], &["ruff"]);
+    assert_eq!(chosen(&both), [("ruff", true), ("mypy", false)]);
+    let setup = project(&[("setup.cfg", "[flake8]\nmax-line-length = 99\n")], &["a.py"], &["ruff", "flake8"]);
+    assert_eq!(chosen(&setup), [("flake8", true)]);
+    let bare = project(&[], &["a.py", "b.sh"], &["pylint"]);
+    assert_eq!(chosen(&bare), [("pylint", true), ("shellcheck", false)], "what is there, or else what is usual");
+    let scripts = project(&[("package.json", "{}")], &["a.js"], &["eslint"]);
+    assert_eq!(chosen(&scripts), [], "eslint does nothing without settings");
+    let modern = project(&[("eslint.config.mjs", ""), ("package.json", "{}")], &["a.js"], &[]);
+    assert_eq!(chosen(&modern), [("eslint", false)]);
+    let rust = project(&[("Cargo.toml", "")], &["src/lib.rs"], &["cargo", "cargo-clippy"]);
+    assert_eq!(chosen(&rust), [("clippy", true)]);
+    assert_eq!(choose(&rust, Some("Ruff")).unwrap()[0].why, "asked for");
+    assert!(choose(&rust, Some("x")).unwrap_err().contains(&"eslint"));
+}
+
+#[test]
+fn a_path_is_never_taken_for_an_option() {
+    assert_eq!(below(Path::new("/w/-x.py"), Path::new("/w")), "./-x.py");
+    assert_eq!(below(Path::new("/w"), Path::new("/w")), ".");
+    let said = out("");
+    let choice = &choose(&project(&[(".flake8", "")], &["a.py"], &["flake8"]), None).unwrap()[0];
+    assert_eq!(choice.read(&said, 0), Some(vec![]));
+    assert_eq!(choice.read(&said, 2), None, "it ended badly and said nothing");
+    assert_eq!(choice.read(&out("a.py:1:1: F401 x"), 1).unwrap()[0].severity, Severity::Error);
+}

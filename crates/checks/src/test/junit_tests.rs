@@ -1,1 +1,57 @@
+use super::*;
 
+fn report(text: &str) -> Said<'_> {
+    Said { report: text, ..Said::default() }
+}
+
+#[test]
+fn a_report_of_pytest() {
+    let xml = r#"<?xml version="1.0"?><testsuites><testsuite name="pytest" tests="4" time="0.098">
+<testcase classname="tests.test_a.TestX" name="test_p[a&lt;b]" file="tests/test_a.py" line="4" time="0.5"><failure message="assert 1 == 2&#10;more">tests/test_a.py:7: in test_p
+    helper(1)
+tests/test_a.py:3: in helper
+    assert 1 &lt; 0
+E   assert 1</failure><system-out>said &amp; done</system-out></testcase>
+<testcase classname="tests.test_a" name="test_ok" file="tests/test_a.py" line="10" time="0.000" />
+<testcase classname="tests.test_a" name="test_s" file="tests/test_a.py" line="11"><skipped type="pytest.skip" message="later">why</skipped></testcase>
+<testcase classname="" name="tests.test_c" file="tests/test_c.py"><error message="collection failure">tests/test_c.py:1: in &lt;module&gt;
+    import x
+E   ModuleNotFoundError: No module named 'x'</error></testcase>
+</testsuite></testsuites>"#;
+    let results = pytest(&report(xml), 1).unwrap();
+    assert_eq!([results.passed, results.failed, results.skipped, results.errors], [1, 1, 1, 1]);
+    assert_eq!(results.seconds, Some(0.098));
+    let bad = &results.cases[0];
+    assert_eq!(bad.name, "tests/test_a.py::TestX::test_p[a<b]");
+    assert_eq!((bad.file.as_deref(), bad.line), (Some("tests/test_a.py"), Some(3)));
+    assert_eq!(bad.message, "assert 1 == 2\nmore");
+    assert!(bad.traceback.contains("assert 1 < 0"), "{}", bad.traceback);
+    assert_eq!((bad.output.as_str(), bad.seconds), ("said & done", Some(0.5)));
+    let unread = &results.cases[3];
+    assert_eq!(unread.name, "tests/test_c.py");
+    assert_eq!(unread.message, "ModuleNotFoundError: No module named 'x'");
+}
+
+#[test]
+fn a_report_that_is_cut_or_none() {
+    let cut = "<testsuites><testsuite name=\"p\"><testcase classname=\"a\" name=\"b\" file=\"a.py\"/><testcase classname=\"a\" na";
+    assert_eq!(pytest(&report(cut), 0).unwrap().passed, 1);
+    assert_eq!(pytest(&report(""), 0), None);
+    assert_eq!(pytest(&report("<html>"), 0), None);
+    let empty = "<testsuites><testsuite name=\"pytest\" tests=\"0\"/></testsuites>";
+    assert_eq!(pytest(&report(empty), 5).unwrap().total(), 0);
+    assert_eq!(pytest(&report(empty), 4), None, "pytest itself has failed");
+    let deep = "<a>".repeat(200_000);
+    assert_eq!(pytest(&report(&deep), 0), None);
+}
+
+#[test]
+fn a_report_of_node() {
+    let xml = "<testsuites>\n<testsuite name=\"grp\"><testcase name=\"bad\" time=\"0.002\" classname=\"test\"><failure type=\"testCodeFailure\" message=\"1 !== 2\">\n[Error] {\n  cause: AssertionError: not equal\n\n  1 !== 2\n\n      at TestContext.&lt;anonymous> (/w/s.test.js:3:69)\n      at Test.run (node:internal/test_runner/test:796:25)\n}\n</failure></testcase></testsuite></testsuites>";
+    let results = node(&report(xml), 1).unwrap();
+    let bad = &results.cases[0];
+    assert_eq!((bad.name.as_str(), bad.id.as_str()), ("grp > bad", "bad"));
+    assert_eq!(bad.message, "AssertionError: not equal\n1 !== 2");
+    assert_eq!((bad.file.as_deref(), bad.line), (Some("/w/s.test.js"), Some(3)));
+    assert!(!bad.traceback.contains("node:internal"), "{}", bad.traceback);
+}

@@ -21,8 +21,14 @@ pub(super) fn read(said: &Said<'_>, code: i32) -> Option<Results> {
         if let Some((time, _)) = summary.and_then(|rest| rest.split_once("s]")) {
             seconds = time.trim().parse().ok();
         }
+        if summary.is_some() {
+            break;
+        }
     }
-    attach(cases.last_mut(), &fault);
+    // One that was ended before it could sum up.
+    if !fault.is_empty() {
+        attach(cases.last_mut(), &fault);
+    }
     let results = Results { seconds, ..Results::of(cases) };
     // 4: there was nothing to run.
     if code != 0 && code != 4 && results.failed == 0 {

@@ -1,1 +1,40 @@
+use super::*;
 
+fn report(text: &str) -> Said<'_> {
+    Said { report: text, ..Said::default() }
+}
+
+#[test]
+fn a_report_of_jest() {
+    let text = r#"{"testResults":[{"name":"/w/a.test.js","status":"failed","assertionResults":[
+{"ancestorTitles":[],"title":"ok","fullName":"ok","status":"passed","duration":3},
+{"ancestorTitles":["grp"],"title":"bad","fullName":"grp bad","status":"failed","duration":1500,"location":{"line":2,"column":1},"failureMessages":["Error: \u001b[2mexpect(\u001b[22mx)\n\nExpected: 2\n    at Object.toBe (/w/a.test.js:2:72)\n    at run (/w/node_modules/jest/x.js:1:1)"]},
+{"ancestorTitles":["grp"],"title":"sk","fullName":"grp sk","status":"pending","failureMessages":[]}]},
+{"name":"/w/k.test.js","status":"failed","assertionResults":[],"message":"  ● Test suite failed to run\n\n    Cannot find module 'nonesuch' from 'k.test.js'\n\n    > 1 | require('nonesuch')\n        | ^\n\n      at Object.require (k.test.js:1:1)\n"}]}"#;
+    let results = jest(&report(text), 1).unwrap();
+    assert_eq!([results.passed, results.failed, results.skipped, results.errors], [1, 1, 1, 1]);
+    let bad = &results.cases[1];
+    assert_eq!((bad.name.as_str(), bad.id.as_str()), ("grp > bad", "grp bad"));
+    assert_eq!(bad.message, "Error: expect(x)\nExpected: 2");
+    assert_eq!((bad.file.as_deref(), bad.line, bad.seconds), (Some("/w/a.test.js"), Some(2), Some(1.5)));
+    assert!(!bad.traceback.contains("node_modules"), "{}", bad.traceback);
+    let suite = &results.cases[3];
+    assert_eq!(suite.message, "Test suite failed to run\nCannot find module 'nonesuch' from 'k.test.js'".split_once('\n').unwrap().1);
+    assert_eq!((suite.name.as_str(), suite.id.as_str()), ("/w/k.test.js", ""));
+}
+
+#[test]
+fn a_report_of_mocha_behind_what_tests_print() {
+    let text = "printed\n{\n\"stats\":{\"duration\":10},\"tests\":[{\"fullTitle\":\"grp bad\",\"file\":\"/w/m.js\",\"duration\":3,\"err\":{\"message\":\"1 !== 2\\n\",\"stack\":\"AssertionError: 1 !== 2\\n    at Context.<anonymous> (m.js:2:67)\"}},{\"fullTitle\":\"grp ok\",\"err\":{}},{\"fullTitle\":\"grp sk\",\"err\":{}}],\"pending\":[{\"fullTitle\":\"grp sk\"}]}";
+    let results = mocha(&Said { stdout: text, ..Said::default() }, 1).unwrap();
+    assert_eq!([results.passed, results.failed, results.skipped], [1, 1, 1]);
+    let bad = &results.cases[0];
+    assert_eq!((bad.message.as_str(), bad.file.as_deref(), bad.line), ("1 !== 2", Some("m.js"), Some(2)));
+}
+
+#[test]
+fn what_is_no_report() {
+    assert_eq!(jest(&report(""), 1), None);
+    assert_eq!(jest(&report("{}"), 1), None);
+    assert_eq!(mocha(&report("[]"), 1), None);
+}

@@ -1,1 +1,38 @@
+use super::*;
 
+#[test]
+fn frames_of_others_are_left_out() {
+    let python = "Traceback (most recent call last):\n  File \"/w/a.py\", line 3, in f\n    g()\n  File \"/x/site-packages/lib/b.py\", line 9, in g\n    raise E\nValueError: odd";
+    let trimmed = trim(python);
+    assert!(trimmed.contains("/w/a.py") && trimmed.contains("    g()"), "{trimmed}");
+    assert!(!trimmed.contains("site-packages") && !trimmed.contains("raise E"), "{trimmed}");
+    assert!(trimmed.ends_with("ValueError: odd"));
+    assert_eq!(blame(python, true), Some(("/w/a.py".to_owned(), 3)));
+}
+
+#[test]
+fn places_of_frames() {
+    let cases = [
+        ("    at f (/w/a.js:3:69)", Some(("/w/a.js", 3))),
+        ("    at file:///w/a.mjs:4:1", Some(("/w/a.mjs", 4))),
+        ("  File \"a b.py\", line 12, in f", Some(("a b.py", 12))),
+        ("tests/a.py:7: in test", Some(("tests/a.py", 7))),
+        ("    at new Promise (<anonymous>)", None),
+        ("just words", None),
+    ];
+    for (line, expected) in cases {
+        let expected = expected.map(|(file, line)| (file.to_owned(), line));
+        assert_eq!(place(line), expected, "{line}");
+    }
+    let script = "Error: x\n    at g (/w/node_modules/e.js:1:1)\n    at f (/w/a.js:3:69)\n    at main (/w/b.js:9:1)";
+    assert_eq!(blame(script, false), Some(("/w/a.js".to_owned(), 3)));
+}
+
+#[test]
+fn long_ones_keep_their_end() {
+    let long: String = (0..500).map(|n| format!("line {n}\n")).collect();
+    let trimmed = trim(&long);
+    assert!(trimmed.starts_with("(460 lines before)\n") && trimmed.ends_with("line 499"), "{trimmed}");
+    let wide = trim(&"ä".repeat(10_000));
+    assert!(wide.len() <= CHARS && wide.starts_with('ä'));
+}

@@ -22,8 +22,18 @@ const MOST: usize = 4 * 1024 * 1024;
 
 /// Variables that an engine's program looks at.
 const KNOWN: [&str; 12] = [
-    "HOME", "LANG", "LOGNAME", "PATH", "SSH_AUTH_SOCK", "TMPDIR", "USER", "HTTPS_PROXY",
-    "HTTP_PROXY", "NO_PROXY", "https_proxy", "http_proxy",
+    "HOME",
+    "LANG",
+    "LOGNAME",
+    "PATH",
+    "SSH_AUTH_SOCK",
+    "TMPDIR",
+    "USER",
+    "HTTPS_PROXY",
+    "HTTP_PROXY",
+    "NO_PROXY",
+    "https_proxy",
+    "http_proxy",
 ];
 /// What the names of others begin with.
 const FAMILIES: [&str; 5] = ["DOCKER_", "CONTAINER_", "CONTAINERS_", "XDG_", "LC_"];
@@ -159,8 +169,10 @@ impl Engine {
                 ));
         }
         if has("executable file not found") || has("\"sh\": no such file") {
-            return ToolError::unavailable(format!("docker: the image {image} has no shell: {said}"))
-                .with_hint("Choose an image with `sh`, such as debian, alpine or busybox.");
+            return ToolError::unavailable(format!(
+                "docker: the image {image} has no shell: {said}"
+            ))
+            .with_hint("Choose an image with `sh`, such as debian, alpine or busybox.");
         }
         ToolError::unavailable(format!("docker: {doing} failed: {said}")).with_hint(format!(
             "`{name} info` shows whether the engine is well; the message names what it refuses."
@@ -234,10 +246,15 @@ fn found(line: &str) -> Option<Found> {
 /// Whether nobody answered for the engine.
 pub(super) fn is_engine_away(errors: &str) -> bool {
     let errors = errors.to_lowercase();
-    ["cannot connect to the docker daemon", "is the docker daemon running", "connection refused",
-     "error during connect", "cannot connect to podman"]
-        .iter()
-        .any(|text| errors.contains(text))
+    [
+        "cannot connect to the docker daemon",
+        "is the docker daemon running",
+        "connection refused",
+        "error during connect",
+        "cannot connect to podman",
+    ]
+    .iter()
+    .any(|text| errors.contains(text))
 }
 
 /// Whether the engine said that the container is not there to run anything.
@@ -245,10 +262,15 @@ pub(super) fn is_container_away(errors: &str) -> bool {
     let errors = errors.to_lowercase();
     let is_its_word = errors.contains("error response from daemon") || errors.contains("error: ");
     is_its_word
-        && ["no such container", "is not running", "no container with name", "is paused",
-            "can only create exec sessions on running containers"]
-            .iter()
-            .any(|text| errors.contains(text))
+        && [
+            "no such container",
+            "is not running",
+            "no container with name",
+            "is paused",
+            "can only create exec sessions on running containers",
+        ]
+        .iter()
+        .any(|text| errors.contains(text))
 }
 
 /// The line that says it: programs of engines go on to speak of their help.

@@ -116,7 +116,8 @@ impl Maker<'_> {
         words.extend([self.settings.image.clone(), "-c".to_owned()]);
         let words = words.iter().map(String::as_str);
         if self.settings.persistent {
-            let words: Vec<&str> = ["run", "--detach"].into_iter().chain(words).chain([STAY]).collect();
+            let words: Vec<&str> =
+                ["run", "--detach"].into_iter().chain(words).chain([STAY]).collect();
             let done = self.engine.run(&words, MAKE).await.map_err(Cut::Client)?;
             if !done.is_well() {
                 // It may have been made and not started.

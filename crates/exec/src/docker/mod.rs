@@ -26,6 +26,8 @@ use making::{MAKE, Made, Maker};
 pub use settings::Settings;
 use shape::Limit;
 
+/// Processes that are let in beyond the bound, to end others.
+const ROOM: u64 = 64;
 /// Keys that let go of a container; nobody types these five.
 const DETACH: &str = "--detach-keys=ctrl-@,ctrl-],ctrl-@,ctrl-],ctrl-@";
 
@@ -102,9 +104,8 @@ impl Docker {
             self.maker().make(&fingerprint).await?
         };
         match opening.last.replace(made.id.clone()) {
-            Some(last) if last == made.id => self.tell(
-                "the container had stopped and was started again: what ran in it has ended",
-            ),
+            Some(last) if last == made.id => self
+                .tell("the container had stopped and was started again: what ran in it has ended"),
             Some(_) => self.tell(
                 "the container was gone, so this ran in a new one: what the old one held outside \
                  of its volumes is lost, and what ran in it has ended",
@@ -278,11 +279,20 @@ impl Way for Docker {
         })
     }
 
-    fn force(&self) -> BoxFuture<'_, ()> {
+    fn force<'a>(&'a self, script: &'a str) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             let Some(id) = self.container() else { return };
-            // Full of processes, it has room for none that could end them.
-            if !self.engine.can_start(&id).await {
+            let limit = async |more: u64| {
+                if let Some(most) = self.settings.pids {
+                    let most = (most + more).to_string();
+                    let _ = self.engine.ask(&["update", "--pids-limit", &most, &id]).await;
+                }
+            };
+            limit(ROOM).await;
+            let done = self.engine.ask(&["exec", &id, "sh", "-c", script]).await;
+            limit(0).await;
+            if !done.is_ok_and(|done| done.is_well()) && !self.engine.is_dead(&id).await {
+                // One that fills every gap ends with all that there is.
                 let _ = self.engine.ask(&["kill", &id]).await;
                 self.forget(&id);
             }

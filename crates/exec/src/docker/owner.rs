@@ -27,7 +27,6 @@ pub(super) fn is_gone(owner: &str) -> bool {
 fn home() -> String {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let names = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
-    let names: String =
-        names.to_string_lossy().chars().filter(char::is_ascii_digit).collect();
+    let names: String = names.to_string_lossy().chars().filter(char::is_ascii_digit).collect();
     format!("{}-{names}", boot.trim())
 }

@@ -112,7 +112,8 @@ impl Settings {
 
     /// The variables of its programs, beside those of the image.
     pub(super) fn variables(&self) -> BTreeMap<OsString, OsString> {
-        let forwarded = self.forward.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
+        let forwarded =
+            self.forward.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
         let mut all: BTreeMap<OsString, OsString> =
             forwarded.map(|(name, value)| (name.into(), value)).collect();
         if self.user.is_some() {

@@ -16,8 +16,7 @@ pub(super) enum Limit {
 }
 
 impl Limit {
-    pub(super) const ALL: [Self; 4] =
-        [Self::Memory, Self::Processors, Self::Processes, Self::Disk];
+    pub(super) const ALL: [Self; 4] = [Self::Memory, Self::Processors, Self::Processes, Self::Disk];
 
     /// Its words, if it is wanted.
     pub(super) fn words(self, settings: &Settings) -> Option<[String; 2]> {
@@ -103,8 +102,9 @@ pub(super) fn check_volumes(settings: &Settings) -> Result<(), ToolError> {
         let mut parts = volume.split(':');
         let (here, there) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
         if here.is_empty() || !there.starts_with('/') {
-            return Err(ToolError::invalid(format!("docker: {volume:?} is no volume"))
-                .with_hint("Write it as /folder/here:/folder/there, with :ro at the end to protect it."));
+            return Err(ToolError::invalid(format!("docker: {volume:?} is no volume")).with_hint(
+                "Write it as /folder/here:/folder/there, with :ro at the end to protect it.",
+            ));
         }
         // A name without a slash is a volume that the engine keeps.
         if here.contains('/') && !Path::new(here).exists() {

@@ -61,9 +61,7 @@ fn a_volume_must_be_here() {
 
 #[test]
 fn names_differ_where_their_letters_do_not() {
-    let named = |task: &str| {
-        name(&Settings { task: task.into(), ..Settings::default() }, "")
-    };
+    let named = |task: &str| name(&Settings { task: task.into(), ..Settings::default() }, "");
     assert_ne!(named("a b"), named("a.b"));
     assert!(named("ä/ß\n").bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-'));
 }

@@ -146,7 +146,7 @@ impl<W: Way> Control for Remote<W> {
             let text = script::ending(&self.mark, grace);
             let done = ask(&*self.way, &self.local, &text, QUESTION + grace).await;
             if !done.is_ok_and(|done| done.is_well()) {
-                self.way.force().await;
+                self.way.force(&script::killing(&self.mark)).await;
             }
             // If the way there is broken, this end of it can still be ended.
             self.carrier.end(grace).await;

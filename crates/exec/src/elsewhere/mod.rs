@@ -69,8 +69,10 @@ pub trait Way: Debug + Send + Sync + 'static {
     }
 
     /// A program there could not be ended, perhaps because nothing more can be
-    /// started: ends it by other means, if there are any.
-    fn force(&self) -> BoxFuture<'_, ()> {
+    /// started: makes room for `script`, which ends it and starts nothing, or
+    /// ends it by other means, if there are any.
+    fn force<'a>(&'a self, script: &'a str) -> BoxFuture<'a, ()> {
+        let _ = script;
         Box::pin(async {})
     }
 
@@ -247,12 +249,7 @@ impl<W: Way> Elsewhere<W> {
 }
 
 /// Runs a few words of `sh` there.
-async fn ask(
-    way: &dyn Way,
-    local: &Local,
-    text: &str,
-    limit: Duration,
-) -> Result<Done, ToolError> {
+async fn ask(way: &dyn Way, local: &Local, text: &str, limit: Duration) -> Result<Done, ToolError> {
     // Each has a name of its own: what is ended is found by it.
     errand(way, text, limit).run(local, &script::fresh_word()).await
 }

@@ -34,11 +34,7 @@ pub fn quote(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// What a shell there does to become the program that was ordered.
-pub(super) fn of(
-    order: &Order,
-    found: &BTreeMap<OsString, OsString>,
-    mark: &str,
-) -> Vec<u8> {
+pub(super) fn of(order: &Order, found: &BTreeMap<OsString, OsString>, mark: &str) -> Vec<u8> {
     let mut text = Vec::new();
     let mut line = |parts: &[&[u8]]| {
         parts.iter().for_each(|part| text.extend_from_slice(part));
@@ -145,6 +141,19 @@ pub(super) fn ending(mark: &str, grace: Duration) -> String {
     )
 }
 
+/// Kills everything with this mark, and starts nothing for it: for a place
+/// that has no room for one process more. It ends well if nothing is left.
+pub(super) fn killing(mark: &str) -> String {
+    // What is stopped starts no more, so that a round finds them all.
+    format!(
+        "i=0; while [ $i -lt 50 ]; do f=; for d in /proc/[0-9]*; do p=${{d#/proc/}}; \
+         [ $p = $$ ] && continue; g=; while IFS= read -r e || [ -n \"$e\" ]; do \
+         case $e in *{MARK}={mark}*) g=1; break;; esac; done 2>/dev/null <$d/environ; \
+         [ -n \"$g\" ] && kill -STOP $p 2>/dev/null && f=\"$f $p\"; done; \
+         [ -n \"$f\" ] || exit 0; kill -KILL $f 2>/dev/null; i=$((i+1)); done; exit 1"
+    )
+}
+
 /// Sends a signal to everything with this mark, and says to how many.
 pub(super) fn signal(mark: &str, signal: Signal) -> String {
     format!(
@@ -221,7 +230,8 @@ pub(super) fn read_look(said: &[u8], directory: Option<OsString>) -> Option<Plac
         let at = pair.iter().position(|byte| *byte == b'=')?;
         let (name, value) = pair.split_at(at);
         let name = OsString::from_vec(name.to_vec());
-        (is_name(&name) && !is_passing(&name)).then(|| (name, OsString::from_vec(value[1..].to_vec())))
+        (is_name(&name) && !is_passing(&name))
+            .then(|| (name, OsString::from_vec(value[1..].to_vec())))
     });
     Some(Place {
         directory: directory.unwrap_or_else(|| folder.into()).into(),

@@ -32,7 +32,8 @@ fn run(text: &[u8], more: &[u8]) -> String {
 
 #[test]
 fn a_program_gets_its_words_and_what_it_is_to_read() {
-    let mut order = order("sh", &["-c", "printf '<%s>' \"$@\" \"$odd\"; cat", "sh", "a b", "it's\n$HOME"]);
+    let mut order =
+        order("sh", &["-c", "printf '<%s>' \"$@\" \"$odd\"; cat", "sh", "a b", "it's\n$HOME"]);
     order.environment.insert("odd".into(), "x'y\n\\z".into());
     order.input = Input::Open;
     let said = run(&of(&order, &BTreeMap::new(), "job"), b"and this");

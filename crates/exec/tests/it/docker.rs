@@ -92,6 +92,35 @@ async fn programs_run_beside_bash_as_everywhere() {
     keeps_the_contract("bash").await;
 }
 
+/// `HERMES_TEST_PODMAN` holds the words before a verb, `HERMES_TEST_PODMAN_RUN`
+/// those for `run`, `HERMES_TEST_PODMAN_IMAGE` the image.
+#[tokio::test(flavor = "multi_thread")]
+async fn programs_run_in_podman_as_everywhere() {
+    let words = |name: &str| {
+        let value = std::env::var(name).unwrap_or_default();
+        value.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let Ok(image) = std::env::var("HERMES_TEST_PODMAN_IMAGE") else {
+        eprintln!("skipped: no Podman (HERMES_TEST_PODMAN_IMAGE is not set)");
+        return;
+    };
+    let settings = Settings {
+        program: Some("podman".into()),
+        global_arguments: words("HERMES_TEST_PODMAN"),
+        extra_arguments: words("HERMES_TEST_PODMAN_RUN"),
+        image,
+        pull: false,
+        task: format!("podman-{}", std::process::id()),
+        profile: "tests".into(),
+        persistent: false,
+        network: false,
+        // Its small first process is a package of its own.
+        init: false,
+        ..Settings::default()
+    };
+    contract(place(&settings)).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_container_is_hardened() {
     let Some(engine) = engine() else { return };
@@ -108,7 +137,12 @@ async fn a_container_is_hardened() {
     }
     assert!(!mounts.contains("eth0"), "{mounts}");
     let held = backend.way().container().map(|id| {
-        engine.say(&["inspect", "--format", "{{.HostConfig.PidsLimit}} {{.HostConfig.Memory}}", &id])
+        engine.say(&[
+            "inspect",
+            "--format",
+            "{{.HostConfig.PidsLimit}} {{.HostConfig.Memory}}",
+            &id,
+        ])
     });
     assert_eq!(held.unwrap(), format!("64 {}", 512 << 20));
     let job = scene.start(scene.sh("true")).await;
@@ -206,7 +240,8 @@ async fn containers_of_the_dead_are_removed() {
     let alive = place(&settings);
     Scene::open(alive.clone()).await;
     let id = alive.way().container().unwrap();
-    let owner = engine.say(&["inspect", "--format", "{{index .Config.Labels \"hermes.owner\"}}", &id]);
+    let owner =
+        engine.say(&["inspect", "--format", "{{index .Config.Labels \"hermes.owner\"}}", &id]);
     let dead = format!("{}.{pid}.1", owner.rsplitn(3, '.').last().unwrap());
     let labels = ["hermes=1", "hermes.settings=x", "hermes.profile=tests", "hermes.persistent=0"];
     let mut words = vec!["run", "-d", "--network", "none"];

@@ -48,8 +48,7 @@ fn carriers(job: &Job) -> Vec<u32> {
     let is_carrier = |pid: &u32| {
         let read = |name: &str| std::fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
         let has = |bytes: &[u8], word: &str| String::from_utf8_lossy(bytes).contains(word);
-        has(&read("environ"), &format!("HERMES_JOB={}", job.id))
-            && has(&read("cmdline"), "docker")
+        has(&read("environ"), &format!("HERMES_JOB={}", job.id)) && has(&read("cmdline"), "docker")
     };
     let all = std::fs::read_dir("/proc").unwrap().flatten();
     let pids = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -163,10 +162,10 @@ async fn a_fork_bomb_stays_in_its_bounds() {
     };
     let scene = &stage.scene;
     let number = scene.number();
-    let script = format!(
-        "i=0; while [ $i -lt 500 ]; do sleep {number} & i=$((i+1)); done; echo all; wait"
-    );
+    let script =
+        format!("i=0; while [ $i -lt 500 ]; do sleep {number} & i=$((i+1)); done; echo all; wait");
     let job = scene.start(scene.sh(&script)).await;
+    let old = stage.id();
     let full = || async {
         let counted = stage.engine.say(&["top", &stage.id()]).lines().count();
         counted > 50 || job.ended().is_some()
@@ -176,10 +175,12 @@ async fn a_fork_bomb_stays_in_its_bounds() {
     assert!(counted <= 65, "{counted} lines");
     job.end(Duration::from_secs(1)).await;
     scene.until("its end", || async { job.ended().is_some() }).await;
-    let gone = || async {
-        stage.engine.say(&["top", &stage.id()]).matches(&number).count() == 0
-    };
+    let gone = || async { stage.engine.say(&["top", &stage.id()]).matches(&number).count() == 0 };
     scene.until("the end of all", gone).await;
+    // The container lives on, as bounded as before.
+    assert_eq!(stage.id(), old);
+    let bound = stage.engine.say(&["inspect", "--format", "{{.HostConfig.PidsLimit}}", &old]);
+    assert_eq!(bound, "64");
     stage.goes_on(&number).await;
 }
 

@@ -250,8 +250,8 @@ async fn a_server_that_dies_is_told_and_what_ran_is_ended_later() {
     let running = Running::start(&server).await;
     let other = server.scene().await;
     other.run(other.sh(&format!("kill -9 {}", running.serving))).await;
-    leave(&other).await;
     running.is_told().await;
+    leave(&other).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -154,6 +154,37 @@ async fn in_a_container_with_bash() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_container_that_is_killed_hangs_nobody() {
+    let Some(inner) = container("busybox") else { return };
+    let work = Path::new("/root/reach");
+    let backend =
+        Arc::new(Counting { inner, folder: work.join("kept"), starts: AtomicUsize::new(0) });
+    let settings =
+        Settings { executable: server(), arguments: vec!["hands".into()], cache: Some(cache()) };
+    let hands = Hands::new(Arc::clone(&backend) as _, settings);
+    say(&*backend, "mkdir -p /root/reach; echo old >/root/reach/a.txt").await;
+    call(&hands, work, "read_file", json!({"path": "a.txt"})).await;
+    let id = say(&*backend, "hostname").await;
+    let host = std::env::var("HERMES_TEST_DOCKER_HOST").unwrap();
+    let killed = std::process::Command::new("docker")
+        .args(["--host", &host, "kill", id.trim()])
+        .output()
+        .unwrap();
+    assert!(killed.status.success(), "{killed:?}");
+    // The next one finds another container, in which there is no such file.
+    let wrote = json!({"path": "b.txt", "content": "new\n"});
+    let mut wrote = call(&hands, work, "write_file", wrote.clone()).await;
+    if wrote["error"].as_str().is_some_and(|error| error.contains("not known whether")) {
+        let again = json!({"path": "b.txt", "content": "new\n"});
+        wrote = call(&hands, work, "write_file", again).await;
+    }
+    assert!(wrote["error"].is_null(), "{wrote}");
+    assert_eq!(say(&*backend, "ls /root/reach").await, "b.txt\nkept\n");
+    hands.close().await;
+    backend.cleanup().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn on_another_host() {
     let said = |name: &str| std::env::var(name).ok();
     let (port, key) = (said("HERMES_TEST_SSH_PORT"), said("HERMES_TEST_SSH_KEY"));

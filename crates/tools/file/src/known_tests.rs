@@ -95,9 +95,10 @@ fn an_encoding_is_remembered_until_the_bytes_tell_it() {
 fn names_that_are_not_text_are_told_apart() {
     let cx = context("one", None);
     let path = |name: &[u8]| PathBuf::from("/nowhere").join(OsStr::from_bytes(name));
-    saw(&cx, &path(b"\xFF"), Hash::of(b"x"), SEEN);
-    assert_eq!(standing(&cx, &path(b"\xFF"), || &Hash::of(b"x")), Standing::Same);
-    assert_eq!(standing(&cx, &path(b"\xFE"), || &Hash::of(b"x")), Standing::Unseen);
+    let hash = Hash::of(b"x");
+    saw(&cx, &path(b"\xFF"), hash.clone(), SEEN);
+    assert_eq!(standing(&cx, &path(b"\xFF"), || &hash), Standing::Same);
+    assert_eq!(standing(&cx, &path(b"\xFE"), || &hash), Standing::Unseen);
 }
 
 #[test]

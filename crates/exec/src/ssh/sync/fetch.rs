@@ -146,7 +146,8 @@ impl Taker<'_> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(error),
         };
-        let sent = self.known.get(&name).and_then(|file| file.there);
+        let sent = self.known.get(&name).filter(|file| file.local == path);
+        let sent = sent.and_then(|file| file.there);
         if here == Some(there) || sent == Some(there) {
             return Ok(());
         }
@@ -158,7 +159,7 @@ impl Taker<'_> {
         taken.as_file().set_permissions(Permissions::from_mode(mode))?;
         taken.persist(&path)?;
         let stamp = Stamp::of(&fs::symlink_metadata(&path)?);
-        let file = super::File { stamp, sum: there, there: Some(there) };
+        let file = super::File { local: path, stamp, sum: there, there: Some(there) };
         self.fetched.known.insert(name, file);
         Ok(())
     }

@@ -50,6 +50,8 @@ type Known = BTreeMap<Vec<u8>, File>;
 /// What is known of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct File {
+    /// Its name here.
+    local: PathBuf,
     /// As it was here when it was looked at.
     stamp: Stamp,
     /// What it held here then; the target of a link.
@@ -180,12 +182,16 @@ fn prepare(roots: &[Root], mut known: Known) -> Result<Option<Prepared>, ToolErr
         };
         let here: BTreeMap<Vec<u8>, Entry> =
             entries.into_iter().map(|entry| (root.name(&entry.relative), entry)).collect();
-        for name in known.keys().filter(|name| is_in(root, name) && !here.contains_key(*name)) {
-            let expected = known.get(name).and_then(|file| file.there);
-            changes.push(Change { name: name.clone(), expected, what: What::Remove });
-        }
+        let is_gone = |(name, file): &(&Vec<u8>, &File)| {
+            is_in(root, name) && file.local.starts_with(&root.local) && !here.contains_key(*name)
+        };
+        changes.extend(known.iter().filter(is_gone).map(|(name, file)| Change {
+            name: name.clone(),
+            expected: file.there,
+            what: What::Remove,
+        }));
         for (name, entry) in here {
-            let before = known.get(&name);
+            let before = known.get(&name).filter(|file| file.local == entry.path);
             if before.is_some_and(|file| file.stamp == entry.stamp) {
                 continue;
             }
@@ -253,7 +259,8 @@ fn note(known: &mut Known, changes: &[Change], refused: &[usize], host: &str) ->
             }
             What::Put(entry, sum) => {
                 let there = if is_refused { change.expected } else { Some(*sum) };
-                let file = File { stamp: entry.stamp.clone(), sum: *sum, there };
+                let (local, stamp) = (entry.path.clone(), entry.stamp.clone());
+                let file = File { local, stamp, sum: *sum, there };
                 known.insert(change.name.clone(), file);
                 if is_refused {
                     news.push(format!(

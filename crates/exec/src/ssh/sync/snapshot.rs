@@ -50,17 +50,14 @@ impl Stamp {
 
 /// All files and links at a path; none if there is nothing.
 pub(super) fn take(root: &Path) -> Result<Option<Vec<Entry>>, ToolError> {
-    // Whoever declared a link meant what it leads to.
-    let root = match fs::canonicalize(root) {
-        Ok(root) => root,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(ToolError::io(root.display(), &error)),
-    };
     let mut entries = Vec::new();
-    let mut left = vec![(root, Vec::new(), 0)];
+    let mut left = vec![(root.to_owned(), Vec::new(), 0)];
     while let Some((path, relative, depth)) = left.pop() {
-        let facts = match fs::symlink_metadata(&path) {
+        // Whoever declared a link meant what it leads to.
+        let looked = if depth == 0 { fs::metadata(&path) } else { fs::symlink_metadata(&path) };
+        let facts = match looked {
             Ok(facts) => facts,
+            Err(error) if error.kind() == io::ErrorKind::NotFound && depth == 0 => return Ok(None),
             // It went while we looked.
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             Err(error) => return Err(ToolError::io(path.display(), &error)),

@@ -8,9 +8,7 @@ use std::time::{Duration, Instant};
 
 use hermes_core::CancellationToken;
 use hermes_exec::output::Spill;
-use hermes_exec::{
-    Backend, Exit, Input, Job, Order, Output, Patience, Pause, Place, Reports,
-};
+use hermes_exec::{Backend, Exit, Input, Job, Order, Output, Patience, Pause, Place, Reports};
 
 /// How long anything is waited for.
 const LONG: Duration = Duration::from_secs(60);
@@ -87,10 +85,7 @@ impl Scene {
         self.try_start(order).await.expect("it starts")
     }
 
-    pub(crate) async fn try_start(
-        &self,
-        order: Order,
-    ) -> Result<Arc<Job>, hermes_core::ToolError> {
+    pub(crate) async fn try_start(&self, order: Order) -> Result<Arc<Job>, hermes_core::ToolError> {
         let id = format!("it_{}", self.number());
         let spill = Spill {
             folder: self.spill.path().to_owned(),

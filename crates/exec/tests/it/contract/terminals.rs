@@ -42,7 +42,8 @@ pub(super) async fn it_learns_of_another_size(scene: Arc<Scene>) {
 }
 
 pub(super) async fn keys_arrive(scene: Arc<Scene>) {
-    let script = "stty raw -echo; printf ready; dd bs=1 count=3 2>/dev/null | od -An -tx1; stty sane";
+    let script =
+        "stty raw -echo; printf ready; dd bs=1 count=3 2>/dev/null | od -An -tx1; stty sane";
     let job = scene.start(terminal(&scene, script)).await;
     see(&scene, &job, "ready").await;
     job.write(b"\x1b[B").await.unwrap();

@@ -1,0 +1,156 @@
+//! Messages on a stream: each has its length in front.
+
+use std::future::Future;
+use std::io;
+use std::sync::Arc;
+
+use tokio::net::UnixStream;
+use tokio::net::unix::pipe;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// Bytes of the largest message.
+pub(crate) const LARGEST: usize = 64 << 20;
+/// More than this is large: only a few are read at a time.
+const LARGE: usize = 1 << 20;
+/// Bytes that are read at a time.
+const CHUNK: usize = 64 * 1024;
+/// Bytes of a length.
+const LENGTH: usize = 4;
+
+/// Where messages come from.
+pub(crate) trait Source: Send + Sync {
+    /// Waits until there may be something.
+    fn readable(&self) -> impl Future<Output = io::Result<()>> + Send;
+    /// Reads what there is.
+    fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize>;
+}
+
+/// Where messages go.
+pub(crate) trait Sink: Send + Sync {
+    /// Waits until there may be room.
+    fn writable(&self) -> impl Future<Output = io::Result<()>> + Send;
+    /// Writes as much as there is room for.
+    fn try_write(&self, bytes: &[u8]) -> io::Result<usize>;
+}
+
+macro_rules! ends {
+    ($($kind:ident $end:ty: $ready:ident, $act:ident($bytes:ty);)+) => { $(
+        impl $kind for $end {
+            async fn $ready(&self) -> io::Result<()> {
+                <$end>::$ready(self).await
+            }
+            fn $act(&self, bytes: $bytes) -> io::Result<usize> {
+                <$end>::$act(self, bytes)
+            }
+        }
+    )+ };
+}
+
+ends! {
+    Source UnixStream: readable, try_read(&mut [u8]);
+    Source pipe::Receiver: readable, try_read(&mut [u8]);
+    Sink UnixStream: writable, try_write(&[u8]);
+    Sink pipe::Sender: writable, try_write(&[u8]);
+}
+
+/// A message.
+#[derive(Debug)]
+pub(crate) struct Frame {
+    /// Who it is from, where several share a stream.
+    pub(crate) tag: u32,
+    /// What it says.
+    pub(crate) bytes: Vec<u8>,
+    /// Held for as long as a large one is in memory.
+    _permit: Option<OwnedSemaphorePermit>,
+}
+
+/// The messages of a stream.
+#[derive(Debug)]
+pub(crate) struct Frames<'a, S> {
+    source: &'a S,
+    /// Bytes in front of the length: those of a tag, or none.
+    tag: usize,
+    large: Arc<Semaphore>,
+    permit: Option<OwnedSemaphorePermit>,
+    buffer: Vec<u8>,
+    chunk: Vec<u8>,
+}
+
+impl<'a, S: Source> Frames<'a, S> {
+    /// Those of one speaker.
+    pub(crate) fn plain(source: &'a S, large: Arc<Semaphore>) -> Self {
+        Self { source, tag: 0, large, permit: None, buffer: Vec::new(), chunk: vec![0; CHUNK] }
+    }
+
+    /// Those of several speakers, each with a tag.
+    pub(crate) fn tagged(source: &'a S, large: Arc<Semaphore>) -> Self {
+        Self { tag: LENGTH, ..Self::plain(source, large) }
+    }
+
+    /// The next one; none at the end. May be dropped and asked again.
+    pub(crate) async fn next(&mut self) -> io::Result<Option<Frame>> {
+        let head = self.tag + LENGTH;
+        loop {
+            let length = number(&self.buffer, self.tag);
+            if let Some(length) = length {
+                let length = length as usize;
+                if length > LARGEST {
+                    return Err(io::ErrorKind::InvalidData.into());
+                }
+                if self.buffer.len() >= head + length {
+                    return Ok(Some(self.cut(head, length)));
+                }
+                if length > LARGE && self.permit.is_none() {
+                    let permit = Arc::clone(&self.large).acquire_owned().await;
+                    self.permit = permit.ok();
+                }
+            }
+            self.source.readable().await?;
+            match self.source.try_read(&mut self.chunk) {
+                Ok(0) => return Ok(None),
+                Ok(read) => self.buffer.extend(self.chunk.get(..read).unwrap_or_default()),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn cut(&mut self, head: usize, length: usize) -> Frame {
+        let tag = if self.tag > 0 { number(&self.buffer, 0).unwrap_or_default() } else { 0 };
+        let rest = self.buffer.split_off(head + length);
+        let mut bytes = std::mem::replace(&mut self.buffer, rest);
+        bytes.drain(..head);
+        Frame { tag, bytes, _permit: self.permit.take() }
+    }
+}
+
+fn number(bytes: &[u8], at: usize) -> Option<u32> {
+    let four = bytes.get(at..at + LENGTH)?;
+    Some(u32::from_be_bytes(four.try_into().ok()?))
+}
+
+/// Puts the length, and before it the tag if there is one, in front.
+pub(crate) fn framed(tag: Option<u32>, body: &str) -> Vec<u8> {
+    let length = u32::try_from(body.len()).unwrap_or(u32::MAX);
+    let mut bytes = Vec::with_capacity(body.len() + 2 * LENGTH);
+    bytes.extend(tag.map(u32::to_be_bytes).into_iter().flatten());
+    bytes.extend(length.to_be_bytes());
+    bytes.extend(body.as_bytes());
+    bytes
+}
+
+/// Writes all of it.
+pub(crate) async fn send(sink: &impl Sink, mut rest: &[u8]) -> io::Result<()> {
+    while !rest.is_empty() {
+        match sink.try_write(rest) {
+            Ok(written) => rest = rest.get(written..).unwrap_or_default(),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => sink.writable().await?,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "frames_tests.rs"]
+mod tests;
