@@ -53,9 +53,10 @@ fn mark(finding: &Finding) -> String {
     let rule = finding.rule.as_deref().unwrap_or_default();
     let parts = [finding.tool, &finding.file, rule].into_iter().chain(words);
     // FNV-1a: baselines outlive this program, and the standard hasher may change.
-    let hash = parts.flat_map(|part| part.bytes().chain([0])).fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    });
+    let hash =
+        parts.flat_map(|part| part.bytes().chain([0])).fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+        });
     format!("{hash:016x}")
 }
 

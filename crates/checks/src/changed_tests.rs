@@ -2,7 +2,10 @@ use super::*;
 use crate::finding::Severity;
 
 fn finding(file: &str, line: u64, rule: &str, message: &str) -> Finding {
-    Finding::new("ruff", file, Severity::Error).at(Some(line), Some(1)).rule(Some(rule)).says(message)
+    Finding::new("ruff", file, Severity::Error)
+        .at(Some(line), Some(1))
+        .rule(Some(rule))
+        .says(message)
 }
 
 #[test]
@@ -32,7 +35,10 @@ fn lines_of_a_diff_are_those_of_the_new_file() {
     let files: Vec<_> = changed.files().collect();
     assert_eq!(files, ["a.py", "new.py", "ä b.py"]);
     let at = |file, line| changed.touches(file, &finding("", line, "", ""));
-    assert_eq!([2, 3, 4, 5, 11, 12, 13].map(|line| at("a.py", line)), [false, true, true, false, false, true, false]);
+    assert_eq!(
+        [2, 3, 4, 5, 11, 12, 13].map(|line| at("a.py", line)),
+        [false, true, true, false, false, true, false]
+    );
     assert!(at("new.py", 500));
     assert!(!at("gone.py", 1));
     let long = finding("", 1, "", "").to(Some(3), Some(1));

@@ -33,15 +33,27 @@ pub fn install(survey: &Survey, home: Home, package: &str) -> String {
 }
 
 fn python(survey: &Survey, package: &str) -> String {
-    let marks = ["pyproject.toml", "uv.lock", "poetry.lock", "pdm.lock", "Pipfile",
-        "requirements.txt", "setup.py", "setup.cfg"];
+    let marks = [
+        "pyproject.toml",
+        "uv.lock",
+        "poetry.lock",
+        "pdm.lock",
+        "Pipfile",
+        "requirements.txt",
+        "setup.py",
+        "setup.cfg",
+    ];
     if let Some(folder) = survey.nearest(&marks) {
         let is_known = folder.text("pyproject.toml").contains(package);
         let has = |name: &str| folder.names.contains(name);
         let is_managed = |tool: &str| folder.has_table("pyproject.toml", &["tool", tool]);
         let named = [
             (has("uv.lock") || is_managed("uv"), "uv sync --all-groups", "uv add --dev"),
-            (has("poetry.lock") || is_managed("poetry"), "poetry install", "poetry add --group dev"),
+            (
+                has("poetry.lock") || is_managed("poetry"),
+                "poetry install",
+                "poetry add --group dev",
+            ),
             (has("pdm.lock") || is_managed("pdm"), "pdm install --dev", "pdm add --dev"),
             (has("Pipfile"), "pipenv install --dev", "pipenv install --dev"),
         ];
@@ -64,8 +76,13 @@ fn node(survey: &Survey, package: &str) -> String {
     let Some(folder) = survey.nearest(&["package.json"]) else {
         return format!("npm install --save-dev {package}");
     };
-    let locked = survey.nearest(&["pnpm-lock.yaml", "yarn.lock", "bun.lock", "bun.lockb",
-        "package-lock.json"]);
+    let locked = survey.nearest(&[
+        "pnpm-lock.yaml",
+        "yarn.lock",
+        "bun.lock",
+        "bun.lockb",
+        "package-lock.json",
+    ]);
     let has = |name: &str| locked.is_some_and(|folder| folder.names.contains(name));
     let (all, one) = if has("pnpm-lock.yaml") {
         ("pnpm install", "pnpm add --save-dev")

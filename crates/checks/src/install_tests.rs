@@ -20,7 +20,12 @@ fn the_projects_manager_installs_it() {
             "ruff",
             "uv sync --all-groups",
         ),
-        (&[("pyproject.toml", "[tool.poetry]")], Home::Python, "mypy", "poetry add --group dev mypy"),
+        (
+            &[("pyproject.toml", "[tool.poetry]")],
+            Home::Python,
+            "mypy",
+            "poetry add --group dev mypy",
+        ),
         (&[], Home::Python, "mypy", "python3 -m venv .venv && .venv/bin/pip install mypy"),
         (&[("package.json", "{}"), ("yarn.lock", "")], Home::Node, "jest", "yarn add --dev jest"),
         (

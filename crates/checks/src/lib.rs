@@ -9,8 +9,8 @@ mod changed;
 mod finding;
 pub mod format;
 mod install;
-pub mod lint;
 mod lines;
+pub mod lint;
 mod survey;
 pub mod test;
 

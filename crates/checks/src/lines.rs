@@ -16,8 +16,9 @@ pub(crate) fn placed(line: &str) -> Option<Placed<'_>> {
     let mut from = 0;
     while let Some(at) = line.get(from..)?.find(':').map(|at| from + at) {
         let (numbers, rest) = numbers(line.get(at + 1..)?);
-        if at > 0 && !numbers.is_empty() {
-            return Some(Placed { file: line.get(..at)?, numbers, rest: rest.trim() });
+        let file = line.get(..at)?;
+        if !file.trim_matches(':').is_empty() && !numbers.is_empty() {
+            return Some(Placed { file, numbers, rest: rest.trim() });
         }
         from = at + 1;
     }

@@ -48,12 +48,56 @@ fi
 
 /// Programs that are looked for.
 pub const PROGRAMS: &[&str] = &[
-    "ruff", "flake8", "pylint", "mypy", "pyright", "eslint", "biome", "tsc", "cargo", "go",
-    "golangci-lint", "shellcheck", "hadolint", "yamllint", "markdownlint-cli2", "markdownlint",
-    "stylelint", "black", "prettier", "rustfmt", "gofmt", "shfmt", "clang-format", "taplo",
-    "pytest", "python3", "python", "cargo-clippy", "cargo-nextest", "jest", "vitest", "mocha",
-    "node", "npm", "pnpm", "yarn", "bun", "make", "tox", "nox", "uv", "pip", "pip3", "apt-get",
-    "dnf", "apk", "pacman", "brew", "git", "rustup",
+    "ruff",
+    "flake8",
+    "pylint",
+    "mypy",
+    "pyright",
+    "eslint",
+    "biome",
+    "tsc",
+    "cargo",
+    "go",
+    "golangci-lint",
+    "shellcheck",
+    "hadolint",
+    "yamllint",
+    "markdownlint-cli2",
+    "markdownlint",
+    "stylelint",
+    "black",
+    "prettier",
+    "rustfmt",
+    "gofmt",
+    "shfmt",
+    "clang-format",
+    "taplo",
+    "pytest",
+    "python3",
+    "python",
+    "cargo-clippy",
+    "cargo-nextest",
+    "jest",
+    "vitest",
+    "mocha",
+    "node",
+    "npm",
+    "pnpm",
+    "yarn",
+    "bun",
+    "make",
+    "tox",
+    "nox",
+    "uv",
+    "pip",
+    "pip3",
+    "apt-get",
+    "dnf",
+    "apk",
+    "pacman",
+    "brew",
+    "git",
+    "rustup",
 ];
 
 /// What the script has found.
@@ -172,11 +216,12 @@ impl Survey {
     /// Python: the project's own, that of the active environment, or the
     /// machine's.
     pub fn python(&self) -> Option<PathBuf> {
-        self.program("python").filter(|found| {
-            // The machine's may be an old one.
-            Some(found) != self.programs.get("python") || !self.programs.contains_key("python3")
-        })
-        .or_else(|| self.program("python3"))
+        self.program("python")
+            .filter(|found| {
+                // The machine's may be an old one.
+                Some(found) != self.programs.get("python") || !self.programs.contains_key("python3")
+            })
+            .or_else(|| self.program("python3"))
     }
 
     /// The nearest folder that has one of these.
@@ -268,8 +313,14 @@ impl Folder {
 
     /// Whether its Python project asks for a package.
     pub(crate) fn requires(&self, package: &str) -> bool {
-        let files = ["pyproject.toml", "requirements.txt", "requirements-dev.txt", "Pipfile",
-            "setup.cfg", "tox.ini"];
+        let files = [
+            "pyproject.toml",
+            "requirements.txt",
+            "requirements-dev.txt",
+            "Pipfile",
+            "setup.cfg",
+            "tox.ini",
+        ];
         files.iter().any(|file| mentions(self.text(file), package))
     }
 

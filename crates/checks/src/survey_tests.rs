@@ -17,7 +17,11 @@ fn monorepo() -> Survey {
         ("bin", "node_modules/.bin", "eslint\n"),
         ("at", "/w", "app\npyproject.toml\n"),
         ("real", "/real/w", ""),
-        ("text", "pyproject.toml", "[tool.ruff]\nline-length = 90\n\n[project]\ndependencies = [\"black-box>=1\"]\n"),
+        (
+            "text",
+            "pyproject.toml",
+            "[tool.ruff]\nline-length = 90\n\n[project]\ndependencies = [\"black-box>=1\"]\n",
+        ),
         ("env", "/venv/bin", "ruff\npython\n"),
         ("program", "eslint", "/usr/bin/eslint"),
         ("program", "python3", "/usr/bin/python3"),

@@ -21,6 +21,7 @@ pub mod output;
 mod ready;
 mod room;
 pub mod screen;
+pub mod singularity;
 pub mod ssh;
 pub mod state;
 pub mod surroundings;

@@ -61,7 +61,7 @@ pub(crate) struct Frame {
     /// What it says.
     pub(crate) bytes: Vec<u8>,
     /// Held for as long as a large one is in memory.
-    _permit: Option<OwnedSemaphorePermit>,
+    pub(crate) permit: Option<OwnedSemaphorePermit>,
 }
 
 /// The messages of a stream.
@@ -120,7 +120,7 @@ impl<'a, S: Source> Frames<'a, S> {
         let rest = self.buffer.split_off(head + length);
         let mut bytes = std::mem::replace(&mut self.buffer, rest);
         bytes.drain(..head);
-        Frame { tag, bytes, _permit: self.permit.take() }
+        Frame { tag, bytes, permit: self.permit.take() }
     }
 }
 

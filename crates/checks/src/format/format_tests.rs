@@ -7,19 +7,39 @@ fn listed(name: &str, stdout: &str, stderr: &str) -> Listed {
 
 #[test]
 fn what_would_change_is_read() {
-    let black = listed("black", "", "would reformat /w/a.py\nerror: cannot format /w/b.py: Cannot parse: 1:4: def (:\nerror: cannot parse: /w/c.py:1:4\nOh no!\n");
+    let black = listed(
+        "black",
+        "",
+        "would reformat /w/a.py\nerror: cannot format /w/b.py: Cannot parse: 1:4: def (:\nerror: cannot parse: /w/c.py:1:4\nOh no!\n",
+    );
     assert_eq!(black.files, ["/w/a.py"]);
     let broken: Vec<_> = black.broken.iter().map(|(file, _)| file.as_str()).collect();
     assert_eq!(broken, ["/w/b.py", "/w/c.py"]);
-    let old = listed("ruff", "Would reformat: a.py\n1 file would be reformatted\n", "error: Failed to parse b.py:1:5: Expected an identifier\n");
+    let old = listed(
+        "ruff",
+        "Would reformat: a.py\n1 file would be reformatted\n",
+        "error: Failed to parse b.py:1:5: Expected an identifier\n",
+    );
     assert_eq!(old.files, ["a.py"]);
     assert_eq!(old.broken, [("b.py".to_owned(), "Expected an identifier".to_owned())]);
-    let new = listed("ruff", "unformatted: File would be reformatted\n --> a.py:2:1\n  |\n1 | x\n\ninvalid-syntax: Expected an identifier\n --> b.py:1:5\n", "");
+    let new = listed(
+        "ruff",
+        "unformatted: File would be reformatted\n --> a.py:2:1\n  |\n1 | x\n\ninvalid-syntax: Expected an identifier\n --> b.py:1:5\n",
+        "",
+    );
     assert_eq!((new.files, new.broken), (old.files, old.broken));
-    let prettier = listed("prettier", "a.js\n", "[error] bad.js: SyntaxError: Unexpected token (2:1)\n[error]   1 | x = {\n");
+    let prettier = listed(
+        "prettier",
+        "a.js\n",
+        "[error] bad.js: SyntaxError: Unexpected token (2:1)\n[error]   1 | x = {\n",
+    );
     assert_eq!(prettier.files, ["a.js"]);
     assert_eq!(prettier.broken.len(), 1);
-    let rust = listed("rustfmt", "/w/src/lib.rs\n", "error: unclosed delimiter\n --> /w/bad.rs:1:9\n  |\n");
+    let rust = listed(
+        "rustfmt",
+        "/w/src/lib.rs\n",
+        "error: unclosed delimiter\n --> /w/bad.rs:1:9\n  |\n",
+    );
     assert_eq!(rust.broken, [("/w/bad.rs".to_owned(), "unclosed delimiter".to_owned())]);
     assert_eq!(listed("gofmt", "a.go\n", "b.go:3:1: expected 'package'\n").broken[0].0, "b.go");
 }
@@ -34,7 +54,10 @@ fn project(files: &[(&str, &str)], below: &[&str], programs: &[&str]) -> Survey 
         path: "/w".into(),
         folders: vec![folder],
         files: below.iter().map(|name| Path::new("/w").join(name)).collect(),
-        programs: programs.iter().map(|name| ((*name).to_owned(), Path::new("/bin").join(name))).collect(),
+        programs: programs
+            .iter()
+            .map(|name| ((*name).to_owned(), Path::new("/bin").join(name)))
+            .collect(),
         ..Survey::default()
     }
 }

@@ -95,8 +95,7 @@ impl Choice {
     /// The words that tell which files are not as they should be; none if that
     /// can only be seen file by file.
     pub fn listing(&self) -> Option<Vec<String>> {
-        let names: Vec<String> =
-            self.files.iter().map(|file| below(file, &self.folder)).collect();
+        let names: Vec<String> = self.files.iter().map(|file| below(file, &self.folder)).collect();
         self.formatter.listing.map(|listing| (listing.words)(&self.style, &self.target, &names))
     }
 
@@ -130,7 +129,8 @@ pub fn choose(survey: &Survey, name: Option<&str>) -> Result<Vec<Choice>, Vec<&'
         let wanted = name.to_ascii_lowercase();
         let found = FORMATTERS.iter().find(|one| one.name == wanted);
         let found = found.or_else(|| FORMATTERS.iter().find(|one| one.program == wanted));
-        let formatter = found.ok_or_else(|| FORMATTERS.iter().map(|one| one.name).collect::<Vec<_>>())?;
+        let formatter =
+            found.ok_or_else(|| FORMATTERS.iter().map(|one| one.name).collect::<Vec<_>>())?;
         return Ok(vec![choice(survey, formatter, "asked for", formatter.endings)]);
     }
     let mut chosen: Vec<Choice> = Vec::new();
@@ -141,15 +141,20 @@ pub fn choose(survey: &Survey, name: Option<&str>) -> Result<Vec<Choice>, Vec<&'
             one.usual == Usual::Expected && survey.program(one.program).is_some()
         }),
         ("installed", |survey, one| {
-            let is_fit = one.usual == Usual::IfThere || (survey.is_file && one.usual == Usual::Never);
+            let is_fit =
+                one.usual == Usual::IfThere || (survey.is_file && one.usual == Usual::Never);
             is_fit && survey.program(one.program).is_some()
         }),
         ("usual for these files", |_, one| one.usual == Usual::Expected),
     ];
     for (why, is_fit) in ways {
         for formatter in FORMATTERS {
-            let left: Vec<&'static str> =
-                formatter.endings.iter().filter(|ending| !served.contains(*ending)).copied().collect();
+            let left: Vec<&'static str> = formatter
+                .endings
+                .iter()
+                .filter(|ending| !served.contains(*ending))
+                .copied()
+                .collect();
             if survey.has(&left) && is_fit(survey, formatter) {
                 chosen.push(choice(survey, formatter, why, &left));
                 served.extend(left);

@@ -42,7 +42,9 @@ pub static FORMATTERS: &[Formatter] = &[
             write: &["--quiet"],
             read: black,
         }),
-        filter: |_, file| vec!["--quiet".into(), "--stdin-filename".into(), file.into(), "-".into()],
+        filter: |_, file| {
+            vec!["--quiet".into(), "--stdin-filename".into(), file.into(), "-".into()]
+        },
         usual: Usual::IfThere,
         home: Home::Python,
         package: "black",
@@ -76,7 +78,9 @@ pub static FORMATTERS: &[Formatter] = &[
         name: "biome",
         program: "biome",
         endings: &["js", "jsx", "mjs", "cjs", "ts", "tsx", "mts", "cts", "json", "jsonc", "css"],
-        marked: |folder| folder.names.contains("biome.json") || folder.names.contains("biome.jsonc"),
+        marked: |folder| {
+            folder.names.contains("biome.json") || folder.names.contains("biome.jsonc")
+        },
         roots: &["biome.json", "biome.jsonc"],
         listing: None,
         filter: |_, file| vec!["format".into(), format!("--stdin-file-path={file}")],
@@ -97,8 +101,12 @@ pub static FORMATTERS: &[Formatter] = &[
         roots: &["package.json"],
         listing: Some(Listing {
             words: |_, target, _| {
-                let fixed = ["--list-different", "--ignore-unknown",
-                    "--no-error-on-unmatched-pattern", "--no-color"];
+                let fixed = [
+                    "--list-different",
+                    "--ignore-unknown",
+                    "--no-error-on-unmatched-pattern",
+                    "--no-color",
+                ];
                 and(&fixed, target)
             },
             write: &["--write", "--log-level=warn", "--no-color"],
@@ -189,7 +197,9 @@ pub static FORMATTERS: &[Formatter] = &[
         name: "taplo",
         program: "taplo",
         endings: &["toml"],
-        marked: |folder| folder.names.contains("taplo.toml") || folder.names.contains(".taplo.toml"),
+        marked: |folder| {
+            folder.names.contains("taplo.toml") || folder.names.contains(".taplo.toml")
+        },
         roots: &["taplo.toml", ".taplo.toml"],
         listing: None,
         filter: |_, file| vec!["fmt".into(), format!("--stdin-filepath={file}"), "-".into()],

@@ -41,17 +41,23 @@ pub(super) fn ruff(said: &Said<'_>) -> Option<Vec<Finding>> {
         let fix = fix.map(|fix| match (text(fix, "/message"), is_safe) {
             ("", _) => "can be mended".to_owned(),
             (message, true) => message.to_owned(),
-            (message, false) => format!("{message} (not by itself: it may change what the code does)"),
+            (message, false) => {
+                format!("{message} (not by itself: it may change what the code does)")
+            }
         });
         // What cannot be parsed has no rule.
         let is_syntax = matches!(code, "" | "invalid-syntax") || code.starts_with("E9");
         let is_error = is_syntax || code.starts_with('F');
-        Finding::new("ruff", text(one, "/filename"), if is_error { Severity::Error } else { Severity::Warning })
-            .at(number(one, "/location/row"), number(one, "/location/column"))
-            .to(number(one, "/end_location/row"), number(one, "/end_location/column"))
-            .rule(Some(code))
-            .says(text(one, "/message"))
-            .fix(fix)
+        Finding::new(
+            "ruff",
+            text(one, "/filename"),
+            if is_error { Severity::Error } else { Severity::Warning },
+        )
+        .at(number(one, "/location/row"), number(one, "/location/column"))
+        .to(number(one, "/end_location/row"), number(one, "/end_location/column"))
+        .rule(Some(code))
+        .says(text(one, "/message"))
+        .fix(fix)
     });
     Some(findings.collect())
 }
@@ -59,11 +65,15 @@ pub(super) fn ruff(said: &Said<'_>) -> Option<Vec<Finding>> {
 pub(super) fn pylint(said: &Said<'_>) -> Option<Vec<Finding>> {
     let report = json(said.stdout)?;
     let findings = report.as_array()?.iter().map(|one| {
-        Finding::new("pylint", text(one, "/path"), match text(one, "/type") {
-            "error" | "fatal" => Severity::Error,
-            "warning" => Severity::Warning,
-            _ => Severity::Info,
-        })
+        Finding::new(
+            "pylint",
+            text(one, "/path"),
+            match text(one, "/type") {
+                "error" | "fatal" => Severity::Error,
+                "warning" => Severity::Warning,
+                _ => Severity::Info,
+            },
+        )
         .at(number(one, "/line"), next(number(one, "/column")))
         .to(number(one, "/endLine"), next(number(one, "/endColumn")))
         .rule(Some(text(one, "/symbol")))

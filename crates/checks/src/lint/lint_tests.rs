@@ -32,14 +32,55 @@ fn brief(findings: &[Finding]) -> Vec<String> {
 #[test]
 fn those_that_print_lines() {
     let cases = [
-        ("flake8", out("./a.py:2:8: E231 missing whitespace after ':'\n"), "./a.py:2:8 Warning E231 | missing whitespace after ':'"),
-        ("mypy", out("a.py:3:12:3:13: error: Bad \"x\"  [return-value]\na.py:3:12:3:12: note: See docs\n"), "a.py:3:12 Error return-value | Bad \"x\""),
-        ("tsc", out("src/b.ts(1,14): error TS2322: Type 'string' is not assignable.\n  Because of this.\n"), "src/b.ts:1:14 Error TS2322 | Type 'string' is not assignable.\n  Because of this."),
-        ("biome", out("::warning title=lint/style/noVar,file=a.js,line=1,endLine=1,col=1,endColumn=4::Use let.\n"), "a.js:1:1 Warning lint/style/noVar | Use let."),
-        ("golangci-lint", out("main.go:5:2: unused variable (unused)\n\tx := 1\n\t^\n1 issues:\n"), "main.go:5:2 Warning unused | unused variable"),
-        ("go-vet", Said { stderr: "# pkg\nvet: ./main.go:6:2: unreachable code\n", ..Said::default() }, "./main.go:6:2 Error - | unreachable code"),
-        ("yamllint", out("a.yaml:2:1: [error] duplication of key (key-duplicates)\n"), "a.yaml:2:1 Error key-duplicates | duplication of key"),
-        ("markdownlint", Said { stderr: "a.md:3:81 error MD013/line-length Line length [Expected: 80]\n", ..Said::default() }, "a.md:3:81 Warning MD013 | Line length [Expected: 80]"),
+        (
+            "flake8",
+            out("./a.py:2:8: E231 missing whitespace after ':'\n"),
+            "./a.py:2:8 Warning E231 | missing whitespace after ':'",
+        ),
+        (
+            "mypy",
+            out(
+                "a.py:3:12:3:13: error: Bad \"x\"  [return-value]\na.py:3:12:3:12: note: See docs\n",
+            ),
+            "a.py:3:12 Error return-value | Bad \"x\"",
+        ),
+        (
+            "tsc",
+            out(
+                "src/b.ts(1,14): error TS2322: Type 'string' is not assignable.\n  Because of this.\n",
+            ),
+            "src/b.ts:1:14 Error TS2322 | Type 'string' is not assignable.\n  Because of this.",
+        ),
+        (
+            "biome",
+            out(
+                "::warning title=lint/style/noVar,file=a.js,line=1,endLine=1,col=1,endColumn=4::Use let.\n",
+            ),
+            "a.js:1:1 Warning lint/style/noVar | Use let.",
+        ),
+        (
+            "golangci-lint",
+            out("main.go:5:2: unused variable (unused)\n\tx := 1\n\t^\n1 issues:\n"),
+            "main.go:5:2 Warning unused | unused variable",
+        ),
+        (
+            "go-vet",
+            Said { stderr: "# pkg\nvet: ./main.go:6:2: unreachable code\n", ..Said::default() },
+            "./main.go:6:2 Error - | unreachable code",
+        ),
+        (
+            "yamllint",
+            out("a.yaml:2:1: [error] duplication of key (key-duplicates)\n"),
+            "a.yaml:2:1 Error key-duplicates | duplication of key",
+        ),
+        (
+            "markdownlint",
+            Said {
+                stderr: "a.md:3:81 error MD013/line-length Line length [Expected: 80]\n",
+                ..Said::default()
+            },
+            "a.md:3:81 Warning MD013 | Line length [Expected: 80]",
+        ),
     ];
     for (name, said, expected) in cases {
         assert_eq!(brief(&read(name, said)), [expected], "{name}");
@@ -49,12 +90,36 @@ fn those_that_print_lines() {
 #[test]
 fn those_that_print_json() {
     let cases = [
-        ("pyright", r#"{"generalDiagnostics":[{"file":"/a.py","severity":"error","message":"no","rule":"reportX","range":{"start":{"line":0,"character":4},"end":{"line":0,"character":6}}}]}"#, "/a.py:1:5 Error reportX | no"),
-        ("stylelint", r#"[{"source":"/a.css","warnings":[{"line":1,"column":2,"rule":"color-no-invalid-hex","severity":"error","text":"Unexpected (color-no-invalid-hex)"}]}]"#, "/a.css:1:2 Error color-no-invalid-hex | Unexpected"),
-        ("hadolint", r#"[{"line":1,"column":1,"code":"DL3006","message":"Tag it","level":"warning","file":"Dockerfile"}]"#, "Dockerfile:1:1 Warning DL3006 | Tag it"),
-        ("pylint", r#"[{"type":"convention","path":"a.py","line":1,"column":0,"endLine":null,"endColumn":null,"symbol":"missing-module-docstring","message":"Missing"}]"#, "a.py:1:1 Info missing-module-docstring | Missing"),
-        ("ruff", r#"[{"code":null,"filename":"/a.py","location":{"row":1,"column":5},"end_location":{"row":1,"column":6},"fix":null,"message":"SyntaxError: no"}]"#, "/a.py:1:5 Error - | SyntaxError: no"),
-        ("eslint", r#"[{"filePath":"/a.js","messages":[{"ruleId":null,"severity":2,"fatal":true,"message":"Parsing error","line":1,"column":3}]}]"#, "/a.js:1:3 Error - | Parsing error"),
+        (
+            "pyright",
+            r#"{"generalDiagnostics":[{"file":"/a.py","severity":"error","message":"no","rule":"reportX","range":{"start":{"line":0,"character":4},"end":{"line":0,"character":6}}}]}"#,
+            "/a.py:1:5 Error reportX | no",
+        ),
+        (
+            "stylelint",
+            r#"[{"source":"/a.css","warnings":[{"line":1,"column":2,"rule":"color-no-invalid-hex","severity":"error","text":"Unexpected (color-no-invalid-hex)"}]}]"#,
+            "/a.css:1:2 Error color-no-invalid-hex | Unexpected",
+        ),
+        (
+            "hadolint",
+            r#"[{"line":1,"column":1,"code":"DL3006","message":"Tag it","level":"warning","file":"Dockerfile"}]"#,
+            "Dockerfile:1:1 Warning DL3006 | Tag it",
+        ),
+        (
+            "pylint",
+            r#"[{"type":"convention","path":"a.py","line":1,"column":0,"endLine":null,"endColumn":null,"symbol":"missing-module-docstring","message":"Missing"}]"#,
+            "a.py:1:1 Info missing-module-docstring | Missing",
+        ),
+        (
+            "ruff",
+            r#"[{"code":null,"filename":"/a.py","location":{"row":1,"column":5},"end_location":{"row":1,"column":6},"fix":null,"message":"SyntaxError: no"}]"#,
+            "/a.py:1:5 Error - | SyntaxError: no",
+        ),
+        (
+            "eslint",
+            r#"[{"filePath":"/a.js","messages":[{"ruleId":null,"severity":2,"fatal":true,"message":"Parsing error","line":1,"column":3}]}]"#,
+            "/a.js:1:3 Error - | Parsing error",
+        ),
     ];
     for (name, text, expected) in cases {
         assert_eq!(brief(&read(name, out(text))), [expected], "{name}");
@@ -76,7 +141,13 @@ fn cargo_names_files_from_the_workspace_on() {
     ]
     .join("\n");
     let found = brief(&read("clippy", out(&text)));
-    assert_eq!(found, ["/w/crates/a/src/lib.rs:3:4 Warning dead_code | m", "/w/src/lib.rs:3:4 Warning dead_code | m"]);
+    assert_eq!(
+        found,
+        [
+            "/w/crates/a/src/lib.rs:3:4 Warning dead_code | m",
+            "/w/src/lib.rs:3:4 Warning dead_code | m"
+        ]
+    );
 }
 
 #[test]
@@ -97,7 +168,10 @@ fn project(files: &[(&str, &str)], below: &[&str], programs: &[&str]) -> Survey 
         path: "/w".into(),
         folders: vec![folder],
         files: below.iter().map(|name| Path::new("/w").join(name)).collect(),
-        programs: programs.iter().map(|name| ((*name).to_owned(), Path::new("/bin").join(name))).collect(),
+        programs: programs
+            .iter()
+            .map(|name| ((*name).to_owned(), Path::new("/bin").join(name)))
+            .collect(),
         ..Survey::default()
     }
 }
@@ -111,10 +185,18 @@ fn chosen(survey: &Survey) -> Vec<(&'static str, bool)> {
 fn the_projects_own_linters_are_chosen() {
     let both = project(&[("pyproject.toml", "[tool.ruff]\n[tool.mypy]\n")], &["a.py"], &["ruff"]);
     assert_eq!(chosen(&both), [("ruff", true), ("mypy", false)]);
-    let setup = project(&[("setup.cfg", "[flake8]\nmax-line-length = 99\n")], &["a.py"], &["ruff", "flake8"]);
+    let setup = project(
+        &[("setup.cfg", "[flake8]\nmax-line-length = 99\n")],
+        &["a.py"],
+        &["ruff", "flake8"],
+    );
     assert_eq!(chosen(&setup), [("flake8", true)]);
     let bare = project(&[], &["a.py", "b.sh"], &["pylint"]);
-    assert_eq!(chosen(&bare), [("pylint", true), ("shellcheck", false)], "what is there, or else what is usual");
+    assert_eq!(
+        chosen(&bare),
+        [("pylint", true), ("shellcheck", false)],
+        "what is there, or else what is usual"
+    );
     let scripts = project(&[("package.json", "{}")], &["a.js"], &["eslint"]);
     assert_eq!(chosen(&scripts), [], "eslint does nothing without settings");
     let modern = project(&[("eslint.config.mjs", ""), ("package.json", "{}")], &["a.js"], &[]);

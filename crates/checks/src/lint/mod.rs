@@ -114,7 +114,8 @@ pub fn choose(survey: &Survey, name: Option<&str>) -> Result<Vec<Choice>, Vec<&'
     if let Some(name) = name {
         let wanted = name.to_ascii_lowercase();
         let found = LINTERS.iter().find(|linter| linter.name == wanted || linter.program == wanted);
-        let linter = found.ok_or_else(|| LINTERS.iter().map(|linter| linter.name).collect::<Vec<_>>())?;
+        let linter =
+            found.ok_or_else(|| LINTERS.iter().map(|linter| linter.name).collect::<Vec<_>>())?;
         return Ok(vec![choice(survey, linter, "asked for")]);
     }
     let here: Vec<_> = LINTERS.iter().filter(|linter| survey.has(linter.endings)).collect();

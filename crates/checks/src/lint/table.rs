@@ -5,9 +5,20 @@ use crate::install::Home;
 use crate::survey::Folder;
 
 const PYTHON: &[&str] = &["py", "pyi"];
-const PYTHON_ROOTS: &[&str] =
-    &["pyproject.toml", "setup.cfg", "tox.ini", "setup.py", "ruff.toml", ".ruff.toml", ".flake8",
-        "mypy.ini", ".mypy.ini", "pyrightconfig.json", ".pylintrc", "pylintrc"];
+const PYTHON_ROOTS: &[&str] = &[
+    "pyproject.toml",
+    "setup.cfg",
+    "tox.ini",
+    "setup.py",
+    "ruff.toml",
+    ".ruff.toml",
+    ".flake8",
+    "mypy.ini",
+    ".mypy.ini",
+    "pyrightconfig.json",
+    ".pylintrc",
+    "pylintrc",
+];
 const SCRIPT: &[&str] = &["js", "jsx", "mjs", "cjs", "ts", "tsx", "mts", "cts", "vue", "svelte"];
 const TYPED: &[&str] = &["ts", "tsx", "mts", "cts"];
 
@@ -50,7 +61,9 @@ pub static LINTERS: &[Linter] = &[
         },
         roots: PYTHON_ROOTS,
         words: |task| words(&["check", "--output-format=json", "--no-cache", "--quiet"], task),
-        fixes: Some(|task| words(&["check", "--fix", "--no-cache", "--quiet", "--exit-zero"], task)),
+        fixes: Some(|task| {
+            words(&["check", "--fix", "--no-cache", "--quiet", "--exit-zero"], task)
+        }),
         read: json::ruff,
         is_whole: false,
         usual: Usual::Expected,
@@ -123,9 +136,7 @@ pub static LINTERS: &[Linter] = &[
         name: "pyright",
         program: "pyright",
         endings: PYTHON,
-        marked: |folder| {
-            has_any(folder, &["pyrightconfig.json"]) || python_tool(folder, "pyright")
-        },
+        marked: |folder| has_any(folder, &["pyrightconfig.json"]) || python_tool(folder, "pyright"),
         roots: PYTHON_ROOTS,
         words: |task| words(&["--outputjson"], task),
         fixes: None,
@@ -141,7 +152,9 @@ pub static LINTERS: &[Linter] = &[
         endings: SCRIPT,
         marked: |folder| has_any(folder, &["biome.json", "biome.jsonc"]),
         roots: &["biome.json", "biome.jsonc", "package.json"],
-        words: |task| words(&["lint", "--reporter=github", "--colors=off", "--max-diagnostics=1000"], task),
+        words: |task| {
+            words(&["lint", "--reporter=github", "--colors=off", "--max-diagnostics=1000"], task)
+        },
         fixes: Some(|task| words(&["lint", "--write", "--colors=off"], task)),
         read: text::biome,
         is_whole: false,
@@ -160,7 +173,9 @@ pub static LINTERS: &[Linter] = &[
         },
         roots: &["package.json"],
         words: |task| words(&["--format=json", "--no-error-on-unmatched-pattern"], task),
-        fixes: Some(|task| words(&["--fix", "--format=json", "--no-error-on-unmatched-pattern"], task)),
+        fixes: Some(|task| {
+            words(&["--fix", "--format=json", "--no-error-on-unmatched-pattern"], task)
+        }),
         read: json::eslint,
         is_whole: false,
         usual: Usual::Never,
@@ -207,8 +222,16 @@ pub static LINTERS: &[Linter] = &[
         roots: &["Cargo.toml"],
         words: |_| alone(&["clippy", "--all-targets", "--quiet", "--message-format=json"]),
         fixes: Some(|_| {
-            alone(&["clippy", "--fix", "--all-targets", "--quiet", "--allow-dirty",
-                "--allow-staged", "--allow-no-vcs", "--message-format=json"])
+            alone(&[
+                "clippy",
+                "--fix",
+                "--all-targets",
+                "--quiet",
+                "--allow-dirty",
+                "--allow-staged",
+                "--allow-no-vcs",
+                "--message-format=json",
+            ])
         }),
         read: json::cargo,
         is_whole: true,

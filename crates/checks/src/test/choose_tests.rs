@@ -17,7 +17,10 @@ fn survey(folders: Vec<Folder>, below: &[&str], programs: &[&str]) -> Survey {
         path: here.clone(),
         files: below.iter().map(|name| here.join(name)).collect(),
         folders,
-        programs: programs.iter().map(|name| ((*name).to_owned(), Path::new("/bin").join(name))).collect(),
+        programs: programs
+            .iter()
+            .map(|name| ((*name).to_owned(), Path::new("/bin").join(name)))
+            .collect(),
         ..Survey::default()
     }
 }
@@ -34,13 +37,22 @@ fn the_projects_own_runner_is_chosen() {
     assert_eq!(named(&[("pytest.ini", "")], &["a.py"], &[]), "pytest");
     assert_eq!(named(&[("pyproject.toml", "")], &["a.py"], &["python3"]), "unittest");
     assert_eq!(named(&[("pyproject.toml", "")], &["a.py"], &["python3", "pytest"]), "pytest");
-    assert_eq!(named(&[("pyproject.toml", "dev = [\"pytest>=8\"]")], &["a.py"], &["python3"]), "pytest");
+    assert_eq!(
+        named(&[("pyproject.toml", "dev = [\"pytest>=8\"]")], &["a.py"], &["python3"]),
+        "pytest"
+    );
     assert_eq!(named(&[("tox.ini", "[tox]\n")], &["a.py"], &[]), "tox");
     assert_eq!(named(&[("Cargo.toml", "")], &["a.rs"], &["cargo"]), "cargo");
     assert_eq!(named(&[("Cargo.toml", ""), (".config", "")], &["a.rs"], &["cargo"]), "cargo");
-    assert_eq!(named(&[("Cargo.toml", ""), (".config", "")], &["a.rs"], &["cargo", "cargo-nextest"]), "nextest");
+    assert_eq!(
+        named(&[("Cargo.toml", ""), (".config", "")], &["a.rs"], &["cargo", "cargo-nextest"]),
+        "nextest"
+    );
     assert_eq!(named(&[("package.json", &vitest)], &["a.js"], &[]), "vitest");
-    assert_eq!(named(&[("package.json", r#"{"devDependencies":{"jest":"1"}}"#)], &["a.js"], &[]), "jest");
+    assert_eq!(
+        named(&[("package.json", r#"{"devDependencies":{"jest":"1"}}"#)], &["a.js"], &[]),
+        "jest"
+    );
     assert_eq!(named(&[("package.json", &node)], &["a.js"], &[]), "node");
     assert_eq!(named(&[("package.json", &other)], &["a.js"], &[]), "npm");
     assert_eq!(named(&[("package.json", &none)], &["a.js"], &["node"]), "node");
@@ -71,7 +83,10 @@ fn some_tests_only() {
         (runner.words)(&Wish { target: ".".to_owned(), report: "R".to_owned(), ..wish }).join(" ")
     };
     let filter = |text: &str| Wish { filter: Some(text.to_owned()), ..Wish::default() };
-    let only = |names: &[&str]| Wish { only: names.iter().map(|n| (*n).to_owned()).collect(), ..Wish::default() };
+    let only = |names: &[&str]| Wish {
+        only: names.iter().map(|n| (*n).to_owned()).collect(),
+        ..Wish::default()
+    };
     assert!(words("pytest", filter("one")).ends_with("--junitxml=R -k one"));
     assert!(words("pytest", filter("a.py::test_x")).ends_with("--junitxml=R a.py::test_x"));
     assert!(words("jest", filter("a (b)")).ends_with(r"-t a \(b\)"));

@@ -37,7 +37,8 @@ pub(super) fn read(said: &Said<'_>, code: i32) -> Option<Results> {
         cases.push(case(&package, &test, outcome, &output, &event));
     }
     for package in failed {
-        let has_failed = |case: &Case| case.is_bad() && case.name.starts_with(&format!("{package}."));
+        let has_failed =
+            |case: &Case| case.is_bad() && case.name.starts_with(&format!("{package}."));
         if !cases.iter().any(has_failed) {
             let output = outputs.remove(&(package.clone(), String::new())).unwrap_or_default();
             let mut case = Case::new(&package, Outcome::Error);

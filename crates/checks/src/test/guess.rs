@@ -42,7 +42,8 @@ fn summed(text: &str) -> Results {
 
 /// Whether a line says nothing but how many.
 fn is_summary(line: &str) -> bool {
-    const WORDS: &[&str] = &["passed", "failed", "passing", "failing", "pending", "error", "errors"];
+    const WORDS: &[&str] =
+        &["passed", "failed", "passing", "failing", "pending", "error", "errors"];
     let mut parts = line.split([' ', ',']).filter(|part| !part.is_empty());
     let starts = line.starts_with("Tests:") || line.starts_with(|c: char| c.is_ascii_digit());
     starts && parts.any(|part| WORDS.contains(&part))

@@ -78,7 +78,8 @@ pub(super) fn node(said: &Said<'_>, _: i32) -> Option<Results> {
         // The assertion is the cause of an error that says nothing else.
         if let Some((_, cause)) = case.traceback.split_once("cause: ") {
             let cause = cause.lines().take_while(|line| !line.trim_start().starts_with("at "));
-            case.message = cause.map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n");
+            case.message =
+                cause.map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n");
         }
     }
     Some(results)
@@ -216,7 +217,11 @@ fn finish(open: Open, name: &impl Fn(&Open) -> (String, String)) -> Case {
         line: open.line,
         message: open.message,
         traceback: if is_bad { trace::trim(&open.text) } else { String::new() },
-        output: if is_bad { trace::end(open.output.trim(), 2_000).to_owned() } else { String::new() },
+        output: if is_bad {
+            trace::end(open.output.trim(), 2_000).to_owned()
+        } else {
+            String::new()
+        },
         ..Case::new(name, outcome)
     }
 }

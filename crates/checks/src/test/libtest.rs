@@ -21,7 +21,8 @@ pub(super) fn read_text(text: &str) -> Results {
     let mut open: Option<String> = None;
     let mut seconds = 0.0;
     for line in text.lines() {
-        if let Some(name) = line.strip_prefix("---- ").and_then(|rest| rest.strip_suffix(" stdout ----"))
+        if let Some(name) =
+            line.strip_prefix("---- ").and_then(|rest| rest.strip_suffix(" stdout ----"))
         {
             open = Some(name.to_owned());
         } else if line == "failures:" || line.starts_with("test result: ") {
@@ -95,7 +96,9 @@ pub(super) fn blame(case: &mut Case, text: &str) {
         } else if bare == "stack backtrace:" {
             frames = backtrace(&mut lines);
             is_panic = false;
-        } else if bare.starts_with("note: run with `RUST_BACKTRACE") || bare.starts_with("note: Some details") {
+        } else if bare.starts_with("note: run with `RUST_BACKTRACE")
+            || bare.starts_with("note: Some details")
+        {
             is_panic = false;
         } else if let Some(place) = bare.strip_prefix("note: test did not panic as expected at ") {
             message.push("the test did not panic, although it should");

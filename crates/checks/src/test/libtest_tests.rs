@@ -24,7 +24,10 @@ fn what_cannot_be_built_is_an_error() {
     let results = read(&Said { stderr, ..Said::default() }, 101).unwrap();
     assert_eq!((results.errors, results.total()), (1, 1));
     let message = &results.cases[0].message;
-    assert!(message.starts_with("error[E0308]: mismatched types\n --> src/lib.rs:2:5"), "{message}");
+    assert!(
+        message.starts_with("error[E0308]: mismatched types\n --> src/lib.rs:2:5"),
+        "{message}"
+    );
     assert!(!message.contains("unused"));
     assert_eq!(read(&Said::default(), 101), None, "nothing is known of what happened");
     assert_eq!(read(&Said::default(), 0).unwrap().total(), 0);
@@ -33,6 +36,12 @@ fn what_cannot_be_built_is_an_error() {
 #[test]
 fn an_older_compiler_puts_the_message_first() {
     let mut case = Case::new("a", Outcome::Failed);
-    blame(&mut case, "thread 'a' panicked at 'oh, no', src/main.rs:4:5\nnote: run with `RUST_BACKTRACE=1`\n");
-    assert_eq!((case.message.as_str(), case.file.as_deref(), case.line), ("oh, no", Some("src/main.rs"), Some(4)));
+    blame(
+        &mut case,
+        "thread 'a' panicked at 'oh, no', src/main.rs:4:5\nnote: run with `RUST_BACKTRACE=1`\n",
+    );
+    assert_eq!(
+        (case.message.as_str(), case.file.as_deref(), case.line),
+        ("oh, no", Some("src/main.rs"), Some(4))
+    );
 }

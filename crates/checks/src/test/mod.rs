@@ -105,9 +105,10 @@ pub enum NoRunner {
 pub fn choose(survey: &Survey, name: Option<&str>) -> Result<Choice, NoRunner> {
     if let Some(name) = name {
         let wanted = name.to_ascii_lowercase();
-        let runner = RUNNERS.iter().find(|runner| runner.name == wanted).ok_or_else(|| {
-            NoRunner::Unknown(RUNNERS.iter().map(|runner| runner.name).collect())
-        })?;
+        let runner = RUNNERS
+            .iter()
+            .find(|runner| runner.name == wanted)
+            .ok_or_else(|| NoRunner::Unknown(RUNNERS.iter().map(|runner| runner.name).collect()))?;
         return Ok(choice(survey, runner, None, Vec::new()));
     }
     for folder in &survey.folders {

@@ -14,7 +14,11 @@ fn lines_and_blocks_belong_together() {
 
 #[test]
 fn nothing_to_run_and_nothing_built() {
-    assert_eq!(read(&Said { stderr: "error: no tests to run\n", ..Said::default() }, 4).unwrap().total(), 0);
-    let broken = read(&Said { stderr: "error[E0308]: mismatched\n", ..Said::default() }, 101).unwrap();
+    assert_eq!(
+        read(&Said { stderr: "error: no tests to run\n", ..Said::default() }, 4).unwrap().total(),
+        0
+    );
+    let broken =
+        read(&Said { stderr: "error[E0308]: mismatched\n", ..Said::default() }, 101).unwrap();
     assert_eq!(broken.errors, 1);
 }

@@ -27,7 +27,8 @@ pub(super) fn jest(said: &Said<'_>, _: i32) -> Option<Results> {
         let file = text(suite, "name");
         let tests = list(suite, "assertionResults");
         cases.extend(tests.iter().map(|test| jest_case(file, test)));
-        if text(suite, "status") == "failed" && !tests.iter().any(|t| text(t, "status") == "failed") {
+        if text(suite, "status") == "failed" && !tests.iter().any(|t| text(t, "status") == "failed")
+        {
             cases.push(jest_suite(file, text(suite, "message")));
         }
     }
@@ -75,7 +76,8 @@ fn is_quote(line: &str) -> bool {
 
 pub(super) fn mocha(said: &Said<'_>, _: i32) -> Option<Results> {
     let report = json(said.report).or_else(|| json(said.stdout))?;
-    let pending: Vec<&str> = list(&report, "pending").iter().map(|test| text(test, "fullTitle")).collect();
+    let pending: Vec<&str> =
+        list(&report, "pending").iter().map(|test| text(test, "fullTitle")).collect();
     let total = report.pointer("/stats/duration").and_then(Value::as_f64);
     let tests = report.get("tests")?.as_array()?.iter().map(|test| {
         let error = test.get("err").filter(|error| error.get("message").is_some());

@@ -16,10 +16,19 @@ fn a_report_of_jest() {
     let bad = &results.cases[1];
     assert_eq!((bad.name.as_str(), bad.id.as_str()), ("grp > bad", "grp bad"));
     assert_eq!(bad.message, "Error: expect(x)\nExpected: 2");
-    assert_eq!((bad.file.as_deref(), bad.line, bad.seconds), (Some("/w/a.test.js"), Some(2), Some(1.5)));
+    assert_eq!(
+        (bad.file.as_deref(), bad.line, bad.seconds),
+        (Some("/w/a.test.js"), Some(2), Some(1.5))
+    );
     assert!(!bad.traceback.contains("node_modules"), "{}", bad.traceback);
     let suite = &results.cases[3];
-    assert_eq!(suite.message, "Test suite failed to run\nCannot find module 'nonesuch' from 'k.test.js'".split_once('\n').unwrap().1);
+    assert_eq!(
+        suite.message,
+        "Test suite failed to run\nCannot find module 'nonesuch' from 'k.test.js'"
+            .split_once('\n')
+            .unwrap()
+            .1
+    );
     assert_eq!((suite.name.as_str(), suite.id.as_str()), ("/w/k.test.js", ""));
 }
 
@@ -29,7 +38,10 @@ fn a_report_of_mocha_behind_what_tests_print() {
     let results = mocha(&Said { stdout: text, ..Said::default() }, 1).unwrap();
     assert_eq!([results.passed, results.failed, results.skipped], [1, 1, 1]);
     let bad = &results.cases[0];
-    assert_eq!((bad.message.as_str(), bad.file.as_deref(), bad.line), ("1 !== 2", Some("m.js"), Some(2)));
+    assert_eq!(
+        (bad.message.as_str(), bad.file.as_deref(), bad.line),
+        ("1 !== 2", Some("m.js"), Some(2))
+    );
 }
 
 #[test]

@@ -54,7 +54,12 @@ pub static RUNNERS: &[Runner] = &[
         name: "tox",
         program: "tox",
         endings: PYTHON,
-        sign: |folder| is(folder.has_section("tox.ini", "tox") || folder.has_section("tox.ini", "testenv"), SOME),
+        sign: |folder| {
+            is(
+                folder.has_section("tox.ini", "tox") || folder.has_section("tox.ini", "testenv"),
+                SOME,
+            )
+        },
         words: |_| vec!["-q".to_owned()],
         reports: false,
         filters: false,
@@ -118,7 +123,9 @@ pub static RUNNERS: &[Runner] = &[
         program: "jest",
         endings: SCRIPT,
         sign: |folder| javascript(folder, "jest", "jest.config."),
-        words: |wish| javascript_words(&["--ci", "--json", "--testLocationInResults", "--colors=false"], wish),
+        words: |wish| {
+            javascript_words(&["--ci", "--json", "--testLocationInResults", "--colors=false"], wish)
+        },
         reports: true,
         filters: true,
         read: script::jest,
@@ -142,7 +149,9 @@ pub static RUNNERS: &[Runner] = &[
         program: "node",
         endings: SCRIPT,
         sign: |folder| match test_script(folder) {
-            Some(script) if script.contains("node --test") || script.contains("node:test") => SPECIAL,
+            Some(script) if script.contains("node --test") || script.contains("node:test") => {
+                SPECIAL
+            }
             None if folder.names.contains("package.json") => WEAK,
             _ => 0,
         },
@@ -224,16 +233,22 @@ fn javascript(folder: &Folder, runner: &str, settings: &str) -> u8 {
 fn target(folder: &Folder) -> Option<&'static str> {
     let files = ["GNUmakefile", "makefile", "Makefile"];
     let text = files.iter().map(|name| folder.text(name)).find(|text| !text.is_empty())?;
-    text.lines().any(|line| line.starts_with("test:") || line.starts_with("test ")).then_some("test")
+    text.lines()
+        .any(|line| line.starts_with("test:") || line.starts_with("test "))
+        .then_some("test")
 }
 
 /// The runner for files that nothing else is known of.
 pub(super) fn by_files(survey: &Survey) -> Option<&'static Runner> {
     let named = |name: &str| RUNNERS.iter().find(|runner| runner.name == name);
     let has = |is_test: fn(&str) -> bool| {
-        survey.files.iter().any(|file| file.file_name().and_then(|n| n.to_str()).is_some_and(is_test))
+        survey
+            .files
+            .iter()
+            .any(|file| file.file_name().and_then(|n| n.to_str()).is_some_and(is_test))
     };
-    if has(|name| name.ends_with(".py") && (name.starts_with("test") || name.ends_with("_test.py"))) {
+    if has(|name| name.ends_with(".py") && (name.starts_with("test") || name.ends_with("_test.py")))
+    {
         let is_there = survey.program("pytest").is_some();
         return named(if is_there { "pytest" } else { "unittest" });
     }
@@ -252,9 +267,12 @@ fn words(fixed: &[&str]) -> Vec<String> {
 
 /// Whether a filter is the name of a file, or of something in one.
 fn is_path(filter: &str) -> bool {
-    filter.contains('/') || filter.contains("::") || SCRIPT.iter().chain(PYTHON).any(|ending| {
-        filter.strip_suffix(ending).is_some_and(|rest| rest.ends_with('.'))
-    })
+    filter.contains('/')
+        || filter.contains("::")
+        || SCRIPT
+            .iter()
+            .chain(PYTHON)
+            .any(|ending| filter.strip_suffix(ending).is_some_and(|rest| rest.ends_with('.')))
 }
 
 /// An expression that matches just these names.
@@ -324,8 +342,16 @@ fn cargo_words(wish: &Wish) -> Vec<String> {
 }
 
 fn nextest_words(wish: &Wish) -> Vec<String> {
-    let mut all = words(&["nextest", "run", "--no-fail-fast", "--color=never", "--status-level=all",
-        "--final-status-level=none", "--failure-output=immediate", "--success-output=never"]);
+    let mut all = words(&[
+        "nextest",
+        "run",
+        "--no-fail-fast",
+        "--color=never",
+        "--status-level=all",
+        "--final-status-level=none",
+        "--failure-output=immediate",
+        "--success-output=never",
+    ]);
     let own = wish.target.strip_prefix("./tests/").and_then(|name| name.strip_suffix(".rs"));
     all.extend(own.iter().flat_map(|name| ["--test".to_owned(), (*name).to_owned()]));
     if !wish.only.is_empty() {
@@ -354,7 +380,8 @@ fn javascript_words(fixed: &[&str], wish: &Wish) -> Vec<String> {
 }
 
 fn mocha_words(wish: &Wish) -> Vec<String> {
-    let mut all = words(&["--reporter=json", "--reporter-option", &format!("output={}", wish.report)]);
+    let mut all =
+        words(&["--reporter=json", "--reporter-option", &format!("output={}", wish.report)]);
     if !wish.only.is_empty() {
         all.extend(["--grep".to_owned(), exactly(&wish.only)]);
     } else if let Some(filter) = &wish.filter {

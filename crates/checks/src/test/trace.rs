@@ -7,9 +7,23 @@ const CHARS: usize = 4_000;
 
 /// Places whose frames nobody looks for a fault in.
 const FOREIGN: &[&str] = &[
-    "site-packages/", "dist-packages/", "/lib/python3", "node_modules/", "node:internal", "(node:",
-    " node:", "/rustc/", "<frozen ", "importlib/", "/_pytest/", "internal/process/", "/unittest/",
-    "new Promise (<anonymous>)", "Array.map (<anonymous>)", "/usr/local/go/src/", "/runtime/",
+    "site-packages/",
+    "dist-packages/",
+    "/lib/python3",
+    "node_modules/",
+    "node:internal",
+    "(node:",
+    " node:",
+    "/rustc/",
+    "<frozen ",
+    "importlib/",
+    "/_pytest/",
+    "internal/process/",
+    "/unittest/",
+    "new Promise (<anonymous>)",
+    "Array.map (<anonymous>)",
+    "/usr/local/go/src/",
+    "/runtime/",
 ];
 
 /// The project's own part of a traceback: frames of others are left out, and

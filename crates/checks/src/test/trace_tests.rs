@@ -32,7 +32,10 @@ fn places_of_frames() {
 fn long_ones_keep_their_end() {
     let long: String = (0..500).map(|n| format!("line {n}\n")).collect();
     let trimmed = trim(&long);
-    assert!(trimmed.starts_with("(460 lines before)\n") && trimmed.ends_with("line 499"), "{trimmed}");
+    assert!(
+        trimmed.starts_with("(460 lines before)\n") && trimmed.ends_with("line 499"),
+        "{trimmed}"
+    );
     let wide = trim(&"ä".repeat(10_000));
     assert!(wide.len() <= CHARS && wide.starts_with('ä'));
 }

@@ -18,7 +18,9 @@ pub(super) fn read(said: &Said<'_>, _: i32) -> Option<Results> {
             seconds = time.and_then(|time| time.parse().ok());
         }
     }
-    for block in text.split("\n======================================================================\n").skip(1)
+    for block in text
+        .split("\n======================================================================\n")
+        .skip(1)
     {
         blame(&mut cases, block);
     }
@@ -51,7 +53,11 @@ fn full(name: &str) -> String {
     let Some((short, rest)) = name.split_once(" (") else { return name.to_owned() };
     let class = rest.split(')').next().unwrap_or_default();
     let class = class.strip_prefix("unittest.loader._FailedTest.").unwrap_or(class);
-    if class.rsplit('.').next() == Some(short) { class.to_owned() } else { format!("{class}.{short}") }
+    if class.rsplit('.').next() == Some(short) {
+        class.to_owned()
+    } else {
+        format!("{class}.{short}")
+    }
 }
 
 /// Reads `FAIL: name` with its traceback.
@@ -63,7 +69,8 @@ fn blame(cases: &mut Vec<Case>, block: &str) {
     let rest = rest.split_once("----\n").map_or(rest, |(_, rest)| rest);
     let rest = rest.split("\n----------").next().unwrap_or(rest);
     let (trace, output) = rest.split_once("\nStdout:\n").unwrap_or((rest, ""));
-    let case = match cases.iter_mut().position(|case| case.name == name && case.message.is_empty()) {
+    let case = match cases.iter_mut().position(|case| case.name == name && case.message.is_empty())
+    {
         Some(at) => cases.get_mut(at),
         None => {
             // A class or a module of which nothing could be run.

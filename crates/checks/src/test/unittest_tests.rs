@@ -8,7 +8,10 @@ fn verbose_output_is_read() {
     assert_eq!(results.seconds, Some(0.001));
     let case = |name: &str| results.cases.iter().find(|case| case.name == name).unwrap();
     let bad = case("test_a.A.test_bad");
-    assert_eq!((bad.message.as_str(), bad.file.as_deref(), bad.line), ("AssertionError: 1 != 2", Some("/w/test_a.py"), Some(6)));
+    assert_eq!(
+        (bad.message.as_str(), bad.file.as_deref(), bad.line),
+        ("AssertionError: 1 != 2", Some("/w/test_a.py"), Some(6))
+    );
     assert_eq!(case("test_a.A.test_err").message, "ValueError: odd");
     assert_eq!(case("test_a.A.test_s").message, "later");
     assert_eq!(case("test_c").outcome, Outcome::Error);

@@ -276,7 +276,10 @@ pub(super) fn is_container_away(errors: &str) -> bool {
 /// The line that says it: programs of engines go on to speak of their help.
 pub(super) fn last_line(errors: &str) -> String {
     let lines = || errors.lines().map(str::trim).filter(|line| !line.is_empty());
-    let telling = lines().filter(|line| !line.starts_with("Run '") && !line.starts_with("See '"));
+    let is_help = |line: &&str| line.starts_with("Run '") || line.starts_with("See '");
     let error = lines().find(|line| line.to_lowercase().contains("error"));
-    error.or_else(|| telling.last()).unwrap_or("it did not say why").to_owned()
+    error
+        .or_else(|| lines().rfind(|line| !is_help(line)))
+        .unwrap_or("it did not say why")
+        .to_owned()
 }

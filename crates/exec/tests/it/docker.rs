@@ -162,7 +162,7 @@ async fn only_declared_variables_and_folders_get_there() {
     let settings = Settings {
         volumes: vec![format!("{}:/shown:ro", folder.path().display())],
         environment: BTreeMap::from([("DECLARED".into(), "a 'b'\nc".into())]),
-        forward: vec!["PATH_OF_TEST".into(), "CARGO_MANIFEST_DIR".into()],
+        forward: vec!["PATH_OF_TEST".into(), "HERMES_TEST_DOCKER_IMAGES".into()],
         ..engine.settings("declared")
     };
     let backend = place(&settings);
@@ -171,8 +171,8 @@ async fn only_declared_variables_and_folders_get_there() {
     assert!(text.contains("seen"), "{text}");
     assert!(text.to_lowercase().contains("read-only"), "{text}");
     assert!(text.contains("DECLARED=a 'b'\nc\n"), "{text}");
-    assert!(text.contains("CARGO_MANIFEST_DIR="), "{text}");
-    assert!(!text.contains("CARGO_PKG_NAME=") && !text.contains("PATH_OF_TEST"), "{text}");
+    assert!(text.contains("HERMES_TEST_DOCKER_IMAGES="), "{text}");
+    assert!(!text.contains("HERMES_TEST_DOCKER_HOST=") && !text.contains("PATH_OF_TEST"), "{text}");
     let id = backend.way().container().unwrap();
     let shown = engine.say(&["inspect", &id]);
     assert!(!shown.contains("DECLARED"), "a value is in the engine's own notes");
@@ -202,7 +202,7 @@ async fn a_container_that_stays_is_used_again_if_nothing_has_changed() {
     scene.run(scene.sh("echo kept >/workspace/kept")).await;
     let id = first.way().container().unwrap();
     first.cleanup().await;
-    assert_eq!(engine.containers(&settings), [id.clone()]);
+    assert_eq!(engine.containers(&settings), std::slice::from_ref(&id));
 
     let second = place(&settings);
     let scene = Scene::open(second.clone()).await;
@@ -222,7 +222,7 @@ async fn a_container_that_stays_is_used_again_if_nothing_has_changed() {
     let scene = Scene::open(fourth.clone()).await;
     let other = fourth.way().container().unwrap();
     assert_ne!(other, id);
-    assert_eq!(engine.containers(&settings), [other.clone()]);
+    assert_eq!(engine.containers(&settings), std::slice::from_ref(&other));
     // The first program is told; here that was the one that made a folder.
     assert_eq!(scene.run(scene.sh("ls /workspace")).await.text(), "");
     fourth.cleanup().await;
@@ -258,6 +258,41 @@ async fn containers_of_the_dead_are_removed() {
     alive.cleanup().await;
     next.cleanup().await;
     assert_eq!(engine.containers(&settings), Vec::<String>::new());
+}
+
+/// Not a test by itself: the program that the next one kills.
+#[tokio::test(flavor = "multi_thread")]
+async fn holds_a_container_until_it_is_killed() {
+    let Ok(task) = std::env::var("HERMES_TEST_HOLD") else { return };
+    let settings = Settings { task, ..engine().unwrap().settings("hold") };
+    Scene::open(place(&settings)).await;
+    tokio::time::sleep(std::time::Duration::from_secs(60)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_container_ends_with_a_program_that_is_killed() {
+    let Some(engine) = engine() else { return };
+    let settings = engine.settings("hold");
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "docker::holds_a_container_until_it_is_killed"])
+        .env("HERMES_TEST_HOLD", &settings.task)
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let await_count = async |count: usize| {
+        for _ in 0..600 {
+            if engine.containers(&settings).len() == count {
+                return;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        }
+        panic!("waited in vain for {count} containers: {:?}", engine.containers(&settings));
+    };
+    await_count(1).await;
+    child.kill().unwrap();
+    child.wait().unwrap();
+    await_count(0).await;
 }
 
 #[tokio::test]

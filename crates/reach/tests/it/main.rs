@@ -1,7 +1,7 @@
 //! File tools in another place, as the engine meets them: the place is this
 //! machine under another home, and a container or another host where the
 //! tests are given one.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod carrying;
 mod death;

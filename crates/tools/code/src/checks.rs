@@ -73,14 +73,19 @@ impl<'a> Desk<'a> {
             .run(Program {
                 name: "look around",
                 program: "sh".into(),
-                arguments: words.into_iter().chain(Survey::arguments(&marker, &top, &path)).collect(),
+                arguments: words
+                    .into_iter()
+                    .chain(Survey::arguments(&marker, &top, &path))
+                    .collect(),
                 directory: cx.workplace.cwd(),
                 input: Input::Nothing,
                 until: until.min(Instant::now() + LOOK),
             })
             .await?;
         let survey = Survey::read(&marker, &ran.raw).map_err(|unseen| match unseen {
-            Unseen::Missing => ToolError::not_found(format!("There is nothing at {}", path.display())),
+            Unseen::Missing => {
+                ToolError::not_found(format!("There is nothing at {}", path.display()))
+            }
             Unseen::Garbled => ToolError::internal(format!(
                 "What is around {} could not be found out: {}",
                 path.display(),
@@ -141,7 +146,8 @@ impl<'a> Desk<'a> {
         if self.bench.is_here() {
             return self.read_here(path);
         }
-        let words = ["-c".to_owned(), format!("head -c {} -- \"$1\"", LARGEST + 1), "sh".to_owned()];
+        let words =
+            ["-c".to_owned(), format!("head -c {} -- \"$1\"", LARGEST + 1), "sh".to_owned()];
         let words: Vec<_> = words.into_iter().chain([path.display().to_string()]).collect();
         let ran = self.run(Path::new("sh"), &words, self.survey.here(), Input::Nothing).await?;
         Ok(Some(ran.raw).filter(|bytes| ran.exit.is_some_and(|e| e.code() == 0) && is_small(bytes)))

@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStringExt as _;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
 use hermes_core::ErrorKind;
@@ -12,11 +12,11 @@ use super::Scene;
 
 const MOST: usize = 16 << 20;
 
-async fn read(scene: &Scene, path: &PathBuf) -> Vec<u8> {
+async fn read(scene: &Scene, path: &Path) -> Vec<u8> {
     transfer::read(&*scene.backend, path, MOST).await.unwrap().bytes
 }
 
-async fn write(scene: &Scene, path: &PathBuf, bytes: &[u8]) {
+async fn write(scene: &Scene, path: &Path, bytes: &[u8]) {
     transfer::write(&*scene.backend, path, bytes.to_vec(), None).await.unwrap();
 }
 

@@ -7,7 +7,7 @@ use std::{env, fs};
 
 use hermes_core::{Ports, ToolCall};
 use hermes_engine::{Caller, Engine};
-use hermes_exec::Jobs;
+use hermes_exec::{Backend, Jobs, Local};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -21,8 +21,13 @@ pub(crate) struct Project {
 impl Project {
     /// One with these files.
     pub(crate) fn of(files: &[(&str, &str)]) -> Self {
+        Self::on(Arc::new(Local::default()), files)
+    }
+
+    /// One whose programs run there.
+    pub(crate) fn on(backend: Arc<dyn Backend>, files: &[(&str, &str)]) -> Self {
         let (folder, jobs) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let port = Arc::new(Jobs::local(jobs.path().join("jobs")));
+        let port = Arc::new(Jobs::new(backend, jobs.path().join("jobs")));
         let engine = Engine::builder()
             .ports(Ports::new().with(port))
             .tools(hermes_tools_code::tools())
@@ -66,6 +71,11 @@ impl Project {
 
     pub(crate) fn read(&self, name: &str) -> String {
         fs::read_to_string(self.path().join(name)).unwrap()
+    }
+
+    /// Whoever calls its tools.
+    pub(crate) fn caller(&self) -> &Caller {
+        &self.caller
     }
 
     pub(crate) async fn call(&self, tool: &str, arguments: Value) -> Value {
@@ -118,7 +128,12 @@ pub(crate) fn brief(answer: &Value) -> Vec<String> {
         .iter()
         .map(|one| {
             let place = [&one["line"], &one["column"]].map(ToString::to_string).join(":");
-            format!("{}:{place} {} {}", text(&one["file"]), text(&one["severity"]), text(&one["rule"]))
+            format!(
+                "{}:{place} {} {}",
+                text(&one["file"]),
+                text(&one["severity"]),
+                text(&one["rule"])
+            )
         })
         .collect()
 }
@@ -148,7 +163,11 @@ async fn a_tool_that_is_missing_is_named_with_the_command_that_installs_it() {
     assert_eq!(lint["kind"], "unavailable", "{lint}");
     assert_eq!(lint["install"], "pnpm add --save-dev @biomejs/biome", "{lint}");
     let test = project.call("code_test", json!({})).await;
-    assert_eq!((&test["kind"], &test["install"]), (&json!("unavailable"), &json!("pnpm install")), "{test}");
+    assert_eq!(
+        (&test["kind"], &test["install"]),
+        (&json!("unavailable"), &json!("pnpm install")),
+        "{test}"
+    );
     let format = project.call("code_format", json!({ "tool": "taplo" })).await;
     if !has("taplo") {
         assert_eq!(format["install"], "cargo install taplo-cli --locked", "{format}");

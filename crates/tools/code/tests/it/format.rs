@@ -13,18 +13,29 @@ async fn rustfmt_changes_what_is_asked_for_and_nothing_else() {
         ("src/child.rs", "pub fn g( ) {}\n"),
     ]);
     let check = project.call("code_format", json!({ "check": true })).await;
-    assert_eq!((&check["formatted"], &check["changed"]), (&json!(false), &json!(false)), "{check:#}");
+    assert_eq!(
+        (&check["formatted"], &check["changed"]),
+        (&json!(false), &json!(false)),
+        "{check:#}"
+    );
     assert_eq!(check["files_changed"].as_array().unwrap().len(), 2, "{check:#}");
     assert!(project.read("src/child.rs").contains("( )"), "check changes nothing");
     let one = project.call("code_format", json!({ "path": "src/lib.rs" })).await;
     let lib = "mod child;\npub fn f() {\n  let _ = async {};\n}\n";
     assert_eq!(project.read("src/lib.rs"), lib, "{one:#}");
     assert!(project.read("src/child.rs").contains("( )"), "{one:#}");
-    assert_eq!(one["files_changed"], json!([{"file": "src/lib.rs", "lines_added": 2, "lines_removed": 2}]));
+    assert_eq!(
+        one["files_changed"],
+        json!([{"file": "src/lib.rs", "lines_added": 2, "lines_removed": 2}])
+    );
     let all = project.call("code_format", json!({})).await;
     assert_eq!(all["files_changed"][0]["file"], "src/child.rs", "{all:#}");
     let again = project.call("code_format", json!({})).await;
-    assert_eq!((&again["formatted"], &again["changed"]), (&json!(true), &json!(false)), "{again:#}");
+    assert_eq!(
+        (&again["formatted"], &again["changed"]),
+        (&json!(true), &json!(false)),
+        "{again:#}"
+    );
     project.write("src/child.rs", "pub fn g( {\n");
     let broken = project.call("code_format", json!({})).await;
     assert_eq!(broken["failed"][0]["file"], "src/child.rs", "{broken:#}");
@@ -45,7 +56,8 @@ async fn black_or_ruff_as_the_project_says() {
         };
         let check = project.call("code_format", json!({ "check": true, "path": "pack" })).await;
         assert_eq!(check["tools"][0]["tool"], tool, "{check:#}");
-        let diff = "--- a/pack/a.py\n+++ b/pack/a.py\n@@ -1 +1 @@\n-x = { 'a':1 }\n+x = {\"a\": 1}\n";
+        let diff =
+            "--- a/pack/a.py\n+++ b/pack/a.py\n@@ -1 +1 @@\n-x = { 'a':1 }\n+x = {\"a\": 1}\n";
         assert_eq!(check["diff"], diff, "{tool}");
         assert_eq!(project.read("pack/a.py"), "x = { 'a':1 }\n");
         let done = project.call("code_format", json!({})).await;
@@ -70,7 +82,10 @@ async fn prettier_of_the_project() {
     assert!(check["diff"].as_str().unwrap().contains("\n+const a = { b: 1 }\n"), "{check:#}");
     let done = project.call("code_format", json!({ "path": "src" })).await;
     assert_eq!(project.read("src/a.js"), "const a = { b: 1 }\n", "{done:#}");
-    assert_eq!(done["files_changed"], json!([{"file": "src/a.js", "lines_added": 1, "lines_removed": 1}]));
+    assert_eq!(
+        done["files_changed"],
+        json!([{"file": "src/a.js", "lines_added": 1, "lines_removed": 1}])
+    );
     project.write("src/bad.js", "x = {\n");
     let broken = project.call("code_format", json!({ "path": "src/bad.js" })).await;
     assert_eq!(broken["failed"][0]["file"], "src/bad.js", "{broken:#}");

@@ -9,7 +9,8 @@ const MANIFEST: (&str, &str) =
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ruff_and_mypy_of_the_project() {
-    let settings = "[tool.ruff]\nline-length = 90\n[tool.ruff.lint]\nselect = [\"E\", \"F\"]\n[tool.mypy]\n";
+    let settings =
+        "[tool.ruff]\nline-length = 90\n[tool.ruff.lint]\nselect = [\"E\", \"F\"]\n[tool.mypy]\n";
     let Some(project) = Project::python(&[
         ("pyproject.toml", settings),
         ("a.py", "import os\n\n\ndef f(x: int) -> str:\n    return x\n"),
@@ -18,18 +19,16 @@ async fn ruff_and_mypy_of_the_project() {
         return;
     };
     let answer = project.call("code_lint", json!({})).await;
-    let expected = [
-        "a.py:1:8 error F401",
-        "a.py:5:12 error return-value",
-        "sub dir/b.py:2:12 error F821",
-    ];
+    let expected =
+        ["a.py:1:8 error F401", "a.py:5:12 error return-value", "sub dir/b.py:2:12 error F821"];
     let found = brief(&answer);
     for line in expected {
         assert!(found.contains(&line.to_owned()), "{line}: {answer:#}");
     }
     assert_eq!(answer["findings"][0]["fix"], "Remove unused import: `os`", "{answer:#}");
     assert_eq!(answer["findings"][0]["end_column"], 10);
-    let tools: Vec<_> = answer["tools"].as_array().unwrap().iter().map(|run| &run["tool"]).collect();
+    let tools: Vec<_> =
+        answer["tools"].as_array().unwrap().iter().map(|run| &run["tool"]).collect();
     assert_eq!(tools, ["ruff", "mypy"]);
     assert_eq!(answer["total"].as_u64().unwrap() as usize, found.len());
 
@@ -51,7 +50,10 @@ async fn ruff_mends_what_it_can_and_shows_it() {
     let answer = project.call("code_lint", json!({ "fix": true })).await;
     assert_eq!(brief(&answer), ["a.py:3:17 error F821"], "{answer:#}");
     assert_eq!((&answer["fixed"], &answer["total"]), (&json!(1), &json!(1)), "{answer:#}");
-    assert_eq!(answer["files_changed"], json!([{"file": "a.py", "lines_added": 0, "lines_removed": 1}]));
+    assert_eq!(
+        answer["files_changed"],
+        json!([{"file": "a.py", "lines_added": 0, "lines_removed": 1}])
+    );
     assert!(answer["diff"].as_str().unwrap().contains("\n-import os\n"), "{answer:#}");
     assert_eq!(project.read("a.py"), "import sys\n\nprint(sys.path, nowhere)\n");
 }
@@ -103,7 +105,8 @@ async fn other_linters_of_python_and_yaml() {
     };
     let answer = project.call("code_lint", json!({})).await;
     let found = brief(&answer);
-    for line in ["a.py:1:1 error F401", "a.py:2:2 warning E225", "a.yaml:2:1 error key-duplicates"] {
+    for line in ["a.py:1:1 error F401", "a.py:2:2 warning E225", "a.yaml:2:1 error key-duplicates"]
+    {
         assert!(found.contains(&line.to_owned()), "{line}: {answer:#}");
     }
     let pylint = project.call("code_lint", json!({ "tool": "pylint", "path": "a.py" })).await;
@@ -145,7 +148,11 @@ async fn clippy_in_a_package_of_a_workspace() {
         ("two/src/lib.rs", "pub fn g() {\n    let x = 1;\n}\n"),
     ]);
     let answer = project.call("code_lint", json!({ "path": "one" })).await;
-    assert_eq!(brief(&answer), ["one/src/lib.rs:2:5 warning clippy::needless_return"], "{answer:#}");
+    assert_eq!(
+        brief(&answer),
+        ["one/src/lib.rs:2:5 warning clippy::needless_return"],
+        "{answer:#}"
+    );
     assert!(answer["findings"][0]["fix"].as_str().unwrap().starts_with("remove `return`"));
     let all = project.call("code_lint", json!({})).await;
     assert_eq!(brief(&all).len(), 2, "{all:#}");

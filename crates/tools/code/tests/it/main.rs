@@ -1,6 +1,7 @@
 //! The code tools through the whole engine.
 #![allow(clippy::unwrap_used)]
 
+mod bounds;
 mod checks;
 mod contract;
 mod format;

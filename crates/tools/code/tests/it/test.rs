@@ -20,7 +20,8 @@ const PYTHON: &str = "import pytest\n\n\ndef helper(v):\n    assert v == 2, 'no 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pytest_tells_each_failure() {
-    let Some(project) = Project::python(&[("pytest.ini", "[pytest]\n"), ("tests/test_a.py", PYTHON)])
+    let Some(project) =
+        Project::python(&[("pytest.ini", "[pytest]\n"), ("tests/test_a.py", PYTHON)])
     else {
         return;
     };
@@ -35,7 +36,10 @@ async fn pytest_tells_each_failure() {
     let bad = &answer["failures"][0];
     assert_eq!((&bad["file"], &bad["line"]), (&json!("tests/test_a.py"), &json!(5)), "{bad:#}");
     assert_eq!(bad["message"], "AssertionError: no two\nassert 1 == 2");
-    assert!(bad["traceback"].as_str().unwrap().contains("tests/test_a.py:11: in test_bad"), "{bad:#}");
+    assert!(
+        bad["traceback"].as_str().unwrap().contains("tests/test_a.py:11: in test_bad"),
+        "{bad:#}"
+    );
     assert_eq!(answer["failures"][2]["outcome"], "error");
 
     project.write("tests/test_a.py", &PYTHON.replace("helper(1)", "helper(2)"));
@@ -43,7 +47,8 @@ async fn pytest_tells_each_failure() {
     assert_eq!(counts(&again), ("error".to_owned(), [1, 1, 0, 1]), "{again:#}");
     let some = project.call("code_test", json!({ "filter": "test_ok" })).await;
     assert_eq!(counts(&some), ("passed".to_owned(), [1, 0, 0, 0]), "{some:#}");
-    let file = project.call("code_test", json!({ "filter": "tests/test_a.py::TestX::test_bad" })).await;
+    let file =
+        project.call("code_test", json!({ "filter": "tests/test_a.py::TestX::test_bad" })).await;
     assert_eq!(counts(&file), ("passed".to_owned(), [1, 0, 0, 0]), "{file:#}");
     let none = project.call("code_test", json!({ "filter": "nonesuch" })).await;
     assert_eq!(counts(&none), ("no_tests".to_owned(), [0, 0, 0, 0]), "{none:#}");
@@ -207,9 +212,13 @@ async fn the_nearest_project_of_several_is_meant() {
         ("Cargo.toml", MANIFEST),
         ("src/lib.rs", RUST),
         ("tool/pyproject.toml", ""),
-        ("tool/test_a.py", "import unittest\n\n\nclass A(unittest.TestCase):\n    def test_ok(self):\n        pass\n"),
+        (
+            "tool/test_a.py",
+            "import unittest\n\n\nclass A(unittest.TestCase):\n    def test_ok(self):\n        pass\n",
+        ),
     ]);
-    let answer = project.call("code_test", json!({ "path": "tool/test_a.py", "tool": "unittest" })).await;
+    let answer =
+        project.call("code_test", json!({ "path": "tool/test_a.py", "tool": "unittest" })).await;
     assert_eq!(counts(&answer), ("passed".to_owned(), [1, 0, 0, 0]), "{answer:#}");
     assert_eq!(answer["directory"], "tool", "{answer:#}");
 }

@@ -113,9 +113,8 @@ impl Tool for CodeFormat {
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
         let limit = checks::limit(args.timeout, LIMIT);
         let desk = Desk::at(cx, args.path.as_deref(), limit).await?;
-        let choices = format::choose(&desk.survey, args.tool.as_deref()).map_err(|all| {
-            checks::unknown(args.tool.as_deref().unwrap_or_default(), &all)
-        })?;
+        let choices = format::choose(&desk.survey, args.tool.as_deref())
+            .map_err(|all| checks::unknown(args.tool.as_deref().unwrap_or_default(), &all))?;
         if choices.is_empty() {
             return Err(nothing(&desk));
         }
@@ -144,13 +143,8 @@ impl Tool for CodeFormat {
 }
 
 async fn run(shaping: &mut Shaping<'_>, choice: &Choice) -> Result<Run, ToolError> {
-    let mut run = Run {
-        tool: choice.formatter.name,
-        why: choice.why,
-        files: 0,
-        error: None,
-        install: None,
-    };
+    let mut run =
+        Run { tool: choice.formatter.name, why: choice.why, files: 0, error: None, install: None };
     let missing = |run: &mut Run| {
         run.error = Some("it is not installed".to_owned());
         run.install = Some(choice.install.clone());

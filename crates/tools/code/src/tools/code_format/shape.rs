@@ -42,7 +42,11 @@ impl<'a> Shaping<'a> {
 
     /// Has a formatter at the files; how many are not, or were not, as they
     /// should be.
-    pub(super) async fn shape(&mut self, choice: &Choice, program: &Path) -> Result<usize, ToolError> {
+    pub(super) async fn shape(
+        &mut self,
+        choice: &Choice,
+        program: &Path,
+    ) -> Result<usize, ToolError> {
         let Some(words) = choice.listing() else {
             return self.one_by_one(choice, program, &choice.files, true).await;
         };
@@ -148,8 +152,12 @@ impl<'a> Shaping<'a> {
             ToolError::conflict(format!("{name} was changed by somebody else meanwhile"))
         };
         if !self.desk.bench.is_here() {
-            let words = ["-c".to_owned(), "cat > \"$1\"".to_owned(), "sh".to_owned(),
-                file.display().to_string()];
+            let words = [
+                "-c".to_owned(),
+                "cat > \"$1\"".to_owned(),
+                "sh".to_owned(),
+                file.display().to_string(),
+            ];
             if self.desk.read(file).await?.as_deref() != Some(old) {
                 return Err(changed());
             }

@@ -126,7 +126,9 @@ impl Check {
             let why = run.error.as_deref().unwrap_or_default();
             let message = format!("{} could not check the code: {why}", run.tool);
             let error = ToolError::new(kind, message).with("command", run.command.clone());
-            return Err(if self.timed_out { error } else {
+            return Err(if self.timed_out {
+                error
+            } else {
                 error.with_hint("Mend what it complains of, or choose another with 'tool'.")
             });
         }

@@ -39,8 +39,7 @@ pub(super) async fn keep(
     let cwd = desk.cx.workplace.cwd();
     findings.retain(|finding| {
         let path = cwd.join(&finding.file);
-        path.strip_prefix(here)
-            .is_ok_and(|rest| changed.touches(&rest.to_string_lossy(), finding))
+        path.strip_prefix(here).is_ok_and(|rest| changed.touches(&rest.to_string_lossy(), finding))
     });
     Ok(format!("lines changed since {since}"))
 }
@@ -67,7 +66,8 @@ async fn changed(since: &str, desk: &Desk<'_>) -> Result<ChangedLines, ToolError
     if since.starts_with('-') || since.is_empty() {
         return Err(ToolError::invalid(format!("'{since}' names no commit")));
     }
-    let words = ["diff", "-U0", "--no-color", "--no-ext-diff", "--no-prefix", "--relative", since, "--"];
+    let words =
+        ["diff", "-U0", "--no-color", "--no-ext-diff", "--no-prefix", "--relative", since, "--"];
     let diff = git(desk, &words).await?;
     let mut changed = ChangedLines::of_diff(&diff.stdout);
     let new = git(desk, &["ls-files", "--others", "--exclude-standard", "-z"]).await?;

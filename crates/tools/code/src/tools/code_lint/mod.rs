@@ -136,9 +136,8 @@ impl Tool for CodeLint {
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
         let limit = checks::limit(args.timeout, LIMIT);
         let desk = Desk::at(cx, args.path.as_deref(), limit).await?;
-        let choices = lint::choose(&desk.survey, args.tool.as_deref()).map_err(|all| {
-            checks::unknown(args.tool.as_deref().unwrap_or_default(), &all)
-        })?;
+        let choices = lint::choose(&desk.survey, args.tool.as_deref())
+            .map_err(|all| checks::unknown(args.tool.as_deref().unwrap_or_default(), &all))?;
         if choices.is_empty() {
             return Err(nothing(&desk));
         }

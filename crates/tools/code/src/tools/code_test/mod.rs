@@ -183,8 +183,11 @@ type Failed = BTreeMap<String, Vec<String>>;
 /// The tests that failed the last time.
 fn known(desk: &Desk<'_>, key: &str, choice: &Choice) -> Result<Vec<String>, ToolError> {
     if !choice.runner.filters {
-        return Err(ToolError::invalid(format!("{} cannot run some tests only", choice.runner.name))
-            .with_hint("Leave failed_only out, or choose the runner that it starts with 'tool'."));
+        return Err(ToolError::invalid(format!(
+            "{} cannot run some tests only",
+            choice.runner.name
+        ))
+        .with_hint("Leave failed_only out, or choose the runner that it starts with 'tool'."));
     }
     let failed: Failed = desk.cx.session.read(DOCUMENT)?;
     match failed.get(key) {
@@ -205,7 +208,12 @@ fn remember(desk: &Desk<'_>, key: &str, results: &Results) -> Result<(), ToolErr
 }
 
 /// What became of the tests, if that can be made out at all.
-fn settle(results: Option<Results>, ran: &Ran, choice: &Choice, notes: &mut Vec<String>) -> Results {
+fn settle(
+    results: Option<Results>,
+    ran: &Ran,
+    choice: &Choice,
+    notes: &mut Vec<String>,
+) -> Results {
     let name = choice.runner.name;
     let results = match results {
         Some(results) => results,

@@ -1,0 +1,369 @@
+//! Programs in a container of Apptainer, or of Singularity, as it was called.
+//!
+//! The container is an instance: it is started when the place is opened, and
+//! sees nothing of this machine but what is declared.
+
+mod settings;
+mod trouble;
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use hermes_core::{BoxFuture, ErrorKind, ToolError};
+use serde::Deserialize;
+
+use crate::backend::Exit;
+use crate::elsewhere::{Carriage, Carrier, Elsewhere, Way};
+use crate::errand::{Done, Errand};
+use crate::local::Local;
+use crate::order::{Input, Order, Output};
+use crate::{leftovers, tree};
+pub use settings::Settings;
+
+/// An image may have to be fetched and unpacked first.
+const START: Duration = Duration::from_secs(15 * 60);
+/// How long a small question may take.
+const QUESTION: Duration = Duration::from_secs(60);
+/// Bytes of an answer.
+const MOST: usize = 4 * 1024 * 1024;
+/// What it ends with when it is not the program's end.
+const OWN: i32 = 255;
+
+/// What it takes from the environment of this program.
+const PASSED: [&str; 15] = [
+    "APPTAINER_CACHEDIR",
+    "APPTAINER_CONFIGDIR",
+    "APPTAINER_TMPDIR",
+    "DBUS_SESSION_BUS_ADDRESS",
+    "HOME",
+    "LANG",
+    "LOGNAME",
+    "PATH",
+    "SINGULARITY_CACHEDIR",
+    "SINGULARITY_TMPDIR",
+    "TERM",
+    "TMPDIR",
+    "USER",
+    "XDG_CACHE_HOME",
+    "XDG_RUNTIME_DIR",
+];
+
+/// The way into a container.
+#[derive(Debug)]
+pub struct Singularity {
+    settings: Settings,
+    local: Local,
+    opening: tokio::sync::Mutex<Opening>,
+    open: Mutex<Option<Instance>>,
+    news: Mutex<Option<String>>,
+}
+
+#[derive(Debug, Default)]
+struct Opening {
+    /// Instances that nobody owns were looked for.
+    is_swept: bool,
+    was_open: bool,
+}
+
+/// A container that runs.
+#[derive(Debug, Clone)]
+struct Instance {
+    name: String,
+    /// Its first process, and when that started.
+    pid: u32,
+    started: u64,
+    held: String,
+}
+
+impl Instance {
+    fn is_alive(&self) -> bool {
+        tree::started(self.pid) == Some(self.started)
+    }
+}
+
+/// What is told of instances.
+#[derive(Debug, Deserialize)]
+struct List {
+    instances: Vec<Listed>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Listed {
+    instance: String,
+    pid: u32,
+}
+
+impl Singularity {
+    /// The way into a container like this.
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            local: Local::default(),
+            opening: tokio::sync::Mutex::default(),
+            open: Mutex::default(),
+            news: Mutex::default(),
+        }
+    }
+
+    /// The place in such a container.
+    pub fn place(settings: Settings) -> Elsewhere<Self> {
+        Elsewhere::new(Self::new(settings))
+    }
+
+    async fn make_ready(&self) -> Result<(), ToolError> {
+        let mut opening = self.opening.lock().await;
+        if lock(&self.open).as_ref().is_some_and(Instance::is_alive) {
+            return Ok(());
+        }
+        self.check()?;
+        lock(&self.open).take();
+        if !std::mem::replace(&mut opening.is_swept, true) {
+            self.sweep().await?;
+        }
+        let instance = self.start().await?;
+        *lock(&self.open) = Some(instance);
+        if std::mem::replace(&mut opening.was_open, true) {
+            let lost = match self.settings.overlay {
+                Some(_) => "what ran in it has ended",
+                None => "what it held outside of its binds is lost, and what ran in it has ended",
+            };
+            *lock(&self.news) =
+                Some(format!("the container was gone, so this ran in a new one: {lost}"));
+        }
+        Ok(())
+    }
+
+    fn check(&self) -> Result<(), ToolError> {
+        if self.settings.image.is_empty() || self.settings.image.starts_with('-') {
+            return Err(ToolError::invalid("singularity: no image is configured").with_hint(
+                "Set terminal.singularity_image to a .sif file, a folder, or docker://NAME.",
+            ));
+        }
+        let Some(overlay) = &self.settings.overlay else { return Ok(()) };
+        std::fs::create_dir_all(overlay).map_err(|error| {
+            ToolError::io(format!("singularity: the overlay {}", overlay.display()), &error)
+        })
+    }
+
+    /// Starts a container, with the limits if they can hold.
+    async fn start(&self) -> Result<Instance, ToolError> {
+        let (pid, started) = leftovers::owner();
+        let word = RandomState::new().build_hasher().finish();
+        let name = format!("hermes_{pid}_{started}_{word:016x}");
+        let limits = self.limits();
+        let mut done = self.run(self.starting(&name, &limits), START).await?;
+        let cannot = trouble::NO_LIMITS.iter().any(|sign| done.errors.contains(sign));
+        let mut unheld = None;
+        if !done.is_well() && !limits.is_empty() && cannot {
+            unheld = Some(trouble::fatal(&done.errors).unwrap_or("no cgroups").to_owned());
+            done = self.run(self.starting(&name, &[]), START).await?;
+        }
+        if !done.is_well() {
+            let program = self.program().display().to_string();
+            return Err(trouble::of_starting(&program, &self.settings.image, &done.errors));
+        }
+        let found = self.list(Some(&name)).await?;
+        let running = found.iter().find_map(|found| Some((found.pid, tree::started(found.pid)?)));
+        let Some((pid, started)) = running else {
+            return Err(ToolError::unavailable("singularity: the container ended at once")
+                .with_hint("Its start script may have failed; try another image."));
+        };
+        let held = self.describe(unheld.as_deref());
+        Ok(Instance { name, pid, started, held })
+    }
+
+    fn starting(&self, name: &str, limits: &[OsString]) -> Vec<OsString> {
+        let mut words: Vec<OsString> =
+            ["instance", "start", "--containall", "--no-home", "--cleanenv", "--no-privs"]
+                .map(OsString::from)
+                .to_vec();
+        match &self.settings.overlay {
+            Some(overlay) => words.extend(["--overlay".into(), overlay.into()]),
+            None => words.push("--writable-tmpfs".into()),
+        }
+        if !self.settings.network {
+            words.extend(["--net", "--network", "none"].map(OsString::from));
+        }
+        for bind in &self.settings.binds {
+            words.extend(["--bind".into(), bind.into()]);
+        }
+        words.extend_from_slice(limits);
+        words.extend([OsString::from(&self.settings.image), name.into()]);
+        words
+    }
+
+    fn limits(&self) -> Vec<OsString> {
+        let memory = self.settings.memory.map(|most| ["--memory".into(), format!("{most}M")]);
+        let cpus = self.settings.cpus.map(|most| ["--cpus".into(), most.to_string()]);
+        memory.into_iter().chain(cpus).flatten().map(|word: String| word.into()).collect()
+    }
+
+    fn describe(&self, unheld: Option<&str>) -> String {
+        let mut held = format!("{}: container, no privileges", self.program_name());
+        if !self.settings.network {
+            held.push_str(", no network");
+        }
+        let limits = self.limits();
+        let limits: Vec<_> = limits.iter().map(|word| word.to_string_lossy()).collect();
+        match unheld {
+            Some(why) => held.push_str(&format!("; limits do not hold here: {why}")),
+            None if !limits.is_empty() => held.push_str(&format!(", {}", limits.join(" "))),
+            None => {}
+        }
+        held
+    }
+
+    /// Ends the instances of programs that are gone.
+    async fn sweep(&self) -> Result<(), ToolError> {
+        for found in self.list(None).await? {
+            let mut parts = found.instance.split('_');
+            let is_ours = parts.next() == Some("hermes");
+            let owner = parts.next().and_then(|pid| pid.parse().ok());
+            let started: Option<u64> = parts.next().and_then(|started| started.parse().ok());
+            if let (true, Some(pid), Some(_)) = (is_ours, owner, started)
+                && tree::started(pid) != started
+            {
+                self.stop(&found.instance).await;
+            }
+        }
+        Ok(())
+    }
+
+    async fn list(&self, name: Option<&str>) -> Result<Vec<Listed>, ToolError> {
+        let words = ["instance", "list", "--json"].into_iter().chain(name);
+        let done = self.run(words.map(OsString::from).collect(), QUESTION).await?;
+        let list: Result<List, _> = serde_json::from_slice(&done.output);
+        list.map(|list| list.instances).map_err(|_| {
+            let program = self.program().display().to_string();
+            let said = done.errors.trim().lines().next_back().unwrap_or_default();
+            ToolError::unavailable(format!("singularity: {program} does not answer: {said}"))
+                .with_hint(format!("Try `{program} instance list` by hand."))
+        })
+    }
+
+    async fn stop(&self, name: &str) {
+        let words = ["instance", "stop", "--timeout", "5", name];
+        // One that is gone needs no end.
+        let _ = self.run(words.map(OsString::from).to_vec(), QUESTION).await;
+    }
+
+    async fn run(&self, words: Vec<OsString>, limit: Duration) -> Result<Done, ToolError> {
+        let Carrier { program, arguments, environment } = self.called(words);
+        let order = Order {
+            program,
+            arguments,
+            environment,
+            directory: "/".into(),
+            input: Input::Given(Vec::new()),
+            output: Output::Apart,
+            confinement: None,
+        };
+        let done = Errand { order, limit, most: MOST }.run(&self.local, "singularity").await;
+        done.map_err(|error| match error.kind() {
+            ErrorKind::NotFound => {
+                ToolError::unavailable("singularity: neither apptainer nor singularity is installed")
+                    .with_hint("Install Apptainer, or set terminal.singularity_program.")
+            }
+            _ => error,
+        })
+    }
+
+    /// The program: what is configured, or the one of the two that is there.
+    fn program(&self) -> OsString {
+        if let Some(program) = &self.settings.program {
+            return program.clone();
+        }
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let is_there = |name: &&str| {
+            std::env::split_paths(&path).any(|folder: PathBuf| folder.join(name).is_file())
+        };
+        ["apptainer", "singularity"].into_iter().find(is_there).unwrap_or("apptainer").into()
+    }
+
+    fn program_name(&self) -> String {
+        let program = self.program();
+        let name = std::path::Path::new(&program).file_name().unwrap_or(OsStr::new("apptainer"));
+        name.to_string_lossy().into_owned()
+    }
+
+    fn called(&self, arguments: Vec<OsString>) -> Carrier {
+        let environment = PASSED
+            .iter()
+            .filter_map(|name| Some(((*name).into(), std::env::var_os(name)?)))
+            .collect();
+        Carrier { program: self.program(), arguments, environment }
+    }
+
+    fn gone(&self, said: &str) -> ToolError {
+        let said = if said.is_empty() { String::new() } else { format!(" ({said})") };
+        ToolError::unavailable(format!(
+            "singularity: the container ended while a program ran in it{said}"
+        ))
+        .with_hint("It was not run again. The next command starts a new container.")
+    }
+}
+
+impl Way for Singularity {
+    fn name(&self) -> &str {
+        "singularity"
+    }
+
+    fn open(&self) -> BoxFuture<'_, Result<(), ToolError>> {
+        Box::pin(self.make_ready())
+    }
+
+    fn carrier(&self, script: &str, _: Carriage) -> Carrier {
+        let name = lock(&self.open).as_ref().map(|open| open.name.clone()).unwrap_or_default();
+        let mut words = ["exec", "--cleanenv", "--no-privs"].map(OsString::from).to_vec();
+        words.push(format!("instance://{name}").into());
+        words.extend(["sh", "-c", script].map(OsString::from));
+        self.called(words)
+    }
+
+    fn directory(&self) -> Option<OsString> {
+        self.settings.directory.clone()
+    }
+
+    fn environment(&self) -> BTreeMap<OsString, OsString> {
+        self.settings.environment.clone()
+    }
+
+    fn held(&self) -> Option<String> {
+        lock(&self.open).as_ref().map(|open| open.held.clone())
+    }
+
+    fn failure(&self, exit: Exit, errors: &str) -> Option<ToolError> {
+        let said = trouble::fatal(errors);
+        (exit == Exit::Code(OWN)).then_some(said).flatten().map(|said| self.gone(said))
+    }
+
+    fn lost(&self, _: Exit) -> BoxFuture<'_, Option<ToolError>> {
+        Box::pin(async {
+            let is_alive = lock(&self.open).as_ref().is_some_and(Instance::is_alive);
+            (!is_alive).then(|| self.gone(""))
+        })
+    }
+
+    fn news(&self) -> Option<String> {
+        lock(&self.news).take()
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {
+            let mut opening = self.opening.lock().await;
+            opening.was_open = false;
+            let open = lock(&self.open).take();
+            if let Some(open) = open {
+                self.stop(&open.name).await;
+            }
+        })
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,145 @@
+//! Which interpreter runs a script on this machine.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use hermes_core::ToolError;
+
+use crate::limits::{Language, Mode};
+
+/// The oldest Python that the module works with.
+const OLDEST: (u32, u32) = (3, 8);
+
+/// How far above the working folder a virtualenv is looked for.
+const ABOVE: usize = 16;
+
+type Environment = BTreeMap<OsString, OsString>;
+
+/// An interpreter.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Interpreter {
+    pub(crate) program: PathBuf,
+    /// The virtualenv that it belongs to.
+    pub(crate) home: Option<PathBuf>,
+    /// What was wrong with the one that was wanted.
+    pub(crate) warning: Option<String>,
+}
+
+/// The one for a script.
+pub(crate) fn find(
+    language: Language,
+    mode: Mode,
+    environment: &Environment,
+    cwd: &Path,
+) -> Result<Interpreter, ToolError> {
+    let mut warning = None;
+    if (language, mode) == (Language::Python, Mode::Project) {
+        for home in homes(environment, cwd) {
+            match python_of(&home) {
+                Ok(program) => return Ok(Interpreter { program, home: Some(home), warning }),
+                Err(why) => {
+                    let said = format!("{} is not used: {why}", home.display());
+                    warning.get_or_insert(said);
+                }
+            }
+        }
+    }
+    let names: &[&str] = match language {
+        Language::Python => &["python3", "python"],
+        Language::JavaScript => &["node", "nodejs"],
+    };
+    let path = environment.get(OsStr::new("PATH")).cloned().unwrap_or_default();
+    let found = names.iter().find_map(|name| {
+        env::split_paths(&path).map(|folder| folder.join(name)).find(|file| can_run(file))
+    });
+    let program = found.ok_or_else(|| match language {
+        Language::Python => ToolError::unavailable("There is no python3 on the PATH")
+            .with_hint("Install it (apt install python3), or set VIRTUAL_ENV."),
+        Language::JavaScript => ToolError::unavailable("There is no node on the PATH")
+            .with_hint("Install it (apt install nodejs), or write the script in Python."),
+    })?;
+    Ok(Interpreter { program, home: None, warning })
+}
+
+/// Where the user's own Python may be, the nearest first.
+fn homes(environment: &Environment, cwd: &Path) -> Vec<PathBuf> {
+    let said = |name: &str| {
+        let value = environment.get(OsStr::new(name)).filter(|value| !value.is_empty());
+        value.map(PathBuf::from)
+    };
+    // Above the working folder only within the project: elsewhere it would be
+    // somebody else's.
+    let project = cwd.ancestors().take(ABOVE).position(|folder| folder.join(".git").exists());
+    let near = cwd.ancestors().take(project.unwrap_or_default() + 1);
+    let near = near.flat_map(|folder| [folder.join(".venv"), folder.join("venv")]);
+    let near = near.filter(|home| home.join("pyvenv.cfg").is_file());
+    said("VIRTUAL_ENV").into_iter().chain(near).chain(said("CONDA_PREFIX")).collect()
+}
+
+/// The Python of a virtualenv, or why it has none. Nothing is started to find
+/// out: that would take as long as the script.
+fn python_of(home: &Path) -> Result<PathBuf, String> {
+    let programs = ["bin/python", "bin/python3"].map(|name| home.join(name));
+    let program = programs.into_iter().find(|program| can_run(program));
+    let program = program.ok_or("its Python is missing")?;
+    match version(home) {
+        Some(version) if version < OLDEST => {
+            Err(format!("its Python is {}.{}, older than {}.{}", version.0, version.1, OLDEST.0, OLDEST.1))
+        }
+        _ => Ok(program),
+    }
+}
+
+fn version(home: &Path) -> Option<(u32, u32)> {
+    let text = fs::read_to_string(home.join("pyvenv.cfg")).ok()?;
+    let value = text.lines().find_map(|line| {
+        let (name, value) = line.split_once('=')?;
+        matches!(name.trim(), "version" | "version_info").then(|| value.trim().to_owned())
+    })?;
+    let mut numbers = value.split('.').map(str::parse::<u32>);
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+}
+
+fn can_run(file: &Path) -> bool {
+    fs::metadata(file).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+/// Whether a script is a module to Node: it imports, exports or awaits.
+pub(crate) fn is_module(code: &str) -> bool {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
+    let awaits = code.match_indices("await").any(|(at, word)| {
+        let before = code.get(..at).and_then(|text| text.chars().next_back());
+        let after = code.get(at + word.len()..).and_then(|text| text.chars().next());
+        !before.is_some_and(is_word) && !after.is_some_and(is_word)
+    });
+    awaits
+        || code.contains("import.meta")
+        || code.lines().map(str::trim_start).any(|line| {
+            let rest = line.strip_prefix("import").or_else(|| line.strip_prefix("export"));
+            // `import(` is for everybody.
+            rest.is_some_and(|rest| rest.starts_with([' ', '{', '*', '\'', '"', '\t']))
+        })
+}
+
+/// The script with the place of the module for its name, where it imports it.
+/// Node looks for a module beside whoever imports it, and the script is in the
+/// user's folder, as it were.
+pub(crate) fn located(code: &str, place: &str) -> String {
+    let mut text = code.to_owned();
+    for quote in ['\'', '"'] {
+        let name = format!("{quote}hermes_tools{quote}");
+        let there = format!("{quote}{place}{quote}");
+        for lead in ["from ", "from", "import ", "import", "import(", "import( "] {
+            text = text.replace(&format!("{lead}{name}"), &format!("{lead}{there}"));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+#[path = "interpreter_tests.rs"]
+mod tests;

@@ -1,0 +1,117 @@
+//! The tools that a script may call.
+
+use hermes_core::Host;
+use serde_json::{Map, Value};
+
+/// What scripts may call, as far as the session has it.
+const USUAL: [&str; 7] = [
+    "web_search",
+    "web_extract",
+    "read_file",
+    "write_file",
+    "search_files",
+    "patch",
+    "terminal",
+];
+
+/// Running scripts is not for scripts, whatever the settings say.
+const NEVER: [&str; 1] = ["execute_code"];
+
+/// What would outlive the script, or needs somebody who answers.
+const TERMINAL_WITHOUT: [&str; 7] = [
+    "background",
+    "background_after",
+    "pty",
+    "open_stdin",
+    "notify_on_complete",
+    "watch_patterns",
+    "detach",
+];
+
+/// The order in which arguments are given without their names, where it is
+/// not that of the schema.
+const ORDER: [(&str, &[&str]); 7] = [
+    ("web_search", &["query", "limit"]),
+    ("web_extract", &["urls", "char_limit"]),
+    ("read_file", &["path", "offset", "limit"]),
+    ("write_file", &["path", "content"]),
+    (
+        "search_files",
+        &["pattern", "target", "path", "file_glob", "limit", "offset", "output_mode", "context"],
+    ),
+    ("patch", &["path", "old_string", "new_string", "replace_all", "mode", "patch"]),
+    ("terminal", &["command", "timeout", "workdir"]),
+];
+
+/// A tool that a script may call.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Offered {
+    pub(crate) name: String,
+    pub(crate) description: String,
+    pub(crate) parameters: Vec<Parameter>,
+}
+
+/// One of its arguments.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Parameter {
+    pub(crate) name: String,
+    pub(crate) schema: Value,
+    pub(crate) is_required: bool,
+}
+
+impl Parameter {
+    /// What it is for.
+    pub(crate) fn description(&self) -> &str {
+        self.schema.get("description").and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// What it is if it is not given.
+    pub(crate) fn default(&self) -> Option<&Value> {
+        self.schema.get("default").filter(|value| !value.is_null())
+    }
+}
+
+/// What the session has of the usual tools and of these.
+pub(crate) fn offered(host: Option<&dyn Host>, more: &[String]) -> Vec<Offered> {
+    let Some(host) = host else { return Vec::new() };
+    let known = host.names();
+    let mut names: Vec<&str> = Vec::new();
+    for name in USUAL.into_iter().chain(more.iter().map(String::as_str)) {
+        let is_known = known.iter().any(|known| known == name);
+        if is_known && !names.contains(&name) && !NEVER.contains(&name) {
+            names.push(name);
+        }
+    }
+    let definitions = names.into_iter().filter_map(|name| Some((name, host.describe(name)?)));
+    definitions.map(|(name, definition)| read(name, &definition)).collect()
+}
+
+fn read(name: &str, definition: &Value) -> Offered {
+    let text = |key| definition.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let schema = definition.get("parameters");
+    let empty = Map::new();
+    let properties = schema.and_then(|schema| schema.get("properties")).and_then(Value::as_object);
+    let required = schema.and_then(|schema| schema.get("required")).and_then(Value::as_array);
+    let is_required = |parameter: &str| {
+        required.is_some_and(|names| names.iter().any(|name| name == parameter))
+            || (name, parameter) == ("terminal", "command")
+    };
+    let mut parameters: Vec<Parameter> = properties
+        .unwrap_or(&empty)
+        .iter()
+        .filter(|(parameter, _)| name != "terminal" || !TERMINAL_WITHOUT.contains(&&***parameter))
+        .map(|(parameter, schema)| Parameter {
+            name: parameter.clone(),
+            schema: schema.clone(),
+            is_required: is_required(parameter),
+        })
+        .collect();
+    let order = ORDER.iter().find(|(tool, _)| *tool == name).map_or(&[][..], |(_, order)| order);
+    let rank = |parameter: &Parameter| order.iter().position(|it| *it == parameter.name);
+    parameters.sort_by_key(|it| (!it.is_required, rank(it).unwrap_or(usize::MAX)));
+    Offered { name: name.to_owned(), description: text("description"), parameters }
+}
+
+#[cfg(test)]
+#[path = "offer_tests.rs"]
+pub(crate) mod tests;

@@ -1,0 +1,297 @@
+//! The module that scripts import, made from the schemas of the tools.
+
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::Value;
+
+use crate::limits::Language;
+use crate::offer::{Offered, Parameter};
+
+const PYTHON: &str = include_str!("assets/hermes_tools.py");
+const NODE: &str = include_str!("assets/hermes_tools.cjs");
+const PRELUDE: &str = include_str!("assets/prelude.cjs");
+/// Where modules and programs find the same thing.
+const PACKAGE: &str = r#"{"name":"hermes_tools","main":"index.cjs","exports":{"import":"./index.mjs","require":"./index.cjs"}}"#;
+
+/// Characters of a description that are shown.
+const SHOWN: usize = 600;
+/// How deep a type is told.
+const DEPTH: usize = 4;
+
+/// Words that no parameter of a Python function can have as its name.
+const KEYWORDS: [&str; 35] = [
+    "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue",
+    "def", "del", "elif", "else", "except", "finally", "for", "from", "global", "if", "import",
+    "in", "is", "lambda", "nonlocal", "not", "or", "pass", "raise", "return", "try", "while",
+    "with", "yield",
+];
+
+/// What the module itself has, or what its functions need.
+const TAKEN: [&str; 9] = [
+    "ToolError", "aio", "dict", "globals", "json_parse", "retry", "shell_quote", "tools", "super",
+];
+
+/// Files of a script's folder, by name.
+pub(crate) type Files = Vec<(&'static str, String)>;
+
+/// The modules that were made last; they change when the tools do.
+#[derive(Debug, Default)]
+pub(crate) struct Stubs {
+    made: Mutex<Vec<Made>>,
+}
+
+#[derive(Debug)]
+struct Made {
+    language: Language,
+    tools: Arc<Vec<Offered>>,
+    files: Arc<Files>,
+}
+
+/// Sets of tools that are remembered: sessions differ in them.
+const KEPT: usize = 8;
+
+impl Stubs {
+    /// The module for these tools.
+    pub(crate) fn of(&self, language: Language, tools: &Arc<Vec<Offered>>) -> Arc<Files> {
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = made.iter().find(|it| it.language == language && it.tools == *tools) {
+            return Arc::clone(&known.files);
+        }
+        let files = Arc::new(match language {
+            Language::Python => vec![("lib/hermes_tools.py", python(tools))],
+            Language::JavaScript => javascript(tools),
+        });
+        if made.len() >= KEPT {
+            made.remove(0);
+        }
+        made.push(Made { language, tools: Arc::clone(tools), files: Arc::clone(&files) });
+        files
+    }
+}
+
+/// The module for Python.
+pub(crate) fn python(tools: &[Offered]) -> String {
+    let mut text = PYTHON.to_owned();
+    for tool in tools {
+        let name = python_name(&tool.name);
+        let (named, unnamed): (Vec<_>, Vec<_>) =
+            tool.parameters.iter().partition(|it| is_word(&it.name));
+        let mut signature: Vec<String> = named.iter().map(|it| python_parameter(it)).collect();
+        if !unnamed.is_empty() {
+            signature.push("**more".to_owned());
+        }
+        let pairs = named.iter().map(|it| format!("{}: {}", quoted(&it.name), safe(&it.name)));
+        let rest = (!unnamed.is_empty()).then(|| "**more".to_owned());
+        let pairs: Vec<String> = pairs.chain(rest).collect();
+        let _ = write!(
+            text,
+            "\n\ndef {name}({}) -> dict:\n    {}\n    return _call({}, {{{}}})\n",
+            signature.join(", "),
+            quoted(&python_doc(tool)),
+            quoted(&tool.name),
+            pairs.join(", "),
+        );
+    }
+    let names: Vec<String> = tools.iter().map(|tool| quoted(&python_name(&tool.name))).collect();
+    let _ = write!(
+        text,
+        "\n\ndef tools():\n    \"\"\"The names of the functions that are tools.\"\"\"\n    return [{}]\n",
+        names.join(", ")
+    );
+    text
+}
+
+fn python_parameter(parameter: &Parameter) -> String {
+    let name = safe(&parameter.name);
+    let kind = python_type(&parameter.schema, DEPTH);
+    if parameter.is_required {
+        return format!("{name}: {kind}");
+    }
+    let default = parameter.default().map_or_else(|| "None".to_owned(), python_value);
+    format!("{name}: {kind} = {default}")
+}
+
+fn python_doc(tool: &Offered) -> String {
+    let mut text = excerpt(&tool.description);
+    let told: Vec<_> = tool.parameters.iter().filter(|it| !it.description().is_empty()).collect();
+    if !told.is_empty() {
+        text.push_str("\n\nArgs:");
+    }
+    for parameter in told {
+        let _ = write!(text, "\n    {}: {}", safe(&parameter.name), excerpt(parameter.description()));
+    }
+    text
+}
+
+/// A type as an annotation, which is never looked at by the interpreter, but
+/// has to be one to its eyes.
+fn python_type(schema: &Value, depth: usize) -> String {
+    if depth == 0 {
+        return "object".to_owned();
+    }
+    if let Some(values) = schema.get("enum").and_then(Value::as_array) {
+        let values: Vec<String> = values.iter().filter(|it| !it.is_null()).map(python_value).collect();
+        return if values.is_empty() { "None".into() } else { format!("Literal[{}]", values.join(", ")) };
+    }
+    if let Some(choices) = schema.get("anyOf").or(schema.get("oneOf")).and_then(Value::as_array) {
+        return union(choices.iter().map(|it| python_type(it, depth - 1)));
+    }
+    match schema.get("type") {
+        Some(Value::String(kind)) => plain_type(kind, schema, depth),
+        Some(Value::Array(kinds)) => {
+            union(kinds.iter().filter_map(Value::as_str).map(|kind| plain_type(kind, schema, depth)))
+        }
+        _ => "object".to_owned(),
+    }
+}
+
+fn plain_type(kind: &str, schema: &Value, depth: usize) -> String {
+    match kind {
+        "string" => "str".to_owned(),
+        "integer" => "int".to_owned(),
+        "number" => "float".to_owned(),
+        "boolean" => "bool".to_owned(),
+        "null" => "None".to_owned(),
+        "object" => "dict".to_owned(),
+        "array" => match schema.get("items") {
+            Some(items) => format!("list[{}]", python_type(items, depth - 1)),
+            None => "list".to_owned(),
+        },
+        _ => "object".to_owned(),
+    }
+}
+
+fn union(kinds: impl Iterator<Item = String>) -> String {
+    let mut all: Vec<String> = Vec::new();
+    for kind in kinds {
+        if !all.contains(&kind) {
+            all.push(kind);
+        }
+    }
+    if all.is_empty() { "object".to_owned() } else { all.join(" | ") }
+}
+
+/// A value that a default can be; what could be changed is left out.
+fn python_value(value: &Value) -> String {
+    match value {
+        Value::Bool(true) => "True".to_owned(),
+        Value::Bool(false) => "False".to_owned(),
+        Value::Number(number) => number.to_string(),
+        Value::String(text) => quoted(text),
+        Value::Null | Value::Array(_) | Value::Object(_) => "None".to_owned(),
+    }
+}
+
+/// A text between quotes. What JSON writes, Python and JavaScript read.
+fn quoted(text: &str) -> String {
+    // Both take these for the end of a line, or once did.
+    let text = Value::from(text).to_string();
+    text.replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029").replace('\u{7f}', "\\u007f")
+}
+
+fn python_name(name: &str) -> String {
+    let name: String =
+        name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    let starts = name.starts_with(|c: char| c.is_ascii_digit() || c == '_');
+    if starts || KEYWORDS.contains(&&*name) || TAKEN.contains(&&*name) {
+        return format!("tool_{}", name.trim_start_matches('_'));
+    }
+    name
+}
+
+/// A parameter's name as Python takes it.
+fn safe(name: &str) -> String {
+    if KEYWORDS.contains(&name) || name == "more" { format!("{name}_") } else { name.to_owned() }
+}
+
+fn is_word(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+fn excerpt(text: &str) -> String {
+    match text.char_indices().nth(SHOWN) {
+        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
+/// The package for Node.
+fn javascript(tools: &[Offered]) -> Files {
+    let mut text = NODE.to_owned();
+    let mut module =
+        "import tools from './index.cjs';\nexport default tools;\nexport const { ToolError, json_parse, retry, shell_quote } = tools;\n"
+            .to_owned();
+    for tool in tools {
+        let name = python_name(&tool.name);
+        let names: Vec<String> = tool.parameters.iter().map(|it| quoted(&it.name)).collect();
+        let _ = write!(
+            text,
+            "\n/**\n{} */\nexports.{name} = tool({}, [{}]);\n",
+            javascript_doc(tool),
+            quoted(&tool.name),
+            names.join(", ")
+        );
+        let _ = writeln!(module, "export const {name} = tools.{name};");
+    }
+    let names: Vec<String> = tools.iter().map(|tool| quoted(&python_name(&tool.name))).collect();
+    let _ = write!(
+        text,
+        "\n/** The names of the functions that are tools. */\nexports.tools = () => [{}];\n",
+        names.join(", ")
+    );
+    module.push_str("export const names = tools.tools;\nexport { names as tools };\n");
+    vec![
+        ("node_modules/hermes_tools/index.cjs", text),
+        ("node_modules/hermes_tools/index.mjs", module),
+        ("node_modules/hermes_tools/package.json", PACKAGE.to_owned()),
+        ("prelude.cjs", PRELUDE.to_owned()),
+    ]
+}
+
+fn javascript_doc(tool: &Offered) -> String {
+    let mut text = String::new();
+    let mut line = |said: &str| {
+        for part in said.replace("*/", "* /").lines() {
+            let _ = writeln!(text, " * {part}");
+        }
+    };
+    line(&excerpt(&tool.description));
+    for parameter in &tool.parameters {
+        let kind = javascript_type(&parameter.schema, DEPTH);
+        let name = match parameter.is_required {
+            true => parameter.name.clone(),
+            false => format!("[{}]", parameter.name),
+        };
+        line(&format!("@param {{{kind}}} {name} {}", excerpt(parameter.description())));
+    }
+    line("@returns {Promise<object>}");
+    text
+}
+
+fn javascript_type(schema: &Value, depth: usize) -> String {
+    if let Some(values) = schema.get("enum").and_then(Value::as_array) {
+        return union(values.iter().map(Value::to_string));
+    }
+    if let Some(choices) = schema.get("anyOf").or(schema.get("oneOf")).and_then(Value::as_array)
+        && depth > 0
+    {
+        return union(choices.iter().map(|it| javascript_type(it, depth - 1)));
+    }
+    let plain = |kind: &str| match kind {
+        "string" | "boolean" | "null" | "object" => kind.to_owned(),
+        "integer" | "number" => "number".to_owned(),
+        "array" => "Array".to_owned(),
+        _ => "*".to_owned(),
+    };
+    match schema.get("type") {
+        Some(Value::String(kind)) => plain(kind),
+        Some(Value::Array(kinds)) => union(kinds.iter().filter_map(Value::as_str).map(plain)),
+        _ => "*".to_owned(),
+    }
+}
+
+#[cfg(test)]
+#[path = "stubs_tests.rs"]
+mod tests;
