@@ -56,7 +56,8 @@ pub(crate) struct Ready {
 
 /// Every tool that is compiled in, with these for files.
 pub(crate) fn tools(files: Vec<Arc<dyn DynTool>>) -> Vec<Arc<dyn DynTool>> {
-    [hermes_tools_agent::tools(), files, hermes_tools_system::tools()].concat()
+    [hermes_tools_agent::tools(), hermes_tools_code::tools(), files, hermes_tools_system::tools()]
+        .concat()
 }
 
 impl App {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use hermes::core::{DynTool, ErrorKind};
 use hermes_config::{Home, Settings, Terminal};
 use hermes_exec::docker::{self, Docker};
+use hermes_exec::singularity::{self, Singularity};
 use hermes_exec::ssh::{self, Host, HostKey, Synced};
 use hermes_exec::{Backend, Local, Place};
 use hermes_reach::{Hands, over_there};
@@ -23,6 +24,7 @@ pub(crate) fn backend(
     Ok(match terminal.backend.as_str() {
         "docker" => Arc::new(Docker::place(docker(terminal, home, started_in))),
         "ssh" => Arc::new(Host::new(ssh(terminal)?)),
+        "singularity" => Arc::new(Singularity::place(singularity(terminal, home)?)),
         _ => Arc::new(Local::default()),
     })
 }
@@ -95,6 +97,27 @@ fn synced(
         Ok(Synced { local: local.into(), remote })
     };
     pairs.iter().map(read).collect()
+}
+
+fn singularity(terminal: &Terminal, home: &Home) -> Result<singularity::Settings, Failure> {
+    let given = &terminal.singularity;
+    let image = given.image.clone().ok_or_else(|| {
+        Failure::usage("Commands are to run in Singularity, but there is no image")
+            .hint("`hermes config set terminal.singularity_image IMAGE`: a .sif file, a folder, or docker://NAME.")
+    })?;
+    Ok(singularity::Settings {
+        image,
+        program: given.program.clone().map(Into::into),
+        binds: given.binds.clone(),
+        directory: terminal.cwd.clone().map(Into::into),
+        overlay: terminal
+            .container
+            .persistent
+            .then(|| home.root().join("sandboxes").join("singularity")),
+        memory: Some(terminal.container.memory_mb).filter(|most| *most > 0),
+        cpus: Some(terminal.container.cpu).filter(|most| *most > 0.0),
+        ..singularity::Settings::default()
+    })
 }
 
 /// Where commands run and files are, for one run of the program.
