@@ -1,6 +1,8 @@
 use super::*;
 use crate::survey::Folder;
 
+type Files<'a> = &'a [(&'a str, &'a str)];
+
 fn project(files: &[(&str, &str)]) -> Survey {
     let mut folder = Folder { path: "/w".into(), ..Folder::default() };
     for (name, text) in files {
@@ -12,7 +14,7 @@ fn project(files: &[(&str, &str)]) -> Survey {
 
 #[test]
 fn the_projects_manager_installs_it() {
-    let cases: [(&[(&str, &str)], Home, &str, &str); 9] = [
+    let cases: [(Files<'_>, Home, &str, &str); 9] = [
         (&[("uv.lock", ""), ("pyproject.toml", "")], Home::Python, "ruff", "uv add --dev ruff"),
         (
             &[("uv.lock", ""), ("pyproject.toml", "dev = [\"ruff\"]")],

@@ -208,9 +208,19 @@ impl Survey {
     /// A program: the project's own, that of the active environment, or the
     /// machine's.
     pub fn program(&self, name: &str) -> Option<PathBuf> {
+        self.own_program(name).or_else(|| self.programs.get(name).cloned())
+    }
+
+    /// A program: the project's own, or that of the active environment.
+    pub fn own_program(&self, name: &str) -> Option<PathBuf> {
         let own = self.folders.iter().flat_map(|folder| &folder.bins);
         let found = own.chain(&self.active).find(|(_, names)| names.contains(name));
-        found.map(|(folder, _)| folder.join(name)).or_else(|| self.programs.get(name).cloned())
+        found.map(|(folder, _)| folder.join(name))
+    }
+
+    /// Whether there is an environment of Python beside the machine's.
+    pub fn has_own_python(&self) -> bool {
+        self.own_program("python").or_else(|| self.own_program("python3")).is_some()
     }
 
     /// Python: the project's own, that of the active environment, or the

@@ -112,7 +112,7 @@ impl App {
         let ground = Ground::new(place::backend(&config.settings, &home, &started_in)?, &home);
         let jobs = Arc::new(Jobs::new(ground.backend(), home.cache_dir().join("jobs")));
         let notices = Arc::new(NoticeQueue::new());
-        let keyboard = Arc::new(Keyboard::new(home.env_file()));
+        let keyboard = Arc::new(Keyboard::new(home.env_file(), Arc::clone(&secrets)));
         let ports = Ports::new()
             .with(Arc::new(bounds(&config.settings)))
             .with(Arc::new(times(&config.settings)))

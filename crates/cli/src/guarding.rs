@@ -253,14 +253,16 @@ impl Keeper {
             let value = value.as_str().filter(|value| is_secret(name, value))?;
             Some((name.clone(), value.to_owned()))
         };
-        let mut learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut is_new = false;
         for (name, value) in variables.iter().filter_map(secret) {
-            is_new |= learned.get(&name) != Some(&value);
-            learned.insert(name, value);
+            self.learn_one(&name, &value);
         }
-        drop(learned);
-        if is_new {
+    }
+
+    /// Takes in a secret.
+    pub(crate) fn learn_one(&self, name: &str, value: &str) {
+        let mut learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
+        if learned.get(name).map(String::as_str) != Some(value) {
+            learned.insert(name.to_owned(), value.to_owned());
             *self.redactor.write().unwrap_or_else(PoisonError::into_inner) = None;
         }
     }

@@ -2,23 +2,28 @@
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hermes::core::{BoxFuture, Passwords};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use tokio::sync::{Mutex, oneshot};
 
+use crate::guarding::Keeper;
+
 /// Asks on standard error, and reads what is typed without showing it.
 pub(crate) struct Keyboard {
     env_file: PathBuf,
+    /// Who must know what is not to be shown.
+    secrets: Arc<Keeper>,
     may_ask: AtomicBool,
     /// One question at a time.
     turn: Mutex<()>,
 }
 
 impl Keyboard {
-    pub(crate) fn new(env_file: PathBuf) -> Self {
-        Self { env_file, may_ask: AtomicBool::new(false), turn: Mutex::new(()) }
+    pub(crate) fn new(env_file: PathBuf, secrets: Arc<Keeper>) -> Self {
+        Self { env_file, secrets, may_ask: AtomicBool::new(false), turn: Mutex::new(()) }
     }
 
     /// From now on a person may be asked, if there is one.
@@ -53,7 +58,9 @@ impl Passwords for Keyboard {
                 let _ = send.send(read.ok().filter(|read| *read > 0).map(|_| line));
             });
             let line = typed.await.ok().flatten()?;
-            Some(line.trim_end_matches(['\n', '\r']).to_owned())
+            let password = line.trim_end_matches(['\n', '\r']).to_owned();
+            self.secrets.learn_one("typed password", &password);
+            Some(password)
         })
     }
 }

@@ -15,6 +15,9 @@ const LARGE: u64 = 24 * 1024 * 1024;
 /// Copies of other builds go when nobody has needed them for so long.
 const STALE: Duration = Duration::from_secs(3 * 24 * 60 * 60);
 
+/// Copies of so many other builds are kept at the most.
+const OTHERS: usize = 3;
+
 /// The program's name in the parcel.
 pub(crate) const PROGRAM: &str = "hermes";
 
@@ -207,13 +210,22 @@ fn aliases(library: &Path) -> Vec<String> {
     names
 }
 
-/// Removes copies of other builds that nobody has needed for long.
+/// Removes copies of other builds that nobody has needed for long, or that are
+/// too many.
 fn clear(parent: &Path, but: &Path) {
-    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
-        let made = entry.metadata().and_then(|found| found.modified());
-        let age = made.ok().and_then(|made| SystemTime::now().duration_since(made).ok());
-        if entry.path() != but && age.is_some_and(|age| age > STALE) {
-            let _ = fs::remove_dir_all(entry.path());
+    let age = |entry: &fs::DirEntry| {
+        let made = entry.metadata().and_then(|found| found.modified()).ok()?;
+        SystemTime::now().duration_since(made).ok()
+    };
+    let entries = fs::read_dir(parent).into_iter().flatten().flatten();
+    let mut others: Vec<(Duration, PathBuf)> = entries
+        .filter(|entry| entry.path() != but)
+        .filter_map(|entry| Some((age(&entry)?, entry.path())))
+        .collect();
+    others.sort();
+    for (at, (age, path)) in others.into_iter().enumerate() {
+        if at >= OTHERS || age > STALE {
+            let _ = fs::remove_dir_all(path);
         }
     }
 }

@@ -112,7 +112,8 @@ fn leads_away(path: &Path, real: &Path) -> ToolError {
 }
 
 fn protected(path: &Path, real: &Path) -> ToolError {
-    let led = if path == real { String::new() } else { format!(", which leads to {real:?},") };
+    let led =
+        if path == real { String::new() } else { format!(", which leads to {},", real.display()) };
     ToolError::denied(format!(
         "{}{led} is protected there: a private key, a credential store or part of the set-up",
         path.display()

@@ -121,6 +121,9 @@ impl Choice {
     }
 }
 
+/// Why a formatter is taken, and whether that holds.
+type Way = (&'static str, fn(&Survey, &Formatter) -> bool);
+
 /// The formatters for what was asked: the one of this name, or those that the
 /// project uses, each file having one. An unknown name is an error with all
 /// names.
@@ -135,7 +138,7 @@ pub fn choose(survey: &Survey, name: Option<&str>) -> Result<Vec<Choice>, Vec<&'
     }
     let mut chosen: Vec<Choice> = Vec::new();
     let mut served: Vec<&str> = Vec::new();
-    let ways: [(&'static str, fn(&Survey, &Formatter) -> bool); 4] = [
+    let ways: [Way; 4] = [
         ("configured", |survey, one| survey.folders.iter().any(|folder| (one.marked)(folder))),
         ("usual for these files", |survey, one| {
             one.usual == Usual::Expected && survey.program(one.program).is_some()

@@ -143,6 +143,8 @@ fn weigh(survey: &Survey, folder: &Folder, runner: &Runner) -> u8 {
 fn find(survey: &Survey, runner: &Runner) -> Option<PathBuf> {
     match runner.name {
         "unittest" => survey.python(),
+        // Another environment's does not know what the project imports.
+        "pytest" if survey.has_own_python() => survey.own_program("pytest"),
         "nextest" => survey.program("cargo-nextest").and(survey.program("cargo")),
         "npm" => ["pnpm-lock.yaml", "yarn.lock", "bun.lock"]
             .into_iter()

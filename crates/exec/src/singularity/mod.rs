@@ -33,6 +33,16 @@ const MOST: usize = 4 * 1024 * 1024;
 /// What it ends with when it is not the program's end.
 const OWN: i32 = 255;
 
+/// A shell that waits for the program: the carrier would end by the signal
+/// that the program ended by, as if somebody had killed it. It lives through
+/// what a terminal sends to all.
+const WAITER: &str = "trap : INT QUIT; sh -c \"$1\"; exit $?";
+
+/// The same for one without a terminal, which has a session of its own: the
+/// one that it would be in is not seen from inside.
+const APART: &str = "if command -v setsid >/dev/null; then setsid sh -c \"$1\"; \
+                     else sh -c \"$1\"; fi; exit $?";
+
 /// What it takes from the environment of this program.
 const PASSED: [&str; 15] = [
     "APPTAINER_CACHEDIR",
@@ -316,11 +326,12 @@ impl Way for Singularity {
         Box::pin(self.make_ready())
     }
 
-    fn carrier(&self, script: &str, _: Carriage) -> Carrier {
+    fn carrier(&self, script: &str, carriage: Carriage) -> Carrier {
         let name = lock(&self.open).as_ref().map(|open| open.name.clone()).unwrap_or_default();
         let mut words = ["exec", "--cleanenv", "--no-privs"].map(OsString::from).to_vec();
         words.push(format!("instance://{name}").into());
-        words.extend(["sh", "-c", script].map(OsString::from));
+        let waiter = if carriage.terminal { WAITER } else { APART };
+        words.extend(["sh", "-c", waiter, "sh", script].map(OsString::from));
         self.called(words)
     }
 

@@ -185,7 +185,7 @@ async fn a_fork_bomb_stays_in_its_bounds() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_bomb_that_fills_every_gap_is_ended_with_its_container() {
+async fn a_bomb_that_fills_every_gap_is_ended() {
     for word in ["busybox", "bash"] {
         let Some(engine) = engine() else { return };
         let Some(image) = engine.image(word) else { return };

@@ -1,6 +1,7 @@
 //! The server dies; nobody waits for ever, and nothing is done twice.
 
 use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,6 +22,19 @@ fn is_running(pid: u32) -> bool {
         .is_ok_and(|stat| !stat.rsplit(')').next().unwrap_or_default().starts_with(" Z"))
 }
 
+/// Waits until a process has something open.
+async fn until_open(pid: u32, what: &str) {
+    for _ in 0..600 {
+        let open = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+        let mut open = open.filter_map(|entry| fs::read_link(entry.path()).ok());
+        if open.any(|target| target == Path::new(what)) {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("{pid} never opened {what}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reading_call_is_made_again_after_the_server_was_killed() {
     let world = Arc::new(World::new());
@@ -33,7 +47,7 @@ async fn a_reading_call_is_made_again_after_the_server_was_killed() {
             world.call("file_watch", json!({"paths": ["."], "timeout": 3})).await
         })
     };
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    until_open(world.server_pid(), "anon_inode:inotify").await;
     kill(world.server_pid());
     let watched = watching.await.unwrap();
     assert!(watched["error"].is_null(), "{watched}");
@@ -55,7 +69,7 @@ async fn a_changing_call_is_not_made_again() {
             world.call("write_file", json!({"path": "b.txt", "content": "x\n"})).await
         })
     };
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    until_open(world.server_pid(), &world.work().to_string_lossy()).await;
     kill(world.server_pid());
     let wrote = writing.await.unwrap();
     drop(folder);

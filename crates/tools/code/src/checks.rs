@@ -66,7 +66,7 @@ impl<'a> Desk<'a> {
         cx.permit(&Scope::FILE_READ, &Resource::Path(path.clone()))?;
         let limit = cx.remaining().map_or(limit, |left| left.mul_f64(0.95).min(limit));
         let until = Instant::now() + limit;
-        let bench = Bench::of(cx).await?;
+        let bench = Bench::of(cx).await?.plain();
         let marker = fresh();
         let words = [OsString::from("-c"), SCRIPT.into(), "sh".into()];
         let ran = bench

@@ -1,1 +1,44 @@
+use super::*;
 
+#[test]
+fn what_a_call_declares_is_where_it_runs() {
+    let at = Workplace::new("/w/project", None);
+    let cases = [
+        (None, "/w/project", "/w/project"),
+        (Some("src/a.rs"), "/w/project/src/a.rs", "/w/project"),
+        (Some("../other"), "/w/other", "/w/other"),
+        (Some("/x/a.py"), "/x/a.py", "/x"),
+        (Some(".."), "/w", "/w"),
+    ];
+    for (path, target, top) in cases {
+        assert_eq!(places(&at, path), (target.into(), top.into()), "{path:?}");
+    }
+    let effects = effects(&at, Some("src"), true);
+    let told: Vec<_> = effects.iter().map(ToString::to_string).collect();
+    let expected =
+        ["code:execute /w/project", "file:read /w/project/src", "file:write /w/project/src"];
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn words_are_quoted_as_a_shell_wants_them() {
+    assert_eq!(quote("--format=json"), "--format=json");
+    assert_eq!(quote("a b"), "'a b'");
+    assert_eq!(quote("it's"), r"'it'\''s'");
+    assert_eq!(quote(""), "''");
+}
+
+#[test]
+fn differences_keep_to_their_room() {
+    let mut changes = Changes::default();
+    changes.add("same", b"a", b"a");
+    changes.add("a.txt", b"one\ntwo\n", b"one\nthree\n");
+    assert_eq!(changes.diff, "--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+three\n");
+    let long: String = (0..20_000).map(|n| format!("line {n}\n")).collect();
+    changes.add("long.txt", b"", long.as_bytes());
+    changes.add("b.txt", b"one\n", b"two\n");
+    assert_eq!(changes.files.len(), 3);
+    assert_eq!(changes.unshown, 1);
+    assert!(changes.diff.len() <= ROOM + 100 && changes.diff.ends_with("-one\n+two\n"));
+    assert_eq!(changes.files[1].lines_added, 20_000);
+}

@@ -77,6 +77,8 @@ pub(crate) struct Ran {
     pub(crate) stderr: String,
     /// Both outputs, as they were written.
     pub(crate) raw: Vec<u8>,
+    /// Whether it printed more than is looked at.
+    pub(crate) is_cut: bool,
     /// Whether all of that is its output, and none its complaints.
     pub(crate) is_pure: bool,
 }
@@ -119,6 +121,16 @@ impl<'a> Bench<'a> {
         Ok(Self { cx, environment: around.environment(), jobs, is_here })
     }
 
+    /// Programs are told to print without colours.
+    pub(crate) fn plain(mut self) -> Self {
+        for name in ["FORCE_COLOR", "CLICOLOR_FORCE"] {
+            self.environment.remove(std::ffi::OsStr::new(name));
+        }
+        let without = [("NO_COLOR", "1"), ("CARGO_TERM_COLOR", "never")];
+        self.environment.extend(without.map(|(name, value)| (name.into(), value.into())));
+        self
+    }
+
     /// Whether that is this machine, with its files.
     pub(crate) fn is_here(&self) -> bool {
         self.is_here
@@ -158,10 +170,12 @@ impl<'a> Bench<'a> {
         let job = self.jobs.start(what.name.to_owned(), order).await?;
         let ended = self.wait(&job, what.name, what.until, what.directory).await;
         let log = job.log();
+        let stdout = log.of(Source::Stdout, MOST);
         let ran = Ran {
             exit: ended,
             after: job.age(),
-            stdout: log.of(Source::Stdout, MOST).text,
+            is_cut: stdout.is_cut,
+            stdout: stdout.text,
             stderr: log.of(Source::Stderr, MOST).text,
             raw: log.since(0, MOST).bytes,
             is_pure: log.of(Source::Stderr, 1).total_bytes == 0,

@@ -157,6 +157,9 @@ fn judge(desk: &Desk<'_>, choice: &Choice, ran: &Ran) -> Look {
     if checks::is_missing(ran) {
         return Look::Missing;
     }
+    if ran.is_cut {
+        return Look::Failed("it prints more than can be read; give a smaller path".to_owned());
+    }
     let said = Said { stdout: &ran.stdout, stderr: &ran.stderr, report: "" };
     let Some(mut found) = choice.read(&said, ran.code()) else {
         return Look::Failed(format!("exit code {}: {}", ran.code(), ran.complaint()));

@@ -66,8 +66,17 @@ async fn changed(since: &str, desk: &Desk<'_>) -> Result<ChangedLines, ToolError
     if since.starts_with('-') || since.is_empty() {
         return Err(ToolError::invalid(format!("'{since}' names no commit")));
     }
-    let words =
-        ["diff", "-U0", "--no-color", "--no-ext-diff", "--no-prefix", "--relative", since, "--"];
+    let words = [
+        "diff",
+        "-U0",
+        "--no-color",
+        "--no-ext-diff",
+        "--no-textconv",
+        "--no-prefix",
+        "--relative",
+        since,
+        "--",
+    ];
     let diff = git(desk, &words).await?;
     let mut changed = ChangedLines::of_diff(&diff.stdout);
     let new = git(desk, &["ls-files", "--others", "--exclude-standard", "-z"]).await?;
@@ -79,7 +88,9 @@ async fn changed(since: &str, desk: &Desk<'_>) -> Result<ChangedLines, ToolError
 async fn git(desk: &Desk<'_>, words: &[&str]) -> Result<Ran, ToolError> {
     let program = desk.survey.program("git");
     let program = program.ok_or_else(|| missing("git", "apt-get install -y git"))?;
-    let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+    // It only looks; whoever works there is not to wait for it.
+    let words = ["--no-optional-locks"].iter().chain(words).map(|word| (*word).to_owned());
+    let words: Vec<String> = words.collect();
     let ran = desk.run(Path::new(&program), &words, desk.survey.here(), Input::Nothing).await?;
     if ran.code() == 0 {
         return Ok(ran);

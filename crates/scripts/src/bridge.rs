@@ -1,0 +1,200 @@
+//! The way for a script's calls from another place: a bridge of the script's
+//! own interpreter listens there, and one trip carries all that is said.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use hermes_core::{ErrorKind, ToolError};
+use hermes_exec::output::Source as Stream;
+use hermes_exec::{Backend, Control, Input, Order, Output, Started};
+use serde::Deserialize;
+use tokio::net::unix::pipe;
+use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
+
+use crate::desk::Desk;
+use crate::door::{Speakers, talk};
+use crate::frames::{Frames, framed, send};
+use crate::limits::{Language, Mode};
+use crate::stubs::Files;
+
+/// How long it may take until somebody listens there.
+const FIRST: Duration = Duration::from_secs(60);
+/// How long the bridge may take to clean up.
+const LAST: Duration = Duration::from_secs(5);
+/// Bytes of its complaints that are read.
+const COMPLAINTS: usize = 4_096;
+
+/// What is built there.
+#[derive(Debug)]
+pub(crate) struct Plan<'a> {
+    pub(crate) language: Language,
+    pub(crate) mode: Mode,
+    pub(crate) directory: &'a Path,
+    pub(crate) environment: BTreeMap<OsString, OsString>,
+    /// What lies in the script's folder.
+    pub(crate) files: &'a Files,
+    /// The script, if it is a file.
+    pub(crate) script: Option<(&'static str, &'a str)>,
+}
+
+/// A bridge that stands as long as this lives.
+#[derive(Debug)]
+pub(crate) struct Bridge {
+    /// The script's folder there.
+    pub(crate) folder: PathBuf,
+    /// The interpreter there.
+    pub(crate) program: OsString,
+    control: Arc<dyn Control>,
+    carrier: JoinHandle<()>,
+}
+
+#[derive(Deserialize)]
+struct Hello {
+    folder: PathBuf,
+    program: String,
+}
+
+impl Bridge {
+    /// Builds one.
+    pub(crate) async fn open(
+        backend: &dyn Backend,
+        job: &str,
+        plan: Plan<'_>,
+        desk: Arc<Desk>,
+    ) -> Result<Self, ToolError> {
+        let (find, bridge) = match plan.language {
+            Language::Python => (include_str!("assets/find.sh"), include_str!("assets/bridge.py")),
+            Language::JavaScript => {
+                (include_str!("assets/find_node.sh"), include_str!("assets/bridge.cjs"))
+            }
+        };
+        let mode = if plan.mode == Mode::Project { "project" } else { "strict" };
+        let files: BTreeMap<&str, &str> =
+            plan.files.iter().map(|(name, text)| (*name, text.as_str())).chain(plan.script).collect();
+        let files = serde_json::to_string(&files)
+            .map_err(|error| ToolError::internal(format!("The script cannot be sent: {error}")))?;
+        let order = Order {
+            program: "sh".into(),
+            arguments: ["-c", find, "sh", bridge, mode].map(OsString::from).to_vec(),
+            environment: plan.environment,
+            directory: plan.directory.to_owned(),
+            input: Input::Open,
+            output: Output::Apart,
+            confinement: None,
+        };
+        let Started { output, input, control, .. } = backend.start(job, order).await?;
+        let control: Arc<dyn Control> = Arc::from(control);
+        match Self::greet(output, input, &files, Arc::clone(&control), desk).await {
+            Ok(bridge) => Ok(bridge),
+            Err(error) => {
+                control.end(Duration::from_millis(500)).await;
+                Err(error)
+            }
+        }
+    }
+
+    async fn greet(
+        output: Vec<(Stream, OwnedFd)>,
+        input: Option<OwnedFd>,
+        files: &str,
+        control: Arc<dyn Control>,
+        desk: Arc<Desk>,
+    ) -> Result<Self, ToolError> {
+        let failed = |error: std::io::Error| ToolError::io("The way to the script", &error);
+        let (mut said, mut complaints) = (None, Vec::new());
+        for (stream, fd) in output {
+            let end = pipe::Receiver::from_owned_fd(fd).map_err(failed)?;
+            if stream == Stream::Stdout { said = Some(end) } else { complaints.push(end) }
+        }
+        let (Some(said), Some(input)) = (said, input) else {
+            return Err(ToolError::internal("The way to the script has only one direction"));
+        };
+        let sink = pipe::Sender::from_owned_fd(input).map_err(failed)?;
+        let large = Arc::new(Semaphore::new(2));
+        let first = async {
+            send(&sink, &framed(Some(0), files)).await?;
+            Frames::tagged(&said, Arc::clone(&large)).next().await
+        };
+        let first = tokio::time::timeout(FIRST, first).await.map_err(|_| {
+            let message = "The place where the script is to run does not answer";
+            ToolError::new(ErrorKind::Timeout, message)
+        })?;
+        let hello = match first {
+            Ok(Some(frame)) => serde_json::from_slice::<Hello>(&frame.bytes).ok(),
+            _ => None,
+        };
+        let Some(hello) = hello else {
+            return Err(refusal(&heard(&complaints).await));
+        };
+        let carrier = tokio::spawn(async move {
+            // Nobody there speaks before a script does, so nothing was lost.
+            let frames = Frames::tagged(&said, large);
+            tokio::select! {
+                () = talk(frames, &sink, Speakers::Many, &desk) => {}
+                () = drain(complaints) => {}
+            }
+        });
+        Ok(Self { folder: hello.folder, program: hello.program.into(), control, carrier })
+    }
+
+    /// Takes it down, with the folder that it has made.
+    pub(crate) async fn close(self) {
+        // It goes when nobody speaks to it any more.
+        self.carrier.abort();
+        if tokio::time::timeout(LAST, self.control.ended()).await.is_err() {
+            self.control.end(Duration::from_millis(500)).await;
+        }
+    }
+}
+
+impl Drop for Bridge {
+    fn drop(&mut self) {
+        self.carrier.abort();
+    }
+}
+
+fn refusal(said: &str) -> ToolError {
+    let said = said.trim();
+    let told = if said.is_empty() { "it says nothing" } else { said };
+    ToolError::unavailable(format!("The script cannot be run there: {told}"))
+        .with_hint("Python 3.8 or Node 18 has to be installed where commands run.")
+}
+
+/// What is complained of, as far as it is there.
+async fn heard(complaints: &[pipe::Receiver]) -> String {
+    let mut text = Vec::new();
+    let mut buffer = [0; COMPLAINTS];
+    for end in complaints {
+        while text.len() < COMPLAINTS {
+            let ready = tokio::time::timeout(Duration::from_secs(1), end.readable()).await;
+            match (ready, end.try_read(&mut buffer)) {
+                (Ok(Ok(())), Ok(read)) if read > 0 => text.extend(buffer.iter().take(read)),
+                _ => break,
+            }
+        }
+    }
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// Throws away what is complained of later; never ends.
+async fn drain(complaints: Vec<pipe::Receiver>) {
+    let mut buffer = [0; COMPLAINTS];
+    for end in complaints {
+        loop {
+            if end.readable().await.is_err() {
+                break;
+            }
+            match end.try_read(&mut buffer) {
+                Ok(0) => break,
+                Err(error) if error.kind() != std::io::ErrorKind::WouldBlock => break,
+                _ => {}
+            }
+        }
+    }
+    std::future::pending().await
+}

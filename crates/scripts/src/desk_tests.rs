@@ -1,0 +1,207 @@
+#![allow(clippy::unwrap_used)]
+
+use std::sync::atomic::AtomicUsize;
+
+use hermes_core::{BoxFuture, Found, Status};
+use serde_json::json;
+use tokio::sync::Barrier;
+
+use super::*;
+use crate::offer::Parameter;
+
+/// Answers every call with its arguments, and counts how they come.
+struct Echo {
+    batches: Mutex<Vec<usize>>,
+    alone: AtomicUsize,
+    meet: Option<Barrier>,
+    hold: Semaphore,
+}
+
+impl Echo {
+    fn new(meet: Option<usize>, holds: bool) -> Arc<Self> {
+        Arc::new(Self {
+            batches: Mutex::default(),
+            alone: AtomicUsize::new(0),
+            meet: meet.map(Barrier::new),
+            hold: Semaphore::new(if holds { 0 } else { 1_000 }),
+        })
+    }
+}
+
+fn echoed(call: &ToolCall) -> ToolResult {
+    let mut result = cut_off(&call.id, &call.name);
+    result.status = Status::Success;
+    result.content = match &call.arguments {
+        hermes_core::Arguments::Json(value) => value.to_string(),
+        hermes_core::Arguments::Text(text) => text.clone(),
+    };
+    result
+}
+
+impl Host for Echo {
+    fn search(&self, _query: &str, _limit: Option<usize>) -> (Vec<Found>, usize) {
+        (Vec::new(), 0)
+    }
+
+    fn describe(&self, _name: &str) -> Option<Value> {
+        None
+    }
+
+    fn similar(&self, _name: &str) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn names(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn call(&self, call: ToolCall) -> BoxFuture<'_, ToolResult> {
+        Box::pin(async move {
+            self.alone.fetch_add(1, Ordering::SeqCst);
+            if let Some(meet) = &self.meet {
+                meet.wait().await;
+            }
+            let _held = self.hold.acquire().await.unwrap();
+            echoed(&call)
+        })
+    }
+
+    fn dispatch(&self, calls: Vec<ToolCall>) -> BoxFuture<'_, Vec<ToolResult>> {
+        self.batches.lock().unwrap().push(calls.len());
+        Box::pin(async move { calls.iter().map(echoed).collect() })
+    }
+}
+
+fn desk(host: Arc<Echo>, most: u64) -> Arc<Desk> {
+    let tool = |name: &str| Offered {
+        name: name.into(),
+        description: String::new(),
+        parameters: vec![Parameter { name: "command".into(), schema: json!({}), is_required: true }],
+    };
+    let tools = ["read_file", "terminal", "write_file"].map(tool).to_vec();
+    Arc::new(Desk::new(Some(host), "outer".into(), Arc::new(tools), most).unwrap())
+}
+
+async fn ask(desk: &Arc<Desk>, tool: &str, args: Value) -> Value {
+    let request = json!({ "id": 7, "token": desk.token.text(), "tool": tool, "args": args });
+    let answer = desk.answer(request.to_string().into_bytes()).await;
+    serde_json::from_str(&answer.text).unwrap()
+}
+
+#[tokio::test]
+async fn a_call_is_made_and_answered_by_its_number() {
+    let desk = desk(Echo::new(None, false), 9);
+    let answer = ask(&desk, "read_file", json!({ "path": "a" })).await;
+    assert_eq!(answer, json!({ "id": 7, "ok": true, "result": { "path": "a" } }));
+    assert_eq!((desk.made(), desk.is_busy()), (1, false));
+}
+
+#[tokio::test]
+async fn a_stranger_is_refused_and_not_heard_again() {
+    let desk = desk(Echo::new(None, false), 9);
+    for token in ["", "0", &"0".repeat(64)] {
+        let request = json!({ "id": 1, "token": token, "tool": "read_file", "args": {} });
+        let answer = desk.answer(request.to_string().into_bytes()).await;
+        assert!(answer.hang_up && answer.text.contains("\"denied\""), "{answer:?}");
+    }
+    assert!(desk.answer(b"{".to_vec()).await.hang_up);
+    assert_eq!((desk.made(), desk.forged()), (0, 3));
+}
+
+#[tokio::test]
+async fn what_is_not_offered_is_refused_with_what_is() {
+    let desk = desk(Echo::new(None, false), 9);
+    let answer = ask(&desk, "memory", json!({})).await;
+    assert_eq!(answer["error"]["kind"], "denied");
+    assert_eq!(answer["error"]["hint"], "Scripts may call: read_file, terminal, write_file.");
+    let answer = ask(&desk, "terminal", json!({ "command": "x", "run_in_background": true })).await;
+    assert_eq!(answer["error"]["kind"], "invalid_arguments");
+    assert_eq!(desk.made(), 0);
+}
+
+#[tokio::test]
+async fn too_many_calls_are_refused_one_by_one() {
+    let desk = desk(Echo::new(None, false), 2);
+    let mut well = Vec::new();
+    for _ in 0..4 {
+        well.push(ask(&desk, "read_file", json!({})).await["ok"] == true);
+    }
+    assert_eq!(well, [true, true, false, false]);
+    assert_eq!((desk.made(), desk.over()), (2, 2));
+}
+
+#[tokio::test]
+async fn calls_that_only_read_are_made_together() {
+    let desk = desk(Echo::new(Some(3), false), 9);
+    let calls = (0..3).map(|at| ask(&desk, "read_file", json!({ "at": at })));
+    // They meet inside, or this never ends.
+    let answers = futures_util::future::join_all(calls).await;
+    assert!(answers.iter().all(|answer| answer["ok"] == true));
+}
+
+#[tokio::test]
+async fn calls_that_change_something_wait_and_are_planned_together() {
+    let host = Echo::new(None, true);
+    let desk = desk(Arc::clone(&host), 9);
+    let calls = (0..4).map(|at| ask(&desk, "write_file", json!({ "at": at })));
+    let all = futures_util::future::join_all(calls);
+    let free = async {
+        while host.alone.load(Ordering::SeqCst) == 0 {
+            tokio::task::yield_now().await;
+        }
+        host.hold.add_permits(1);
+    };
+    let (answers, ()) = tokio::join!(all, free);
+    for (at, answer) in answers.iter().enumerate() {
+        assert_eq!(answer["result"]["at"], at);
+    }
+    assert_eq!(host.alone.load(Ordering::SeqCst), 1);
+    assert_eq!(*host.batches.lock().unwrap(), [3]);
+    assert!(!desk.turns().taken);
+}
+
+#[tokio::test]
+async fn one_who_leaves_in_the_middle_does_not_keep_the_others_waiting() {
+    let host = Echo::new(None, true);
+    let desk = desk(Arc::clone(&host), 9);
+    let leaving = tokio::spawn({
+        let desk = Arc::clone(&desk);
+        async move { ask(&desk, "write_file", json!({})).await }
+    });
+    while host.alone.load(Ordering::SeqCst) == 0 {
+        tokio::task::yield_now().await;
+    }
+    let staying = tokio::spawn({
+        let desk = Arc::clone(&desk);
+        async move { ask(&desk, "write_file", json!({ "at": 1 })).await }
+    });
+    while desk.turns().waiting.is_empty() {
+        tokio::task::yield_now().await;
+    }
+    leaving.abort();
+    assert_eq!(staying.await.unwrap()["result"]["at"], 1);
+    desk.quiet().await;
+}
+
+#[test]
+fn what_was_put_aside_or_labelled_is_whole_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("text");
+    std::fs::write(&file, "the whole text").unwrap();
+    let mut result = cut_off("1", "read_file");
+    result.spilled = Some(file.clone());
+    result.content = json!({ "a": { "text": "the … text" }, "n": 1, "truncated": true,
+        "spilled": { "field": "a/text" } })
+    .to_string();
+    assert_eq!(whole(result.clone()), r#"{"a":{"text":"the whole text"},"n":1}"#);
+    std::fs::write(&file, "[1,\n2]").unwrap();
+    result.content = json!({ "truncated": true, "head": "[1", "spilled": {} }).to_string();
+    assert_eq!(whole(result.clone()), "[1,2]");
+    result.spilled = None;
+    result.untrusted = true;
+    let text = hermes_threats::label("web_search", r#"{"found":[]}"#).text;
+    result.content = json!({ "untrusted": true, "content": text }).to_string();
+    assert_eq!(whole(result.clone()), r#"{"found":[]}"#);
+    result.content = json!({ "untrusted": true, "content": { "found": 1 } }).to_string();
+    assert_eq!(whole(result), r#"{"found":1}"#);
+}

@@ -1,0 +1,222 @@
+//! What became of a script.
+
+use std::fs;
+use std::time::Duration;
+
+use hermes_exec::output::Source;
+use hermes_exec::{Ended, Exit, Job};
+use serde::Serialize;
+
+use crate::desk::Desk;
+use crate::limits::{Language, Limits};
+use crate::offer::Offered;
+
+/// Process ids that are looked at one by one after a script has ended.
+const FEW: u32 = 4_096;
+/// Characters of an error's line.
+const LINE: usize = 500;
+
+/// What became of a script.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Outcome {
+    /// How it ended.
+    pub status: Status,
+    /// What it printed, and after that what it wrote to its standard error.
+    pub output: String,
+    /// As a shell would say it.
+    pub exit_code: i32,
+    /// How many tools it called.
+    pub tool_calls_made: u64,
+    /// How long it took.
+    pub duration_seconds: f64,
+    /// Whether some of what it printed is left out.
+    pub stdout_truncated: bool,
+    /// How many of the bytes that it printed are in `output`.
+    pub stdout_bytes_captured: u64,
+    /// How many it printed.
+    pub stdout_bytes_total: u64,
+    /// How many are left out.
+    pub stdout_bytes_omitted: u64,
+    /// What else one should know.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warning: Option<String>,
+    /// Why it failed, in a line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// How a script ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// With 0.
+    Success,
+    /// With something else, or by a signal.
+    Error,
+    /// Its time was up.
+    Timeout,
+    /// Somebody stopped it.
+    Interrupted,
+}
+
+/// Why nobody waits for it any more.
+#[derive(Debug)]
+pub(crate) enum End {
+    Itself(Ended),
+    Timeout,
+    Cancelled,
+}
+
+/// All that is known of it.
+#[derive(Debug)]
+pub(crate) struct Telling<'a> {
+    pub(crate) end: End,
+    pub(crate) limit: Duration,
+    /// Whether something that it had started was still there.
+    pub(crate) left: bool,
+    /// Whether it might use the network; none if nothing held it.
+    pub(crate) network: Option<bool>,
+    pub(crate) warning: Option<String>,
+    pub(crate) language: Language,
+    pub(crate) limits: &'a Limits,
+    pub(crate) tools: &'a [Offered],
+    pub(crate) desk: &'a Desk,
+}
+
+impl Telling<'_> {
+    pub(crate) fn of(self, job: &Job) -> Outcome {
+        let (printed, errors) = {
+            let log = job.log();
+            let printed = log.of(Source::Stdout, self.limits.stdout);
+            // Three fifths of it are the end.
+            let errors = log.of(Source::Stderr, self.limits.stderr.saturating_mul(2)).text;
+            (printed, tail(&errors, self.limits.stderr).to_owned())
+        };
+        let (status, exit_code) = match &self.end {
+            End::Itself(ended) if ended.exit == Exit::Code(0) => (Status::Success, 0),
+            End::Itself(ended) => (Status::Error, ended.exit.code()),
+            End::Timeout => (Status::Timeout, 124),
+            End::Cancelled => (Status::Interrupted, 130),
+        };
+        let mut output = printed.text;
+        if !errors.trim().is_empty() {
+            if !output.is_empty() && !output.ends_with('\n') {
+                output.push('\n');
+            }
+            output.push_str("--- stderr ---\n");
+            output.push_str(&errors);
+        }
+        Outcome {
+            status,
+            output,
+            exit_code,
+            tool_calls_made: self.desk.made(),
+            duration_seconds: (job.age().as_secs_f64() * 1000.0).round() / 1000.0,
+            stdout_truncated: printed.is_cut,
+            stdout_bytes_captured: printed.total_bytes - printed.omitted_bytes,
+            stdout_bytes_total: printed.total_bytes,
+            stdout_bytes_omitted: printed.omitted_bytes,
+            error: self.error(&errors),
+            warning: self.warnings(&errors),
+        }
+    }
+
+    fn error(&self, errors: &str) -> Option<String> {
+        match &self.end {
+            End::Itself(ended) => match ended.exit {
+                Exit::Code(0) => None,
+                Exit::Code(code) => Some(
+                    cause(errors).unwrap_or_else(|| format!("The script ended with code {code}")),
+                ),
+                Exit::Signal(signal) => Some(format!("The script was killed by signal {signal}")),
+            },
+            End::Timeout => Some(format!(
+                "The script was ended after {} s, with all that it had started; this is its output so far",
+                self.limit.as_secs_f64().round()
+            )),
+            End::Cancelled => Some("The script was stopped".to_owned()),
+        }
+    }
+
+    fn warnings(&self, errors: &str) -> Option<String> {
+        let mut all: Vec<String> = self.warning.iter().cloned().collect();
+        if self.left {
+            all.push("Processes that the script had left running were ended".to_owned());
+        }
+        let over = self.desk.over();
+        if over > 0 {
+            let most = self.limits.tool_calls;
+            all.push(format!("{over} tool calls were refused: a script may make {most}"));
+        }
+        let forged = self.desk.forged();
+        if forged > 0 {
+            all.push(format!("{forged} tool calls were refused: their token was not this run's"));
+        }
+        let wanted = match self.language {
+            Language::Python => errors.contains("ImportError: cannot import name"),
+            Language::JavaScript => errors.contains("does not provide an export named"),
+        };
+        if wanted && errors.contains("hermes_tools") {
+            let names: Vec<&str> = self.tools.iter().map(|tool| tool.name.as_str()).collect();
+            let names = if names.is_empty() { "no tool".to_owned() } else { names.join(", ") };
+            all.push(format!("In this session hermes_tools has {names}"));
+        }
+        let refused = ["PermissionError", "Operation not permitted", "EACCES", "EPERM"];
+        if let Some(network) = self.network
+            && refused.iter().any(|word| errors.contains(word))
+        {
+            let network = if network { "" } else { ", and the network is off" };
+            all.push(format!(
+                "The sandbox holds scripts: they write only where the rules let them, and read no \
+                 secrets{network}"
+            ));
+        }
+        (!all.is_empty()).then(|| all.join(". "))
+    }
+}
+
+/// The line that says what went wrong.
+fn cause(errors: &str) -> Option<String> {
+    let is_named = |line: &&str| {
+        let name = line.split([':', ' ']).next().unwrap_or_default();
+        let is_name = name.chars().all(|c| c.is_alphanumeric() || "._$".contains(c));
+        is_name && ["Error", "Exception", "Interrupt"].iter().any(|end| name.ends_with(end))
+    };
+    let mut lines = errors.lines().rev().filter(|line| !line.trim().is_empty());
+    let last = lines.clone().find(|line| !line.starts_with("Node.js v"));
+    let line = lines.find(is_named).or(last)?;
+    Some(line.trim().chars().take(LINE).collect())
+}
+
+/// The end of a text, from a whole line on if it is cut.
+fn tail(text: &str, most: usize) -> &str {
+    let Some(at) = text.len().checked_sub(most).filter(|at| *at > 0) else { return text };
+    let cut = text.get(text.ceil_char_boundary(at)..).unwrap_or_default();
+    cut.split_once('\n').map_or(cut, |(_, rest)| if rest.is_empty() { cut } else { rest })
+}
+
+/// Whether a process that the script has started still runs. To look at all
+/// processes would take longer than many a script: its own have later ids.
+pub(crate) fn has_left(job: &Job) -> bool {
+    let Some(pid) = job.pid else { return true };
+    let last = fs::read_to_string("/proc/loadavg").ok().and_then(|text| {
+        text.split_whitespace().next_back().and_then(|last| last.parse::<u32>().ok())
+    });
+    match last {
+        Some(last) if last >= pid && last - pid <= FEW => {
+            (pid + 1..=last).any(|pid| carries(pid, &job.id))
+        }
+        // They were counted round, or nobody tells.
+        _ => true,
+    }
+}
+
+fn carries(pid: u32, job: &str) -> bool {
+    let Ok(environment) = fs::read(format!("/proc/{pid}/environ")) else { return false };
+    let job = job.as_bytes();
+    environment.windows(job.len()).any(|piece| piece == job)
+}
+
+#[cfg(test)]
+#[path = "finish_tests.rs"]
+mod tests;
