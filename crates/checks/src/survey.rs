@@ -14,30 +14,30 @@ pub const SCRIPT: &str = r#"exec 2>/dev/null
 m=$1; top=$2; path=$3; shift 3
 if [ -d "$path" ]; then at=$path; kind=folder
 elif [ -f "$path" ]; then at=${path%/*}; kind=file
-else printf '\n%s missing \n' "$m"; exit 0; fi
+else printf '\n%s missing \0' "$m"; exit 0; fi
 [ -n "$at" ] || at=/
-printf '\n%s %s %s\n' "$m" "$kind" "$path"
+printf '\n%s %s %s\0' "$m" "$kind" "$path"
 d=$at
 while :; do
-  printf '\n%s at %s\n' "$m" "$d"
+  printf '\n%s at %s\0' "$m" "$d"
   ls -a "$d"
-  printf '\n%s real %s\n' "$m" "$(cd "$d" && pwd -P)"
+  printf '\n%s real %s\0' "$m" "$(cd "$d" && pwd -P)"
   for f in pyproject.toml setup.cfg tox.ini pytest.ini .flake8 package.json Cargo.toml go.mod \
     Makefile makefile GNUmakefile requirements.txt requirements-dev.txt Pipfile; do
-    if [ -f "$d/$f" ]; then printf '\n%s text %s\n' "$m" "$f"; head -c 262144 "$d/$f"; fi
+    if [ -f "$d/$f" ]; then printf '\n%s text %s\0' "$m" "$f"; head -c 262144 "$d/$f"; fi
   done
   for b in node_modules/.bin .venv/bin venv/bin; do
-    if [ -d "$d/$b" ]; then printf '\n%s bin %s\n' "$m" "$b"; ls "$d/$b"; fi
+    if [ -d "$d/$b" ]; then printf '\n%s bin %s\0' "$m" "$b"; ls "$d/$b"; fi
   done
   if [ "$d" = "$top" ] || [ "$d" = / ] || [ "$top" = "$path" ]; then break; fi
   d=${d%/*}
   [ -n "$d" ] || d=/
 done
-if [ -d "$VIRTUAL_ENV/bin" ]; then printf '\n%s env %s\n' "$m" "$VIRTUAL_ENV/bin"; ls "$VIRTUAL_ENV/bin"; fi
+if [ -n "$VIRTUAL_ENV" ] && [ -d "$VIRTUAL_ENV/bin" ]; then printf '\n%s env %s\0' "$m" "$VIRTUAL_ENV/bin"; ls "$VIRTUAL_ENV/bin"; fi
 for p in "$@"; do
-  if w=$(command -v "$p"); then printf '\n%s program %s\n%s' "$m" "$p" "$w"; fi
+  if w=$(command -v "$p"); then printf '\n%s program %s\0%s' "$m" "$p" "$w"; fi
 done
-printf '\n%s below \n' "$m"
+printf '\n%s below \0' "$m"
 if [ "$kind" = file ]; then printf './%s\0' "${path##*/}"; else
   cd "$at" && find . \( -type d \( -name .git -o -name .hg -o -name node_modules -o -name .venv \
     -o -name venv -o -name target -o -name dist -o -name build -o -name __pycache__ -o -name .tox \
@@ -155,7 +155,8 @@ impl Survey {
         let start = format!("\n{marker} ");
         let mut seen = false;
         for part in pieces(printed, start.as_bytes()) {
-            let end = part.iter().position(|&byte| byte == b'\n').ok_or(Unseen::Garbled)?;
+            // A name may have line breaks in it.
+            let end = part.iter().position(|&byte| byte == 0).ok_or(Unseen::Garbled)?;
             let (head, body) = part.split_at(end);
             let body = body.get(1..).unwrap_or_default();
             let space = head.iter().position(|&byte| byte == b' ').unwrap_or(head.len());

@@ -3,7 +3,7 @@ use super::*;
 fn printed(parts: &[(&str, &str, &str)]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for (kind, name, body) in parts {
-        bytes.extend_from_slice(format!("\nM {kind} {name}\n{body}").as_bytes());
+        bytes.extend_from_slice(format!("\nM {kind} {name}\0{body}").as_bytes());
     }
     bytes
 }
@@ -71,4 +71,52 @@ fn nothing_there_and_nothing_sensible_are_told_apart() {
     assert_eq!(Survey::read("M", b"\nM at"), Err(Unseen::Garbled));
     let cut = printed(&[("folder", "/w", ""), ("at", "/w", "a\n")]);
     assert_eq!(Survey::read("M", &cut), Err(Unseen::Garbled), "it was ended before its end");
+}
+
+/// Runs the script with a shell that is there; none if it is not.
+fn look(shell: &[&str], top: &Path, path: &Path, active: Option<&Path>) -> Option<Survey> {
+    let mut command = std::process::Command::new(shell[0]);
+    command.args(&shell[1..]).args(["-c", SCRIPT, "sh"]).args(Survey::arguments("M", top, path));
+    command.env_remove("VIRTUAL_ENV").envs(active.map(|folder| ("VIRTUAL_ENV", folder)));
+    let output = command.output().ok()?;
+    Some(Survey::read("M", &output.stdout).unwrap_or_else(|unseen| {
+        panic!("{shell:?}: {unseen:?}: {}", String::from_utf8_lossy(&output.stdout))
+    }))
+}
+
+#[test]
+fn the_script_works_in_every_shell() {
+    let folder = tempfile::tempdir().unwrap();
+    let top = folder.path().canonicalize().unwrap();
+    let inner = top.join("a b\n'c'");
+    for name in ["node_modules/.bin", "node_modules/x", "src", ".venv/bin"] {
+        std::fs::create_dir_all(inner.join(name)).unwrap();
+    }
+    let files = [
+        "package.json",
+        "node_modules/.bin/jest",
+        "node_modules/x/x.js",
+        "src/é.js",
+        ".venv/bin/python",
+    ];
+    files.map(|name| std::fs::write(inner.join(name), "{}").unwrap());
+    std::fs::write(top.join("Cargo.toml"), "[workspace]\n").unwrap();
+    let mut seen = 0;
+    for shell in [&["sh"][..], &["bash"], &["dash"], &["busybox", "sh"]] {
+        let Some(survey) = look(shell, &top, &inner, None) else { continue };
+        seen += 1;
+        let folders: Vec<_> = survey.folders.iter().map(|folder| &folder.path).collect();
+        assert_eq!(folders, [&inner, &top], "{shell:?}");
+        let mut found = survey.files.clone();
+        found.sort();
+        assert_eq!(found, [inner.join("package.json"), inner.join("src/é.js")], "{shell:?}");
+        assert_eq!(survey.program("jest"), Some(inner.join("node_modules/.bin/jest")));
+        assert_eq!(survey.nearest(&["Cargo.toml"]).unwrap().text("Cargo.toml"), "[workspace]\n");
+        assert_eq!(survey.active, None, "{shell:?}: nothing is active");
+        let active =
+            look(shell, &top, &inner.join("src/é.js"), Some(&inner.join(".venv"))).unwrap();
+        assert_eq!(active.active.unwrap().0, inner.join(".venv/bin"), "{shell:?}");
+        assert!(active.is_file && active.files == [inner.join("src/é.js")], "{shell:?}");
+    }
+    assert!(seen > 0);
 }

@@ -16,6 +16,7 @@ use hermes::engine::{
 };
 use hermes_checkpoints::{Keeper as FileKeeper, Store as Checkpoints};
 use hermes_config::{Config, ConfigError, Env, Home, RawConfig, Settings, ToolSearchMode, save};
+use hermes_exec::output::Mask;
 use hermes_exec::{Jobs, Times};
 use hermes_store::FileSessions;
 
@@ -110,7 +111,8 @@ impl App {
         let checkpoints = checkpoints::keeper(&home, &config.settings, &kept);
         let started_in = std::env::current_dir().unwrap_or_else(|_| "/".into());
         let ground = Ground::new(place::backend(&config.settings, &home, &started_in)?, &home);
-        let jobs = Arc::new(Jobs::new(ground.backend(), home.cache_dir().join("jobs")));
+        let jobs = Jobs::new(ground.backend(), home.cache_dir().join("jobs"));
+        let jobs = Arc::new(jobs.masked(Arc::clone(&secrets) as Arc<dyn Mask>));
         let notices = Arc::new(NoticeQueue::new());
         let keyboard = Arc::new(Keyboard::new(home.env_file(), Arc::clone(&secrets)));
         let ports = Ports::new()

@@ -268,6 +268,18 @@ impl Keeper {
     }
 }
 
+impl std::fmt::Debug for Keeper {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Keeper").field("env_file", &self.env_file).finish_non_exhaustive()
+    }
+}
+
+impl hermes_exec::output::Mask for Keeper {
+    fn mask(&self, bytes: &mut [u8]) {
+        self.redactor().mask(bytes);
+    }
+}
+
 impl Secrets for Keeper {
     fn redactor(&self) -> Arc<Redactor> {
         let built = self.redactor.read().unwrap_or_else(PoisonError::into_inner).clone();

@@ -56,6 +56,8 @@ pub struct Job {
     input: tokio::sync::Mutex<Option<AsyncFd<OwnedFd>>>,
     last: Mutex<Instant>,
     ended: watch::Sender<Option<Ended>>,
+    /// Why its end is not known.
+    trouble: Mutex<Option<String>>,
 }
 
 /// What becomes of a job's output.
@@ -143,6 +145,7 @@ impl Job {
             input: tokio::sync::Mutex::new(input),
             last: Mutex::new(now),
             ended: watch::Sender::new(None),
+            trouble: Mutex::default(),
         });
         tokio::spawn(Arc::clone(&job).pump(output));
         if let Some(bytes) = given {
@@ -174,6 +177,11 @@ impl Job {
     /// How it has ended; none as long as it runs.
     pub fn ended(&self) -> Option<Ended> {
         *self.ended.borrow()
+    }
+
+    /// Why it is not known how it has ended: its place was lost.
+    pub fn trouble(&self) -> Option<String> {
+        lock(&self.trouble).clone()
     }
 
     /// For how long it has run, or did.
@@ -283,8 +291,10 @@ impl Job {
                     _ => drop(output.remove(at)),
                 },
                 status = &mut ended, if exit.is_none() => {
-                    // Nobody else waits for it; if that fails it is gone.
-                    exit = Some(status.unwrap_or(Exit::Code(-1)));
+                    exit = Some(status.unwrap_or_else(|error| {
+                        *lock(&self.trouble) = Some(error.to_string());
+                        Exit::Code(-1)
+                    }));
                 }
                 () = tokio::time::sleep(DRAIN), if exit.is_some() && self.ended().is_none() => {
                     if let Some(exit) = exit {

@@ -18,7 +18,7 @@ use crate::job::{Job, Reports};
 use crate::leftovers::{self, Entry, Leftovers};
 use crate::local::Local;
 use crate::order::Order;
-use crate::output::{Cleaner, Spill};
+use crate::output::{Cleaner, Mask, Spill};
 use crate::state::Frame;
 use crate::tree;
 
@@ -46,6 +46,7 @@ pub struct Jobs {
     next: AtomicU64,
     table: Mutex<BTreeMap<String, Arc<Listed>>>,
     breakers: Arc<Breakers>,
+    mask: Option<Arc<dyn Mask>>,
 }
 
 /// A job that others may ask for.
@@ -151,7 +152,15 @@ impl Jobs {
             next: AtomicU64::new(0),
             table: Mutex::default(),
             breakers: Arc::default(),
+            mask: None,
         }
+    }
+
+    /// The same, with somebody who takes secrets out of what lies on the disk.
+    #[must_use]
+    pub fn masked(mut self, mask: Arc<dyn Mask>) -> Self {
+        self.mask = Some(mask);
+        self
     }
 
     /// Those of this machine.
@@ -206,7 +215,12 @@ impl Jobs {
         frame: Option<Frame>,
     ) -> Result<Arc<Job>, ToolError> {
         let spill =
-            Spill { folder: self.folder.join("output"), name: format!("{id}.log"), most: SPILL };
+            Spill {
+                folder: self.folder.join("output"),
+                name: format!("{id}.log"),
+                most: SPILL,
+                mask: self.mask.clone(),
+            };
         let reports = Reports { spill: Some(spill), frame };
         Job::start(&*self.backend, id, command, order, reports).await
     }

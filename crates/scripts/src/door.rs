@@ -11,7 +11,7 @@ use futures_util::stream::FuturesUnordered;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::task::{JoinHandle, JoinSet};
 
-use crate::desk::Desk;
+use crate::desk::{Answer, Desk};
 use crate::frames::{Frame, Frames, Sink, Source, framed, send};
 
 /// Calls of one connection that are made at the same time.
@@ -80,7 +80,7 @@ pub(crate) async fn talk<S: Source>(
     speakers: Speakers,
     desk: &Arc<Desk>,
 ) {
-    let make = |frame: Frame| async move {
+    let make = async |frame: Frame| -> (u32, Answer) {
         let Frame { tag, bytes, permit } = frame;
         let answer = desk.answer(bytes).await;
         drop(permit);
@@ -91,7 +91,8 @@ pub(crate) async fn talk<S: Source>(
     let mut speaks = true;
     while listens || !calls.is_empty() {
         tokio::select! {
-            Some((tag, answer)) = calls.next(), if !calls.is_empty() => {
+            Some(made) = calls.next(), if !calls.is_empty() => {
+                let (tag, answer): (u32, Answer) = made;
                 let tag = (speakers == Speakers::Many).then_some(tag);
                 speaks = speaks && send(sink, &framed(tag, &answer.text)).await.is_ok();
                 listens &= speaks && !(answer.hang_up && speakers == Speakers::One);

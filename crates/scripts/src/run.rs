@@ -10,7 +10,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hermes_core::{ToolContext, ToolError};
-use hermes_exec::output::Spill;
 use hermes_exec::surroundings::Surroundings;
 use hermes_exec::{GRACE, Input, Job, Jobs, Order, Output, Patience, Pause, Reports};
 
@@ -28,8 +27,6 @@ use crate::stubs::{Files, Stubs};
 const BOOT: &str = include_str!("assets/boot.py");
 /// How often one hears of a script that runs.
 const TICK: Duration = Duration::from_secs(1);
-/// Bytes of disk for what a script writes: more than is ever told.
-const SPILL: u64 = 64 << 20;
 /// How long calls that were cut off may take to stop.
 const SETTLE: Duration = Duration::from_secs(3);
 /// How long a script may take to stop that nobody wants any more.
@@ -66,7 +63,7 @@ struct Ready {
 
 /// What is there as long as the script runs.
 enum Guard {
-    Here(#[expect(dead_code, reason = "goes with it")] Door, Room),
+    Here(Door, Room),
     There(Bridge),
 }
 
@@ -172,7 +169,8 @@ impl Run<'_> {
             script: self.file(),
         };
         let desk = Arc::clone(&self.desk);
-        let opening = Bridge::open(jobs.backend(), &jobs.fresh_id(), plan, desk);
+        let id = jobs.fresh_id();
+        let opening = Bridge::open(jobs.backend(), &id, plan, desk);
         let bridge = self.cx.race(opening).await??;
         let work = (self.mode == Mode::Strict).then(|| bridge.folder.clone());
         let environment = self.settled(environment, &bridge.folder, work.as_deref());
@@ -268,9 +266,8 @@ impl Run<'_> {
         let network = order.confinement.as_ref().map(|held| held.network);
         let directory = order.directory.clone();
         let id = jobs.fresh_id();
-        let spill =
-            Spill { folder: jobs.folder().join("output"), name: format!("{id}.log"), most: SPILL };
-        let reports = Reports { spill: Some(spill), frame: None };
+        // Both ends of its output stay in memory, and that is all that is told.
+        let reports = Reports::default();
         let job = Job::start(jobs.backend(), id, "execute_code".to_owned(), order, reports).await?;
         let leash = Leash(Arc::clone(&job));
         let end = self.wait(&job, Instant::now() + limit, jobs, &directory).await;
@@ -288,7 +285,7 @@ impl Run<'_> {
             }
             Guard::There(bridge) => bridge.close().await,
         }
-        let outcome = finish::Telling {
+        let telling = finish::Telling {
             end,
             limit,
             left,
@@ -298,13 +295,8 @@ impl Run<'_> {
             limits,
             tools: &self.tools,
             desk: &self.desk,
-        }
-        .of(&job);
-        let file = job.log().file().map(Path::to_path_buf);
-        if let Some(file) = file {
-            let _ = std::fs::remove_file(file);
-        }
-        Ok(outcome)
+        };
+        Ok(telling.of(&job))
     }
 
     async fn wait(&self, job: &Job, until: Instant, jobs: &Jobs, directory: &Path) -> End {

@@ -164,6 +164,20 @@ impl Redactor {
         }
     }
 
+    /// Puts stars in place of secrets, as many as the bytes they take.
+    pub fn mask(&self, bytes: &mut [u8]) {
+        let mut found = Vec::new();
+        let mut at = 0;
+        for chunk in bytes.utf8_chunks() {
+            let text = chunk.valid();
+            found.extend(self.inner.spans(text).iter().map(|span| at + span.start..at + span.end));
+            at += text.len() + chunk.invalid().len();
+        }
+        for range in found {
+            bytes.get_mut(range).into_iter().for_each(|secret| secret.fill(b'*'));
+        }
+    }
+
     /// Whether there is something to take out.
     pub fn is_dirty(&self, text: &str) -> bool {
         !self.inner.spans(text).is_empty()

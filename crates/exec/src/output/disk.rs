@@ -4,9 +4,13 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
-use super::Spill;
+use super::{Mask, Spill};
 use super::index::count_newlines;
+
+/// A secret is not longer.
+const TAIL: usize = 4096;
 
 /// How many names are tried.
 const NAMES: u32 = 100;
@@ -20,6 +24,9 @@ pub(super) struct Disk {
     len: u64,
     newlines: u64,
     is_full: bool,
+    mask: Option<Arc<dyn Mask>>,
+    /// The last bytes as they came: a secret may begin in them.
+    tail: Vec<u8>,
 }
 
 impl Disk {
@@ -30,7 +37,9 @@ impl Disk {
         }
         DirBuilder::new().recursive(true).mode(0o700).create(&spill.folder)?;
         let (file, path) = open_new(spill)?;
-        Ok(Self { file, path, most: spill.most, len: 0, newlines: 0, is_full: false })
+        let mask = spill.mask.clone();
+        let (most, tail) = (spill.most, Vec::new());
+        Ok(Self { file, path, most, len: 0, newlines: 0, is_full: false, mask, tail })
     }
 
     /// Adds as much of `bytes` as there is room for. Once something did not go
@@ -41,10 +50,30 @@ impl Disk {
         }
         let room = usize::try_from(self.most - self.len).unwrap_or(usize::MAX);
         let wanted = &bytes[..bytes.len().min(room)];
-        let written = self.write(wanted);
+        let masked = self.masked(wanted);
+        let written = self.write(masked.as_deref().unwrap_or(wanted));
         self.len += written as u64;
         self.is_full = written < bytes.len();
         self.newlines += if self.is_full { count_newlines(&bytes[..written]) } else { newlines };
+    }
+
+    /// The same bytes without secrets; what came before is put right, if a
+    /// secret began there.
+    fn masked(&mut self, bytes: &[u8]) -> Option<Vec<u8>> {
+        let mask = self.mask.as_ref()?;
+        let before = self.tail.len();
+        let mut all = [self.tail.as_slice(), bytes].concat();
+        let tail = all[all.len().saturating_sub(TAIL)..].to_vec();
+        let mut old = self.tail.clone();
+        mask.mask(&mut old);
+        mask.mask(&mut all);
+        if all[..before] != old {
+            let at = self.len - before as u64;
+            // The next one is put right, or nothing is left to write to.
+            let _ = self.file.write_all_at(&all[..before], at);
+        }
+        self.tail = tail;
+        Some(all.split_off(before))
     }
 
     fn write(&mut self, bytes: &[u8]) -> usize {

@@ -3,7 +3,7 @@ use std::os::unix::fs::PermissionsExt;
 use super::*;
 
 fn spill(folder: &Path, most: u64) -> Spill {
-    Spill { folder: folder.to_path_buf(), name: "job.log".to_owned(), most }
+    Spill { folder: folder.to_path_buf(), name: "job.log".to_owned(), most, mask: None }
 }
 
 #[test]
@@ -68,4 +68,27 @@ fn a_full_disk_ends_it() {
     disk.add(b"three\n", 1);
     assert_eq!((disk.len(), disk.newlines()), (4, 1));
     assert_eq!(fs::read(disk.path()).unwrap(), b"one\n");
+}
+
+#[derive(Debug)]
+struct Word;
+
+impl super::Mask for Word {
+    fn mask(&self, bytes: &mut [u8]) {
+        let found: Vec<usize> = memchr::memmem::find_iter(bytes, b"s3cret").collect();
+        found.into_iter().for_each(|at| bytes[at..at + 6].fill(b'*'));
+    }
+}
+
+#[test]
+fn no_secret_lies_in_it_however_it_comes() {
+    let text = b"a s3cret b s3crs3cret c".repeat(3);
+    for size in 1..=text.len() {
+        let place = tempfile::tempdir().unwrap();
+        let spill = Spill { mask: Some(std::sync::Arc::new(Word)), ..spill(place.path(), 1 << 20) };
+        let mut disk = Disk::create(&spill).unwrap();
+        text.chunks(size).for_each(|piece| disk.add(piece, 0));
+        let kept = std::fs::read(disk.path()).unwrap();
+        assert_eq!(kept, b"a ****** b s3cr****** c".repeat(3), "in pieces of {size}");
+    }
 }

@@ -7,7 +7,7 @@ use super::super::clean;
 use super::*;
 
 fn spill(place: &TempDir, most: u64) -> Option<Spill> {
-    Some(Spill { folder: place.path().join("logs"), name: "job.log".to_owned(), most })
+    Some(Spill { folder: place.path().join("logs"), name: "job.log".to_owned(), most, mask: None })
 }
 
 /// Lines with their numbers, `len` bytes of them.

@@ -18,6 +18,7 @@ mod summary;
 mod speed_tests;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 pub use clean::{Cleaner, clean};
 pub use log::Log;
@@ -31,8 +32,14 @@ pub enum Source {
     Stderr,
 }
 
+/// Somebody who knows what must not lie on a disk.
+pub trait Mask: std::fmt::Debug + Send + Sync {
+    /// Puts other bytes in place of secrets, as many as there were.
+    fn mask(&self, bytes: &mut [u8]);
+}
+
 /// Where a long log goes.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Spill {
     /// The folder, made for the user alone if it is not there.
     pub folder: PathBuf,
@@ -41,6 +48,8 @@ pub struct Spill {
     pub name: String,
     /// How many bytes of disk the file may take.
     pub most: u64,
+    /// What takes secrets out of it.
+    pub mask: Option<Arc<dyn Mask>>,
 }
 
 /// Bytes of a log as they were written.

@@ -61,7 +61,7 @@ fn the_marker_names_the_file() {
     let place = tempfile::tempdir().unwrap();
     for most in [u64::MAX, 300_000] {
         let name = format!("{most}.log");
-        let spill = Spill { folder: place.path().to_path_buf(), name, most };
+        let spill = Spill { folder: place.path().to_path_buf(), name, most, mask: None };
         let mut log = Log::new(Some(spill));
         log.push(Source::Stdout, &b"some words\n".repeat(100_000));
         let path = log.file().unwrap().display().to_string();

@@ -91,6 +91,7 @@ impl Scene {
             folder: self.spill.path().to_owned(),
             name: format!("{id}.log"),
             most: 1 << 30,
+            mask: None,
         };
         let reports = Reports { spill: Some(spill), ..Reports::default() };
         Job::start(&*self.backend, id, "it".into(), order, reports).await

@@ -104,6 +104,10 @@ impl Output {
         if let Exit::Signal(signal) = ended.exit {
             self.error = Some(format!("It was ended by signal {signal}"));
         }
+        if let Some(trouble) = job.trouble() {
+            self.exit_code_meaning = None;
+            self.error = Some(format!("{trouble}. It is not known what the command has done."));
+        }
         if ended.lingers {
             self.add_note("Something that it started still runs; see the process tool.");
             self.session_id = Some(job.id.clone());

@@ -1,0 +1,132 @@
+//! `execute_code`: runs a script that can call tools.
+
+use std::time::Duration;
+
+use hermes_core::{
+    Effect, Example, JsonSchema, Resource, ResultLimit, Scope, Tool, ToolContext, ToolError,
+    ToolSpec, Workplace,
+};
+use hermes_scripts::{Language, Mode, Outcome, Script, Scripts};
+use serde::Deserialize;
+
+use crate::program::{jobs, own};
+
+/// The longest that settings can ask for; the tool keeps to its own limits.
+const LONGEST: Duration = Duration::from_secs(24 * 60 * 60 + 30);
+
+#[derive(Debug, Default)]
+pub(crate) struct ExecuteCode {
+    scripts: Scripts,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Args {
+    /// The script. What it prints is the answer.
+    code: String,
+    /// What it is written in.
+    #[serde(default)]
+    language: Spoken,
+    /// Seconds, then it is ended; default 300, which is also the most.
+    #[schemars(range(min = 1))]
+    timeout: Option<u64>,
+    /// Project: the session's folder, virtualenv and variables. Strict: a private folder, a clean
+    /// interpreter.
+    mode: Option<Manner>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Spoken {
+    #[default]
+    Python,
+    JavaScript,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Manner {
+    Project,
+    Strict,
+}
+
+impl Tool for ExecuteCode {
+    type Args = Args;
+    type Output = Outcome;
+
+    fn spec() -> ToolSpec {
+        let spec = ToolSpec::new("execute_code", "code_execution")
+            .emoji("🐍")
+            .description(
+                "Run a Python or JavaScript program that can call this session's file, search, \
+                 terminal and web tools: `from hermes_tools import read_file`, then \
+                 `read_file(path=...)` gives the result as a dict and raises ToolError if it \
+                 fails (JavaScript: `import { read_file } from 'hermes_tools'`, await, one \
+                 object). Use it to chain three or more calls, to filter large results, to loop. \
+                 Only what it prints comes back. `hermes_tools.tools()` lists what there is; also \
+                 json_parse, shell_quote, retry, aio.",
+            )
+            .alias("code_execute")
+            .parameter_alias("script", "code")
+            .parameter_alias("lang", "language")
+            .destructive()
+            .timeout(LONGEST)
+            .result_limit(ResultLimit::Chars(100_000))
+            .keyword("python")
+            .keyword("javascript")
+            .keyword("script")
+            .keyword("run")
+            .keyword("batch");
+        examples(spec)
+    }
+
+    fn effects(&self, _args: &Args, at: &Workplace) -> Vec<Effect> {
+        vec![Effect::path(Scope::CODE_EXECUTE, at.cwd()), Effect::path(Scope::FILE_READ, at.cwd())]
+    }
+
+    fn bulk() -> &'static [&'static str] {
+        &["code"]
+    }
+
+    async fn run(&self, args: Args, cx: &ToolContext) -> Result<Outcome, ToolError> {
+        let here = Resource::Path(cx.workplace.cwd().to_owned());
+        cx.permit(&Scope::CODE_EXECUTE, &here)?;
+        cx.permit(&Scope::FILE_READ, &here)?;
+        if args.code.trim().is_empty() {
+            return Err(ToolError::invalid("There is no code to run")
+                .with_hint("Give the whole script in 'code'."));
+        }
+        let script = Script {
+            code: args.code,
+            language: match args.language {
+                Spoken::Python => Language::Python,
+                Spoken::JavaScript => Language::JavaScript,
+            },
+            mode: args.mode.map(|mode| match mode {
+                Manner::Project => Mode::Project,
+                Manner::Strict => Mode::Strict,
+            }),
+            timeout: args.timeout.map(Duration::from_secs),
+        };
+        self.scripts.run(&script, &jobs(cx), own, cx).await
+    }
+
+    async fn teardown(&self) {
+        self.scripts.close();
+    }
+}
+
+fn examples(spec: ToolSpec) -> ToolSpec {
+    spec.example(
+        Example::new("A calculation", r#"{"code":"print(sum(range(10)))"}"#)
+            .gives(r#"{"status":"success","output":"45\n","exit_code":0,"tool_calls_made":0}"#),
+    )
+    .example(
+        Example::new(
+            "A file of the project",
+            r#"{"code":"print(len(open('a.txt').read().split()))"}"#,
+        )
+        .given("a.txt", "one two three\n")
+        .gives(r#"{"status":"success","output":"3\n"}"#),
+    )
+}
