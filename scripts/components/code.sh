@@ -8,30 +8,38 @@
 # What is there already is left as it is.
 set -euo pipefail
 
-PYTHON_TOOLS=(ruff black pytest mypy flake8 pylint yamllint)
-NODE_TOOLS=(eslint prettier jest vitest mocha typescript)
+PYTHON_TOOLS=(ruff black pytest mypy flake8 pylint yamllint clang-format shfmt-py taplo)
+NODE_TOOLS=(eslint prettier jest vitest mocha typescript @biomejs/biome stylelint markdownlint-cli2)
 
 skip() {
   echo "skipped: $1" >&2
   exit 77
 }
 
+# has_installed PLACE TOOL...: whether just these have been put there before.
+has_installed() {
+  local place=$folder/$1/installed
+  shift
+  [[ -e $place && $(cat "$place") == "$*" ]]
+}
+
 python_tools() {
-  [[ -x $folder/venv/bin/yamllint ]] && return
+  has_installed venv "${PYTHON_TOOLS[@]}" && return
   command -v python3 >/dev/null || skip "python3 is not installed"
   python3 -m venv "$folder/venv" >"$folder/venv.log" 2>&1 ||
     skip "python3 cannot make a venv (Debian: python3-venv)"
   "$folder/venv/bin/pip" install --quiet --disable-pip-version-check "${PYTHON_TOOLS[@]}" \
     >"$folder/pip.log" 2>&1 || skip "pip cannot install ${PYTHON_TOOLS[*]}"
+  echo "${PYTHON_TOOLS[*]}" >"$folder/venv/installed"
 }
 
 node_tools() {
-  [[ -e $folder/node/done ]] && return
+  has_installed node "${NODE_TOOLS[@]}" && return
   command -v npm >/dev/null || skip "npm is not installed"
   mkdir -p "$folder/node"
   (cd "$folder/node" && npm install --silent --no-audit --no-fund --prefix . "${NODE_TOOLS[@]}") \
     >"$folder/npm.log" 2>&1 || skip "npm cannot install ${NODE_TOOLS[*]}"
-  touch "$folder/node/done"
+  echo "${NODE_TOOLS[*]}" >"$folder/node/installed"
 }
 
 # One that is missing is not worth the others: its tests skip by themselves.

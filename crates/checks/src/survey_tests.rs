@@ -99,7 +99,9 @@ fn the_script_works_in_every_shell() {
         "src/é.js",
         ".venv/bin/python",
     ];
-    files.map(|name| std::fs::write(inner.join(name), "{}").unwrap());
+    for name in files {
+        std::fs::write(inner.join(name), "{}").unwrap();
+    }
     std::fs::write(top.join("Cargo.toml"), "[workspace]\n").unwrap();
     let mut seen = 0;
     for shell in [&["sh"][..], &["bash"], &["dash"], &["busybox", "sh"]] {

@@ -142,8 +142,7 @@ impl Permissions {
     /// at the top of the workspace. A burst of calls looks once.
     fn secrets_around(&self, cwd: &Path) -> Vec<PathBuf> {
         self.sightings().secrets(cwd, || {
-            let named = self.sensitive().named().iter().filter(|path| path.exists());
-            let mut found: Vec<PathBuf> = named.cloned().collect();
+            let mut found = self.sensitive().present();
             let mut folders = vec![cwd.to_path_buf()];
             folders.extend(self.places().workspace.clone());
             dedupe_exact(&mut folders);

@@ -407,7 +407,7 @@ fn join(texts: impl Iterator<Item = String>) -> String {
 fn secret_files(sensitive: &Sensitive) -> Vec<(u64, u64)> {
     const MOST: usize = 2000;
     let mut found = Vec::new();
-    for path in sensitive.named() {
+    for path in &sensitive.present() {
         let entries = std::fs::read_dir(path).into_iter().flatten().flatten().map(|e| e.path());
         for file in entries.chain([path.clone()]).take(MOST) {
             let is_file = std::fs::metadata(&file).is_ok_and(|found| found.is_file());

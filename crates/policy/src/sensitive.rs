@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use globset::{Candidate, GlobBuilder, GlobSet, GlobSetBuilder};
+use globset::{Candidate, Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 
 use crate::pattern::{Places, escape, fold, is_within};
 
@@ -240,6 +240,8 @@ pub struct Sensitive {
     hermes: PathBuf,
     /// What can be named one by one, for the sandbox.
     named: Vec<PathBuf>,
+    /// What has a star in its name, but a fixed place to look for it.
+    scattered: Vec<String>,
     guarded: Vec<PathBuf>,
 }
 
@@ -260,6 +262,7 @@ impl Sensitive {
         let of_home = |list| named(places.home.as_deref(), list);
         let mut guarded = [named(None, PROTECTED), of_home(HOME_STARTUP)].concat();
         guarded.push(places.hermes.clone());
+        let scattered = secret.concat().into_iter().filter(|item| is_scattered(item)).collect();
         Self {
             secret: set(&secret.concat()),
             protected: set(&protected.concat()),
@@ -271,6 +274,7 @@ impl Sensitive {
                 named(Some(&places.hermes), OURS_SECRET),
             ]
             .concat(),
+            scattered,
             guarded,
         }
     }
@@ -320,6 +324,13 @@ impl Sensitive {
         &self.named
     }
 
+    /// The secret places that are there now, but for those that can be
+    /// anywhere.
+    pub fn present(&self) -> Vec<PathBuf> {
+        let named = self.named.iter().filter(|path| path.exists()).cloned();
+        named.chain(self.scattered.iter().flat_map(|pattern| spread(pattern))).collect()
+    }
+
     /// The places with a fixed name that are read, but not written.
     pub fn guarded(&self) -> &[PathBuf] {
         &self.guarded
@@ -359,6 +370,33 @@ fn device(path: &Path) -> Option<Cow<'_, str>> {
 
 /// The places of a list that have a fixed name. What the kernel shows in
 /// `/proc` and `/dev` is not kept with the others.
+/// Whether a pattern has a star, and yet says which folder to look in. What is
+/// said of processes changes all the time, and the sandbox has its own rule.
+fn is_scattered(pattern: &str) -> bool {
+    let stem = pattern.trim_end_matches("/**");
+    stem.starts_with('/') && stem.contains('*') && !stem.contains("**") && !stem.starts_with("/proc")
+}
+
+/// What is there of such a pattern.
+fn spread(pattern: &str) -> Vec<PathBuf> {
+    let mut found = vec![PathBuf::from("/")];
+    for part in pattern.trim_end_matches("/**").split('/').filter(|part| !part.is_empty()) {
+        let Ok(glob) = Glob::new(part) else { return Vec::new() };
+        let matcher = glob.compile_matcher();
+        let step = |folder: &PathBuf| -> Vec<PathBuf> {
+            if !part.contains(['*', '[', '\\', '?']) {
+                return vec![folder.join(part)];
+            }
+            let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+            let names = entries.map(|entry| entry.file_name());
+            names.filter(|name| matcher.is_match(name)).map(|name| folder.join(name)).collect()
+        };
+        found = found.iter().flat_map(step).collect();
+    }
+    found.retain(|path| path.exists());
+    found
+}
+
 fn named(base: Option<&Path>, list: &[&str]) -> Vec<PathBuf> {
     let plain = list.iter().filter_map(|item| {
         let item = item.strip_suffix("/**").unwrap_or(item);

@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used)]
 use std::path::{Path, PathBuf};
 
-use super::Sensitive;
+use super::{Sensitive, is_scattered, spread};
 use crate::pattern::{Places, fold};
 
 fn places(home: &str) -> Places {
@@ -158,4 +158,22 @@ fn a_folder_with_something_protected_in_it_is_known() {
     let s = Sensitive::new(&places(home.to_str().unwrap()));
     assert!(s.is_above(&home.join(".config")) && s.is_above(&home));
     assert!(!s.is_above(&home.join("notes")) && !s.is_above(&home.join(".config/other")));
+}
+
+#[test]
+fn what_has_a_star_in_its_name_is_found_for_the_sandbox() {
+    let place = tempfile::tempdir().unwrap();
+    let home = place.path().canonicalize().unwrap();
+    for name in ["shadow", "shadow-", "other"] {
+        std::fs::write(home.join(name), "x").unwrap();
+    }
+    let found = spread(&format!("{}/shadow*", home.display()));
+    let mut names: Vec<_> = found.iter().filter_map(|path| path.file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["shadow", "shadow-"]);
+    assert!(is_scattered("/etc/shadow*") && is_scattered("/home/*/.ssh/**"));
+    assert!(!is_scattered("**/.env") && !is_scattered("/proc/*/environ"));
+    if std::path::Path::new("/etc/shadow").exists() {
+        assert!(Sensitive::new(&places("/home/me")).present().contains(&"/etc/shadow".into()));
+    }
 }

@@ -77,6 +77,7 @@ fn desk(host: Arc<Echo>, most: u64) -> Arc<Desk> {
         name: name.into(),
         description: String::new(),
         parameters: vec![Parameter { name: "command".into(), schema: json!({}), is_required: true }],
+        is_open: false,
     };
     let tools = ["read_file", "terminal", "write_file"].map(tool).to_vec();
     Arc::new(Desk::new(Some(host), "outer".into(), Arc::new(tools), most).unwrap())

@@ -49,6 +49,8 @@ pub(crate) struct Offered {
     pub(crate) name: String,
     pub(crate) description: String,
     pub(crate) parameters: Vec<Parameter>,
+    /// Whether it takes others as well.
+    pub(crate) is_open: bool,
 }
 
 /// One of its arguments.
@@ -109,7 +111,12 @@ fn read(name: &str, definition: &Value) -> Offered {
     let order = ORDER.iter().find(|(tool, _)| *tool == name).map_or(&[][..], |(_, order)| order);
     let rank = |parameter: &Parameter| order.iter().position(|it| *it == parameter.name);
     parameters.sort_by_key(|it| (!it.is_required, rank(it).unwrap_or(usize::MAX)));
-    Offered { name: name.to_owned(), description: text("description"), parameters }
+    let others = schema.and_then(|schema| schema.get("additionalProperties"));
+    let is_open = match others {
+        Some(others) => *others != Value::Bool(false),
+        None => parameters.is_empty(),
+    };
+    Offered { name: name.to_owned(), description: text("description"), parameters, is_open }
 }
 
 #[cfg(test)]

@@ -78,11 +78,9 @@ pub(crate) fn python(tools: &[Offered]) -> String {
         let (named, unnamed): (Vec<_>, Vec<_>) =
             tool.parameters.iter().partition(|it| is_word(&it.name));
         let mut signature: Vec<String> = named.iter().map(|it| python_parameter(it)).collect();
-        if !unnamed.is_empty() {
-            signature.push("**more".to_owned());
-        }
+        let rest = (tool.is_open || !unnamed.is_empty()).then(|| "**more".to_owned());
+        signature.extend(rest.clone());
         let pairs = named.iter().map(|it| format!("{}: {}", quoted(&it.name), safe(&it.name)));
-        let rest = (!unnamed.is_empty()).then(|| "**more".to_owned());
         let pairs: Vec<String> = pairs.chain(rest).collect();
         let _ = write!(
             text,

@@ -28,9 +28,10 @@ fn odd() -> Vec<Offered> {
                 parameter("more", any, false),
                 parameter("with-dash", json!({}), false),
             ],
+            is_open: false,
         },
-        Offered { name: "mcp-retry".into(), description: String::new(), parameters: vec![] },
-        Offered { name: "retry".into(), description: String::new(), parameters: vec![] },
+        Offered { name: "mcp-retry".into(), description: String::new(), parameters: vec![], is_open: true },
+        Offered { name: "retry".into(), description: String::new(), parameters: vec![], is_open: true },
     ]
 }
 

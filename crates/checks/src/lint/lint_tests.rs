@@ -54,9 +54,9 @@ fn those_that_print_lines() {
         (
             "biome",
             out(
-                "::warning title=lint/style/noVar,file=a.js,line=1,endLine=1,col=1,endColumn=4::Use let.\n",
+                "::warning title=lint/style/noVar,file=a.js,line=1,endLine=1,col=1,endColumn=4::100%25%0ASure.\n",
             ),
-            "a.js:1:1 Warning lint/style/noVar | Use let.",
+            "a.js:1:1 Warning lint/style/noVar | 100%\nSure.",
         ),
         (
             "golangci-lint",

@@ -94,14 +94,20 @@ pub(super) fn biome(said: &Said<'_>) -> Option<Vec<Finding>> {
             _ => Severity::Info,
         };
         Some(
-            Finding::new("biome", field("file")?, severity)
+            Finding::new("biome", decoded(field("file")?), severity)
                 .at(number("line"), number("col"))
                 .to(number("endLine"), number("endColumn"))
                 .rule(field("title"))
-                .says(message),
+                .says(decoded(message)),
         )
     });
     Some(notes.collect())
+}
+
+/// What a forge wants to have in place of characters that mean something.
+fn decoded(text: &str) -> String {
+    let codes = [("%0A", "\n"), ("%0D", ""), ("%2C", ","), ("%3A", ":"), ("%25", "%")];
+    codes.iter().fold(text.to_owned(), |text, (code, plain)| text.replace(code, plain))
 }
 
 pub(super) fn go_vet(said: &Said<'_>) -> Option<Vec<Finding>> {

@@ -33,10 +33,14 @@ const MOST: usize = 4 * 1024 * 1024;
 /// What it ends with when it is not the program's end.
 const OWN: i32 = 255;
 
+/// How often, and after how long, a container is looked at that may be ending.
+const ROUNDS: usize = 20;
+const ROUND: Duration = Duration::from_millis(100);
+
 /// A shell that waits for the program: the carrier would end by the signal
-/// that the program ended by, as if somebody had killed it. It lives through
-/// what a terminal sends to all.
-const WAITER: &str = "trap : INT QUIT; sh -c \"$1\"; exit $?";
+/// that the program ended by, as if somebody had killed it. The program has the
+/// terminal to itself: a key that interrupts would end the carrier as well.
+const WAITER: &str = "trap : INT QUIT; set -m 2>/dev/null; sh -c \"$1\"; exit $?";
 
 /// The same for one without a terminal, which has a session of its own: the
 /// one that it would be in is not seen from inside.
@@ -274,10 +278,10 @@ impl Singularity {
         };
         let done = Errand { order, limit, most: MOST }.run(&self.local, "singularity").await;
         done.map_err(|error| match error.kind() {
-            ErrorKind::NotFound => {
-                ToolError::unavailable("singularity: neither apptainer nor singularity is installed")
-                    .with_hint("Install Apptainer, or set terminal.singularity_program.")
-            }
+            ErrorKind::NotFound => ToolError::unavailable(
+                "singularity: neither apptainer nor singularity is installed",
+            )
+            .with_hint("Install Apptainer, or set terminal.singularity_program."),
             _ => error,
         })
     }
@@ -352,10 +356,20 @@ impl Way for Singularity {
         (exit == Exit::Code(OWN)).then_some(said).flatten().map(|said| self.gone(said))
     }
 
-    fn lost(&self, _: Exit) -> BoxFuture<'_, Option<ToolError>> {
-        Box::pin(async {
-            let is_alive = lock(&self.open).as_ref().is_some_and(Instance::is_alive);
-            (!is_alive).then(|| self.gone(""))
+    fn lost(&self, exit: Exit) -> BoxFuture<'_, Option<ToolError>> {
+        Box::pin(async move {
+            // What ends a container ends its programs first.
+            let rounds = if matches!(exit, Exit::Signal(_)) { ROUNDS } else { 1 };
+            for round in 0..rounds {
+                if round > 0 {
+                    tokio::time::sleep(ROUND).await;
+                }
+                let is_alive = lock(&self.open).as_ref().is_some_and(Instance::is_alive);
+                if !is_alive {
+                    return Some(self.gone(""));
+                }
+            }
+            None
         })
     }
 

@@ -10,8 +10,11 @@ const LAST: &str = "printf \"\\036word:$c\\036\" >&2; ";
 
 fn said_by(shell: &str) -> Option<Vec<u8>> {
     // A home of nobody, so that no start file says anything.
-    let output =
-        Command::new(shell).args(["-c", &line(ODD, LAST)]).env("HOME", "/nonexistent").output().ok()?;
+    let output = Command::new(shell)
+        .args(["-c", &line(ODD, LAST)])
+        .env("HOME", "/nonexistent")
+        .output()
+        .ok()?;
     Some(output.stdout)
 }
 

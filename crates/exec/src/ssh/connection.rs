@@ -19,7 +19,15 @@ use crate::order::{Input, Order, Output};
 
 /// What ssh takes from the environment of this program.
 const PASSED: [&str; 10] = [
-    "HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SSH_AUTH_SOCK", "TERM", "TMPDIR", "USER",
+    "HOME",
+    "LANG",
+    "LC_ALL",
+    "LOGNAME",
+    "PATH",
+    "SSH_AUTH_SOCK",
+    "TERM",
+    "TMPDIR",
+    "USER",
     "XDG_RUNTIME_DIR",
 ];
 /// Beyond the host's own time to answer: names are looked up, keys checked.
@@ -90,11 +98,7 @@ impl Connection {
     }
 
     /// Runs a few words of `sh` there.
-    pub(super) async fn ask(
-        &self,
-        socket: Option<&Path>,
-        script: &str,
-    ) -> Result<Done, ToolError> {
+    pub(super) async fn ask(&self, socket: Option<&Path>, script: &str) -> Result<Done, ToolError> {
         let carrier = self.carrier(socket, script, Carriage { terminal: false });
         let done = self.run(carrier, QUESTION).await?;
         match trouble::of_a_trip(&self.settings, done.exit, &done.errors, false) {
@@ -122,7 +126,9 @@ impl Connection {
                 self.host(),
                 done.errors.trim()
             ))
-            .with_hint("Make it there, or set terminal.cwd to one that exists (`~` is the home there).")),
+            .with_hint(
+                "Make it there, or set terminal.cwd to one that exists (`~` is the home there).",
+            )),
         }
     }
 

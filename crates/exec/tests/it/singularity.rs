@@ -74,7 +74,10 @@ async fn an_overlay_keeps_what_was_changed() {
     leave(&second).await;
     settings.overlay = None;
     let third = scene(&settings).await;
-    assert_eq!(third.run(third.sh("echo x >/new && ls /kept 2>/dev/null || echo no")).await.text(), "no\n");
+    assert_eq!(
+        third.run(third.sh("echo x >/new && ls /kept 2>/dev/null || echo no")).await.text(),
+        "no\n"
+    );
     leave(&third).await;
 }
 

@@ -229,7 +229,7 @@ impl Running {
 
     /// It is told that the connection broke; the next one works, says what was
     /// done, and nothing is left.
-    async fn is_told(self) {
+    async fn expect_news(self) {
         let Self { scene, job, number, .. } = self;
         let outcome = scene.finish(&job).await;
         let said = outcome.text();
@@ -250,7 +250,7 @@ async fn a_server_that_dies_is_told_and_what_ran_is_ended_later() {
     let running = Running::start(&server).await;
     let other = server.scene().await;
     other.run(other.sh(&format!("kill -9 {}", running.serving))).await;
-    running.is_told().await;
+    running.expect_news().await;
     leave(&other).await;
 }
 
@@ -260,7 +260,7 @@ async fn a_connection_that_is_killed_is_told_and_what_ran_is_ended_later() {
     let running = Running::start(&server).await;
     let master = holder_of(running.port).expect("somebody holds the connection");
     rustix::process::kill_process(master, rustix::process::Signal::KILL).unwrap();
-    running.is_told().await;
+    running.expect_news().await;
 }
 
 /// The process at this end of a connection.
@@ -277,9 +277,8 @@ fn holder_of(port: u16) -> Option<rustix::process::Pid> {
         files.filter_map(|file| fs::read_link(file.path()).ok()).any(|file| file == socket)
     };
     let all = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
-    let pid = all.filter(|path| holds(path)).find_map(|path| {
-        path.file_name()?.to_str()?.parse().ok()
-    })?;
+    let pid =
+        all.filter(|path| holds(path)).find_map(|path| path.file_name()?.to_str()?.parse().ok())?;
     rustix::process::Pid::from_raw(pid)
 }
 
@@ -316,8 +315,11 @@ async fn declared_files_are_sent_when_they_change_and_fetched_at_the_end() {
     assert_eq!(there_is("deep/a b").as_deref(), Some("one"));
     fs::write(here.join("deep/a b"), "two!").unwrap();
     fs::write(here.join("new"), "new").unwrap();
-    let script = format!("cd '{}'; cat 'deep/a b' new; mkdir out; echo made >out/result; \
-                          echo changed >new", there.display());
+    let script = format!(
+        "cd '{}'; cat 'deep/a b' new; mkdir out; echo made >out/result; \
+                          echo changed >new",
+        there.display()
+    );
     assert_eq!(scene.run(scene.sh(&script)).await.text(), "two!new");
     fs::remove_file(here.join("deep/a b")).unwrap();
     scene.run(scene.sh("true")).await;

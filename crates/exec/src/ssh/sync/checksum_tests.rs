@@ -4,18 +4,15 @@ use std::process::{Command, Stdio};
 use super::Sum;
 
 fn cksum(bytes: &[u8]) -> String {
-    let mut child = Command::new("cksum")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child =
+        Command::new("cksum").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(bytes).unwrap();
     String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap().trim().to_owned()
 }
 
 #[test]
 fn it_is_what_cksum_says() {
-    let long: Vec<u8> = (0..200_000_u32).map(|at| (at * 7 >> 3) as u8).collect();
+    let long: Vec<u8> = (0..200_000_u32).map(|at| ((at * 7) >> 3) as u8).collect();
     for bytes in [b"".as_slice(), b"a", b"hello\n", &[0; 300], &long] {
         let sum = Sum::of(bytes);
         assert_eq!(format!("{} {}", sum.check, sum.length), cksum(bytes));

@@ -72,7 +72,8 @@ pub(super) fn take(mut file: File, root: &Root, known: &Known, host: &str) -> io
             continue;
         }
         let name = entry.path_bytes().into_owned();
-        let parts = parts(&name).filter(|parts| entry.header().entry_type().is_file() && !parts.is_empty());
+        let parts =
+            parts(&name).filter(|parts| entry.header().entry_type().is_file() && !parts.is_empty());
         let Some(parts) = parts else {
             taker.odd += 1;
             continue;
@@ -153,7 +154,8 @@ impl Taker<'_> {
         }
         // It has changed there; what is here must be what was sent.
         if here != sent {
-            let why = if here.is_some() { "it was changed here as well" } else { "it was removed here" };
+            let why =
+                if here.is_some() { "it was changed here as well" } else { "it was removed here" };
             return self.refuse(&name, why);
         }
         taken.as_file().set_permissions(Permissions::from_mode(mode))?;

@@ -196,9 +196,8 @@ fn prepare(roots: &[Root], mut known: Known) -> Result<Option<Prepared>, ToolErr
                 continue;
             }
             let Some(sum) = entry.sum()? else { return Ok(None) };
-            let is_same = before.is_some_and(|file| {
-                file.sum == sum && file.stamp.mode == entry.stamp.mode
-            });
+            let is_same =
+                before.is_some_and(|file| file.sum == sum && file.stamp.mode == entry.stamp.mode);
             if is_same {
                 known.entry(name).and_modify(|file| file.stamp = entry.stamp.clone());
                 continue;
@@ -254,7 +253,9 @@ fn note(known: &mut Known, changes: &[Change], refused: &[usize], host: &str) ->
             What::Remove => {
                 known.remove(&change.name);
                 if is_refused {
-                    news.push(format!("{name} is gone here but was changed on {host}; it stays there."));
+                    news.push(format!(
+                        "{name} is gone here but was changed on {host}; it stays there."
+                    ));
                 }
             }
             What::Put(entry, sum) => {

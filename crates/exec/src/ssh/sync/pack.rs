@@ -61,7 +61,9 @@ pub(super) fn pack(changes: &[Change]) -> Result<Option<File>, ToolError> {
         let expected = change.expected.map(said).unwrap_or_else(|| "-".to_owned());
         let name = word(&change.name);
         match &change.what {
-            What::Remove => line(&mut script, &[&b"d "[..], &number(at), &name, &quoted(&expected)]),
+            What::Remove => {
+                line(&mut script, &[&b"d "[..], &number(at), &name, &quoted(&expected)])
+            }
             What::Put(entry, sum) => {
                 let parent = parent(&change.name);
                 if parent != folder {
@@ -94,12 +96,7 @@ pub(super) fn pack(changes: &[Change]) -> Result<Option<File>, ToolError> {
 }
 
 /// Packs a file; false if it is not what it was.
-fn add(
-    archive: &mut tar::Builder<File>,
-    at: usize,
-    entry: &Entry,
-    sum: Sum,
-) -> io::Result<bool> {
+fn add(archive: &mut tar::Builder<File>, at: usize, entry: &Entry, sum: Sum) -> io::Result<bool> {
     let stamp = &entry.stamp;
     let modified = u64::try_from(stamp.modified.0).unwrap_or_default();
     let mut header = header(stamp.size, stamp.mode, modified);

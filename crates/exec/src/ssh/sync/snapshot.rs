@@ -78,7 +78,8 @@ pub(super) fn take(root: &Path) -> Result<Option<Vec<Entry>>, ToolError> {
         } else if facts.is_file() {
             entries.push(Entry { relative, path, kind: Kind::File, stamp });
         } else if facts.is_symlink() {
-            let target = fs::read_link(&path).map_err(|error| ToolError::io(path.display(), &error))?;
+            let target =
+                fs::read_link(&path).map_err(|error| ToolError::io(path.display(), &error))?;
             let kind = Kind::Link(target.into_os_string().into_vec());
             entries.push(Entry { relative, path, kind, stamp });
         }

@@ -118,10 +118,7 @@ async fn send(input: Option<AsyncFd<OwnedFd>>, file: Option<File>) {
     }
 }
 
-async fn hear(
-    mut from: Vec<(Source, AsyncFd<OwnedFd>)>,
-    keep: Keep<'_>,
-) -> io::Result<String> {
+async fn hear(mut from: Vec<(Source, AsyncFd<OwnedFd>)>, keep: Keep<'_>) -> io::Result<String> {
     let mut errors = Vec::new();
     let mut buffer = vec![0; CHUNK];
     while !from.is_empty() {

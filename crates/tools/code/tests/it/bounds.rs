@@ -169,10 +169,11 @@ async fn odd_names_are_no_obstacle() {
     ]);
     let answer = project.call("code_format", json!({})).await;
     let files = answer["files_changed"].as_array().unwrap_or_else(|| panic!("{answer:#}"));
-    for name in ["-x.rs", "a 'b' \"c\".rs"] {
+    for name in ["-x.rs", "a 'b' \"c\".rs", "line\nbreak/ü.rs"] {
         assert!(files.iter().any(|file| file["file"] == name), "{name}: {answer:#}");
         assert_eq!(project.read(name), "fn main() {}\n");
     }
+    project.write("line\nbreak/ü.rs", "fn main( ) {}\n");
     let one = project.call("code_format", json!({ "path": "line\nbreak/ü.rs" })).await;
     assert_eq!(project.read("line\nbreak/ü.rs"), "fn main() {}\n", "{one:#}");
 }

@@ -91,3 +91,31 @@ async fn prettier_of_the_project() {
     assert_eq!(broken["failed"][0]["file"], "src/bad.js", "{broken:#}");
     assert!(broken["failed"][0]["error"].as_str().unwrap().contains("SyntaxError"), "{broken:#}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn formatters_that_go_file_by_file() {
+    let Some(project) = Project::python(&[
+        (".clang-format", "BasedOnStyle: LLVM\n"),
+        ("a.c", "int main( ){}\n"),
+        ("taplo.toml", ""),
+        ("a.toml", "a=1\n"),
+        ("a.sh", "if true; then\necho a\nfi\n"),
+    ]) else {
+        return;
+    };
+    let done = project.call("code_format", json!({})).await;
+    assert_eq!(project.read("a.c"), "int main() {}\n", "{done:#}");
+    assert_eq!(project.read("a.toml"), "a = 1\n", "{done:#}");
+    assert_eq!(project.read("a.sh"), "if true; then\n\techo a\nfi\n", "{done:#}");
+    assert_eq!(done["files_changed"].as_array().unwrap().len(), 3, "{done:#}");
+    let again = project.call("code_format", json!({})).await;
+    assert_eq!(again["formatted"], true, "{again:#}");
+    let Some(project) =
+        Project::node(&[("biome.json", "{}"), ("a.js", "let a={b:1}\n"), ("b.js", "let a={\n")])
+    else {
+        return;
+    };
+    let done = project.call("code_format", json!({})).await;
+    assert_eq!(project.read("a.js"), "let a = { b: 1 };\n", "{done:#}");
+    assert_eq!(done["failed"][0]["file"], "b.js", "{done:#}");
+}

@@ -176,3 +176,26 @@ async fn shellcheck_on_scripts_of_a_folder() {
     let clean = project.call("code_lint", json!({ "path": "a b.sh", "tool": "shellcheck" })).await;
     assert_eq!(clean["total"], 1, "{clean:#}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn other_linters_of_the_web() {
+    let Some(project) = Project::node(&[
+        ("package.json", r#"{"name":"x"}"#),
+        ("biome.json", "{}"),
+        ("a.js", "const x = 1;\nif (x == 2) debugger;\n"),
+        (".markdownlint.json", r#"{"default":true}"#),
+        ("a.md", "# A\n\n### C\n\ntext\n"),
+        (".stylelintrc.json", r#"{"rules":{"color-no-invalid-hex":true}}"#),
+        ("a.css", "a { color: #zz; }\n"),
+    ]) else {
+        return;
+    };
+    let answer = project.call("code_lint", json!({})).await;
+    let expected = [
+        "a.css:1:12 error color-no-invalid-hex",
+        "a.js:2:7 error lint/suspicious/noDoubleEquals",
+        "a.js:2:13 error lint/suspicious/noDebugger",
+        "a.md:3:null warning MD001",
+    ];
+    assert_eq!(brief(&answer), expected, "{answer:#}");
+}

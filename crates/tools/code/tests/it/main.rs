@@ -1,9 +1,10 @@
 //! The code tools through the whole engine.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::print_stderr, clippy::unwrap_used)]
 
 mod bounds;
 mod checks;
 mod contract;
+mod execute_code;
 mod format;
 mod lint;
 mod test;

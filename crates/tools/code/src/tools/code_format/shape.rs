@@ -68,10 +68,15 @@ impl<'a> Shaping<'a> {
                 self.broken.push(Broken { file, error: why.clone() });
             }
         }
+        // A list of lines cannot name them.
+        let odd =
+            choice.files.iter().filter(|file| file.as_os_str().as_encoded_bytes().contains(&b'\n'));
+        let odd: Vec<PathBuf> = odd.cloned().collect();
+        let wrong = self.one_by_one(choice, program, &odd, true).await?;
         if self.check || choice.write(&[]).is_none() {
-            return self.one_by_one(choice, program, &files, false).await;
+            return Ok(wrong + self.one_by_one(choice, program, &files, false).await?);
         }
-        self.in_place(choice, program, &files).await
+        Ok(wrong + self.in_place(choice, program, &files).await?)
     }
 
     /// The formatter changes the files itself.

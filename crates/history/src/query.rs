@@ -1,0 +1,200 @@
+//! What is looked for. Any text is a question: words that must all be there,
+//! "phrases", `OR`, `NOT`, and a star for the rest of a word.
+
+use crate::words::{Word, composed, folded, words};
+
+/// The most characters of a question that count.
+const LONGEST: usize = 2_048;
+/// The most terms that count.
+const TERMS: usize = 32;
+/// The fewest characters that the index of pieces knows.
+pub(crate) const PIECE: usize = 3;
+
+/// A question, taken apart: one of these alternatives must hold.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Question {
+    alternatives: Vec<Alternative>,
+    /// The words as written, for a search of pieces of words.
+    pieces: Vec<String>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Alternative {
+    wanted: Vec<Term>,
+    unwanted: Vec<Term>,
+}
+
+/// Words that stand one after the other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Term {
+    forms: Vec<String>,
+    /// Whether the last word may go on.
+    is_beginning: bool,
+}
+
+/// A part of the question as it is written.
+enum Token {
+    Term(Term),
+    Or,
+    Not,
+}
+
+impl Question {
+    /// Takes a question apart.
+    pub(crate) fn parse(text: &str) -> Self {
+        let text = text.get(..text.floor_char_boundary(LONGEST)).unwrap_or_default();
+        let text = composed(text);
+        let mut pieces = Vec::new();
+        let mut alternatives = vec![Alternative::default()];
+        let mut is_unwanted = false;
+        for token in tokens(&text, &mut pieces).into_iter().take(TERMS) {
+            let Some(last) = alternatives.last_mut() else { break };
+            match token {
+                Token::Or => {
+                    alternatives.push(Alternative::default());
+                    is_unwanted = false;
+                }
+                Token::Not => is_unwanted = true,
+                Token::Term(term) if is_unwanted => {
+                    last.unwanted.push(term);
+                    is_unwanted = false;
+                }
+                Token::Term(term) => last.wanted.push(term),
+            }
+        }
+        alternatives.retain(|alternative| !alternative.wanted.is_empty());
+        pieces.truncate(TERMS);
+        Self { alternatives, pieces }
+    }
+
+    /// Whether no word is asked for.
+    pub(crate) fn is_wordless(&self) -> bool {
+        self.alternatives.is_empty()
+    }
+
+    /// The question in the language of the index of words.
+    pub(crate) fn to_match(&self) -> String {
+        let join = |terms: &[Term], by: &str| -> String {
+            terms.iter().map(Term::to_match).collect::<Vec<_>>().join(by)
+        };
+        let alternatives: Vec<String> = self
+            .alternatives
+            .iter()
+            .map(|alternative| {
+                let wanted = join(&alternative.wanted, " AND ");
+                if alternative.unwanted.is_empty() {
+                    format!("({wanted})")
+                } else {
+                    format!("(({wanted}) NOT ({}))", join(&alternative.unwanted, " OR "))
+                }
+            })
+            .collect();
+        alternatives.join(" OR ")
+    }
+
+    /// Whether these words answer it.
+    pub(crate) fn holds(&self, words: &[Word]) -> bool {
+        let found = |term: &Term| term.find(words).is_some();
+        self.alternatives.iter().any(|alternative| {
+            alternative.wanted.iter().all(found) && !alternative.unwanted.iter().any(found)
+        })
+    }
+
+    /// Where in these words something stands that is asked for: the numbers of
+    /// the words, for each term that is there.
+    pub(crate) fn places(&self, words: &[Word]) -> Vec<std::ops::Range<usize>> {
+        let terms = self.alternatives.iter().flat_map(|alternative| &alternative.wanted);
+        terms.filter_map(|term| term.find(words)).collect()
+    }
+
+    /// The question in the language of the index of pieces; none if it is too
+    /// short for that.
+    pub(crate) fn to_pieces(&self) -> Option<String> {
+        let mut all = Vec::new();
+        for word in &self.pieces {
+            let chars: Vec<char> = word.chars().collect();
+            for piece in chars.windows(PIECE) {
+                let piece: String = piece.iter().collect();
+                let quoted = quote(&piece);
+                if !all.contains(&quoted) && all.len() < TERMS {
+                    all.push(quoted);
+                }
+            }
+        }
+        (!all.is_empty()).then(|| all.join(" AND "))
+    }
+
+    /// Whether every word of the question is somewhere in this folded text.
+    pub(crate) fn is_within(&self, text: &str) -> bool {
+        !self.pieces.is_empty() && self.pieces.iter().all(|piece| text.contains(piece.as_str()))
+    }
+
+    /// The words as written, folded.
+    pub(crate) fn pieces(&self) -> &[String] {
+        &self.pieces
+    }
+}
+
+impl Term {
+    fn of(text: &str, is_beginning: bool) -> Option<Self> {
+        let forms: Vec<String> = words(text).into_iter().map(|word| word.form).collect();
+        (!forms.is_empty()).then_some(Self { forms, is_beginning })
+    }
+
+    fn to_match(&self) -> String {
+        let star = if self.is_beginning { "*" } else { "" };
+        format!("{}{star}", quote(&self.forms.join(" ")))
+    }
+
+    fn find(&self, words: &[Word]) -> Option<std::ops::Range<usize>> {
+        let length = self.forms.len();
+        let (last, firsts) = self.forms.split_last()?;
+        let at = words.windows(length).position(|window| {
+            let Some((end, begin)) = window.split_last() else { return false };
+            let ends = end.form == *last || (self.is_beginning && end.form.starts_with(last));
+            ends && begin.iter().zip(firsts).all(|(word, form)| word.form == *form)
+        })?;
+        Some(at..at + length)
+    }
+}
+
+fn quote(text: &str) -> String {
+    format!("\"{}\"", text.replace('"', "\"\""))
+}
+
+fn tokens(text: &str, pieces: &mut Vec<String>) -> Vec<Token> {
+    let mut tokens = Vec::new();
+    let mut rest = text.trim_start();
+    while !rest.is_empty() {
+        let phrase = rest.strip_prefix('"').and_then(|inside| inside.split_once('"'));
+        let (written, is_phrase, after) = match phrase {
+            Some((inside, after)) => (inside, true, after),
+            None => {
+                let from = rest.trim_start_matches('"');
+                let end = from.find(|c: char| c.is_whitespace() || c == '"').unwrap_or(from.len());
+                let (word, after) = from.split_at(end);
+                (word, false, after)
+            }
+        };
+        rest = after.trim_start();
+        match written {
+            "AND" if !is_phrase => {}
+            "OR" if !is_phrase => tokens.push(Token::Or),
+            "NOT" if !is_phrase => tokens.push(Token::Not),
+            _ => {
+                let is_beginning = !is_phrase && written.ends_with('*');
+                let unwanted = matches!(tokens.last(), Some(Token::Not));
+                let piece = folded(written.trim_matches('*'));
+                if !unwanted && !piece.trim().is_empty() {
+                    pieces.push(piece);
+                }
+                tokens.extend(Term::of(written, is_beginning).map(Token::Term));
+            }
+        }
+    }
+    tokens
+}
+
+#[cfg(test)]
+#[path = "query_tests.rs"]
+mod tests;

@@ -1,0 +1,51 @@
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+
+fn forms(text: &str) -> Vec<String> {
+    words(&composed(text)).into_iter().map(|word| word.form).collect()
+}
+
+#[test]
+fn letters_are_small_and_without_accents() {
+    assert_eq!(forms("Crème BRÛLÉE, Straße-7"), ["creme", "brulee", "straße", "7"]);
+    assert_eq!(forms("e\u{301}te\u{301}"), ["ete"]);
+    assert_eq!(forms("ＡＢＣ ﬁle"), ["abc", "file"]);
+    assert_eq!(forms("İstanbul"), ["istanbul"]);
+}
+
+#[test]
+fn scripts_without_spaces_give_a_word_for_each_character() {
+    assert_eq!(forms("部署k8s集群"), ["部", "署", "k8s", "集", "群"]);
+    assert_eq!(forms("がんばれ"), ["が", "ん", "ば", "れ"]);
+    assert_eq!(forms("한국"), ["한", "국"]);
+    assert_eq!(forms("\u{1112}\u{1161}\u{11ab}"), ["한"], "put together first");
+    assert_eq!(forms("ｶﾞ"), forms("ｶﾞ"));
+}
+
+#[test]
+fn names_in_code_fall_apart_at_signs() {
+    assert_eq!(forms("my_func(chat-send, my.file)"), ["my", "func", "chat", "send", "my", "file"]);
+    assert_eq!(forms("?! … 🚀"), Vec::<String>::new());
+}
+
+#[test]
+fn places_are_those_of_the_text() {
+    let text = "Ein Wörterbuch 字";
+    for word in words(text) {
+        assert_eq!(folded(&text[word.at.clone()]), word.form);
+    }
+}
+
+proptest::proptest! {
+    #[test]
+    fn every_place_is_a_place(text in ".{0,200}") {
+        let text = composed(&text);
+        let mut last = 0;
+        for word in words(&text) {
+            proptest::prop_assert!(word.at.start >= last);
+            proptest::prop_assert!(text.get(word.at.clone()).is_some());
+            last = word.at.end;
+        }
+    }
+}

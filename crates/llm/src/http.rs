@@ -1,0 +1,188 @@
+//! The way to servers: one HTTP client for all of them.
+
+use std::error::Error as _;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use reqwest::header::HeaderMap;
+use reqwest::redirect::Policy;
+use reqwest::{Client, Method, Response, StatusCode, Url};
+use serde_json::Value;
+
+use crate::fault::{Fault, FaultKind};
+
+/// How long a connection may take to come about.
+const CONNECT: Duration = Duration::from_secs(15);
+/// Of an error, so much is read.
+const ERROR_BYTES: usize = 64 * 1024;
+/// Of an answer that is read whole, so much.
+const WHOLE_BYTES: usize = 32 * 1024 * 1024;
+
+/// The HTTP client. Connections are kept and shared; a proxy is taken from the
+/// environment (`HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`), but not for this
+/// machine itself.
+#[derive(Debug, Default)]
+pub struct Http {
+    away: OnceLock<Client>,
+    here: OnceLock<Client>,
+}
+
+/// A failed answer of a server.
+#[derive(Debug)]
+pub(crate) struct Failed {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: String,
+}
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub(crate) enum Trouble {
+    /// The server says so.
+    Failed(Box<Failed>),
+    /// It did not come to that.
+    Fault(Fault),
+}
+
+impl Http {
+    fn client(&self, url: &Url) -> Result<&Client, Fault> {
+        let is_here = is_loopback(url);
+        let cell = if is_here { &self.here } else { &self.away };
+        if let Some(client) = cell.get() {
+            return Ok(client);
+        }
+        // It fails if another part of the program has chosen already, which is fine.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let mut builder = Client::builder()
+            .user_agent(concat!("hermes/", env!("CARGO_PKG_VERSION")))
+            .connect_timeout(CONNECT)
+            .tcp_keepalive(Duration::from_secs(30))
+            // A key is for the server that it was given for, and no other.
+            .redirect(Policy::none());
+        if is_here {
+            builder = builder.no_proxy();
+        }
+        let client = builder.build().map_err(|error| {
+            Fault::new(FaultKind::Network, format!("cannot set up HTTP: {}", causes(&error)))
+        })?;
+        Ok(cell.get_or_init(|| client))
+    }
+
+    /// Sends a request, and waits so long for the beginning of an answer.
+    pub(crate) async fn send(
+        &self,
+        method: Method,
+        url: Url,
+        headers: HeaderMap,
+        body: Option<Vec<u8>>,
+        patience: Duration,
+    ) -> Result<Response, Trouble> {
+        let mut request = self
+            .client(&url)
+            .map_err(Trouble::Fault)?
+            .request(method, url.clone())
+            .headers(headers);
+        if let Some(body) = body {
+            request = request.header("content-type", "application/json").body(body);
+        }
+        let answer = match tokio::time::timeout(patience, request.send()).await {
+            Err(_) => return Err(Trouble::Fault(silent(&url, patience))),
+            Ok(Err(error)) => return Err(Trouble::Fault(unreachable(&url, &error))),
+            Ok(Ok(answer)) => answer,
+        };
+        if answer.status().is_success() {
+            return Ok(answer);
+        }
+        let (status, headers) = (answer.status(), answer.headers().clone());
+        let body = match tokio::time::timeout(patience, read(answer, ERROR_BYTES)).await {
+            Ok(Ok(bytes)) => String::from_utf8_lossy(&bytes).into_owned(),
+            _ => String::new(),
+        };
+        Err(Trouble::Failed(Box::new(Failed { status, headers, body })))
+    }
+
+    /// The JSON that a server answers to a simple question, if it does so in time.
+    pub(crate) async fn json(
+        &self,
+        method: Method,
+        url: Url,
+        headers: HeaderMap,
+        body: Option<&Value>,
+        patience: Duration,
+    ) -> Option<Value> {
+        let body = body.map(|body| body.to_string().into_bytes());
+        let asked = async {
+            let answer = self.send(method, url, headers, body, patience).await.ok()?;
+            let bytes = read(answer, WHOLE_BYTES).await.ok()?;
+            serde_json::from_slice(&bytes).ok()
+        };
+        tokio::time::timeout(patience, asked).await.ok()?
+    }
+}
+
+/// The body of an answer, up to so many bytes.
+pub(crate) async fn read(mut answer: Response, most: usize) -> Result<Vec<u8>, reqwest::Error> {
+    let mut bytes = Vec::new();
+    while let Some(piece) = answer.chunk().await? {
+        bytes.extend_from_slice(&piece);
+        if bytes.len() >= most {
+            bytes.truncate(most);
+            break;
+        }
+    }
+    Ok(bytes)
+}
+
+/// Whether an address is this machine's own.
+pub(crate) fn is_loopback(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost"
+        || host.ends_with(".localhost")
+        || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// A server by its host and port, for messages.
+pub(crate) fn place(url: &Url) -> String {
+    let host = url.host_str().unwrap_or("the server");
+    match url.port() {
+        Some(port) => format!("{host}:{port}"),
+        None => host.to_owned(),
+    }
+}
+
+pub(crate) fn silent(url: &Url, patience: Duration) -> Fault {
+    let seconds = patience.as_secs_f64();
+    Fault::new(FaultKind::Silence, format!("{} said nothing for {seconds:.0} s", place(url)))
+}
+
+pub(crate) fn broken(url: &Url, error: &reqwest::Error) -> Fault {
+    let message = format!("the connection to {} broke: {}", place(url), causes(error));
+    Fault::new(FaultKind::Network, message)
+}
+
+fn unreachable(url: &Url, error: &reqwest::Error) -> Fault {
+    if !error.is_connect() && !error.is_timeout() {
+        return broken(url, error);
+    }
+    let message = format!("cannot connect to {}: {}", place(url), causes(error));
+    let hint = if is_loopback(url) {
+        "start the model server, or set model.base_url to where it listens"
+    } else {
+        "check the network, HTTPS_PROXY and model.base_url"
+    };
+    Fault::new(FaultKind::Network, message).with_hint(hint)
+}
+
+/// An error and what it comes from, without addresses that may hold keys.
+fn causes(error: &reqwest::Error) -> String {
+    let mut last = None;
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        last = Some(error.to_string());
+        cause = error.source();
+    }
+    last.unwrap_or_else(|| {
+        if error.is_timeout() { "it took too long".to_owned() } else { "no answer".to_owned() }
+    })
+}

@@ -1,0 +1,115 @@
+//! What came of a piece of code.
+
+use hermes_exec::output::Summary;
+use serde::{Deserialize, Serialize};
+
+use crate::pictures::Picture;
+
+/// How it went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// To its end.
+    Ok,
+    /// Until something was wrong.
+    Error,
+    /// Until somebody stopped it; the state is kept.
+    Interrupted,
+    /// Until its time was up; the state is kept.
+    Timeout,
+    /// The interpreter has ended, and its state is lost.
+    Ended,
+}
+
+/// What a piece of code has brought.
+#[derive(Debug)]
+pub struct Answer {
+    /// How it went.
+    pub status: Status,
+    /// The value of the last expression.
+    pub value: Option<Shown>,
+    /// How many rows the last statement gave.
+    pub rows: Option<u64>,
+    /// The exit code of the last command.
+    pub exit_code: Option<i32>,
+    /// What was wrong.
+    pub error: Option<Failure>,
+    /// What it wrote.
+    pub stdout: Written,
+    /// What it complained of.
+    pub stderr: Written,
+    /// What can be looked at.
+    pub pictures: Vec<Picture>,
+    /// What else there is to know.
+    pub notes: Vec<String>,
+    /// Seconds that it took.
+    pub seconds: f64,
+    /// Which interpreter that was, in words.
+    pub interpreter: String,
+    /// What holds it, in words.
+    pub held: Option<String>,
+}
+
+/// A value, as it is shown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shown {
+    /// The text.
+    pub text: String,
+    /// Its type.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Its size in each direction, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shape: Option<Vec<u64>>,
+}
+
+/// Something that went wrong.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// Its type.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// What it says.
+    pub message: String,
+    /// The line of the code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+    /// How it came to that, in the user's own code.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub traceback: String,
+}
+
+/// What was written to one stream.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Written {
+    /// The text; of much, the beginning and the end.
+    pub text: String,
+    /// How many bytes are left out.
+    pub omitted: u64,
+}
+
+impl From<Summary> for Written {
+    fn from(summary: Summary) -> Self {
+        Self { text: summary.text, omitted: summary.omitted_bytes }
+    }
+}
+
+/// What a driver says.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Told {
+    /// Which request this is the answer to.
+    pub(crate) done: Option<u64>,
+    /// It can be asked; its version.
+    pub(crate) ready: Option<String>,
+    pub(crate) program: Option<String>,
+    pub(crate) value: Option<Shown>,
+    pub(crate) error: Option<Failure>,
+    pub(crate) interrupted: bool,
+    pub(crate) note: Option<String>,
+    pub(crate) rows: Option<u64>,
+    pub(crate) status: Option<i32>,
+    /// What the file is that has just come.
+    pub(crate) file: Option<String>,
+    pub(crate) extension: Option<String>,
+}
