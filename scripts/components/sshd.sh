@@ -91,8 +91,9 @@ start() {
 stop() {
   [[ -d $folder ]] || return 0
   folder=$(cd "$folder" && pwd -P)
-  # What runs there goes with it.
-  if runs; then kill "$(cat "$folder/pid")"; fi
+  # It waits for the server and heeds no other signal. All that runs there
+  # goes with it.
+  if runs; then kill -KILL "$(cat "$folder/pid")"; fi
   rm -f "$folder/pid" "$folder/port"
 }
 

@@ -37,6 +37,8 @@ pub enum FaultKind {
     Refused,
     /// The server does not know the model.
     Model,
+    /// The model can ask for tools in its text only.
+    NoTools,
     /// The server does not understand the request.
     Request,
     /// The server cannot be reached, or the connection broke.
@@ -89,7 +91,9 @@ impl std::error::Error for Fault {}
 impl From<Fault> for ToolError {
     fn from(fault: Fault) -> Self {
         let kind = match fault.kind {
-            FaultKind::Key | FaultKind::Quota | FaultKind::Model => ErrorKind::Unavailable,
+            FaultKind::Key | FaultKind::Quota | FaultKind::Model | FaultKind::NoTools => {
+                ErrorKind::Unavailable
+            },
             FaultKind::Rate | FaultKind::Length => ErrorKind::Limit,
             FaultKind::Silence => ErrorKind::Timeout,
             FaultKind::Refused => ErrorKind::Denied,

@@ -46,7 +46,9 @@ pub(crate) enum Trouble {
 
 impl Http {
     fn client(&self, url: &Url) -> Result<&Client, Fault> {
-        let is_here = is_loopback(url);
+        // It is never encrypted there, so the certificates of the system, which take
+        // some milliseconds, need not be read.
+        let is_here = is_loopback(url) && url.scheme() == "http";
         let cell = if is_here { &self.here } else { &self.away };
         if let Some(client) = cell.get() {
             return Ok(client);
@@ -60,7 +62,7 @@ impl Http {
             // A key is for the server that it was given for, and no other.
             .redirect(Policy::none());
         if is_here {
-            builder = builder.no_proxy();
+            builder = builder.no_proxy().tls_certs_only([]);
         }
         let client = builder.build().map_err(|error| {
             Fault::new(FaultKind::Network, format!("cannot set up HTTP: {}", causes(&error)))

@@ -1,14 +1,26 @@
 //! Models: what is asked of them ([`Request`]), how they answer ([`Event`]s
-//! that add up to a [`Reply`]), and what can go wrong ([`Fault`]).
+//! that add up to a [`Reply`]), what can go wrong ([`Fault`]), and where they
+//! are ([`Endpoint`], [`find`]).
 
+mod classify;
+mod dialect;
+mod endpoint;
 mod fault;
+mod http;
+mod kept;
 mod message;
 mod model;
 mod reply;
 mod request;
+mod server;
+mod spoken;
+mod sse;
 
+pub use endpoint::{Dialect, Endpoint, Key, Prices};
 pub use fault::{Fault, FaultKind};
+pub use http::Http;
 pub use message::{Answer, Image, Message, Part};
 pub use model::{Model, Stream};
 pub use reply::{Asked, Event, Finish, Gathering, Reasoning, Reply, Usage};
 pub use request::{Choice, Request};
+pub use server::Server;

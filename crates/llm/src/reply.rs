@@ -131,6 +131,8 @@ pub enum Event {
     Usage(Usage),
     /// Why it stopped. A stream without it broke off.
     Finish(Finish),
+    /// What came so far is void: the answer begins anew.
+    Again,
 }
 
 /// Adds the pieces of an answer up.
@@ -165,6 +167,7 @@ impl Gathering {
             }
             Event::Usage(usage) => self.reply.usage = *usage,
             Event::Finish(finish) => self.finish = Some(finish.clone()),
+            Event::Again => *self = Self::default(),
         }
     }
 

@@ -27,6 +27,9 @@ pub struct Request {
     pub effort: Option<String>,
     /// A JSON Schema that the answer must fit.
     pub schema: Option<Value>,
+    /// Whether the model asks for tools in its text, having no other way: it is
+    /// told of none here, and earlier calls and their results are shown as text.
+    pub speaks_calls: bool,
     /// How long it may be silent.
     pub patience: Duration,
 }
@@ -57,6 +60,7 @@ impl Request {
             temperature: None,
             effort: None,
             schema: None,
+            speaks_calls: false,
             patience: Duration::from_secs(180),
         }
     }

@@ -1,9 +1,12 @@
 //! How much an interpreter may use.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use hermes_exec::output::Mask;
+
 /// How much an interpreter may use.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Limits {
     /// How long code may run if the call does not say.
     pub timeout: Duration,
@@ -23,6 +26,9 @@ pub struct Limits {
     pub stderr: usize,
     /// Characters of a value in an answer.
     pub value: usize,
+    /// Takes secrets out of long output that goes to a file. Without it none
+    /// does, and the middle of such output is lost.
+    pub mask: Option<Arc<dyn Mask>>,
 }
 
 impl Default for Limits {
@@ -37,6 +43,7 @@ impl Default for Limits {
             stdout: 30_000,
             stderr: 10_000,
             value: 20_000,
+            mask: None,
         }
     }
 }

@@ -60,7 +60,7 @@ let next = 1;
 const waiting = new Map();
 
 function start() {
-  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'hermes-debug-'));
+  const folder = fs.mkdtempSync(path.join(told.scratch || os.tmpdir(), 'hermes-debug-'));
   const inside = path.join(folder, 'inside.cjs');
   fs.writeFileSync(inside, told.inside);
   child = spawn(process.execPath, ['-r', inside, ...told.options, told.program, ...told.args], {
@@ -210,6 +210,11 @@ function met(pause, isOurs) {
 
 // Whether somebody wants to see this pause, and what it is.
 function judge(pause) {
+  if (begin && (pause.hitBreakpoints || []).includes(begin)) {
+    inspect('Debugger.removeBreakpoint', {breakpointId: begin}).catch(() => {});
+    begin = null;
+    return {body: {reason: 'entry'}};
+  }
   const hits = (pause.hitBreakpoints || []).map((id) => breakpoints.get(id)).filter(Boolean);
   const counted = hits.filter((one) => hitCounts(one));
   if (counted.length) {
@@ -231,6 +236,7 @@ function judge(pause) {
 
 let isStepping = false;
 let entry = null;
+let begin = null;
 const sought = new Set();
 let stopsUncaught = false;
 
@@ -404,7 +410,13 @@ const actions = {
     if (filters.includes('all')) named = [];
     await inspect('Debugger.setPauseOnExceptions', {state});
   },
-  configurationDone: resume('Debugger.resume'),
+  async configurationDone() {
+    if (told.stopOnEntry) {
+      const url = pathToFileURL(fs.realpathSync(told.program)).href;
+      begin = (await inspect('Debugger.setBreakpointByUrl', {url, lineNumber: 0})).breakpointId;
+    }
+    await inspect('Debugger.resume');
+  },
   threads: () => ({threads: [{id: 1, name: 'main'}]}),
   stackTrace({levels}) {
     const {frames} = need();

@@ -119,7 +119,8 @@ async fn everybody_sees_the_whole_of_a_long_argument() {
 
 #[tokio::test]
 async fn a_tool_that_looked_at_it_after_all_is_not_run() {
-    let (engine, caller, _dir) = built(Engine::builder().tools(vec![erase(Measure { lies: true })]));
+    let (engine, caller, _dir) =
+        built(Engine::builder().tools(vec![erase(Measure { lies: true })]));
     let result = engine.call(call(LONG), &caller).await;
     assert_eq!(result.status, Status::Error(ErrorKind::Internal), "{}", result.content);
     // A short one is read but once.

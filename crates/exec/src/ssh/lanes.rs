@@ -107,11 +107,13 @@ impl Lanes {
         Some(lane.socket.clone())
     }
 
-    /// Forgets all of them, and says which they were.
-    pub(super) fn clear(&self) -> Vec<PathBuf> {
+    /// Forgets all of them, and says which they were, and the folder that they
+    /// are in, which goes when it is dropped.
+    pub(super) fn clear(&self) -> (Vec<PathBuf>, Option<TempDir>) {
         let mut state = self.state();
         state.is_content = false;
-        state.lanes.drain(..).map(|lane| lane.socket).collect()
+        let sockets = state.lanes.drain(..).map(|lane| lane.socket).collect();
+        (sockets, state.folder.take())
     }
 }
 

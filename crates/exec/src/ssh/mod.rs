@@ -160,9 +160,11 @@ impl Way for Ssh {
                 let news = sync.pull(&self.connection, socket.as_deref()).await;
                 self.tell(news);
             }
-            for socket in self.lanes.clear() {
+            let (sockets, folder) = self.lanes.clear();
+            for socket in sockets {
                 self.connection.stop_master(&socket).await;
             }
+            drop(folder);
         })
     }
 }

@@ -97,7 +97,7 @@ async fn formatters_that_go_file_by_file() {
     let Some(project) = Project::python(&[
         (".clang-format", "BasedOnStyle: LLVM\n"),
         ("a.c", "int main( ){}\n"),
-        ("taplo.toml", ""),
+        ("taplo.toml", "include = [\"*.toml\"]\n"),
         ("a.toml", "a=1\n"),
         ("a.sh", "if true; then\necho a\nfi\n"),
     ]) else {

@@ -185,14 +185,14 @@ async fn other_linters_of_the_web() {
         ("a.js", "const x = 1;\nif (x == 2) debugger;\n"),
         (".markdownlint.json", r#"{"default":true}"#),
         ("a.md", "# A\n\n### C\n\ntext\n"),
-        (".stylelintrc.json", r#"{"rules":{"color-no-invalid-hex":true}}"#),
-        ("a.css", "a { color: #zz; }\n"),
+        (".stylelintrc.json", r#"{"rules":{"color-named":"never"}}"#),
+        ("a.css", "a { color: red; }\n"),
     ]) else {
         return;
     };
     let answer = project.call("code_lint", json!({})).await;
     let expected = [
-        "a.css:1:12 error color-no-invalid-hex",
+        "a.css:1:12 error color-named",
         "a.js:2:7 error lint/suspicious/noDoubleEquals",
         "a.js:2:13 error lint/suspicious/noDebugger",
         "a.md:3:null warning MD001",

@@ -2,34 +2,13 @@
 //! in order everywhere else.
 
 use std::process::{Child, Command};
-use std::sync::Arc;
 
-use hermes_core::{Ports, ToolCall};
-use hermes_engine::{Caller, Engine};
-use hermes_exec::Jobs;
+use hermes_core::ToolCall;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
-struct Desk {
-    folder: TempDir,
-    engine: Engine,
-    caller: Caller,
-}
+use crate::desk::Desk;
 
 impl Desk {
-    fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let jobs = Arc::new(Jobs::local(folder.path().join(".jobs")));
-        let engine = Engine::builder()
-            .ports(Ports::new().with(jobs))
-            .tools(hermes_tools_system::tools())
-            .spill_to(folder.path().join(".spill"))
-            .build()
-            .unwrap();
-        let caller = Caller::new(folder.path());
-        Self { folder, engine, caller }
-    }
-
     async fn calls(&self, calls: &[Value]) -> Vec<Value> {
         let call = |(at, arguments): (usize, &Value)| {
             ToolCall::new(at.to_string(), "terminal", arguments.clone())

@@ -72,6 +72,12 @@ impl Desk {
         self.call("terminal", json!({ "command": command })).await
     }
 
+    /// What a command has written.
+    pub(crate) async fn output(&self, command: &str) -> String {
+        let answer = self.run(command).await;
+        answer["output"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
+    }
+
     /// Starts a command in the background; its id.
     pub(crate) async fn start(&self, command: &str) -> Value {
         let arguments = json!({ "command": command, "background": true });

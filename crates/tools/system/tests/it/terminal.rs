@@ -1,52 +1,13 @@
 //! Commands in the shell of a session, through the whole engine.
 
-use std::path::Path;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hermes_core::{Ports, ToolCall};
-use hermes_engine::{Caller, Engine};
-use hermes_exec::Jobs;
+use hermes_core::ToolCall;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
-struct Desk {
-    folder: TempDir,
-    engine: Engine,
-    caller: Caller,
-}
+use crate::desk::Desk;
 
 impl Desk {
-    fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let jobs = Arc::new(Jobs::local(folder.path().join(".jobs")));
-        let engine = Engine::builder()
-            .ports(Ports::new().with(jobs))
-            .tools(hermes_tools_system::tools())
-            .spill_to(folder.path().join(".spill"))
-            .build()
-            .unwrap();
-        let caller = Caller::new(folder.path());
-        Self { folder, engine, caller }
-    }
-
-    fn path(&self) -> &Path {
-        self.folder.path()
-    }
-
-    async fn call(&self, tool: &str, arguments: Value) -> Value {
-        let result = self.engine.call(ToolCall::new("1", tool, arguments), &self.caller).await;
-        serde_json::from_str(&result.content).unwrap()
-    }
-
-    async fn run(&self, command: &str) -> Value {
-        self.call("terminal", json!({ "command": command })).await
-    }
-
-    async fn output(&self, command: &str) -> String {
-        self.run(command).await["output"].as_str().unwrap_or_default().to_owned()
-    }
-
     /// Asks until it says so, or for ten seconds.
     async fn until(&self, id: &Value, says: impl Fn(&Value) -> bool) -> Value {
         let begin = Instant::now();

@@ -1,50 +1,12 @@
 //! Waiting for commands, and what the session's variables are to them.
 
-use std::sync::Arc;
-
-use hermes_core::{Ports, ToolCall};
-use hermes_engine::{Caller, Engine};
-use hermes_exec::Jobs;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
-struct Desk {
-    folder: TempDir,
-    engine: Engine,
-    caller: Caller,
-}
+use crate::desk::Desk;
 
 impl Desk {
-    fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let jobs = Arc::new(Jobs::local(folder.path().join(".jobs")));
-        let engine = Engine::builder()
-            .ports(Ports::new().with(jobs))
-            .tools(hermes_tools_system::tools())
-            .spill_to(folder.path().join(".spill"))
-            .build()
-            .unwrap();
-        let caller = Caller::new(folder.path());
-        Self { folder, engine, caller }
-    }
-
-    async fn call(&self, tool: &str, arguments: Value) -> Value {
-        let result = self.engine.call(ToolCall::new("1", tool, arguments), &self.caller).await;
-        serde_json::from_str(&result.content).unwrap()
-    }
-
-    async fn start(&self, command: &str) -> Value {
-        let arguments = json!({"command": command, "background": true});
-        self.call("terminal", arguments).await["session_id"].clone()
-    }
-
     async fn kill(&self, id: &Value) {
         self.call("process", json!({"action": "kill", "session_id": id})).await;
-    }
-
-    async fn output(&self, command: &str) -> String {
-        let answer = self.call("terminal", json!({ "command": command })).await;
-        answer["output"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
     }
 }
 
@@ -88,7 +50,7 @@ async fn text_that_a_command_writes_wakes() {
 #[tokio::test]
 async fn a_server_that_dies_does_not_keep_whoever_waits_for_its_port() {
     let desk = Desk::new();
-    let id = desk.start("exit 7").await;
+    let id = desk.call("terminal", json!({ "command": "exit 7", "background": true })).await["session_id"].clone();
     let arguments = json!({"until_port": "1", "until_process": id, "seconds": 60});
     let answer = desk.call("sleep", arguments).await;
     assert_eq!((&answer["woke"], &answer["exit_code"]), (&json!("process"), &json!(7)), "{answer}");

@@ -1,0 +1,201 @@
+//! Where a program is to stop, and what became of each wish.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+/// A place that a program is to stop at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Wanted {
+    /// A line.
+    Line {
+        /// The file, absolute.
+        file: PathBuf,
+        /// Counted from 1.
+        line: u64,
+        /// Only when this is true.
+        condition: Option<String>,
+        /// Only the so-manieth time.
+        hit: Option<u64>,
+        /// Not stopped at; this is printed. Expressions stand in braces.
+        log: Option<String>,
+    },
+    /// The beginning of a function.
+    Function {
+        /// Its name.
+        name: String,
+        /// Only when this is true.
+        condition: Option<String>,
+    },
+}
+
+/// A breakpoint.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Breakpoint {
+    /// Its number in this session.
+    pub id: u64,
+    /// The file, or the one that its function is in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<PathBuf>,
+    /// Where it is now: the debugger moves it to the nearest line with code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+    /// The line that was asked for, if it is another.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asked_line: Option<u64>,
+    /// The function.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub function: Option<String>,
+    /// Whether there is code.
+    pub verified: bool,
+    /// What the debugger says of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    #[serde(skip)]
+    pub(crate) wanted: Wanted,
+    /// Its number with the adapter.
+    #[serde(skip)]
+    pub(crate) known_as: Option<i64>,
+}
+
+/// Those of a session.
+#[derive(Debug, Default)]
+pub(crate) struct Table {
+    pub(crate) all: Vec<Breakpoint>,
+    last: u64,
+}
+
+impl Table {
+    /// Adds one; the number of one that is the same is kept.
+    pub(crate) fn add(&mut self, wanted: Wanted) -> u64 {
+        if let Some(known) = self.all.iter_mut().find(|known| is_same(&known.wanted, &wanted)) {
+            known.wanted = wanted;
+            return known.id;
+        }
+        self.last += 1;
+        let (file, line, function) = match &wanted {
+            Wanted::Line { file, line, .. } => (Some(file.clone()), Some(*line), None),
+            Wanted::Function { name, .. } => (None, None, Some(name.clone())),
+        };
+        self.all.push(Breakpoint {
+            id: self.last,
+            file,
+            line,
+            asked_line: None,
+            function,
+            verified: false,
+            message: None,
+            wanted,
+            known_as: None,
+        });
+        self.last
+    }
+
+    /// The files with breakpoints.
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
+        let mut files: Vec<PathBuf> = self.all.iter().filter_map(Breakpoint::own_file).collect();
+        files.sort();
+        files.dedup();
+        files
+    }
+
+    /// What is asked of the adapter for a file.
+    pub(crate) fn of_file(&self, file: &Path) -> Value {
+        let all = self.all.iter().filter_map(|one| match &one.wanted {
+            Wanted::Line { file: own, line, condition, hit, log } if own == file => Some(json!({
+                "line": line,
+                "condition": condition,
+                "hitCondition": hit.map(|hit| hit.to_string()),
+                "logMessage": log,
+            })),
+            _ => None,
+        });
+        Value::Array(all.map(without_nulls).collect())
+    }
+
+    /// What is asked of the adapter for functions; `extra` are of our own.
+    pub(crate) fn of_functions(&self, extra: &[&str]) -> Value {
+        let all = self.all.iter().filter_map(|one| match &one.wanted {
+            Wanted::Function { name, condition } => {
+                Some(without_nulls(json!({ "name": name, "condition": condition })))
+            }
+            Wanted::Line { .. } => None,
+        });
+        Value::Array(all.chain(extra.iter().map(|name| json!({ "name": name }))).collect())
+    }
+
+    /// Takes the adapter's answer for a file, or for functions.
+    pub(crate) fn settle(&mut self, file: Option<&Path>, answer: &Value) {
+        let told = answer.get("breakpoints").and_then(Value::as_array);
+        let ours = self.all.iter_mut().filter(|one| one.own_file().as_deref() == file);
+        for (one, told) in ours.zip(told.into_iter().flatten()) {
+            one.known_as = told.get("id").and_then(Value::as_i64);
+            one.update(told);
+        }
+    }
+
+    /// The adapter has something new to say of one.
+    pub(crate) fn update(&mut self, told: &Value) {
+        let id = told.get("id").and_then(Value::as_i64);
+        let known = self.all.iter_mut().find(|one| id.is_some() && one.known_as == id);
+        if let Some(known) = known {
+            known.update(told);
+        }
+    }
+
+    /// Our numbers for those of the adapter.
+    pub(crate) fn ours(&self, hits: &[i64]) -> Vec<u64> {
+        let is_hit = |one: &&Breakpoint| one.known_as.is_some_and(|id| hits.contains(&id));
+        self.all.iter().filter(is_hit).map(|one| one.id).collect()
+    }
+}
+
+impl Breakpoint {
+    fn own_file(&self) -> Option<PathBuf> {
+        match &self.wanted {
+            Wanted::Line { file, .. } => Some(file.clone()),
+            Wanted::Function { .. } => None,
+        }
+    }
+
+    fn update(&mut self, told: &Value) {
+        if let Some(verified) = told.get("verified").and_then(Value::as_bool) {
+            self.verified = verified;
+        }
+        self.message = told.get("message").and_then(Value::as_str).map(str::to_owned);
+        let line = told.get("line").and_then(Value::as_u64).filter(|line| *line > 0);
+        match &self.wanted {
+            Wanted::Line { line: asked, .. } => {
+                self.line = line.or(self.line);
+                self.asked_line = Some(*asked).filter(|asked| Some(*asked) != self.line);
+            }
+            Wanted::Function { .. } => {
+                let path = told.pointer("/source/path").and_then(Value::as_str);
+                self.file = path.map(PathBuf::from).or(self.file.take());
+                self.line = line.or(self.line);
+            }
+        }
+    }
+}
+
+fn is_same(one: &Wanted, other: &Wanted) -> bool {
+    match (one, other) {
+        (Wanted::Line { file: a, line: x, .. }, Wanted::Line { file: b, line: y, .. }) => {
+            a == b && x == y
+        }
+        (Wanted::Function { name: a, .. }, Wanted::Function { name: b, .. }) => a == b,
+        _ => false,
+    }
+}
+
+fn without_nulls(mut value: Value) -> Value {
+    if let Value::Object(fields) = &mut value {
+        fields.retain(|_, value| !value.is_null());
+    }
+    value
+}
+
+#[cfg(test)]
+#[path = "breakpoints_tests.rs"]
+mod tests;

@@ -1,0 +1,126 @@
+//! The programs under debuggers, by the session that they belong to.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use hermes_core::ToolError;
+
+use crate::session::{Met, Session};
+
+/// A program that nobody has asked for so long is ended.
+const IDLE: Duration = Duration::from_secs(30 * 60);
+
+/// Programs of one session that run at a time, and those that are remembered.
+const MOST: usize = 8;
+const REMEMBERED: usize = 8;
+
+/// The programs under debuggers.
+#[derive(Debug, Default)]
+pub struct Sessions {
+    all: Mutex<Vec<Arc<Session>>>,
+    last: AtomicU64,
+}
+
+impl Sessions {
+    /// A name that no other has.
+    pub fn fresh_id(&self) -> String {
+        format!("debug_{}", self.last.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    /// An error if a session may not have one more.
+    ///
+    /// # Errors
+    /// If it has too many already.
+    pub fn check_room(&self, owner: &str) -> Result<(), ToolError> {
+        let open = self.of(owner).into_iter().filter(|one| !is_over(one));
+        let open: Vec<String> = open.map(|one| one.id.clone()).collect();
+        if open.len() < MOST {
+            return Ok(());
+        }
+        Err(ToolError::limit(format!("{MOST} programs are being debugged: {}", open.join(", ")))
+            .with_hint("End one with action 'stop'."))
+    }
+
+    /// Keeps one; one of the same name is let go.
+    pub fn add(&self, session: Arc<Session>) {
+        tokio::spawn(watch(Arc::downgrade(&session)));
+        let mut all = self.lock();
+        all.retain(|one| one.id != session.id);
+        all.push(session);
+        let over: Vec<String> =
+            all.iter().filter(|one| is_over(one)).map(|one| one.id.clone()).collect();
+        let old = over.len().saturating_sub(REMEMBERED);
+        all.retain(|one| !over.iter().take(old).any(|id| *id == one.id));
+    }
+
+    /// One of a session; without a name the last one.
+    ///
+    /// # Errors
+    /// If there is none, with the names of those that are there.
+    pub fn get(&self, owner: &str, id: Option<&str>) -> Result<Arc<Session>, ToolError> {
+        let own = self.of(owner);
+        let found = match id {
+            Some(id) => own.iter().find(|one| one.id == id),
+            None => own.iter().rev().find(|one| !is_over(one)).or(own.last()),
+        };
+        if let Some(found) = found {
+            found.touch();
+            return Ok(Arc::clone(found));
+        }
+        let names: Vec<&str> = own.iter().map(|one| one.id.as_str()).collect();
+        let error = match id {
+            Some(id) => ToolError::not_found(format!("There is no debugging session '{id}'")),
+            None => ToolError::conflict("Nothing is being debugged"),
+        };
+        Err(error.with_hint(match names.is_empty() {
+            true => "Start one with action 'run'.".to_owned(),
+            false => format!("There are: {}.", names.join(", ")),
+        }))
+    }
+
+    /// Those of a session, the oldest first.
+    pub fn of(&self, owner: &str) -> Vec<Arc<Session>> {
+        self.lock().iter().filter(|one| one.owner == owner).cloned().collect()
+    }
+
+    /// Forgets one.
+    pub fn remove(&self, session: &Arc<Session>) {
+        self.lock().retain(|one| !Arc::ptr_eq(one, session));
+    }
+
+    /// Ends all of them.
+    pub async fn close(&self) {
+        let all = std::mem::take(&mut *self.lock());
+        let ends = all.into_iter().map(|one| tokio::spawn(async move { one.end().await }));
+        for end in ends.collect::<Vec<_>>() {
+            let _ = end.await;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Session>>> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn is_over(session: &Session) -> bool {
+    matches!(session.now(), Met::Ended(_))
+}
+
+/// Ends a program that is forgotten.
+async fn watch(session: Weak<Session>) {
+    loop {
+        let left = match session.upgrade() {
+            Some(session) if !is_over(&session) => IDLE.saturating_sub(session.idle()),
+            _ => return,
+        };
+        if left.is_zero() {
+            if let Some(session) = session.upgrade() {
+                session.note_reason("nobody asked for it for 30 minutes");
+                session.end().await;
+            }
+            return;
+        }
+        tokio::time::sleep(left).await;
+    }
+}

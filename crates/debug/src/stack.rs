@@ -1,0 +1,104 @@
+//! The frames of a program that has stopped.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde_json::Value;
+
+/// A frame.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Frame {
+    /// Its number, from the innermost on.
+    pub frame: usize,
+    /// The function.
+    pub function: String,
+    /// The file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<PathBuf>,
+    /// The line.
+    pub line: u64,
+    /// Whether it is code of the project.
+    #[serde(skip)]
+    pub is_own: bool,
+    #[serde(skip)]
+    pub(crate) id: i64,
+}
+
+/// An exception that a program has stopped at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Exception {
+    /// Its class.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// What it says.
+    pub message: String,
+}
+
+/// Parts of paths that are not the project's, though they may lie in it.
+const FOREIGN: [&str; 8] = [
+    "/site-packages/",
+    "/dist-packages/",
+    "/node_modules/",
+    "/.cargo/registry/",
+    "/rustc/",
+    "/lib/python3",
+    "/.venv/",
+    "/.pyenv/",
+];
+
+/// Reads the answer to `stackTrace`; `roots` are the folders of the project.
+pub(crate) fn read(answer: &Value, roots: &[PathBuf]) -> Vec<Frame> {
+    let told = answer.get("stackFrames").and_then(Value::as_array);
+    let told: Vec<&Value> = told.into_iter().flatten().collect();
+    let mut frames: Vec<Frame> = told.iter().map(|one| frame(one, roots)).collect();
+    // The outermost is ours.
+    let is_ours = |frame: &Frame| {
+        let file = frame.file.as_deref().unwrap_or(Path::new(""));
+        file == Path::new("<string>") || file.ends_with("debugpy/hermes_run.py")
+    };
+    while frames.len() > 1 && frames.last().is_some_and(is_ours) {
+        frames.pop();
+    }
+    for (at, frame) in frames.iter_mut().enumerate() {
+        frame.frame = at;
+    }
+    frames
+}
+
+fn frame(told: &Value, roots: &[PathBuf]) -> Frame {
+    let path = told.pointer("/source/path").and_then(Value::as_str).filter(|path| !path.is_empty());
+    let name = told.get("name").and_then(Value::as_str).unwrap_or_default();
+    let hint = told.get("presentationHint").and_then(Value::as_str);
+    Frame {
+        frame: 0,
+        function: super::values::cut(name.trim_end_matches(" (Current frame)"), 200),
+        is_own: path.is_some_and(|path| is_own(path, roots)) && hint != Some("label"),
+        file: path.map(PathBuf::from),
+        line: told.get("line").and_then(Value::as_u64).unwrap_or(0),
+        id: told.get("id").and_then(Value::as_i64).unwrap_or(0),
+    }
+}
+
+fn is_own(path: &str, roots: &[PathBuf]) -> bool {
+    roots.iter().filter_map(|root| Path::new(path).strip_prefix(root).ok()).any(|rest| {
+        let rest = format!("/{}", rest.display());
+        !FOREIGN.iter().any(|part| rest.contains(part))
+    })
+}
+
+/// Reads the answer to `exceptionInfo`.
+pub(crate) fn exception(answer: &Value) -> Exception {
+    let text = |path: &str| answer.pointer(path).and_then(Value::as_str);
+    let kind = text("/details/typeName").or(text("/exceptionId")).unwrap_or("exception");
+    // A remark for people who look at a window.
+    let kind = kind.split_once("  ").map_or(kind, |(kind, _)| kind).trim();
+    let message = text("/details/message").or(text("/description")).unwrap_or_default();
+    Exception {
+        kind: super::values::cut(kind, 200),
+        message: super::values::cut(message.trim(), 2_000),
+    }
+}
+
+#[cfg(test)]
+#[path = "stack_tests.rs"]
+mod tests;

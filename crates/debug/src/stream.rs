@@ -1,0 +1,39 @@
+//! The pipes of an adapter.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use tokio::io::unix::AsyncFd;
+
+/// One end of a pipe.
+#[derive(Debug)]
+pub(crate) struct Stream(AsyncFd<OwnedFd>);
+
+impl Stream {
+    pub(crate) fn new(fd: OwnedFd) -> io::Result<Self> {
+        rustix::io::ioctl_fionbio(&fd, true)?;
+        #[expect(deprecated, reason = "sound for a descriptor that is owned; the other way is unsafe")]
+        AsyncFd::new(fd).map(Self)
+    }
+
+    /// Reads something; nothing at its end.
+    pub(crate) async fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let mut ready = self.0.readable().await?;
+            if let Ok(read) = ready.try_io(|fd| Ok(rustix::io::read(fd, &mut *buffer)?)) {
+                return read;
+            }
+        }
+    }
+
+    /// Writes all of it.
+    pub(crate) async fn write(&self, mut rest: &[u8]) -> io::Result<()> {
+        while !rest.is_empty() {
+            let mut ready = self.0.writable().await?;
+            if let Ok(written) = ready.try_io(|fd| Ok(rustix::io::write(fd, rest)?)) {
+                rest = rest.get(written?..).unwrap_or_default();
+            }
+        }
+        Ok(())
+    }
+}

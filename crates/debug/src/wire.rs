@@ -1,0 +1,69 @@
+//! Messages on the wire: a header that says how long the body is, and JSON.
+
+use serde_json::Value;
+
+/// The longest header that is waited for, and the longest body.
+const HEADER: usize = 4 * 1024;
+const BODY: usize = 64 * 1024 * 1024;
+
+/// A message as it is sent.
+pub(crate) fn encode(message: &Value) -> Vec<u8> {
+    let body = message.to_string();
+    format!("Content-Length: {}\r\n\r\n{body}", body.len()).into_bytes()
+}
+
+/// Messages out of bytes as they come.
+#[derive(Debug, Default)]
+pub(crate) struct Decoder {
+    bytes: Vec<u8>,
+    /// Of the bytes, those that were given out.
+    from: usize,
+}
+
+impl Decoder {
+    pub(crate) fn feed(&mut self, bytes: &[u8]) {
+        self.bytes.drain(..self.from);
+        self.from = 0;
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// The next message; none if it is not yet whole. What is not JSON is left
+    /// out. An error is a stream that nothing more can be made of.
+    pub(crate) fn next(&mut self) -> Result<Option<Value>, String> {
+        loop {
+            let rest = self.bytes.get(self.from..).unwrap_or_default();
+            let window = rest.get(..HEADER.min(rest.len())).unwrap_or_default();
+            let Some(end) = window.windows(4).position(|four| four == b"\r\n\r\n") else {
+                return match window.len() < HEADER {
+                    true => Ok(None),
+                    false => Err(shown(window)),
+                };
+            };
+            let header = window.get(..end).unwrap_or_default();
+            let size = length(header).ok_or_else(|| shown(header))?;
+            let Some(body) = rest.get(end + 4..end + 4 + size) else { return Ok(None) };
+            let message = serde_json::from_slice(body);
+            self.from += end + 4 + size;
+            if let Ok(message) = message {
+                return Ok(Some(message));
+            }
+        }
+    }
+}
+
+fn length(header: &[u8]) -> Option<usize> {
+    let header = std::str::from_utf8(header).ok()?;
+    let mut fields = header.lines().filter_map(|line| line.split_once(':'));
+    let (_, value) =
+        fields.find(|(name, _)| name.trim().eq_ignore_ascii_case("content-length"))?;
+    value.trim().parse().ok().filter(|size| *size <= BODY)
+}
+
+fn shown(bytes: &[u8]) -> String {
+    let text: String = String::from_utf8_lossy(bytes).chars().take(200).collect();
+    format!("it does not speak the Debug Adapter Protocol: {text:?}")
+}
+
+#[cfg(test)]
+#[path = "wire_tests.rs"]
+mod tests;

@@ -1,0 +1,145 @@
+//! The indexes of words and of pieces of words. Messages come into them by the
+//! batch, because one by one is many times slower; those that are not in yet
+//! are looked through one by one when something is searched.
+
+use hermes_llm::Message;
+use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior};
+
+use crate::error::is_index_damage;
+use crate::rows::{COLUMNS, kept};
+use crate::schema::INDEXES;
+use crate::words::{composed, folded, words};
+
+/// So many messages may wait.
+pub(crate) const BATCH: i64 = 64;
+/// So many come in at once.
+const STRIDE: i64 = 512;
+/// The most bytes of a message that are searched.
+const LONGEST: usize = 64 * 1024;
+
+/// What of a message is searched: what was said, the tool's name, and what it
+/// was asked for.
+pub(crate) fn searched(message: &Message) -> String {
+    let mut text = match message {
+        Message::Tool(answer) => format!("{}\n{}", answer.content, answer.name),
+        other => other.text(),
+    };
+    text.truncate(text.floor_char_boundary(LONGEST));
+    if let Message::Assistant(reply) = message {
+        for call in &reply.calls {
+            if text.len() > LONGEST {
+                break;
+            }
+            text.push('\n');
+            text.push_str(&call.name);
+            add_arguments(&call.arguments, &mut text);
+        }
+        text.truncate(text.floor_char_boundary(LONGEST));
+    }
+    match composed(&text) {
+        std::borrow::Cow::Borrowed(_) => text,
+        std::borrow::Cow::Owned(composed) => composed,
+    }
+}
+
+/// The values of arguments, without the signs that JSON puts around them.
+fn add_arguments(arguments: &str, text: &mut String) {
+    let Ok(value) = serde_json::from_str::<serde_json::Value>(arguments) else {
+        text.push(' ');
+        text.push_str(arguments);
+        return;
+    };
+    // Depth is bounded by the parser.
+    let mut open = vec![&value];
+    while let Some(value) = open.pop() {
+        match value {
+            serde_json::Value::String(said) => {
+                text.push(' ');
+                text.push_str(said);
+            }
+            serde_json::Value::Array(items) => open.extend(items.iter().rev()),
+            serde_json::Value::Object(fields) => open.extend(fields.values().rev()),
+            serde_json::Value::Null | serde_json::Value::Bool(_) => {}
+            serde_json::Value::Number(number) => {
+                text.push(' ');
+                text.push_str(&number.to_string());
+            }
+        }
+    }
+}
+
+/// Up to which message the indexes go.
+pub(crate) fn mark(connection: &Connection) -> rusqlite::Result<i64> {
+    let mut find = connection.prepare_cached("SELECT value FROM marks WHERE name = 'indexed'")?;
+    Ok(find.query_row([], |row| row.get(0)).optional()?.unwrap_or_default())
+}
+
+/// Takes waiting messages in: the new mark, and whether more are waiting. An
+/// index that is damaged is made anew.
+pub(crate) fn take_in(connection: &mut Connection) -> rusqlite::Result<(i64, bool)> {
+    match stride(connection) {
+        Err(error) if is_index_damage(&error) => {
+            let step = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            step.execute_batch("DROP TABLE IF EXISTS words; DROP TABLE IF EXISTS pieces;")?;
+            step.execute_batch(INDEXES)?;
+            step.execute("UPDATE marks SET value = 0 WHERE name = 'indexed'", [])?;
+            step.commit()?;
+            stride(connection)
+        }
+        other => other,
+    }
+}
+
+fn stride(connection: &mut Connection) -> rusqlite::Result<(i64, bool)> {
+    let step = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let mut last = mark(&step)?;
+    let mut count = 0;
+    {
+        let mut waiting = step.prepare_cached(&format!(
+            "SELECT {COLUMNS} FROM messages x WHERE x.id > ?1 ORDER BY x.id LIMIT {STRIDE}"
+        ))?;
+        let mut add_words = step.prepare_cached("INSERT INTO words(rowid, text) VALUES (?1, ?2)")?;
+        let mut add_pieces =
+            step.prepare_cached("INSERT INTO pieces(rowid, text) VALUES (?1, ?2)")?;
+        let mut rows = waiting.query([last])?;
+        while let Some(row) = rows.next()? {
+            last = row.get(0)?;
+            count += 1;
+            let (state, echo): (i64, Option<i64>) = (row.get(2)?, row.get(3)?);
+            if state == UNDONE || echo.is_some() {
+                continue;
+            }
+            let text = searched(&kept(row)?.message);
+            add_words.execute((last, spread(&text)))?;
+            add_pieces.execute((last, folded(&text)))?;
+        }
+    }
+    step.prepare_cached("UPDATE marks SET value = ?1 WHERE name = 'indexed'")?.execute([last])?;
+    step.commit()?;
+    Ok((last, count == STRIDE))
+}
+
+/// The state of a message that was taken back.
+pub(crate) const UNDONE: i64 = 1;
+
+/// The words of a text with a space between.
+fn spread(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for word in words(text) {
+        line.push_str(&word.form);
+        line.push(' ');
+    }
+    line
+}
+
+/// Takes messages out of the indexes, in a step of the caller.
+pub(crate) fn take_out(connection: &Connection, messages: &[i64]) -> rusqlite::Result<()> {
+    let mark = mark(connection)?;
+    let mut words = connection.prepare_cached("DELETE FROM words WHERE rowid = ?1")?;
+    let mut pieces = connection.prepare_cached("DELETE FROM pieces WHERE rowid = ?1")?;
+    for message in messages.iter().filter(|message| **message <= mark) {
+        words.execute([message])?;
+        pieces.execute([message])?;
+    }
+    Ok(())
+}

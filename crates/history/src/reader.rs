@@ -1,0 +1,337 @@
+//! Reading: sessions are listed and read. Nothing is written, whatever the
+//! file is like.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use hermes_llm::Message;
+use jiff::Timestamp;
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension as _, Row, params};
+
+use crate::error::HistoryError;
+use crate::record::{Kept, Kinship, Parent, SessionInfo};
+use crate::rows::{COLUMNS, kept, moment, usage};
+use crate::schema::{self, Layout};
+
+/// How long a reader waits where the file has no log to read from.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// The most characters of what the user said first.
+const PREVIEW: usize = 200;
+/// The fewest characters of the beginning of an id.
+const SHORTEST: usize = 4;
+
+/// The columns of a session that is called `s`, with what the user said first.
+const SESSION: &str = "s.id, s.source, s.title, s.cwd, s.model, p.id, s.kinship, s.started, \
+    s.ended, s.end_reason, s.last_active, s.messages, s.calls, s.input, s.output, s.cache_read, \
+    s.cache_write, s.thought, s.cost, s.key, s.root, \
+    (SELECT substr(text, 1, 1000) FROM messages WHERE session = s.key AND role = 'user' \
+     AND state <> 1 AND echo IS NULL ORDER BY id LIMIT 1) \
+    FROM sessions s LEFT JOIN sessions p ON p.key = s.parent";
+
+/// The file of conversations, open for reading.
+#[derive(Debug)]
+pub struct Reader {
+    path: PathBuf,
+    connection: Mutex<Connection>,
+}
+
+/// Which sessions are listed, the one with the latest word first.
+#[derive(Debug, Clone, Default)]
+pub struct Listing {
+    /// At most so many; 0 for all.
+    pub limit: usize,
+    /// So many are left out first.
+    pub offset: usize,
+    /// Only those from here.
+    pub source: Option<String>,
+    /// None of those from here.
+    pub without: Vec<String>,
+    /// Only those that worked in this folder.
+    pub cwd: Option<String>,
+    /// Only those with a word since then.
+    pub since: Option<Timestamp>,
+    /// Only those that began before.
+    pub until: Option<Timestamp>,
+}
+
+/// Which messages of a session are read. Undone ones never are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Span {
+    /// All.
+    All,
+    /// The first ones.
+    First(usize),
+    /// The last ones.
+    Last(usize),
+    /// Those before this one, the nearest.
+    Before(i64, usize),
+    /// Those after this one, the nearest.
+    After(i64, usize),
+}
+
+impl Reader {
+    /// Opens the file; none if there is none.
+    pub fn open(path: impl AsRef<Path>) -> Result<Option<Self>, HistoryError> {
+        let path = path.as_ref();
+        match std::fs::metadata(path) {
+            Ok(_) => {}
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(e) => {
+                return Err(HistoryError::Access { path: path.to_owned(), why: e.to_string() });
+            }
+        }
+        let connection = connect(path)?;
+        match schema::look(&connection, path)? {
+            Layout::Empty => Ok(None),
+            Layout::Present => {
+                Ok(Some(Self { path: path.to_owned(), connection: Mutex::new(connection) }))
+            }
+            Layout::Earlier => {
+                drop(connection);
+                drop(crate::Store::open(path)?);
+                Self::of(path).map(Some)
+            }
+        }
+    }
+
+    /// A file that is there and of the present layout.
+    pub(crate) fn of(path: &Path) -> Result<Self, HistoryError> {
+        Ok(Self { path: path.to_owned(), connection: Mutex::new(connect(path)?) })
+    }
+
+    /// The sessions.
+    pub fn sessions(&self, listing: &Listing) -> Result<Vec<SessionInfo>, HistoryError> {
+        let without = format!(",{},", listing.without.join(","));
+        let limit = if listing.limit == 0 { -1 } else { whole(listing.limit) };
+        self.read(|connection| {
+            let mut list = connection.prepare_cached(&format!(
+                "SELECT {SESSION} WHERE (?1 IS NULL OR s.source = ?1) \
+                 AND instr(?2, ',' || s.source || ',') = 0 AND (?3 IS NULL OR s.cwd = ?3) \
+                 AND (?4 IS NULL OR s.last_active >= ?4) AND (?5 IS NULL OR s.started < ?5) \
+                 ORDER BY s.last_active DESC, s.key DESC LIMIT ?6 OFFSET ?7"
+            ))?;
+            let rows = list.query_map(
+                params![
+                    listing.source,
+                    without,
+                    listing.cwd,
+                    listing.since.map(Timestamp::as_millisecond),
+                    listing.until.map(Timestamp::as_millisecond),
+                    limit,
+                    whole(listing.offset),
+                ],
+                info,
+            )?;
+            rows.collect()
+        })
+    }
+
+    /// The session of that id, or the only one whose id begins so.
+    pub fn session(&self, id: &str) -> Result<SessionInfo, HistoryError> {
+        let exact = self.read(|connection| {
+            let mut find = connection.prepare_cached(&format!("SELECT {SESSION} WHERE s.id = ?1"))?;
+            find.query_row([id], info).optional()
+        })?;
+        if let Some(found) = exact {
+            return Ok(found);
+        }
+        let none = || HistoryError::NoSession(id.to_owned());
+        if id.chars().count() < SHORTEST {
+            return Err(none());
+        }
+        let mut found: Vec<SessionInfo> = self.read(|connection| {
+            let mut find = connection.prepare_cached(&format!(
+                "SELECT {SESSION} WHERE substr(s.id, 1, length(?1)) = ?1 LIMIT 2"
+            ))?;
+            find.query_map([id], info)?.collect()
+        })?;
+        match (found.pop(), found.pop()) {
+            (Some(one), None) => Ok(one),
+            (Some(_), Some(_)) => Err(HistoryError::Ambiguous(id.to_owned())),
+            _ => Err(none()),
+        }
+    }
+
+    /// The session by its number.
+    pub(crate) fn session_by_key(&self, key: i64) -> Result<Option<SessionInfo>, HistoryError> {
+        self.read(|connection| {
+            let mut find =
+                connection.prepare_cached(&format!("SELECT {SESSION} WHERE s.key = ?1"))?;
+            find.query_row([key], info).optional()
+        })
+    }
+
+    /// The sessions with exactly this title.
+    pub(crate) fn titled(&self, title: &str) -> Result<Vec<SessionInfo>, HistoryError> {
+        self.read(|connection| {
+            let mut find = connection.prepare_cached(&format!(
+                "SELECT {SESSION} WHERE lower(s.title) = lower(?1) ORDER BY s.last_active DESC LIMIT 10"
+            ))?;
+            find.query_map([title.trim()], info)?.collect()
+        })
+    }
+
+    /// The sessions of one family, the earliest first.
+    pub fn family(&self, session: &SessionInfo) -> Result<Vec<SessionInfo>, HistoryError> {
+        self.read(|connection| {
+            let mut find = connection
+                .prepare_cached(&format!("SELECT {SESSION} WHERE s.root = ?1 ORDER BY s.key"))?;
+            find.query_map([session.root], info)?.collect()
+        })
+    }
+
+    /// Messages of a session, the earliest first.
+    pub fn messages(&self, session: &SessionInfo, span: Span) -> Result<Vec<Kept>, HistoryError> {
+        let (from, before, order, limit) = match span {
+            Span::All => (None, None, "ASC", -1),
+            Span::First(n) => (None, None, "ASC", whole(n)),
+            Span::Last(n) => (None, None, "DESC", whole(n)),
+            Span::Before(id, n) => (None, Some(id), "DESC", whole(n)),
+            Span::After(id, n) => (Some(id), None, "ASC", whole(n)),
+        };
+        let mut messages: Vec<Kept> = self.read(|connection| {
+            let mut find = connection.prepare_cached(&format!(
+                "SELECT {COLUMNS} FROM messages x WHERE x.session = ?1 AND x.state <> 1 \
+                 AND coalesce(x.echo, 0) = 0 AND x.id > coalesce(?2, 0) \
+                 AND x.id < coalesce(?3, 9223372036854775807) ORDER BY x.id {order} LIMIT ?4"
+            ))?;
+            find.query_map(params![session.key, from, before, limit], kept)?.collect()
+        })?;
+        if order == "DESC" {
+            messages.reverse();
+        }
+        Ok(messages)
+    }
+
+    /// How many messages of a session come before this one, and how many after.
+    pub fn sides(&self, session: &SessionInfo, message: i64) -> Result<(usize, usize), HistoryError> {
+        self.read(|connection| {
+            let mut count = connection.prepare_cached(
+                "SELECT count(*) FILTER (WHERE id < ?2), count(*) FILTER (WHERE id > ?2) \
+                 FROM messages WHERE session = ?1 AND state <> 1 AND coalesce(echo, 0) = 0",
+            )?;
+            count.query_row([session.key, message], |row| {
+                Ok((size(row.get(0)?), size(row.get(1)?)))
+            })
+        })
+    }
+
+    /// One message and its session; none if it was undone.
+    pub fn message(&self, id: i64) -> Result<Option<(SessionInfo, Kept)>, HistoryError> {
+        let found = self.read(|connection| {
+            let mut find = connection.prepare_cached(&format!(
+                "SELECT {COLUMNS}, x.session FROM messages x WHERE x.id = ?1 AND x.state <> 1 \
+                 AND coalesce(x.echo, 0) = 0"
+            ))?;
+            find.query_row([id], |row| Ok((row.get::<_, i64>(20)?, kept(row)?))).optional()
+        })?;
+        let Some((key, kept)) = found else { return Ok(None) };
+        Ok(self.session_by_key(key)?.map(|session| (session, kept)))
+    }
+
+    /// What is sent when the session goes on.
+    pub fn conversation(&self, session: &SessionInfo) -> Result<Vec<Message>, HistoryError> {
+        self.read(|connection| {
+            let mut find = connection.prepare_cached(&format!(
+                "SELECT {COLUMNS} FROM messages m JOIN messages x \
+                 ON x.id = coalesce(nullif(m.echo, 0), m.id) \
+                 WHERE m.session = ?1 AND m.state = 0 ORDER BY m.id"
+            ))?;
+            find.query_map([session.key], |row| Ok(kept(row)?.message))?.collect()
+        })
+    }
+
+    /// What the model was told before anything else.
+    pub fn system(&self, session: &SessionInfo) -> Result<Option<String>, HistoryError> {
+        self.read(|connection| {
+            let mut find = connection.prepare_cached("SELECT text FROM prompts WHERE session = ?1")?;
+            find.query_row([session.key], |row| row.get(0)).optional()
+        })
+    }
+
+    pub(crate) fn read<T>(
+        &self,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, HistoryError> {
+        work(&self.lock()).map_err(|e| HistoryError::of(&self.path, &e))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Connection> {
+        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn connect(path: &Path) -> Result<Connection, HistoryError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let open = || -> rusqlite::Result<Connection> {
+        let connection = Connection::open_with_flags(path, flags)?;
+        connection.busy_timeout(PATIENCE)?;
+        connection.set_prepared_statement_cache_capacity(64);
+        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
+        Ok(connection)
+    };
+    let failed = |e: &rusqlite::Error| HistoryError::of(path, e);
+    match open() {
+        // In a folder that cannot be written, and without a log: nobody writes
+        // there, so the file can be read as it is.
+        Err(error)
+            if matches!(
+                error.sqlite_error_code(),
+                Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly)
+            ) =>
+        {
+            let Some(uri) = still(path) else { return Err(failed(&error)) };
+            let flags = flags | OpenFlags::SQLITE_OPEN_URI;
+            Connection::open_with_flags(uri, flags).map_err(|_| failed(&error))
+        }
+        other => other.map_err(|e| failed(&e)),
+    }
+}
+
+/// The address of a file that does not change, if its log is empty.
+fn still(path: &Path) -> Option<String> {
+    let text = path.to_str()?;
+    let log = std::fs::metadata(format!("{text}-wal"));
+    if log.is_ok_and(|log| log.len() > 0) {
+        return None;
+    }
+    let text = text.replace('%', "%25").replace('?', "%3f").replace('#', "%23");
+    Some(format!("file:{text}?immutable=1"))
+}
+
+fn info(row: &Row<'_>) -> rusqlite::Result<SessionInfo> {
+    let parent: Option<String> = row.get(5)?;
+    let kinship: Option<String> = row.get(6)?;
+    let preview: Option<String> = row.get(21)?;
+    let preview: String = preview.unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
+    Ok(SessionInfo {
+        id: row.get(0)?,
+        source: row.get(1)?,
+        title: row.get(2)?,
+        cwd: row.get(3)?,
+        model: row.get(4)?,
+        parent: parent.map(|id| Parent {
+            id,
+            by: kinship.as_deref().and_then(Kinship::named).unwrap_or(Kinship::Branch),
+        }),
+        started: moment(row.get(7)?),
+        ended: row.get::<_, Option<i64>>(8)?.map(moment),
+        end_reason: row.get(9)?,
+        last_active: moment(row.get(10)?),
+        messages: row.get::<_, i64>(11)?.max(0).unsigned_abs(),
+        calls: row.get::<_, i64>(12)?.max(0).unsigned_abs(),
+        usage: usage(row, 13)?,
+        key: row.get(19)?,
+        root: row.get(20)?,
+        preview: preview.chars().take(PREVIEW).collect(),
+    })
+}
+
+pub(crate) fn whole(n: usize) -> i64 {
+    i64::try_from(n).unwrap_or(i64::MAX)
+}
+
+fn size(n: i64) -> usize {
+    usize::try_from(n).unwrap_or_default()
+}

@@ -1,0 +1,138 @@
+//! What is kept: sessions and their messages.
+
+use hermes_llm::{Message, Usage};
+use jiff::Timestamp;
+
+/// How a session begins.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Beginning {
+    /// Its id; one is made up if there is none.
+    pub id: Option<String>,
+    /// Where it comes from: `cli`, `run`, `cron`, `subagent`, `batch`, …
+    pub source: String,
+    /// What it is called.
+    pub title: Option<String>,
+    /// The folder that it works in.
+    pub cwd: Option<String>,
+    /// The model that is asked.
+    pub model: Option<String>,
+    /// What the model is told before anything else.
+    pub system: Option<String>,
+    /// The session that it comes from.
+    pub parent: Option<Parent>,
+}
+
+/// The session that another one comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parent {
+    /// Its id.
+    pub id: String,
+    /// In what way.
+    pub by: Kinship,
+}
+
+/// In what way a session comes from another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kinship {
+    /// It does a part of the other's work.
+    Delegation,
+    /// It goes on with a summary of the other.
+    Compression,
+    /// It goes on from a point of the other, another way.
+    Branch,
+}
+
+impl Kinship {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Delegation => "delegation",
+            Self::Compression => "compression",
+            Self::Branch => "branch",
+        }
+    }
+
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        [Self::Delegation, Self::Compression, Self::Branch].into_iter().find(|k| k.name() == name)
+    }
+}
+
+/// A session in a few words and numbers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SessionInfo {
+    /// Its id.
+    pub id: String,
+    /// Where it comes from.
+    pub source: String,
+    /// What it is called.
+    pub title: Option<String>,
+    /// The folder that it works in.
+    pub cwd: Option<String>,
+    /// The model that answered last, or is asked.
+    pub model: Option<String>,
+    /// The session that it comes from.
+    pub parent: Option<Parent>,
+    /// When it began.
+    pub started: Timestamp,
+    /// When it ended, if it has.
+    pub ended: Option<Timestamp>,
+    /// Why it ended.
+    pub end_reason: Option<String>,
+    /// When something was last said.
+    pub last_active: Timestamp,
+    /// How many messages it has, without those that were undone.
+    pub messages: u64,
+    /// How many calls were asked for.
+    pub calls: u64,
+    /// What it took, with what was undone.
+    pub usage: Usage,
+    /// The beginning of what the user said first.
+    pub preview: String,
+    /// Its number in the file.
+    pub(crate) key: i64,
+    /// The number of the session that the whole family comes from.
+    pub(crate) root: i64,
+}
+
+/// How a message stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// It is a part of what is sent.
+    Live,
+    /// It was taken back.
+    Undone,
+    /// A summary stands for it.
+    Folded,
+    /// It is such a summary.
+    Summary,
+}
+
+/// A message that is kept.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Kept {
+    /// Its number; a later message has a higher one.
+    pub id: i64,
+    /// When it was said.
+    pub at: Timestamp,
+    /// How it stands.
+    pub standing: Standing,
+    /// It.
+    pub message: Message,
+}
+
+impl Kept {
+    /// Who said it.
+    pub fn role(&self) -> &'static str {
+        role(&self.message)
+    }
+}
+
+/// Who said a message.
+pub(crate) fn role(message: &Message) -> &'static str {
+    match message {
+        Message::System { .. } => "system",
+        Message::User { .. } => "user",
+        Message::Assistant(_) => "assistant",
+        Message::Tool(_) => "tool",
+    }
+}

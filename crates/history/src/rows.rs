@@ -1,0 +1,187 @@
+//! Messages as rows and back: every text is kept once, and nothing is lost.
+
+use hermes_llm::{Answer, Asked, Finish, Image, Message, Part, Reasoning, Reply, Usage};
+use jiff::Timestamp;
+use rusqlite::{Row, ToSql};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::record::{Kept, Standing, role};
+
+/// The columns of a message, from the table that is called `x` there.
+pub(crate) const COLUMNS: &str = "x.id, x.at, x.state, x.echo, x.role, x.tool, x.call_id, \
+    x.is_error, x.finish, x.model, x.input, x.output, x.cache_read, x.cache_write, x.thought, \
+    x.cost, x.text, x.calls, x.reasoning, x.parts";
+
+/// Puts a message in; the parameters are those of [`Fields::params`] after
+/// session, time, echo.
+pub(crate) const INSERT: &str = "INSERT INTO messages \
+    (session, at, echo, role, tool, call_id, is_error, finish, model, input, output, cache_read, \
+     cache_write, thought, cost, text, calls, reasoning, parts) \
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)";
+
+/// A message in the columns of its row.
+#[derive(Debug, Default)]
+pub(crate) struct Fields<'a> {
+    role: &'static str,
+    tool: Option<&'a str>,
+    call_id: Option<&'a str>,
+    is_error: Option<bool>,
+    finish: Option<String>,
+    model: Option<&'a str>,
+    usage: [Option<i64>; 5],
+    cost: Option<f64>,
+    text: Option<std::borrow::Cow<'a, str>>,
+    calls: Option<String>,
+    reasoning: Option<String>,
+    parts: Option<String>,
+}
+
+impl<'a> Fields<'a> {
+    pub(crate) fn of(message: &'a Message) -> Self {
+        let role = role(message);
+        match message {
+            Message::System { text } => {
+                Self { role, text: Some(text.into()), ..Self::default() }
+            }
+            Message::User { content } => match content.as_slice() {
+                [Part::Text { text }] => Self { role, text: Some(text.into()), ..Self::default() },
+                several => Self {
+                    role,
+                    text: Some(message.text().into()),
+                    parts: json(&several),
+                    ..Self::default()
+                },
+            },
+            Message::Assistant(reply) => Self::of_reply(role, reply),
+            Message::Tool(answer) => Self {
+                role,
+                tool: Some(&answer.name),
+                call_id: Some(&answer.call_id),
+                is_error: Some(answer.is_error),
+                text: Some((&answer.content).into()),
+                parts: some(&answer.images),
+                ..Self::default()
+            },
+        }
+    }
+
+    fn of_reply(role: &'static str, reply: &'a Reply) -> Self {
+        let Usage { input, output, cache_read, cache_write, reasoning, cost } = reply.usage;
+        Self {
+            role,
+            finish: json(&reply.finish),
+            model: (!reply.model.is_empty()).then_some(&reply.model),
+            usage: [input, output, cache_read, cache_write, reasoning]
+                .map(|n| Some(i64::try_from(n).unwrap_or(i64::MAX))),
+            cost,
+            text: Some((&reply.text).into()),
+            calls: some(&reply.calls),
+            reasoning: reply.reasoning.as_ref().and_then(json),
+            ..Self::default()
+        }
+    }
+
+    /// The parameters of [`INSERT`].
+    pub(crate) fn params<'b>(
+        &'b self,
+        session: &'b i64,
+        at: &'b i64,
+        echo: &'b Option<i64>,
+    ) -> [&'b dyn ToSql; 19] {
+        let [input, output, cache_read, cache_write, thought] = &self.usage;
+        [
+            session,
+            at,
+            echo,
+            &self.role,
+            &self.tool,
+            &self.call_id,
+            &self.is_error,
+            &self.finish,
+            &self.model,
+            input,
+            output,
+            cache_read,
+            cache_write,
+            thought,
+            &self.cost,
+            &self.text,
+            &self.calls,
+            &self.reasoning,
+            &self.parts,
+        ]
+    }
+}
+
+fn json(value: &(impl Serialize + ?Sized)) -> Option<String> {
+    serde_json::to_string(value).ok()
+}
+
+fn some<T: Serialize>(list: &[T]) -> Option<String> {
+    if list.is_empty() { None } else { json(list) }
+}
+
+/// A value from its JSON; one that cannot be read counts as none, so that one
+/// damaged row does not hide a whole session.
+fn parsed<T: DeserializeOwned>(text: Option<String>) -> Option<T> {
+    serde_json::from_str(&text?).ok()
+}
+
+/// A message from a row of [`COLUMNS`].
+pub(crate) fn kept(row: &Row<'_>) -> rusqlite::Result<Kept> {
+    let text: String = row.get::<_, Option<String>>(16)?.unwrap_or_default();
+    let parts: Option<String> = row.get(19)?;
+    let message = match row.get::<_, String>(4)?.as_str() {
+        "system" => Message::System { text },
+        "assistant" => Message::Assistant(Reply {
+            text,
+            calls: parsed::<Vec<Asked>>(row.get(17)?).unwrap_or_default(),
+            reasoning: parsed::<Reasoning>(row.get(18)?),
+            finish: parsed::<Finish>(row.get(8)?).unwrap_or(Finish::Broken),
+            usage: usage(row, 10)?,
+            model: row.get::<_, Option<String>>(9)?.unwrap_or_default(),
+        }),
+        "tool" => Message::Tool(Answer {
+            call_id: row.get::<_, Option<String>>(6)?.unwrap_or_default(),
+            name: row.get::<_, Option<String>>(5)?.unwrap_or_default(),
+            content: text,
+            images: parsed::<Vec<Image>>(parts).unwrap_or_default(),
+            is_error: row.get::<_, Option<bool>>(7)?.unwrap_or_default(),
+        }),
+        _ => Message::User {
+            content: parsed::<Vec<Part>>(parts).unwrap_or_else(|| vec![Part::Text { text }]),
+        },
+    };
+    let standing = match (row.get::<_, i64>(2)?, row.get::<_, Option<i64>>(3)?) {
+        (1, _) => Standing::Undone,
+        (_, Some(0)) => Standing::Summary,
+        (2, _) => Standing::Folded,
+        _ => Standing::Live,
+    };
+    Ok(Kept { id: row.get(0)?, at: moment(row.get(1)?), standing, message })
+}
+
+/// Six columns from this one on.
+pub(crate) fn usage(row: &Row<'_>, from: usize) -> rusqlite::Result<Usage> {
+    let count = |at: usize| -> rusqlite::Result<u64> {
+        Ok(row.get::<_, Option<i64>>(from + at)?.unwrap_or_default().max(0).unsigned_abs())
+    };
+    Ok(Usage {
+        input: count(0)?,
+        output: count(1)?,
+        cache_read: count(2)?,
+        cache_write: count(3)?,
+        reasoning: count(4)?,
+        cost: row.get(from + 5)?,
+    })
+}
+
+/// A point in time from its milliseconds.
+pub(crate) fn moment(milliseconds: i64) -> Timestamp {
+    Timestamp::from_millisecond(milliseconds).unwrap_or_default()
+}
+
+#[cfg(test)]
+#[path = "rows_tests.rs"]
+mod tests;

@@ -1,0 +1,64 @@
+#![allow(clippy::unwrap_used)]
+
+use rusqlite::Connection;
+use serde_json::json;
+
+use super::*;
+
+fn through_the_file(message: &Message) -> Message {
+    let connection = Connection::open_in_memory().unwrap();
+    let columns = COLUMNS.replace("x.", "");
+    let with_session = format!("session, {columns}");
+    connection.execute_batch(&format!("CREATE TABLE messages ({with_session})")).unwrap();
+    connection
+        .execute(INSERT, &Fields::of(message).params(&1, &5, &None)[..])
+        .unwrap();
+    connection.execute_batch("UPDATE messages SET id = 7, state = 0").unwrap();
+    let kept = connection
+        .query_row(&format!("SELECT {COLUMNS} FROM messages x"), [], kept)
+        .unwrap();
+    assert_eq!((kept.id, kept.at.as_millisecond(), kept.standing), (7, 5, Standing::Live));
+    kept.message
+}
+
+#[test]
+fn every_kind_of_message_comes_back_as_it_was() {
+    let image = Image { media_type: "image/png".into(), data: "AAAA".into() };
+    let text = |text: &str| Part::Text { text: text.into() };
+    let messages = [
+        Message::system("You are\0 small"),
+        Message::user(""),
+        Message::user("says \"this\"\n字 \u{0}"),
+        Message::User { content: Vec::new() },
+        Message::User { content: vec![text("a"), Part::Image(image.clone()), text("b")] },
+        Message::Assistant(Reply::default()),
+        Message::Assistant(Reply {
+            text: "I look".into(),
+            calls: vec![
+                Asked { id: "1".into(), name: "read_file".into(), arguments: "{\"path\":".into() },
+                Asked { id: "2".into(), name: String::new(), arguments: String::new() },
+            ],
+            reasoning: Some(Reasoning { text: "hm".into(), opaque: vec![json!({"sig": [1, null]})] }),
+            finish: Finish::Length,
+            usage: Usage {
+                input: 1,
+                output: 2,
+                cache_read: 3,
+                cache_write: 4,
+                reasoning: 5,
+                cost: Some(0.25),
+            },
+            model: "m-1".into(),
+        }),
+        Message::Tool(Answer {
+            call_id: "1".into(),
+            name: "read_file".into(),
+            content: "{}".into(),
+            images: vec![image],
+            is_error: true,
+        }),
+    ];
+    for message in messages {
+        assert_eq!(through_the_file(&message), message);
+    }
+}

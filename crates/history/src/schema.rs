@@ -1,0 +1,148 @@
+//! The layout of the file, and how an older one becomes the present one.
+
+use std::path::Path;
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use crate::error::HistoryError;
+
+/// Says that the file is ours.
+const APPLICATION: i32 = 0x4872_6d73;
+
+/// Each step leads from the layout of its place to the next one. Steps are
+/// only ever added.
+const STEPS: [&str; 1] = ["
+CREATE TABLE sessions (
+    key INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    root INTEGER NOT NULL,
+    parent INTEGER REFERENCES sessions(key) ON DELETE SET NULL,
+    kinship TEXT,
+    source TEXT NOT NULL,
+    title TEXT,
+    cwd TEXT,
+    model TEXT,
+    started INTEGER NOT NULL,
+    ended INTEGER,
+    end_reason TEXT,
+    last_active INTEGER NOT NULL,
+    messages INTEGER NOT NULL DEFAULT 0,
+    calls INTEGER NOT NULL DEFAULT 0,
+    input INTEGER NOT NULL DEFAULT 0,
+    output INTEGER NOT NULL DEFAULT 0,
+    cache_read INTEGER NOT NULL DEFAULT 0,
+    cache_write INTEGER NOT NULL DEFAULT 0,
+    thought INTEGER NOT NULL DEFAULT 0,
+    cost REAL
+) STRICT;
+CREATE INDEX sessions_by_parent ON sessions(parent) WHERE parent IS NOT NULL;
+CREATE TABLE prompts (
+    session INTEGER PRIMARY KEY REFERENCES sessions(key) ON DELETE CASCADE,
+    text TEXT NOT NULL
+) STRICT;
+-- echo: null for what was said; 0 for a summary of what came before; else the
+-- message that is sent again after a summary. state: 0 sent, 1 undone,
+-- 2 folded into a summary. What filters look at comes before the long columns.
+CREATE TABLE messages (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    session INTEGER NOT NULL REFERENCES sessions(key) ON DELETE CASCADE,
+    at INTEGER NOT NULL,
+    state INTEGER NOT NULL DEFAULT 0,
+    echo INTEGER,
+    role TEXT NOT NULL,
+    tool TEXT,
+    call_id TEXT,
+    is_error INTEGER,
+    finish TEXT,
+    model TEXT,
+    input INTEGER,
+    output INTEGER,
+    cache_read INTEGER,
+    cache_write INTEGER,
+    thought INTEGER,
+    cost REAL,
+    text TEXT,
+    calls TEXT,
+    reasoning TEXT,
+    parts TEXT
+) STRICT;
+CREATE INDEX messages_by_session ON messages(session);
+CREATE TABLE marks (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+INSERT INTO marks VALUES ('indexed', 0);
+"];
+
+/// The indexes keep no text: it is in the messages. Those of `pieces` are only
+/// asked which messages may have something.
+pub(crate) const INDEXES: &str = "
+CREATE VIRTUAL TABLE words USING fts5(
+    text, content='', contentless_delete=1, tokenize='unicode61 remove_diacritics 0');
+CREATE VIRTUAL TABLE pieces USING fts5(
+    text, content='', contentless_delete=1, detail=none, tokenize='trigram case_sensitive 1');
+";
+
+/// The latest layout.
+pub(crate) const LAYOUT: i64 = STEPS.len() as i64;
+
+/// What the file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Layout {
+    /// Nothing is in it.
+    Empty,
+    /// The present one.
+    Present,
+    /// An earlier one of ours.
+    Earlier,
+}
+
+/// What the file is; an error if it is not for us.
+pub(crate) fn look(connection: &Connection, path: &Path) -> Result<Layout, HistoryError> {
+    let failed = |e: rusqlite::Error| HistoryError::of(path, &e);
+    let number = |pragma: &str| -> Result<i64, HistoryError> {
+        connection.pragma_query_value(None, pragma, |row| row.get(0)).map_err(failed)
+    };
+    let found = number("user_version")?;
+    if number("application_id")? != i64::from(APPLICATION) {
+        let things: i64 = connection
+            .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
+            .map_err(failed)?;
+        return if things == 0 && found == 0 {
+            Ok(Layout::Empty)
+        } else {
+            Err(HistoryError::Foreign { path: path.to_owned() })
+        };
+    }
+    match found {
+        LAYOUT => Ok(Layout::Present),
+        newer if newer > LAYOUT => {
+            Err(HistoryError::Newer { path: path.to_owned(), found, known: LAYOUT })
+        }
+        _ => Ok(Layout::Earlier),
+    }
+}
+
+/// Brings the file to the present layout, alone among all processes.
+pub(crate) fn bring_up(connection: &mut Connection, path: &Path) -> Result<(), HistoryError> {
+    if look(connection, path)? == Layout::Present {
+        return Ok(());
+    }
+    let failed = |e: rusqlite::Error| HistoryError::of(path, &e);
+    let step = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+    // Another process may have been faster.
+    let layout = look(&step, path)?;
+    if layout == Layout::Present {
+        return Ok(());
+    }
+    let from: i64 = match layout {
+        Layout::Empty => 0,
+        _ => step.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(failed)?,
+    };
+    for sql in STEPS.iter().skip(usize::try_from(from).unwrap_or_default()) {
+        step.execute_batch(sql).map_err(failed)?;
+    }
+    if layout == Layout::Empty {
+        step.execute_batch(INDEXES).map_err(failed)?;
+        step.pragma_update(None, "application_id", APPLICATION).map_err(failed)?;
+    }
+    step.pragma_update(None, "user_version", LAYOUT).map_err(failed)?;
+    step.commit().map_err(failed)
+}

@@ -1,0 +1,77 @@
+//! The words around what was found.
+
+use std::ops::Range;
+
+use crate::query::Question;
+use crate::words::{Word, folded, words};
+
+/// So many words are shown before the first hit.
+const BEFORE: usize = 12;
+/// So many words are shown in all.
+const SHOWN: usize = 40;
+/// The most characters that are shown.
+const LONGEST: usize = 400;
+
+/// The words around the first place that the question asks for, all that it
+/// asks for between `>>>` and `<<<`.
+pub(crate) fn snippet(text: &str, question: &Question) -> String {
+    let all = words(text);
+    let mut marked: Vec<Range<usize>> =
+        question.places(&all).into_iter().filter_map(|place| bytes(&all, &place)).collect();
+    if marked.is_empty() {
+        marked = question.pieces().iter().filter_map(|piece| find(text, &all, piece)).collect();
+    }
+    marked.sort_by_key(|range| range.start);
+    let first = marked.first().map_or(0, |range| range.start);
+    let begin = all.partition_point(|word| word.at.end <= first).saturating_sub(BEFORE);
+    let from = if begin == 0 { 0 } else { all.get(begin).map_or(0, |word| word.at.start) };
+    let from = from.max(text.floor_char_boundary(first.saturating_sub(LONGEST / 2)));
+    let to = all.get(begin + SHOWN).map_or(text.len(), |word| word.at.start);
+    let to = to.min(text.floor_char_boundary(from + LONGEST)).max(from);
+    let mut shown = String::new();
+    if from > 0 {
+        shown.push_str("...");
+    }
+    let mut at = from;
+    for range in marked {
+        // Words that overlap are marked once.
+        if range.start < at || range.end > to {
+            continue;
+        }
+        shown.push_str(text.get(at..range.start).unwrap_or_default());
+        shown.push_str(">>>");
+        shown.push_str(text.get(range.clone()).unwrap_or_default());
+        shown.push_str("<<<");
+        at = range.end;
+    }
+    shown.push_str(text.get(at..to).unwrap_or_default());
+    if to < text.len() {
+        shown.truncate(shown.trim_end().len());
+        shown.push_str("...");
+    }
+    shown.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn bytes(words: &[Word], place: &Range<usize>) -> Option<Range<usize>> {
+    let last = words.get(place.end.checked_sub(1)?)?;
+    Some(words.get(place.start)?.at.start..last.at.end)
+}
+
+/// Where a piece stands: in a word, or anywhere in the text.
+fn find(text: &str, words: &[Word], piece: &str) -> Option<Range<usize>> {
+    if let Some(word) = words.iter().find(|word| word.form.contains(piece)) {
+        return Some(word.at.clone());
+    }
+    if let Some(at) = text.find(piece) {
+        return Some(at..at + piece.len());
+    }
+    // Folding may change lengths; where it does not, places are the same.
+    let same = folded(text);
+    let at = (same.len() == text.len()).then(|| same.find(piece)).flatten()?;
+    let range = at..at + piece.len();
+    text.get(range.clone()).map(|_| range)
+}
+
+#[cfg(test)]
+#[path = "snippet_tests.rs"]
+mod tests;

@@ -1,0 +1,472 @@
+//! Writing: sessions begin, messages are appended, taken back, folded away.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use hermes_llm::Message;
+use jiff::{Timestamp, Zoned};
+use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
+
+use crate::error::HistoryError;
+use crate::index::{self, BATCH};
+use crate::reader::Reader;
+use crate::record::Beginning;
+use crate::rows::{COLUMNS, Fields, INSERT, kept};
+use crate::schema;
+
+/// How long a writer waits for others.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The file of conversations, open for writing.
+#[derive(Debug)]
+pub struct Store {
+    path: PathBuf,
+    writer: Mutex<Writer>,
+    reader: Reader,
+}
+
+#[derive(Debug)]
+struct Writer {
+    connection: Connection,
+    /// Up to which message the indexes are known to go.
+    indexed: i64,
+}
+
+/// What was taken back.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Undone {
+    /// How many messages.
+    pub messages: usize,
+    /// What the user had said first of them.
+    pub said: Option<String>,
+}
+
+/// What was deleted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Deleted {
+    /// How many sessions: it, and those that did parts of its work.
+    pub sessions: usize,
+    /// How many messages.
+    pub messages: usize,
+}
+
+impl Store {
+    /// Opens the file, and makes it if there is none. Only its owner can read
+    /// what it makes.
+    pub fn open(path: impl Into<PathBuf>) -> Result<Self, HistoryError> {
+        let path = path.into();
+        make(&path).map_err(|e| HistoryError::Access { path: path.clone(), why: e.to_string() })?;
+        let failed = |e: rusqlite::Error| HistoryError::of(&path, &e);
+        let mut connection = Connection::open(&path).map_err(failed)?;
+        connection.busy_timeout(PATIENCE).map_err(failed)?;
+        connection.set_prepared_statement_cache_capacity(64);
+        // Look before anything is changed: the file may be another program's.
+        schema::look(&connection, &path)?;
+        // Where the disk cannot do it, SQLite stays with what it can.
+        connection.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(())).map_err(failed)?;
+        // In this mode a killed process loses nothing that was committed.
+        connection.pragma_update(None, "synchronous", "normal").map_err(failed)?;
+        connection.pragma_update(None, "foreign_keys", true).map_err(failed)?;
+        schema::bring_up(&mut connection, &path)?;
+        let indexed = index::mark(&connection).map_err(failed)?;
+        let reader = Reader::of(&path)?;
+        Ok(Self { writer: Mutex::new(Writer { connection, indexed }), reader, path })
+    }
+
+    /// For reading what is in it.
+    pub fn reader(&self) -> &Reader {
+        &self.reader
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Begins a session and gives its id.
+    pub fn begin(&self, beginning: &Beginning) -> Result<String, HistoryError> {
+        loop {
+            let id = beginning.id.clone().unwrap_or_else(new_id);
+            match self.try_begin(&id, beginning) {
+                // A made-up id was taken by chance.
+                Err(HistoryError::Taken(_)) if beginning.id.is_none() => {}
+                other => return other.map(|()| id),
+            }
+        }
+    }
+
+    fn try_begin(&self, id: &str, beginning: &Beginning) -> Result<(), HistoryError> {
+        let now = Timestamp::now().as_millisecond();
+        self.change(|step| {
+            if key_of(step, id)?.is_some() {
+                return Ok(Err(HistoryError::Taken(id.to_owned())));
+            }
+            let mut family: Option<(i64, i64)> = None;
+            if let Some(parent) = &beginning.parent {
+                let mut find = step.prepare_cached("SELECT key, root FROM sessions WHERE id = ?1")?;
+                family = find.query_row([&parent.id], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+                if family.is_none() {
+                    return Ok(Err(HistoryError::NoSession(parent.id.clone())));
+                }
+            }
+            step.execute(
+                "INSERT INTO sessions (id, root, parent, kinship, source, title, cwd, model, started, \
+                 last_active) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?9)",
+                params![
+                    id,
+                    family.map_or(0, |(_, root)| root),
+                    family.map(|(key, _)| key),
+                    beginning.parent.as_ref().map(|parent| parent.by.name()),
+                    beginning.source,
+                    beginning.title,
+                    beginning.cwd,
+                    beginning.model,
+                    now,
+                ],
+            )?;
+            let key = step.last_insert_rowid();
+            if family.is_none() {
+                step.execute("UPDATE sessions SET root = key WHERE key = ?1", [key])?;
+            }
+            if let Some(system) = &beginning.system {
+                step.execute("INSERT INTO prompts VALUES (?1, ?2)", params![key, system])?;
+            }
+            Ok(Ok(()))
+        })
+    }
+
+    /// Appends a message and gives its number. It has survived a kill when
+    /// this returns.
+    pub fn append(&self, session: &str, message: &Message) -> Result<i64, HistoryError> {
+        self.append_at(session, message, Timestamp::now())
+    }
+
+    /// [`Self::append`] for what was said at another time.
+    pub fn append_at(
+        &self,
+        session: &str,
+        message: &Message,
+        at: Timestamp,
+    ) -> Result<i64, HistoryError> {
+        let fields = Fields::of(message);
+        let id = self.change(|step| {
+            let Some(key) = key_of(step, session)? else {
+                return Ok(Err(HistoryError::NoSession(session.to_owned())));
+            };
+            let at = at.as_millisecond();
+            step.prepare_cached(INSERT)?.execute(&fields.params(&key, &at, &None)[..])?;
+            let id = step.last_insert_rowid();
+            count(step, key, at, message)?;
+            Ok(Ok(id))
+        })?;
+        // What waits for the index is found without it, so that a failure here
+        // takes nothing away from what was appended.
+        let mut writer = self.writer();
+        if id - writer.indexed >= BATCH
+            && let Ok((indexed, _)) = index::take_in(&mut writer.connection)
+        {
+            writer.indexed = indexed;
+        }
+        Ok(id)
+    }
+
+    /// From now on these messages stand for what was sent before, which is
+    /// kept and found as ever. Those at the end that were said before are not
+    /// kept twice.
+    pub fn compress(&self, session: &str, messages: &[Message]) -> Result<(), HistoryError> {
+        let at = Timestamp::now().as_millisecond();
+        self.change(|step| {
+            let Some(key) = key_of(step, session)? else {
+                return Ok(Err(HistoryError::NoSession(session.to_owned())));
+            };
+            let mut live = step.prepare_cached(&format!(
+                "SELECT {COLUMNS} FROM messages m JOIN messages x \
+                 ON x.id = coalesce(nullif(m.echo, 0), m.id) \
+                 WHERE m.session = ?1 AND m.state = 0 ORDER BY m.id DESC"
+            ))?;
+            let mut live = live.query([key])?;
+            // From the end, as long as they are the same.
+            let mut same = Vec::new();
+            for message in messages.iter().rev() {
+                let Some(row) = live.next()? else { break };
+                let kept = kept(row)?;
+                if kept.message != *message {
+                    break;
+                }
+                same.push(kept.id);
+            }
+            drop(live);
+            step.execute("UPDATE messages SET state = 2 WHERE session = ?1 AND state = 0", [key])?;
+            let new = messages.len() - same.len();
+            for message in messages.iter().take(new) {
+                let fields = Fields::of(message);
+                step.prepare_cached(INSERT)?.execute(&fields.params(&key, &at, &Some(0))[..])?;
+            }
+            let mut again = step.prepare_cached(
+                "INSERT INTO messages (session, at, echo, role) SELECT session, at, id, role \
+                 FROM messages WHERE id = ?1",
+            )?;
+            for id in same.into_iter().rev() {
+                again.execute([id])?;
+            }
+            Ok(Ok(()))
+        })
+    }
+
+    /// Takes the last turns back: from what the user said on. Undone messages
+    /// are no longer sent, shown or found.
+    pub fn undo(&self, session: &str, turns: usize) -> Result<Undone, HistoryError> {
+        let from: Option<i64> = self.change(|step| {
+            let Some(key) = key_of(step, session)? else {
+                return Ok(Err(HistoryError::NoSession(session.to_owned())));
+            };
+            let nth = i64::try_from(turns).unwrap_or(i64::MAX).saturating_sub(1);
+            let mut find = step.prepare_cached(
+                "SELECT id FROM messages WHERE session = ?1 AND role = 'user' AND state <> 1 \
+                 AND echo IS NULL ORDER BY id DESC LIMIT 1 OFFSET ?2",
+            )?;
+            Ok(Ok(find.query_row([key, nth], |row| row.get(0)).optional()?))
+        })?;
+        match from {
+            Some(from) if turns > 0 => self.undo_from(session, from),
+            _ => Ok(Undone::default()),
+        }
+    }
+
+    /// Takes this message back and all that came after it.
+    pub fn undo_from(&self, session: &str, from: i64) -> Result<Undone, HistoryError> {
+        self.change(|step| {
+            let Some(key) = key_of(step, session)? else {
+                return Ok(Err(HistoryError::NoSession(session.to_owned())));
+            };
+            undo_from(step, key, from).map(Ok)
+        })
+    }
+
+    /// Ends a session.
+    pub fn end(&self, session: &str, reason: &str) -> Result<(), HistoryError> {
+        let now = Timestamp::now().as_millisecond();
+        self.set(session, "UPDATE sessions SET ended = ?2, end_reason = ?3 WHERE id = ?1", params![
+            session, now, reason
+        ])?;
+        // What is over can be looked for at once.
+        let _ = self.take_in();
+        Ok(())
+    }
+
+    /// A session goes on.
+    pub fn reopen(&self, session: &str) -> Result<(), HistoryError> {
+        let sql = "UPDATE sessions SET ended = NULL, end_reason = NULL WHERE id = ?1";
+        self.set(session, sql, params![session])
+    }
+
+    /// Gives a session a title.
+    pub fn rename(&self, session: &str, title: &str) -> Result<(), HistoryError> {
+        let title = title.trim();
+        let title = (!title.is_empty()).then_some(title);
+        self.set(session, "UPDATE sessions SET title = ?2 WHERE id = ?1", params![session, title])
+    }
+
+    /// Deletes a session, and those that did parts of its work; what they said
+    /// does not stay in the file.
+    pub fn delete(&self, session: &str) -> Result<Deleted, HistoryError> {
+        let deleted = self.change(|step| {
+            let Some(key) = key_of(step, session)? else {
+                return Ok(Err(HistoryError::NoSession(session.to_owned())));
+            };
+            step.pragma_update(None, "secure_delete", true)?;
+            delete(step, key).map(Ok)
+        })?;
+        let writer = self.writer();
+        let connection = &writer.connection;
+        let failed = |e: rusqlite::Error| HistoryError::of(&self.path, &e);
+        // An index forgets what was in it when its parts are merged.
+        for table in ["words", "pieces"] {
+            connection
+                .execute(&format!("INSERT INTO {table}({table}) VALUES ('optimize')"), [])
+                .map_err(failed)?;
+        }
+        connection.pragma_update(None, "secure_delete", false).map_err(failed)?;
+        // Another process may be reading; then the log shrinks later.
+        let _ = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+        Ok(deleted)
+    }
+
+    /// Takes all waiting messages into the indexes.
+    pub fn take_in(&self) -> Result<(), HistoryError> {
+        let mut writer = self.writer();
+        loop {
+            let (indexed, more) = index::take_in(&mut writer.connection)
+                .map_err(|e| HistoryError::of(&self.path, &e))?;
+            writer.indexed = indexed;
+            if !more {
+                return Ok(());
+            }
+        }
+    }
+
+    fn writer(&self) -> MutexGuard<'_, Writer> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set(
+        &self,
+        session: &str,
+        sql: &str,
+        params: &[&dyn rusqlite::ToSql],
+    ) -> Result<(), HistoryError> {
+        self.change(|step| {
+            let changed = step.prepare_cached(sql)?.execute(params)?;
+            let none = || HistoryError::NoSession(session.to_owned());
+            Ok(if changed == 0 { Err(none()) } else { Ok(()) })
+        })
+    }
+
+    /// Makes a change in one step, alone among all processes; none of it if it
+    /// fails.
+    fn change<T>(
+        &self,
+        work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<Result<T, HistoryError>>,
+    ) -> Result<T, HistoryError> {
+        let failed = |e: rusqlite::Error| HistoryError::of(&self.path, &e);
+        let mut writer = self.writer();
+        let step = writer
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(failed)?;
+        let outcome = work(&step).map_err(failed)??;
+        step.commit().map_err(failed)?;
+        Ok(outcome)
+    }
+}
+
+/// The file, readable by its owner only.
+fn make(path: &Path) -> std::io::Result<()> {
+    if path.exists() {
+        return Ok(());
+    }
+    let mut folder = std::fs::DirBuilder::new();
+    folder.recursive(true);
+    let mut file = std::fs::OpenOptions::new();
+    file.create(true).append(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+        folder.mode(0o700);
+        file.mode(0o600);
+    }
+    if let Some(parent) = path.parent() {
+        folder.create(parent)?;
+    }
+    file.open(path).map(drop)
+}
+
+/// When it began, and something that no other session has.
+fn new_id() -> String {
+    use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+    let chance = RandomState::new().build_hasher().finish();
+    format!("{}_{:06x}", Zoned::now().strftime("%Y%m%d_%H%M%S"), chance & 0xff_ffff)
+}
+
+fn key_of(step: &Transaction<'_>, session: &str) -> rusqlite::Result<Option<i64>> {
+    let mut find = step.prepare_cached("SELECT key FROM sessions WHERE id = ?1")?;
+    find.query_row([session], |row| row.get(0)).optional()
+}
+
+/// Adds a message to the sums of its session.
+fn count(step: &Transaction<'_>, key: i64, at: i64, message: &Message) -> rusqlite::Result<()> {
+    let Message::Assistant(reply) = message else {
+        let sql = "UPDATE sessions SET messages = messages + 1, last_active = max(last_active, ?2) \
+                   WHERE key = ?1";
+        return step.prepare_cached(sql)?.execute([key, at]).map(drop);
+    };
+    let whole = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
+    let usage = reply.usage;
+    let mut sum = step.prepare_cached(
+        "UPDATE sessions SET messages = messages + 1, last_active = max(last_active, ?2), \
+         calls = calls + ?3, input = input + ?4, output = output + ?5, \
+         cache_read = cache_read + ?6, cache_write = cache_write + ?7, thought = thought + ?8, \
+         cost = CASE WHEN ?9 IS NULL THEN cost ELSE coalesce(cost, 0) + ?9 END, \
+         model = coalesce(nullif(?10, ''), model) WHERE key = ?1",
+    )?;
+    sum.execute(params![
+        key,
+        at,
+        whole(reply.calls.len() as u64),
+        whole(usage.input),
+        whole(usage.output),
+        whole(usage.cache_read),
+        whole(usage.cache_write),
+        whole(usage.reasoning),
+        usage.cost,
+        reply.model,
+    ])
+    .map(drop)
+}
+
+fn undo_from(step: &Transaction<'_>, key: i64, from: i64) -> rusqlite::Result<Undone> {
+    let mut find = step.prepare_cached(
+        "SELECT id, role, text, state FROM messages \
+         WHERE session = ?1 AND id >= ?2 AND state <> 1 AND echo IS NULL ORDER BY id",
+    )?;
+    // The first of those that are sent again after a summary: what is folded
+    // and older is in the summary.
+    let again: Option<i64> = step.query_row(
+        "SELECT min(echo) FROM messages WHERE session = ?1 AND state = 0 AND echo > 0",
+        [key],
+        |row| row.get(0),
+    )?;
+    let mut rows = find.query([key, from])?;
+    let (mut gone, mut said, mut reaches_back) = (Vec::new(), None, false);
+    while let Some(row) = rows.next()? {
+        let id: i64 = row.get(0)?;
+        gone.push(id);
+        if said.is_none() && row.get::<_, String>(1)? == "user" {
+            said = row.get(2)?;
+        }
+        reaches_back |= row.get::<_, i64>(3)? == 2 && again.is_none_or(|again| id < again);
+    }
+    drop(rows);
+    if gone.is_empty() {
+        return Ok(Undone::default());
+    }
+    index::take_out(step, &gone)?;
+    step.execute(
+        "UPDATE messages SET state = 1 WHERE session = ?1 AND id >= ?2 AND echo IS NULL",
+        [key, from],
+    )?;
+    step.execute("UPDATE messages SET state = 1 WHERE session = ?1 AND echo >= ?2", [key, from])?;
+    if reaches_back {
+        // A summary stands for what was taken back: what came before it is
+        // sent itself again.
+        step.execute("UPDATE messages SET state = 1 WHERE session = ?1 AND echo IS NOT NULL", [key])?;
+        step.execute("UPDATE messages SET state = 0 WHERE session = ?1 AND state = 2", [key])?;
+    }
+    step.execute(
+        "UPDATE sessions SET messages = max(0, messages - ?2) WHERE key = ?1",
+        params![key, i64::try_from(gone.len()).unwrap_or(i64::MAX)],
+    )?;
+    Ok(Undone { messages: gone.len(), said })
+}
+
+fn delete(step: &Transaction<'_>, key: i64) -> rusqlite::Result<Deleted> {
+    let mut family = step.prepare(
+        "WITH RECURSIVE family(key) AS (VALUES (?1) UNION \
+         SELECT s.key FROM sessions s JOIN family f ON s.parent = f.key \
+         WHERE s.kinship = 'delegation') SELECT key FROM family",
+    )?;
+    let family: Vec<i64> =
+        family.query_map([key], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    let mut deleted = Deleted { sessions: family.len(), messages: 0 };
+    for key in family {
+        let mut find = step.prepare_cached("SELECT id FROM messages WHERE session = ?1")?;
+        let messages: Vec<i64> =
+            find.query_map([key], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+        index::take_out(step, &messages)?;
+        deleted.messages += messages.len();
+        step.execute("DELETE FROM messages WHERE session = ?1", [key])?;
+        step.execute("DELETE FROM sessions WHERE key = ?1", [key])?;
+    }
+    Ok(deleted)
+}

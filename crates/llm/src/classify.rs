@@ -1,0 +1,253 @@
+//! What a server's error means. Every server words it in its own way.
+
+use std::time::Duration;
+
+use reqwest::header::HeaderMap;
+use serde_json::Value;
+
+use crate::fault::{Fault, FaultKind};
+
+/// The most characters of a server's own words that are passed on.
+const WORDS: usize = 500;
+
+const LENGTH: &[&str] = &[
+    "context length",
+    "context_length",
+    "context window",
+    "context size",
+    "context limit",
+    "maximum context",
+    "prompt is too long",
+    "input is too long",
+    "too many tokens",
+    "maximum number of tokens",
+    "input token count",
+    "reduce the length",
+    "request_too_large",
+    "maximum prompt length",
+    "exceeds the model's maximum",
+];
+const NO_TOOLS: &[&str] = &[
+    "does not support tools",
+    "does not support tool",
+    "not support function calling",
+    "support tool use",
+    "tool use is not supported",
+    "tools are not supported",
+    "tools is not supported",
+    "tool calling is not supported",
+    "tools param requires --jinja",
+    "enable-auto-tool-choice",
+];
+const QUOTA: &[&str] = &[
+    "insufficient_quota",
+    "insufficient quota",
+    "insufficient credits",
+    "insufficient balance",
+    "insufficient funds",
+    "credit balance",
+    "billing",
+    "exceeded your current quota",
+    "requires more credits",
+    "payment required",
+    "out of credits",
+];
+const KEY: &[&str] = &[
+    "api key not valid",
+    "api_key_invalid",
+    "invalid api key",
+    "invalid_api_key",
+    "incorrect api key",
+    "authentication_error",
+    "no auth credentials",
+    "invalid x-api-key",
+];
+const REFUSED: &[&str] = &[
+    "content_filter",
+    "content_policy",
+    "content management policy",
+    "moderation",
+    "flagged",
+    "safety system",
+    "prohibited_content",
+];
+const OVERLOADED: &[&str] =
+    &["overloaded", "server is busy", "no capacity", "at capacity", "loading model", "high demand"];
+const UNKNOWN_MODEL: &[&str] = &[
+    "model_not_found",
+    "does not exist",
+    "not a valid model",
+    "unknown model",
+    "no such model",
+    "model not found",
+    "is not found for api version",
+    "unsupported model",
+];
+
+/// What a server's error means. `status` is none for errors in the middle of
+/// an answer.
+pub(crate) fn classify(status: Option<u16>, headers: Option<&HeaderMap>, body: &str) -> Fault {
+    let json: Value = serde_json::from_str(body).unwrap_or_default();
+    let error = find_error(&json);
+    let said = words(error, &json).unwrap_or_else(|| plain(body));
+    let status = status.or_else(|| status_of(error));
+    let retry_after = headers.and_then(retry_after).or_else(|| retry_info(error));
+    let mut text = body.to_lowercase();
+    text.truncate(text.floor_char_boundary(64 * 1024));
+    let kind = kind(status, &text, retry_after.is_some());
+    let message = match (status, said.is_empty()) {
+        (Some(status), true) => format!("the server answered {status}"),
+        (Some(status), false) => format!("{said} ({status})"),
+        (None, true) => "the server reports an error without a reason".to_owned(),
+        (None, false) => said,
+    };
+    Fault { retry_after, hint: hint(kind, status).map(str::to_owned), ..Fault::new(kind, message) }
+}
+
+fn kind(status: Option<u16>, text: &str, says_when: bool) -> FaultKind {
+    let has = |list: &[&str]| list.iter().any(|part| text.contains(part));
+    let is_rate = status == Some(429);
+    if has(NO_TOOLS) {
+        return FaultKind::NoTools;
+    }
+    if status == Some(413) || (!is_rate && has(LENGTH)) {
+        return FaultKind::Length;
+    }
+    // A quota that is filled up again soon is a rate.
+    if status == Some(402) || (has(QUOTA) && !(is_rate && says_when)) {
+        return FaultKind::Quota;
+    }
+    if is_rate {
+        return FaultKind::Rate;
+    }
+    if has(KEY) {
+        return FaultKind::Key;
+    }
+    if status.is_none_or(|status| (400..500).contains(&status)) && has(REFUSED) {
+        return FaultKind::Refused;
+    }
+    match status {
+        Some(401 | 403) => FaultKind::Key,
+        Some(503 | 529) => FaultKind::Overloaded,
+        _ if has(OVERLOADED) => FaultKind::Overloaded,
+        Some(400 | 404 | 422) if has(UNKNOWN_MODEL) && text.contains("model") => FaultKind::Model,
+        Some(404) if text.contains("model") => FaultKind::Model,
+        Some(408 | 409 | 425 | 500..) => FaultKind::Server,
+        Some(_) => FaultKind::Request,
+        None => FaultKind::Server,
+    }
+}
+
+fn hint(kind: FaultKind, status: Option<u16>) -> Option<&'static str> {
+    Some(match kind {
+        FaultKind::Key => "check the key of this provider in the environment or in .env",
+        FaultKind::Quota => "top up the account, or use another key or model",
+        FaultKind::Rate => "wait a little, or use another key or model",
+        FaultKind::Overloaded => "try again a little later, or use another model",
+        FaultKind::Length => "shorten the conversation, or use a model with a larger window",
+        FaultKind::Refused => "say it in another way, or use another model",
+        FaultKind::Model => "check the model's name: `model.default` in config.yaml",
+        FaultKind::NoTools => "this model asks for tools in its text only",
+        FaultKind::Request if status == Some(404) => {
+            "check `model.base_url`; for most servers it ends in /v1"
+        }
+        FaultKind::Request if status.is_some_and(|status| (300..400).contains(&status)) => {
+            "set `model.base_url` to the address that the server has moved to"
+        }
+        _ => return None,
+    })
+}
+
+/// The part of a body that tells of the error.
+fn find_error(json: &Value) -> &Value {
+    let json = json.get(0).unwrap_or(json);
+    let json = json.get("response").unwrap_or(json);
+    json.get("error").filter(|error| !error.is_null()).unwrap_or(json)
+}
+
+fn words(error: &Value, json: &Value) -> Option<String> {
+    let text = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+    let said = text(error)
+        .or_else(|| ["message", "detail", "msg", "error"].iter().find_map(|key| text(&error[*key])))
+        .or_else(|| text(&json["message"]))?;
+    // A go-between repeats what the server behind it said.
+    let behind = error.pointer("/metadata/raw").map(|raw| match raw {
+        Value::String(raw) => raw.clone(),
+        other => other.to_string(),
+    });
+    Some(match behind {
+        Some(behind) => cut(&format!("{said}: {behind}")),
+        None => cut(&said),
+    })
+}
+
+fn plain(body: &str) -> String {
+    let is_page = body.trim_start().starts_with('<');
+    if is_page { String::new() } else { cut(body.trim()) }
+}
+
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(WORDS) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_owned(),
+    }
+}
+
+/// The status that an error in the middle of an answer would have had.
+fn status_of(error: &Value) -> Option<u16> {
+    let number = |value: &Value| {
+        value.as_u64().and_then(|n| u16::try_from(n).ok()).filter(|n| (400..600).contains(n))
+    };
+    if let Some(status) = number(&error["code"]).or_else(|| number(&error["status"])) {
+        return Some(status);
+    }
+    let name = ["type", "code", "status"].iter().filter_map(|key| error[*key].as_str()).find_map(
+        |name| {
+            Some(match name.to_lowercase().as_str() {
+                "overloaded_error" | "unavailable" | "server_overloaded" => 529,
+                "rate_limit_error" | "rate_limit_exceeded" | "resource_exhausted" => 429,
+                "authentication_error" | "unauthenticated" => 401,
+                "permission_error" | "permission_denied" => 403,
+                "billing_error" | "insufficient_quota" => 402,
+                "not_found_error" | "not_found" => 404,
+                "request_too_large" => 413,
+                "invalid_request_error" | "invalid_argument" | "invalid_prompt" => 400,
+                "api_error" | "server_error" | "internal" | "internal_server_error" => 500,
+                "timeout_error" | "deadline_exceeded" => 504,
+                _ => return None,
+            })
+        },
+    );
+    name
+}
+
+/// When the server wants to be asked again, by its headers.
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
+    if let Some(milliseconds) = text("retry-after-ms").and_then(|text| text.parse().ok()) {
+        return seconds(milliseconds, 1e-3);
+    }
+    let said = text("retry-after")?;
+    if let Ok(number) = said.parse() {
+        return seconds(number, 1.0);
+    }
+    let when = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(said).ok()?;
+    let left = when.as_second() - jiff::Timestamp::now().as_second();
+    Some(Duration::from_secs(u64::try_from(left).unwrap_or(0)))
+}
+
+/// The same, by the details of an error as Google writes them.
+fn retry_info(error: &Value) -> Option<Duration> {
+    let details = error["details"].as_array()?;
+    let delay = details.iter().find_map(|detail| detail["retryDelay"].as_str())?;
+    seconds(delay.strip_suffix('s')?.parse().ok()?, 1.0)
+}
+
+fn seconds(number: f64, unit: f64) -> Option<Duration> {
+    // A day is as good as never.
+    Duration::try_from_secs_f64((number * unit).clamp(0.0, 86_400.0)).ok()
+}
+
+#[cfg(test)]
+#[path = "classify_tests.rs"]
+mod tests;

@@ -1,0 +1,168 @@
+//! How a request is written.
+
+use serde_json::{Map, Value, json};
+
+use super::super::{arguments_text, data_url, functions, has_tools, id, is_strict, name};
+use crate::endpoint::Endpoint;
+use crate::kept::kept;
+use crate::message::{Answer, Message, Part};
+use crate::reply::Reply;
+use crate::request::{Choice, Request};
+use crate::spoken::written_out;
+
+/// The body of a request.
+pub(crate) fn body(endpoint: &Endpoint, model: &str, request: &Request) -> Value {
+    let is_router = endpoint.is_at("openrouter.ai");
+    let is_openai = endpoint.is_at("api.openai.com") || endpoint.is_at("openai.azure.com");
+    let marks = is_router && model.contains("claude");
+    let mut body = Map::new();
+    body.insert("model".into(), json!(model));
+    body.insert("messages".into(), messages(endpoint, request, marks));
+    if has_tools(request) {
+        let tools = functions(request).map(|tool| json!({"type": "function", "function": tool}));
+        body.insert("tools".into(), tools.collect());
+        match &request.choice {
+            Choice::Auto => {}
+            Choice::None => drop(body.insert("tool_choice".into(), json!("none"))),
+            Choice::Required => drop(body.insert("tool_choice".into(), json!("required"))),
+            Choice::Tool(tool) => {
+                let choice = json!({"type": "function", "function": {"name": tool}});
+                body.insert("tool_choice".into(), choice);
+            }
+        }
+    }
+    if let Some(most) = request.max_tokens.or(endpoint.max_tokens) {
+        // Newer models of OpenAI refuse the old name, others do not know the new one.
+        let key = if is_openai { "max_completion_tokens" } else { "max_tokens" };
+        body.insert(key.into(), json!(most));
+    }
+    if let Some(temperature) = request.temperature {
+        body.insert("temperature".into(), json!(temperature));
+    }
+    if let Some(effort) = &request.effort {
+        if is_router {
+            body.insert("reasoning".into(), json!({"effort": effort}));
+        } else {
+            body.insert("reasoning_effort".into(), json!(effort));
+        }
+    }
+    if let Some(schema) = &request.schema {
+        let format = json!({
+            "type": "json_schema",
+            "json_schema": {"name": "answer", "strict": is_strict(schema), "schema": schema},
+        });
+        body.insert("response_format".into(), format);
+    }
+    body.insert("stream".into(), json!(true));
+    body.insert("stream_options".into(), json!({"include_usage": true}));
+    if is_router {
+        body.insert("usage".into(), json!({"include": true}));
+    }
+    Value::Object(body)
+}
+
+fn messages(endpoint: &Endpoint, request: &Request, marks: bool) -> Value {
+    let origin = endpoint.origin();
+    let messages = written_out(&request.messages, request.speaks_calls);
+    let mut written = Vec::with_capacity(messages.len());
+    let mut images: Vec<Value> = Vec::new();
+    for message in messages.iter() {
+        // Results carry no images here, so they follow the last one of a row.
+        if !matches!(message, Message::Tool(_)) && !images.is_empty() {
+            written.push(json!({"role": "user", "content": std::mem::take(&mut images)}));
+        }
+        match message {
+            Message::System { text } => {
+                written.push(json!({"role": "system", "content": text_content(text, marks)}));
+            }
+            Message::User { content } => {
+                written.push(json!({"role": "user", "content": user_content(content, marks)}));
+            }
+            Message::Assistant(reply) => written.push(assistant(reply, &origin)),
+            Message::Tool(answer) => {
+                written.push(json!({
+                    "role": "tool",
+                    "tool_call_id": id(&answer.call_id),
+                    "content": text_content(&answer.content, marks),
+                }));
+                images.extend(shown(answer));
+            }
+        }
+    }
+    if !images.is_empty() {
+        written.push(json!({"role": "user", "content": images}));
+    }
+    if marks {
+        mark(&mut written);
+    }
+    Value::Array(written)
+}
+
+fn text_content(text: &str, as_parts: bool) -> Value {
+    if as_parts { json!([{"type": "text", "text": text}]) } else { json!(text) }
+}
+
+fn user_content(content: &[Part], as_parts: bool) -> Value {
+    if let ([Part::Text { text }], false) = (content, as_parts) {
+        return json!(text);
+    }
+    let part = |part: &Part| match part {
+        Part::Text { text } => json!({"type": "text", "text": text}),
+        Part::Image(image) => json!({"type": "image_url", "image_url": {"url": data_url(image)}}),
+    };
+    content.iter().map(part).collect()
+}
+
+fn shown(answer: &Answer) -> Vec<Value> {
+    if answer.images.is_empty() {
+        return Vec::new();
+    }
+    let text = format!("[From the result of {}:]", answer.name);
+    let images = answer
+        .images
+        .iter()
+        .map(|image| json!({"type": "image_url", "image_url": {"url": data_url(image)}}));
+    std::iter::once(json!({"type": "text", "text": text})).chain(images).collect()
+}
+
+fn assistant(reply: &Reply, origin: &str) -> Value {
+    let mut message = Map::new();
+    message.insert("role".into(), json!("assistant"));
+    // Some servers refuse an answer with neither; others refuse `null` beside calls.
+    message.insert("content".into(), json!(reply.text));
+    if !reply.calls.is_empty() {
+        let calls = reply.calls.iter().map(|call| {
+            json!({
+                "id": id(&call.id),
+                "type": "function",
+                "function": {"name": name(&call.name), "arguments": arguments_text(&call.arguments)},
+            })
+        });
+        message.insert("tool_calls".into(), calls.collect());
+    }
+    for piece in kept(reply, origin).map(|piece| &piece["it"]) {
+        if let Some(details) = piece.get("reasoning_details") {
+            message.insert("reasoning_details".into(), details.clone());
+        } else if let Some(field) = piece["field"].as_str().filter(|_| !reply.calls.is_empty()) {
+            // Thoughts in words are wanted back only in the middle of work with tools.
+            let thought = reply.reasoning.as_ref().map_or("", |reasoning| &reasoning.text);
+            message.insert(field.to_owned(), json!(thought));
+        }
+    }
+    Value::Object(message)
+}
+
+/// Says up to where a cache is worth it: the system prompt, and the last two
+/// messages of the other side.
+fn mark(messages: &mut [Value]) {
+    let system = messages.iter().position(|message| message["role"] == "system");
+    let others = messages.iter().enumerate().rev();
+    let others = others.filter(|(_, message)| message["role"] == "user" || message["role"] == "tool");
+    let places: Vec<usize> = others.map(|(at, _)| at).take(2).chain(system).collect();
+    for at in places {
+        let last = messages[at]["content"].as_array_mut().and_then(|parts| parts.last_mut());
+        if let Some(Value::Object(part)) = last {
+            part.insert("cache_control".into(), json!({"type": "ephemeral"}));
+        }
+    }
+}

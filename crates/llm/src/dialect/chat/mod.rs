@@ -1,0 +1,7 @@
+//! Chat completions.
+
+mod body;
+mod pieces;
+
+pub(crate) use body::body;
+pub(crate) use pieces::Reader;

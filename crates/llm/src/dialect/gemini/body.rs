@@ -1,0 +1,151 @@
+//! How a request is written.
+
+use serde_json::{Map, Value, json};
+
+use super::super::{arguments, functions, has_tools, name};
+use crate::endpoint::Endpoint;
+use crate::kept::kept;
+use crate::message::{Answer, Image, Message, Part};
+use crate::reply::Reply;
+use crate::request::{Choice, Request};
+use crate::spoken::written_out;
+
+/// The body of a request.
+pub(crate) fn body(endpoint: &Endpoint, model: &str, request: &Request) -> Value {
+    let messages = written_out(&request.messages, request.speaks_calls);
+    let mut body = Map::new();
+    let system: Vec<Value> = messages
+        .iter()
+        .filter_map(|message| match message {
+            Message::System { text } => Some(json!({"text": text})),
+            _ => None,
+        })
+        .collect();
+    if !system.is_empty() {
+        body.insert("systemInstruction".into(), json!({"parts": system}));
+    }
+    body.insert("contents".into(), Value::Array(contents(&messages, &endpoint.origin())));
+    if has_tools(request) {
+        tools(request, &mut body);
+    }
+    let mut generation = Map::new();
+    if let Some(most) = request.max_tokens.or(endpoint.max_tokens) {
+        generation.insert("maxOutputTokens".into(), json!(most));
+    }
+    if let Some(temperature) = request.temperature {
+        generation.insert("temperature".into(), json!(temperature));
+    }
+    if let Some(effort) = &request.effort {
+        generation.insert("thinkingConfig".into(), thinking(model, effort));
+    }
+    if let Some(schema) = &request.schema {
+        generation.insert("responseMimeType".into(), json!("application/json"));
+        generation.insert("responseJsonSchema".into(), schema.clone());
+    }
+    if !generation.is_empty() {
+        body.insert("generationConfig".into(), Value::Object(generation));
+    }
+    Value::Object(body)
+}
+
+fn tools(request: &Request, body: &mut Map<String, Value>) {
+    let declarations: Vec<Value> = functions(request)
+        .map(|tool| {
+            let mut written = Map::new();
+            for (from, to) in [
+                ("name", "name"),
+                ("description", "description"),
+                ("parameters", "parametersJsonSchema"),
+            ] {
+                written.extend(tool.get(from).map(|value| (to.to_owned(), value.clone())));
+            }
+            Value::Object(written)
+        })
+        .collect();
+    body.insert("tools".into(), json!([{"functionDeclarations": declarations}]));
+    let choice = match &request.choice {
+        Choice::Auto => return,
+        Choice::None => json!({"mode": "NONE"}),
+        Choice::Required => json!({"mode": "ANY"}),
+        Choice::Tool(tool) => json!({"mode": "ANY", "allowedFunctionNames": [tool]}),
+    };
+    body.insert("toolConfig".into(), json!({"functionCallingConfig": choice}));
+}
+
+fn thinking(model: &str, effort: &str) -> Value {
+    // The second generation takes a number, the later ones a word.
+    if model.contains("gemini-2") {
+        let budget = match effort {
+            "minimal" | "low" => 2_048,
+            "medium" => 8_192,
+            _ => 24_576,
+        };
+        return json!({"thinkingBudget": budget, "includeThoughts": true});
+    }
+    json!({"thinkingLevel": effort, "includeThoughts": true})
+}
+
+fn contents(messages: &[Message], origin: &str) -> Vec<Value> {
+    let mut written: Vec<(&str, Vec<Value>)> = Vec::new();
+    for message in messages {
+        let (role, parts) = match message {
+            Message::System { .. } => continue,
+            Message::User { content } => ("user", content.iter().map(part).collect()),
+            Message::Tool(answer) => ("user", result(answer)),
+            Message::Assistant(reply) => ("model", said(reply, origin)),
+        };
+        match written.last_mut() {
+            _ if parts.is_empty() => {}
+            Some((last, known)) if *last == role => known.extend(parts),
+            _ => written.push((role, parts)),
+        }
+    }
+    written.into_iter().map(|(role, parts)| json!({"role": role, "parts": parts})).collect()
+}
+
+fn part(part: &Part) -> Value {
+    match part {
+        Part::Text { text } => json!({"text": text}),
+        Part::Image(image) => picture(image),
+    }
+}
+
+fn picture(image: &Image) -> Value {
+    json!({"inlineData": {"mimeType": image.media_type, "data": image.data}})
+}
+
+fn result(answer: &Answer) -> Vec<Value> {
+    // Results are objects here; which key they have tells whether all went well.
+    let key = if answer.is_error { "error" } else { "output" };
+    let result = json!({"functionResponse": {
+        "name": name(&answer.name),
+        "response": {key: answer.content},
+    }});
+    std::iter::once(result).chain(answer.images.iter().map(picture)).collect()
+}
+
+fn said(reply: &Reply, origin: &str) -> Vec<Value> {
+    let signature = |of: &Value| {
+        let piece = kept(reply, origin).find(|piece| piece["it"]["of"] == *of)?;
+        piece["it"].get("thoughtSignature").cloned()
+    };
+    let mut parts = Vec::new();
+    if !reply.text.is_empty() {
+        parts.push(signed(json!({"text": reply.text}), signature(&json!("text"))));
+    }
+    for (at, call) in reply.calls.iter().enumerate() {
+        let call = json!({"functionCall": {
+            "name": name(&call.name),
+            "args": arguments(&call.arguments),
+        }});
+        parts.push(signed(call, signature(&json!(at))));
+    }
+    parts
+}
+
+fn signed(mut part: Value, signature: Option<Value>) -> Value {
+    if let Some(signature) = signature {
+        part["thoughtSignature"] = signature;
+    }
+    part
+}

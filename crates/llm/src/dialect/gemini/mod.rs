@@ -1,0 +1,7 @@
+//! Google's Gemini.
+
+mod body;
+mod pieces;
+
+pub(crate) use body::body;
+pub(crate) use pieces::Reader;

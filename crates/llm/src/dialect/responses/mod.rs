@@ -1,0 +1,7 @@
+//! OpenAI's responses.
+
+mod body;
+mod pieces;
+
+pub(crate) use body::body;
+pub(crate) use pieces::Reader;

@@ -1,0 +1,234 @@
+//! A model at a server, asked over HTTP.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use hermes_core::BoxFuture;
+use reqwest::{Method, Response, Url};
+use serde_json::Value;
+
+use crate::classify::classify;
+use crate::dialect::{self, Heard, Pieces};
+use crate::endpoint::{Dialect, Endpoint, Key, Prices};
+use crate::fault::{Fault, FaultKind};
+use crate::http::{Http, Trouble, broken, place, read, silent};
+use crate::model::{Model, Stream};
+use crate::reply::{Event, Finish};
+use crate::request::Request;
+use crate::sse;
+
+/// Of an answer that is not streamed, so much is read.
+const WHOLE: usize = 64 * 1024 * 1024;
+
+/// A model at a server, asked with one key.
+#[derive(Debug)]
+pub struct Server {
+    http: Arc<Http>,
+    endpoint: Arc<Endpoint>,
+    key: Option<Key>,
+    /// Zero means that it is not known.
+    window: AtomicU64,
+}
+
+impl Server {
+    /// A model at a server. The key is one of the endpoint's.
+    pub fn new(http: Arc<Http>, endpoint: Arc<Endpoint>, key: Option<Key>) -> Self {
+        let window = AtomicU64::new(endpoint.window.unwrap_or_default());
+        Self { http, endpoint, key, window }
+    }
+
+    /// Where it is.
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    /// It has turned out how long a conversation may be.
+    pub fn set_window(&self, tokens: u64) {
+        self.window.store(tokens, Ordering::Relaxed);
+    }
+
+    async fn begin(&self, request: &Request) -> Result<Stream, Fault> {
+        let (path, body) = dialect::write(&self.endpoint, request);
+        let mut url = self.endpoint.url(&path)?;
+        if self.endpoint.dialect == Dialect::Gemini {
+            url.set_query(Some("alt=sse"));
+        }
+        let headers = self.endpoint.headers(self.key.as_ref())?;
+        let body = body.to_string().into_bytes();
+        let patience = request.patience;
+        let sent = self.http.send(Method::POST, url.clone(), headers, Some(body), patience).await;
+        let answer = sent.map_err(|trouble| match trouble {
+            Trouble::Fault(fault) => fault,
+            Trouble::Failed(failed) => {
+                classify(Some(failed.status.as_u16()), Some(&failed.headers), &failed.body)
+            }
+        })?;
+        let mut listening = Listening {
+            url,
+            patience,
+            prices: self.endpoint.prices,
+            pieces: dialect::reader(&self.endpoint, request),
+            answer: None,
+            reader: sse::Reader::default(),
+            queue: VecDeque::new(),
+            finished: false,
+            spoken: false,
+        };
+        if is_json(&answer) {
+            listening.take_whole(answer).await?;
+        } else {
+            listening.answer = Some(answer);
+        }
+        Ok(futures_util::stream::unfold(listening, Listening::next).boxed())
+    }
+}
+
+impl Model for Server {
+    fn name(&self) -> &str {
+        &self.endpoint.model
+    }
+
+    fn window(&self) -> Option<u64> {
+        Some(self.window.load(Ordering::Relaxed)).filter(|tokens| *tokens > 0)
+    }
+
+    fn ask<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Result<Stream, Fault>> {
+        Box::pin(self.begin(request))
+    }
+}
+
+fn is_json(answer: &Response) -> bool {
+    let kind = answer.headers().get("content-type").and_then(|kind| kind.to_str().ok());
+    kind.is_some_and(|kind| kind.starts_with("application/json"))
+}
+
+/// An answer on its way.
+struct Listening {
+    url: Url,
+    patience: Duration,
+    prices: Option<Prices>,
+    pieces: Box<dyn Pieces>,
+    /// None once nothing more comes.
+    answer: Option<Response>,
+    reader: sse::Reader,
+    queue: VecDeque<Result<Event, Fault>>,
+    /// Whether the server said why it stopped.
+    finished: bool,
+    /// Whether something of the answer came.
+    spoken: bool,
+}
+
+impl Listening {
+    async fn next(mut self) -> Option<(Result<Event, Fault>, Self)> {
+        loop {
+            if let Some(event) = self.queue.pop_front() {
+                return Some((event, self));
+            }
+            let answer = self.answer.as_mut()?;
+            match tokio::time::timeout(self.patience, answer.chunk()).await {
+                Ok(Ok(Some(piece))) => match self.reader.take(&piece) {
+                    Ok(sent) => self.take(sent),
+                    Err(fault) => self.fail(fault),
+                },
+                Ok(Ok(None)) => {
+                    let last = self.reader.end();
+                    self.take(last);
+                    if self.answer.take().is_some() && !self.finished {
+                        let message = format!("{} stopped in the middle of its answer", place(&self.url));
+                        self.fail(Fault::new(FaultKind::Network, message));
+                    }
+                }
+                // What counts was there already.
+                Ok(Err(_)) | Err(_) if self.finished => self.answer = None,
+                Ok(Err(error)) => self.fail(broken(&self.url, &error)),
+                Err(_) => self.fail(silent(&self.url, self.patience)),
+            }
+        }
+    }
+
+    fn take(&mut self, sent: impl IntoIterator<Item = sse::Sent>) {
+        for event in sent {
+            if self.answer.is_none() {
+                return;
+            }
+            let data = event.data.trim();
+            if data == "[DONE]" {
+                if !self.finished {
+                    self.push(Event::Finish(Finish::Stop));
+                }
+                self.answer = None;
+                return;
+            }
+            if data.is_empty() {
+                continue;
+            }
+            let Ok(data) = serde_json::from_str::<Value>(data) else {
+                let start: String = data.chars().take(120).collect();
+                let message = format!("{} sent what is no JSON: {start}", place(&self.url));
+                return self.fail(Fault::new(FaultKind::Protocol, message));
+            };
+            self.take_piece(&data);
+        }
+    }
+
+    fn take_piece(&mut self, data: &Value) {
+        let mut events = Vec::new();
+        let heard = self.pieces.take(data, &mut events);
+        for event in events {
+            self.push(event);
+        }
+        match heard {
+            Ok(Heard::More) => {}
+            Ok(Heard::All) => self.answer = None,
+            Err(fault) => self.fail(fault),
+        }
+    }
+
+    /// An answer that came as a whole, not in pieces.
+    async fn take_whole(&mut self, answer: Response) -> Result<(), Fault> {
+        let bytes = tokio::time::timeout(self.patience, read(answer, WHOLE)).await;
+        let bytes = bytes
+            .map_err(|_| silent(&self.url, self.patience))?
+            .map_err(|error| broken(&self.url, &error))?;
+        let data: Value = serde_json::from_slice(&bytes).map_err(|_| {
+            Fault::new(FaultKind::Protocol, format!("{} sent what is no JSON", place(&self.url)))
+        })?;
+        // Some wrap the pieces of an answer in a list.
+        match data {
+            Value::Array(pieces) => pieces.iter().for_each(|piece| self.take_piece(piece)),
+            whole => self.take_piece(&whole),
+        }
+        if let Some(at) = self.queue.iter().position(Result::is_err)
+            && let Some(Err(fault)) = self.queue.remove(at)
+        {
+            return Err(fault);
+        }
+        if !self.finished {
+            let message = format!("{} answered what is no answer of a model", place(&self.url));
+            return Err(Fault::new(FaultKind::Protocol, message)
+                .with_hint("check `model.base_url`; for most servers it ends in /v1"));
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, mut event: Event) {
+        match &mut event {
+            Event::Finish(_) => self.finished = true,
+            Event::Text(_) | Event::Thought(_) | Event::Call { .. } => self.spoken = true,
+            Event::Usage(usage) => {
+                usage.cost = usage.cost.or(self.prices.map(|prices| prices.cost(usage)));
+            }
+            _ => {}
+        }
+        self.queue.push_back(Ok(event));
+    }
+
+    fn fail(&mut self, mut fault: Fault) {
+        fault.is_late = self.spoken;
+        self.queue.push_back(Err(fault));
+        self.answer = None;
+    }
+}

@@ -1,0 +1,391 @@
+//! All interpreters of a program, by the session that they belong to and the
+//! name that they were given.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use hermes_core::{ErrorKind, ToolContext, ToolError};
+use hermes_exec::{Exit, GRACE, Jobs};
+use serde::Serialize;
+
+use crate::answer::Answer;
+use crate::interpreter::Interpreter;
+use crate::language::Language;
+use crate::limits::Limits;
+use crate::pictures::as_name;
+use crate::start::Start;
+use crate::talk::{Question, describe};
+use crate::walls;
+
+/// What of the environment of this program may be passed on.
+pub type Own = fn() -> Vec<(String, String)>;
+
+/// All interpreters of a program.
+#[derive(Debug, Default)]
+pub struct Interpreters {
+    table: Mutex<BTreeMap<Key, Arc<Slot>>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    session: String,
+    language: Language,
+    name: String,
+}
+
+/// A place for an interpreter, whether there is one or not.
+#[derive(Debug, Default)]
+struct Slot {
+    /// Whoever holds it asks.
+    turn: Arc<tokio::sync::Mutex<()>>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    living: Option<Arc<Interpreter>>,
+    /// What has become of the last one, for whoever comes next.
+    farewell: Option<String>,
+    /// How many questions there were.
+    count: u64,
+}
+
+/// A piece of code for an interpreter.
+#[derive(Debug)]
+pub struct Ask {
+    /// Its language.
+    pub language: Language,
+    /// The name of the interpreter.
+    pub name: String,
+    /// The code.
+    pub code: String,
+    /// Whether it is JavaScript with types.
+    pub types: bool,
+    /// How long it may take; none is the usual time.
+    pub timeout: Option<Duration>,
+    /// The file of an SQL session; none is memory.
+    pub database: Option<PathBuf>,
+    /// Where it runs.
+    pub jobs: Arc<Jobs>,
+    /// How much it may use.
+    pub limits: Arc<Limits>,
+    /// What of the environment of this program may be passed on.
+    pub own: Own,
+}
+
+/// An interpreter, for whoever wants to know what there is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Listed {
+    /// Its name.
+    pub session: String,
+    /// Its language.
+    pub language: Language,
+    /// Whether it is running code.
+    pub busy: bool,
+    /// Its version and program.
+    pub interpreter: String,
+    /// The file of an SQL session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub database: Option<PathBuf>,
+    /// Its process, if it is one of this machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    /// Seconds since it was last used.
+    pub idle_seconds: u64,
+    /// How many pieces of code it was given.
+    pub count: u64,
+}
+
+/// What became of an interruption.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stopped {
+    /// The code has stopped.
+    Stopped,
+    /// Nothing was running.
+    Idle,
+    /// The code does not care.
+    Deaf,
+}
+
+impl Interpreters {
+    /// Runs a piece of code. Those for one interpreter take turns.
+    pub async fn run(&self, ask: Ask, cx: &ToolContext) -> Result<Answer, ToolError> {
+        let key = Key {
+            session: cx.session.id().to_owned(),
+            language: ask.language,
+            name: ask.name.clone(),
+        };
+        let slot = self.slot(&key, ask.limits.sessions)?;
+        let mut cx = cx.clone();
+        let inner = cx.cancel.child_token();
+        // If nobody waits for the answer any more, the code is to stop.
+        let _guard = inner.clone().drop_guard();
+        cx.cancel = inner;
+        let task = tokio::spawn(async move { slot.run(ask, &key, &cx).await });
+        task.await.map_err(|error| ToolError::internal(format!("The call broke off: {error}")))?
+    }
+
+    fn slot(&self, key: &Key, most: usize) -> Result<Arc<Slot>, ToolError> {
+        let mut table = lock(&self.table);
+        if let Some(slot) = table.get(key) {
+            return Ok(Arc::clone(slot));
+        }
+        let own = || table.iter().filter(|(other, _)| other.session == key.session);
+        let living: Vec<String> = own()
+            .filter(|(_, slot)| slot.living().is_some())
+            .map(|(other, _)| format!("{} {}", other.language.name(), other.name))
+            .collect();
+        if living.len() >= most {
+            let message = format!("There are {} interpreters already", living.len());
+            return Err(ToolError::limit(message).with_hint(format!(
+                "Close one of them (action=close) or use one: {}.",
+                living.join(", ")
+            )));
+        }
+        Ok(Arc::clone(table.entry(key.clone()).or_default()))
+    }
+
+    /// Those of a session that run.
+    pub fn list(&self, session: &str) -> Vec<Listed> {
+        let table = lock(&self.table);
+        let own = table.iter().filter(|(key, _)| key.session == session);
+        own.filter_map(|(key, slot)| {
+            let interpreter = slot.living()?;
+            Some(Listed {
+                session: key.name.clone(),
+                language: key.language,
+                busy: slot.is_busy(),
+                interpreter: interpreter.describe(),
+                database: interpreter.made.database.clone(),
+                pid: interpreter.pid,
+                idle_seconds: interpreter.idle().as_secs(),
+                count: lock(&slot.state).count,
+            })
+        })
+        .collect()
+    }
+
+    /// Interrupts the code that an interpreter runs; its state is kept.
+    pub async fn interrupt(
+        &self,
+        session: &str,
+        language: Language,
+        name: &str,
+        grace: Duration,
+    ) -> Result<Stopped, ToolError> {
+        let slot = self.known(session, language, name)?;
+        let Some(interpreter) = slot.living() else { return Ok(Stopped::Idle) };
+        let before = lock(&slot.state).count;
+        if !slot.is_busy() {
+            return Ok(Stopped::Idle);
+        }
+        interpreter.interrupt().await;
+        // An answer may have been thrown away with the rest.
+        let reminder = language.reminder(before);
+        let _ = tokio::time::timeout(grace, interpreter.write(&reminder)).await;
+        let turn = Arc::clone(&slot.turn);
+        match tokio::time::timeout(grace, turn.lock()).await {
+            Ok(_) => Ok(Stopped::Stopped),
+            // Another question may have come in between.
+            Err(_) if lock(&slot.state).count != before => Ok(Stopped::Stopped),
+            Err(_) => Ok(Stopped::Deaf),
+        }
+    }
+
+    /// Ends an interpreter; whether there was one.
+    pub async fn close(
+        &self,
+        session: &str,
+        language: Language,
+        name: &str,
+    ) -> Result<bool, ToolError> {
+        let slot = self.known(session, language, name)?;
+        let living = slot.living();
+        if let Some(interpreter) = &living {
+            interpreter.end(GRACE).await;
+        }
+        let mut state = lock(&slot.state);
+        (state.living, state.farewell) = (None, None);
+        Ok(living.is_some())
+    }
+
+    /// Ends all of them.
+    pub async fn close_all(&self) {
+        let slots: Vec<_> = std::mem::take(&mut *lock(&self.table)).into_values().collect();
+        let living = slots.iter().filter_map(|slot| slot.living());
+        let ends = living.map(|interpreter| {
+            tokio::spawn(async move { interpreter.end(GRACE).await })
+        });
+        for end in ends.collect::<Vec<_>>() {
+            let _ = end.await;
+        }
+    }
+
+    fn known(&self, session: &str, language: Language, name: &str) -> Result<Arc<Slot>, ToolError> {
+        let key = Key { session: session.to_owned(), language, name: name.to_owned() };
+        let found = lock(&self.table).get(&key).cloned();
+        found.ok_or_else(|| {
+            let all = self.list(session);
+            let names = all.iter().map(|one| format!("{} {}", one.language.name(), one.session));
+            let names: Vec<String> = names.collect();
+            let hint = match names.as_slice() {
+                [] => "None is running; action=run starts one.".to_owned(),
+                names => format!("There are: {}.", names.join(", ")),
+            };
+            ToolError::not_found(format!("There is no {} session {name}", language.name()))
+                .with_hint(hint)
+        })
+    }
+}
+
+impl Slot {
+    fn is_busy(&self) -> bool {
+        self.turn.try_lock().is_err()
+    }
+
+    /// The interpreter, if there is one and it runs.
+    fn living(&self) -> Option<Arc<Interpreter>> {
+        lock(&self.state).living.clone().filter(|interpreter| interpreter.ended().is_none())
+    }
+
+    async fn run(self: Arc<Self>, ask: Ask, key: &Key, cx: &ToolContext) -> Result<Answer, ToolError> {
+        let timeout = ask.timeout.unwrap_or(ask.limits.timeout).min(ask.limits.longest);
+        let until = Instant::now() + timeout;
+        let turn = cx.race(tokio::time::timeout(timeout, Arc::clone(&self.turn).lock_owned()));
+        let Ok(_turn) = turn.await? else {
+            let message = format!("{} {} is busy with an earlier call", key.language.name(), key.name);
+            return Err(ToolError::new(ErrorKind::Timeout, message)
+                .with_hint("The code was not run. action=interrupt stops what is running."));
+        };
+        let mut notes = Vec::new();
+        let interpreter = self.ready(&ask, key, cx, &mut notes).await?;
+        let id = {
+            let mut state = lock(&self.state);
+            state.count += 1;
+            state.count
+        };
+        let folder = picture_folder(&ask.jobs, key);
+        let left = until.saturating_duration_since(Instant::now());
+        let question = Question {
+            id,
+            code: &ask.code,
+            types: ask.types,
+            // The start of an interpreter is not the fault of the code.
+            timeout: left.max(timeout / 2),
+            limits: &ask.limits,
+            folder: &folder,
+        };
+        let mut answer = interpreter.ask(&question, cx).await;
+        notes.append(&mut answer.notes);
+        answer.notes = notes;
+        if interpreter.ended().is_some() {
+            // It is told in this answer.
+            lock(&self.state).living = None;
+        }
+        Ok(answer)
+    }
+
+    /// The interpreter, which is started if need be.
+    async fn ready(
+        self: &Arc<Self>,
+        ask: &Ask,
+        key: &Key,
+        cx: &ToolContext,
+        notes: &mut Vec<String>,
+    ) -> Result<Arc<Interpreter>, ToolError> {
+        let known = lock(&self.state).living.clone();
+        if let Some(interpreter) = known {
+            let confinement = interpreter.made.confinement.as_deref();
+            if let Some(exit) = interpreter.ended() {
+                notes.push(gone(exit));
+            } else if !walls::still_hold(confinement, cx.confinement.as_deref()) {
+                interpreter.end(GRACE).await;
+                notes.push("What this session may touch has been narrowed, so a new interpreter was started; the earlier state is lost.".to_owned());
+            } else {
+                refuse_other_database(&interpreter, ask)?;
+                return Ok(interpreter);
+            }
+        }
+        let start = Start {
+            language: ask.language,
+            database: ask.database.clone(),
+            jobs: &ask.jobs,
+            limits: &ask.limits,
+            own: ask.own,
+            name: &key.name,
+        };
+        let interpreter = start.begin(cx).await?;
+        let mut state = lock(&self.state);
+        notes.extend(state.farewell.take());
+        state.living = Some(Arc::clone(&interpreter));
+        drop(state);
+        tokio::spawn(Arc::clone(self).watch(Arc::clone(&interpreter), ask.limits.idle));
+        Ok(interpreter)
+    }
+
+    /// Ends an interpreter that nobody uses.
+    async fn watch(self: Arc<Self>, interpreter: Arc<Interpreter>, most: Duration) {
+        loop {
+            let left = most.saturating_sub(interpreter.idle());
+            tokio::select! {
+                _ = interpreter.exit() => return,
+                () = tokio::time::sleep(left.max(Duration::from_millis(10))) => {}
+            }
+            let Ok(_turn) = self.turn.try_lock() else {
+                // Whoever uses it says so at the end.
+                tokio::time::sleep(most.min(Duration::from_secs(1))).await;
+                continue;
+            };
+            if interpreter.idle() < most {
+                continue;
+            }
+            interpreter.end(GRACE).await;
+            let mut state = lock(&self.state);
+            state.living = None;
+            state.farewell = Some(format!(
+                "The interpreter was not used for {} and was ended; this is a new one, without the earlier state.",
+                spoken(most)
+            ));
+            return;
+        }
+    }
+}
+
+fn gone(exit: Exit) -> String {
+    format!(
+        "The interpreter {} since the last call; this is a new one, without the earlier state.",
+        describe(exit)
+    )
+}
+
+fn spoken(time: Duration) -> String {
+    match time.as_secs() {
+        0..=119 => format!("{} s", time.as_secs_f64()),
+        seconds => format!("{} minutes", seconds / 60),
+    }
+}
+
+fn refuse_other_database(interpreter: &Interpreter, ask: &Ask) -> Result<(), ToolError> {
+    let own = interpreter.made.database.as_deref();
+    match ask.database.as_deref() {
+        Some(wanted) if own != Some(wanted) => {
+            let own = own.unwrap_or(Path::new(":memory:")).display();
+            Err(ToolError::conflict(format!("The session {} is open on {own}", ask.name)).with_hint(
+                "Give another 'session' for the other database, or ATTACH it, or close this one.",
+            ))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Where the pictures of an interpreter go.
+fn picture_folder(jobs: &Jobs, key: &Key) -> PathBuf {
+    let own = format!("{}-{}", key.language.name(), as_name(&key.name));
+    jobs.folder().join("repl").join(as_name(&key.session)).join(own)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

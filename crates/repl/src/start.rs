@@ -1,0 +1,149 @@
+//! How an interpreter is started.
+
+use std::collections::hash_map::RandomState;
+use std::ffi::{OsStr, OsString};
+use std::hash::{BuildHasher as _, Hasher as _};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use hermes_core::{Confinement, ErrorKind, ToolContext, ToolError};
+use hermes_exec::leftovers::{self, Entry};
+use hermes_exec::surroundings::Surroundings;
+use hermes_exec::{Input, Jobs, Order, Output, tree};
+
+use crate::interpreter::{Interpreter, Made};
+use crate::language::Language;
+use crate::limits::Limits;
+use crate::sessions::Own;
+
+/// How long an interpreter may take until it can be asked something.
+const FIRST: Duration = Duration::from_secs(60);
+
+/// What an interpreter is started with.
+#[derive(Debug)]
+pub(crate) struct Start<'a> {
+    pub(crate) language: Language,
+    pub(crate) database: Option<PathBuf>,
+    pub(crate) jobs: &'a Arc<Jobs>,
+    pub(crate) limits: &'a Limits,
+    pub(crate) own: Own,
+    pub(crate) name: &'a str,
+}
+
+impl Start<'_> {
+    /// Starts it, and waits until it can be asked something.
+    pub(crate) async fn begin(self, cx: &ToolContext) -> Result<Arc<Interpreter>, ToolError> {
+        let word = fresh_word();
+        let order = self.order(&word, cx).await?;
+        let id = self.jobs.fresh_id();
+        let started = self.jobs.backend().start(&id, order).await?;
+        let entry = started.pid.map(|pid| self.entry(&id, pid, cx));
+        let made = Made {
+            id,
+            word,
+            language: self.language,
+            database: self.database.clone(),
+            confinement: cx.confinement.clone(),
+            jobs: Arc::clone(self.jobs),
+            mask: self.limits.mask.clone(),
+        };
+        let interpreter = Interpreter::attend(started, made)?;
+        if let Some(entry) = entry {
+            tokio::spawn(Arc::clone(&interpreter).write_down(entry));
+        }
+        let first = interpreter.greet();
+        match tokio::time::timeout(FIRST, cx.race(first)).await {
+            Ok(Ok(Ok(()))) => Ok(interpreter),
+            Ok(Ok(Err(why))) => {
+                interpreter.end(Duration::ZERO).await;
+                Err(self.refused(&why))
+            }
+            Ok(Err(cancelled)) => {
+                interpreter.end(Duration::ZERO).await;
+                Err(cancelled)
+            }
+            Err(_) => {
+                interpreter.end(Duration::ZERO).await;
+                let message = format!("{} did not come up in {FIRST:?}", self.language.name());
+                Err(ToolError::new(ErrorKind::Timeout, message))
+            }
+        }
+    }
+
+    fn refused(&self, why: &str) -> ToolError {
+        let name = self.language.name();
+        ToolError::unavailable(format!("No interpreter for {name} can be started: {why}"))
+            .with_hint(self.language.advice())
+    }
+
+    async fn order(&self, word: &str, cx: &ToolContext) -> Result<Order, ToolError> {
+        let around = Surroundings::of(self.jobs, Output::Apart, cx, self.own).await?;
+        let is_here = around.place.is_none();
+        let mut environment = around.environment();
+        let mut set = |name: &str, value: OsString| environment.insert(name.into(), value);
+        set("HERMES_REPL_WORD", word.into());
+        set("HERMES_REPL_MOST", self.limits.value.to_string().into());
+        // Nobody has a screen for a window.
+        set("MPLBACKEND", "Agg".into());
+        if let Some(database) = &self.database {
+            set("HERMES_REPL_DATABASE", database.into());
+        }
+        let confinement = match (&cx.confinement, is_here) {
+            (Some(held), true) => Some(self.widened(held)?),
+            // The walls of another place hold it there.
+            _ => None,
+        };
+        if confinement.is_some() && !environment.contains_key(OsStr::new("MPLCONFIGDIR")) {
+            // Its usual place may not be written in.
+            let folder = self.jobs.scratch()?.join("matplotlib");
+            environment.insert("MPLCONFIGDIR".into(), folder.into());
+        }
+        let memory = self.limits.memory.unwrap_or_default() / 1024;
+        Ok(Order {
+            program: "/bin/sh".into(),
+            arguments: self.language.arguments(memory).into_iter().map(OsString::from).collect(),
+            environment,
+            directory: cx.workplace.cwd().to_owned(),
+            input: Input::Open,
+            output: Output::Apart,
+            confinement,
+        })
+    }
+
+    fn widened(&self, held: &Confinement) -> Result<Arc<Confinement>, ToolError> {
+        let mut held = held.clone();
+        held.write.push(self.jobs.scratch()?);
+        Ok(Arc::new(held))
+    }
+
+    /// What is written down of it, so that the next program finds it if this
+    /// one crashes.
+    fn entry(&self, id: &str, pid: u32, cx: &ToolContext) -> Entry {
+        let (owner_pid, owner_started) = leftovers::owner();
+        let at = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        Entry {
+            id: id.to_owned(),
+            pid,
+            started: tree::started(pid).unwrap_or_default(),
+            command: format!("repl: {} {}", self.language.name(), self.name),
+            cwd: cx.workplace.cwd().to_owned(),
+            session: cx.session.id().to_owned(),
+            owner_pid,
+            owner_started,
+            at: at.unwrap_or_default().as_secs(),
+            detached: false,
+            output: None,
+        }
+    }
+}
+
+/// A word that nobody writes by chance.
+fn fresh_word() -> String {
+    let half = |salt: u64| {
+        let mut hasher = RandomState::new().build_hasher();
+        hasher.write_u64(salt);
+        hasher.finish()
+    };
+    format!("{:016x}{:016x}", half(1), half(2))
+}

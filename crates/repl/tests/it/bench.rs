@@ -1,0 +1,112 @@
+//! A place to work at: a folder, and the interpreters of one session.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use std::{env, fs};
+
+use hermes_core::{ToolContext, ToolError};
+use hermes_exec::Jobs;
+use hermes_exec::output::Mask;
+use hermes_repl::{Answer, Ask, Interpreters, Language, Limits, Status};
+use tempfile::TempDir;
+
+pub(crate) struct Bench {
+    pub(crate) folder: TempDir,
+    pub(crate) cx: ToolContext,
+    pub(crate) all: Arc<Interpreters>,
+    pub(crate) limits: Arc<Limits>,
+    pub(crate) jobs: Arc<Jobs>,
+    jobs_folder: TempDir,
+}
+
+/// Nothing is a secret here.
+#[derive(Debug)]
+struct Nothing;
+
+impl Mask for Nothing {
+    fn mask(&self, _bytes: &mut [u8]) {}
+}
+
+impl Bench {
+    pub(crate) fn new() -> Self {
+        Self::with(Limits { mask: Some(Arc::new(Nothing)), ..Limits::default() })
+    }
+
+    pub(crate) fn with(limits: Limits) -> Self {
+        let (folder, jobs_folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let path = folder.path().canonicalize().unwrap();
+        Self {
+            cx: ToolContext::bare(path),
+            all: Arc::default(),
+            limits: Arc::new(limits),
+            jobs: Arc::new(Jobs::local(jobs_folder.path().join("jobs"))),
+            folder,
+            jobs_folder,
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.cx.workplace.cwd()
+    }
+
+    pub(crate) fn ask(&self, language: Language, code: &str) -> Ask {
+        Ask {
+            language,
+            name: "main".to_owned(),
+            code: code.to_owned(),
+            types: false,
+            timeout: Some(Duration::from_secs(60)),
+            database: None,
+            jobs: Arc::clone(&self.jobs),
+            limits: Arc::clone(&self.limits),
+            own: || env::vars().collect(),
+        }
+    }
+
+    pub(crate) async fn try_ask(&self, ask: Ask) -> Result<Answer, ToolError> {
+        self.all.run(ask, &self.cx).await
+    }
+
+    pub(crate) async fn answer(&self, language: Language, code: &str) -> Answer {
+        self.try_ask(self.ask(language, code)).await.unwrap()
+    }
+
+    /// The value of code that must end well.
+    pub(crate) async fn value(&self, language: Language, code: &str) -> String {
+        let answer = self.answer(language, code).await;
+        assert_eq!(answer.status, Status::Ok, "{code}: {answer:?}");
+        answer.value.map(|value| value.text).unwrap_or_default()
+    }
+
+    /// Ends everything; nothing of it is left then.
+    pub(crate) async fn close(self) {
+        let pids: Vec<u32> =
+            self.all.list(self.cx.session.id()).iter().filter_map(|one| one.pid).collect();
+        self.all.close_all().await;
+        for pid in pids {
+            assert!(!is_alive(pid), "{pid} is still there");
+        }
+        let left = self.jobs_folder.path().join("jobs/running");
+        let left: Vec<PathBuf> =
+            fs::read_dir(left).into_iter().flatten().map(|entry| entry.unwrap().path()).collect();
+        assert!(left.is_empty(), "{left:?}");
+    }
+}
+
+/// Whether a process runs; one that has only to be waited for does not.
+pub(crate) fn is_alive(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat.rsplit_once(')').map(|(_, rest)| rest.trim_start().chars().next());
+    state.flatten().is_some_and(|state| state != 'Z' && state != 'X')
+}
+
+/// Whether a program is installed; says so if it is not.
+pub(crate) fn has(program: &str) -> bool {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let found = env::split_paths(&path).any(|folder| folder.join(program).is_file());
+    if !found {
+        eprintln!("skipped: {program} is not installed");
+    }
+    found
+}

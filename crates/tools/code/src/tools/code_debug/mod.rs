@@ -1,0 +1,399 @@
+//! `code_debug`: a program run until it stops where it was asked to, looked
+//! at there, and led on.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use hermes_core::{
+    Effect, Example, JsonSchema, Resource, Scope, Tool, ToolContext, ToolError, ToolSpec, Workplace,
+};
+use hermes_debug::{Bounds, Kind, Met, Session, Sessions, Step, Target, Variable};
+use serde::Deserialize;
+
+use report::{Output, Report};
+use start::Start;
+
+mod report;
+mod start;
+
+/// Seconds that a program may run before it is paused.
+const LIMIT: u64 = 60;
+/// How long a program that was asked to pause is waited for.
+const PAUSE: Duration = Duration::from_secs(3);
+/// How often one hears of a program that runs.
+const TICK: Duration = Duration::from_secs(1);
+
+#[derive(Debug, Default)]
+pub(crate) struct CodeDebug {
+    sessions: Sessions,
+}
+
+/// What to do.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Action {
+    #[default]
+    Run,
+    Continue,
+    StepOver,
+    StepInto,
+    StepOut,
+    Pause,
+    Stack,
+    Variables,
+    Evaluate,
+    SetBreakpoints,
+    ClearBreakpoints,
+    Restart,
+    Stop,
+    List,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Language {
+    Python,
+    #[serde(alias = "javascript", alias = "typescript")]
+    Node,
+    #[serde(alias = "rust", alias = "c", alias = "cpp")]
+    Native,
+}
+
+/// A place to stop at: file and line, or function.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Place {
+    file: Option<String>,
+    line: Option<u64>,
+    function: Option<String>,
+    /// Stop only when this expression is true.
+    condition: Option<String>,
+    /// Stop only at the n-th hit.
+    hit: Option<u64>,
+    /// Print this and go on; expressions in braces.
+    log: Option<String>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Args {
+    /// Default: run.
+    #[serde(default)]
+    action: Action,
+    /// Session that run gave; default: the last one.
+    session: Option<String>,
+    /// run: the file, a script or an executable with debug information.
+    program: Option<String>,
+    /// run: a Python module instead.
+    module: Option<String>,
+    /// run: a test instead, as file::name; stops at its failing assertion.
+    test: Option<String>,
+    /// run: arguments of the program.
+    #[serde(default)]
+    args: Vec<String>,
+    /// run: working folder.
+    cwd: Option<String>,
+    /// run: more environment variables.
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+    /// run: default: what the program is.
+    language: Option<Language>,
+    /// Places to stop at.
+    #[serde(default)]
+    breakpoints: Vec<Place>,
+    /// run: uncaught (default), raised, user_uncaught, none, or exception classes.
+    stop_on: Option<Vec<String>>,
+    /// run: stop at the first line.
+    #[serde(default)]
+    stop_on_entry: bool,
+    /// run: false also stops and steps in libraries.
+    just_my_code: Option<bool>,
+    /// Frame of the stack, 0 is the innermost; default: the one shown.
+    frame: Option<usize>,
+    /// variables: a value to open, such as self.items[3]; default: all locals.
+    path: Option<String>,
+    /// evaluate: in the program's language; it may change the program.
+    expression: Option<String>,
+    /// Levels of parts to show, up to 3; default 1.
+    depth: Option<usize>,
+    /// Seconds to wait for a stop, then it is paused; default 60.
+    timeout: Option<u64>,
+}
+
+impl Tool for CodeDebug {
+    type Args = Args;
+    type Output = Output;
+
+    fn spec() -> ToolSpec {
+        ToolSpec::new("code_debug", "code")
+            .emoji("🐞")
+            .description(
+                "Run a Python, Node or native program (or a test) under a debugger until a \
+                 breakpoint or an exception, and show where it stopped: source, stack and locals. \
+                 Then continue, step, open variables, evaluate expressions, change breakpoints, \
+                 restart, stop.",
+            )
+            .alias("debug")
+            .parameter_alias("file", "program")
+            .parameter_alias("script", "program")
+            .parameter_alias("session_id", "session")
+            .parameter_alias("arguments", "args")
+            .parameter_alias("exceptions", "stop_on")
+            .keyword("debugger")
+            .keyword("breakpoint")
+            .keyword("stack trace")
+            .keyword("step through")
+            .timeout(Duration::from_secs(3_700))
+            .example(
+                Example::new(
+                    "Stop in a loop when something is true",
+                    r#"{"program":"sum.js","breakpoints":[{"file":"sum.js","line":3,"condition":"n === 2"}]}"#,
+                )
+                .given(
+                    "sum.js",
+                    "let total = 0;\nfor (const n of [1, 2, 3]) {\n  total += n;\n}\nconsole.log(total);\n",
+                )
+                .gives(r#"{"status":"stopped","reason":"breakpoint","location":{"file":"sum.js","line":3}}"#),
+            )
+            .example(Example::new("What is being debugged", r#"{"action":"list"}"#))
+    }
+
+    fn effects(&self, args: &Args, at: &Workplace) -> Vec<Effect> {
+        if args.action == Action::List {
+            return Vec::new();
+        }
+        let folder = start::folder(args, at);
+        let mut effects = vec![
+            Effect::path(Scope::CODE_EXECUTE, &folder),
+            Effect::path(Scope::FILE_READ, &folder),
+        ];
+        if let Some(file) = start::file(args, at).filter(|file| !file.starts_with(&folder)) {
+            effects.push(Effect::path(Scope::FILE_READ, file));
+        }
+        effects
+    }
+
+    async fn run(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
+        if args.action == Action::List {
+            return Ok(report::list(&self.sessions.of(cx.session.id()), cx));
+        }
+        let folder = start::folder(&args, &cx.workplace);
+        cx.permit(&Scope::CODE_EXECUTE, &Resource::Path(folder.clone()))?;
+        cx.permit(&Scope::FILE_READ, &Resource::Path(folder))?;
+        let until = deadline(args.timeout, cx);
+        match args.action {
+            Action::Run => {
+                self.sessions.check_room(cx.session.id())?;
+                let start = Start::of(&args, cx).await?;
+                self.begin(start, self.sessions.fresh_id(), until, &args, cx).await
+            }
+            Action::Restart => {
+                let old = self.sessions.get(cx.session.id(), args.session.as_deref())?;
+                let _turn = old.gate.lock().await;
+                let start = Start::again(&old, cx).await?;
+                old.end().await;
+                self.begin(start, old.id.clone(), until, &args, cx).await
+            }
+            _ => {
+                let session = self.sessions.get(cx.session.id(), args.session.as_deref())?;
+                let _turn = cx.race(session.gate.lock()).await?;
+                self.act(&session, until, &args, cx).await
+            }
+        }
+    }
+
+    async fn teardown(&self) {
+        self.sessions.close().await;
+    }
+}
+
+impl CodeDebug {
+    /// Starts a program and waits for its first stop.
+    async fn begin(
+        &self,
+        start: Start,
+        id: String,
+        until: Instant,
+        args: &Args,
+        cx: &ToolContext,
+    ) -> Result<Output, ToolError> {
+        let session = cx.race(start.begin(id, cx)).await??;
+        self.sessions.add(Arc::clone(&session));
+        let told = self.settle(&session, until, args, cx).await;
+        if told.as_ref().is_err_and(|_| cx.cancel.is_cancelled()) {
+            // Nobody has heard of it.
+            self.sessions.remove(&session);
+            session.end().await;
+        }
+        told
+    }
+
+    async fn act(
+        &self,
+        session: &Arc<Session>,
+        until: Instant,
+        args: &Args,
+        cx: &ToolContext,
+    ) -> Result<Output, ToolError> {
+        let step = match args.action {
+            Action::StepOver => Step::Over,
+            Action::StepInto => Step::Into,
+            Action::StepOut => Step::Out,
+            _ => Step::Continue,
+        };
+        match args.action {
+            Action::Continue | Action::StepOver | Action::StepInto | Action::StepOut => {
+                // One that still runs is waited for.
+                if args.action != Action::Continue || session.now() != Met::Running {
+                    session.go(step).await?;
+                }
+                self.settle(session, until, args, cx).await
+            }
+            Action::Pause => {
+                if session.now() == Met::Running {
+                    session.pause().await?;
+                }
+                let met = session.wait(Instant::now() + PAUSE, &cx.cancel).await?;
+                Report::new(session, cx, args).of(met).await
+            }
+            Action::Stop => {
+                session.end().await;
+                self.sessions.remove(session);
+                let mut output = Report::new(session, cx, args).of(session.now()).await?;
+                output.add_note("The session is over.");
+                Ok(output)
+            }
+            Action::Variables | Action::Evaluate => {
+                let frame = report::frame(session, args.frame).await?;
+                let value = look_at(session, frame, args).await?;
+                Report::new(session, cx, args).value(value, frame).await
+            }
+            Action::SetBreakpoints => {
+                let wanted = start::wanted(&args.breakpoints, &session.launch.folder, cx)?;
+                start::check(&wanted, session, cx).await?;
+                session.set(wanted).await?;
+                Ok(Report::new(session, cx, args).breakpoints())
+            }
+            Action::ClearBreakpoints => {
+                let gone = clear(session, args, cx).await?;
+                let mut output = Report::new(session, cx, args).breakpoints();
+                output.add_note(&format!("{gone} taken away."));
+                Ok(output)
+            }
+            _ => Report::new(session, cx, args).of(session.now()).await,
+        }
+    }
+
+    /// Waits for a stop. A program that takes too long is paused, so that one
+    /// sees where it is.
+    async fn settle(
+        &self,
+        session: &Arc<Session>,
+        until: Instant,
+        args: &Args,
+        cx: &ToolContext,
+    ) -> Result<Output, ToolError> {
+        let began = Instant::now();
+        let met = loop {
+            let next = until.min(Instant::now() + TICK);
+            match session.wait(next, &cx.cancel).await? {
+                Met::Running if next < until => {
+                    let seconds = began.elapsed().as_secs();
+                    cx.report(None, format!("{}: running for {seconds} s", session.id));
+                }
+                met => break met,
+            }
+        };
+        if met != Met::Running {
+            return Report::new(session, cx, args).of(met).await;
+        }
+        let asked = session.pause().await;
+        let met = session.wait(Instant::now() + PAUSE, &cx.cancel).await?;
+        let mut output = Report::new(session, cx, args).of(met.clone()).await?;
+        let seconds = began.elapsed().as_secs();
+        output.add_note(&match (met, asked) {
+            (Met::Stopped(_), _) => {
+                format!("It had not stopped after {seconds} s, so it was paused here.")
+            }
+            (Met::Ended(_), _) => String::new(),
+            (Met::Running, Ok(())) => format!(
+                "It still runs after {seconds} s and cannot be paused at once: it waits, or is in \
+                 code that the debugger does not see. It will stop as soon as it goes on."
+            ),
+            (Met::Running, Err(error)) => {
+                format!("It still runs after {seconds} s: {}.", error.message())
+            }
+        });
+        Ok(output)
+    }
+}
+
+/// The variables or the value that somebody wants to see.
+async fn look_at(session: &Session, frame: usize, args: &Args) -> Result<Vec<Variable>, ToolError> {
+    let depth = args.depth.unwrap_or(1).min(3);
+    let is_statement = args.action == Action::Evaluate;
+    let text = match is_statement {
+        true => Some(args.expression.as_ref().ok_or_else(|| {
+            ToolError::invalid("There is nothing to evaluate").with_hint("Give 'expression'.")
+        })?),
+        false => args.path.as_ref().or(args.expression.as_ref()),
+    };
+    match text {
+        Some(text) => {
+            // Its own level is one more.
+            let bounds = Bounds { depth, ..Bounds::ONE };
+            Ok(vec![session.evaluate(frame, text, is_statement, bounds).await?])
+        }
+        None => {
+            let bounds = Bounds { depth, first: 100, all: 300, ..Bounds::LOCALS };
+            Ok(session.locals(frame, bounds).await?.0)
+        }
+    }
+}
+
+/// Takes the named breakpoints away, or all.
+async fn clear(session: &Session, args: &Args, cx: &ToolContext) -> Result<usize, ToolError> {
+    if args.breakpoints.is_empty() {
+        return session.clear(|_| false).await;
+    }
+    let folder = Workplace::new(&session.launch.folder, cx.workplace.home().map(PathBuf::from));
+    let named: Vec<_> = args
+        .breakpoints
+        .iter()
+        .map(|one| (one.file.as_ref().map(|file| folder.resolve(file)), one))
+        .collect();
+    session
+        .clear(|known| {
+            !named.iter().any(|(file, one)| {
+                let by_name = one.function.is_some() && one.function == known.function;
+                let lines = [known.line, known.asked_line];
+                let by_line = one.line.is_none_or(|line| lines.contains(&Some(line)));
+                by_name || (file.is_some() && *file == known.file && by_line)
+            })
+        })
+        .await
+}
+
+fn deadline(seconds: Option<u64>, cx: &ToolContext) -> Instant {
+    let limit = Duration::from_secs(seconds.unwrap_or(LIMIT).clamp(1, 3_600));
+    // There must be time to pause it and to tell.
+    let left = cx.remaining().map(|left| left.saturating_sub(PAUSE * 2).mul_f64(0.9));
+    Instant::now() + left.map_or(limit, |left| left.min(limit))
+}
+
+impl From<Language> for Kind {
+    fn from(language: Language) -> Self {
+        match language {
+            Language::Python => Self::Python,
+            Language::Node => Self::Node,
+            Language::Native => Self::Native,
+        }
+    }
+}
+
+/// Whether a target is a test.
+fn is_test(target: &Target) -> bool {
+    matches!(target, Target::Test { .. })
+}

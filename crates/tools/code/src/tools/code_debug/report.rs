@@ -1,0 +1,432 @@
+//! What a call tells of a program.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use hermes_core::{ToolContext, ToolError};
+use hermes_debug::{Bounds, Breakpoint, Exception, Frame, Met, Session, Stop, Variable};
+use hermes_exec::{Errand, Input, Order};
+use hermes_files::Files;
+use serde::Serialize;
+
+use super::{Action, Args};
+use crate::program;
+
+/// Lines around the one that it stopped at.
+const AROUND: u64 = 4;
+/// The last line that is looked for.
+const LAST: u64 = 200_000;
+/// Frames that are shown, of the project and of others.
+const OWN: usize = 20;
+const OTHERS: usize = 10;
+/// Bytes of output.
+const OUTPUT: usize = 8_000;
+
+/// What a program is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Status {
+    Stopped,
+    Running,
+    Ended,
+    /// The answer to `list`.
+    Listed,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Output {
+    status: Status,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session: Option<String>,
+    /// Why it has stopped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exception: Option<Exception>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    hit_breakpoints: Vec<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    location: Option<Location>,
+    /// Frames of the project first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    stack: Vec<Shown>,
+    /// How many frames there are, if not all are shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    frames_total: Option<usize>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    locals: Vec<Variable>,
+    /// What was evaluated or opened.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<Variable>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exit_code: Option<i64>,
+    /// What it printed since it was last told.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    output: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    breakpoints: Vec<Breakpoint>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    sessions: Vec<Listed>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Location {
+    file: String,
+    line: u64,
+    function: String,
+    frame: usize,
+    /// The lines around it, the one that comes next marked.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    source: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Shown {
+    frame: usize,
+    function: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
+    line: u64,
+    #[serde(skip_serializing_if = "crate::checks::is_false")]
+    library: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Listed {
+    session: String,
+    program: String,
+    debugger: &'static str,
+    status: Status,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exit_code: Option<i64>,
+    breakpoints: usize,
+}
+
+impl Output {
+    fn empty(status: Status) -> Self {
+        Self {
+            status,
+            session: None,
+            reason: None,
+            exception: None,
+            hit_breakpoints: Vec::new(),
+            location: None,
+            stack: Vec::new(),
+            frames_total: None,
+            locals: Vec::new(),
+            value: None,
+            exit_code: None,
+            output: String::new(),
+            breakpoints: Vec::new(),
+            sessions: Vec::new(),
+            note: None,
+        }
+    }
+
+    pub(super) fn add_note(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        self.note = Some(match self.note.take() {
+            Some(before) => format!("{before} {text}"),
+            None => text.to_owned(),
+        });
+    }
+}
+
+/// The answer to `list`.
+pub(super) fn list(sessions: &[Arc<Session>], cx: &ToolContext) -> Output {
+    let one = |session: &Arc<Session>| {
+        let (status, exit_code) = status(&session.now());
+        Listed {
+            session: session.id.clone(),
+            program: match session.launch.target.file() {
+                Some(file) if session.launch.target.name() == file.display().to_string() => {
+                    show(file, cx)
+                }
+                _ => session.launch.target.name(),
+            },
+            debugger: session.found.adapter.name(),
+            status,
+            exit_code,
+            breakpoints: session.breakpoints().len(),
+        }
+    };
+    let mut output = Output::empty(Status::Listed);
+    output.sessions = sessions.iter().map(one).collect();
+    if output.sessions.is_empty() {
+        output.add_note("Nothing is being debugged.");
+    }
+    output
+}
+
+fn status(met: &Met) -> (Status, Option<i64>) {
+    match met {
+        Met::Stopped(_) => (Status::Stopped, None),
+        Met::Running => (Status::Running, None),
+        Met::Ended(code) => (Status::Ended, *code),
+    }
+}
+
+/// The frame that is meant: the one that was said, or the one that is shown.
+pub(super) async fn frame(session: &Session, said: Option<usize>) -> Result<usize, ToolError> {
+    match (said, session.now()) {
+        (Some(frame), _) => Ok(frame),
+        (None, Met::Stopped(stop)) => Ok(chosen(&stop, &session.stack().await?)),
+        (None, _) => Ok(0),
+    }
+}
+
+/// The frame that is worth a look: of an exception in a library, the project's.
+fn chosen(stop: &Stop, frames: &[Frame]) -> usize {
+    let is_plain = ["breakpoint", "function breakpoint", "step", "entry"];
+    if is_plain.contains(&stop.reason.as_str()) && !is_panic(stop, frames) {
+        return 0;
+    }
+    frames.iter().position(|frame| frame.is_own).unwrap_or(0)
+}
+
+/// Whether it stopped where a panic begins.
+fn is_panic(stop: &Stop, frames: &[Frame]) -> bool {
+    let first = frames.first().map_or("", |frame| frame.function.as_str());
+    stop.breakpoints.is_empty() && first.contains("rust_panic")
+}
+
+/// A path as somebody would write it.
+fn show(path: &Path, cx: &ToolContext) -> String {
+    path.strip_prefix(cx.workplace.cwd()).unwrap_or(path).display().to_string()
+}
+
+/// The answer of a call in the making.
+#[derive(Debug)]
+pub(super) struct Report<'a> {
+    session: &'a Arc<Session>,
+    cx: &'a ToolContext,
+    args: &'a Args,
+}
+
+impl<'a> Report<'a> {
+    pub(super) fn new(session: &'a Arc<Session>, cx: &'a ToolContext, args: &'a Args) -> Self {
+        Self { session, cx, args }
+    }
+
+    fn begin(&self, met: &Met) -> Output {
+        let (status, exit_code) = status(met);
+        let mut output = Output::empty(status);
+        output.session = Some(self.session.id.clone());
+        output.exit_code = exit_code;
+        let printed = self.session.printed(OUTPUT);
+        output.output = match printed.skipped {
+            0 => printed.text,
+            skipped => format!("[{skipped} bytes left out]\n{}", printed.text),
+        };
+        output
+    }
+
+    /// What it has come to.
+    pub(super) async fn of(&self, met: Met) -> Result<Output, ToolError> {
+        match &met {
+            Met::Stopped(stop) => self.stopped(stop, &met).await,
+            Met::Running => {
+                let mut output = self.begin(&met);
+                // Not every debugger can tell.
+                if let Ok(frames) = self.session.stack().await {
+                    self.place(&mut output, &frames, 0).await;
+                    output.location = None;
+                }
+                Ok(output)
+            }
+            Met::Ended(code) => self.ended(*code, &met).await,
+        }
+    }
+
+    async fn stopped(&self, stop: &Stop, met: &Met) -> Result<Output, ToolError> {
+        let frames = self.session.stack().await?;
+        let mut output = self.begin(met);
+        output.reason = Some(match is_panic(stop, &frames) {
+            true => "panic".to_owned(),
+            false => stop.reason.clone(),
+        });
+        output.hit_breakpoints.clone_from(&stop.breakpoints);
+        output.exception = self.session.exception().await;
+        let frame = self.args.frame.unwrap_or_else(|| chosen(stop, &frames));
+        self.place(&mut output, &frames, frame).await;
+        let depth = self.args.depth.unwrap_or(1).min(3);
+        let bounds = Bounds { depth, ..Bounds::LOCALS };
+        match self.session.locals(frame, bounds).await {
+            Ok((locals, 0)) => output.locals = locals,
+            Ok((locals, more)) => {
+                output.locals = locals;
+                output.add_note(&format!("{more} more variables: see action 'variables'."));
+            }
+            Err(error) => output.add_note(&format!("{}.", error.message())),
+        }
+        if self.args.action == Action::Run || self.args.action == Action::Restart {
+            output.breakpoints = self.shown_breakpoints();
+        }
+        output.add_note(&self.moved());
+        Ok(output)
+    }
+
+    async fn ended(&self, code: Option<i64>, met: &Met) -> Result<Output, ToolError> {
+        self.session.end().await;
+        let mut output = self.begin(met);
+        let breakpoints = self.shown_breakpoints();
+        if let Some(reason) = self.session.reason() {
+            output.add_note(&format!("It was ended: {reason}."));
+        } else if let Some(complaint) = self.session.complaint().filter(|_| self.args.action != Action::Stop)
+        {
+            let name = self.session.found.adapter.name();
+            let said = if complaint.is_empty() { "without a word".to_owned() } else { complaint };
+            return Err(ToolError::unavailable(format!("The debugger ({name}) broke down: {said}"))
+                .with_hint("The program has ended with it. Run it again with action 'restart'.")
+                .with("session", self.session.id.as_str())
+                .with("output", output.output.as_str()));
+        }
+        if let Some(signal) = code.filter(|code| *code < 0) {
+            output.exit_code = Some(128 - signal);
+            output.add_note(&format!("It was ended by signal {}.", -signal));
+        }
+        let is_first = matches!(self.args.action, Action::Run | Action::Restart);
+        if is_first && !breakpoints.is_empty() {
+            output.add_note("The program ended before it met a breakpoint.");
+            for one in breakpoints.iter().filter(|one| !one.verified) {
+                let place = match (&one.function, &one.file, one.line) {
+                    (Some(function), ..) => format!("function {function}"),
+                    (None, Some(file), Some(line)) => format!("{}:{line}", file.display()),
+                    _ => "it".to_owned(),
+                };
+                let why = one.message.as_deref().unwrap_or("no such code was loaded");
+                output.add_note(&format!("Breakpoint {} ({place}): {why}.", one.id));
+            }
+            output.breakpoints = breakpoints;
+        }
+        output.add_note(&self.moved());
+        Ok(output)
+    }
+
+    /// What was opened or evaluated.
+    pub(super) async fn value(
+        &self,
+        mut values: Vec<Variable>,
+        frame: usize,
+    ) -> Result<Output, ToolError> {
+        let is_one = self.args.action == Action::Evaluate
+            || self.args.path.is_some()
+            || self.args.expression.is_some();
+        let mut output = self.begin(&self.session.now());
+        if is_one {
+            output.value = values.pop();
+        } else {
+            output.locals = values;
+            let frames = self.session.stack().await?;
+            self.place(&mut output, &frames, frame).await;
+            output.stack.clear();
+            output.frames_total = None;
+        }
+        Ok(output)
+    }
+
+    /// The breakpoints as they are now.
+    pub(super) fn breakpoints(&self) -> Output {
+        let mut output = self.begin(&self.session.now());
+        output.breakpoints = self.shown_breakpoints();
+        output.add_note(&self.moved());
+        output
+    }
+
+    fn shown_breakpoints(&self) -> Vec<Breakpoint> {
+        let mut all = self.session.breakpoints();
+        for one in &mut all {
+            one.file = one.file.as_ref().map(|file| PathBuf::from(show(file, self.cx)));
+        }
+        all
+    }
+
+    /// What the debugger has made of lines without code.
+    fn moved(&self) -> String {
+        let told = self.session.breakpoints().into_iter().filter(|one| one.verified);
+        let moved = told.filter_map(|one| {
+            let (asked, line) = (one.asked_line?, one.line?);
+            Some(format!("Breakpoint {}: line {asked} has no code, moved to {line}.", one.id))
+        });
+        moved.collect::<Vec<_>>().join(" ")
+    }
+
+    /// Where it is.
+    async fn place(&self, output: &mut Output, frames: &[Frame], frame: usize) {
+        let brief = |frame: &Frame| Shown {
+            frame: frame.frame,
+            function: frame.function.clone(),
+            file: frame.file.as_deref().map(|file| show(file, self.cx)),
+            line: frame.line,
+            library: !frame.is_own,
+        };
+        let own = frames.iter().filter(|frame| frame.is_own).take(OWN);
+        let others = frames.iter().filter(|frame| !frame.is_own).take(OTHERS);
+        output.stack = own.chain(others).map(brief).collect();
+        output.frames_total = Some(frames.len()).filter(|total| *total > output.stack.len());
+        let Some(at) = frames.get(frame) else { return };
+        let Some(file) = &at.file else { return };
+        output.location = Some(Location {
+            file: show(file, self.cx),
+            line: at.line,
+            function: at.function.clone(),
+            frame,
+            source: self.source(file, at.line).await.unwrap_or_default(),
+        });
+    }
+
+    /// The lines around one.
+    async fn source(&self, file: &Path, line: u64) -> Option<String> {
+        let (first, last) = (line.saturating_sub(AROUND).max(1), line + AROUND);
+        if !file.is_absolute() || line == 0 || line > LAST {
+            return None;
+        }
+        let jobs = program::jobs(self.cx);
+        let lines = match jobs.backend().is_here() {
+            true => {
+                let opened = Files::new(self.cx).open(file).ok()?;
+                let lines = BufReader::new(opened).split(b'\n').map_while(Result::ok);
+                let skip = usize::try_from(first - 1).ok()?;
+                let take = usize::try_from(last - first + 1).ok()?;
+                lines.skip(skip).take(take).collect::<Vec<_>>()
+            }
+            false => {
+                let range = format!("{first},{last}p;{last}q");
+                let order = Order {
+                    program: "sed".into(),
+                    arguments: vec!["-n".into(), range.into(), "--".into(), file.into()],
+                    environment: self.session.launch.environment.clone(),
+                    directory: "/".into(),
+                    input: Input::Nothing,
+                    output: hermes_exec::Output::Apart,
+                    confinement: None,
+                };
+                let errand = Errand { order, limit: Duration::from_secs(15), most: 1 << 20 };
+                let done = errand.run(jobs.backend(), "source").await.ok()?;
+                done.output.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect()
+            }
+        };
+        Some(numbered(&lines, first, line))
+    }
+}
+
+/// Lines with their numbers, one of them marked.
+fn numbered(lines: &[Vec<u8>], first: u64, marked: u64) -> String {
+    const WIDE: usize = 200;
+    let mut text = String::new();
+    for (number, line) in (first..).zip(lines) {
+        let line = String::from_utf8_lossy(line);
+        let line: String = line.trim_end().chars().take(WIDE).collect();
+        let mark = if number == marked { '>' } else { ' ' };
+        text.push_str(format!("{mark} {number:>4} {line}").trim_end());
+        text.push('\n');
+    }
+    text.truncate(text.trim_end().len());
+    text
+}

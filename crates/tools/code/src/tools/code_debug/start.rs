@@ -1,0 +1,227 @@
+//! From the arguments of a call to a program that runs under a debugger.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use hermes_core::{Confinement, Resource, Scope, ToolContext, ToolError, Workplace};
+use hermes_debug::{Context, Found, Kind, Launch, Session, Target, Wanted, look};
+use hermes_exec::surroundings::Surroundings;
+use hermes_exec::{Jobs, Output};
+
+use super::{Args, Place, is_test};
+use crate::program;
+
+/// Most breakpoints of one call.
+const MOST: usize = 200;
+
+/// The folder that a program runs in.
+pub(super) fn folder(args: &Args, at: &Workplace) -> PathBuf {
+    at.resolve(args.cwd.as_deref().unwrap_or("."))
+}
+
+/// The file that is run, if it is one.
+pub(super) fn file(args: &Args, at: &Workplace) -> Option<PathBuf> {
+    let test = args.test.as_deref().map(|test| test.split("::").next().unwrap_or(test));
+    let file = args.program.as_deref().or(test)?;
+    Some(resolve(file, &folder(args, at), at))
+}
+
+fn resolve(file: &str, folder: &Path, at: &Workplace) -> PathBuf {
+    Workplace::new(folder, at.home().map(PathBuf::from)).resolve(file)
+}
+
+/// A program that is about to be started.
+#[derive(Debug)]
+pub(super) struct Start {
+    jobs: Arc<Jobs>,
+    launch: Launch,
+    found: Found,
+    wanted: Vec<Wanted>,
+    confinement: Option<Arc<Confinement>>,
+}
+
+impl Start {
+    /// That of a call.
+    pub(super) async fn of(args: &Args, cx: &ToolContext) -> Result<Self, ToolError> {
+        let target = target(args, cx)?;
+        let folder = folder(args, &cx.workplace);
+        if let Some(file) = target.file() {
+            cx.permit(&Scope::FILE_READ, &Resource::Path(file.to_owned()))?;
+        }
+        let wanted = wanted(&args.breakpoints, &folder, cx)?;
+        let jobs = program::jobs(cx);
+        let around = Surroundings::of(&jobs, Output::Apart, cx, program::own).await?;
+        let mut environment = around.environment();
+        environment.extend(args.env.iter().map(|(name, value)| (name.into(), value.into())));
+        let stop_on = match &args.stop_on {
+            Some(said) => said.iter().map(|one| settled(one)).collect(),
+            None if is_test(&target) => vec!["user_uncaught".to_owned()],
+            None => vec!["uncaught".to_owned()],
+        };
+        let launch = Launch {
+            target,
+            arguments: args.args.clone(),
+            folder,
+            environment,
+            stop_on,
+            stop_on_entry: args.stop_on_entry,
+            just_my_code: args.just_my_code.unwrap_or(true),
+            scratch: None,
+        };
+        let kind = match (&launch.target, args.language) {
+            (_, Some(language)) => Some(Kind::from(language)),
+            (Target::Module(_), None) => Some(Kind::Python),
+            _ => None,
+        };
+        Self::find(jobs, launch, wanted, kind, cx).await
+    }
+
+    /// That of a program that was started before.
+    pub(super) async fn again(old: &Session, cx: &ToolContext) -> Result<Self, ToolError> {
+        let kind = kind_of(old);
+        Self::find(program::jobs(cx), old.launch.clone(), old.wanted(), Some(kind), cx).await
+    }
+
+    async fn find(
+        jobs: Arc<Jobs>,
+        mut launch: Launch,
+        wanted: Vec<Wanted>,
+        kind: Option<Kind>,
+        cx: &ToolContext,
+    ) -> Result<Self, ToolError> {
+        let confinement = confinement(&jobs, cx)?;
+        if confinement.is_some() {
+            launch.scratch = Some(jobs.scratch()?);
+        }
+        let around = (&launch.environment, confinement.clone());
+        let files = files(&wanted);
+        let (program, folder) = (launch.target.file(), &launch.folder);
+        let found = look(jobs.backend(), kind, program, folder, &files, around).await?;
+        if found.adapter.is_native() {
+            if is_test(&launch.target) {
+                return Err(ToolError::invalid("A test of a native program has no file of its own")
+                    .with_hint(
+                        "Build the tests (cargo test --no-run) and give the executable as \
+                         'program', the name of the test in 'args'.",
+                    ));
+            }
+            if confinement.is_some() {
+                return Err(ToolError::unavailable(
+                    "Native programs cannot be debugged within this session's sandbox: it forbids \
+                     a process to trace another",
+                )
+                .with_hint("Debug it where programs run without the sandbox, such as a container."));
+            }
+        }
+        if matches!(launch.target, Target::Module(_)) && found.adapter.name() != "debugpy" {
+            return Err(ToolError::invalid("Only Python has modules that can be run")
+                .with_hint("Give the file as 'program'."));
+        }
+        Ok(Self { jobs, launch, found, wanted, confinement })
+    }
+
+    /// Starts it.
+    pub(super) async fn begin(
+        self,
+        id: String,
+        cx: &ToolContext,
+    ) -> Result<Arc<Session>, ToolError> {
+        let Self { jobs, launch, found, wanted, confinement } = self;
+        let context = Context { jobs: &jobs, confinement, owner: cx.session.id() };
+        Session::start(id, launch, found, wanted, context).await
+    }
+}
+
+/// What holds it here; the walls of another place hold it there.
+fn confinement(jobs: &Jobs, cx: &ToolContext) -> Result<Option<Arc<Confinement>>, ToolError> {
+    match &cx.confinement {
+        Some(held) if jobs.backend().is_here() => {
+            let mut held = (**held).clone();
+            held.write.push(jobs.scratch()?);
+            Ok(Some(Arc::new(held)))
+        }
+        _ => Ok(None),
+    }
+}
+
+fn target(args: &Args, cx: &ToolContext) -> Result<Target, ToolError> {
+    let at = &cx.workplace;
+    match (&args.program, &args.module, &args.test) {
+        (Some(_), None, None) => Ok(Target::Program(file(args, at).unwrap_or_default())),
+        (None, Some(module), None) => Ok(Target::Module(module.clone())),
+        (None, None, Some(test)) => {
+            let name = test.split_once("::").map(|(_, name)| name.to_owned());
+            Ok(Target::Test { file: file(args, at).unwrap_or_default(), name })
+        }
+        _ => Err(ToolError::invalid("One of 'program', 'module' and 'test' is needed")
+            .with_hint("Give the file to run as 'program', or a test as 'test': file::name.")),
+    }
+}
+
+/// The usual words for the same.
+fn settled(word: &str) -> String {
+    match word {
+        "all" | "always" | "raised" => "raised",
+        "unhandled" | "uncaught" => "uncaught",
+        "failure" | "userUnhandled" | "user_unhandled" | "user_uncaught" => "user_uncaught",
+        "never" | "none" => "none",
+        class => class,
+    }
+    .to_owned()
+}
+
+/// The breakpoints that are asked for.
+pub(super) fn wanted(
+    places: &[Place],
+    folder: &Path,
+    cx: &ToolContext,
+) -> Result<Vec<Wanted>, ToolError> {
+    if places.len() > MOST {
+        return Err(ToolError::limit(format!("More than {MOST} breakpoints")));
+    }
+    let wanted = places.iter().map(|place| match (&place.file, place.line, &place.function) {
+        (Some(file), Some(line @ 1..), None) => Ok(Wanted::Line {
+            file: resolve(file, folder, &cx.workplace),
+            line,
+            condition: place.condition.clone(),
+            hit: place.hit,
+            log: place.log.clone(),
+        }),
+        (_, None, Some(name)) => {
+            Ok(Wanted::Function { name: name.clone(), condition: place.condition.clone() })
+        }
+        _ => Err(ToolError::invalid("A breakpoint has a file and a line, or a function")
+            .with_hint(r#"For example {"file":"a.py","line":3} or {"function":"main"}."#)),
+    });
+    wanted.collect()
+}
+
+fn files(wanted: &[Wanted]) -> Vec<PathBuf> {
+    let file = |one: &Wanted| match one {
+        Wanted::Line { file, .. } => Some(file.clone()),
+        Wanted::Function { .. } => None,
+    };
+    wanted.iter().filter_map(file).collect()
+}
+
+fn kind_of(session: &Session) -> Kind {
+    match session.found.adapter.name() {
+        "debugpy" => Kind::Python,
+        "node" => Kind::Node,
+        _ => Kind::Native,
+    }
+}
+
+/// An error if a file of these is not there.
+pub(super) async fn check(
+    wanted: &[Wanted],
+    session: &Session,
+    cx: &ToolContext,
+) -> Result<(), ToolError> {
+    let jobs = program::jobs(cx);
+    let launch = &session.launch;
+    let around = (&launch.environment, confinement(&jobs, cx)?);
+    let (program, files) = (launch.target.file(), files(wanted));
+    let kind = Some(kind_of(session));
+    look(jobs.backend(), kind, program, &launch.folder, &files, around).await.map(|_| ())
+}

@@ -1,0 +1,278 @@
+//! `repl`: interpreters that remember from one call to the next.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hermes_core::{
+    Attachment, Effect, Example, JsonSchema, Resource, ResultLimit, Scope, Tool, ToolContext,
+    ToolError, ToolSpec, Workplace,
+};
+use hermes_repl::{Ask, Interpreters, Language, Limits, Stopped};
+use serde::Deserialize;
+
+use crate::program::{jobs, own};
+
+mod report;
+
+use report::Output;
+
+/// The longest that settings can ask for; the tool keeps to its own limits.
+const LONGEST: Duration = Duration::from_secs(24 * 60 * 60 + 30);
+/// Characters of the longest name.
+const LONGEST_NAME: usize = 64;
+
+#[derive(Debug, Default)]
+pub(crate) struct Repl {
+    interpreters: Interpreters,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Spoken {
+    #[default]
+    #[serde(alias = "py", alias = "python3")]
+    Python,
+    #[serde(alias = "js", alias = "node")]
+    Javascript,
+    #[serde(alias = "ts")]
+    Typescript,
+    #[serde(alias = "sh", alias = "shell")]
+    Bash,
+    #[serde(alias = "sqlite", alias = "sqlite3")]
+    Sql,
+}
+
+impl Spoken {
+    fn language(self) -> Language {
+        match self {
+            Self::Python => Language::Python,
+            // Both are for Node, and share what they know.
+            Self::Javascript | Self::Typescript => Language::Javascript,
+            Self::Bash => Language::Bash,
+            Self::Sql => Language::Sql,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Action {
+    #[default]
+    Run,
+    /// Stop the code that runs; the state is kept.
+    Interrupt,
+    /// Forget the state.
+    Reset,
+    /// What is there.
+    List,
+    /// End it.
+    Close,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Args {
+    /// For run: the code. The value of its last expression comes back.
+    #[serde(default)]
+    code: String,
+    /// What it is written in; typescript shares the state of javascript.
+    #[serde(default)]
+    language: Spoken,
+    /// Which interpreter of that language; default "main". A new name starts a new one.
+    session: Option<String>,
+    /// What to do.
+    #[serde(default)]
+    action: Action,
+    /// For run: seconds, then the code is interrupted; default 120.
+    #[schemars(range(min = 1, max = 3600))]
+    timeout: Option<u64>,
+    /// For sql, at the start of a session: the database file; default: in memory.
+    database: Option<String>,
+}
+
+impl Args {
+    fn name(&self) -> &str {
+        self.session.as_deref().unwrap_or("main")
+    }
+
+    /// The interpreter that is meant, as a resource.
+    fn resource(&self) -> String {
+        format!("repl/{}/{}", self.language.language().name(), self.name())
+    }
+
+    fn database(&self, at: &Workplace) -> Option<PathBuf> {
+        let file = self.database.as_deref().filter(|_| self.language == Spoken::Sql)?;
+        (!file.is_empty() && file != ":memory:").then(|| at.resolve(file))
+    }
+}
+
+impl Tool for Repl {
+    type Args = Args;
+    type Output = Output;
+
+    fn spec() -> ToolSpec {
+        let spec = ToolSpec::new("repl", "code")
+            .emoji("🔁")
+            .description(
+                "Run code in an interpreter that remembers: variables, imports and functions are \
+                 there in the next call. Python, JavaScript or TypeScript (Node), bash, and SQL \
+                 (SQLite). The value of the last expression comes back as at a prompt; figures \
+                 are saved to files, data frames shown as tables. Best for exploring data step by \
+                 step; execute_code can call tools, terminal runs programs.",
+            )
+            .parameter_alias("lang", "language")
+            .parameter_alias("name", "session")
+            .parameter_alias("session_id", "session")
+            .parameter_alias("db", "database")
+            .parameter_alias("input", "code")
+            .destructive()
+            .timeout(LONGEST)
+            .result_limit(ResultLimit::Chars(100_000))
+            .keyword("python")
+            .keyword("node")
+            .keyword("sqlite")
+            .keyword("interpreter")
+            .keyword("interactive")
+            .keyword("notebook")
+            .keyword("plot");
+        examples(spec)
+    }
+
+    fn effects(&self, args: &Args, at: &Workplace) -> Vec<Effect> {
+        let named = |name: String| Effect::name(Scope::PROCESS_MANAGE, name);
+        match args.action {
+            Action::List => vec![Effect::name(Scope::SYSTEM_READ, "repl")],
+            // Whoever stops something must not wait for it.
+            Action::Interrupt => vec![named(args.resource() + "/interrupt")],
+            Action::Reset | Action::Close => vec![named(args.resource())],
+            Action::Run => {
+                let mut effects = vec![
+                    Effect::path(Scope::CODE_EXECUTE, at.cwd()),
+                    Effect::path(Scope::FILE_READ, at.cwd()),
+                    named(args.resource()),
+                ];
+                if let Some(file) = args.database(at) {
+                    effects.push(Effect::path(Scope::FILE_READ, &file));
+                    effects.push(Effect::path(Scope::FILE_WRITE, file));
+                }
+                effects
+            }
+        }
+    }
+
+    fn bulk() -> &'static [&'static str] {
+        &["code"]
+    }
+
+    async fn run(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
+        for effect in self.effects(&args, &cx.workplace) {
+            cx.permit(&effect.scope, &effect.resource)?;
+        }
+        check(&args)?;
+        match args.action {
+            Action::Run => self.ask(args, cx).await,
+            Action::List => Ok(Output::list(self.interpreters.list(cx.session.id()))),
+            Action::Interrupt => self.interrupt(&args, cx).await,
+            Action::Reset | Action::Close => self.close(&args, cx).await,
+        }
+    }
+
+    fn attachments(output: &Output) -> Vec<Attachment> {
+        output.pictures()
+    }
+
+    async fn teardown(&self) {
+        self.interpreters.close_all().await;
+    }
+}
+
+impl Repl {
+    async fn ask(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
+        let language = args.language.language();
+        let name = args.name().to_owned();
+        let database = args.database(&cx.workplace);
+        let ask = Ask {
+            language,
+            name: name.clone(),
+            types: args.language == Spoken::Typescript,
+            timeout: args.timeout.map(Duration::from_secs),
+            database,
+            code: args.code,
+            jobs: jobs(cx),
+            limits: limits(cx),
+            own,
+        };
+        let answer = self.interpreters.run(ask, cx).await?;
+        cx.check()?;
+        Ok(Output::of(answer, language.name(), name))
+    }
+
+    async fn interrupt(&self, args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
+        let (language, name) = (args.language.language(), args.name());
+        let grace = limits(cx).grace;
+        let stopped =
+            self.interpreters.interrupt(cx.session.id(), language, name, grace).await?;
+        let (status, note) = match stopped {
+            Stopped::Stopped => ("interrupted", "The code was stopped; the state is kept."),
+            Stopped::Idle => ("ok", "Nothing was running."),
+            Stopped::Deaf => {
+                ("error", "The code does not stop. action=reset ends it; its state is lost then.")
+            }
+        };
+        Ok(Output::said(status, language.name(), name.to_owned(), note))
+    }
+
+    async fn close(&self, args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
+        let (language, name) = (args.language.language(), args.name());
+        let was_there = self.interpreters.close(cx.session.id(), language, name).await?;
+        let note = match (was_there, args.action) {
+            (false, _) => "It was not running.",
+            (true, Action::Reset) => "The state is gone; the next call starts anew.",
+            (true, _) => "It was ended.",
+        };
+        Ok(Output::said("ok", language.name(), name.to_owned(), note))
+    }
+}
+
+/// What does not go together.
+fn check(args: &Args) -> Result<(), ToolError> {
+    let name = args.name();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(plain) {
+        return Err(ToolError::invalid(format!("'{name}' cannot be the name of a session"))
+            .with_hint("Use up to 64 letters, digits, '-', '_' and '.'."));
+    }
+    if args.action == Action::Run && args.code.trim().is_empty() {
+        return Err(ToolError::invalid("There is no code to run")
+            .with_hint("Give it in 'code', or say another 'action'."));
+    }
+    if args.code.contains('\0') && args.language == Spoken::Bash {
+        return Err(ToolError::invalid("A command cannot contain a NUL character"));
+    }
+    if args.database.is_some() && args.language != Spoken::Sql {
+        return Err(ToolError::invalid("'database' is for language=sql"));
+    }
+    Ok(())
+}
+
+fn limits(cx: &ToolContext) -> Arc<Limits> {
+    cx.ports.get::<Limits>().unwrap_or_default()
+}
+
+fn examples(spec: ToolSpec) -> ToolSpec {
+    let of = |title: &'static str, arguments: &'static str, gives: &'static str| {
+        Example::new(title, arguments).gives(gives)
+    };
+    spec.example(of(
+        "The value of the last expression",
+        r#"{"code":"x = 20\nx * 2 + 2"}"#,
+        r#"{"status":"ok","value":"42","type":"int"}"#,
+    ))
+    .example(of(
+        "Rows of a table",
+        r#"{"language":"sql","code":"SELECT 1 AS one"}"#,
+        r#"{"status":"ok","rows":1}"#,
+    ))
+    .example(of("What is there", r#"{"action":"list"}"#, r#"{"status":"ok","sessions":[]}"#))
+}

@@ -1,0 +1,125 @@
+//! What the tool answers.
+
+use std::path::PathBuf;
+
+use hermes_core::Attachment;
+use hermes_repl::{Answer, Failure, Listed, Picture, Shown, Status};
+use serde::Serialize;
+
+/// What came of a call.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Output {
+    status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    language: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session: Option<String>,
+    /// The value of the last expression, as its prompt would show it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<String>,
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    kind: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shape: Option<Vec<u64>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rows: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exit_code: Option<i32>,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    stdout: String,
+    #[serde(skip_serializing_if = "is_zero")]
+    stdout_bytes_omitted: u64,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    stderr: String,
+    #[serde(skip_serializing_if = "is_zero")]
+    stderr_bytes_omitted: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Failure>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    files: Vec<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    duration_seconds: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sandbox: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sessions: Option<Vec<Listed>>,
+}
+
+impl Output {
+    pub(crate) fn of(answer: Answer, language: &'static str, session: String) -> Self {
+        let Answer { value, stdout, stderr, pictures, notes, .. } = answer;
+        let (value, kind, shape) = match value {
+            Some(Shown { text, kind, shape }) => (Some(text), Some(kind), shape),
+            None => (None, None, None),
+        };
+        Self {
+            status: word(answer.status),
+            language: Some(language),
+            session: Some(session),
+            value,
+            kind,
+            shape,
+            rows: answer.rows,
+            exit_code: answer.exit_code,
+            stdout: stdout.text,
+            stdout_bytes_omitted: stdout.omitted,
+            stderr: stderr.text,
+            stderr_bytes_omitted: stderr.omitted,
+            error: answer.error,
+            files: pictures.into_iter().map(|Picture { path, .. }| path).collect(),
+            note: (!notes.is_empty()).then(|| notes.join(" ")),
+            duration_seconds: Some((answer.seconds * 1000.0).round() / 1000.0),
+            sandbox: answer.held,
+            sessions: None,
+        }
+    }
+
+    pub(crate) fn list(sessions: Vec<Listed>) -> Self {
+        Self { status: "ok", sessions: Some(sessions), ..Self::default() }
+    }
+
+    pub(crate) fn said(
+        status: &'static str,
+        language: &'static str,
+        session: String,
+        note: &str,
+    ) -> Self {
+        Self {
+            status,
+            language: Some(language),
+            session: Some(session),
+            note: Some(note.to_owned()),
+            ..Self::default()
+        }
+    }
+
+    /// The pictures that a model can look at.
+    pub(crate) fn pictures(&self) -> Vec<Attachment> {
+        let shown = self.files.iter().filter_map(|path| {
+            let media_type = match path.extension()?.to_str()? {
+                "png" => "image/png",
+                "jpg" => "image/jpeg",
+                _ => return None,
+            };
+            Some(Attachment { media_type: media_type.to_owned(), path: path.clone() })
+        });
+        shown.collect()
+    }
+}
+
+fn word(status: Status) -> &'static str {
+    match status {
+        Status::Ok => "ok",
+        Status::Error => "error",
+        Status::Interrupted => "interrupted",
+        Status::Timeout => "timeout",
+        Status::Ended => "ended",
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
