@@ -7,7 +7,7 @@ use crate::error::HistoryError;
 use crate::query::Question;
 use crate::reader::{Reader, Span};
 use crate::record::{Kept, SessionInfo};
-use crate::search::{Hit, Query, limited};
+use crate::search::{Hit, Query};
 
 /// So many hits are looked at.
 const HITS: usize = 300;
@@ -69,7 +69,7 @@ impl Reader {
             }
         }
         let by_title = found.len();
-        let (hits, _) = self.hits(&limited(query, HITS), &question)?;
+        let (hits, _) = self.hits(&Query { limit: HITS, ..query.clone() }, &question)?;
         let (mut chosen, mut automatic) = (Vec::new(), Vec::new());
         for raw in hits {
             if HIDDEN.contains(&raw.source.as_str()) || !seen.insert(raw.root) {

@@ -328,7 +328,7 @@ fn info(row: &Row<'_>) -> rusqlite::Result<SessionInfo> {
     })
 }
 
-pub(crate) fn whole(n: usize) -> i64 {
+fn whole(n: usize) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
 }
 

@@ -2,13 +2,12 @@
 //! too short for both is looked for in the latest messages themselves.
 
 use jiff::Timestamp;
-use rusqlite::types::ToSql;
 use rusqlite::{Connection, Row};
 
 use crate::error::HistoryError;
 use crate::index::{mark, searched};
 use crate::query::Question;
-use crate::reader::{Reader, whole};
+use crate::reader::Reader;
 use crate::record::Kept;
 use crate::rows::{COLUMNS, kept, moment};
 use crate::snippet::snippet;
@@ -139,6 +138,10 @@ impl Reader {
     }
 }
 
+/// The parameters of [`CONDITIONS`], after what an index is asked.
+type Conditions<'a> =
+    (Option<&'a str>, Option<String>, Option<&'a str>, Option<&'a str>, Option<i64>, Option<i64>);
+
 struct Search<'a> {
     connection: &'a Connection,
     query: &'a Query,
@@ -172,7 +175,7 @@ impl Search<'_> {
         let indexed: Vec<Raw> = self
             .connection
             .prepare_cached(&sql)?
-            .query_map(&self.params(&Some(matching))[..], raw)?
+            .query_map(self.params(Some(&matching)), raw)?
             .collect::<rusqlite::Result<_>>()?;
         Ok(self.merge(waiting, indexed))
     }
@@ -190,7 +193,7 @@ impl Search<'_> {
              CROSS JOIN sessions s ON s.key = x.session \
              WHERE pieces MATCH ?1 AND {CONDITIONS} ORDER BY pieces.rowid {order} LIMIT {LIKELY}"
         );
-        let indexed = self.look_through(&sql, Some(pieces), within)?;
+        let indexed = self.look_through(&sql, Some(&pieces), within)?;
         Ok(self.merge(waiting, indexed))
     }
 
@@ -212,11 +215,11 @@ impl Search<'_> {
     fn look_through(
         &self,
         sql: &str,
-        matching: Option<String>,
+        matching: Option<&str>,
         fits: impl Fn(&Kept) -> bool,
     ) -> rusqlite::Result<Vec<Raw>> {
         let mut find = self.connection.prepare(sql)?;
-        let mut rows = find.query(&self.params(&matching)[..])?;
+        let mut rows = find.query(self.params(matching))?;
         let mut found = Vec::new();
         while found.len() < self.query.limit
             && let Some(row) = rows.next()?
@@ -228,17 +231,16 @@ impl Search<'_> {
         Ok(found)
     }
 
-    fn params<'b>(&'b self, matching: &'b Option<String>) -> Vec<Box<dyn ToSql + 'b>> {
+    fn params<'b>(&'b self, matching: Option<&'b str>) -> Conditions<'b> {
         let query = self.query;
-        let roles = (!query.roles.is_empty()).then(|| format!(",{},", query.roles.join(",")));
-        vec![
-            Box::new(matching),
-            Box::new(roles),
-            Box::new(&query.session),
-            Box::new(&query.source),
-            Box::new(query.since.map(Timestamp::as_millisecond)),
-            Box::new(query.until.map(Timestamp::as_millisecond)),
-        ]
+        (
+            matching,
+            (!query.roles.is_empty()).then(|| format!(",{},", query.roles.join(","))),
+            query.session.as_deref(),
+            query.source.as_deref(),
+            query.since.map(Timestamp::as_millisecond),
+            query.until.map(Timestamp::as_millisecond),
+        )
     }
 
     fn order(&self) -> &'static str {
@@ -269,10 +271,4 @@ fn raw_from(row: &Row<'_>, from: usize) -> rusqlite::Result<Raw> {
         role: row.get(from + 5)?,
         at: row.get(from + 6)?,
     })
-}
-
-/// How many hits a search within a search asks for.
-pub(crate) fn limited(query: &Query, limit: usize) -> Query {
-    debug_assert!(whole(limit) > 0);
-    Query { limit, ..query.clone() }
 }

@@ -8,7 +8,7 @@ use hermes_exec::output::Source;
 use hermes_exec::Exit;
 use tokio::sync::mpsc;
 
-use crate::answer::{Answer, Status, Told, Written};
+use crate::answer::{Answer, Status, Told};
 use crate::interpreter::{Event, Interpreter};
 use crate::limits::Limits;
 use crate::pictures::{Drawn, Picture};
@@ -264,7 +264,6 @@ impl Answer {
             End::Gone(exit) => {
                 self.status = Status::Ended;
                 self.exit_code = Some(exit.code());
-                self.stderr = last_lines(std::mem::take(&mut self.stderr));
                 self.notes.push(format!(
                     "The interpreter {}. Its state is lost; the next call starts a new one.",
                     describe(exit)
@@ -291,12 +290,6 @@ impl Answer {
             (_, false, None) => Status::Ok,
         };
     }
-}
-
-/// A shell that ends says so; that is said better elsewhere.
-fn last_lines(written: Written) -> Written {
-    let text = written.text.strip_suffix("exit\n").unwrap_or(&written.text).to_owned();
-    Written { text, ..written }
 }
 
 pub(crate) fn describe(exit: Exit) -> String {

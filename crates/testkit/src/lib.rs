@@ -2,4 +2,5 @@
 
 pub mod contract;
 pub mod fuzz;
+pub mod models;
 pub mod probe;

@@ -159,18 +159,19 @@
       offset += text.length;
     }
     const isText = (at) => inText.some(([from, to]) => from <= at && at < to);
+    // Each ends where it ended: what follows may begin with a bracket.
     let out = code.replace(STATEMENT, (all, lead, space, clause, name, at) => {
       if (isText(at + lead.length + space.length)) return all;
       const lines = '\n'.repeat((all.slice(lead.length).match(/\n/g) || []).length);
       const loaded = `await ${IMPORTER}(${name})`;
-      if (!clause) return `${lead}${space}${loaded}${lines}`;
+      if (!clause) return `${lead}${space}${loaded};${lines}`;
       const bound = bind(clause);
       if (!bound) return all;
       if (bound.whole) {
         const one = bound.one ? `, ${bound.one} = ${bound.whole}.default` : '';
-        return `${lead}${space}const ${bound.whole} = ${loaded}${one}${lines}`;
+        return `${lead}${space}const ${bound.whole} = ${loaded}${one};${lines}`;
       }
-      return `${lead}${space}const { ${bound.names.join(', ')} } = ${loaded}${lines}`;
+      return `${lead}${space}const { ${bound.names.join(', ')} } = ${loaded};${lines}`;
     });
     out = pieces(out).map(([isCode, text]) => (isCode ? text.replace(/(?<![.\w$])import\s*\(/g, `${IMPORTER}(`) : text)).join('');
     return out;

@@ -124,7 +124,7 @@ def _execute(statement):
     cursor = _base.execute(statement, values)
     if cursor.description is None:
         changed = _base.total_changes - before
-        first = statement.split(None, 1)[0].upper()
+        first = _code(statement).split(None, 1)[0].strip(";").upper()
         if first in ("INSERT", "UPDATE", "DELETE", "REPLACE", "WITH"):
             return "%s: %d row%s changed" % (first, changed, "" if changed == 1 else "s"), None
         return "%s: done" % first, None

@@ -12,7 +12,7 @@ use hermes_repl::{Answer, Ask, Interpreters, Language, Limits, Status};
 use tempfile::TempDir;
 
 pub(crate) struct Bench {
-    pub(crate) folder: TempDir,
+    _folder: TempDir,
     pub(crate) cx: ToolContext,
     pub(crate) all: Arc<Interpreters>,
     pub(crate) limits: Arc<Limits>,
@@ -41,7 +41,7 @@ impl Bench {
             all: Arc::default(),
             limits: Arc::new(limits),
             jobs: Arc::new(Jobs::local(jobs_folder.path().join("jobs"))),
-            folder,
+            _folder: folder,
             jobs_folder,
         }
     }

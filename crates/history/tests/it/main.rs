@@ -1,0 +1,75 @@
+//! Conversations through the public door.
+#![allow(clippy::unwrap_used)]
+
+mod crowd;
+mod files;
+mod search;
+mod sessions;
+
+use std::path::PathBuf;
+
+use hermes_history::{Beginning, Kinship, Parent, SessionInfo, Store};
+use hermes_llm::{Answer, Asked, Message, Reply, Usage};
+
+/// A file of conversations that goes away.
+struct Scratch {
+    store: Store,
+    folder: tempfile::TempDir,
+}
+
+impl Scratch {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path().join("home/sessions.db")).unwrap();
+        Self { store, folder }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("home/sessions.db")
+    }
+
+    fn begin(&self, id: &str, source: &str) -> String {
+        let beginning =
+            Beginning { id: Some(id.into()), source: source.into(), ..Beginning::default() };
+        self.store.begin(&beginning).unwrap()
+    }
+
+    fn child(&self, id: &str, source: &str, parent: &str, by: Kinship) -> String {
+        let parent = Some(Parent { id: parent.into(), by });
+        let (id, source) = (Some(id.into()), source.into());
+        self.store.begin(&Beginning { id, source, parent, ..Beginning::default() }).unwrap()
+    }
+
+    fn say(&self, session: &str, text: &str) -> i64 {
+        self.store.append(session, &Message::user(text)).unwrap()
+    }
+
+    fn info(&self, session: &str) -> SessionInfo {
+        self.store.reader().session(session).unwrap()
+    }
+
+    fn texts(&self, session: &str) -> Vec<String> {
+        let conversation = self.store.reader().conversation(&self.info(session)).unwrap();
+        conversation.iter().map(Message::text).collect()
+    }
+}
+
+fn reply(text: &str) -> Message {
+    let usage = Usage { input: 10, output: 2, cost: Some(0.5), ..Usage::default() };
+    Message::Assistant(Reply { text: text.into(), usage, model: "m".into(), ..Reply::default() })
+}
+
+fn asks(id: &str, name: &str, arguments: &str) -> Message {
+    let call = Asked { id: id.into(), name: name.into(), arguments: arguments.into() };
+    Message::Assistant(Reply { calls: vec![call], ..Reply::default() })
+}
+
+fn answer(id: &str, name: &str, content: &str) -> Message {
+    Message::Tool(Answer {
+        call_id: id.into(),
+        name: name.into(),
+        content: content.into(),
+        images: Vec::new(),
+        is_error: false,
+    })
+}

@@ -1,0 +1,184 @@
+//! A model server that plays a script: real HTTP and server-sent events on
+//! loopback, in the shapes of chat completions, responses, Anthropic's messages
+//! and Gemini. What it was asked is kept.
+//!
+//! ```
+//! use hermes_testkit::models::{ModelServer, Scene};
+//!
+//! let server = ModelServer::start([Scene::says("Hello."), Scene::calls("read_file", r#"{"path":"a"}"#)]);
+//! assert!(server.url().starts_with("http://127.0.0.1:"));
+//! assert!(server.requests().is_empty());
+//! ```
+
+mod script;
+mod voice;
+mod wire;
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+
+pub use script::{Scene, Script, Step};
+
+/// A request that came.
+#[derive(Debug, Clone)]
+pub struct Recorded {
+    /// `GET` or `POST`.
+    pub method: String,
+    /// The path, with the query.
+    pub path: String,
+    /// The headers, their names in small letters.
+    pub headers: BTreeMap<String, String>,
+    /// The body.
+    pub body: String,
+}
+
+impl Recorded {
+    /// The body as JSON; null if it is none.
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_default()
+    }
+}
+
+/// What the server and its owner share.
+#[derive(Debug)]
+pub(crate) struct Stage {
+    scenes: Mutex<Vec<Scene>>,
+    pages: Mutex<BTreeMap<String, Value>>,
+    requests: Mutex<Vec<Recorded>>,
+    log: Option<Mutex<File>>,
+}
+
+/// A model server that plays a script. It ends when it is dropped.
+#[derive(Debug)]
+pub struct ModelServer {
+    address: SocketAddr,
+    stage: Arc<Stage>,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl ModelServer {
+    /// Starts it with a script, on a port of its own.
+    ///
+    /// # Panics
+    ///
+    /// If loopback has no port left.
+    pub fn start(script: impl Into<Script>) -> Self {
+        Self::open(script.into(), 0, None).expect("a port on loopback")
+    }
+
+    /// Starts it on a port, 0 for any, and has every request written to a
+    /// file, one a line.
+    pub fn open(script: Script, port: u16, log: Option<&Path>) -> io::Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
+        listener.set_nonblocking(true)?;
+        let address = listener.local_addr()?;
+        let log = log.map(File::create).transpose()?.map(Mutex::new);
+        let stage = Arc::new(Stage {
+            scenes: Mutex::new(script.scenes),
+            pages: Mutex::new(script.pages),
+            requests: Mutex::default(),
+            log,
+        });
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let (stop, stopped) = oneshot::channel();
+        let own = Arc::clone(&stage);
+        let thread = std::thread::spawn(move || {
+            runtime.block_on(async move {
+                let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
+                tokio::select! {
+                    _ = stopped => {}
+                    () = wire::serve(listener, own) => {}
+                }
+            });
+        });
+        Ok(Self { address, stage, stop: Some(stop), thread: Some(thread) })
+    }
+
+    /// The address, without a path.
+    pub fn origin(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// The base address for clients, which ends in `/v1`.
+    pub fn url(&self) -> String {
+        format!("{}/v1", self.origin())
+    }
+
+    /// The port.
+    pub fn port(&self) -> u16 {
+        self.address.port()
+    }
+
+    /// Adds a scene to the end of the script.
+    pub fn add(&self, scene: Scene) {
+        lock(&self.stage.scenes).push(scene);
+    }
+
+    /// What was asked so far, answers to `GET` included.
+    pub fn requests(&self) -> Vec<Recorded> {
+        lock(&self.stage.requests).clone()
+    }
+
+    /// The bodies of what was asked of the model so far.
+    pub fn asked(&self) -> Vec<Value> {
+        let requests = lock(&self.stage.requests);
+        requests.iter().filter(|one| one.method == "POST").map(Recorded::json).collect()
+    }
+
+    /// How many scenes were not played yet.
+    pub fn left(&self) -> usize {
+        lock(&self.stage.scenes).iter().filter(|scene| !scene.again).count()
+    }
+}
+
+impl Drop for ModelServer {
+    fn drop(&mut self) {
+        if let Some(stop) = self.stop.take() {
+            let _ = stop.send(());
+        }
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Stage {
+    /// Writes a request down.
+    fn record(&self, request: &Recorded) {
+        if let Some(log) = &self.log {
+            let line = json!({
+                "method": request.method,
+                "path": request.path,
+                "headers": request.headers,
+                "body": serde_json::from_str::<Value>(&request.body)
+                    .unwrap_or_else(|_| json!(request.body)),
+            });
+            let _ = io::Write::write_all(&mut *lock(log), format!("{line}\n").as_bytes());
+        }
+        lock(&self.requests).push(request.clone());
+    }
+
+    /// The scene that answers a request.
+    fn scene(&self, body: &str) -> Option<Scene> {
+        let mut scenes = lock(&self.scenes);
+        let at = scenes.iter().position(|scene| scene.fits(body))?;
+        if scenes[at].again { Some(scenes[at].clone()) } else { Some(scenes.remove(at)) }
+    }
+
+    fn page(&self, path: &str) -> Option<Value> {
+        lock(&self.pages).get(path).cloned()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

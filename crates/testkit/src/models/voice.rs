@@ -1,0 +1,311 @@
+//! The shapes in which servers stream answers.
+
+use serde_json::{Value, json};
+
+/// The shape of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    Chat,
+    Responses,
+    Anthropic,
+    Gemini,
+}
+
+/// Writes one answer.
+#[derive(Debug)]
+pub(crate) struct Voice {
+    shape: Shape,
+    model: String,
+    /// Blocks or items so far.
+    blocks: u64,
+    /// Whether the last one is text, or a thought, that can go on.
+    open: Option<&'static str>,
+    calls: u64,
+    text: String,
+    usage: Option<Value>,
+}
+
+impl Voice {
+    /// For a request; none if the path is of no known shape.
+    pub(crate) fn of(path: &str, body: &Value) -> Option<Self> {
+        let path = path.split('?').next().unwrap_or(path);
+        let shape = if path.ends_with("/chat/completions") {
+            Shape::Chat
+        } else if path.ends_with("/responses") {
+            Shape::Responses
+        } else if path.ends_with("/messages") {
+            Shape::Anthropic
+        } else if path.ends_with(":streamGenerateContent") {
+            Shape::Gemini
+        } else {
+            return None;
+        };
+        let model = body["model"].as_str().unwrap_or("scripted").to_owned();
+        Some(Self {
+            shape,
+            model,
+            blocks: 0,
+            open: None,
+            calls: 0,
+            text: String::new(),
+            usage: None,
+        })
+    }
+
+    pub(crate) fn begin(&self) -> String {
+        match self.shape {
+            Shape::Chat => self.chunk(json!({"role": "assistant", "content": ""}), Value::Null),
+            Shape::Responses => event(&json!({
+                "type": "response.created",
+                "response": {"id": "resp_1", "object": "response", "model": self.model, "status": "in_progress"},
+            })),
+            Shape::Anthropic => event(&json!({"type": "message_start", "message": {
+                "id": "msg_1", "type": "message", "role": "assistant", "model": self.model,
+                "content": [], "stop_reason": null,
+                "usage": {"input_tokens": 10, "output_tokens": 1},
+            }})),
+            Shape::Gemini => String::new(),
+        }
+    }
+
+    pub(crate) fn text(&mut self, text: &str) -> String {
+        match self.shape {
+            Shape::Chat => self.chunk(json!({"content": text}), Value::Null),
+            Shape::Gemini => self.candidate(json!([{"text": text}]), Value::Null),
+            Shape::Anthropic => {
+                let block = json!({"type": "text", "text": ""});
+                let begun = self.open("text", &block);
+                begun + &self.delta(&json!({"type": "text_delta", "text": text}))
+            }
+            Shape::Responses => {
+                let item = json!({"type": "message", "role": "assistant", "content": []});
+                let begun = self.open("message", &item);
+                self.text.push_str(text);
+                begun + &event(&json!({
+                    "type": "response.output_text.delta", "output_index": self.blocks - 1, "delta": text,
+                }))
+            }
+        }
+    }
+
+    pub(crate) fn thought(&mut self, text: &str) -> String {
+        match self.shape {
+            Shape::Chat => self.chunk(json!({"reasoning_content": text}), Value::Null),
+            Shape::Gemini => self.candidate(json!([{"text": text, "thought": true}]), Value::Null),
+            Shape::Anthropic => {
+                let begun = self.open("thinking", &json!({"type": "thinking", "thinking": ""}));
+                let thought = self.delta(&json!({"type": "thinking_delta", "thinking": text}));
+                let signed = self.delta(&json!({"type": "signature_delta", "signature": "sig=="}));
+                begun + &thought + &signed + &self.close()
+            }
+            Shape::Responses => {
+                let item = json!({"type": "reasoning", "id": "rs_1", "summary": []});
+                let begun = self.open("reasoning", &item);
+                let thought = event(&json!({
+                    "type": "response.reasoning_summary_text.delta",
+                    "output_index": self.blocks - 1, "summary_index": 0, "delta": text,
+                }));
+                let done = event(&json!({
+                    "type": "response.output_item.done", "output_index": self.blocks - 1,
+                    "item": {
+                        "type": "reasoning", "id": "rs_1", "status": "completed",
+                        "encrypted_content": "secret",
+                        "summary": [{"type": "summary_text", "text": text}],
+                    },
+                }));
+                self.open = None;
+                begun + &thought + &done
+            }
+        }
+    }
+
+    /// The beginning of a call, and its arguments piece by piece.
+    pub(crate) fn call(&mut self, id: &str, name: &str, arguments: &[&str]) -> Vec<String> {
+        let at = self.calls;
+        self.calls += 1;
+        let made_up = format!("call_{at}");
+        let id = if id.is_empty() { &made_up } else { id };
+        let mut sent = Vec::new();
+        match self.shape {
+            Shape::Chat => {
+                let function = json!({"name": name, "arguments": ""});
+                let call = json!([{"index": at, "id": id, "type": "function", "function": function}]);
+                sent.push(self.chunk(json!({"tool_calls": call}), Value::Null));
+                for piece in arguments {
+                    let call = json!([{"index": at, "function": {"arguments": piece}}]);
+                    sent.push(self.chunk(json!({"tool_calls": call}), Value::Null));
+                }
+            }
+            Shape::Gemini => {
+                let args: Value = serde_json::from_str(&arguments.concat()).unwrap_or(json!({}));
+                let call = json!({"functionCall": {"name": name, "args": args}, "thoughtSignature": "sig=="});
+                sent.push(self.candidate(json!([call]), Value::Null));
+            }
+            Shape::Anthropic => {
+                let closed = self.close();
+                let block = json!({"type": "tool_use", "id": id, "name": name, "input": {}});
+                sent.push(closed + &self.open("tool_use", &block));
+                for piece in arguments {
+                    sent.push(self.delta(&json!({"type": "input_json_delta", "partial_json": piece})));
+                }
+            }
+            Shape::Responses => {
+                self.open = None;
+                let item = json!({
+                    "type": "function_call", "id": format!("fc_{at}"), "call_id": id,
+                    "name": name, "arguments": "",
+                });
+                sent.push(self.open("function_call", &item));
+                for piece in arguments {
+                    sent.push(event(&json!({
+                        "type": "response.function_call_arguments.delta",
+                        "output_index": self.blocks - 1, "delta": piece,
+                    })));
+                }
+                let mut item = item;
+                item["arguments"] = json!(arguments.concat());
+                sent.push(event(&json!({
+                    "type": "response.output_item.done",
+                    "output_index": self.blocks - 1, "item": item,
+                })));
+                self.open = None;
+            }
+        }
+        sent
+    }
+
+    pub(crate) fn usage(&mut self, input: u64, output: u64, cached: u64, cost: Option<f64>) {
+        self.usage = Some(match self.shape {
+            Shape::Chat => json!({
+                "prompt_tokens": input, "completion_tokens": output, "total_tokens": input + output,
+                "prompt_tokens_details": {"cached_tokens": cached}, "cost": cost,
+            }),
+            Shape::Responses => json!({
+                "input_tokens": input, "output_tokens": output,
+                "input_tokens_details": {"cached_tokens": cached},
+            }),
+            Shape::Anthropic => json!({
+                "input_tokens": input.saturating_sub(cached), "cache_read_input_tokens": cached,
+                "cache_creation_input_tokens": 0, "output_tokens": output,
+            }),
+            Shape::Gemini => json!({
+                "promptTokenCount": input, "candidatesTokenCount": output,
+                "cachedContentTokenCount": cached,
+            }),
+        });
+    }
+
+    /// The end of an answer, by the reason that chat completions give.
+    pub(crate) fn finish(&mut self, reason: Option<&str>) -> String {
+        let usual = if self.calls > 0 { "tool_calls" } else { "stop" };
+        let reason = reason.unwrap_or(usual);
+        if self.usage.is_none() {
+            self.usage(100, 10, 0, None);
+        }
+        let usage = self.usage.take().unwrap_or_default();
+        match self.shape {
+            Shape::Chat => {
+                let end = self.chunk(json!({}), json!(reason));
+                let usage = event(&json!({
+                    "id": "chatcmpl-1", "object": "chat.completion.chunk", "model": self.model,
+                    "choices": [], "usage": usage,
+                }));
+                end + &usage + "data: [DONE]\n\n"
+            }
+            Shape::Responses => {
+                let (kind, status, details) = match reason {
+                    "length" => ("incomplete", "incomplete", json!({"reason": "max_output_tokens"})),
+                    "content_filter" => ("incomplete", "incomplete", json!({"reason": "content_filter"})),
+                    _ => ("completed", "completed", Value::Null),
+                };
+                event(&json!({"type": format!("response.{kind}"), "response": {
+                    "id": "resp_1", "model": self.model, "status": status,
+                    "incomplete_details": details, "usage": usage,
+                }}))
+            }
+            Shape::Anthropic => {
+                let reason = match reason {
+                    "stop" => "end_turn",
+                    "length" => "max_tokens",
+                    "tool_calls" => "tool_use",
+                    "content_filter" => "refusal",
+                    other => other,
+                };
+                self.close()
+                    + &event(&json!({
+                        "type": "message_delta", "delta": {"stop_reason": reason}, "usage": usage,
+                    }))
+                    + &event(&json!({"type": "message_stop"}))
+            }
+            Shape::Gemini => {
+                let reason = match reason {
+                    "length" => "MAX_TOKENS",
+                    "content_filter" => "SAFETY",
+                    _ => "STOP",
+                };
+                let mut end: Value = json!({
+                    "candidates": [{"content": {"role": "model", "parts": []}, "finishReason": reason}],
+                    "modelVersion": self.model,
+                });
+                end["usageMetadata"] = usage;
+                event(&end)
+            }
+        }
+    }
+
+    fn chunk(&self, delta: Value, reason: Value) -> String {
+        event(&json!({
+            "id": "chatcmpl-1", "object": "chat.completion.chunk", "model": self.model,
+            "choices": [{"index": 0, "delta": delta, "finish_reason": reason}],
+        }))
+    }
+
+    fn candidate(&self, parts: Value, reason: Value) -> String {
+        let mut candidate = json!({"content": {"role": "model", "parts": parts}});
+        if !reason.is_null() {
+            candidate["finishReason"] = reason;
+        }
+        event(&json!({"candidates": [candidate], "modelVersion": "scripted"}))
+    }
+
+    /// Begins a block, unless one of this kind is open.
+    fn open(&mut self, kind: &'static str, block: &Value) -> String {
+        if self.open == Some(kind) && kind != "tool_use" {
+            return String::new();
+        }
+        let closed = self.close();
+        let at = self.blocks;
+        self.blocks += 1;
+        self.open = Some(kind);
+        closed
+            + &match self.shape {
+                Shape::Anthropic => event(
+                    &json!({"type": "content_block_start", "index": at, "content_block": block}),
+                ),
+                _ => event(
+                    &json!({"type": "response.output_item.added", "output_index": at, "item": block}),
+                ),
+            }
+    }
+
+    fn close(&mut self) -> String {
+        if self.open.take().is_none() || self.shape != Shape::Anthropic {
+            return String::new();
+        }
+        event(&json!({"type": "content_block_stop", "index": self.blocks - 1}))
+    }
+
+    fn delta(&self, delta: &Value) -> String {
+        event(&json!({
+            "type": "content_block_delta", "index": self.blocks.saturating_sub(1), "delta": delta,
+        }))
+    }
+}
+
+/// One event.
+pub(crate) fn event(data: &Value) -> String {
+    match data["type"].as_str() {
+        Some(name) => format!("event: {name}\ndata: {data}\n\n"),
+        None => format!("data: {data}\n\n"),
+    }
+}

@@ -1,0 +1,177 @@
+//! HTTP/1.1, as much of it as a test needs.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+
+use super::script::{Scene, Step};
+use super::voice::{Voice, event};
+use super::{Recorded, Stage};
+
+/// Whether the connection can be used again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Connection {
+    Kept,
+    Broken,
+}
+
+/// Takes connections for ever.
+pub(crate) async fn serve(listener: TcpListener, stage: Arc<Stage>) {
+    while let Ok((stream, _)) = listener.accept().await {
+        let _ = stream.set_nodelay(true);
+        let stage = Arc::clone(&stage);
+        tokio::spawn(async move {
+            let mut stream = BufReader::new(stream);
+            while let Ok(Some(request)) = read(&mut stream).await {
+                stage.record(&request);
+                match answer(&stage, &request, stream.get_mut()).await {
+                    Ok(Connection::Kept) => {}
+                    Ok(Connection::Broken) | Err(_) => return,
+                }
+            }
+        });
+    }
+}
+
+/// The next request; none at the end of the connection.
+async fn read(stream: &mut BufReader<TcpStream>) -> io::Result<Option<Recorded>> {
+    let mut line = String::new();
+    if stream.read_line(&mut line).await? == 0 {
+        return Ok(None);
+    }
+    let mut words = line.split_whitespace();
+    let method = words.next().unwrap_or_default().to_owned();
+    let path = words.next().unwrap_or_default().to_owned();
+    let mut headers = BTreeMap::new();
+    loop {
+        let mut line = String::new();
+        stream.read_line(&mut line).await?;
+        let Some((name, value)) = line.trim_end().split_once(':') else { break };
+        headers.insert(name.to_lowercase(), value.trim().to_owned());
+    }
+    let length = headers.get("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body).await?;
+    let body = String::from_utf8_lossy(&body).into_owned();
+    Ok(Some(Recorded { method, path, headers, body }))
+}
+
+async fn answer(stage: &Stage, request: &Recorded, stream: &mut TcpStream) -> io::Result<Connection> {
+    if let Some(page) = stage.page(&request.path) {
+        return whole(stream, 200, &BTreeMap::new(), &page).await;
+    }
+    let Some(voice) = Voice::of(&request.path, &request.json()) else {
+        let error = json!({"error": {"message": "404 page not found"}});
+        return whole(stream, 404, &BTreeMap::new(), &error).await;
+    };
+    match stage.scene(&request.body) {
+        Some(scene) => play(scene, voice, stream).await,
+        None => {
+            let error = json!({"error": {"message": "the script has nothing to say to this"}});
+            whole(stream, 400, &BTreeMap::new(), &error).await
+        }
+    }
+}
+
+async fn play(scene: Scene, mut voice: Voice, stream: &mut TcpStream) -> io::Result<Connection> {
+    let mut steps = scene.steps.into_iter().peekable();
+    // What comes before the first word comes before the status, too.
+    while let Some(Step::Wait(milliseconds)) = steps.peek() {
+        tokio::time::sleep(Duration::from_millis(*milliseconds)).await;
+        steps.next();
+    }
+    match steps.peek() {
+        Some(Step::Status { code, headers, body }) => {
+            return whole(stream, *code, headers, body).await;
+        }
+        Some(Step::Cut) => return Ok(Connection::Broken),
+        _ => {}
+    }
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+    stream.write_all(head.as_bytes()).await?;
+    send(stream, &voice.begin()).await?;
+    let mut is_ended = false;
+    for step in steps {
+        match step {
+            Step::Text(text) => send(stream, &voice.text(&text)).await?,
+            Step::Long(bytes) => send(stream, &voice.text(&"x".repeat(bytes))).await?,
+            Step::Thought(text) => send(stream, &voice.thought(&text)).await?,
+            Step::Call { id, name, arguments, pieces } => {
+                let pieces = cut(&arguments, pieces.max(1));
+                for sent in voice.call(&id, &name, &pieces) {
+                    send(stream, &sent).await?;
+                }
+            }
+            Step::Usage { input, output, cached, cost } => voice.usage(input, output, cached, cost),
+            Step::Wait(milliseconds) => {
+                stream.flush().await?;
+                tokio::time::sleep(Duration::from_millis(milliseconds)).await;
+            }
+            Step::Finish(reason) => {
+                send(stream, &voice.finish(Some(&reason))).await?;
+                is_ended = true;
+            }
+            Step::Fail(error) => send(stream, &event(&error)).await?,
+            Step::Raw(text) => send(stream, &text).await?,
+            Step::Cut => return Ok(Connection::Broken),
+            Step::End => is_ended = true,
+            Step::Hang => std::future::pending().await,
+            Step::Status { .. } => {}
+        }
+    }
+    if !is_ended {
+        send(stream, &voice.finish(None)).await?;
+    }
+    stream.write_all(b"0\r\n\r\n").await?;
+    stream.flush().await?;
+    Ok(Connection::Kept)
+}
+
+/// A text in about so many pieces.
+fn cut(text: &str, pieces: usize) -> Vec<&str> {
+    let size = text.len().div_ceil(pieces).max(1);
+    let mut rest = text;
+    let mut cut = Vec::new();
+    while !rest.is_empty() {
+        let (piece, more) = rest.split_at(rest.ceil_char_boundary(size));
+        cut.push(piece);
+        rest = more;
+    }
+    cut
+}
+
+async fn send(stream: &mut TcpStream, text: &str) -> io::Result<()> {
+    if text.is_empty() {
+        return Ok(());
+    }
+    let chunk = format!("{:x}\r\n{text}\r\n", text.len());
+    stream.write_all(chunk.as_bytes()).await
+}
+
+async fn whole(
+    stream: &mut TcpStream,
+    code: u16,
+    headers: &BTreeMap<String, String>,
+    body: &Value,
+) -> io::Result<Connection> {
+    let (kind, body) = match body {
+        Value::Null => ("text/plain", String::new()),
+        Value::String(text) => ("text/plain", text.clone()),
+        json => ("application/json", json.to_string()),
+    };
+    let mut head = format!("HTTP/1.1 {code} Scripted\r\ncontent-length: {}\r\n", body.len());
+    if !headers.contains_key("content-type") {
+        head.push_str(&format!("content-type: {kind}\r\n"));
+    }
+    for (name, value) in headers {
+        head.push_str(&format!("{name}: {value}\r\n"));
+    }
+    stream.write_all(format!("{head}\r\n{body}").as_bytes()).await?;
+    stream.flush().await?;
+    Ok(Connection::Kept)
+}
