@@ -49,12 +49,24 @@ shell_tools() {
   apt-get install -y --no-install-recommends shellcheck </dev/null >"$folder/apt.log" 2>&1 || true
 }
 
+# For native programs.
+debuggers() {
+  compgen -c lldb-dap >/dev/null || compgen -c lldb-vscode >/dev/null && return
+  command -v apt-get >/dev/null && ((EUID == 0)) || return 0
+  local package
+  for package in lldb-19 lldb; do
+    apt-get install -y --no-install-recommends "$package" </dev/null >>"$folder/apt.log" 2>&1 && return
+  done
+  return 0
+}
+
 start() {
   mkdir -p "$folder"
   folder=$(cd "$folder" && pwd -P)
   python_tools
   node_tools
   shell_tools
+  debuggers
   printf "export %s='%s'\n" \
     HERMES_TEST_CODE_PYTHON "$folder/venv" \
     HERMES_TEST_CODE_NODE "$folder/node/node_modules"

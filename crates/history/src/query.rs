@@ -8,7 +8,7 @@ const LONGEST: usize = 2_048;
 /// The most terms that count.
 const TERMS: usize = 32;
 /// The fewest characters that the index of pieces knows.
-pub(crate) const PIECE: usize = 3;
+const PIECE: usize = 3;
 
 /// A question, taken apart: one of these alternatives must hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -72,6 +72,11 @@ impl Question {
         self.alternatives.is_empty()
     }
 
+    /// Whether something must not be there.
+    pub(crate) fn excludes(&self) -> bool {
+        self.alternatives.iter().any(|alternative| !alternative.unwanted.is_empty())
+    }
+
     /// The question in the language of the index of words.
     pub(crate) fn to_match(&self) -> String {
         let join = |terms: &[Term], by: &str| -> String {
@@ -113,7 +118,8 @@ impl Question {
         let mut all = Vec::new();
         for word in &self.pieces {
             let chars: Vec<char> = word.chars().collect();
-            for piece in chars.windows(PIECE) {
+            // The index ends a question at such a character.
+            for piece in chars.windows(PIECE).filter(|piece| !piece.contains(&'\0')) {
                 let piece: String = piece.iter().collect();
                 let quoted = quote(&piece);
                 if !all.contains(&quoted) && all.len() < TERMS {

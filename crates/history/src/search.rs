@@ -129,7 +129,8 @@ impl Reader {
             let search = Search { connection: &moment, query, question, mark: mark(&moment)? };
             if !question.is_wordless() {
                 let found = search.by_words()?;
-                if !found.is_empty() {
+                // Pieces know nothing of what must not be there.
+                if !found.is_empty() || question.excludes() {
                     return Ok((found, false));
                 }
             }

@@ -4,6 +4,7 @@
 mod bounds;
 mod checks;
 mod contract;
+mod debug;
 mod execute_code;
 mod format;
 mod lint;

@@ -1,0 +1,191 @@
+//! How fast conversations are kept and found.
+//!
+//! `cargo run --profile profiling -p hermes-history --example bench_history [MESSAGES]`
+//!
+//! Appending is compared with SQLite alone: the same rows into a table of the
+//! same columns in the same mode, once without any index of words and once with
+//! two that SQLite fills by itself.
+#![allow(clippy::print_stdout, clippy::unwrap_used)]
+
+use std::time::{Duration, Instant};
+
+use hermes_history::{Beginning, Discovery, Query, Sort, Store};
+use hermes_llm::{Answer, Asked, Message, Reply, Usage};
+use rusqlite::Connection;
+
+/// Numbers that look random and are the same each time.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (self.0 >> 33) as usize % sides
+    }
+
+    /// Few words are common and many are rare, as in speech.
+    fn word(&mut self) -> String {
+        let rank = self.roll(20_000).min(self.roll(20_000)).min(self.roll(20_000));
+        let syllables = ["ka", "lo", "mi", "ren", "tu", "sor", "ve", "dan", "qui", "po"];
+        let mut rest = rank + 10;
+        let mut word = String::new();
+        while rest > 0 {
+            word.push_str(syllables[rest % 10]);
+            rest /= 10;
+        }
+        word
+    }
+
+    fn text(&mut self, words: usize) -> String {
+        (0..words).map(|_| self.word()).collect::<Vec<_>>().join(" ")
+    }
+}
+
+fn message(dice: &mut Dice, n: usize) -> Message {
+    let usage = Usage { input: 1_000, output: 50, cost: Some(0.001), ..Usage::default() };
+    match n % 4 {
+        0 => {
+            let words = 10 + dice.roll(20);
+            Message::user(dice.text(words))
+        }
+        1 => Message::Assistant(Reply {
+            calls: vec![Asked {
+                id: format!("call_{n}"),
+                name: "read_file".into(),
+                arguments: format!(r#"{{"path":"src/{}.rs"}}"#, dice.word()),
+            }],
+            usage,
+            ..Reply::default()
+        }),
+        2 => Message::Tool(Answer {
+            call_id: format!("call_{}", n - 1),
+            name: "read_file".into(),
+            content: dice.text(80),
+            images: Vec::new(),
+            is_error: false,
+        }),
+        _ => {
+            let words = 20 + dice.roll(60);
+            let mut text = dice.text(words);
+            if n % 1_000 == 3 {
+                text.push_str(" 我们今天部署集群到生产环境");
+            }
+            Message::Assistant(Reply { text, usage, ..Reply::default() })
+        }
+    }
+}
+
+fn show(name: &str, times: &mut [Duration]) -> Duration {
+    times.sort();
+    let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize];
+    let mean = times.iter().sum::<Duration>() / times.len() as u32;
+    println!("{name:<44} p50 {:>9.1?}  p95 {:>9.1?}  mean {mean:>9.1?}", at(0.5), at(0.95));
+    at(0.5)
+}
+
+fn time<T>(work: impl FnOnce() -> T) -> (Duration, T) {
+    let begun = Instant::now();
+    let outcome = work();
+    (begun.elapsed(), outcome)
+}
+
+/// The rows of a file into another one, by SQLite alone.
+fn raw(from: &std::path::Path, to: &std::path::Path, indexes: &str) -> Vec<Duration> {
+    let source = Connection::open(from).unwrap();
+    let target = Connection::open(to).unwrap();
+    target.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(())).unwrap();
+    target.pragma_update(None, "synchronous", "normal").unwrap();
+    let table: String = source
+        .query_row("SELECT sql FROM sqlite_schema WHERE name = 'messages'", [], |row| row.get(0))
+        .unwrap();
+    target.execute_batch(&table.replace("REFERENCES sessions(key) ON DELETE CASCADE", "")).unwrap();
+    target.execute_batch("CREATE INDEX messages_by_session ON messages(session);").unwrap();
+    target.execute_batch(indexes).unwrap();
+    let mut rows = source.prepare("SELECT * FROM messages ORDER BY id").unwrap();
+    let columns = rows.column_count();
+    let marks = vec!["?"; columns].join(",");
+    let mut insert = target.prepare(&format!("INSERT INTO messages VALUES ({marks})")).unwrap();
+    let mut rows = rows.query([]).unwrap();
+    let mut times = Vec::new();
+    while let Some(row) = rows.next().unwrap() {
+        let values: Vec<rusqlite::types::Value> = (0..columns).map(|n| row.get(n).unwrap()).collect();
+        times.push(time(|| insert.execute(rusqlite::params_from_iter(&values)).unwrap()).0);
+    }
+    times
+}
+
+const INDEXED_BY_SQLITE: &str = "
+CREATE VIRTUAL TABLE f1 USING fts5(text, content='messages', content_rowid='id');
+CREATE VIRTUAL TABLE f2 USING fts5(text, content='messages', content_rowid='id', tokenize='trigram');
+CREATE TRIGGER t AFTER INSERT ON messages BEGIN
+    INSERT INTO f1(rowid, text) VALUES (new.id, new.text);
+    INSERT INTO f2(rowid, text) VALUES (new.id, new.text);
+END;";
+
+fn main() {
+    let count = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(100_000);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sessions.db");
+    let store = Store::open(&path).unwrap();
+    let mut dice = Dice(7);
+    let mut session = String::new();
+    let mut times = Vec::new();
+    for n in 0..count {
+        if n % 100 == 0 {
+            session = store.begin(&Beginning { source: "cli".into(), ..Beginning::default() }).unwrap();
+        }
+        let message = message(&mut dice, n);
+        times.push(time(|| store.append(&session, &message).unwrap()).0);
+    }
+    store.take_in().unwrap();
+    println!("{count} messages, {} MB", std::fs::metadata(&path).unwrap().len() / 1_000_000);
+    let ours = show("append", &mut times);
+    let ours_mean = times.iter().sum::<Duration>();
+    for (name, indexes) in [("SQLite alone", ""), ("SQLite with two indexes of words", INDEXED_BY_SQLITE)] {
+        let mut times = raw(&path, &folder.path().join(format!("{}.db", name.len())), indexes);
+        let theirs = show(name, &mut times);
+        let theirs_mean = times.iter().sum::<Duration>();
+        println!(
+            "  append takes {:.2} x of that at p50, {:.2} x in all",
+            ours.as_secs_f64() / theirs.as_secs_f64(),
+            ours_mean.as_secs_f64() / theirs_mean.as_secs_f64()
+        );
+    }
+    searches(&store, &mut dice);
+    let (taken, deleted) = time(|| store.delete(&session).unwrap());
+    println!("delete a session of {} messages: {taken:.1?}", deleted.messages);
+}
+
+fn searches(store: &Store, dice: &mut Dice) {
+    let reader = store.reader();
+    let roles = vec!["user".to_owned(), "assistant".to_owned()];
+    let mut all = Vec::new();
+    type Asks<'a> = Box<dyn Fn(&mut Dice) -> String + 'a>;
+    let kinds: [(&str, Asks<'_>); 7] = [
+        ("two words", Box::new(|dice| dice.text(2))),
+        ("one word", Box::new(|dice| dice.word())),
+        ("a very common word", Box::new(|_| "kalo".into())),
+        ("a beginning", Box::new(|dice| format!("{}*", &dice.word()[..4]))),
+        ("a piece of words", Box::new(|dice| dice.word()[1..].to_owned())),
+        ("one or two characters of CJK", Box::new(|dice| ["部", "部署", "集群", "今"][dice.roll(4)].into())),
+        ("nothing like it", Box::new(|dice| format!("zz{}xx", dice.word()))),
+    ];
+    for (name, ask) in kinds {
+        let mut times = Vec::new();
+        for n in 0..200 {
+            let sort = [Sort::Rank, Sort::Rank, Sort::Newest, Sort::Oldest][n % 4];
+            let text = ask(dice);
+            let query = Query { text, limit: 20, sort, roles: roles.clone(), ..Query::default() };
+            times.push(time(|| reader.search(&query).unwrap()).0);
+        }
+        all.extend_from_slice(&times);
+        show(&format!("search: {name}"), &mut times);
+    }
+    show("search: all of these", &mut all);
+    let mut times = Vec::new();
+    for _ in 0..200 {
+        let query = Query { text: dice.text(2), limit: 3, roles: roles.clone(), ..Query::default() };
+        let discovery = Discovery { query, window: 5, asker: None };
+        times.push(time(|| reader.discover(&discovery).unwrap()).0);
+    }
+    show("discover sessions by two words", &mut times);
+}
