@@ -126,6 +126,8 @@ impl Adapter {
                 "justMyCode": launch.just_my_code,
                 "stopOnEntry": launch.stop_on_entry,
                 "showReturnValue": true,
+                // To end on purpose is no failure.
+                "breakOnSystemExit": [],
                 "variablePresentation": {
                     "special": "hide", "function": "hide", "class": "hide", "protected": "inline",
                 },

@@ -273,17 +273,34 @@ impl Session {
     /// # Errors
     /// If whoever waits is called away.
     pub async fn wait(&self, until: Instant, cancel: &CancellationToken) -> Result<Met, ToolError> {
-        let met = self.shared.wait(|state| match &state.phase {
-            Phase::Stopped(stop) => Some(Met::Stopped(stop.clone())),
-            Phase::Ended => Some(Met::Ended(state.exit_code)),
-            Phase::Starting | Phase::Running => None,
-        });
-        tokio::select! {
-            biased;
-            met = met => Ok(met),
-            () = cancel.cancelled() => Err(ToolError::cancelled()),
-            () = tokio::time::sleep_until(until.into()) => Ok(Met::Running),
+        loop {
+            let met = self.shared.wait(|state| match &state.phase {
+                Phase::Stopped(stop) => Some(Met::Stopped(stop.clone())),
+                Phase::Ended => Some(Met::Ended(state.exit_code)),
+                Phase::Starting | Phase::Running => None,
+            });
+            let met = tokio::select! {
+                biased;
+                met = met => met,
+                () = cancel.cancelled() => return Err(ToolError::cancelled()),
+                () = tokio::time::sleep_until(until.into()) => return Ok(Met::Running),
+            };
+            match self.is_plain_exit().await {
+                true => self.go(Step::Continue).await?,
+                false => return Ok(met),
+            }
         }
+    }
+
+    /// Whether it has stopped because it ends on purpose, which older versions
+    /// of debugpy take for an exception.
+    async fn is_plain_exit(&self) -> bool {
+        const EXIT: &str = "SystemExit";
+        let asked = |name: &str| self.launch.stop_on.iter().any(|one| one == name);
+        self.found.adapter == Adapter::Debugpy
+            && !asked(EXIT)
+            && !asked("raised")
+            && self.exception().await.is_some_and(|one| one.kind == EXIT)
     }
 
     /// What it is doing.

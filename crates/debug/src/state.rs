@@ -18,6 +18,8 @@ pub struct Stop {
     pub reason: String,
     /// The adapter's words for it.
     pub text: Option<String>,
+    /// What else there is to know.
+    pub note: Option<String>,
     /// The thread.
     pub(crate) thread: i64,
     /// The breakpoints that it met, by our numbers.
@@ -142,6 +144,7 @@ impl State {
         self.phase = Phase::Stopped(Stop {
             reason: text("reason").unwrap_or_else(|| "unknown".to_owned()),
             text: text("description").or_else(|| text("text")),
+            note: text("note"),
             thread: body.get("threadId").and_then(Value::as_i64).unwrap_or(1),
             breakpoints: self.breakpoints.ours(&hits),
         });

@@ -107,7 +107,8 @@ fn raw(from: &std::path::Path, to: &std::path::Path, indexes: &str) -> Vec<Durat
     let mut rows = rows.query([]).unwrap();
     let mut times = Vec::new();
     while let Some(row) = rows.next().unwrap() {
-        let values: Vec<rusqlite::types::Value> = (0..columns).map(|n| row.get(n).unwrap()).collect();
+        let values: Vec<rusqlite::types::Value> =
+            (0..columns).map(|n| row.get(n).unwrap()).collect();
         times.push(time(|| insert.execute(rusqlite::params_from_iter(&values)).unwrap()).0);
     }
     times
@@ -131,7 +132,8 @@ fn main() {
     let mut times = Vec::new();
     for n in 0..count {
         if n % 100 == 0 {
-            session = store.begin(&Beginning { source: "cli".into(), ..Beginning::default() }).unwrap();
+            session =
+                store.begin(&Beginning { source: "cli".into(), ..Beginning::default() }).unwrap();
         }
         let message = message(&mut dice, n);
         times.push(time(|| store.append(&session, &message).unwrap()).0);
@@ -140,7 +142,9 @@ fn main() {
     println!("{count} messages, {} MB", std::fs::metadata(&path).unwrap().len() / 1_000_000);
     let ours = show("append", &mut times);
     let ours_mean = times.iter().sum::<Duration>();
-    for (name, indexes) in [("SQLite alone", ""), ("SQLite with two indexes of words", INDEXED_BY_SQLITE)] {
+    for (name, indexes) in
+        [("SQLite alone", ""), ("SQLite with two indexes of words", INDEXED_BY_SQLITE)]
+    {
         let mut times = raw(&path, &folder.path().join(format!("{}.db", name.len())), indexes);
         let theirs = show(name, &mut times);
         let theirs_mean = times.iter().sum::<Duration>();
@@ -166,7 +170,10 @@ fn searches(store: &Store, dice: &mut Dice) {
         ("a very common word", Box::new(|_| "kalo".into())),
         ("a beginning", Box::new(|dice| format!("{}*", &dice.word()[..4]))),
         ("a piece of words", Box::new(|dice| dice.word()[1..].to_owned())),
-        ("one or two characters of CJK", Box::new(|dice| ["部", "部署", "集群", "今"][dice.roll(4)].into())),
+        (
+            "one or two characters of CJK",
+            Box::new(|dice| ["部", "部署", "集群", "今"][dice.roll(4)].into()),
+        ),
         ("nothing like it", Box::new(|dice| format!("zz{}xx", dice.word()))),
     ];
     for (name, ask) in kinds {
@@ -183,7 +190,8 @@ fn searches(store: &Store, dice: &mut Dice) {
     show("search: all of these", &mut all);
     let mut times = Vec::new();
     for _ in 0..200 {
-        let query = Query { text: dice.text(2), limit: 3, roles: roles.clone(), ..Query::default() };
+        let query =
+            Query { text: dice.text(2), limit: 3, roles: roles.clone(), ..Query::default() };
         let discovery = Discovery { query, window: 5, asker: None };
         times.push(time(|| reader.discover(&discovery).unwrap()).0);
     }

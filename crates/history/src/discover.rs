@@ -60,7 +60,8 @@ impl Reader {
         };
         let mut seen: HashSet<i64> = asker.into_iter().collect();
         let mut found = Vec::new();
-        let titled = if query.text.trim().is_empty() { Vec::new() } else { self.titled(&query.text)? };
+        let titled =
+            if query.text.trim().is_empty() { Vec::new() } else { self.titled(&query.text)? };
         for session in titled {
             let fits = query.session.as_ref().is_none_or(|id| *id == session.id)
                 && !HIDDEN.contains(&session.source.as_str());
@@ -85,7 +86,8 @@ impl Reader {
             let hit = self.hit(&raw, &question)?;
             found.extend(self.session_by_key(raw.session)?.map(|session| (session, hit)));
         }
-        let found = found.into_iter().map(|(session, hit)| self.show(session, hit, discovery.window));
+        let found =
+            found.into_iter().map(|(session, hit)| self.show(session, hit, discovery.window));
         Ok((found.collect::<Result<_, _>>()?, total))
     }
 
@@ -99,7 +101,8 @@ impl Reader {
             Some(hit) => self.around(&session, hit.message, window)?,
             None => self.messages(&session, Span::First(window * 2 + 1))?,
         };
-        let (first, last) = (around.first().map_or(i64::MAX, |m| m.id), around.last().map_or(0, |m| m.id));
+        let (first, last) =
+            (around.first().map_or(i64::MAX, |m| m.id), around.last().map_or(0, |m| m.id));
         let (before, _) = self.sides(&session, first)?;
         let (_, after) = self.sides(&session, last)?;
         let mut beginning = self.messages(&session, Span::First(BOOKEND))?;

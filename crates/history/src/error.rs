@@ -87,7 +87,9 @@ impl HistoryError {
                  saves what can be saved.",
                 path.display()
             ),
-            Self::Foreign { path } => format!("Move {} away, or set HERMES_HOME to another folder.", path.display()),
+            Self::Foreign { path } => {
+                format!("Move {} away, or set HERMES_HOME to another folder.", path.display())
+            }
             Self::Newer { .. } => "Update hermes, or set HERMES_HOME to another folder.".into(),
             Self::Busy { .. } => "Try again in a moment.".into(),
             Self::Access { .. } => {
@@ -96,7 +98,9 @@ impl HistoryError {
             Self::NoSession(_) => "`hermes sessions list` shows the sessions.".into(),
             Self::Ambiguous(_) => "Give more of the id.".into(),
             Self::Taken(_) => "Choose another id, or go on with that session.".into(),
-            Self::NoMessage { .. } => "`hermes sessions show` gives the messages with their numbers.".into(),
+            Self::NoMessage { .. } => {
+                "`hermes sessions show` gives the messages with their numbers.".into()
+            }
         }
     }
 }

@@ -98,7 +98,8 @@ fn stride(connection: &mut Connection) -> rusqlite::Result<(i64, bool)> {
         let mut waiting = step.prepare_cached(&format!(
             "SELECT {COLUMNS} FROM messages x WHERE x.id > ?1 ORDER BY x.id LIMIT {STRIDE}"
         ))?;
-        let mut add_words = step.prepare_cached("INSERT INTO words(rowid, text) VALUES (?1, ?2)")?;
+        let mut add_words =
+            step.prepare_cached("INSERT INTO words(rowid, text) VALUES (?1, ?2)")?;
         let mut add_pieces =
             step.prepare_cached("INSERT INTO pieces(rowid, text) VALUES (?1, ?2)")?;
         let mut rows = waiting.query([last])?;

@@ -6,8 +6,10 @@
 //! them, and searches them. Any number of processes may do both at once.
 
 mod discover;
+mod door;
 mod error;
 mod index;
+mod moment;
 mod query;
 mod reader;
 mod record;
@@ -19,7 +21,9 @@ mod store;
 mod words;
 
 pub use discover::{Discovery, Found};
+pub use door::History;
 pub use error::HistoryError;
+pub use moment::moment;
 pub use reader::{Listing, Reader, Span};
 pub use record::{Beginning, Kept, Kinship, Parent, SessionInfo, Standing};
 pub use search::{Hit, Query, Results, Sort};

@@ -130,7 +130,8 @@ impl Reader {
     /// The session of that id, or the only one whose id begins so.
     pub fn session(&self, id: &str) -> Result<SessionInfo, HistoryError> {
         let exact = self.read(|connection| {
-            let mut find = connection.prepare_cached(&format!("SELECT {SESSION} WHERE s.id = ?1"))?;
+            let mut find =
+                connection.prepare_cached(&format!("SELECT {SESSION} WHERE s.id = ?1"))?;
             find.query_row([id], info).optional()
         })?;
         if let Some(found) = exact {
@@ -205,15 +206,18 @@ impl Reader {
     }
 
     /// How many messages of a session come before this one, and how many after.
-    pub fn sides(&self, session: &SessionInfo, message: i64) -> Result<(usize, usize), HistoryError> {
+    pub fn sides(
+        &self,
+        session: &SessionInfo,
+        message: i64,
+    ) -> Result<(usize, usize), HistoryError> {
         self.read(|connection| {
             let mut count = connection.prepare_cached(
                 "SELECT count(*) FILTER (WHERE id < ?2), count(*) FILTER (WHERE id > ?2) \
                  FROM messages WHERE session = ?1 AND state <> 1 AND coalesce(echo, 0) = 0",
             )?;
-            count.query_row([session.key, message], |row| {
-                Ok((size(row.get(0)?), size(row.get(1)?)))
-            })
+            count
+                .query_row([session.key, message], |row| Ok((size(row.get(0)?), size(row.get(1)?))))
         })
     }
 
@@ -245,7 +249,8 @@ impl Reader {
     /// What the model was told before anything else.
     pub fn system(&self, session: &SessionInfo) -> Result<Option<String>, HistoryError> {
         self.read(|connection| {
-            let mut find = connection.prepare_cached("SELECT text FROM prompts WHERE session = ?1")?;
+            let mut find =
+                connection.prepare_cached("SELECT text FROM prompts WHERE session = ?1")?;
             find.query_row([session.key], |row| row.get(0)).optional()
         })
     }
@@ -304,7 +309,8 @@ fn info(row: &Row<'_>) -> rusqlite::Result<SessionInfo> {
     let parent: Option<String> = row.get(5)?;
     let kinship: Option<String> = row.get(6)?;
     let preview: Option<String> = row.get(21)?;
-    let preview: String = preview.unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
+    let preview: String =
+        preview.unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
     Ok(SessionInfo {
         id: row.get(0)?,
         source: row.get(1)?,

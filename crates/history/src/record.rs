@@ -125,6 +125,23 @@ impl Kept {
     pub fn role(&self) -> &'static str {
         role(&self.message)
     }
+
+    /// The tool that answers, and the call that it answers.
+    pub fn answers(&self) -> Option<(&str, &str)> {
+        match &self.message {
+            Message::Tool(answer) => Some((&answer.name, &answer.call_id)),
+            _ => None,
+        }
+    }
+
+    /// The calls that are asked for: id, tool, arguments.
+    pub fn calls(&self) -> impl Iterator<Item = (&str, &str, &str)> {
+        let calls = match &self.message {
+            Message::Assistant(reply) => reply.calls.as_slice(),
+            _ => &[],
+        };
+        calls.iter().map(|call| (call.id.as_str(), call.name.as_str(), call.arguments.as_str()))
+    }
 }
 
 /// Who said a message.

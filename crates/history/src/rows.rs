@@ -41,9 +41,7 @@ impl<'a> Fields<'a> {
     pub(crate) fn of(message: &'a Message) -> Self {
         let role = role(message);
         match message {
-            Message::System { text } => {
-                Self { role, text: Some(text.into()), ..Self::default() }
-            }
+            Message::System { text } => Self { role, text: Some(text.into()), ..Self::default() },
             Message::User { content } => match content.as_slice() {
                 [Part::Text { text }] => Self { role, text: Some(text.into()), ..Self::default() },
                 several => Self {

@@ -10,13 +10,10 @@ fn through_the_file(message: &Message) -> Message {
     let columns = COLUMNS.replace("x.", "");
     let with_session = format!("session, {columns}");
     connection.execute_batch(&format!("CREATE TABLE messages ({with_session})")).unwrap();
-    connection
-        .execute(INSERT, &Fields::of(message).params(&1, &5, &None)[..])
-        .unwrap();
+    connection.execute(INSERT, &Fields::of(message).params(&1, &5, &None)[..]).unwrap();
     connection.execute_batch("UPDATE messages SET id = 7, state = 0").unwrap();
-    let kept = connection
-        .query_row(&format!("SELECT {COLUMNS} FROM messages x"), [], kept)
-        .unwrap();
+    let kept =
+        connection.query_row(&format!("SELECT {COLUMNS} FROM messages x"), [], kept).unwrap();
     assert_eq!((kept.id, kept.at.as_millisecond(), kept.standing), (7, 5, Standing::Live));
     kept.message
 }
@@ -38,7 +35,10 @@ fn every_kind_of_message_comes_back_as_it_was() {
                 Asked { id: "1".into(), name: "read_file".into(), arguments: "{\"path\":".into() },
                 Asked { id: "2".into(), name: String::new(), arguments: String::new() },
             ],
-            reasoning: Some(Reasoning { text: "hm".into(), opaque: vec![json!({"sig": [1, null]})] }),
+            reasoning: Some(Reasoning {
+                text: "hm".into(),
+                opaque: vec![json!({"sig": [1, null]})],
+            }),
             finish: Finish::Length,
             usage: Usage {
                 input: 1,

@@ -97,6 +97,12 @@ pub(crate) enum Layout {
 /// What the file is; an error if it is not for us.
 pub(crate) fn look(connection: &Connection, path: &Path) -> Result<Layout, HistoryError> {
     let failed = |e: rusqlite::Error| HistoryError::of(path, &e);
+    // One moment for all that is read: another process may be making the file.
+    let _moment = connection
+        .is_autocommit()
+        .then(|| connection.unchecked_transaction())
+        .transpose()
+        .map_err(failed)?;
     let number = |pragma: &str| -> Result<i64, HistoryError> {
         connection.pragma_query_value(None, pragma, |row| row.get(0)).map_err(failed)
     };
@@ -126,7 +132,8 @@ pub(crate) fn bring_up(connection: &mut Connection, path: &Path) -> Result<(), H
         return Ok(());
     }
     let failed = |e: rusqlite::Error| HistoryError::of(path, &e);
-    let step = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+    let step =
+        connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
     // Another process may have been faster.
     let layout = look(&step, path)?;
     if layout == Layout::Present {

@@ -2,11 +2,13 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hermes_llm::Message;
 use jiff::{Timestamp, Zoned};
-use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
+use rusqlite::{
+    Connection, ErrorCode, OptionalExtension as _, Transaction, TransactionBehavior, params,
+};
 
 use crate::error::HistoryError;
 use crate::index::{self, BATCH};
@@ -63,8 +65,7 @@ impl Store {
         connection.set_prepared_statement_cache_capacity(64);
         // Look before anything is changed: the file may be another program's.
         schema::look(&connection, &path)?;
-        // Where the disk cannot do it, SQLite stays with what it can.
-        connection.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(())).map_err(failed)?;
+        use_log(&connection).map_err(failed)?;
         // In this mode a killed process loses nothing that was committed.
         connection.pragma_update(None, "synchronous", "normal").map_err(failed)?;
         connection.pragma_update(None, "foreign_keys", true).map_err(failed)?;
@@ -247,9 +248,11 @@ impl Store {
     /// Ends a session.
     pub fn end(&self, session: &str, reason: &str) -> Result<(), HistoryError> {
         let now = Timestamp::now().as_millisecond();
-        self.set(session, "UPDATE sessions SET ended = ?2, end_reason = ?3 WHERE id = ?1", params![
-            session, now, reason
-        ])?;
+        self.set(
+            session,
+            "UPDATE sessions SET ended = ?2, end_reason = ?3 WHERE id = ?1",
+            params![session, now, reason],
+        )?;
         // What is over can be looked for at once.
         let _ = self.take_in();
         Ok(())
@@ -338,6 +341,25 @@ impl Store {
         let outcome = work(&step).map_err(failed)??;
         step.commit().map_err(failed)?;
         Ok(outcome)
+    }
+}
+
+/// Changes go to a log, so that readers and a writer do not wait for one
+/// another. Where the disk cannot do that, SQLite stays with what it can.
+fn use_log(connection: &Connection) -> rusqlite::Result<()> {
+    let begun = Instant::now();
+    loop {
+        let set = connection.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()));
+        // SQLite does not wait by itself here.
+        match set {
+            Err(error)
+                if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
+                    && begun.elapsed() < PATIENCE =>
+            {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            other => return other,
+        }
     }
 }
 
@@ -440,7 +462,10 @@ fn undo_from(step: &Transaction<'_>, key: i64, from: i64) -> rusqlite::Result<Un
     if reaches_back {
         // A summary stands for what was taken back: what came before it is
         // sent itself again.
-        step.execute("UPDATE messages SET state = 1 WHERE session = ?1 AND echo IS NOT NULL", [key])?;
+        step.execute(
+            "UPDATE messages SET state = 1 WHERE session = ?1 AND echo IS NOT NULL",
+            [key],
+        )?;
         step.execute("UPDATE messages SET state = 0 WHERE session = ?1 AND state = 2", [key])?;
     }
     step.execute(

@@ -22,7 +22,12 @@ fn read(stream: &[u8], size: usize) -> (Vec<u8>, Vec<(u8, Vec<u8>)>) {
 
 #[test]
 fn parts_are_found_however_the_stream_is_cut() {
-    let stream = format!("before{}{}between\x1e\x1e0{}after", part('c', "one"), part('e', ""), part('e', "two\x1e"));
+    let stream = format!(
+        "before{}{}between\x1e\x1e0{}after",
+        part('c', "one"),
+        part('e', ""),
+        part('e', "two\x1e")
+    );
     for size in 1..stream.len() {
         let (raw, parts) = read(stream.as_bytes(), size);
         assert_eq!(String::from_utf8_lossy(&raw), "beforebetween\x1e\x1e0after", "{size}");

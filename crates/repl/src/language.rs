@@ -39,7 +39,9 @@ impl Language {
     /// How to get its interpreter.
     pub(crate) fn advice(self) -> &'static str {
         match self {
-            Self::Python | Self::Sql => "Install Python 3 (apt install python3), or set VIRTUAL_ENV.",
+            Self::Python | Self::Sql => {
+                "Install Python 3 (apt install python3), or set VIRTUAL_ENV."
+            }
             Self::Javascript => "Install Node (apt install nodejs).",
             Self::Bash => "Install bash.",
         }

@@ -215,9 +215,8 @@ impl Interpreters {
     pub async fn close_all(&self) {
         let slots: Vec<_> = std::mem::take(&mut *lock(&self.table)).into_values().collect();
         let living = slots.iter().filter_map(|slot| slot.living());
-        let ends = living.map(|interpreter| {
-            tokio::spawn(async move { interpreter.end(GRACE).await })
-        });
+        let ends =
+            living.map(|interpreter| tokio::spawn(async move { interpreter.end(GRACE).await }));
         for end in ends.collect::<Vec<_>>() {
             let _ = end.await;
         }
@@ -250,12 +249,18 @@ impl Slot {
         lock(&self.state).living.clone().filter(|interpreter| interpreter.ended().is_none())
     }
 
-    async fn run(self: Arc<Self>, ask: Ask, key: &Key, cx: &ToolContext) -> Result<Answer, ToolError> {
+    async fn run(
+        self: Arc<Self>,
+        ask: Ask,
+        key: &Key,
+        cx: &ToolContext,
+    ) -> Result<Answer, ToolError> {
         let timeout = ask.timeout.unwrap_or(ask.limits.timeout).min(ask.limits.longest);
         let until = Instant::now() + timeout;
         let turn = cx.race(tokio::time::timeout(timeout, Arc::clone(&self.turn).lock_owned()));
         let Ok(_turn) = turn.await? else {
-            let message = format!("{} {} is busy with an earlier call", key.language.name(), key.name);
+            let message =
+                format!("{} {} is busy with an earlier call", key.language.name(), key.name);
             return Err(ToolError::new(ErrorKind::Timeout, message)
                 .with_hint("The code was not run. action=interrupt stops what is running."));
         };

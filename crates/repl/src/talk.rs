@@ -4,12 +4,13 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use hermes_core::ToolContext;
-use hermes_exec::output::Source;
 use hermes_exec::Exit;
+use hermes_exec::output::Source;
 use tokio::sync::mpsc;
 
 use crate::answer::{Answer, Status, Told};
 use crate::interpreter::{Event, Interpreter};
+use crate::language::Language;
 use crate::limits::Limits;
 use crate::pictures::{Drawn, Picture};
 
@@ -94,8 +95,7 @@ impl Interpreter {
     fn last_words(&self) -> String {
         let log = self.take_log();
         let said = log.of(Source::Stderr, 2_000).text;
-        let line = said.trim().lines().next_back().unwrap_or("it ended at once").to_owned();
-        line
+        said.trim().lines().next_back().unwrap_or("it ended at once").to_owned()
     }
 
     /// Asks, and waits for the answer.
@@ -121,6 +121,9 @@ impl Interpreter {
             interpreter: self.describe(),
             held: self.held.clone(),
         };
+        if self.made.language == Language::Bash {
+            answer.stderr.text = without_noise(&answer.stderr.text);
+        }
         answer.settle(end, stop, question);
         answer
     }
@@ -276,7 +279,11 @@ impl Answer {
         self.exit_code = told.status;
         self.error = told.error;
         self.notes.extend(told.note);
-        let was_interrupted = told.interrupted || told.status == Some(130);
+        // A shell whose program was stopped may think that all went well.
+        let was_interrupted = match told.status {
+            Some(status) => status == 130 || stop.is_some(),
+            None => told.interrupted,
+        };
         self.status = match (stop, was_interrupted, &self.error) {
             (Some(Stop::Timeout), true, _) => {
                 self.notes.push(format!(
@@ -290,6 +297,15 @@ impl Answer {
             (_, false, None) => Status::Ok,
         };
     }
+}
+
+/// A shell that was told that somebody is there misses the terminal.
+fn without_noise(text: &str) -> String {
+    let is_noise = |line: &str| {
+        line.starts_with("bash: [")
+            && line.trim_end().ends_with("tcsetattr: Inappropriate ioctl for device")
+    };
+    text.split_inclusive('\n').filter(|line| !is_noise(line)).collect()
 }
 
 pub(crate) fn describe(exit: Exit) -> String {

@@ -16,8 +16,7 @@ pub(crate) fn still_hold(then: Option<&Confinement>, now: Option<&Confinement>) 
     let reachable = |path: &Path| covers(&then.read, path) || covers(&then.write, path);
     let read = then.read.iter().chain(&then.write).all(|path| readable(path));
     let written = then.write.iter().all(|path| covers(&now.write, path));
-    let hidden =
-        now.hidden.iter().all(|path| covers(&then.hidden, path) || !reachable(path));
+    let hidden = now.hidden.iter().all(|path| covers(&then.hidden, path) || !reachable(path));
     let guarded = now.read_only.iter().all(|path| {
         let closed = [&then.read_only, &then.hidden].into_iter().any(|list| covers(list, path));
         closed || !covers(&then.write, path)

@@ -74,8 +74,12 @@ impl Bridge {
             }
         };
         let mode = if plan.mode == Mode::Project { "project" } else { "strict" };
-        let files: BTreeMap<&str, &str> =
-            plan.files.iter().map(|(name, text)| (*name, text.as_str())).chain(plan.script).collect();
+        let files: BTreeMap<&str, &str> = plan
+            .files
+            .iter()
+            .map(|(name, text)| (*name, text.as_str()))
+            .chain(plan.script)
+            .collect();
         let files = serde_json::to_string(&files)
             .map_err(|error| ToolError::internal(format!("The script cannot be sent: {error}")))?;
         let order = Order {

@@ -206,10 +206,7 @@ impl Desk {
     }
 
     /// Makes all calls that wait; the host knows which of them can meet.
-    async fn make_waiting(
-        self: Arc<Self>,
-        waiting: Vec<(ToolCall, oneshot::Sender<ToolResult>)>,
-    ) {
+    async fn make_waiting(self: Arc<Self>, waiting: Vec<(ToolCall, oneshot::Sender<ToolResult>)>) {
         let _turn = Turn(Arc::clone(&self));
         let _open = Open::new(&self);
         let Some(host) = &self.host else { return };
@@ -328,7 +325,6 @@ fn unlabelled(content: &str) -> Option<String> {
         other => Some(other.to_string()),
     }
 }
-
 
 #[cfg(test)]
 #[path = "desk_tests.rs"]

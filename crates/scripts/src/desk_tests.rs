@@ -76,7 +76,11 @@ fn desk(host: Arc<Echo>, most: u64) -> Arc<Desk> {
     let tool = |name: &str| Offered {
         name: name.into(),
         description: String::new(),
-        parameters: vec![Parameter { name: "command".into(), schema: json!({}), is_required: true }],
+        parameters: vec![Parameter {
+            name: "command".into(),
+            schema: json!({}),
+            is_required: true,
+        }],
         is_open: false,
     };
     let tools = ["read_file", "terminal", "write_file"].map(tool).to_vec();

@@ -87,9 +87,10 @@ fn python_of(home: &Path) -> Result<PathBuf, String> {
     let program = programs.into_iter().find(|program| can_run(program));
     let program = program.ok_or("its Python is missing")?;
     match version(home) {
-        Some(version) if version < OLDEST => {
-            Err(format!("its Python is {}.{}, older than {}.{}", version.0, version.1, OLDEST.0, OLDEST.1))
-        }
+        Some(version) if version < OLDEST => Err(format!(
+            "its Python is {}.{}, older than {}.{}",
+            version.0, version.1, OLDEST.0, OLDEST.1
+        )),
         _ => Ok(program),
     }
 }

@@ -14,7 +14,10 @@ fn virtualenv(home: &Path, version: &str) {
 }
 
 fn around(pairs: &[(&str, &Path)]) -> Environment {
-    pairs.iter().map(|(name, value)| (OsString::from(*name), value.as_os_str().to_owned())).collect()
+    pairs
+        .iter()
+        .map(|(name, value)| (OsString::from(*name), value.as_os_str().to_owned()))
+        .collect()
 }
 
 fn python(environment: &Environment, cwd: &Path) -> Interpreter {
@@ -33,7 +36,11 @@ fn the_nearest_usable_python_is_taken() {
     assert_eq!(python(&plain, &cwd).program, bin.join("python3"));
 
     virtualenv(&project.join(".venv"), "3.11.2");
-    assert_eq!(python(&plain, &cwd).program, bin.join("python3"), "not above a folder of no project");
+    assert_eq!(
+        python(&plain, &cwd).program,
+        bin.join("python3"),
+        "not above a folder of no project"
+    );
     fs::create_dir(project.join(".git")).unwrap();
     let found = python(&plain, &cwd);
     assert_eq!(found.program, project.join(".venv/bin/python"));
@@ -66,10 +73,14 @@ fn what_is_missing_is_said() {
 
 #[test]
 fn a_module_is_told_from_a_program() {
-    for code in ["import fs from 'fs'", "  export const x = 1", "const x = await f()", "import{a}from'b'"] {
+    for code in
+        ["import fs from 'fs'", "  export const x = 1", "const x = await f()", "import{a}from'b'"]
+    {
         assert!(is_module(code), "{code}");
     }
-    for code in ["const fs = require('fs')", "import('fs').then(f)", "let awaited = 1; exports.a = 1"] {
+    for code in
+        ["const fs = require('fs')", "import('fs').then(f)", "let awaited = 1; exports.a = 1"]
+    {
         assert!(!is_module(code), "{code}");
     }
 }

@@ -4,15 +4,8 @@ use hermes_core::Host;
 use serde_json::{Map, Value};
 
 /// What scripts may call, as far as the session has it.
-const USUAL: [&str; 7] = [
-    "web_search",
-    "web_extract",
-    "read_file",
-    "write_file",
-    "search_files",
-    "patch",
-    "terminal",
-];
+const USUAL: [&str; 7] =
+    ["web_search", "web_extract", "read_file", "write_file", "search_files", "patch", "terminal"];
 
 /// Running scripts is not for scripts, whatever the settings say.
 const NEVER: [&str; 1] = ["execute_code"];

@@ -46,7 +46,10 @@ impl Rooms {
             None => {
                 let number = shared.next;
                 shared.next += 1;
-                DirBuilder::new().mode(0o700).create(top.join(number.to_string())).map_err(failed)?;
+                DirBuilder::new()
+                    .mode(0o700)
+                    .create(top.join(number.to_string()))
+                    .map_err(failed)?;
                 number
             }
         };

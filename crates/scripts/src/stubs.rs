@@ -28,9 +28,8 @@ const KEYWORDS: [&str; 35] = [
 ];
 
 /// What the module itself has, or what its functions need.
-const TAKEN: [&str; 9] = [
-    "ToolError", "aio", "dict", "globals", "json_parse", "retry", "shell_quote", "tools", "super",
-];
+const TAKEN: [&str; 9] =
+    ["ToolError", "aio", "dict", "globals", "json_parse", "retry", "shell_quote", "tools", "super"];
 
 /// Files of a script's folder, by name.
 pub(crate) type Files = Vec<(&'static str, String)>;
@@ -117,7 +116,8 @@ fn python_doc(tool: &Offered) -> String {
         text.push_str("\n\nArgs:");
     }
     for parameter in told {
-        let _ = write!(text, "\n    {}: {}", safe(&parameter.name), excerpt(parameter.description()));
+        let _ =
+            write!(text, "\n    {}: {}", safe(&parameter.name), excerpt(parameter.description()));
     }
     text
 }
@@ -129,17 +129,22 @@ fn python_type(schema: &Value, depth: usize) -> String {
         return "object".to_owned();
     }
     if let Some(values) = schema.get("enum").and_then(Value::as_array) {
-        let values: Vec<String> = values.iter().filter(|it| !it.is_null()).map(python_value).collect();
-        return if values.is_empty() { "None".into() } else { format!("Literal[{}]", values.join(", ")) };
+        let values: Vec<String> =
+            values.iter().filter(|it| !it.is_null()).map(python_value).collect();
+        return if values.is_empty() {
+            "None".into()
+        } else {
+            format!("Literal[{}]", values.join(", "))
+        };
     }
     if let Some(choices) = schema.get("anyOf").or(schema.get("oneOf")).and_then(Value::as_array) {
         return union(choices.iter().map(|it| python_type(it, depth - 1)));
     }
     match schema.get("type") {
         Some(Value::String(kind)) => plain_type(kind, schema, depth),
-        Some(Value::Array(kinds)) => {
-            union(kinds.iter().filter_map(Value::as_str).map(|kind| plain_type(kind, schema, depth)))
-        }
+        Some(Value::Array(kinds)) => union(
+            kinds.iter().filter_map(Value::as_str).map(|kind| plain_type(kind, schema, depth)),
+        ),
         _ => "object".to_owned(),
     }
 }

@@ -30,8 +30,18 @@ fn odd() -> Vec<Offered> {
             ],
             is_open: false,
         },
-        Offered { name: "mcp-retry".into(), description: String::new(), parameters: vec![], is_open: true },
-        Offered { name: "retry".into(), description: String::new(), parameters: vec![], is_open: true },
+        Offered {
+            name: "mcp-retry".into(),
+            description: String::new(),
+            parameters: vec![],
+            is_open: true,
+        },
+        Offered {
+            name: "retry".into(),
+            description: String::new(),
+            parameters: vec![],
+            is_open: true,
+        },
     ]
 }
 
@@ -86,7 +96,12 @@ fn node_reads_what_is_made_of_odd_schemas() {
         return;
     };
     let text = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(text, "odd,mcp_retry,tool_retry true\n", "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(
+        text,
+        "odd,mcp_retry,tool_retry true\n",
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
 #[test]

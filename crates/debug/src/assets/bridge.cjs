@@ -71,7 +71,10 @@ function start() {
   const clean = () => fs.rmSync(folder, {recursive: true, force: true});
   for (const name of ['stdout', 'stderr']) {
     child[name].setEncoding('utf8');
-    child[name].on('data', (output) => event('output', {category: name, output}));
+    child[name].on('data', (text) => {
+      const output = text.replace('Waiting for the debugger to disconnect...\n', '');
+      if (output) event('output', {category: name, output});
+    });
   }
   line = child.stdio[3];
   line.on('error', () => {});
@@ -187,7 +190,8 @@ const notices = {
       Promise.allSettled(seeks).then(() => met({...pause, hitBreakpoints}, !isStepping && !isPauseAsked));
       return;
     }
-    met(pause, false);
+    if (pause.callFrames[0].functionName === 'hermesLast') last(pause);
+    else met(pause, false);
   },
   'Debugger.resumed'() {
     stop = null;
@@ -208,6 +212,23 @@ function met(pause, isOurs) {
   setTimeout(() => event('stopped', {...wanted.body, threadId: 1, allThreadsStopped: true}), 20);
 }
 
+// The program is about to end because of an error. Its frames are gone.
+async function last(pause) {
+  if (!stopsUncaught || sawUncaught) {
+    await inspect('Debugger.resume');
+    return;
+  }
+  const common = {callFrameId: pause.callFrames[0].callFrameId, objectGroup: 'hermes'};
+  const {result} = await inspect('Debugger.evaluateOnCallFrame', {...common, expression: 'error'});
+  const traced = [...(result.description || '').matchAll(/^ +at (?:(?:async )?(.*?) \()?((?:file:|\/|node:).*?):(\d+):(\d+)\)?$/gm)];
+  const frames = traced.map(([, name, url, line]) => ({name: name || '(anonymous)', path: fileOf(url), line: Number(line)}));
+  sawUncaught = true;
+  handles = new Map();
+  stop = {frames: [], traced: frames, exception: result};
+  const note = `Its variables are gone: it is caught and thrown again on its way. To see them, restart with stop_on: ["${result.className || 'raised'}"].`;
+  event('stopped', {reason: 'exception', description: (result.description || '').split('\n')[0], note, threadId: 1, allThreadsStopped: true});
+}
+
 // Whether somebody wants to see this pause, and what it is.
 function judge(pause) {
   if (begin && (pause.hitBreakpoints || []).includes(begin)) {
@@ -226,6 +247,7 @@ function judge(pause) {
     const uncaught = exception.uncaught !== false;
     const isNamed = named.some((name) => name === exception.className || (exception.description || '').startsWith(name));
     if (named.length && !isNamed && !(uncaught && stopsUncaught)) return null;
+    sawUncaught = sawUncaught || uncaught;
     const text = exception.description || String(exception.value);
     const body = {reason: 'exception', description: text.split('\n')[0].slice(0, MOST_TEXT), text: exception.className || exception.type};
     return {body, exception};
@@ -239,6 +261,7 @@ let entry = null;
 let begin = null;
 const sought = new Set();
 let stopsUncaught = false;
+let sawUncaught = false;
 
 function hitCounts(one) {
   one.count = (one.count || 0) + 1;
@@ -419,7 +442,11 @@ const actions = {
   },
   threads: () => ({threads: [{id: 1, name: 'main'}]}),
   stackTrace({levels}) {
-    const {frames} = need();
+    const {frames, traced} = need();
+    if (traced) {
+      const told = traced.map(({name, path: file, line: number}, at) => ({id: at + 1, name, line: number, column: 1, source: {path: file}}));
+      return {stackFrames: told, totalFrames: told.length};
+    }
     const some = frames.slice(0, levels || 200);
     const stackFrames = some.map((frame, at) => {
       const script = scripts.get(frame.location.scriptId);
@@ -434,6 +461,7 @@ const actions = {
     return {stackFrames, totalFrames: frames.length};
   },
   scopes({frameId}) {
+    if (need().traced) return {scopes: []};
     const frame = need().frames[frameId - 1];
     if (!frame) throw new Error('there is no such frame');
     const scopes = [];

@@ -36,5 +36,11 @@ if (isMainThread && fd > 2) {
   worker.unref();
   // The loop gives the inspector its chance to be heard.
   while (Atomics.load(ready, 0) === 0) Atomics.wait(ready, 0, 0, 2);
-  debugger; // eslint-disable-line no-debugger
+  debugger;
+  // What was thrown where no debugger took it for the end, such as at the top
+  // of a module.
+  process.on('uncaughtExceptionMonitor', function hermesLast(error) {
+    debugger;
+    void error;
+  });
 }

@@ -179,7 +179,7 @@ impl<W: Way> Backend for Elsewhere<W> {
         Box::pin(async move {
             let found = self.find().await?;
             let terminal = matches!(order.output, Output::Terminal(_));
-            let mark = tree::mark(None, job);
+            let mark = mark_of(job);
             let text = script::of(&order, &found.bare, &mark);
             let end = script::fresh_word();
             let (loader, sent) = if terminal {
@@ -246,6 +246,12 @@ impl<W: Way> Elsewhere<W> {
         }
         Ok(script::taker(&file))
     }
+}
+
+/// What the processes of a job are known by there. It is another one than
+/// here: this may be the same machine after all.
+pub(crate) fn mark_of(job: &str) -> String {
+    tree::mark(None, &format!("{job}-there"))
 }
 
 /// Runs a few words of `sh` there.

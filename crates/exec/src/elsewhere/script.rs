@@ -180,8 +180,9 @@ pub(super) fn waiting(mark: &str) -> String {
          [ $a = 0 ] && [ -n \"$d\" ] && [ \"$d\" = \"$(readlink /proc/$e/fd/0)\" ] && \
          {{ echo waits; exit; }};; \
          p) case $(readlink /proc/$p/exe) in */busybox) a=0 d=$(readlink /proc/$p/fd/0); \
-         [ \"$x\" != \"${{x#0x1 0xffffffff}}\" ] && [ -n \"$d\" ] && \
-         [ \"$d\" = \"$(readlink /proc/$e/fd/0)\" ] && {{ echo waits; exit; }};; esac; \
+         if [ \"$x\" != \"${{x#0x1 0xffffffff}}\" ] && [ -n \"$d\" ]; then \
+         case $d in /dev/pts/*|/dev/tty*|/dev/console|\"$(readlink /proc/$e/fd/0)\") \
+         echo waits; exit;; esac; fi;; esac; \
          [ \"$g\" = \"$f\" ] && stty -a 2>/dev/null </proc/$p/fd/0 | grep -q -e -icanon && \
          {{ echo waits; exit; }};; esac; done; done 2>/dev/null",
         members(mark)

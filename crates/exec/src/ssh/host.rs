@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 use super::{Settings, Ssh, marked, told};
 use crate::backend::{Backend, Control, Exit, Place, Started};
-use crate::elsewhere::Elsewhere;
+use crate::elsewhere::{Elsewhere, mark_of};
 use crate::order::{Order, Output, Size};
 use crate::tree::Signal;
 
@@ -100,7 +100,7 @@ impl Backend for Host {
             started.control = Box::new(Moored {
                 control: started.control,
                 told,
-                mark: job.to_owned(),
+                mark: mark_of(job),
                 adrift: self.adrift.clone(),
             });
             Ok(started)

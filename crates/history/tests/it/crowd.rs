@@ -49,7 +49,8 @@ fn processes_write_at_once_and_lose_nothing() {
         let info = store.reader().session(name).unwrap();
         assert_eq!(info.messages, 150);
         let said = store.reader().conversation(&info).unwrap();
-        let wanted: Vec<_> = (0..150).map(|n| Message::user(format!("word{n} of {name}"))).collect();
+        let wanted: Vec<_> =
+            (0..150).map(|n| Message::user(format!("word{n} of {name}"))).collect();
         assert_eq!(said, wanted);
     }
     for n in [0, 77, 149] {
@@ -82,7 +83,12 @@ fn a_killed_writer_loses_at_most_the_message_it_was_at() {
             assert_eq!(*text, format!("word{n} of {session}"));
         }
         scratch.say(&session, "and on it goes");
-        let last = Query { text: format!("word{}", said.len() - 1), session: Some(session), limit: 9, ..Query::default() };
+        let last = Query {
+            text: format!("word{}", said.len() - 1),
+            session: Some(session),
+            limit: 9,
+            ..Query::default()
+        };
         assert_eq!(scratch.store.reader().search(&last).unwrap().hits.len(), 1);
     }
 }

@@ -61,7 +61,9 @@ fn databases_of_others_stay_as_they_are() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("state.db");
     let other = Connection::open(&path).unwrap();
-    other.execute_batch("CREATE TABLE sessions (id TEXT); INSERT INTO sessions VALUES ('x')").unwrap();
+    other
+        .execute_batch("CREATE TABLE sessions (id TEXT); INSERT INTO sessions VALUES ('x')")
+        .unwrap();
     drop(other);
     let before = std::fs::read(&path).unwrap();
     assert!(matches!(Store::open(&path), Err(HistoryError::Foreign { .. })));
@@ -106,7 +108,8 @@ fn only_the_owner_reads_the_file_and_a_folder_without_writing_can_be_read() {
     scratch.say("s", "hello");
     let path = scratch.path();
     let folder = path.parent().unwrap().to_owned();
-    let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let mode =
+        |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&path), mode(&folder)), (0o600, 0o700));
     assert_eq!(mode(&path.with_file_name("sessions.db-wal")), 0o600);
     let Scratch { store, folder: keep } = scratch;

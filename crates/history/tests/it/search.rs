@@ -85,9 +85,37 @@ fn any_text_is_a_question() {
     scratch.store.take_in().unwrap();
     let long = "word ".repeat(5_000);
     for text in [
-        "", " ", "\"", "\"\"", "'", "*", "**", "(", ")", "NEAR(a b)", "a NEAR b", "text:some", "-some",
-        "^some", "some AND", "OR", "NOT NOT", "AND OR NOT", "%", "_", "\\", "\0", "a\0b", "{some}",
-        "+some", "some;--", "rank MATCH", "\u{feff}", "\u{200b}", "🏴󠁧󠁢", &long,
+        "",
+        " ",
+        "\"",
+        "\"\"",
+        "'",
+        "*",
+        "**",
+        "(",
+        ")",
+        "NEAR(a b)",
+        "a NEAR b",
+        "text:some",
+        "-some",
+        "^some",
+        "some AND",
+        "OR",
+        "NOT NOT",
+        "AND OR NOT",
+        "%",
+        "_",
+        "\\",
+        "\0",
+        "a\0b",
+        "{some}",
+        "+some",
+        "some;--",
+        "rank MATCH",
+        "\u{feff}",
+        "\u{200b}",
+        "🏴󠁧󠁢",
+        &long,
     ] {
         for sort in [Sort::Rank, Sort::Newest, Sort::Oldest] {
             let query = Query { sort, ..query(text) };
@@ -137,7 +165,9 @@ fn calls_are_found_by_tool_and_arguments() {
         .unwrap();
     let broken = scratch.store.append("s", &asks("d", "patch", r#"{"path": "half"#)).unwrap();
     both(&scratch, |when| {
-        for (text, wanted) in [("read_file", call), ("main.rs", call), ("4242", call), ("half", broken)] {
+        for (text, wanted) in
+            [("read_file", call), ("main.rs", call), ("4242", call), ("half", broken)]
+        {
             assert_eq!(found(&scratch, &query(text)), [wanted], "{text} {when}");
         }
     });
@@ -161,14 +191,21 @@ fn sessions_are_discovered_by_family() {
     scratch.store.rename("s5", "Deploy").unwrap();
     both(&scratch, |when| {
         let discover = |text: &str, asker: Option<&str>| {
-            let discovery =
-                Discovery { query: Query { sort: Sort::Newest, limit: 5, ..query(text) }, window: 2, asker: asker.map(Into::into) };
+            let discovery = Discovery {
+                query: Query { sort: Sort::Newest, limit: 5, ..query(text) },
+                window: 2,
+                asker: asker.map(Into::into),
+            };
             scratch.store.reader().discover(&discovery).unwrap()
         };
         let ids = |asker| -> Vec<String> {
             discover("deploy", asker).0.into_iter().map(|found| found.session.id).collect()
         };
-        assert_eq!(ids(None), ["s5", "s1b", "s2"], "{when}: title first, cron last, helpers hidden");
+        assert_eq!(
+            ids(None),
+            ["s5", "s1b", "s2"],
+            "{when}: title first, cron last, helpers hidden"
+        );
         assert_eq!(ids(Some("s1b")), ["s5", "s2"], "{when}");
         assert_eq!(ids(Some("s1")), ["s5", "s2"], "{when}");
         assert_eq!(ids(Some("never written")).len(), 3, "{when}");
@@ -177,7 +214,10 @@ fn sessions_are_discovered_by_family() {
         let first = found.first().unwrap();
         assert_eq!(first.session.parent.as_ref().map(|p| p.id.as_str()), Some("s1"));
         assert_eq!(first.around.len(), 3);
-        assert_eq!((first.before, first.after, first.beginning.len(), first.end.len()), (6, 0, 3, 0));
+        assert_eq!(
+            (first.before, first.after, first.beginning.len(), first.end.len()),
+            (6, 0, 3, 0)
+        );
         assert!(first.hit.as_ref().unwrap().snippet.contains(">>>deploy<<< >>>kubernetes<<<"));
     });
 }

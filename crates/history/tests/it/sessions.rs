@@ -28,7 +28,10 @@ fn a_session_keeps_what_was_said_and_what_it_took() {
     }
     let info = scratch.info(&id);
     assert_eq!((info.messages, info.calls, info.preview.as_str()), (4, 1, "Deploy it"));
-    assert_eq!((info.usage.input, info.usage.cost, info.model.as_deref()), (10, Some(0.5), Some("m")));
+    assert_eq!(
+        (info.usage.input, info.usage.cost, info.model.as_deref()),
+        (10, Some(0.5), Some("m"))
+    );
     assert_eq!((info.cwd.as_deref(), info.ended), (Some("/work"), None));
     let reader = scratch.store.reader();
     assert_eq!(reader.conversation(&info).unwrap(), said);
@@ -75,7 +78,10 @@ fn the_list_begins_with_the_latest_word() {
     assert_eq!(list(Listing::default()), ["one", "three", "two"]);
     assert_eq!(list(Listing { limit: 1, offset: 1, ..Listing::default() }), ["three"]);
     assert_eq!(list(Listing { source: Some("cron".into()), ..Listing::default() }), ["two"]);
-    assert_eq!(list(Listing { without: vec!["cron".into()], limit: 9, ..Listing::default() }).len(), 2);
+    assert_eq!(
+        list(Listing { without: vec!["cron".into()], limit: 9, ..Listing::default() }).len(),
+        2
+    );
     let since = Some("2099-01-01T00:00:00Z".parse().unwrap());
     assert_eq!(list(Listing { since, ..Listing::default() }), ["one"]);
 }

@@ -1,8 +1,9 @@
 //! Interpreters with their real programs.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::print_stderr, clippy::unwrap_used)]
 
 mod bash;
 mod bench;
+mod elsewhere;
 mod faults;
 mod node;
 mod python;

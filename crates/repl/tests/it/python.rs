@@ -18,7 +18,10 @@ async fn what_was_said_before_is_known() {
     assert_eq!(bench.value(PYTHON, "__name__, f.__module__").await, "('__main__', '__main__')");
     let answer = bench.answer(PYTHON, "{'a': 1}").await;
     assert_eq!(answer.value.unwrap().kind, "dict");
-    assert_eq!(bench.value(PYTHON, "import os; os.getcwd()").await, format!("{:?}", bench.path()).replace('"', "'"));
+    assert_eq!(
+        bench.value(PYTHON, "import os; os.getcwd()").await,
+        format!("{:?}", bench.path()).replace('"', "'")
+    );
     bench.close().await;
 }
 
@@ -56,7 +59,10 @@ async fn an_error_names_the_line_and_spares_the_rest() {
     let answer = bench.answer(PYTHON, code).await;
     assert_eq!(answer.status, Status::Error);
     let error = answer.error.unwrap();
-    assert_eq!((error.kind.as_str(), error.message.as_str(), error.line), ("KeyError", "'key'", Some(3)));
+    assert_eq!(
+        (error.kind.as_str(), error.message.as_str(), error.line),
+        ("KeyError", "'key'", Some(3))
+    );
     for part in ["line 5, in <module>", "f()", "line 3, in f", "mine.py\", line 2, in g"] {
         assert!(error.traceback.contains(part), "{part}: {}", error.traceback);
     }
@@ -82,7 +88,10 @@ async fn nobody_is_there_to_type() {
     assert_eq!(error.kind, "EOFError");
     assert!(error.message.contains("put the value into the code"), "{error:?}");
     assert_eq!(bench.value(PYTHON, "import sys; sys.stdin.read()").await, "''");
-    assert_eq!(bench.value(PYTHON, "import subprocess; subprocess.run('cat').returncode").await, "0");
+    assert_eq!(
+        bench.value(PYTHON, "import subprocess; subprocess.run('cat').returncode").await,
+        "0"
+    );
     bench.close().await;
 }
 
@@ -90,9 +99,12 @@ async fn nobody_is_there_to_type() {
 async fn code_that_takes_too_long_is_stopped_and_the_state_kept() {
     let bench = Bench::new();
     bench.value(PYTHON, "x = 7").await;
-    for code in ["while True: pass", "import time; print('begun'); time.sleep(600)",
+    for code in [
+        "while True: pass",
+        "import time; print('begun'); time.sleep(600)",
         "import subprocess; subprocess.run(['sleep', '600'])",
-        "import asyncio; await asyncio.sleep(600)"] {
+        "import asyncio; await asyncio.sleep(600)",
+    ] {
         let mut ask = bench.ask(PYTHON, code);
         ask.timeout = Some(Duration::from_millis(700));
         let answer = bench.try_ask(ask).await.unwrap();
@@ -128,7 +140,9 @@ async fn somebody_else_can_interrupt() {
 #[tokio::test(flavor = "multi_thread")]
 async fn values_are_awaited_and_large_ones_bounded() {
     let bench = Bench::new();
-    bench.value(PYTHON, "import asyncio\nasync def f():\n    await asyncio.sleep(0)\n    return 3").await;
+    bench
+        .value(PYTHON, "import asyncio\nasync def f():\n    await asyncio.sleep(0)\n    return 3")
+        .await;
     assert_eq!(bench.value(PYTHON, "await f() + 1").await, "4");
     let text = bench.value(PYTHON, "list(range(10_000_000))").await;
     assert!(text.contains("(10000000 items)") && text.len() < 30_000, "{}", text.len());

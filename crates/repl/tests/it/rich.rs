@@ -22,7 +22,9 @@ fn with(packages: &[&str]) -> Option<Bench> {
         check.output().is_ok_and(|done| done.status.success())
     };
     let Some(home) = homes.into_iter().find(fits) else {
-        eprintln!("skipped: no virtualenv of the tests has {packages:?} (scripts/components/code.sh)");
+        eprintln!(
+            "skipped: no virtualenv of the tests has {packages:?} (scripts/components/code.sh)"
+        );
         return None;
     };
     let bench = Bench::new();
@@ -81,5 +83,18 @@ async fn polars_frames_and_pictures_are_shown() {
     let answer = bench.answer(PYTHON, "from PIL import Image\nImage.new('RGB', (4, 4))").await;
     assert_eq!(answer.pictures.len(), 1, "{answer:?}");
     assert!(is_png(&answer.pictures[0].path));
+    bench.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_paints_itself_is_saved() {
+    let bench = Bench::new();
+    let code = "class P:\n    def _repr_png_(self):\n        return b'\\x89PNG\\r\\n' + bytes(100_000)\nP()";
+    let answer = bench.answer(PYTHON, code).await;
+    assert_eq!(answer.status, Status::Ok, "{answer:?}");
+    assert_eq!(answer.pictures.len(), 1, "{answer:?}");
+    let path = &answer.pictures[0].path;
+    assert!(is_png(path));
+    assert_eq!(fs::metadata(path).unwrap().len(), 100_006);
     bench.close().await;
 }

@@ -32,13 +32,19 @@ async fn rows_are_a_table_with_types_and_a_count() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_mistake_names_the_line_and_a_transaction_stays_open() {
     let bench = Bench::new();
-    let answer = bench.answer(SQL, "CREATE TABLE a (x);\nBEGIN;\nINSERT INTO a VALUES (1);\n\nSELECT nonesuch FROM a;").await;
+    let answer = bench
+        .answer(
+            SQL,
+            "CREATE TABLE a (x);\nBEGIN;\nINSERT INTO a VALUES (1);\n\nSELECT nonesuch FROM a;",
+        )
+        .await;
     assert_eq!(answer.status, Status::Error);
     let error = answer.error.unwrap();
     assert_eq!((error.kind.as_str(), error.line), ("OperationalError", Some(5)), "{error:?}");
     assert!(answer.notes.concat().contains("transaction is open"), "{:?}", answer.notes);
     assert!(bench.value(SQL, "ROLLBACK; SELECT count(*) FROM a").await.contains("\n       0\n"));
-    let trigger = "CREATE TRIGGER g AFTER INSERT ON a BEGIN DELETE FROM a; SELECT 1; END; SELECT 'x;y'";
+    let trigger =
+        "CREATE TRIGGER g AFTER INSERT ON a BEGIN DELETE FROM a; SELECT 1; END; SELECT 'x;y'";
     let answer = bench.answer(SQL, trigger).await;
     assert_eq!((answer.status, answer.rows), (Status::Ok, Some(1)), "{answer:?}");
     bench.close().await;
@@ -65,7 +71,8 @@ async fn a_file_is_kept_and_a_session_has_one() {
 async fn a_long_query_is_stopped_and_the_state_kept() {
     let bench = Bench::new();
     bench.value(SQL, "CREATE TABLE t AS SELECT 3 AS x").await;
-    let endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n";
+    let endless =
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n";
     let mut ask = bench.ask(SQL, endless);
     ask.timeout = Some(Duration::from_millis(700));
     let answer = bench.try_ask(ask).await.unwrap();

@@ -300,6 +300,9 @@ async fn chosen_exceptions_stop_even_if_they_are_caught() {
     assert_eq!((&stop["exception"]["type"], place(&stop).1), (&json!("ValueError"), 6), "{stop:#}");
     let none = project.call("code_debug", json!({ "program": "a.py" })).await;
     assert_eq!((&none["status"], &none["exit_code"]), (&json!("ended"), &json!(0)), "{none:#}");
+    project.write("b.py", "import sys\nsys.exit(3)\n");
+    let exit = project.call("code_debug", json!({ "program": "b.py" })).await;
+    assert_eq!((&exit["status"], &exit["exit_code"]), (&json!("ended"), &json!(3)), "{exit:#}");
     let module = project.call("code_debug", json!({ "module": "a", "stop_on": ["raised"] })).await;
     assert_eq!((&module["exception"]["type"], place(&module).1), (&json!("KeyError"), 2), "{module:#}");
 }
@@ -354,6 +357,7 @@ async fn node_stops_at_breakpoints_functions_and_exceptions() {
         assert_eq!((place(&stop).1, &stop["output"]), (21, &json!("52\n")), "{stop:#}");
         let end = debug(json!({ "action": "continue" })).await;
         assert_eq!((&end["status"], &end["exit_code"]), (&json!("ended"), &json!(1)), "{end:#}");
+        assert!(!end["output"].as_str().unwrap().contains("debugger"), "{end:#}");
     }
 }
 

@@ -241,7 +241,10 @@ async fn strict_mode_is_a_clean_place_with_the_module() {
 async fn processes_that_a_script_starts_find_the_module() {
     let desk = Desk::new();
     desk.write("a.txt", "alpha");
-    desk.write("child.py", "from hermes_tools import read_file\nprint(read_file('a.txt')['content'])\n");
+    desk.write(
+        "child.py",
+        "from hermes_tools import read_file\nprint(read_file('a.txt')['content'])\n",
+    );
     let code = "import os, subprocess, sys\nfrom hermes_tools import read_file\n\
                 read_file('a.txt')\n\
                 subprocess.run([sys.executable, 'child.py'], check=True)\n\

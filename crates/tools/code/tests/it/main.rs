@@ -8,4 +8,5 @@ mod debug;
 mod execute_code;
 mod format;
 mod lint;
+mod repl;
 mod test;

@@ -268,6 +268,7 @@ impl<'a> Report<'a> {
         if self.args.action == Action::Run || self.args.action == Action::Restart {
             output.breakpoints = self.shown_breakpoints();
         }
+        output.add_note(stop.note.as_deref().unwrap_or_default());
         output.add_note(&self.moved());
         Ok(output)
     }

@@ -211,8 +211,7 @@ impl Repl {
     async fn interrupt(&self, args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
         let (language, name) = (args.language.language(), args.name());
         let grace = limits(cx).grace;
-        let stopped =
-            self.interpreters.interrupt(cx.session.id(), language, name, grace).await?;
+        let stopped = self.interpreters.interrupt(cx.session.id(), language, name, grace).await?;
         let (status, note) = match stopped {
             Stopped::Stopped => ("interrupted", "The code was stopped; the state is kept."),
             Stopped::Idle => ("ok", "Nothing was running."),

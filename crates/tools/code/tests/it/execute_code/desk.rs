@@ -52,9 +52,7 @@ impl Desk {
         Self::with(Desired { limits, ..Desired::default() })
     }
 
-    pub(super) fn judged(
-        judge: impl Fn(&Proposal<'_>) -> Ruling + Send + Sync + 'static,
-    ) -> Self {
+    pub(super) fn judged(judge: impl Fn(&Proposal<'_>) -> Ruling + Send + Sync + 'static) -> Self {
         Self::with(Desired { policy: Some(Arc::new(Judge(judge))), ..Desired::default() })
     }
 

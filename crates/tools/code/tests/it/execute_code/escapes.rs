@@ -227,10 +227,8 @@ async fn the_token_of_another_run_is_refused() {
          open('over', 'w').close()"
     );
     let second = desk.run(&code).await;
-    let lines: Vec<Value> = text(&second["output"])
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let lines: Vec<Value> =
+        text(&second["output"]).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines[0]["error"]["kind"], "denied", "{second}");
     assert_eq!(lines[1]["result"]["content"], "alpha", "{second}");
     let first = first.await.unwrap();

@@ -1,0 +1,35 @@
+//! Points in time as people write them.
+
+use jiff::civil::{Date, DateTime};
+use jiff::{SignedDuration, Timestamp, Zoned};
+
+/// A point in time: so long ago (`90s`, `10m`, `2h`, `3d`, `1w`), a date, or a
+/// date and time, here unless a zone is given. None if it is no such thing.
+pub fn moment(text: &str) -> Option<Timestamp> {
+    let text = text.trim();
+    let now = Zoned::now();
+    if let Some(ago) = ago(text) {
+        return now.timestamp().checked_sub(ago).ok();
+    }
+    if let Ok(moment) = text.parse::<Timestamp>() {
+        return Some(moment);
+    }
+    let local = match text.parse::<DateTime>() {
+        Ok(local) => local,
+        Err(_) => text.parse::<Date>().ok()?.at(0, 0, 0, 0),
+    };
+    Some(local.to_zoned(now.time_zone().clone()).ok()?.timestamp())
+}
+
+fn ago(text: &str) -> Option<SignedDuration> {
+    let (number, unit) = text.split_at_checked(text.find(|c: char| !c.is_ascii_digit())?)?;
+    let seconds = match unit {
+        "s" => 1,
+        "m" | "min" => 60,
+        "h" => 3_600,
+        "d" => 86_400,
+        "w" => 604_800,
+        _ => return None,
+    };
+    Some(SignedDuration::from_secs(number.parse::<i64>().ok()?.checked_mul(seconds)?))
+}

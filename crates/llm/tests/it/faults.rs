@@ -1,0 +1,161 @@
+//! What can go wrong, and that it is told apart.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use hermes_llm::{Dialect, Event, FaultKind, Finish, Gathering, Request};
+use hermes_testkit::models::{ModelServer, Scene, Step};
+use serde_json::json;
+
+use crate::desk::{DIALECTS, ask, endpoint, events, model, of, with_tools};
+
+#[tokio::test]
+async fn a_stream_that_breaks_in_a_call_is_no_finished_one() {
+    for dialect in DIALECTS {
+        for end in [Step::Cut, Step::End] {
+            let half = Step::Call {
+                id: "a".into(),
+                name: "read_file".into(),
+                arguments: r#"{"path":"x"#.into(),
+                pieces: 2,
+            };
+            let shown = format!("{dialect:?} {end:?}");
+            let server = ModelServer::start([Scene::of([Step::Text("I".into()), half, end])]);
+            let (events, fault) = events(&*model(&server, dialect), &with_tools(ask("Hi"))).await;
+            let fault = fault.unwrap();
+            assert_eq!((fault.kind, fault.is_late), (FaultKind::Network, true), "{shown}");
+            let mut gathering = Gathering::default();
+            events.iter().for_each(|event| gathering.add(event));
+            let reply = gathering.finish();
+            assert_eq!((reply.finish, reply.calls.len()), (Finish::Broken, 1), "{shown}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn statuses_headers_and_bodies() {
+    let overloaded = json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}});
+    let tools = json!({"error": {"message": "x does not support tools"}});
+    let cases = [
+        (401, json!({"error": {"message": "no"}}), FaultKind::Key),
+        (429, json!({"error": {"type": "insufficient_quota"}}), FaultKind::Quota),
+        (529, overloaded, FaultKind::Overloaded),
+        (400, json!({"error": {"code": "context_length_exceeded"}}), FaultKind::Length),
+        (404, json!({"error": {"message": "model 'x' not found"}}), FaultKind::Model),
+        (400, tools, FaultKind::NoTools),
+        (500, json!("oops"), FaultKind::Server),
+    ];
+    for dialect in DIALECTS {
+        for (code, body, expected) in &cases {
+            let server = ModelServer::start([Scene::fails(*code, body.clone())]);
+            let fault = model(&server, dialect).reply(&ask("Hi")).await.unwrap_err();
+            assert_eq!((fault.kind, fault.is_late), (*expected, false), "{dialect:?} {code} {body}");
+        }
+    }
+    let server = ModelServer::start([Scene::busy(429, "7")]);
+    let fault = model(&server, Dialect::Chat).reply(&ask("Hi")).await.unwrap_err();
+    assert_eq!((fault.kind, fault.retry_after), (FaultKind::Rate, Some(Duration::from_secs(7))));
+}
+
+#[tokio::test]
+async fn an_error_in_the_middle_of_an_answer() {
+    for (dialect, error) in [
+        (Dialect::Chat, json!({"error": {"code": 503, "message": "gone"}})),
+        (Dialect::Responses, json!({"type": "response.failed", "response": {"error": {"code": "server_overloaded", "message": "gone"}}})),
+        (Dialect::Anthropic, json!({"type": "error", "error": {"type": "overloaded_error", "message": "gone"}})),
+        (Dialect::Gemini, json!({"error": {"code": 503, "status": "UNAVAILABLE", "message": "gone"}})),
+    ] {
+        for is_late in [true, false] {
+            let mut steps = vec![Step::Fail(error.clone())];
+            if is_late {
+                steps.insert(0, Step::Text("A".into()));
+            }
+            let server = ModelServer::start([Scene::of(steps)]);
+            let (_, fault) = events(&*model(&server, dialect), &ask("Hi")).await;
+            let fault = fault.unwrap();
+            assert_eq!((fault.kind, fault.is_late), (FaultKind::Overloaded, is_late), "{dialect:?}");
+            assert!(fault.message.contains("gone"));
+        }
+    }
+}
+
+#[tokio::test]
+async fn silence_before_and_in_an_answer() {
+    for steps in [vec![Step::Text("A".into()), Step::Hang], vec![Step::Wait(60_000)]] {
+        let server = ModelServer::start([Scene::of(steps)]);
+        let request = Request { patience: Duration::from_millis(300), ..ask("Hi") };
+        let fault = model(&server, Dialect::Chat).reply(&request).await.unwrap_err();
+        assert_eq!(fault.kind, FaultKind::Silence);
+    }
+}
+
+#[tokio::test]
+async fn slow_but_not_silent() {
+    let mut steps = Vec::new();
+    for _ in 0..10 {
+        steps.extend([Step::Wait(50), Step::Text("a".into())]);
+    }
+    let server = ModelServer::start([Scene::of(steps)]);
+    // Longer than any pause, shorter than the whole.
+    let request = Request { patience: Duration::from_millis(400), ..ask("Hi") };
+    assert_eq!(model(&server, Dialect::Chat).reply(&request).await.unwrap().text.len(), 10);
+}
+
+#[tokio::test]
+async fn nobody_there() {
+    let server = ModelServer::start([]);
+    let endpoint = endpoint(&server, Dialect::Chat);
+    drop(server);
+    let fault = of(endpoint).reply(&ask("Hi")).await.unwrap_err();
+    assert_eq!(fault.kind, FaultKind::Network);
+    assert!(fault.message.starts_with("cannot connect to 127.0.0.1:"), "{fault}");
+    assert!(fault.hint.is_some());
+}
+
+#[tokio::test]
+async fn a_disconnect_before_the_first_byte() {
+    let server = ModelServer::start([Scene::of([Step::Cut])]);
+    let fault = model(&server, Dialect::Chat).reply(&ask("Hi")).await.unwrap_err();
+    assert_eq!((fault.kind, fault.is_late), (FaultKind::Network, false));
+}
+
+#[tokio::test]
+async fn what_is_no_answer() {
+    let page = Scene::fails(200, json!("<html>A page.</html>"));
+    let server = ModelServer::start([page, Scene::fails(200, json!({"hello": 1}))]);
+    let model = model(&server, Dialect::Chat);
+    // A page ends without an answer, as a broken stream does.
+    assert_eq!(model.reply(&ask("Hi")).await.unwrap_err().kind, FaultKind::Network);
+    assert_eq!(model.reply(&ask("Hi")).await.unwrap_err().kind, FaultKind::Protocol);
+    let server = ModelServer::start([Scene::of([Step::Raw("data: {nonsense\n\n".into())])]);
+    let fault = crate::desk::model(&server, Dialect::Chat).reply(&ask("Hi")).await.unwrap_err();
+    assert_eq!(fault.kind, FaultKind::Protocol);
+}
+
+/// A key goes to no other server, whatever the first one says.
+#[tokio::test]
+async fn redirects_are_not_followed() {
+    let other = ModelServer::start([Scene::says("Stolen.")]);
+    let headers = BTreeMap::from([("location".to_owned(), format!("{}/chat/completions", other.url()))]);
+    let moved = Scene::of([Step::Status { code: 307, headers, body: json!(null) }]);
+    let server = ModelServer::start([moved]);
+    let fault = model(&server, Dialect::Chat).reply(&ask("Hi")).await.unwrap_err();
+    assert_eq!(fault.kind, FaultKind::Request);
+    assert!(other.requests().is_empty());
+}
+
+#[tokio::test]
+async fn an_end_without_the_last_word_of_the_protocol() {
+    // The reason came, the end mark did not: nothing is missing.
+    let reason = json!({"choices": [{"delta": {"content": "A"}, "finish_reason": "stop"}]});
+    for end in [Step::End, Step::Cut] {
+        let server = ModelServer::start([Scene::of([Step::Raw(format!("data: {reason}\n\n")), end])]);
+        let reply = model(&server, Dialect::Chat).reply(&ask("Hi")).await.unwrap();
+        assert_eq!((reply.text.as_str(), reply.finish), ("A", Finish::Stop));
+    }
+    let done = Step::Raw("data: {\"choices\":[{\"delta\":{\"content\":\"A\"}}]}\n\ndata: [DONE]\n\n".into());
+    let server = ModelServer::start([Scene::of([done, Step::End])]);
+    let (events, fault) = events(&*model(&server, Dialect::Chat), &ask("Hi")).await;
+    assert!(fault.is_none());
+    assert_eq!(events.last(), Some(&Event::Finish(Finish::Stop)));
+}

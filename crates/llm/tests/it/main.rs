@@ -1,0 +1,6 @@
+//! Models against the scripted server.
+#![allow(clippy::unwrap_used)]
+
+mod desk;
+mod faults;
+mod providers;

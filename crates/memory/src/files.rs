@@ -1,0 +1,106 @@
+//! The files of one list: the list, its archive, its lock.
+
+use std::ffi::OsString;
+use std::fs::{DirBuilder, File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+use hermes_store::atomic::write_atomic;
+
+use crate::error::MemoryError;
+
+/// How long to wait for a process that is writing the same list.
+const PATIENCE: Duration = Duration::from_secs(10);
+const POLL: Duration = Duration::from_millis(10);
+
+/// Who may read the files.
+const MODE: u32 = 0o600;
+
+/// The text of a file; none if it is not there.
+pub(crate) fn read(path: &Path) -> Result<Option<String>, MemoryError> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(MemoryError::io("read", path, error)),
+    }
+}
+
+/// Replaces a file as a whole.
+pub(crate) fn write(path: &Path, text: &str) -> Result<(), MemoryError> {
+    write_atomic(path, text.as_bytes(), MODE).map_err(|e| MemoryError::io("write", path, e))
+}
+
+/// Removes a file that need not be there.
+pub(crate) fn remove(path: &Path) -> Result<(), MemoryError> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(MemoryError::io("remove", path, error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Makes a folder that only its owner can look into.
+pub(crate) fn make_folder(path: &Path) -> Result<(), MemoryError> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::DirBuilderExt;
+        builder.mode(0o700);
+    }
+    builder.create(path).map_err(|e| MemoryError::io("make", path, e))
+}
+
+/// Puts a copy of a file beside it.
+pub(crate) fn back_up(path: &Path) -> Result<PathBuf, MemoryError> {
+    let mut copy = with_suffix(path, &format!(".bak.{}", now_ms() / 1000));
+    let mut more = 0;
+    while copy.exists() {
+        more += 1;
+        copy = with_suffix(path, &format!(".bak.{}.{more}", now_ms() / 1000));
+    }
+    let bytes = std::fs::read(path).map_err(|e| MemoryError::io("read", path, e))?;
+    write_atomic(&copy, &bytes, MODE).map_err(|e| MemoryError::io("write", &copy, e))?;
+    Ok(copy)
+}
+
+/// The time, in milliseconds since 1970.
+pub(crate) fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Waits for the lock of a list, which Hermes Agent takes as well. It lasts as long as the handle. The file
+/// stays: if it were removed, two processes could hold two locks.
+pub(crate) fn lock(path: &Path) -> Result<File, MemoryError> {
+    let path = with_suffix(path, ".lock");
+    if let Some(folder) = path.parent() {
+        make_folder(folder)?;
+    }
+    let mut options = File::options();
+    options.create(true).truncate(false).write(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.mode(MODE);
+    }
+    let cannot = |e| MemoryError::io("lock", &path, e);
+    let file = options.open(&path).map_err(cannot)?;
+    let end = Instant::now() + PATIENCE;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) if Instant::now() < end => std::thread::sleep(POLL),
+            Err(TryLockError::WouldBlock) => return Err(MemoryError::Busy { path }),
+            Err(TryLockError::Error(error)) => return Err(cannot(error)),
+        }
+    }
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(path.file_name().unwrap_or_default());
+    name.push(suffix);
+    path.with_file_name(name)
+}

@@ -1,0 +1,48 @@
+//! Finding entries, whether they are shown or archived.
+
+use serde::Serialize;
+
+/// Where an entry is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tier {
+    /// In the list that is shown to the model.
+    Shown,
+    /// In the archive.
+    Archive,
+}
+
+/// An entry that was found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Hit {
+    /// The entry.
+    pub text: String,
+    /// Where it is.
+    pub tier: Tier,
+}
+
+/// The entries that have most of the words of a query, the latest first among equals. Without words, all.
+pub(crate) fn find(entries: &[String], archive: &[String], query: &str) -> Vec<Hit> {
+    let query = query.to_lowercase();
+    let words: Vec<&str> = query.split_whitespace().collect();
+    let whole = query.trim();
+    let score = |text: &str| {
+        let text = text.to_lowercase();
+        let words = words.iter().filter(|word| text.contains(**word)).count();
+        words * 2 + usize::from(text.contains(whole))
+    };
+    let tiers = [(Tier::Shown, entries), (Tier::Archive, archive)];
+    let mut found: Vec<(usize, Hit)> = tiers
+        .into_iter()
+        .flat_map(|(tier, list)| list.iter().rev().map(move |text| (tier, text)))
+        .map(|(tier, text)| (score(text), Hit { text: text.clone(), tier }))
+        .filter(|(score, _)| *score > 0)
+        .collect();
+    found.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
+    // If some have every word, the others are noise.
+    let full = words.len() * 2;
+    if !words.is_empty() && found.iter().any(|(score, _)| *score >= full) {
+        found.retain(|(score, _)| *score >= full);
+    }
+    found.into_iter().map(|(_, hit)| hit).collect()
+}

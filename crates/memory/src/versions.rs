@@ -1,0 +1,108 @@
+//! Every version of a list, one file each, the oldest of very many taken away.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::MemoryError;
+use crate::files;
+
+/// How many versions of one list are kept.
+const KEPT: usize = 200;
+
+/// A list as it was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Version {
+    /// Its number; later ones are higher.
+    pub number: u64,
+    /// When it came to be, in milliseconds since 1970.
+    pub at_ms: u64,
+    /// What made it: `add`, `replace`, `batch`, `edit`, `rollback to 3`, `another program` …
+    pub cause: String,
+    /// The list, as the file had it.
+    pub text: String,
+    /// What this change took out of the archive for good.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dropped: Vec<String>,
+}
+
+/// The versions of one list, in a folder.
+#[derive(Debug)]
+pub(crate) struct Versions {
+    folder: PathBuf,
+}
+
+impl Versions {
+    pub(crate) fn new(folder: PathBuf) -> Self {
+        Self { folder }
+    }
+
+    /// Their numbers, in order.
+    fn numbers(&self) -> Result<Vec<u64>, MemoryError> {
+        let entries = match std::fs::read_dir(&self.folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(MemoryError::io("read", &self.folder, error)),
+        };
+        let number = |name: std::ffi::OsString| -> Option<u64> {
+            name.to_str()?.strip_suffix(".json")?.parse().ok()
+        };
+        let mut numbers: Vec<u64> =
+            entries.flatten().filter_map(|entry| number(entry.file_name())).collect();
+        numbers.sort_unstable();
+        Ok(numbers)
+    }
+
+    /// The version of that number. One that cannot be read is not there.
+    pub(crate) fn get(&self, number: u64) -> Result<Version, MemoryError> {
+        let text = files::read(&self.path(number))?;
+        text.and_then(|text| serde_json::from_str(&text).ok()).ok_or(MemoryError::NoVersion(number))
+    }
+
+    /// All that can be read, the latest first.
+    pub(crate) fn all(&self) -> Result<Vec<Version>, MemoryError> {
+        Ok(self.numbers()?.into_iter().rev().filter_map(|number| self.get(number).ok()).collect())
+    }
+
+    /// The latest, if there is any.
+    pub(crate) fn latest(&self) -> Result<Option<Version>, MemoryError> {
+        Ok(self.numbers()?.into_iter().rev().find_map(|number| self.get(number).ok()))
+    }
+
+    /// Keeps a version, and says its number.
+    pub(crate) fn keep(
+        &self,
+        cause: &str,
+        text: &str,
+        dropped: Vec<String>,
+    ) -> Result<u64, MemoryError> {
+        files::make_folder(&self.folder)?;
+        let numbers = self.numbers()?;
+        let number = numbers.last().map_or(1, |last| last.saturating_add(1));
+        let version = Version {
+            number,
+            at_ms: files::now_ms(),
+            cause: cause.to_owned(),
+            text: text.to_owned(),
+            dropped,
+        };
+        let path = self.path(number);
+        let json = serde_json::to_string(&version)
+            .map_err(|e| MemoryError::io("write", &path, std::io::Error::other(e)))?;
+        files::write(&path, &json)?;
+        let over = (numbers.len() + 1).saturating_sub(KEPT);
+        for old in numbers.into_iter().take(over) {
+            files::remove(&self.path(old))?;
+        }
+        Ok(number)
+    }
+
+    /// Takes a version away whose change did not come about.
+    pub(crate) fn withdraw(&self, number: u64) {
+        let _ = files::remove(&self.path(number));
+    }
+
+    fn path(&self, number: u64) -> PathBuf {
+        Path::new(&self.folder).join(format!("{number:06}.json"))
+    }
+}

@@ -1,0 +1,4 @@
+//! The lists on disk.
+
+mod lists;
+mod sharing;
