@@ -118,6 +118,7 @@ impl App {
         let ports = Ports::new()
             .with(Arc::new(bounds(&config.settings)))
             .with(Arc::new(times(&config.settings)))
+            .with(Arc::new(scripts(&config.settings)))
             .with::<dyn Snapshots>(kept)
             .with::<dyn Notices>(Arc::clone(&notices) as Arc<dyn Notices>)
             .with::<dyn Passwords>(Arc::clone(&keyboard) as Arc<dyn Passwords>)
@@ -282,6 +283,22 @@ fn times(settings: &Settings) -> Times {
         usual: seconds(settings.terminal.timeout),
         longest: seconds(settings.terminal.max_foreground_timeout),
         silence: settings.terminal.inactivity_timeout.map(seconds),
+    }
+}
+
+fn scripts(settings: &Settings) -> hermes_scripts::Limits {
+    let given = &settings.code_execution;
+    let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+    hermes_scripts::Limits {
+        mode: match given.mode.as_str() {
+            "strict" => hermes_scripts::Mode::Strict,
+            _ => hermes_scripts::Mode::Project,
+        },
+        timeout: Duration::from_secs(given.timeout),
+        tool_calls: given.max_tool_calls,
+        stdout: size(given.max_stdout_bytes),
+        stderr: size(given.max_stderr_bytes),
+        tools: given.tools.clone(),
     }
 }
 

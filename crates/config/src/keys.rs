@@ -160,6 +160,18 @@ keys! {
         "A file of more megabytes than this is not kept, and so cannot be brought back; 0 for no bound."
     CHECKPOINTS_RETENTION: u64 = "checkpoints.retention_days", ANY, Preset::Count(7);
         "How many days a checkpoint is kept; 0 for no bound."
+    SCRIPT_MODE: String = "code_execution.mode", Kind::Choice(&["project", "strict"]), Preset::Text("project");
+        "How execute_code runs a script: `project` in the session's folder with its virtualenv, `strict` in a folder of its own with a clean interpreter."
+    SCRIPT_TIMEOUT: u64 = "code_execution.timeout", POSITIVE, Preset::Count(300);
+        "How many seconds a script of execute_code may take."
+    SCRIPT_CALLS: u64 = "code_execution.max_tool_calls", ANY, Preset::Count(50);
+        "How many tools a script may call."
+    SCRIPT_STDOUT: u64 = "code_execution.max_stdout_bytes", POSITIVE, Preset::Count(50_000);
+        "How many bytes of a script's output are shown, head and tail."
+    SCRIPT_STDERR: u64 = "code_execution.max_stderr_bytes", POSITIVE, Preset::Count(10_000);
+        "How many bytes of a script's errors are shown: the end."
+    SCRIPT_TOOLS: Vec<String> = "code_execution.tools", Kind::TextList, Preset::TextList(&[]);
+        "Tools that a script may call beside the usual ones for files, search, the terminal and the web."
     TERMINAL_BACKEND: Option<String> = "terminal.backend", BACKENDS, Preset::Unset, or TERMINAL_ENV;
         "Where commands run and files are: `local` (which unset means), `docker`, `ssh` or `singularity`. It is never replaced by another one."
     TERMINAL_ENV_TYPE: Option<String> = "terminal.env_type", BACKENDS, Preset::Unset;

@@ -27,6 +27,8 @@ pub struct Settings {
     pub approvals: Approvals,
     /// `checkpoints`.
     pub checkpoints: Checkpoints,
+    /// `code_execution`.
+    pub code_execution: CodeExecution,
     /// `terminal`.
     pub terminal: Terminal,
 }
@@ -138,6 +140,23 @@ pub struct Checkpoints {
     pub max_file_size_mb: u64,
     /// Days that they are kept.
     pub retention_days: u64,
+}
+
+/// `code_execution`: the bounds of scripts that call tools.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CodeExecution {
+    /// `project` or `strict`.
+    pub mode: String,
+    /// Seconds.
+    pub timeout: u64,
+    /// Calls of tools.
+    pub max_tool_calls: u64,
+    /// Bytes of output that are shown.
+    pub max_stdout_bytes: u64,
+    /// Bytes of errors that are shown.
+    pub max_stderr_bytes: u64,
+    /// Tools beside the usual ones.
+    pub tools: Vec<String>,
 }
 
 /// `terminal`: where commands run and files are.
@@ -285,6 +304,14 @@ impl Settings {
                 max_total_size_mb: from.read(keys::CHECKPOINTS_MAX_TOTAL),
                 max_file_size_mb: from.read(keys::CHECKPOINTS_MAX_FILE),
                 retention_days: from.read(keys::CHECKPOINTS_RETENTION),
+            },
+            code_execution: CodeExecution {
+                mode: from.read(keys::SCRIPT_MODE),
+                timeout: from.read(keys::SCRIPT_TIMEOUT),
+                max_tool_calls: from.read(keys::SCRIPT_CALLS),
+                max_stdout_bytes: from.read(keys::SCRIPT_STDOUT),
+                max_stderr_bytes: from.read(keys::SCRIPT_STDERR),
+                tools: from.read(keys::SCRIPT_TOOLS),
             },
             terminal: Terminal::read(from),
         }

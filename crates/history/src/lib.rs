@@ -27,6 +27,7 @@ pub use moment::moment;
 pub use reader::{Listing, Reader, Span};
 pub use record::{Beginning, Kept, Kinship, Parent, SessionInfo, Standing};
 pub use search::{Hit, Query, Results, Sort};
+pub use jiff::Timestamp;
 pub use store::{Deleted, Store, Undone};
 
 /// The name of the file in the home folder.

@@ -66,6 +66,9 @@ impl Server {
                 classify(Some(failed.status.as_u16()), Some(&failed.headers), &failed.body)
             }
         })?;
+        if kind_is(&answer, "text/html") {
+            return Err(no_answer(&url));
+        }
         let mut listening = Listening {
             url,
             patience,
@@ -77,7 +80,7 @@ impl Server {
             finished: false,
             spoken: false,
         };
-        if is_json(&answer) {
+        if kind_is(&answer, "application/json") {
             listening.take_whole(answer).await?;
         } else {
             listening.answer = Some(answer);
@@ -100,9 +103,15 @@ impl Model for Server {
     }
 }
 
-fn is_json(answer: &Response) -> bool {
+fn kind_is(answer: &Response, wanted: &str) -> bool {
     let kind = answer.headers().get("content-type").and_then(|kind| kind.to_str().ok());
-    kind.is_some_and(|kind| kind.starts_with("application/json"))
+    kind.is_some_and(|kind| kind.starts_with(wanted))
+}
+
+fn no_answer(url: &Url) -> Fault {
+    let message = format!("{} answered what is no answer of a model", place(url));
+    Fault::new(FaultKind::Protocol, message)
+        .with_hint("check `model.base_url`; for most servers it ends in /v1")
 }
 
 /// An answer on its way.
@@ -207,9 +216,7 @@ impl Listening {
             return Err(fault);
         }
         if !self.finished {
-            let message = format!("{} answered what is no answer of a model", place(&self.url));
-            return Err(Fault::new(FaultKind::Protocol, message)
-                .with_hint("check `model.base_url`; for most servers it ends in /v1"));
+            return Err(no_answer(&self.url));
         }
         Ok(())
     }

@@ -121,11 +121,12 @@ async fn a_disconnect_before_the_first_byte() {
 
 #[tokio::test]
 async fn what_is_no_answer() {
-    let page = Scene::fails(200, json!("<html>A page.</html>"));
+    let headers = BTreeMap::from([("content-type".to_owned(), "text/html; charset=utf-8".to_owned())]);
+    let page = Step::Status { code: 200, headers, body: json!("<html>A page.</html>") };
+    let page = Scene::of([page]);
     let server = ModelServer::start([page, Scene::fails(200, json!({"hello": 1}))]);
     let model = model(&server, Dialect::Chat);
-    // A page ends without an answer, as a broken stream does.
-    assert_eq!(model.reply(&ask("Hi")).await.unwrap_err().kind, FaultKind::Network);
+    assert_eq!(model.reply(&ask("Hi")).await.unwrap_err().kind, FaultKind::Protocol);
     assert_eq!(model.reply(&ask("Hi")).await.unwrap_err().kind, FaultKind::Protocol);
     let server = ModelServer::start([Scene::of([Step::Raw("data: {nonsense\n\n".into())])]);
     let fault = crate::desk::model(&server, Dialect::Chat).reply(&ask("Hi")).await.unwrap_err();

@@ -97,8 +97,12 @@ async fn thoughts_go_back_unchanged_to_whoever_thought_them() {
         let sent = last(&server).to_string();
         let expected = match dialect {
             Dialect::Chat => r#""reasoning_content":"hmm""#,
-            Dialect::Responses => r#"{"type":"reasoning","id":"rs_1","encrypted_content":"secret","summary":[{"type":"summary_text","text":"hmm"}]},{"type":"function_call""#,
-            Dialect::Anthropic => r#"{"type":"thinking","thinking":"hmm","signature":"sig=="},{"type":"tool_use""#,
+            Dialect::Responses => {
+                r#"{"type":"reasoning","id":"rs_1","encrypted_content":"secret","summary":[{"type":"summary_text","text":"hmm"}]},{"type":"function_call""#
+            },
+            Dialect::Anthropic => {
+                r#"{"type":"thinking","thinking":"hmm","signature":"sig=="},{"type":"tool_use""#
+            },
             Dialect::Gemini => r#""args":{"path":"a"}},"thoughtSignature":"sig==""#,
         };
         assert!(sent.contains(expected), "{dialect:?} {sent}");

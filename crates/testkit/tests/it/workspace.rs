@@ -29,6 +29,7 @@ const LAYERS: [&[&str]; 9] = [
         "hermes-checkpoints",
         "hermes-config",
         "hermes-exec",
+        "hermes-history",
         "hermes-search",
         "hermes-secrets",
     ],
@@ -44,7 +45,7 @@ const FAMILY: &str = "hermes-tools-";
 
 /// What a tool family may see: contracts, the doors to files and state, and
 /// the libraries of its subject.
-const SEEN_BY_FAMILIES: [&str; 14] = [
+const SEEN_BY_FAMILIES: [&str; 15] = [
     "hermes-archives",
     "hermes-checks",
     "hermes-core",
@@ -53,6 +54,7 @@ const SEEN_BY_FAMILIES: [&str; 14] = [
     "hermes-documents",
     "hermes-exec",
     "hermes-files",
+    "hermes-history",
     "hermes-repl",
     "hermes-scripts",
     "hermes-search",
@@ -132,6 +134,7 @@ fn heavy_crates_stay_where_they_belong() {
         ("landlock", "hermes-sandbox"),
         ("nucleo-matcher", "hermes-search"),
         ("pdf-extract", "hermes-documents"),
+        ("rusqlite", "hermes-history"),
         ("sevenz-rust2", "hermes-archives"),
         ("similar", "hermes-text"),
         ("tree-sitter", "hermes-shell"),

@@ -64,7 +64,7 @@ impl Reader {
             "reasoning" => {
                 let mut item = item.clone();
                 // It is said by the server, and refused when it comes back.
-                item.as_object_mut().map(|item| item.remove("status"));
+                item.as_object_mut().map(|item| item.shift_remove("status"));
                 let piece = keep(&self.origin, self.text, self.calls.len(), item);
                 events.push(Event::Opaque(piece));
             }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use std::{env, fs};
 
-use hermes_core::{Confinement, DynTool, Ports, ToolCall, ToolContext, ToolError};
+use hermes_core::{BoxFuture, Confinement, DynTool, Ports, ToolCall, ToolContext, ToolError};
 use hermes_engine::{Caller, Engine};
-use hermes_exec::Jobs;
+use hermes_exec::{Backend, Jobs, Local, Order, Started};
 use serde_json::{Value, json};
 
 use crate::checks::{Project, has};
@@ -474,6 +474,81 @@ async fn within_walls_and_without_a_network_programs_are_debugged_all_the_same()
     }
     assert!(!Path::new(&target).exists());
     held.tool.teardown().await;
+}
+
+/// This machine, as if it were another.
+#[derive(Debug)]
+struct Afar(Local);
+
+impl Backend for Afar {
+    fn name(&self) -> &str {
+        "afar"
+    }
+
+    fn open(&self) -> BoxFuture<'_, Result<Arc<hermes_exec::Place>, ToolError>> {
+        self.0.open()
+    }
+
+    fn start<'a>(
+        &'a self,
+        job: &'a str,
+        order: Order,
+    ) -> BoxFuture<'a, Result<Started, ToolError>> {
+        self.0.start(job, order)
+    }
+
+    fn cleanup(&self) -> BoxFuture<'_, ()> {
+        self.0.cleanup()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn programs_elsewhere_are_debugged_there() {
+    if !has("node") {
+        return;
+    }
+    let project = Project::on(Arc::new(Afar(Local::default())), &[("shop 'a'.js", SHOP_JS)]);
+    let at = json!([{ "file": "shop 'a'.js", "line": 12, "hit": 2 }]);
+    let run = json!({ "program": "shop 'a'.js", "breakpoints": at });
+    let stop = project.call("code_debug", run).await;
+    assert_eq!((place(&stop).1, local(&stop, "price")), (12, "2"), "{stop:#}");
+    assert!(stop["location"]["source"].as_str().unwrap().contains(">   12"), "{stop:#}");
+    let gone = project.call("code_debug", json!({ "program": "nowhere.js" })).await;
+    assert_eq!(gone["kind"], "not_found", "{gone:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_that_only_waits_is_shown_where_it_waits() {
+    let code = "import time\n\n\ndef nap():\n    time.sleep(600)\n\n\nnap()\n";
+    let Some(project) = Project::python(&[("nap.py", code)]) else { return };
+    let run = json!({ "program": "nap.py", "timeout": 2 });
+    let waits = project.call("code_debug", run).await;
+    assert_eq!(waits["status"], "running", "{waits:#}");
+    assert!(waits["note"].as_str().unwrap().contains("cannot be paused at once"), "{waits:#}");
+    let early = project.call("code_debug", json!({ "action": "variables" })).await;
+    assert_eq!(early["kind"], "conflict", "{early:#}");
+    let stop = project.call("code_debug", json!({ "action": "stop" })).await;
+    assert_eq!(stop["status"], "ended", "{stop:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn much_output_and_large_values_are_bounded() {
+    if !has("node") {
+        return;
+    }
+    let code = "console.log('x'.repeat(5_000_000));\nconst list = Array.from({length: 100_000}, (_, i) => ({i}));\nconst text = 'y'.repeat(1_000_000);\nconst deep = {a: {b: {c: {d: 1}}}};\ndeep.self = deep;\nconsole.log('end');\n";
+    let project = Project::of(&[("a.js", code)]);
+    let at = json!([{ "file": "a.js", "line": 6 }]);
+    let run = json!({ "program": "a.js", "breakpoints": at, "depth": 3 });
+    let stop = project.call("code_debug", run).await;
+    assert_eq!(place(&stop).1, 6, "{}", stop.to_string().len());
+    assert!(stop.to_string().len() < 60_000, "{}", stop.to_string().len());
+    let list = stop["locals"].as_array().unwrap().iter().find(|one| one["name"] == "list").unwrap();
+    let shown = list["fields"].as_array().unwrap().len() as u64;
+    assert_eq!(shown + list["more"].as_u64().unwrap(), 100_000, "{list:#}");
+    let one = json!({ "action": "variables", "path": "list[99999].i" });
+    let one = project.call("code_debug", one).await;
+    assert_eq!(one["value"]["value"], "99999", "{one:#}");
 }
 
 /// An executable made of this, if there is a debugger and a compiler.

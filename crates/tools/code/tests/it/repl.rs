@@ -57,7 +57,7 @@ async fn a_session_is_used_listed_forgotten_and_closed() {
     let answer = bench.call(json!({ "code": "x", "session": "other" })).await;
     assert_eq!(answer["status"], "error", "{answer}");
     assert_eq!(answer["error"]["type"], "NameError", "{answer}");
-    let answer = bench.call(json!({ "lang": "sh", "input": "exit 3" })).await;
+    let answer = bench.call(json!({ "lang": "bash", "input": "exit 3" })).await;
     assert_eq!((&answer["status"], &answer["exit_code"]), (&json!("ended"), &json!(3)), "{answer}");
     let answer = bench.call(json!({ "action": "list" })).await;
     let names: Vec<_> =

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::{
-    Attachment, Effect, Example, JsonSchema, Resource, ResultLimit, Scope, Tool, ToolContext,
-    ToolError, ToolSpec, Workplace,
+    Attachment, Effect, Example, JsonSchema, ResultLimit, Scope, Tool, ToolContext, ToolError,
+    ToolSpec, Workplace,
 };
 use hermes_repl::{Ask, Interpreters, Language, Limits, Stopped};
 use serde::Deserialize;
@@ -31,15 +31,10 @@ pub(crate) struct Repl {
 #[serde(rename_all = "lowercase")]
 enum Spoken {
     #[default]
-    #[serde(alias = "py", alias = "python3")]
     Python,
-    #[serde(alias = "js", alias = "node")]
     Javascript,
-    #[serde(alias = "ts")]
     Typescript,
-    #[serde(alias = "sh", alias = "shell")]
     Bash,
-    #[serde(alias = "sqlite", alias = "sqlite3")]
     Sql,
 }
 

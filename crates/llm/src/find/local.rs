@@ -1,0 +1,91 @@
+//! Servers on this machine.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use reqwest::{Method, Url};
+use serde_json::Value;
+
+use super::PATIENCE;
+use crate::endpoint::{Dialect, Endpoint};
+use crate::fault::{Fault, FaultKind};
+use crate::http::Http;
+
+/// How long all of them together are waited for.
+const PROBE: Duration = Duration::from_millis(300);
+
+/// A server that may listen on this machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Local {
+    /// Its name, for people.
+    pub name: &'static str,
+    /// Where it listens.
+    pub port: u16,
+}
+
+/// The usual ones, in the order in which they are asked.
+pub const PORTS: &[Local] = &[
+    Local { name: "ollama", port: 11434 },
+    Local { name: "llama.cpp", port: 8080 },
+    Local { name: "lmstudio", port: 1234 },
+    Local { name: "vllm", port: 8000 },
+];
+
+impl Local {
+    /// A model there.
+    pub(crate) fn endpoint(self, model: String) -> Endpoint {
+        let base_url = format!("http://127.0.0.1:{}/v1", self.port);
+        let provider = self.name.to_owned();
+        Endpoint { provider, ..Endpoint::new(Dialect::Chat, base_url, model) }
+    }
+}
+
+/// The first server that has a model, and that model. All are asked at once.
+pub(crate) async fn look(http: &Http, ports: &[Local]) -> Option<(Local, String)> {
+    let probes = ports.iter().map(|local| async move {
+        let endpoint = local.endpoint(String::new());
+        Some((*local, choose(http, &endpoint, PROBE).await?))
+    });
+    join_all(probes).await.into_iter().flatten().next()
+}
+
+/// The model to ask at a server for which none was named.
+pub(crate) async fn first_model(http: &Http, endpoint: &Endpoint) -> Result<String, Fault> {
+    choose(http, endpoint, PATIENCE).await.ok_or_else(|| {
+        let message = format!("no model is named, and {} does not say which it has", endpoint.base_url);
+        Fault::new(FaultKind::Model, message).with_hint("hermes config set model.default NAME")
+    })
+}
+
+async fn choose(http: &Http, endpoint: &Endpoint, patience: Duration) -> Option<String> {
+    let url = endpoint.url("models").ok()?;
+    let headers = endpoint.headers(endpoint.keys.first()).ok()?;
+    let list = http.json(Method::GET, url, headers, None, patience);
+    let loaded = async {
+        // Ollama has many models, of which the one in memory answers at once.
+        if endpoint.provider != "ollama" {
+            return None;
+        }
+        let url = beside(endpoint, "api/ps")?;
+        let loaded = http.json(Method::GET, url, Default::default(), None, patience).await?;
+        loaded["models"][0]["name"].as_str().map(str::to_owned)
+    };
+    let (list, loaded) = tokio::join!(list, loaded);
+    let list = list?;
+    let entries = list["data"].as_array().or_else(|| list["models"].as_array())?;
+    let name = |entry: &Value| entry["id"].as_str().or(entry["name"].as_str()).map(str::to_owned);
+    let talks = |name: &String| {
+        let name = name.to_lowercase();
+        !["embed", "bge-", "minilm", "rerank", "whisper", "tts"].iter().any(|no| name.contains(no))
+    };
+    loaded.filter(talks).or_else(|| entries.iter().filter_map(name).find(talks))
+}
+
+/// A path of the server that is not below its base.
+pub(crate) fn beside(endpoint: &Endpoint, path: &str) -> Option<Url> {
+    let mut url = endpoint.base().ok()?;
+    let base = url.path().trim_end_matches('/');
+    let base = base.strip_suffix("/v1").unwrap_or(base).to_owned();
+    url.set_path(&format!("{base}/{path}"));
+    Some(url)
+}

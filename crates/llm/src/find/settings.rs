@@ -1,0 +1,278 @@
+//! The models that the configuration and the environment name.
+
+use reqwest::Url;
+use serde_json::{Map, Value};
+
+use super::Lookup;
+use super::providers::{PROVIDERS, Provider};
+use crate::endpoint::{Dialect, Endpoint, Key, Prices};
+use crate::fault::{Fault, FaultKind};
+use crate::http::is_loopback;
+
+/// The models that are set up, in the order in which they are asked; none if
+/// nothing is.
+///
+/// `model` is a name, or has `default`, `provider`, `base_url`, `api_key`,
+/// `key_env`, `api_mode`, `context_length`, `max_tokens`, `prices`;
+/// `providers` are servers by name with the same keys; `fallback_providers` is
+/// a list of what to ask when that fails.
+pub fn configured(config: &Value, env: Lookup<'_>) -> Result<Vec<Endpoint>, Fault> {
+    let reading = Reading { config, env };
+    let Some(first) = reading.first()? else { return Ok(Vec::new()) };
+    let mut endpoints = vec![first];
+    for key in ["fallback_providers", "fallback_model"] {
+        let entries = match &config[key] {
+            Value::Array(entries) => entries.as_slice(),
+            entry @ Value::Object(_) => std::slice::from_ref(entry),
+            _ => &[],
+        };
+        for entry in entries {
+            let Some(entry) = entry.as_object() else { continue };
+            let wish = reading.wish(entry);
+            if wish.model.is_none() {
+                continue;
+            }
+            // One without a key helps nobody in need.
+            match reading.endpoint(wish) {
+                Ok(endpoint) if !endpoints.contains(&endpoint) => endpoints.push(endpoint),
+                Ok(_) => {}
+                Err(fault) if fault.kind == FaultKind::Key => {}
+                Err(fault) => return Err(fault),
+            }
+        }
+    }
+    Ok(endpoints)
+}
+
+struct Reading<'a> {
+    config: &'a Value,
+    env: Lookup<'a>,
+}
+
+/// What is said of a model in one place.
+#[derive(Debug, Default)]
+struct Wish<'a> {
+    provider: Option<String>,
+    model: Option<String>,
+    base_url: Option<String>,
+    keys: Vec<Key>,
+    dialect: Option<Dialect>,
+    rest: Option<&'a Map<String, Value>>,
+}
+
+impl<'a> Reading<'a> {
+    fn first(&self) -> Result<Option<Endpoint>, Fault> {
+        let mut wish = match &self.config["model"] {
+            Value::Object(section) => self.wish(section),
+            Value::String(name) if !name.trim().is_empty() => {
+                Wish { model: Some(name.trim().to_owned()), ..Wish::default() }
+            }
+            _ => Wish::default(),
+        };
+        wish.model = self.variable("HERMES_MODEL").or(wish.model);
+        wish.provider = wish.provider.or_else(|| self.variable("HERMES_INFERENCE_PROVIDER"));
+        wish.provider = wish.provider.filter(|name| name != "auto");
+        if wish.provider.is_none() && wish.base_url.is_none() {
+            let Some(provider) = self.with_key(wish.model.as_deref()) else {
+                return self.without_key(wish);
+            };
+            wish.provider = provider.names.first().map(|name| (*name).to_owned());
+        }
+        self.endpoint(wish).map(Some)
+    }
+
+    /// Whose key there is: whoever has the named model, else the first.
+    fn with_key(&self, model: Option<&str>) -> Option<&'static Provider> {
+        let keyed = || PROVIDERS.iter().filter(|one| one.is_found && !self.keys(one.keys).is_empty());
+        let Some(model) = model else { return keyed().next() };
+        let model = model.to_lowercase();
+        let has = |one: &&Provider| one.models.iter().any(|start| model.starts_with(start));
+        let is_router = |one: &&Provider| one.names.contains(&"openrouter");
+        if model.contains('/') {
+            return keyed().find(is_router).or_else(|| keyed().next());
+        }
+        keyed().find(has).or_else(|| keyed().find(|one| !is_router(one))).or_else(|| keyed().next())
+    }
+
+    /// There is no key. A server of one's own needs none.
+    fn without_key(&self, mut wish: Wish<'a>) -> Result<Option<Endpoint>, Fault> {
+        if let Some(address) = self.variable("OPENAI_BASE_URL") {
+            wish.base_url = Some(address);
+            return self.endpoint(wish).map(Some);
+        }
+        // A name without a server is looked for on this machine.
+        Ok(None)
+    }
+
+    fn wish(&self, section: &'a Map<String, Value>) -> Wish<'a> {
+        let text = |names: &[&str]| {
+            let found = names.iter().find_map(|name| section.get(*name)?.as_str());
+            found.map(|text| self.expand(text.trim())).filter(|text| !text.is_empty())
+        };
+        let mut keys: Vec<Key> = text(&["api_key", "apiKey"]).iter().map(|key| Key::new(key)).collect();
+        let more = section.get("api_keys").and_then(Value::as_array).into_iter().flatten();
+        keys.extend(more.filter_map(Value::as_str).map(|key| Key::new(&self.expand(key))));
+        if let Some(name) = text(&["key_env", "api_key_env", "keyEnv", "apiKeyEnv"]) {
+            keys.extend(self.keys(&[&name]));
+        }
+        let dialect = text(&["api_mode", "transport", "apiMode"]);
+        Wish {
+            provider: text(&["provider"]).map(|name| name.to_lowercase()),
+            model: text(&["default", "model", "default_model", "name", "defaultModel"]),
+            base_url: text(&["base_url", "url", "api", "baseUrl"]),
+            keys,
+            dialect: dialect.and_then(|name| Dialect::from_name(&name)),
+            rest: Some(section),
+        }
+    }
+
+    /// A server of one's own, by its name.
+    fn own(&self, name: &str) -> Option<&'a Map<String, Value>> {
+        let name = name.strip_prefix("custom:").unwrap_or(name);
+        let by_name = self.config["providers"].as_object().and_then(|all| {
+            all.iter().find(|(key, _)| key.to_lowercase() == name).and_then(|(_, one)| one.as_object())
+        });
+        by_name.or_else(|| {
+            let all = self.config["custom_providers"].as_array()?;
+            let is_it = |one: &&Value| one["name"].as_str().is_some_and(|own| own.to_lowercase() == name);
+            all.iter().find(is_it)?.as_object()
+        })
+    }
+
+    fn endpoint(&self, wish: Wish<'a>) -> Result<Endpoint, Fault> {
+        let name = wish.provider.clone().unwrap_or_default();
+        let own = self.own(&name);
+        let behind = own.map(|section| {
+            let wish = self.wish(section);
+            // A server is named by its key in the list, not by the model's.
+            let model = section.get("default_model").or(section.get("model"));
+            let model = model.and_then(Value::as_str).map(str::to_owned);
+            Wish { model, ..wish }
+        });
+        let known = if own.is_some() { None } else { Provider::named(&name) };
+        if own.is_none() && known.is_none() && wish.base_url.is_none() {
+            return Err(unknown(&name));
+        }
+        let behind = behind.unwrap_or_default();
+        let address = known.and_then(|known| self.variable(known.address));
+        let base_url = wish.base_url.or(behind.base_url).or(address);
+        let base_url = base_url.or_else(|| known.map(|known| known.base_url.to_owned()));
+        let Some(base_url) = base_url else {
+            return Err(Fault::new(FaultKind::Request, format!("the provider `{name}` has no base_url"))
+                .with_hint(format!("set `providers.{name}.base_url` in config.yaml")));
+        };
+        // Another address than the provider's own may speak another language.
+        let is_own_address = known.is_some_and(|known| known.base_url == base_url);
+        let dialect = match (wish.dialect.or(behind.dialect), known) {
+            (Some(dialect), _) => dialect,
+            (None, Some(known)) if is_own_address || known.dialect != Dialect::Chat => known.dialect,
+            _ => Dialect::of(&base_url),
+        };
+        let model = wish.model.or(behind.model);
+        let model = model.or_else(|| known.map(|known| known.model.to_owned())).unwrap_or_default();
+        let mut endpoint = Endpoint::new(dialect, base_url, model);
+        endpoint.provider = if name.is_empty() { host(&endpoint.base_url) } else { name };
+        endpoint.keys = wish.keys;
+        if endpoint.keys.is_empty() {
+            endpoint.keys = behind.keys;
+        }
+        if endpoint.keys.is_empty() {
+            endpoint.keys = self.keys_for(&endpoint, known);
+        }
+        for section in [behind.rest, wish.rest].into_iter().flatten() {
+            add_rest(&mut endpoint, section);
+        }
+        check_key(&endpoint, known)?;
+        Ok(endpoint)
+    }
+
+    /// Keys of the environment, for the server that they are for and no other.
+    fn keys_for(&self, endpoint: &Endpoint, known: Option<&Provider>) -> Vec<Key> {
+        let here = host(&endpoint.base_url);
+        let of_host = || PROVIDERS.iter().find(|one| !here.is_empty() && host(one.base_url) == here);
+        let by_hand = self.variable("OPENAI_BASE_URL").is_some_and(|url| url == endpoint.base_url);
+        match known {
+            Some(known) => self.keys(known.keys),
+            None if by_hand || endpoint.provider == "custom" => self.keys(&["OPENAI_API_KEY"]),
+            None if is_here(&endpoint.base_url) => Vec::new(),
+            None => of_host().map(|one| self.keys(one.keys)).unwrap_or_default(),
+        }
+    }
+
+    /// The keys in the first variable that is set; several are separated by commas.
+    fn keys(&self, names: &[&str]) -> Vec<Key> {
+        let text = names.iter().find_map(|name| self.variable(name)).unwrap_or_default();
+        text.split(',').map(str::trim).filter(|key| !key.is_empty()).map(Key::new).collect()
+    }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        (self.env)(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
+    }
+
+    /// `${NAME}` stands for a variable.
+    fn expand(&self, text: &str) -> String {
+        let mut whole = String::new();
+        let mut rest = text;
+        while let Some((before, (name, after))) =
+            rest.split_once("${").and_then(|(before, after)| Some((before, after.split_once('}')?)))
+        {
+            whole.push_str(before);
+            whole.push_str(&self.variable(name).unwrap_or_default());
+            rest = after;
+        }
+        whole + rest
+    }
+}
+
+fn add_rest(endpoint: &mut Endpoint, section: &Map<String, Value>) {
+    let count = |name: &str| section.get(name).and_then(Value::as_u64).filter(|n| *n > 0);
+    endpoint.window = count("context_length").or(endpoint.window);
+    endpoint.max_tokens = count("max_tokens").or(endpoint.max_tokens);
+    if let Some(Value::Object(headers)) = section.get("extra_headers") {
+        let pairs = headers.iter().filter_map(|(name, value)| Some((name, value.as_str()?)));
+        endpoint.headers.extend(pairs.map(|(name, value)| (name.clone(), value.to_owned())));
+    }
+    if let Some(Value::Object(extra)) = section.get("extra_body") {
+        endpoint.extra.extend(extra.clone());
+    }
+    if let Some(prices) = section.get("prices").filter(|prices| prices.is_object()) {
+        let price = |name: &str| prices[name].as_f64().filter(|price| *price >= 0.0);
+        endpoint.prices = Some(Prices {
+            input: price("input").unwrap_or_default(),
+            output: price("output").unwrap_or_default(),
+            cache_read: price("cache_read"),
+            cache_write: price("cache_write"),
+        });
+    }
+}
+
+fn unknown(name: &str) -> Fault {
+    Fault::new(FaultKind::Model, format!("nobody knows the provider `{name}`")).with_hint(
+        "set `model.base_url`, or name a provider: openrouter, anthropic, openai, gemini, ollama, …",
+    )
+}
+
+/// A provider that wants a key and has none is a fault at once, not later.
+fn check_key(endpoint: &Endpoint, known: Option<&Provider>) -> Result<(), Fault> {
+    let Some(known) = known else { return Ok(()) };
+    let Some(variable) = known.keys.first() else { return Ok(()) };
+    let is_own_address = endpoint.base_url == known.base_url;
+    if !endpoint.keys.is_empty() || !is_own_address || is_here(&endpoint.base_url) {
+        return Ok(());
+    }
+    let message = format!("there is no key for {}", endpoint.provider);
+    Err(Fault::new(FaultKind::Key, message)
+        .with_hint(format!("set {variable} in the environment or in .env")))
+}
+
+fn host(url: &str) -> String {
+    Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default()
+}
+
+fn is_here(url: &str) -> bool {
+    Url::parse(url).is_ok_and(|url| is_loopback(&url))
+}
+
+#[cfg(test)]
+#[path = "settings_tests.rs"]
+mod tests;

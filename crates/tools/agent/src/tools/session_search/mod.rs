@@ -1,0 +1,378 @@
+//! What was said in earlier sessions: found, read, listed.
+
+mod shape;
+
+use std::sync::Arc;
+
+use hermes_core::{
+    Effect, Example, JsonSchema, Resource, Scope, Tool, ToolContext, ToolError, ToolSpec, Workplace,
+};
+use hermes_history::{
+    Discovery, History, HistoryError, Listing, Query, Reader, SessionInfo, Sort, Span, Standing,
+    Timestamp, moment,
+};
+use serde::{Deserialize, Serialize};
+
+use shape::{Item, Recent, Said};
+
+/// What the effect names.
+const SESSIONS: &str = "sessions";
+/// A session that is longer is shown without its middle.
+const WHOLE: usize = 30;
+/// So many of its first messages, and so many of its last.
+const ENDS: (usize, usize) = (20, 10);
+/// Sessions that are parts of others' work.
+const HIDDEN: [&str; 2] = ["subagent", "tool"];
+const ROLES: [&str; 4] = ["user", "assistant", "tool", "system"];
+
+#[derive(Debug, Default)]
+pub(crate) struct SessionSearch;
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Args {
+    /// Words to look for, in any script; "phrases", OR, NOT and begin* work. With session_id: only there.
+    query: Option<String>,
+    /// Roles to look at, comma-separated: user, assistant, tool, system. Default: user,assistant.
+    role_filter: Option<String>,
+    /// How many sessions (default 3, at most 10).
+    #[schemars(range(min = 1, max = 10))]
+    limit: Option<usize>,
+    /// The session to read, or `profile/id`.
+    session_id: Option<String>,
+    /// Read around this message of session_id.
+    around_message_id: Option<i64>,
+    /// Messages on each side (default 5, at most 20).
+    #[schemars(range(min = 1, max = 20))]
+    window: Option<usize>,
+    /// Order by time instead of by fit.
+    sort: Option<Order>,
+    /// Not before: a date, a date and time, or 2h, 3d, 1w ago.
+    since: Option<String>,
+    /// Only before.
+    until: Option<String>,
+    /// Another profile's sessions.
+    profile: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Order {
+    Newest,
+    Oldest,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "mode", rename_all = "lowercase")]
+pub(crate) enum Outcome {
+    Discover {
+        query: String,
+        results: Vec<Item>,
+        count: usize,
+        /// How many sessions have it.
+        sessions_searched: usize,
+    },
+    Scroll {
+        session_id: String,
+        messages: Vec<Said>,
+        messages_before: usize,
+        messages_after: usize,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        warning: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        profile: Option<String>,
+    },
+    Read {
+        #[serde(flatten)]
+        session: Recent,
+        messages: Vec<Said>,
+        truncated: bool,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        profile: Option<String>,
+    },
+    Browse {
+        results: Vec<Recent>,
+        count: usize,
+    },
+}
+
+impl Tool for SessionSearch {
+    type Args = Args;
+    type Output = Outcome;
+
+    fn spec() -> ToolSpec {
+        ToolSpec::new("session_search", "session_search")
+            .emoji("🔍")
+            .description(
+                "Earlier conversations. query finds sessions by what was said; session_id with \
+                 around_message_id reads around a hit; session_id alone reads a session; nothing \
+                 lists the latest sessions.",
+            )
+            .read_only()
+            .parameter_alias("message_id", "around_message_id")
+            .parameter_alias("roles", "role_filter")
+            .keyword("history")
+            .keyword("earlier conversations")
+            .keyword("past sessions")
+            .keyword("recall")
+            .example(
+                Example::new(
+                    "Find what was said about a thing",
+                    r#"{"query":"deploy kubernetes"}"#,
+                )
+                .gives(r#"{"mode":"discover","query":"deploy kubernetes"}"#),
+            )
+            .example(Example::new("List the latest sessions", "{}").gives(r#"{"mode":"browse"}"#))
+    }
+
+    fn effects(&self, _args: &Args, _at: &Workplace) -> Vec<Effect> {
+        vec![Effect::name(Scope::MEMORY_READ, SESSIONS)]
+    }
+
+    async fn run(&self, args: Args, cx: &ToolContext) -> Result<Outcome, ToolError> {
+        cx.permit(&Scope::MEMORY_READ, &Resource::Name(SESSIONS.to_owned()))?;
+        let history = cx.ports.get::<History>();
+        let asker = cx.session.id().to_owned();
+        let work = tokio::task::spawn_blocking(move || {
+            Ask { args: &args, asker: &asker, history }.answer()
+        });
+        let outcome = cx.race(work).await?;
+        outcome.map_err(|e| ToolError::internal(format!("The search was lost: {e}")))?
+    }
+}
+
+/// A question and who asks it.
+struct Ask<'a> {
+    args: &'a Args,
+    /// The session that asks.
+    asker: &'a str,
+    history: Option<Arc<History>>,
+}
+
+impl Ask<'_> {
+    fn answer(&self) -> Result<Outcome, ToolError> {
+        let named = self.args.session_id.as_deref().map(str::trim).filter(|id| !id.is_empty());
+        let query = self.args.query.as_deref().map(str::trim).filter(|query| !query.is_empty());
+        match (query, named, self.args.around_message_id) {
+            (Some(query), session, None) => self.discover(query, session),
+            (_, Some(session), Some(message)) => self.scroll(session, message),
+            (_, None, Some(_)) => Err(ToolError::invalid("around_message_id needs session_id")
+                .with_hint("Give the session_id that the message was found in.")),
+            (None, Some(session), None) => self.read(session),
+            (None, None, None) => self.browse(),
+        }
+    }
+
+    fn limit(&self) -> usize {
+        self.args.limit.unwrap_or(3).clamp(1, 10)
+    }
+
+    fn window(&self) -> usize {
+        self.args.window.unwrap_or(5).clamp(1, 20)
+    }
+
+    fn discover(&self, text: &str, session: Option<&str>) -> Result<Outcome, ToolError> {
+        let (reader, session) = match session {
+            None => (self.reader()?, None),
+            Some(id) => {
+                let (reader, session, _) = self.find(id)?;
+                (Some(reader), Some(session))
+            }
+        };
+        let query = Query {
+            text: text.to_owned(),
+            roles: self.roles()?,
+            session: session.as_ref().map(|session| session.id.clone()),
+            since: time("since", self.args.since.as_deref())?,
+            until: time("until", self.args.until.as_deref())?,
+            sort: match self.args.sort {
+                None => Sort::Rank,
+                Some(Order::Newest) => Sort::Newest,
+                Some(Order::Oldest) => Sort::Oldest,
+            },
+            limit: self.limit(),
+            ..Query::default()
+        };
+        let (results, sessions_searched) = match (reader, session) {
+            (None, _) => (Vec::new(), 0),
+            (Some(reader), Some(session)) => {
+                let hits = reader.search(&query).map_err(wrong)?.hits;
+                let items = hits.into_iter().map(|hit| {
+                    let around = reader.around(&session, hit.message, 1)?;
+                    Ok(Item::within(&session, hit, &around))
+                });
+                (items.collect::<Result<_, _>>().map_err(wrong)?, 1)
+            }
+            (Some(reader), None) => {
+                let asker = Some(self.asker.to_owned());
+                let discovery = Discovery { query, window: self.window(), asker };
+                let (found, total) = reader.discover(&discovery).map_err(wrong)?;
+                (found.into_iter().map(Item::of).collect(), total)
+            }
+        };
+        let count = results.len();
+        Ok(Outcome::Discover { query: text.to_owned(), results, count, sessions_searched })
+    }
+
+    fn scroll(&self, id: &str, message: i64) -> Result<Outcome, ToolError> {
+        let (reader, mut session, profile) = self.find(id)?;
+        let mut warning = None;
+        let found = reader.message(message).map_err(wrong)?;
+        let Some((owner, kept)) = found else {
+            let session = session.id;
+            return Err(wrong(HistoryError::NoMessage { session, message }));
+        };
+        if owner.id != session.id {
+            if !reader.are_kin(&owner, &session) {
+                let session = session.id;
+                return Err(wrong(HistoryError::NoMessage { session, message }));
+            }
+            warning = Some(format!(
+                "Message {message} is in session {}, which belongs to {}",
+                owner.id, session.id
+            ));
+            session = owner;
+        }
+        // What was folded into a summary is no longer before the model's eyes.
+        if profile.is_none() && session.id == self.asker && kept.standing == Standing::Live {
+            return Err(ToolError::invalid("That message is in the present conversation")
+                .with_hint("Look above; only earlier sessions are read here."));
+        }
+        let around = reader.around(&session, message, self.window()).map_err(wrong)?;
+        let (first, last) =
+            (around.first().map_or(message, |m| m.id), around.last().map_or(message, |m| m.id));
+        let (messages_before, _) = reader.sides(&session, first).map_err(wrong)?;
+        let (_, messages_after) = reader.sides(&session, last).map_err(wrong)?;
+        let messages =
+            around.iter().map(|kept| Said::of(kept, Some(message), shape::SCROLL)).collect();
+        let session_id = session.id;
+        Ok(Outcome::Scroll {
+            session_id,
+            messages,
+            messages_before,
+            messages_after,
+            warning,
+            profile,
+        })
+    }
+
+    fn read(&self, id: &str) -> Result<Outcome, ToolError> {
+        let (reader, session, profile) = self.find(id)?;
+        let mut kept = reader.messages(&session, Span::First(WHOLE + 1)).map_err(wrong)?;
+        let truncated = kept.len() > WHOLE;
+        if truncated {
+            kept.truncate(ENDS.0);
+            kept.extend(reader.messages(&session, Span::Last(ENDS.1)).map_err(wrong)?);
+        }
+        let messages = kept.iter().map(|kept| Said::of(kept, None, shape::READ)).collect();
+        Ok(Outcome::Read { session: Recent::of(&session), messages, truncated, profile })
+    }
+
+    fn browse(&self) -> Result<Outcome, ToolError> {
+        let listing = Listing {
+            limit: self.limit() + 1,
+            without: HIDDEN.map(str::to_owned).to_vec(),
+            since: time("since", self.args.since.as_deref())?,
+            until: time("until", self.args.until.as_deref())?,
+            ..Listing::default()
+        };
+        let sessions = match self.reader()? {
+            None => Vec::new(),
+            Some(reader) => reader.sessions(&listing).map_err(wrong)?,
+        };
+        let others = sessions.iter().filter(|session| session.id != self.asker);
+        let results: Vec<Recent> = others.take(self.limit()).map(Recent::of).collect();
+        Ok(Outcome::Browse { count: results.len(), results })
+    }
+
+    /// The sessions that are asked for; none if there are none yet.
+    fn reader(&self) -> Result<Option<Arc<Reader>>, ToolError> {
+        let Some(history) = &self.history else { return Ok(None) };
+        match self.args.profile.as_deref().filter(|name| !name.is_empty()) {
+            None => history.reader().map_err(wrong),
+            Some(name) => match history.of_profile(name).map_err(wrong)? {
+                Some(reader) => Ok(Some(Arc::new(reader))),
+                None => Err(no_profile(history, name)),
+            },
+        }
+    }
+
+    /// A session, where it is, and the profile if it is another's.
+    fn find(&self, id: &str) -> Result<(Arc<Reader>, SessionInfo, Option<String>), ToolError> {
+        let none = || wrong(HistoryError::NoSession(id.to_owned()));
+        let history = self.history.as_ref().ok_or_else(none)?;
+        let mut first = None;
+        if let Some(reader) = self.reader()? {
+            match reader.session(id) {
+                Ok(session) => return Ok((reader, session, self.args.profile.clone())),
+                Err(error) => first = Some(error),
+            }
+        }
+        let (profiles, id) = match id.split_once('/') {
+            Some((profile, id)) => (vec![profile.to_owned()], id),
+            None => (history.profiles(), id),
+        };
+        for name in profiles {
+            // A profile that cannot be read is not where it is.
+            let Ok(Some(reader)) = history.of_profile(&name) else { continue };
+            if let Ok(session) = reader.session(id) {
+                return Ok((Arc::new(reader), session, Some(name)));
+            }
+        }
+        Err(first.map_or_else(none, wrong))
+    }
+
+    fn roles(&self) -> Result<Vec<String>, ToolError> {
+        let Some(filter) = &self.args.role_filter else {
+            return Ok(vec!["user".to_owned(), "assistant".to_owned()]);
+        };
+        let roles = filter.split(',').map(|role| role.trim().to_lowercase());
+        let roles: Vec<String> = roles.filter(|role| !role.is_empty()).collect();
+        match roles.iter().find(|role| !ROLES.contains(&role.as_str())) {
+            Some(other) => Err(ToolError::invalid(format!("Nobody has the role '{other}'"))
+                .with_hint(format!("The roles are {}.", ROLES.join(", ")))),
+            None => Ok(roles),
+        }
+    }
+}
+
+fn time(name: &str, text: Option<&str>) -> Result<Option<Timestamp>, ToolError> {
+    let Some(text) = text.filter(|text| !text.trim().is_empty()) else { return Ok(None) };
+    let wrong = || {
+        ToolError::invalid(format!("{name}: '{text}' is no point in time"))
+            .with_hint("Write 2h, 3d or 1w for so long ago, or a date such as 2026-01-31.")
+    };
+    moment(text).map(Some).ok_or_else(wrong)
+}
+
+fn no_profile(history: &History, name: &str) -> ToolError {
+    let names = history.profiles();
+    ToolError::not_found(format!("There are no sessions of a profile '{name}'")).with_hint(format!(
+        "Profiles with sessions: {}.",
+        if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+    ))
+}
+
+fn wrong(error: HistoryError) -> ToolError {
+    let hint = match &error {
+        HistoryError::NoSession(_) => {
+            "Call session_search without arguments for the latest sessions.".to_owned()
+        }
+        HistoryError::NoMessage { .. } => {
+            "Use a match_message_id and the session_id beside it.".to_owned()
+        }
+        other => other.hint(),
+    };
+    let message = error.to_string();
+    let error = match error {
+        HistoryError::NoSession(_) | HistoryError::NoMessage { .. } => {
+            ToolError::not_found(message)
+        }
+        HistoryError::Ambiguous(_) => ToolError::invalid(message),
+        _ => ToolError::unavailable(message),
+    };
+    error.with_hint(hint)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,179 @@
+//! How sessions and messages are shown: long ones are clipped, so that an
+//! answer stays small whatever was said.
+
+use hermes_history::{Found, Hit, Kept, SessionInfo, Standing};
+use serde::Serialize;
+
+/// The most characters of a message, by where it is shown.
+pub(super) const SCROLL: usize = 2_000;
+pub(super) const READ: usize = 1_000;
+const AROUND: usize = 600;
+const BOOKEND: usize = 300;
+/// The message that was looked for gets more room.
+const ANCHOR: usize = 1_500;
+/// The most characters of a call's arguments.
+const ARGUMENTS: usize = 200;
+
+/// A session that was found.
+#[derive(Debug, Serialize)]
+pub(crate) struct Item {
+    session_id: String,
+    when: String,
+    source: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<String>,
+    matched_role: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    match_message_id: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    snippet: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    bookend_start: Vec<Said>,
+    messages: Vec<Said>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    bookend_end: Vec<Said>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    messages_before: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    messages_after: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent_session_id: Option<String>,
+}
+
+impl Item {
+    pub(super) fn of(found: Found) -> Self {
+        let Found { session, hit, beginning, around, end, before, after } = found;
+        let ends = |kept: &[Kept]| kept.iter().map(|kept| Said::of(kept, None, BOOKEND)).collect();
+        Self {
+            bookend_start: ends(&beginning),
+            bookend_end: ends(&end),
+            messages_before: Some(before),
+            messages_after: Some(after),
+            ..Self::at(&session, hit, &around)
+        }
+    }
+
+    /// One of several places in a session.
+    pub(super) fn within(session: &SessionInfo, hit: Hit, around: &[Kept]) -> Self {
+        Self::at(session, Some(hit), around)
+    }
+
+    fn at(session: &SessionInfo, hit: Option<Hit>, around: &[Kept]) -> Self {
+        let anchor = hit.as_ref().map(|hit| hit.message);
+        let when = hit.as_ref().map_or(session.started, |hit| hit.at);
+        let role = hit.as_ref().map(|hit| hit.role.clone());
+        Self {
+            session_id: session.id.clone(),
+            when: when.to_string(),
+            source: session.source.clone(),
+            model: session.model.clone(),
+            title: session.title.clone(),
+            matched_role: role.unwrap_or_else(|| "session_title".to_owned()),
+            match_message_id: anchor,
+            snippet: hit.map(|hit| hit.snippet),
+            bookend_start: Vec::new(),
+            messages: around.iter().map(|kept| Said::of(kept, anchor, AROUND)).collect(),
+            bookend_end: Vec::new(),
+            messages_before: None,
+            messages_after: None,
+            parent_session_id: session.parent.as_ref().map(|parent| parent.id.clone()),
+        }
+    }
+}
+
+/// A session of a list.
+#[derive(Debug, Serialize)]
+pub(crate) struct Recent {
+    session_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<String>,
+    source: String,
+    started_at: String,
+    last_active: String,
+    message_count: u64,
+    preview: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent_session_id: Option<String>,
+}
+
+impl Recent {
+    pub(super) fn of(session: &SessionInfo) -> Self {
+        Self {
+            session_id: session.id.clone(),
+            title: session.title.clone(),
+            source: session.source.clone(),
+            started_at: session.started.to_string(),
+            last_active: session.last_active.to_string(),
+            message_count: session.messages,
+            preview: session.preview.clone(),
+            parent_session_id: session.parent.as_ref().map(|parent| parent.id.clone()),
+        }
+    }
+}
+
+/// A message.
+#[derive(Debug, Serialize)]
+pub(crate) struct Said {
+    id: i64,
+    role: &'static str,
+    content: String,
+    timestamp: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_call_id: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tool_calls: Vec<Asked>,
+    /// Whether it sums up what came before.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    summary: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    anchor: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Asked {
+    id: String,
+    name: String,
+    arguments: String,
+}
+
+impl Said {
+    pub(super) fn of(kept: &Kept, anchor: Option<i64>, most: usize) -> Self {
+        let anchor = anchor == Some(kept.id);
+        let answers = kept.answers();
+        let most = if anchor { most.max(ANCHOR) } else { most };
+        Self {
+            id: kept.id,
+            role: kept.role(),
+            content: clip(&kept.message.text(), most),
+            timestamp: kept.at.to_string(),
+            tool_name: answers.map(|(tool, _)| tool.to_owned()),
+            tool_call_id: answers.map(|(_, call)| call.to_owned()),
+            tool_calls: kept
+                .calls()
+                .map(|(id, name, arguments)| Asked {
+                    id: id.to_owned(),
+                    name: name.to_owned(),
+                    arguments: clip(arguments, ARGUMENTS),
+                })
+                .collect(),
+            summary: kept.standing == Standing::Summary,
+            anchor,
+        }
+    }
+}
+
+/// The beginning and the end of a long text, and how much is left out.
+fn clip(text: &str, most: usize) -> String {
+    let length = text.chars().count();
+    if length <= most {
+        return text.to_owned();
+    }
+    let head: String = text.chars().take(most * 3 / 4).collect();
+    let tail: String = text.chars().skip(length - most / 4).collect();
+    let left_out = length - head.chars().count() - tail.chars().count();
+    format!("{head} … [{left_out} characters left out] … {tail}")
+}
