@@ -8,6 +8,7 @@
 mod agent;
 mod budget;
 mod conversation;
+mod history;
 mod interrupt;
 mod journal;
 mod mend;
@@ -21,6 +22,7 @@ mod watcher;
 pub use agent::{Agent, Makeup, Manner};
 pub use budget::{Allowance, Budget, Spent};
 pub use conversation::Conversation;
+pub use history::SessionJournal;
 pub use interrupt::{Interrupt, Level};
 pub use journal::{Entry, Journal, JournalError, NoJournal};
 pub use mend::mend;

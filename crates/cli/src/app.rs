@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use hermes::AuditRecorder;
 use hermes::core::{
-    DynTool, ErrorKind, MemorySessions, NoticeQueue, Notices, OutputBounds, Passwords, Ports,
+    Clarify, DynTool, ErrorKind, MemorySessions, NoticeQueue, Notices, OutputBounds, Passwords, Ports,
     Session, SessionStore, Snapshots,
 };
 use hermes::engine::toolsets::{CustomToolsets, Selection, ToolsetError, Toolsets};
@@ -21,10 +21,11 @@ use hermes_exec::{Jobs, Times};
 use hermes_store::FileSessions;
 
 use crate::args::{CallOptions, Choice, Global};
-use crate::commands::{audit, checkpoints, runtime};
+use crate::commands::{audit, checkpoints, memory, runtime};
 use crate::failure::Failure;
 use crate::guarding::{Discreet, Keeper};
 use crate::keyboard::Keyboard;
+use crate::messaging;
 use crate::place::{self, Ground};
 use crate::progress::ProgressLine;
 use crate::terminal::Terminal;
@@ -119,12 +120,20 @@ impl App {
             .with(Arc::new(bounds(&config.settings)))
             .with(Arc::new(times(&config.settings)))
             .with(Arc::new(scripts(&config.settings)))
+            .with(Arc::new(hermes_repl::Limits {
+                mask: Some(Arc::clone(&secrets) as Arc<dyn Mask>),
+                ..hermes_repl::Limits::default()
+            }))
             .with::<dyn Snapshots>(kept)
             .with::<dyn Notices>(Arc::clone(&notices) as Arc<dyn Notices>)
             .with::<dyn Passwords>(Arc::clone(&keyboard) as Arc<dyn Passwords>)
-            .with(Arc::clone(&jobs));
+            .with::<dyn Clarify>(Arc::clone(&keyboard) as Arc<dyn Clarify>)
+            .with(Arc::new(memory::lists(&home, &config)?))
+            .with(Arc::clone(&jobs))
+            .with(Arc::new(hermes_history::History::of(home.root())));
+        let tools = messaging::aim(tools(ground.file_tools()), &config, &secrets)?;
         let engine =
-            engine(&home, &config.settings, &secrets, &records, ports, checkpoints.clone(), &ground)?;
+            engine(&home, &config.settings, &secrets, &records, ports, checkpoints.clone(), tools)?;
         Ok(Ready { home, config, engine, secrets, ground, jobs, notices, keyboard, records, checkpoints })
     }
 
@@ -214,7 +223,7 @@ fn engine(
     records: &Arc<AuditRecorder>,
     ports: Ports,
     checkpoints: Option<Arc<FileKeeper>>,
-    ground: &Ground,
+    tools: Vec<Arc<dyn DynTool>>,
 ) -> Result<Engine, Failure> {
     let defect = |e: &dyn std::fmt::Display| Failure::failed(ErrorKind::Internal, e.to_string());
     let variables = variables(home);
@@ -223,7 +232,7 @@ fn engine(
         builder = builder.checkpoints(keeper);
     }
     let engine = builder
-        .tools(tools(ground.file_tools()))
+        .tools(tools)
         .guard(guard(settings))
         .limits(Limits::for_window(settings.model.context_length))
         .search_limits(search_limits(settings))

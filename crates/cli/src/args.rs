@@ -57,6 +57,12 @@ pub(crate) enum Command {
     /// Look at what files were before tools changed them, and bring them back
     #[command(subcommand)]
     Checkpoints(crate::commands::checkpoints::Checkpoints),
+    /// Look at conversations that were kept, find what was said, delete them
+    #[command(subcommand)]
+    Sessions(crate::commands::sessions::Sessions),
+    /// Look at the notes that outlast a session, change them, bring earlier versions back
+    #[command(subcommand)]
+    Memory(crate::commands::memory::Memory),
     /// Look at processes that an earlier hermes has left running, and end them
     #[command(subcommand)]
     Processes(crate::commands::processes::Processes),

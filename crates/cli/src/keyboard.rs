@@ -26,6 +26,14 @@ impl Keyboard {
         Self { env_file, secrets, may_ask: AtomicBool::new(false), turn: Mutex::new(()) }
     }
 
+    /// Waits until nothing else is asked; none if nobody may be.
+    pub(crate) async fn take_turn(&self) -> Option<tokio::sync::MutexGuard<'_, ()>> {
+        if !self.may_ask.load(Ordering::Relaxed) {
+            return None;
+        }
+        Some(self.turn.lock().await)
+    }
+
     /// From now on a person may be asked, if there is one.
     pub(crate) fn open(&self) {
         let is_there = io::stdin().is_terminal() && io::stderr().is_terminal();

@@ -6,9 +6,11 @@ mod commands;
 mod failure;
 mod guarding;
 mod keyboard;
+mod messaging;
 mod place;
 mod progress;
 mod prompt;
+mod question;
 mod table;
 mod terminal;
 mod tokens;
@@ -56,6 +58,8 @@ fn run(app: &App, command: Command) -> Outcome {
         Command::Undo(args) => commands::undo::undo(app, &args),
         Command::Redo(args) => commands::undo::redo(app, &args),
         Command::Checkpoints(args) => commands::checkpoints::run(app, args),
+        Command::Sessions(args) => commands::sessions::run(app, args),
+        Command::Memory(args) => commands::memory::run(app, args),
         Command::Processes(args) => commands::processes::run(app, &args),
         Command::Doctor(asked) => commands::doctor::run(app, &asked),
         Command::Hands => commands::hands::run(),

@@ -7,7 +7,7 @@ use serde_json::{Number, Value};
 
 use crate::settings::ToolSearchMode;
 use crate::vars::{
-    HERMES_PERMISSION_PROFILE, TERMINAL_CWD, TERMINAL_DOCKER_IMAGE, TERMINAL_ENV,
+    HERMES_INFERENCE_PROVIDER, HERMES_MODEL, HERMES_PERMISSION_PROFILE, TERMINAL_CWD, TERMINAL_DOCKER_IMAGE, TERMINAL_ENV,
     TERMINAL_MAX_FOREGROUND_TIMEOUT, TERMINAL_SINGULARITY_IMAGE, TERMINAL_SSH_HOST,
     TERMINAL_SSH_KEY, TERMINAL_SSH_PORT, TERMINAL_SSH_USER, TERMINAL_TIMEOUT, Var,
 };
@@ -138,6 +138,20 @@ keys! {
         "Refuse after so many failures of one tool with any arguments."
     STOP_IDEMPOTENT: u64 = "tool_loop_guardrails.hard_stop_after.idempotent_no_progress", POSITIVE, Preset::Count(5);
         "Refuse after so many identical results of one read-only call."
+    MODEL_DEFAULT: Option<String> = "model.default", Kind::Text, Preset::Unset, or HERMES_MODEL;
+        "The model, as its server names it; unset means what the provider or the server on this machine has."
+    MODEL_PROVIDER: Option<String> = "model.provider", Kind::Text, Preset::Unset, or HERMES_INFERENCE_PROVIDER;
+        "Who runs the model: openrouter, anthropic, openai, gemini, ollama, …, or a name from `providers`; unset or `auto` means whoever there is a key for."
+    MODEL_BASE_URL: Option<String> = "model.base_url", Kind::Text, Preset::Unset;
+        "The address of the model's server, such as http://127.0.0.1:8080/v1; unset means the provider's own."
+    MODEL_API_MODE: Option<String> = "model.api_mode", Kind::Choice(&["chat_completions", "codex_responses", "responses", "anthropic_messages", "gemini", "bedrock_converse", "codex_app_server"]), Preset::Unset;
+        "The language of the server: chat_completions, responses, anthropic_messages or gemini; unset means that the address decides."
+    MODEL_MAX_TOKENS: Option<u64> = "model.max_tokens", POSITIVE, Preset::Unset;
+        "The most tokens of one answer; unset means what the server allows."
+    MODEL_TOOL_CALLS: String = "model.tool_calls", Kind::Choice(&["auto", "native", "text"]), Preset::Text("auto");
+        "How the model asks for tools: `native`, in its `text`, or `auto` to use text if the server says that it cannot do otherwise."
+    API_MAX_RETRIES: u64 = "agent.api_max_retries", Kind::Count { min: 0, max: 100 }, Preset::Count(3);
+        "How often a model is asked again when the trouble may pass."
     CONTEXT_LENGTH: Option<u64> = "model.context_length", POSITIVE, Preset::Unset;
         "The model's context window in tokens, by which budgets are scaled; unset means that the model is asked."
     PROFILE: Option<String> = "permissions.profile", Kind::Text, Preset::Unset, or HERMES_PERMISSION_PROFILE;
@@ -243,10 +257,14 @@ pub(crate) const OTHER_SECTIONS: &[&str] = &[
     "browser",
     "command_allowlist",
     "computer_use",
+    "credential_pool_strategies",
     "cron",
     "curator",
+    "custom_providers",
     "delegation",
     "display",
+    "fallback_model",
+    "fallback_providers",
     "gateway",
     "hooks",
     "hooks_auto_accept",

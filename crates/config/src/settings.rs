@@ -38,6 +38,8 @@ pub struct Settings {
 pub struct Agent {
     /// Toolsets that are never offered.
     pub disabled_toolsets: Vec<String>,
+    /// How often a model is asked again.
+    pub api_max_retries: u64,
 }
 
 /// `tool_output`: how much of a result is shown.
@@ -101,8 +103,20 @@ pub struct Thresholds {
 }
 
 /// `model`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Model {
+    /// The model, if it was named.
+    pub default: Option<String>,
+    /// Who runs it, if that was said.
+    pub provider: Option<String>,
+    /// The address of its server, if it was given.
+    pub base_url: Option<String>,
+    /// The language of its server, if it was given.
+    pub api_mode: Option<String>,
+    /// The most tokens of an answer, if that is bounded.
+    pub max_tokens: Option<u64>,
+    /// `auto`, `native` or `text`.
+    pub tool_calls: String,
     /// The context window in tokens, if it was given.
     pub context_length: Option<u64>,
 }
@@ -261,7 +275,10 @@ impl Settings {
     pub(crate) fn read(from: &mut impl Answer) -> Self {
         Self {
             toolsets: from.read(keys::TOOLSETS),
-            agent: Agent { disabled_toolsets: from.read(keys::DISABLED_TOOLSETS) },
+            agent: Agent {
+                disabled_toolsets: from.read(keys::DISABLED_TOOLSETS),
+                api_max_retries: from.read(keys::API_MAX_RETRIES),
+            },
             tool_output: ToolOutput {
                 max_bytes: from.read(keys::MAX_BYTES),
                 max_lines: from.read(keys::MAX_LINES),
@@ -288,7 +305,15 @@ impl Settings {
                     idempotent_no_progress: from.read(keys::STOP_IDEMPOTENT),
                 },
             },
-            model: Model { context_length: from.read(keys::CONTEXT_LENGTH) },
+            model: Model {
+                default: from.read(keys::MODEL_DEFAULT),
+                provider: from.read(keys::MODEL_PROVIDER),
+                base_url: from.read(keys::MODEL_BASE_URL),
+                api_mode: from.read(keys::MODEL_API_MODE),
+                max_tokens: from.read(keys::MODEL_MAX_TOKENS),
+                tool_calls: from.read(keys::MODEL_TOOL_CALLS),
+                context_length: from.read(keys::CONTEXT_LENGTH),
+            },
             permissions: Permissions {
                 profile: from.read(keys::PROFILE),
                 mode: from.read(keys::PERMISSION_MODE),

@@ -46,6 +46,14 @@ vars! {
     TERMINAL_SSH_PORT: "The port there.", default "the setting terminal.ssh_port";
     TERMINAL_SSH_KEY: "The file of the private key.", default "the setting terminal.ssh_key";
     TERMINAL_SINGULARITY_IMAGE: "The image for Singularity or Apptainer.", default "the setting terminal.singularity_image";
+    HERMES_MODEL: "The model, as its server names it; it wins over model.default.", default "the setting model.default";
+    HERMES_INFERENCE_PROVIDER: "Who runs the model, if model.provider does not say.", default "the setting model.provider, else whoever there is a key for";
+    OPENROUTER_API_KEY: "A key of OpenRouter, or several with commas between them, like every key; also in the .env file.", default "none";
+    ANTHROPIC_API_KEY: "A key of Anthropic.", default "none";
+    OPENAI_API_KEY: "A key of OpenAI, or of the server at OPENAI_BASE_URL.", default "none";
+    OPENAI_BASE_URL: "The address of a server that speaks as OpenAI's does.", default "OpenAI's own";
+    GEMINI_API_KEY: "A key of Google's Gemini; GOOGLE_API_KEY is the same.", default "none";
+    GOOGLE_API_KEY: "A key of Google's Gemini.", default "none";
     HERMES_LOG: "What is written to the log: off, error, warn, info, debug or trace, or target=level pairs.", default "warn";
     SUDO_PASSWORD: "The password for sudo in commands, also in the .env file; no command sees it.", default "somebody at the terminal is asked";
     NO_COLOR: "No colour in output, whatever the value.", default "colour when the output is a terminal";

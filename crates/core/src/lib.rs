@@ -10,6 +10,7 @@ mod availability;
 mod bounds;
 mod call;
 mod checkpoint;
+mod clarify;
 mod confinement;
 mod context;
 mod effect;
@@ -35,6 +36,7 @@ pub use call::{Arguments, Disposition, Status, ToolCall, ToolResult};
 pub use checkpoint::{
     CheckpointId, CheckpointInfo, Checkpoints, Impending, Left, Made, Replacing, Snapshots,
 };
+pub use clarify::Clarify;
 pub use confinement::{ChildLimits, Confinement};
 pub use context::{Progress, ProgressSink, ToolContext, Workplace, is_folded};
 pub use effect::{Access, Effect, Resource, Scope};

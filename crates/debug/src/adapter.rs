@@ -165,12 +165,21 @@ impl Adapter {
             stop_on.iter().filter(|name| !words.contains(&name.as_str())).collect();
         match self {
             Self::Debugpy => {
-                let modes =
-                    [("uncaught", "unhandled"), ("raised", "always"), ("user_uncaught", "userUnhandled")];
-                let filters =
-                    [("uncaught", "uncaught"), ("raised", "raised"), ("user_uncaught", "userUnhandled")];
-                let filters: Vec<_> =
-                    filters.iter().filter(|(ours, _)| has(ours)).map(|(_, theirs)| theirs).collect();
+                let modes = [
+                    ("uncaught", "unhandled"),
+                    ("raised", "always"),
+                    ("user_uncaught", "userUnhandled"),
+                ];
+                let filters = [
+                    ("uncaught", "uncaught"),
+                    ("raised", "raised"),
+                    ("user_uncaught", "userUnhandled"),
+                ];
+                let filters: Vec<_> = filters
+                    .iter()
+                    .filter(|(ours, _)| has(ours))
+                    .map(|(_, theirs)| theirs)
+                    .collect();
                 if names.is_empty() {
                     return json!({ "filters": filters });
                 }

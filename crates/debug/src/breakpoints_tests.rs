@@ -43,5 +43,8 @@ fn a_function_is_placed_when_it_is_found() {
     assert_eq!(table.of_functions(&["own"]), json!([{ "name": "f" }, { "name": "own" }]));
     table.update(&json!({ "id": 1, "verified": true, "line": 7, "source": { "path": "/a" } }));
     let one = &table.all[0];
-    assert_eq!((one.verified, one.line, one.file.as_deref()), (true, Some(7), Some(Path::new("/a"))));
+    assert_eq!(
+        (one.verified, one.line, one.file.as_deref()),
+        (true, Some(7), Some(Path::new("/a")))
+    );
 }

@@ -217,3 +217,7 @@ async fn hear(shared: Arc<Shared>, stream: Stream) {
         shared.look().complain(buffer.get(..read).unwrap_or_default());
     }
 }
+
+#[cfg(test)]
+#[path = "client_tests.rs"]
+mod tests;

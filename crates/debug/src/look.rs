@@ -128,9 +128,7 @@ fn absent(name: &str) -> ToolError {
         .with("install", install)
 }
 
-fn native<'a>(
-    get: &impl Fn(&str) -> Option<&'a str>,
-) -> Result<(Adapter, &'a str), ToolError> {
+fn native<'a>(get: &impl Fn(&str) -> Option<&'a str>) -> Result<(Adapter, &'a str), ToolError> {
     if let Some(lldb) = get("lldb") {
         return Ok((Adapter::Lldb, lldb));
     }

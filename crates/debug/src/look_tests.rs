@@ -16,13 +16,15 @@ fn a_file_that_is_not_there_comes_first() {
 
 #[test]
 fn an_old_gdb_is_not_enough() {
-    let old = said(&[("kind", "native"), ("gdb", "/g"), ("version", "GNU gdb (Debian 13.1-3) 13.1")]);
+    let old =
+        said(&[("kind", "native"), ("gdb", "/g"), ("version", "GNU gdb (Debian 13.1-3) 13.1")]);
     let error = old.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     assert!(error.message().contains("gdb 13"), "{error:?}");
     let new = said(&[("kind", "native"), ("gdb", "/g"), ("version", "GNU gdb (GDB) 16.3")]);
     assert_eq!(new.unwrap().adapter, Adapter::Gdb);
-    let both = [("kind", "native"), ("lldb", "/l"), ("gdb", "/g"), ("version", "GNU gdb (GDB) 16.3")];
+    let both =
+        [("kind", "native"), ("lldb", "/l"), ("gdb", "/g"), ("version", "GNU gdb (GDB) 16.3")];
     assert_eq!(said(&both).unwrap().tool, Path::new("/l"));
 }
 

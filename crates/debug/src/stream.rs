@@ -12,7 +12,10 @@ pub(crate) struct Stream(AsyncFd<OwnedFd>);
 impl Stream {
     pub(crate) fn new(fd: OwnedFd) -> io::Result<Self> {
         rustix::io::ioctl_fionbio(&fd, true)?;
-        #[expect(deprecated, reason = "sound for a descriptor that is owned; the other way is unsafe")]
+        #[expect(
+            deprecated,
+            reason = "sound for a descriptor that is owned; the other way is unsafe"
+        )]
         AsyncFd::new(fd).map(Self)
     }
 

@@ -148,7 +148,8 @@ fn is_shown(told: &Value) -> bool {
 /// Whether its text says all: its parts would only repeat it.
 fn is_plain(variable: &Variable) -> bool {
     const SHORT: usize = 80;
-    let listed = variable.value.starts_with(['[', '{', '(']) && variable.value.ends_with([']', '}', ')']);
+    let listed =
+        variable.value.starts_with(['[', '{', '(']) && variable.value.ends_with([']', '}', ')']);
     let whole = !variable.value.contains('…') && !variable.value.contains("...");
     listed && whole && variable.value.len() <= SHORT && !variable.value.contains(" at 0x")
         || variable.kind == "module"

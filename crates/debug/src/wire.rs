@@ -54,8 +54,7 @@ impl Decoder {
 fn length(header: &[u8]) -> Option<usize> {
     let header = std::str::from_utf8(header).ok()?;
     let mut fields = header.lines().filter_map(|line| line.split_once(':'));
-    let (_, value) =
-        fields.find(|(name, _)| name.trim().eq_ignore_ascii_case("content-length"))?;
+    let (_, value) = fields.find(|(name, _)| name.trim().eq_ignore_ascii_case("content-length"))?;
     value.trim().parse().ok().filter(|size| *size <= BODY)
 }
 

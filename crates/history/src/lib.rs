@@ -23,7 +23,7 @@ mod words;
 pub use discover::{Discovery, Found};
 pub use door::History;
 pub use error::HistoryError;
-pub use moment::moment;
+pub use moment::{local, moment};
 pub use reader::{Listing, Reader, Span};
 pub use record::{Beginning, Kept, Kinship, Parent, SessionInfo, Standing};
 pub use search::{Hit, Query, Results, Sort};

@@ -33,3 +33,12 @@ fn ago(text: &str) -> Option<SignedDuration> {
     };
     Some(SignedDuration::from_secs(number.parse::<i64>().ok()?.checked_mul(seconds)?))
 }
+
+/// A point in time for people here, to the minute.
+pub fn local(at: Timestamp) -> String {
+    at.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string()
+}
+
+#[cfg(test)]
+#[path = "moment_tests.rs"]
+mod tests;

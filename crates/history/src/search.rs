@@ -14,9 +14,9 @@ use crate::snippet::snippet;
 use crate::words::{folded, words};
 
 /// So many of the latest messages with a word are ranked.
-const RANKED: usize = 2_000;
+const RANKED: usize = 1_000;
 /// So many messages that may have a piece of a word are looked at.
-const LIKELY: usize = 1_000;
+const LIKELY: usize = 300;
 /// So many of the latest messages are looked through for what no index knows.
 const SCANNED: usize = 5_000;
 

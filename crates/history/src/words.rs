@@ -18,6 +18,9 @@ pub(crate) struct Word {
 
 /// The text with letters and their accents put together.
 pub(crate) fn composed(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() {
+        return Cow::Borrowed(text);
+    }
     match is_nfc_quick(text.chars()) {
         IsNormalized::Yes => Cow::Borrowed(text),
         _ => Cow::Owned(text.nfc().collect()),
@@ -50,6 +53,9 @@ pub(crate) fn words(text: &str) -> Vec<Word> {
 
 /// The whole text in the form for comparing.
 pub(crate) fn folded(text: &str) -> String {
+    if text.is_ascii() {
+        return text.to_ascii_lowercase();
+    }
     let mut form = String::with_capacity(text.len());
     for c in composed(text).chars() {
         fold(c, &mut form);

@@ -201,24 +201,22 @@ fn status_of(error: &Value) -> Option<u16> {
     if let Some(status) = number(&error["code"]).or_else(|| number(&error["status"])) {
         return Some(status);
     }
-    let name = ["type", "code", "status"].iter().filter_map(|key| error[*key].as_str()).find_map(
-        |name| {
-            Some(match name.to_lowercase().as_str() {
-                "overloaded_error" | "unavailable" | "server_overloaded" => 529,
-                "rate_limit_error" | "rate_limit_exceeded" | "resource_exhausted" => 429,
-                "authentication_error" | "unauthenticated" => 401,
-                "permission_error" | "permission_denied" => 403,
-                "billing_error" | "insufficient_quota" => 402,
-                "not_found_error" | "not_found" => 404,
-                "request_too_large" => 413,
-                "invalid_request_error" | "invalid_argument" | "invalid_prompt" => 400,
-                "api_error" | "server_error" | "internal" | "internal_server_error" => 500,
-                "timeout_error" | "deadline_exceeded" => 504,
-                _ => return None,
-            })
-        },
-    );
-    name
+    let mut names = ["type", "code", "status"].iter().filter_map(|key| error[*key].as_str());
+    names.find_map(|name| {
+        Some(match name.to_lowercase().as_str() {
+            "overloaded_error" | "unavailable" | "server_overloaded" => 529,
+            "rate_limit_error" | "rate_limit_exceeded" | "resource_exhausted" => 429,
+            "authentication_error" | "unauthenticated" => 401,
+            "permission_error" | "permission_denied" => 403,
+            "billing_error" | "insufficient_quota" => 402,
+            "not_found_error" | "not_found" => 404,
+            "request_too_large" => 413,
+            "invalid_request_error" | "invalid_argument" | "invalid_prompt" => 400,
+            "api_error" | "server_error" | "internal" | "internal_server_error" => 500,
+            "timeout_error" | "deadline_exceeded" => 504,
+            _ => return None,
+        })
+    })
 }
 
 /// When the server wants to be asked again, by its headers.

@@ -9,26 +9,78 @@ fn kind_of(status: u16, body: &str) -> FaultKind {
 #[test]
 fn servers_errors_as_they_word_them() {
     let cases = [
-        (401, r#"{"error":{"message":"Incorrect API key provided: sk-x","type":"invalid_request_error","code":"invalid_api_key"}}"#, Key),
-        (400, r#"{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT"}}"#, Key),
+        (
+            401,
+            r#"{"error":{"message":"Incorrect API key provided: sk-x","type":"invalid_request_error","code":"invalid_api_key"}}"#,
+            Key,
+        ),
+        (
+            400,
+            r#"{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT"}}"#,
+            Key,
+        ),
         (403, r#"{"error":{"message":"Your input was flagged","code":403}}"#, Refused),
-        (429, r#"{"error":{"message":"You exceeded your current quota, please check your plan and billing details.","type":"insufficient_quota"}}"#, Quota),
-        (429, r#"{"error":{"code":429,"message":"You exceeded your current quota","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"17s"}]}}"#, Rate),
-        (429, r#"{"error":{"message":"Rate limit reached. Limit 30000 tokens per min; too many tokens"}}"#, Rate),
-        (400, r#"{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low"}}"#, Quota),
+        (
+            429,
+            r#"{"error":{"message":"You exceeded your current quota, please check your plan and billing details.","type":"insufficient_quota"}}"#,
+            Quota,
+        ),
+        (
+            429,
+            r#"{"error":{"code":429,"message":"You exceeded your current quota","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"17s"}]}}"#,
+            Rate,
+        ),
+        (
+            429,
+            r#"{"error":{"message":"Rate limit reached. Limit 30000 tokens per min; too many tokens"}}"#,
+            Rate,
+        ),
+        (
+            400,
+            r#"{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low"}}"#,
+            Quota,
+        ),
         (402, r#"{"error":{"message":"This request requires more credits","code":402}}"#, Quota),
-        (400, r#"{"error":{"message":"This model's maximum context length is 8192 tokens","code":"context_length_exceeded"}}"#, Length),
-        (400, r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 210000 tokens > 200000 maximum"}}"#, Length),
-        (400, r#"{"error":{"code":400,"message":"the request exceeds the available context size, try increasing it","type":"exceed_context_size_error"}}"#, Length),
+        (
+            400,
+            r#"{"error":{"message":"This model's maximum context length is 8192 tokens","code":"context_length_exceeded"}}"#,
+            Length,
+        ),
+        (
+            400,
+            r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 210000 tokens > 200000 maximum"}}"#,
+            Length,
+        ),
+        (
+            400,
+            r#"{"error":{"code":400,"message":"the request exceeds the available context size, try increasing it","type":"exceed_context_size_error"}}"#,
+            Length,
+        ),
         (413, "", Length),
-        (404, r#"{"error":{"message":"The model `gpt-9` does not exist","code":"model_not_found"}}"#, Model),
+        (
+            404,
+            r#"{"error":{"message":"The model `gpt-9` does not exist","code":"model_not_found"}}"#,
+            Model,
+        ),
         (404, r#"{"error":{"message":"model 'qwen' not found"}}"#, Model),
         (400, r#"{"error":{"message":"foo/bar is not a valid model ID","code":400}}"#, Model),
         (404, "404 page not found", Request),
         (400, r#"{"error":{"message":"registry/llama2 does not support tools"}}"#, NoTools),
-        (404, r#"{"error":{"message":"No endpoints found that support tool use.","code":404}}"#, NoTools),
-        (400, r#"{"error":{"message":"The response was filtered due to Azure OpenAI's content management policy","code":"content_filter"}}"#, Refused),
-        (529, r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#, Overloaded),
+        (
+            404,
+            r#"{"error":{"message":"No endpoints found that support tool use.","code":404}}"#,
+            NoTools,
+        ),
+        (
+            400,
+            r#"{"error":{"message":"The response was filtered due to Azure OpenAI's content management policy","code":"content_filter"}}"#,
+            Refused,
+        ),
+        (
+            529,
+            r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
+            Overloaded,
+        ),
         (503, r#"{"error":{"message":"Loading model","code":503}}"#, Overloaded),
         (500, "<html>oops</html>", Server),
         (502, "", Server),
@@ -43,7 +95,10 @@ fn servers_errors_as_they_word_them() {
 #[test]
 fn errors_in_the_middle_of_an_answer() {
     let kind = |body: &str| classify(None, None, body).kind;
-    assert_eq!(kind(r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#), Overloaded);
+    assert_eq!(
+        kind(r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#),
+        Overloaded
+    );
     assert_eq!(kind(r#"{"error":{"code":429,"message":"slow down"}}"#), Rate);
     assert_eq!(kind(r#"{"response":{"error":{"code":"server_error","message":"sorry"}}}"#), Server);
     assert_eq!(kind(r#"{"error":"boom"}"#), Server);
@@ -51,7 +106,11 @@ fn errors_in_the_middle_of_an_answer() {
 
 #[test]
 fn the_words_of_the_server_are_kept() {
-    let fault = classify(Some(400), None, r#"{"error":{"message":"Provider returned error","metadata":{"raw":"bad schema"}}}"#);
+    let fault = classify(
+        Some(400),
+        None,
+        r#"{"error":{"message":"Provider returned error","metadata":{"raw":"bad schema"}}}"#,
+    );
     assert_eq!(fault.message, "Provider returned error: bad schema (400)");
     assert_eq!(classify(Some(502), None, "<html>").message, "the server answered 502");
     let long = classify(Some(500), None, &"é".repeat(9_000)).message;

@@ -104,7 +104,9 @@ impl Dialect {
         let url = base_url.trim_end_matches('/').to_lowercase();
         let host = Url::parse(&url).ok().and_then(|url| url.host_str().map(str::to_owned));
         let host = host.unwrap_or_default();
-        if host == "api.anthropic.com" || url.ends_with("/anthropic") || url.ends_with("/anthropic/v1")
+        if host == "api.anthropic.com"
+            || url.ends_with("/anthropic")
+            || url.ends_with("/anthropic/v1")
         {
             Self::Anthropic
         } else if host == "generativelanguage.googleapis.com" && !url.contains("/openai") {
@@ -135,10 +137,14 @@ impl Endpoint {
     /// The address, checked.
     pub(crate) fn base(&self) -> Result<Url, Fault> {
         let wrong = |why: &str| {
-            Fault::new(FaultKind::Request, format!("`{}` is no address of a server: {why}", self.base_url))
-                .with_hint("set `model.base_url` to something like http://127.0.0.1:8080/v1")
+            Fault::new(
+                FaultKind::Request,
+                format!("`{}` is no address of a server: {why}", self.base_url),
+            )
+            .with_hint("set `model.base_url` to something like http://127.0.0.1:8080/v1")
         };
-        let mut url = Url::parse(self.base_url.trim()).map_err(|error| wrong(&error.to_string()))?;
+        let mut url =
+            Url::parse(self.base_url.trim()).map_err(|error| wrong(&error.to_string()))?;
         if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
             return Err(wrong("it must begin with http:// or https://"));
         }
@@ -164,7 +170,8 @@ impl Endpoint {
 
     /// Who made pieces that only they can read.
     pub(crate) fn origin(&self) -> String {
-        let host = Url::parse(&self.base_url).ok().and_then(|url| url.host_str().map(str::to_owned));
+        let host =
+            Url::parse(&self.base_url).ok().and_then(|url| url.host_str().map(str::to_owned));
         format!("{}:{}", self.dialect.name(), host.unwrap_or_default())
     }
 
@@ -200,7 +207,8 @@ impl Endpoint {
             }
         }
         for (name, value) in &self.headers {
-            let pair = HeaderName::try_from(name.as_str()).ok().zip(HeaderValue::from_str(value).ok());
+            let pair =
+                HeaderName::try_from(name.as_str()).ok().zip(HeaderValue::from_str(value).ok());
             let Some((name, value)) = pair else {
                 return Err(Fault::new(FaultKind::Request, format!("`{name}` is no header"))
                     .with_hint("correct `extra_headers` of the provider in config.yaml"));

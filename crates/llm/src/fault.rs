@@ -54,10 +54,7 @@ pub enum FaultKind {
 impl FaultKind {
     /// Whether the same request may well be answered a little later.
     pub fn is_passing(self) -> bool {
-        matches!(
-            self,
-            Self::Rate | Self::Overloaded | Self::Network | Self::Silence | Self::Server
-        )
+        matches!(self, Self::Rate | Self::Overloaded | Self::Network | Self::Silence | Self::Server)
     }
 
     /// Whether another model or another key may well answer.
@@ -93,14 +90,15 @@ impl From<Fault> for ToolError {
         let kind = match fault.kind {
             FaultKind::Key | FaultKind::Quota | FaultKind::Model | FaultKind::NoTools => {
                 ErrorKind::Unavailable
-            },
+            }
             FaultKind::Rate | FaultKind::Length => ErrorKind::Limit,
             FaultKind::Silence => ErrorKind::Timeout,
             FaultKind::Refused => ErrorKind::Denied,
             FaultKind::Request => ErrorKind::InvalidArguments,
-            FaultKind::Overloaded | FaultKind::Network | FaultKind::Server | FaultKind::Protocol => {
-                ErrorKind::Network
-            }
+            FaultKind::Overloaded
+            | FaultKind::Network
+            | FaultKind::Server
+            | FaultKind::Protocol => ErrorKind::Network,
         };
         let error = Self::new(kind, fault.message);
         match fault.hint {

@@ -32,7 +32,8 @@ pub(crate) fn blocks<'a>(reply: &'a Reply, origin: &'a str) -> Vec<Block<'a>> {
     let mut blocks = Vec::new();
     let mut text = 0;
     let mut calls = 0;
-    let place = |piece: &Value, key: &str| piece[key].as_u64().and_then(|n| usize::try_from(n).ok());
+    let place =
+        |piece: &Value, key: &str| piece[key].as_u64().and_then(|n| usize::try_from(n).ok());
     let mut go_on = |blocks: &mut Vec<Block<'a>>, to_text: usize, to_calls: usize| {
         // An answer that was changed meanwhile has other places.
         let end = reply.text.floor_char_boundary(to_text.max(text));

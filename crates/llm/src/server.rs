@@ -146,7 +146,8 @@ impl Listening {
                     let last = self.reader.end();
                     self.take(last);
                     if self.answer.take().is_some() && !self.finished {
-                        let message = format!("{} stopped in the middle of its answer", place(&self.url));
+                        let message =
+                            format!("{} stopped in the middle of its answer", place(&self.url));
                         self.fail(Fault::new(FaultKind::Network, message));
                     }
                 }

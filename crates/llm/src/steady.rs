@@ -169,12 +169,17 @@ async fn open(model: &dyn Model, request: &Request) -> Result<Begun, Fault> {
 impl Inner {
     async fn begin(&self, request: &Request) -> Result<Begun, Fault> {
         let now = Instant::now();
-        let is_well = |seat: &&Seat| seat.lock().passed_over.is_none_or(|until| until <= now);
+        let is_well = |seat: &Seat| seat.lock().passed_over.is_none_or(|until| until <= now);
         // If none is well, all are asked.
-        let all_ill = !self.seats.iter().any(|seat| is_well(&seat));
+        let all_ill = !self.seats.iter().any(is_well);
         let mut fault = Fault::new(FaultKind::Model, "no model is set up");
-        let seats = self.seats.iter().enumerate().filter(|(_, seat)| all_ill || is_well(seat));
-        let mut seats = seats.peekable();
+        let mut seats = Vec::new();
+        for (at, seat) in self.seats.iter().enumerate() {
+            if all_ill || is_well(seat) {
+                seats.push((at, seat));
+            }
+        }
+        let mut seats = seats.into_iter().peekable();
         while let Some((at, seat)) = seats.next() {
             // The others have names of their own.
             let own = (at > 0).then(|| Request { model: String::new(), ..request.clone() });

@@ -184,7 +184,8 @@ impl State {
                 [] => {}
                 [at] => return Ok(place(*at)),
                 several => {
-                    let matches = several.iter().take(SHOWN).map(|&at| preview(&list[at])).collect();
+                    let matches =
+                        several.iter().take(SHOWN).map(|&at| preview(&list[at])).collect();
                     return Err(MemoryError::Ambiguous { wanted: preview(&wanted), matches });
                 }
             }

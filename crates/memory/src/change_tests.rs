@@ -79,7 +79,9 @@ fn an_archived_entry_is_removed_replaced_and_brought_back() {
 #[test]
 fn an_entry_is_named_by_a_part_of_it() {
     let mut list = state(&["uses tabs", "uses spaces", "tabs"], &[]);
-    assert!(matches!(list.apply(&[remove("uses")], 99), Err(MemoryError::Ambiguous { matches, .. }) if matches.len() == 2));
+    assert!(
+        matches!(list.apply(&[remove("uses")], 99), Err(MemoryError::Ambiguous { matches, .. }) if matches.len() == 2)
+    );
     assert!(matches!(list.apply(&[remove("vim")], 99), Err(MemoryError::NoMatch(_))));
     assert!(matches!(list.apply(&[remove(" ")], 99), Err(MemoryError::Invalid(_))));
     list.apply(&[remove("tabs")], 99).unwrap();

@@ -47,7 +47,9 @@ pub(crate) fn is_list(text: &str) -> bool {
 /// How much room a text takes. A limit in plain characters would give some scripts several times the room of
 /// others, so that wide characters count twice.
 pub(crate) fn size(text: &str) -> usize {
-    text.chars().map(|c| if matches!(c, '\u{1100}'..='\u{11ff}' | '\u{2e80}'..) { 2 } else { 1 }).sum()
+    text.chars()
+        .map(|c| if matches!(c, '\u{1100}'..='\u{11ff}' | '\u{2e80}'..) { 2 } else { 1 })
+        .sum()
 }
 
 /// The room that a list takes.

@@ -39,7 +39,9 @@ fn text_that_is_no_list_is_seen() {
     for list in ["", "\n", "one", "one\n§\ntwo\n", "a\r\n§\r\nb\r\n"] {
         assert!(is_list(list), "{list:?}");
     }
-    for other in ["one\n§\n\n§\ntwo", "one\n§\n  two", "one\n§\ntwo\n\n§\nthree", "§\none", "one\n§"] {
+    for other in
+        ["one\n§\n\n§\ntwo", "one\n§\n  two", "one\n§\ntwo\n\n§\nthree", "§\none", "one\n§"]
+    {
         assert!(!is_list(other), "{other:?}");
     }
 }

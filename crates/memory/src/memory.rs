@@ -185,11 +185,7 @@ impl Memory {
     }
 
     /// Carries out operations, all or none. What then has no room moves to the archive.
-    pub fn apply(
-        &self,
-        target: Target,
-        operations: &[Operation],
-    ) -> Result<Written, MemoryError> {
+    pub fn apply(&self, target: Target, operations: &[Operation]) -> Result<Written, MemoryError> {
         let cause = match operations {
             [] => return Err(MemoryError::Invalid("There is nothing to do".into())),
             [Operation::Add { .. }] => "add",

@@ -57,7 +57,7 @@ pub(crate) struct Interpreter {
     pub(crate) events: tokio::sync::Mutex<mpsc::Receiver<Event>>,
     ended: watch::Receiver<Option<Exit>>,
     control: Arc<dyn Control>,
-    input: tokio::sync::Mutex<pipe::Sender>,
+    pub(crate) input: tokio::sync::Mutex<pipe::Sender>,
     log: Arc<Mutex<Log>>,
     used: Mutex<Instant>,
 }

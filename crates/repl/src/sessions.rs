@@ -16,7 +16,7 @@ use crate::language::Language;
 use crate::limits::Limits;
 use crate::pictures::as_name;
 use crate::start::Start;
-use crate::talk::{Question, describe};
+use crate::talk::{AGAIN, Question, describe};
 use crate::walls;
 
 /// What of the environment of this program may be passed on.
@@ -181,16 +181,20 @@ impl Interpreters {
         if !slot.is_busy() {
             return Ok(Stopped::Idle);
         }
-        interpreter.interrupt().await;
-        // An answer may have been thrown away with the rest.
-        let reminder = language.reminder(before);
-        let _ = tokio::time::timeout(grace, interpreter.write(&reminder)).await;
-        let turn = Arc::clone(&slot.turn);
-        match tokio::time::timeout(grace, turn.lock()).await {
-            Ok(_) => Ok(Stopped::Stopped),
+        // A shell does not hear an interrupt between two programs.
+        let pause = if language == Language::Bash { AGAIN } else { grace };
+        let until = Instant::now() + grace;
+        loop {
+            interpreter.stop(before).await;
+            let wait = pause.min(until.saturating_duration_since(Instant::now()));
+            let done = tokio::time::timeout(wait, slot.turn.lock()).await.is_ok();
             // Another question may have come in between.
-            Err(_) if lock(&slot.state).count != before => Ok(Stopped::Stopped),
-            Err(_) => Ok(Stopped::Deaf),
+            if done || lock(&slot.state).count != before {
+                return Ok(Stopped::Stopped);
+            }
+            if Instant::now() >= until {
+                return Ok(Stopped::Deaf);
+            }
         }
     }
 

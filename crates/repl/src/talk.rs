@@ -20,6 +20,8 @@ const TICK: Duration = Duration::from_secs(1);
 const LAST_WORDS: Duration = Duration::from_secs(1);
 /// How long one that does not listen has to go by itself.
 const GRACE: Duration = Duration::from_millis(500);
+/// When a shell is interrupted once more.
+pub(crate) const AGAIN: Duration = Duration::from_millis(700);
 /// Pictures of one answer.
 const MOST_PICTURES: usize = 20;
 
@@ -145,6 +147,7 @@ impl Interpreter {
         let mut until = began.checked_add(question.timeout).unwrap_or(began);
         let mut tick = tokio::time::interval(TICK);
         let mut stop = None;
+        let (is_shell, mut again) = (language == Language::Bash, until);
         loop {
             let why = tokio::select! {
                 biased;
@@ -171,6 +174,12 @@ impl Interpreter {
                 }
                 () = cx.cancel.cancelled(), if stop.is_none() => Stop::Cancelled,
                 () = tokio::time::sleep_until(until.into()) => Stop::Timeout,
+                // A shell does not hear an interrupt between two programs.
+                () = tokio::time::sleep_until(again.into()), if stop.is_some() && is_shell => {
+                    self.stop(question.id).await;
+                    again = Instant::now() + AGAIN;
+                    continue;
+                }
                 _ = tick.tick() => {
                     let seconds = began.elapsed().as_secs();
                     if seconds > 0 {
@@ -187,12 +196,20 @@ impl Interpreter {
             }
             stop = Some(why);
             until = Instant::now() + question.limits.grace;
-            self.interrupt().await;
-            if sent {
-                // An answer may have been thrown away with the rest.
-                let reminder = language.reminder(question.id);
-                let _ = tokio::time::timeout(GRACE, self.write(&reminder)).await;
-            }
+            again = Instant::now() + AGAIN;
+            self.stop(question.id).await;
+        }
+    }
+
+    /// Interrupts the code of a question.
+    pub(crate) async fn stop(&self, id: u64) {
+        self.interrupt().await;
+        // An answer may have been thrown away with the rest. What is still
+        // being sent must not be torn apart.
+        let reminder = self.made.language.reminder(id);
+        if let Ok(input) = self.input.try_lock() {
+            // A pipe takes so little at once, or it is full.
+            let _ = input.try_write(&reminder);
         }
     }
 }
@@ -257,7 +274,7 @@ impl Answer {
                 self.status = Status::Ended;
                 let why = match stop {
                     Some(Stop::Cancelled) => "The call was cancelled".to_owned(),
-                    _ => format!("The code ran longer than {seconds} s"),
+                    _ => format!("The code ran longer than {seconds:.1} s"),
                 };
                 self.notes.push(format!(
                     "{why} and did not stop when it was interrupted, so the interpreter was ended. Its state is lost; the next call starts a new one."
@@ -287,7 +304,7 @@ impl Answer {
         self.status = match (stop, was_interrupted, &self.error) {
             (Some(Stop::Timeout), true, _) => {
                 self.notes.push(format!(
-                    "The code ran longer than {seconds} s and was interrupted; the state is kept. A longer 'timeout' gives it more time."
+                    "The code ran longer than {seconds:.1} s and was interrupted; the state is kept. A longer 'timeout' gives it more time."
                 ));
                 Status::Timeout
             }

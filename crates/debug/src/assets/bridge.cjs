@@ -13,6 +13,7 @@ const {fileURLToPath, pathToFileURL} = require('node:url');
 
 const told = JSON.parse(process.argv[process.argv.length - 1]);
 const MOST_TEXT = 4000;
+const MOST_PARTS = 500;
 const INTERNAL = ['^node:(?!assert|internal/assert)', '/node_modules/'];
 
 // ---- messages to and from whoever debugs
@@ -57,6 +58,7 @@ async function answer(request) {
 let child;
 let line;
 let next = 1;
+let pieces = 0; // of output
 const waiting = new Map();
 
 function start() {
@@ -72,6 +74,7 @@ function start() {
   for (const name of ['stdout', 'stderr']) {
     child[name].setEncoding('utf8');
     child[name].on('data', (text) => {
+      pieces++;
       const output = text.replace('Waiting for the debugger to disconnect...\n', '');
       if (output) event('output', {category: name, output});
     });
@@ -198,6 +201,14 @@ const notices = {
   },
 };
 
+// Waits until what was printed so far has been told.
+async function passedOn() {
+  for (let before = -1; before !== pieces;) {
+    before = pieces;
+    for (let turn = 0; turn < 3; turn++) await new Promise((done) => setImmediate(done));
+  }
+}
+
 // `isOurs`: it is for us alone, unless something else is there as well.
 function met(pause, isOurs) {
   const wanted = isOurs && !pause.hitBreakpoints.length ? null : judge(pause);
@@ -208,8 +219,7 @@ function met(pause, isOurs) {
   isPauseAsked = false;
   handles = new Map();
   stop = {frames: pause.callFrames, exception: wanted.exception};
-  // What was printed before is told before.
-  setTimeout(() => event('stopped', {...wanted.body, threadId: 1, allThreadsStopped: true}), 20);
+  passedOn().then(() => event('stopped', {...wanted.body, threadId: 1, allThreadsStopped: true}));
 }
 
 // The program is about to end because of an error. Its frames are gone.
@@ -312,6 +322,11 @@ function short(value) {
   if (value.type === 'function') return (value.description || 'function').split('\n')[0].slice(0, 120);
   if ('value' in value) return JSON.stringify(value.value).slice(0, MOST_TEXT);
   const parts = value.preview && value.preview.properties;
+  const entries = value.preview && value.preview.entries;
+  if (entries) {
+    const told = entries.map((one) => (one.key ? `${one.key.description} => ${one.value.description}` : one.value.description));
+    return `${value.description} {${told.join(', ')}${value.preview.overflow ? ', …' : ''}}`;
+  }
   if (parts && (!value.subtype || value.subtype === 'array')) {
     const show = (one) => (one.type === 'string' ? JSON.stringify(one.value) : one.value);
     const more = value.preview.overflow ? ', …' : '';
@@ -333,6 +348,25 @@ function shown(name, value, extra = {}) {
       ? {indexedVariables: Number(/\((\d+)\)$/.exec(value.description)[1])} : {}),
     ...extra,
   };
+}
+
+// A part of something long: to look at all of it would take too long.
+async function few(objectId, from, count) {
+  const {result} = await inspect('Runtime.callFunctionOn', {
+    objectId,
+    objectGroup: 'hermes',
+    arguments: [{value: from}, {value: Math.min(count, MOST_PARTS)}],
+    functionDeclaration: `function (from, count) {
+      const keys = Object.keys(this);
+      if (keys.length <= count && from === 0) return this;
+      const some = {};
+      for (const key of keys.slice(from, from + count)) {
+        Object.defineProperty(some, key, Object.getOwnPropertyDescriptor(this, key));
+      }
+      return some;
+    }`,
+  });
+  return result.objectId || objectId;
 }
 
 const evaluateIn = async (params, frame) => {
@@ -478,9 +512,8 @@ const actions = {
   async variables({variablesReference, start: from = 0, count}) {
     const known = handles.get(variablesReference);
     if (!known) throw new Error('that value is not there any more');
-    const {result} = await inspect('Runtime.getProperties', {
-      objectId: known.object, ownProperties: true, generatePreview: true,
-    });
+    const objectId = known.isScope ? known.object : await few(known.object, from, count || MOST_PARTS);
+    const {result} = await inspect('Runtime.getProperties', {objectId, ownProperties: true, generatePreview: true});
     const all = [...(known.extra || []).map(([name, value]) => ({name, value}))];
     for (const one of result) {
       if (one.name === '__proto__' || (one.name === 'length' && !known.isScope && !one.enumerable)) continue;
@@ -489,7 +522,7 @@ const actions = {
     const wrapper = ['exports', 'require', 'module', '__filename', '__dirname'];
     const isWrapper = known.isScope && wrapper.every((name) => all.some((one) => one.name === name));
     const some = all.filter((one) => !isWrapper || !(wrapper.includes(one.name) || one.name === 'this'));
-    const part = some.slice(from, count ? from + count : undefined).slice(0, 1000);
+    const part = some.slice(0, MOST_PARTS);
     return {variables: part.map((one) => shown(one.name, one.value))};
   },
   async evaluate(params) {

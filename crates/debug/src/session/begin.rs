@@ -168,7 +168,9 @@ impl Session {
         };
         let said = if said.is_empty() { said } else { format!(": {said}") };
         ToolError::unavailable(format!("The debugger ({name}) cannot begin: {why}{said}"))
-            .with_hint("Check that the program starts without a debugger, and the debugger's version.")
+            .with_hint(
+                "Check that the program starts without a debugger, and the debugger's version.",
+            )
     }
 
     fn refused(&self, told: &Value) -> ToolError {

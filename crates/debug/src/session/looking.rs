@@ -94,7 +94,8 @@ impl Session {
             }
             let (variables, left) = reader.parts(reference, bounds.depth, None).await?;
             // An inner scope hides the outer ones.
-            let fresh = variables.into_iter().filter(|one| !all.iter().any(|it| it.name == one.name));
+            let fresh =
+                variables.into_iter().filter(|one| !all.iter().any(|it| it.name == one.name));
             let fresh: Vec<_> = fresh.collect();
             all.extend(fresh);
             more += left;
@@ -138,9 +139,7 @@ impl Session {
         let asked = json!({ "threadId": stop.thread });
         match self.client.ask("exceptionInfo", asked, ANSWER).await {
             Ok(answer) => Some(stack::exception(&answer)),
-            Err(_) => {
-                Some(Exception { kind: stop.reason, message: stop.text.unwrap_or_default() })
-            }
+            Err(_) => Some(Exception { kind: stop.reason, message: stop.text.unwrap_or_default() }),
         }
     }
 }

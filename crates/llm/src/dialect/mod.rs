@@ -40,7 +40,10 @@ pub(crate) fn write(endpoint: &Endpoint, request: &Request) -> (String, Value) {
         Dialect::Anthropic => ("messages".to_owned(), anthropic::body(endpoint, model, request)),
         Dialect::Gemini => {
             let model = model.strip_prefix("models/").unwrap_or(model);
-            (format!("models/{model}:streamGenerateContent"), gemini::body(endpoint, model, request))
+            (
+                format!("models/{model}:streamGenerateContent"),
+                gemini::body(endpoint, model, request),
+            )
         }
     };
     if let Value::Object(body) = &mut body {
@@ -109,7 +112,9 @@ fn arguments(text: &str) -> Map<String, Value> {
 
 /// The same as text: as the model wrote it, if that is an object.
 fn arguments_text(text: &str) -> String {
-    let is_object = serde_json::from_str::<std::collections::HashMap<String, &serde_json::value::RawValue>>(text);
+    let is_object = serde_json::from_str::<
+        std::collections::HashMap<String, &serde_json::value::RawValue>,
+    >(text);
     if is_object.is_ok() { text.to_owned() } else { Value::Object(arguments(text)).to_string() }
 }
 
@@ -154,4 +159,3 @@ fn count(value: &Value) -> u64 {
 fn error(data: &Value) -> Fault {
     crate::classify::classify(None, None, &data.to_string())
 }
-

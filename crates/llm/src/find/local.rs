@@ -52,7 +52,8 @@ pub(crate) async fn look(http: &Http, ports: &[Local]) -> Option<(Local, String)
 /// The model to ask at a server for which none was named.
 pub(crate) async fn first_model(http: &Http, endpoint: &Endpoint) -> Result<String, Fault> {
     choose(http, endpoint, PATIENCE).await.ok_or_else(|| {
-        let message = format!("no model is named, and {} does not say which it has", endpoint.base_url);
+        let message =
+            format!("no model is named, and {} does not say which it has", endpoint.base_url);
         Fault::new(FaultKind::Model, message).with_hint("hermes config set model.default NAME")
     })
 }

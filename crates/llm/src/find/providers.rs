@@ -141,12 +141,7 @@ pub(crate) const PROVIDERS: &[Provider] = &[
         "NVIDIA_BASE_URL",
     ),
     named(&["huggingface", "hf"], "https://router.huggingface.co/v1", &["HF_TOKEN"], "HF_BASE_URL"),
-    named(
-        &["together"],
-        "https://api.together.xyz/v1",
-        &["TOGETHER_API_KEY"],
-        "TOGETHER_BASE_URL",
-    ),
+    named(&["together"], "https://api.together.xyz/v1", &["TOGETHER_API_KEY"], "TOGETHER_BASE_URL"),
     named(
         &["fireworks"],
         "https://api.fireworks.ai/inference/v1",

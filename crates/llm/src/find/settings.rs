@@ -83,7 +83,8 @@ impl<'a> Reading<'a> {
 
     /// Whose key there is: whoever has the named model, else the first.
     fn with_key(&self, model: Option<&str>) -> Option<&'static Provider> {
-        let keyed = || PROVIDERS.iter().filter(|one| one.is_found && !self.keys(one.keys).is_empty());
+        let keyed =
+            || PROVIDERS.iter().filter(|one| one.is_found && !self.keys(one.keys).is_empty());
         let Some(model) = model else { return keyed().next() };
         let model = model.to_lowercase();
         let has = |one: &&Provider| one.models.iter().any(|start| model.starts_with(start));
@@ -109,7 +110,8 @@ impl<'a> Reading<'a> {
             let found = names.iter().find_map(|name| section.get(*name)?.as_str());
             found.map(|text| self.expand(text.trim())).filter(|text| !text.is_empty())
         };
-        let mut keys: Vec<Key> = text(&["api_key", "apiKey"]).iter().map(|key| Key::new(key)).collect();
+        let mut keys: Vec<Key> =
+            text(&["api_key", "apiKey"]).iter().map(|key| Key::new(key)).collect();
         let more = section.get("api_keys").and_then(Value::as_array).into_iter().flatten();
         keys.extend(more.filter_map(Value::as_str).map(|key| Key::new(&self.expand(key))));
         if let Some(name) = text(&["key_env", "api_key_env", "keyEnv", "apiKeyEnv"]) {
@@ -130,11 +132,14 @@ impl<'a> Reading<'a> {
     fn own(&self, name: &str) -> Option<&'a Map<String, Value>> {
         let name = name.strip_prefix("custom:").unwrap_or(name);
         let by_name = self.config["providers"].as_object().and_then(|all| {
-            all.iter().find(|(key, _)| key.to_lowercase() == name).and_then(|(_, one)| one.as_object())
+            all.iter()
+                .find(|(key, _)| key.to_lowercase() == name)
+                .and_then(|(_, one)| one.as_object())
         });
         by_name.or_else(|| {
             let all = self.config["custom_providers"].as_array()?;
-            let is_it = |one: &&Value| one["name"].as_str().is_some_and(|own| own.to_lowercase() == name);
+            let is_it =
+                |one: &&Value| one["name"].as_str().is_some_and(|own| own.to_lowercase() == name);
             all.iter().find(is_it)?.as_object()
         })
     }
@@ -158,14 +163,19 @@ impl<'a> Reading<'a> {
         let base_url = wish.base_url.or(behind.base_url).or(address);
         let base_url = base_url.or_else(|| known.map(|known| known.base_url.to_owned()));
         let Some(base_url) = base_url else {
-            return Err(Fault::new(FaultKind::Request, format!("the provider `{name}` has no base_url"))
-                .with_hint(format!("set `providers.{name}.base_url` in config.yaml")));
+            return Err(Fault::new(
+                FaultKind::Request,
+                format!("the provider `{name}` has no base_url"),
+            )
+            .with_hint(format!("set `providers.{name}.base_url` in config.yaml")));
         };
         // Another address than the provider's own may speak another language.
         let is_own_address = known.is_some_and(|known| known.base_url == base_url);
         let dialect = match (wish.dialect.or(behind.dialect), known) {
             (Some(dialect), _) => dialect,
-            (None, Some(known)) if is_own_address || known.dialect != Dialect::Chat => known.dialect,
+            (None, Some(known)) if is_own_address || known.dialect != Dialect::Chat => {
+                known.dialect
+            }
             _ => Dialect::of(&base_url),
         };
         let model = wish.model.or(behind.model);
@@ -189,7 +199,8 @@ impl<'a> Reading<'a> {
     /// Keys of the environment, for the server that they are for and no other.
     fn keys_for(&self, endpoint: &Endpoint, known: Option<&Provider>) -> Vec<Key> {
         let here = host(&endpoint.base_url);
-        let of_host = || PROVIDERS.iter().find(|one| !here.is_empty() && host(one.base_url) == here);
+        let of_host =
+            || PROVIDERS.iter().find(|one| !here.is_empty() && host(one.base_url) == here);
         let by_hand = self.variable("OPENAI_BASE_URL").is_some_and(|url| url == endpoint.base_url);
         match known {
             Some(known) => self.keys(known.keys),

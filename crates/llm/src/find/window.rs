@@ -117,13 +117,15 @@ impl Asking<'_> {
     /// made for.
     async fn ollama(&self) -> Option<u64> {
         let loaded = self.get(beside(self.endpoint, "api/ps")).await;
-        if let Some(tokens) = self.entry(&loaded["models"]).and_then(|one| one["context_length"].as_u64())
+        if let Some(tokens) =
+            self.entry(&loaded["models"]).and_then(|one| one["context_length"].as_u64())
         {
             return Some(tokens);
         }
         let url = beside(self.endpoint, "api/show")?;
         let body = json!({"model": self.endpoint.model});
-        let about = self.http.json(Method::POST, url, Default::default(), Some(&body), self.patience);
+        let about =
+            self.http.json(Method::POST, url, Default::default(), Some(&body), self.patience);
         let about = about.await?;
         let given = about["parameters"].as_str().and_then(|lines| {
             let line = lines.lines().find_map(|line| line.trim().strip_prefix("num_ctx"))?;

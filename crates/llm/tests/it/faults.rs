@@ -34,7 +34,8 @@ async fn a_stream_that_breaks_in_a_call_is_no_finished_one() {
 
 #[tokio::test]
 async fn statuses_headers_and_bodies() {
-    let overloaded = json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}});
+    let overloaded =
+        json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}});
     let tools = json!({"error": {"message": "x does not support tools"}});
     let cases = [
         (401, json!({"error": {"message": "no"}}), FaultKind::Key),
@@ -49,7 +50,11 @@ async fn statuses_headers_and_bodies() {
         for (code, body, expected) in &cases {
             let server = ModelServer::start([Scene::fails(*code, body.clone())]);
             let fault = model(&server, dialect).reply(&ask("Hi")).await.unwrap_err();
-            assert_eq!((fault.kind, fault.is_late), (*expected, false), "{dialect:?} {code} {body}");
+            assert_eq!(
+                (fault.kind, fault.is_late),
+                (*expected, false),
+                "{dialect:?} {code} {body}"
+            );
         }
     }
     let server = ModelServer::start([Scene::busy(429, "7")]);
@@ -61,9 +66,18 @@ async fn statuses_headers_and_bodies() {
 async fn an_error_in_the_middle_of_an_answer() {
     for (dialect, error) in [
         (Dialect::Chat, json!({"error": {"code": 503, "message": "gone"}})),
-        (Dialect::Responses, json!({"type": "response.failed", "response": {"error": {"code": "server_overloaded", "message": "gone"}}})),
-        (Dialect::Anthropic, json!({"type": "error", "error": {"type": "overloaded_error", "message": "gone"}})),
-        (Dialect::Gemini, json!({"error": {"code": 503, "status": "UNAVAILABLE", "message": "gone"}})),
+        (
+            Dialect::Responses,
+            json!({"type": "response.failed", "response": {"error": {"code": "server_overloaded", "message": "gone"}}}),
+        ),
+        (
+            Dialect::Anthropic,
+            json!({"type": "error", "error": {"type": "overloaded_error", "message": "gone"}}),
+        ),
+        (
+            Dialect::Gemini,
+            json!({"error": {"code": 503, "status": "UNAVAILABLE", "message": "gone"}}),
+        ),
     ] {
         for is_late in [true, false] {
             let mut steps = vec![Step::Fail(error.clone())];
@@ -73,7 +87,11 @@ async fn an_error_in_the_middle_of_an_answer() {
             let server = ModelServer::start([Scene::of(steps)]);
             let (_, fault) = events(&*model(&server, dialect), &ask("Hi")).await;
             let fault = fault.unwrap();
-            assert_eq!((fault.kind, fault.is_late), (FaultKind::Overloaded, is_late), "{dialect:?}");
+            assert_eq!(
+                (fault.kind, fault.is_late),
+                (FaultKind::Overloaded, is_late),
+                "{dialect:?}"
+            );
             assert!(fault.message.contains("gone"));
         }
     }
@@ -121,7 +139,8 @@ async fn a_disconnect_before_the_first_byte() {
 
 #[tokio::test]
 async fn what_is_no_answer() {
-    let headers = BTreeMap::from([("content-type".to_owned(), "text/html; charset=utf-8".to_owned())]);
+    let headers =
+        BTreeMap::from([("content-type".to_owned(), "text/html; charset=utf-8".to_owned())]);
     let page = Step::Status { code: 200, headers, body: json!("<html>A page.</html>") };
     let page = Scene::of([page]);
     let server = ModelServer::start([page, Scene::fails(200, json!({"hello": 1}))]);
@@ -137,7 +156,8 @@ async fn what_is_no_answer() {
 #[tokio::test]
 async fn redirects_are_not_followed() {
     let other = ModelServer::start([Scene::says("Stolen.")]);
-    let headers = BTreeMap::from([("location".to_owned(), format!("{}/chat/completions", other.url()))]);
+    let headers =
+        BTreeMap::from([("location".to_owned(), format!("{}/chat/completions", other.url()))]);
     let moved = Scene::of([Step::Status { code: 307, headers, body: json!(null) }]);
     let server = ModelServer::start([moved]);
     let fault = model(&server, Dialect::Chat).reply(&ask("Hi")).await.unwrap_err();
@@ -150,11 +170,14 @@ async fn an_end_without_the_last_word_of_the_protocol() {
     // The reason came, the end mark did not: nothing is missing.
     let reason = json!({"choices": [{"delta": {"content": "A"}, "finish_reason": "stop"}]});
     for end in [Step::End, Step::Cut] {
-        let server = ModelServer::start([Scene::of([Step::Raw(format!("data: {reason}\n\n")), end])]);
+        let server =
+            ModelServer::start([Scene::of([Step::Raw(format!("data: {reason}\n\n")), end])]);
         let reply = model(&server, Dialect::Chat).reply(&ask("Hi")).await.unwrap();
         assert_eq!((reply.text.as_str(), reply.finish), ("A", Finish::Stop));
     }
-    let done = Step::Raw("data: {\"choices\":[{\"delta\":{\"content\":\"A\"}}]}\n\ndata: [DONE]\n\n".into());
+    let done = Step::Raw(
+        "data: {\"choices\":[{\"delta\":{\"content\":\"A\"}}]}\n\ndata: [DONE]\n\n".into(),
+    );
     let server = ModelServer::start([Scene::of([done, Step::End])]);
     let (events, fault) = events(&*model(&server, Dialect::Chat), &ask("Hi")).await;
     assert!(fault.is_none());

@@ -3,4 +3,7 @@
 
 mod desk;
 mod faults;
+mod finding;
+mod local_model;
 mod providers;
+mod steady;

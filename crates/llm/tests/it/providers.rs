@@ -4,7 +4,9 @@ use hermes_llm::{Choice, Dialect, Finish, Message, Prices, Reply, Request};
 use hermes_testkit::models::{ModelServer, Scene, Step};
 use serde_json::{Value, json};
 
-use crate::desk::{DIALECTS, ask, endpoint, events, last, long_conversation, model, of, with_tools};
+use crate::desk::{
+    DIALECTS, ask, endpoint, events, last, long_conversation, model, of, with_tools,
+};
 
 #[tokio::test]
 async fn text_comes_in_pieces_and_adds_up() {
@@ -38,8 +40,11 @@ async fn several_calls_at_once() {
         let reply = model(&server, dialect).reply(&with_tools(ask("Hi"))).await.unwrap();
         let calls: Vec<_> =
             reply.calls.iter().map(|call| (call.name.as_str(), call.arguments.as_str())).collect();
-        let expected =
-            [("read_file", r#"{"path":"ä.txt"}"#), ("unknown", "{}"), ("read_file", r#"{"path":"b"}"#)];
+        let expected = [
+            ("read_file", r#"{"path":"ä.txt"}"#),
+            ("unknown", "{}"),
+            ("read_file", r#"{"path":"b"}"#),
+        ];
         assert_eq!(calls, expected, "{dialect:?}");
         assert_eq!((reply.text.as_str(), reply.finish), ("Looking.", Finish::Calls), "{dialect:?}");
         if dialect != Dialect::Gemini {
@@ -60,7 +65,8 @@ async fn arguments_stay_as_the_model_wrote_them() {
 
 #[tokio::test]
 async fn why_it_stopped() {
-    let reasons = [("length", Finish::Length), ("content_filter", Finish::Filtered), ("stop", Finish::Stop)];
+    let reasons =
+        [("length", Finish::Length), ("content_filter", Finish::Filtered), ("stop", Finish::Stop)];
     for dialect in DIALECTS {
         for (reason, expected) in &reasons {
             let steps = [Step::Text("A".into()), Step::Finish((*reason).to_owned())];
@@ -87,7 +93,8 @@ async fn a_delta_of_a_megabyte_and_one_byte_at_a_time() {
 async fn thoughts_go_back_unchanged_to_whoever_thought_them() {
     for dialect in DIALECTS {
         let steps = [Step::Thought("hmm".into()), Step::call("read_file", r#"{"path":"a"}"#)];
-        let server = ModelServer::start([Scene::of(steps), Scene::says("Done."), Scene::says("Done.")]);
+        let server =
+            ModelServer::start([Scene::of(steps), Scene::says("Done."), Scene::says("Done.")]);
         let thinker = model(&server, dialect);
         let mut request = with_tools(ask("Hi"));
         let reply = thinker.reply(&request).await.unwrap();
@@ -99,10 +106,10 @@ async fn thoughts_go_back_unchanged_to_whoever_thought_them() {
             Dialect::Chat => r#""reasoning_content":"hmm""#,
             Dialect::Responses => {
                 r#"{"type":"reasoning","id":"rs_1","encrypted_content":"secret","summary":[{"type":"summary_text","text":"hmm"}]},{"type":"function_call""#
-            },
+            }
             Dialect::Anthropic => {
                 r#"{"type":"thinking","thinking":"hmm","signature":"sig=="},{"type":"tool_use""#
-            },
+            }
             Dialect::Gemini => r#""args":{"path":"a"}},"thoughtSignature":"sig==""#,
         };
         assert!(sent.contains(expected), "{dialect:?} {sent}");
@@ -214,7 +221,12 @@ async fn paths_keys_and_headers() {
         (Dialect::Chat, "/v1/chat/completions", "authorization", "Bearer sk-test"),
         (Dialect::Responses, "/v1/responses", "authorization", "Bearer sk-test"),
         (Dialect::Anthropic, "/v1/messages", "x-api-key", "sk-test"),
-        (Dialect::Gemini, "/v1/models/scripted:streamGenerateContent?alt=sse", "x-goog-api-key", "sk-test"),
+        (
+            Dialect::Gemini,
+            "/v1/models/scripted:streamGenerateContent?alt=sse",
+            "x-goog-api-key",
+            "sk-test",
+        ),
     ] {
         let server = ModelServer::start([Scene::says("Yes.")]);
         let mut endpoint = endpoint(&server, dialect);
@@ -255,9 +267,14 @@ async fn choice_effort_room_and_schema() {
                 "/generationConfig/temperature",
             ),
         };
-        assert_eq!((at(choice), at(room), at(heat)), (json!("read_file"), json!(77), json!(0.5)), "{sent}");
+        assert_eq!(
+            (at(choice), at(room), at(heat)),
+            (json!("read_file"), json!(77), json!(0.5)),
+            "{sent}"
+        );
 
-        let request = Request { effort: Some("high".into()), schema: Some(schema.clone()), ..ask("Hi") };
+        let request =
+            Request { effort: Some("high".into()), schema: Some(schema.clone()), ..ask("Hi") };
         model.reply(&request).await.unwrap();
         let sent = last(&server);
         let (path, expected) = match dialect {
@@ -290,7 +307,9 @@ async fn the_beginning_of_a_conversation_is_always_written_alike() {
         let model = model(&server, dialect);
         let mut request = with_tools(Request::new("", long_conversation()));
         model.reply(&request).await.unwrap();
-        request.messages.push(Message::Assistant(Reply { text: "Yes.".into(), ..Reply::default() }));
+        request
+            .messages
+            .push(Message::Assistant(Reply { text: "Yes.".into(), ..Reply::default() }));
         request.messages.push(Message::user("More."));
         model.reply(&request).await.unwrap();
         let bodies: Vec<String> = server.requests().into_iter().map(|one| one.body).collect();
@@ -313,7 +332,10 @@ async fn marks_for_caches() {
     model(&server, Dialect::Anthropic).reply(&request).await.unwrap();
     let sent = last(&server);
     let mark = json!({"type": "ephemeral"});
-    assert_eq!(sent["system"], json!([{"type": "text", "text": "Be brief.", "cache_control": mark}]));
+    assert_eq!(
+        sent["system"],
+        json!([{"type": "text", "text": "Be brief.", "cache_control": mark}])
+    );
     assert_eq!(sent["tools"][0]["cache_control"], mark);
     // More than four are refused.
     assert_eq!(sent.to_string().matches("cache_control").count(), 4);
@@ -348,22 +370,38 @@ async fn models_without_tool_calling_see_text() {
 #[tokio::test]
 async fn servers_that_do_not_stream() {
     let bodies = [
-        (Dialect::Chat, json!({"model": "m", "choices": [{"message": {"content": "Hi", "tool_calls": [
-            {"id": "a", "function": {"name": "f", "arguments": {"x": 1}}}]}, "finish_reason": "tool_calls"}]})),
-        (Dialect::Responses, json!({"object": "response", "status": "completed", "output": [
+        (
+            Dialect::Chat,
+            json!({"model": "m", "choices": [{"message": {"content": "Hi", "tool_calls": [
+            {"id": "a", "function": {"name": "f", "arguments": {"x": 1}}}]}, "finish_reason": "tool_calls"}]}),
+        ),
+        (
+            Dialect::Responses,
+            json!({"object": "response", "status": "completed", "output": [
             {"type": "message", "content": [{"type": "output_text", "text": "Hi"}]},
-            {"type": "function_call", "call_id": "a", "name": "f", "arguments": "{\"x\":1}"}]})),
-        (Dialect::Anthropic, json!({"type": "message", "model": "m", "stop_reason": "tool_use", "content": [
-            {"type": "text", "text": "Hi"}, {"type": "tool_use", "id": "a", "name": "f", "input": {"x": 1}}]})),
-        (Dialect::Gemini, json!([{"candidates": [{"content": {"parts": [{"text": "Hi"}]}}]},
-            {"candidates": [{"content": {"parts": [{"functionCall": {"id": "a", "name": "f", "args": {"x": 1}}}]}, "finishReason": "STOP"}]}])),
+            {"type": "function_call", "call_id": "a", "name": "f", "arguments": "{\"x\":1}"}]}),
+        ),
+        (
+            Dialect::Anthropic,
+            json!({"type": "message", "model": "m", "stop_reason": "tool_use", "content": [
+            {"type": "text", "text": "Hi"}, {"type": "tool_use", "id": "a", "name": "f", "input": {"x": 1}}]}),
+        ),
+        (
+            Dialect::Gemini,
+            json!([{"candidates": [{"content": {"parts": [{"text": "Hi"}]}}]},
+            {"candidates": [{"content": {"parts": [{"functionCall": {"id": "a", "name": "f", "args": {"x": 1}}}]}, "finishReason": "STOP"}]}]),
+        ),
     ];
     for (dialect, body) in bodies {
         let server = ModelServer::start([Scene::fails(200, body)]);
         let reply = model(&server, dialect).reply(&ask("Hi")).await.unwrap();
         assert_eq!((reply.text.as_str(), reply.finish), ("Hi", Finish::Calls), "{dialect:?}");
         let call = &reply.calls[0];
-        assert_eq!((&*call.id, &*call.name, &*call.arguments), ("a", "f", r#"{"x":1}"#), "{dialect:?}");
+        assert_eq!(
+            (&*call.id, &*call.name, &*call.arguments),
+            ("a", "f", r#"{"x":1}"#),
+            "{dialect:?}"
+        );
     }
 }
 

@@ -16,7 +16,8 @@ fn what_another_program_wrote_stays_and_becomes_a_version() {
     memory.apply(Target::Memory, &[add("ours again")]).expect("written");
     let text = std::fs::read_to_string(memory.file(Target::Memory)).expect("the file");
     assert_eq!(text, "ours\n§\ntheirs\n§\nours again");
-    let causes: Vec<String> = memory.history(Target::Memory).expect("versions").into_iter().map(|v| v.cause).collect();
+    let causes: Vec<String> =
+        memory.history(Target::Memory).expect("versions").into_iter().map(|v| v.cause).collect();
     assert_eq!(causes, ["add", "another program", "add"]);
 }
 
@@ -25,7 +26,9 @@ fn text_of_a_persons_own_is_not_reshaped() {
     let home = tempfile::tempdir().expect("a folder");
     let memory = Memory::new(home.path(), Limits { memory: Some(40), user: None });
     let file = memory.file(Target::Memory);
-    for text in ["one\n§\n\n§\n   two", "one\n§\na long paragraph that somebody has pasted at the end"] {
+    for text in
+        ["one\n§\n\n§\n   two", "one\n§\na long paragraph that somebody has pasted at the end"]
+    {
         std::fs::write(&file, text).expect("by hand");
         let refused = memory.apply(Target::Memory, &[remove("one")]);
         let Err(MemoryError::Drift { backup, .. }) = refused else { panic!("{refused:?}") };
@@ -107,7 +110,8 @@ for n in range(30):
             out.write("\n§\n".join(entries))
         os.replace(path + ".new", path)
 "#;
-    let child = Command::new("python3").args(["-c", script]).arg(memory.file(Target::Memory)).spawn();
+    let child =
+        Command::new("python3").args(["-c", script]).arg(memory.file(Target::Memory)).spawn();
     let Ok(mut child) = child else {
         eprintln!("skipped: python3 is not installed");
         return;

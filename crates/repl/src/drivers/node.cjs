@@ -187,7 +187,10 @@
     try {
       compiler = require('module').createRequire(`${process.cwd()}/`)('typescript');
     } catch {
-      const error = new Error(`Node ${process.versions.node} cannot read TypeScript; it needs 22.13 or later, or the package typescript in this project (npm install typescript)`);
+      // It is not there.
+    }
+    if (!compiler || !compiler.transpileModule || !compiler.ScriptTarget) {
+      const error = new Error(`Node ${process.versions.node} cannot read TypeScript; it needs 22.13 or later, or the package typescript in this project (npm install typescript@5)`);
       error.name = 'Unavailable';
       throw error;
     }

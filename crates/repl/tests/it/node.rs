@@ -120,6 +120,9 @@ async fn types_are_taken_out_where_that_can_be_done() {
         return;
     }
     let bench = Bench::new();
+    if let Some(packages) = std::env::var_os("HERMES_TEST_CODE_NODE") {
+        std::os::unix::fs::symlink(packages, bench.path().join("node_modules")).unwrap();
+    }
     let mut ask =
         bench.ask(NODE, "interface P { x: number }\nconst p: P = { x: 4 }; p.x as number");
     ask.types = true;

@@ -81,9 +81,10 @@ impl Voice {
                 let item = json!({"type": "message", "role": "assistant", "content": []});
                 let begun = self.open("message", &item);
                 self.text.push_str(text);
-                begun + &event(&json!({
-                    "type": "response.output_text.delta", "output_index": self.blocks - 1, "delta": text,
-                }))
+                begun
+                    + &event(&json!({
+                        "type": "response.output_text.delta", "output_index": self.blocks - 1, "delta": text,
+                    }))
             }
         }
     }
@@ -129,7 +130,8 @@ impl Voice {
         match self.shape {
             Shape::Chat => {
                 let function = json!({"name": name, "arguments": ""});
-                let call = json!([{"index": at, "id": id, "type": "function", "function": function}]);
+                let call =
+                    json!([{"index": at, "id": id, "type": "function", "function": function}]);
                 sent.push(self.chunk(json!({"tool_calls": call}), Value::Null));
                 for piece in arguments {
                     let call = json!([{"index": at, "function": {"arguments": piece}}]);
@@ -146,7 +148,9 @@ impl Voice {
                 let block = json!({"type": "tool_use", "id": id, "name": name, "input": {}});
                 sent.push(closed + &self.open("tool_use", &block));
                 for piece in arguments {
-                    sent.push(self.delta(&json!({"type": "input_json_delta", "partial_json": piece})));
+                    sent.push(
+                        self.delta(&json!({"type": "input_json_delta", "partial_json": piece})),
+                    );
                 }
             }
             Shape::Responses => {
@@ -214,8 +218,12 @@ impl Voice {
             }
             Shape::Responses => {
                 let (kind, status, details) = match reason {
-                    "length" => ("incomplete", "incomplete", json!({"reason": "max_output_tokens"})),
-                    "content_filter" => ("incomplete", "incomplete", json!({"reason": "content_filter"})),
+                    "length" => {
+                        ("incomplete", "incomplete", json!({"reason": "max_output_tokens"}))
+                    }
+                    "content_filter" => {
+                        ("incomplete", "incomplete", json!({"reason": "content_filter"}))
+                    }
                     _ => ("completed", "completed", Value::Null),
                 };
                 event(&json!({"type": format!("response.{kind}"), "response": {

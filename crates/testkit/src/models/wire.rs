@@ -61,7 +61,11 @@ async fn read(stream: &mut BufReader<TcpStream>) -> io::Result<Option<Recorded>>
     Ok(Some(Recorded { method, path, headers, body }))
 }
 
-async fn answer(stage: &Stage, request: &Recorded, stream: &mut TcpStream) -> io::Result<Connection> {
+async fn answer(
+    stage: &Stage,
+    request: &Recorded,
+    stream: &mut TcpStream,
+) -> io::Result<Connection> {
     if let Some(page) = stage.page(&request.path) {
         return whole(stream, 200, &BTreeMap::new(), &page).await;
     }
@@ -92,7 +96,8 @@ async fn play(scene: Scene, mut voice: Voice, stream: &mut TcpStream) -> io::Res
         Some(Step::Cut) => return Ok(Connection::Broken),
         _ => {}
     }
-    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+    let head =
+        "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
     stream.write_all(head.as_bytes()).await?;
     send(stream, &voice.begin()).await?;
     let mut is_ended = false;

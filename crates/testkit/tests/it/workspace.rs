@@ -30,6 +30,7 @@ const LAYERS: [&[&str]; 9] = [
         "hermes-config",
         "hermes-exec",
         "hermes-history",
+        "hermes-memory",
         "hermes-search",
         "hermes-secrets",
     ],
@@ -45,7 +46,7 @@ const FAMILY: &str = "hermes-tools-";
 
 /// What a tool family may see: contracts, the doors to files and state, and
 /// the libraries of its subject.
-const SEEN_BY_FAMILIES: [&str; 15] = [
+const SEEN_BY_FAMILIES: [&str; 16] = [
     "hermes-archives",
     "hermes-checks",
     "hermes-core",
@@ -55,6 +56,7 @@ const SEEN_BY_FAMILIES: [&str; 15] = [
     "hermes-exec",
     "hermes-files",
     "hermes-history",
+    "hermes-memory",
     "hermes-repl",
     "hermes-scripts",
     "hermes-search",

@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 use crate::notes::{Notes, brief};
 use crate::patch::Patch;
 
+/// The session document that holds the list.
+pub(crate) const DOCUMENT: &str = "todo";
+
 /// The most items in a list.
 pub(crate) const MAX_TASKS: usize = 256;
 

@@ -26,13 +26,16 @@ pub(crate) fn body(endpoint: &Endpoint, model: &str, request: &Request) -> Value
         })
         .collect();
     if !system.is_empty() {
-        body.insert("system".into(), json!([marked(json!({"type": "text", "text": system.join("\n\n")}))]));
+        body.insert(
+            "system".into(),
+            json!([marked(json!({"type": "text", "text": system.join("\n\n")}))]),
+        );
     }
     tools(request, &mut body);
     body.insert("messages".into(), Value::Array(conversation(&messages, &endpoint.origin())));
-    let is_forced = body.get("tool_choice").is_some_and(|choice| {
-        choice["type"] == "any" || choice["type"] == "tool"
-    });
+    let is_forced = body
+        .get("tool_choice")
+        .is_some_and(|choice| choice["type"] == "any" || choice["type"] == "tool");
     let effort = request.effort.as_deref().filter(|_| !is_forced);
     match effort {
         Some(effort) => think(model, effort, most, &mut body),
@@ -69,7 +72,9 @@ fn tools(request: &Request, body: &mut Map<String, Value>) {
     tools.push(marked(last));
     body.insert("tools".into(), Value::Array(tools));
     let choice = match &request.choice {
-        _ if request.schema.is_some() && !has_tools(request) => json!({"type": "tool", "name": ANSWER}),
+        _ if request.schema.is_some() && !has_tools(request) => {
+            json!({"type": "tool", "name": ANSWER})
+        }
         Choice::None if request.schema.is_some() => json!({"type": "tool", "name": ANSWER}),
         Choice::Auto if request.schema.is_some() => json!({"type": "any"}),
         Choice::Auto => return,
@@ -152,7 +157,8 @@ fn said(reply: &Reply, origin: &str) -> Vec<Value> {
     };
     let content: Vec<Value> = blocks(reply, origin).into_iter().filter_map(block).collect();
     // Thoughts alone are no answer.
-    let is_answer = content.iter().any(|block| block["type"] == "text" || block["type"] == "tool_use");
+    let is_answer =
+        content.iter().any(|block| block["type"] == "text" || block["type"] == "tool_use");
     if is_answer { content } else { Vec::new() }
 }
 
@@ -182,9 +188,10 @@ fn think(model: &str, effort: &str, most: u64, body: &mut Map<String, Value>) {
 /// The version in a model's name: `claude-opus-4-6`, `claude-3-5-sonnet-20241022`.
 fn version(model: &str) -> Option<(u32, u32)> {
     let model = model.rsplit('/').next()?;
-    let mut numbers = model.strip_prefix("claude-")?.split(['-', '.']).map(|part| {
-        part.parse::<u32>().ok().filter(|_| part.len() <= 2)
-    });
+    let mut numbers = model
+        .strip_prefix("claude-")?
+        .split(['-', '.'])
+        .map(|part| part.parse::<u32>().ok().filter(|_| part.len() <= 2));
     let major = numbers.by_ref().find_map(|number| number)?;
     Some((major, numbers.next().flatten().unwrap_or(0)))
 }

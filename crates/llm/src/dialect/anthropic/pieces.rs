@@ -205,7 +205,9 @@ impl Pieces for Reader {
             }
             "message_stop" => return Ok(Heard::All),
             "error" => return Err(error(data)),
-            _ if data.get("error").is_some_and(|error| !error.is_null()) => return Err(error(data)),
+            _ if data.get("error").is_some_and(|error| !error.is_null()) => {
+                return Err(error(data));
+            }
             _ => {}
         }
         Ok(Heard::More)

@@ -157,7 +157,8 @@ fn assistant(reply: &Reply, origin: &str) -> Value {
 fn mark(messages: &mut [Value]) {
     let system = messages.iter().position(|message| message["role"] == "system");
     let others = messages.iter().enumerate().rev();
-    let others = others.filter(|(_, message)| message["role"] == "user" || message["role"] == "tool");
+    let others =
+        others.filter(|(_, message)| message["role"] == "user" || message["role"] == "tool");
     let places: Vec<usize> = others.map(|(at, _)| at).take(2).chain(system).collect();
     for at in places {
         let last = messages[at]["content"].as_array_mut().and_then(|parts| parts.last_mut());
@@ -166,3 +167,7 @@ fn mark(messages: &mut [Value]) {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "body_tests.rs"]
+mod tests;

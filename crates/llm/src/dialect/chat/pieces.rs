@@ -150,7 +150,8 @@ impl Pieces for Reader {
             // A server that does not stream answers with a message.
             let delta = choice.get("delta").filter(|delta| delta.is_object());
             self.delta(delta.unwrap_or(&choice["message"]), events);
-            if let Some(reason) = choice["finish_reason"].as_str().filter(|reason| !reason.is_empty())
+            if let Some(reason) =
+                choice["finish_reason"].as_str().filter(|reason| !reason.is_empty())
             {
                 self.finish(reason, events);
             }
@@ -175,7 +176,9 @@ fn text_of(content: &Value) -> Option<String> {
 /// Pieces of one thought are put together again.
 fn add_detail(details: &mut Vec<Value>, piece: &Value) {
     let same = |known: &&mut Value| {
-        known["type"] == piece["type"] && known["index"] == piece["index"] && !piece["index"].is_null()
+        known["type"] == piece["type"]
+            && known["index"] == piece["index"]
+            && !piece["index"].is_null()
     };
     let Some(Value::Object(known)) = details.last_mut().filter(same) else {
         details.push(piece.clone());
@@ -206,3 +209,7 @@ fn usage(usage: &Value) -> Usage {
         cost: usage["cost"].as_f64(),
     }
 }
+
+#[cfg(test)]
+#[path = "pieces_tests.rs"]
+mod tests;

@@ -34,7 +34,11 @@ impl Reader {
             events.push(Event::Arguments { index, text });
         } else if let Some(text) = part["text"].as_str().filter(|text| !text.is_empty()) {
             let text = text.to_owned();
-            events.push(if part["thought"] == true { Event::Thought(text) } else { Event::Text(text) });
+            events.push(if part["thought"] == true {
+                Event::Thought(text)
+            } else {
+                Event::Text(text)
+            });
         }
         if let Some(signature) = part.get("thoughtSignature") {
             let piece = json!({"of": of, "thoughtSignature": signature});

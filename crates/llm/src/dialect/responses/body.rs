@@ -111,7 +111,7 @@ fn output(answer: &Answer) -> Value {
 fn said(block: Block<'_>) -> Option<Value> {
     Some(match block {
         Block::Kept(item) => item.clone(),
-        Block::Text(text) if text.is_empty() => return None,
+        Block::Text("") => return None,
         Block::Text(text) => json!({
             "type": "message",
             "role": "assistant",

@@ -140,7 +140,9 @@ impl Pieces for Reader {
                 self.whole(data, events);
                 return Ok(Heard::All);
             }
-            _ if data.get("error").is_some_and(|error| !error.is_null()) => return Err(error(data)),
+            _ if data.get("error").is_some_and(|error| !error.is_null()) => {
+                return Err(error(data));
+            }
             _ => {}
         }
         Ok(Heard::More)

@@ -8,10 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::patch::Wish;
 use crate::shape;
-use crate::tasks::{self, Outcome, Status, Task};
-
-/// The session document that holds the list.
-const DOCUMENT: &str = "todo";
+use crate::tasks::{self, DOCUMENT, Outcome, Status, Task};
 
 #[derive(Debug, Default)]
 pub(crate) struct Todo;

@@ -1,3 +1,4 @@
 //! The agent tools through the whole engine.
 
 mod contract;
+mod ports;

@@ -108,9 +108,16 @@ async fn python_stops_at_a_breakpoint_and_at_an_exception() {
     let at = json!([{ "file": "shop.py", "line": 14, "condition": "price == 2" }]);
     let run = json!({ "program": "shop.py", "args": ["a b"], "breakpoints": at });
     let stop = project.call("code_debug", run).await;
-    assert_eq!((&stop["status"], &stop["reason"]), (&json!("stopped"), &json!("breakpoint")), "{stop:#}");
+    assert_eq!(
+        (&stop["status"], &stop["reason"]),
+        (&json!("stopped"), &json!("breakpoint")),
+        "{stop:#}"
+    );
     assert_eq!(place(&stop), ("shop.py", 14, "total"));
-    assert!(stop["location"]["source"].as_str().unwrap().contains(">   14         out += price"), "{stop:#}");
+    assert!(
+        stop["location"]["source"].as_str().unwrap().contains(">   14         out += price"),
+        "{stop:#}"
+    );
     assert_eq!((local(&stop, "price"), local(&stop, "out")), ("2", "2"));
     let basket = stop["locals"].as_array().unwrap().iter().find(|one| one["name"] == "basket");
     assert_eq!(basket.unwrap()["fields"][0]["value"], "[1, 2, 3]", "{stop:#}");
@@ -140,14 +147,26 @@ async fn python_is_led_step_by_step_and_looked_into() {
     let stop = project.call("code_debug", json!({ "program": "shop.py", "breakpoints": at })).await;
     assert_eq!(place(&stop), ("shop.py", 20, "<module>"), "{stop:#}");
     let stop = act("step_into").await;
-    assert_eq!((place(&stop), &stop["reason"]), (("shop.py", 12, "total"), &json!("step")), "{stop:#}");
+    assert_eq!(
+        (place(&stop), &stop["reason"]),
+        (("shop.py", 12, "total"), &json!("step")),
+        "{stop:#}"
+    );
     assert_eq!(place(&act("step_over").await), ("shop.py", 13, "total"));
 
     let look = async |args: Value| project.call("code_debug", args).await;
     let one = look(json!({ "action": "variables", "path": "basket.items[2]" })).await;
-    assert_eq!((&one["value"]["value"], &one["value"]["type"]), (&json!("3"), &json!("int")), "{one:#}");
+    assert_eq!(
+        (&one["value"]["value"], &one["value"]["type"]),
+        (&json!("3"), &json!("int")),
+        "{one:#}"
+    );
     let outer = look(json!({ "action": "variables", "frame": 1 })).await;
-    assert_eq!((place(&outer).1, local(&outer, "basket").contains("Basket")), (20, true), "{outer:#}");
+    assert_eq!(
+        (place(&outer).1, local(&outer, "basket").contains("Basket")),
+        (20, true),
+        "{outer:#}"
+    );
     let open = look(json!({ "action": "variables", "path": "basket" })).await;
     assert_eq!(open["value"]["fields"][0]["name"], "items", "{open:#}");
     let sum = look(json!({ "action": "evaluate", "expression": "sum(basket.items) * rate" })).await;
@@ -171,7 +190,9 @@ async fn python_is_led_step_by_step_and_looked_into() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_becomes_of_a_breakpoint_is_said() {
-    let Some(project) = Project::python(&[("shop.py", SHOP), ("other.py", "x = 1\n")]) else { return };
+    let Some(project) = Project::python(&[("shop.py", SHOP), ("other.py", "x = 1\n")]) else {
+        return;
+    };
     let debug = async |args: Value| project.call("code_debug", args).await;
     let at = json!([{ "file": "shop.py", "line": 10 }]);
     let moved = debug(json!({ "program": "shop.py", "breakpoints": at })).await;
@@ -180,7 +201,9 @@ async fn what_becomes_of_a_breakpoint_is_said() {
     assert_ne!(point["line"], 10, "{moved:#}");
     assert!(moved["note"].as_str().unwrap().contains("line 10 has no code"), "{moved:#}");
 
-    let gone = debug(json!({ "program": "shop.py", "breakpoints": [{ "file": "no.py", "line": 1 }] })).await;
+    let gone =
+        debug(json!({ "program": "shop.py", "breakpoints": [{ "file": "no.py", "line": 1 }] }))
+            .await;
     assert_eq!(gone["kind"], "not_found", "{gone:#}");
     assert!(gone["error"].as_str().unwrap().contains("no.py"), "{gone:#}");
     assert_eq!(debug(json!({ "program": "nowhere.py" })).await["kind"], "not_found");
@@ -214,7 +237,11 @@ async fn breakpoints_are_changed_and_outlive_a_restart() {
     assert_eq!(clear["breakpoints"].as_array().unwrap().len(), 2, "{clear:#}");
     let again = debug(json!({ "action": "restart" })).await;
     assert_eq!(again["session"], first["session"], "{again:#}");
-    assert_eq!((place(&again), local(&again, "out")), (("shop.py", 15, "total"), "12"), "{again:#}");
+    assert_eq!(
+        (place(&again), local(&again, "out")),
+        (("shop.py", 15, "total"), "12"),
+        "{again:#}"
+    );
     debug(json!({ "action": "clear_breakpoints" })).await;
     let stop = debug(json!({ "action": "continue" })).await;
     assert_eq!(stop["reason"], "exception", "{stop:#}");
@@ -235,7 +262,11 @@ async fn a_program_that_does_not_stop_is_paused_and_ended_with_the_engine() {
     let run = ToolCall::new("1", "code_debug", json!({ "program": "loop.py", "timeout": 3 }));
     let result = engine.call(run, &caller).await;
     let stop: Value = serde_json::from_str(&result.content).unwrap();
-    assert_eq!((&stop["status"], &stop["reason"]), (&json!("stopped"), &json!("pause")), "{stop:#}");
+    assert_eq!(
+        (&stop["status"], &stop["reason"]),
+        (&json!("stopped"), &json!("pause")),
+        "{stop:#}"
+    );
     assert_eq!(place(&stop).0, "loop.py");
     assert!(local(&stop, "n").parse::<u64>().unwrap() > 0, "{stop:#}");
     assert!(stop["note"].as_str().unwrap().contains("so it was paused"), "{stop:#}");
@@ -251,7 +282,9 @@ async fn a_cancelled_run_leaves_nothing() {
     let project = Arc::new(project);
     let other = Arc::clone(&project);
     let call =
-        tokio::spawn(async move { other.call("code_debug", json!({ "program": "loop.py" })).await });
+        tokio::spawn(
+            async move { other.call("code_debug", json!({ "program": "loop.py" })).await },
+        );
     let pids = pids(project.path()).await;
     project.caller().cancel.cancel();
     let answer = call.await.unwrap();
@@ -265,7 +298,9 @@ async fn a_debugger_that_breaks_down_says_so_and_takes_the_program_along() {
     let project = Arc::new(project);
     let other = Arc::clone(&project);
     let call =
-        tokio::spawn(async move { other.call("code_debug", json!({ "program": "loop.py" })).await });
+        tokio::spawn(
+            async move { other.call("code_debug", json!({ "program": "loop.py" })).await },
+        );
     let pids = pids(project.path()).await;
     let killed = Command::new("kill").args(["-9", &pids[1].to_string()]).status().unwrap();
     assert!(killed.success());
@@ -288,7 +323,8 @@ async fn a_test_of_pytest_stops_at_its_failing_assertion() {
     let end = project.call("code_debug", json!({ "action": "continue" })).await;
     assert_eq!((&end["status"], &end["exit_code"]), (&json!("ended"), &json!(1)), "{end:#}");
     assert!(end["output"].as_str().unwrap().contains("1 failed"), "{end:#}");
-    let fine = project.call("code_debug", json!({ "test": "tests/test_double.py::test_fine" })).await;
+    let fine =
+        project.call("code_debug", json!({ "test": "tests/test_double.py::test_fine" })).await;
     assert_eq!((&fine["status"], &fine["exit_code"]), (&json!("ended"), &json!(0)), "{fine:#}");
 }
 
@@ -296,7 +332,8 @@ async fn a_test_of_pytest_stops_at_its_failing_assertion() {
 async fn chosen_exceptions_stop_even_if_they_are_caught() {
     let code = "try:\n    {}['a']\nexcept KeyError:\n    pass\ntry:\n    int('x')\nexcept ValueError:\n    pass\n";
     let Some(project) = Project::python(&[("a.py", code)]) else { return };
-    let stop = project.call("code_debug", json!({ "program": "a.py", "stop_on": ["ValueError"] })).await;
+    let stop =
+        project.call("code_debug", json!({ "program": "a.py", "stop_on": ["ValueError"] })).await;
     assert_eq!((&stop["exception"]["type"], place(&stop).1), (&json!("ValueError"), 6), "{stop:#}");
     let none = project.call("code_debug", json!({ "program": "a.py" })).await;
     assert_eq!((&none["status"], &none["exit_code"]), (&json!("ended"), &json!(0)), "{none:#}");
@@ -304,7 +341,11 @@ async fn chosen_exceptions_stop_even_if_they_are_caught() {
     let exit = project.call("code_debug", json!({ "program": "b.py" })).await;
     assert_eq!((&exit["status"], &exit["exit_code"]), (&json!("ended"), &json!(3)), "{exit:#}");
     let module = project.call("code_debug", json!({ "module": "a", "stop_on": ["raised"] })).await;
-    assert_eq!((&module["exception"]["type"], place(&module).1), (&json!("KeyError"), 2), "{module:#}");
+    assert_eq!(
+        (&module["exception"]["type"], place(&module).1),
+        (&json!("KeyError"), 2),
+        "{module:#}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -343,9 +384,18 @@ async fn node_stops_at_breakpoints_functions_and_exceptions() {
         assert_eq!(place(&stop), (name, 10, "total"), "{stop:#}");
         assert_eq!(stop["output"], "hello [ 'a b' ]\n", "{stop:#}");
         let stop = debug(json!({ "action": "continue" })).await;
-        assert_eq!((place(&stop).1, local(&stop, "price"), local(&stop, "out")), (12, "2", "2"), "{stop:#}");
+        assert_eq!(
+            (place(&stop).1, local(&stop, "price"), local(&stop, "out")),
+            (12, "2", "2"),
+            "{stop:#}"
+        );
         assert!(local(&stop, "basket").starts_with("Basket {"), "{stop:#}");
-        let own: Vec<_> = stop["stack"].as_array().unwrap().iter().filter(|one| one["library"].is_null()).collect();
+        let own: Vec<_> = stop["stack"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|one| one["library"].is_null())
+            .collect();
         assert_eq!(own.len(), 2, "{stop:#}");
         let item = debug(json!({ "action": "variables", "path": "basket.items[2]" })).await;
         assert_eq!(item["value"]["value"], "3", "{item:#}");
@@ -353,7 +403,11 @@ async fn node_stops_at_breakpoints_functions_and_exceptions() {
         let step = debug(json!({ "action": "step_over" })).await;
         assert_eq!((&step["reason"], local(&step, "out")), (&json!("step"), "22"), "{step:#}");
         let stop = debug(json!({ "action": "continue" })).await;
-        assert_eq!(stop["exception"], json!({ "type": "RangeError", "message": "no change" }), "{stop:#}");
+        assert_eq!(
+            stop["exception"],
+            json!({ "type": "RangeError", "message": "no change" }),
+            "{stop:#}"
+        );
         assert_eq!((place(&stop).1, &stop["output"]), (21, &json!("52\n")), "{stop:#}");
         let end = debug(json!({ "action": "continue" })).await;
         assert_eq!((&end["status"], &end["exit_code"]), (&json!("ended"), &json!(1)), "{end:#}");
@@ -388,7 +442,11 @@ async fn a_test_of_node_stops_at_its_failing_assertion() {
     let project = Project::of(&[("a.test.js", test)]);
     let stop = project.call("code_debug", json!({ "test": "a.test.js::bad" })).await;
     assert_eq!(stop["reason"], "exception", "{stop:#}");
-    assert_eq!((place(&stop).0, place(&stop).1, local(&stop, "got")), ("a.test.js", 6, "9"), "{stop:#}");
+    assert_eq!(
+        (place(&stop).0, place(&stop).1, local(&stop, "got")),
+        ("a.test.js", 6, "9"),
+        "{stop:#}"
+    );
     let end = project.call("code_debug", json!({ "action": "continue" })).await;
     assert_eq!((&end["status"], &end["exit_code"]), (&json!("ended"), &json!(1)), "{end:#}");
 }
@@ -455,8 +513,12 @@ impl Held {
 async fn within_walls_and_without_a_network_programs_are_debugged_all_the_same() {
     let outside = tempfile::tempdir().unwrap();
     let target = outside.path().join("out").display().to_string();
-    let python = format!("try:\n    open('{target}', 'w')\nexcept OSError as e:\n    why = str(e)\nprint(1)\n");
-    let node = format!("let why;\ntry {{\n  require('fs').writeFileSync('{target}', '');\n}} catch (e) {{ why = e.code; }}\nconsole.log(1);\n");
+    let python = format!(
+        "try:\n    open('{target}', 'w')\nexcept OSError as e:\n    why = str(e)\nprint(1)\n"
+    );
+    let node = format!(
+        "let why;\ntry {{\n  require('fs').writeFileSync('{target}', '');\n}} catch (e) {{ why = e.code; }}\nconsole.log(1);\n"
+    );
     let Some(project) = Project::python(&[("a.py", &python), ("a.js", &node)]) else { return };
     let held = Held::at(&project);
     for file in ["a.py", "a.js"] {
@@ -469,7 +531,10 @@ async fn within_walls_and_without_a_network_programs_are_debugged_all_the_same()
             stop => stop.unwrap(),
         };
         assert_eq!((&stop["reason"], place(&stop).1), (&json!("breakpoint"), 5), "{stop:#}");
-        assert!(local(&stop, "why").contains("EACCES") || local(&stop, "why").contains("denied"), "{stop:#}");
+        assert!(
+            local(&stop, "why").contains("EACCES") || local(&stop, "why").contains("denied"),
+            "{stop:#}"
+        );
         assert_eq!(held.call(json!({ "action": "continue" })).await.unwrap()["exit_code"], 0);
     }
     assert!(!Path::new(&target).exists());
@@ -536,7 +601,7 @@ async fn much_output_and_large_values_are_bounded() {
     if !has("node") {
         return;
     }
-    let code = "console.log('x'.repeat(5_000_000));\nconst list = Array.from({length: 100_000}, (_, i) => ({i}));\nconst text = 'y'.repeat(1_000_000);\nconst deep = {a: {b: {c: {d: 1}}}};\ndeep.self = deep;\nconsole.log('end');\n";
+    let code = "console.log('x'.repeat(5_000_000));\nconst list = Array.from({length: 100_000}, (_, i) => ({i}));\nconst text = 'y'.repeat(1_000_000);\nconst deep = {a: {b: {c: {d: 1}}}};\ndeep.self = deep; deep.map = new Map([['k', 1]]);\nconsole.log('end');\n";
     let project = Project::of(&[("a.js", code)]);
     let at = json!([{ "file": "a.js", "line": 6 }]);
     let run = json!({ "program": "a.js", "breakpoints": at, "depth": 3 });
@@ -546,6 +611,9 @@ async fn much_output_and_large_values_are_bounded() {
     let list = stop["locals"].as_array().unwrap().iter().find(|one| one["name"] == "list").unwrap();
     let shown = list["fields"].as_array().unwrap().len() as u64;
     assert_eq!(shown + list["more"].as_u64().unwrap(), 100_000, "{list:#}");
+    let map = json!({ "action": "variables", "path": "deep.map" });
+    let map = project.call("code_debug", map).await;
+    assert_eq!(map["value"]["value"], "Map(1) {k => 1}", "{map:#}");
     let one = json!({ "action": "variables", "path": "list[99999].i" });
     let one = project.call("code_debug", one).await;
     assert_eq!(one["value"]["value"], "99999", "{one:#}");
@@ -558,7 +626,8 @@ fn built(project: &Project, compiler: &str, words: &[&str]) -> bool {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
         entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect::<Vec<_>>()
     };
-    let is_debugger = |name: &String| name.starts_with("lldb-dap") || name.starts_with("lldb-vscode");
+    let is_debugger =
+        |name: &String| name.starts_with("lldb-dap") || name.starts_with("lldb-vscode");
     if !env::split_paths(&path).flat_map(names).any(|name| is_debugger(&name)) {
         eprintln!("skipped: lldb-dap is not installed");
         return false;
@@ -581,7 +650,11 @@ async fn native_programs_stop_at_breakpoints_and_signals() {
     let debug = async |args: Value| project.call("code_debug", args).await;
     let at = json!([{ "file": "a.c", "line": 6 }]);
     let stop = debug(json!({ "program": "a", "args": ["hello"], "breakpoints": at })).await;
-    assert_eq!((&stop["status"], &stop["reason"]), (&json!("stopped"), &json!("breakpoint")), "{stop:#}");
+    assert_eq!(
+        (&stop["status"], &stop["reason"]),
+        (&json!("stopped"), &json!("breakpoint")),
+        "{stop:#}"
+    );
     assert_eq!((place(&stop).0, place(&stop).1, local(&stop, "by")), ("a.c", 6, "5"), "{stop:#}");
     let field = debug(json!({ "action": "variables", "path": "p->x" })).await;
     assert_eq!(field["value"]["value"], "6", "{field:#}");
@@ -603,9 +676,16 @@ async fn a_panic_of_rust_is_stopped_at() {
         return;
     }
     let stop = project.call("code_debug", json!({ "program": "a" })).await;
-    assert_eq!((&stop["status"], &stop["reason"]), (&json!("stopped"), &json!("panic")), "{stop:#}");
+    assert_eq!(
+        (&stop["status"], &stop["reason"]),
+        (&json!("stopped"), &json!("panic")),
+        "{stop:#}"
+    );
     assert_eq!((place(&stop).0, place(&stop).1, local(&stop, "at")), ("a.rs", 2, "2"), "{stop:#}");
-    assert!(stop["output"].as_str().unwrap_or_default().contains("index out of bounds"), "{stop:#}");
+    assert!(
+        stop["output"].as_str().unwrap_or_default().contains("index out of bounds"),
+        "{stop:#}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -279,14 +279,17 @@ impl<'a> Report<'a> {
         let breakpoints = self.shown_breakpoints();
         if let Some(reason) = self.session.reason() {
             output.add_note(&format!("It was ended: {reason}."));
-        } else if let Some(complaint) = self.session.complaint().filter(|_| self.args.action != Action::Stop)
+        } else if let Some(complaint) =
+            self.session.complaint().filter(|_| self.args.action != Action::Stop)
         {
             let name = self.session.found.adapter.name();
             let said = if complaint.is_empty() { "without a word".to_owned() } else { complaint };
-            return Err(ToolError::unavailable(format!("The debugger ({name}) broke down: {said}"))
-                .with_hint("The program has ended with it. Run it again with action 'restart'.")
-                .with("session", self.session.id.as_str())
-                .with("output", output.output.as_str()));
+            return Err(ToolError::unavailable(format!(
+                "The debugger ({name}) broke down: {said}"
+            ))
+            .with_hint("The program has ended with it. Run it again with action 'restart'.")
+            .with("session", self.session.id.as_str())
+            .with("output", output.output.as_str()));
         }
         if let Some(signal) = code.filter(|code| *code < 0) {
             output.exit_code = Some(128 - signal);

@@ -99,18 +99,22 @@ impl Start {
         let found = look(jobs.backend(), kind, program, folder, &files, around).await?;
         if found.adapter.is_native() {
             if is_test(&launch.target) {
-                return Err(ToolError::invalid("A test of a native program has no file of its own")
-                    .with_hint(
-                        "Build the tests (cargo test --no-run) and give the executable as \
+                return Err(ToolError::invalid(
+                    "A test of a native program has no file of its own",
+                )
+                .with_hint(
+                    "Build the tests (cargo test --no-run) and give the executable as \
                          'program', the name of the test in 'args'.",
-                    ));
+                ));
             }
             if confinement.is_some() {
                 return Err(ToolError::unavailable(
                     "Native programs cannot be debugged within this session's sandbox: it forbids \
                      a process to trace another",
                 )
-                .with_hint("Debug it where programs run without the sandbox, such as a container."));
+                .with_hint(
+                    "Debug it where programs run without the sandbox, such as a container.",
+                ));
             }
         }
         if matches!(launch.target, Target::Module(_)) && found.adapter.name() != "debugpy" {

@@ -1,0 +1,5 @@
+//! Turns of an agent with a model that follows a script, and real tools.
+#![allow(clippy::unwrap_used)]
+
+mod script;
+mod turns;

@@ -1,0 +1,163 @@
+//! A model that follows a script, and an agent that talks to it.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+
+use futures_util::StreamExt as _;
+use futures_util::stream;
+use hermes_agent::{Agent, Entry, Journal, JournalError, Makeup, Manner, Notice, Watcher};
+use hermes_core::BoxFuture;
+use hermes_engine::{Caller, Engine};
+use hermes_llm::{Event, Fault, Finish, Message, Model, Request, Stream, Usage};
+use tempfile::TempDir;
+
+/// What the model does when it is asked.
+pub(crate) enum Act {
+    /// It answers with these, and says how it ended.
+    Says(Vec<Event>),
+    /// The stream ends like this.
+    Breaks(Vec<Event>, Option<Fault>),
+    /// It does not answer at all.
+    Fails(Fault),
+    /// It begins, and goes on for ever.
+    Hangs(Vec<Event>),
+}
+
+#[derive(Default)]
+pub(crate) struct Scripted {
+    acts: Mutex<VecDeque<Act>>,
+    pub(crate) asked: Mutex<Vec<Request>>,
+    pub(crate) window: Option<u64>,
+}
+
+impl std::fmt::Debug for Scripted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Scripted")
+    }
+}
+
+impl Model for Scripted {
+    fn name(&self) -> &str {
+        "scripted"
+    }
+
+    fn window(&self) -> Option<u64> {
+        self.window
+    }
+
+    fn ask<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Result<Stream, Fault>> {
+        Box::pin(async move {
+            self.asked.lock().unwrap().push(request.clone());
+            let act = self.acts.lock().unwrap().pop_front().expect("a request too many");
+            let events = |events: Vec<Event>| stream::iter(events.into_iter().map(Ok));
+            Ok(match act {
+                Act::Says(said) => events(said).boxed(),
+                Act::Breaks(said, fault) => {
+                    events(said).chain(stream::iter(fault.map(Err))).boxed()
+                }
+                Act::Fails(fault) => return Err(fault),
+                Act::Hangs(said) => events(said).chain(stream::pending()).boxed(),
+            })
+        })
+    }
+}
+
+/// Everything that was written down.
+#[derive(Default)]
+pub(crate) struct Book(pub(crate) Mutex<Vec<Message>>);
+
+impl Journal for Book {
+    fn write(&self, entry: Entry<'_>) -> Result<(), JournalError> {
+        match entry {
+            Entry::Message(message) => self.0.lock().unwrap().push(message.clone()),
+            Entry::Compressed(all) => *self.0.lock().unwrap() = all.to_vec(),
+        }
+        Ok(())
+    }
+}
+
+/// Everything that was shown, in words.
+#[derive(Default)]
+pub(crate) struct Eyes(pub(crate) Mutex<Vec<String>>);
+
+impl Watcher for Eyes {
+    fn see(&self, notice: &Notice<'_>) {
+        let words = match notice {
+            Notice::Text(text) => format!("text {text}"),
+            Notice::Call(call) => format!("call {}", call.name),
+            Notice::Result(_, result) => format!("result {}", result.is_success()),
+            Notice::Again { .. } => "again".to_owned(),
+            Notice::Compressed { .. } => "compressed".to_owned(),
+            _ => return,
+        };
+        self.0.lock().unwrap().push(words);
+    }
+}
+
+pub(crate) struct Scene {
+    pub(crate) folder: TempDir,
+    pub(crate) model: Arc<Scripted>,
+    pub(crate) book: Arc<Book>,
+    pub(crate) eyes: Arc<Eyes>,
+    pub(crate) agent: Agent,
+}
+
+impl Scene {
+    pub(crate) fn new(acts: Vec<Act>) -> Self {
+        Self::with(Scripted { acts: Mutex::new(acts.into()), ..Scripted::default() }, Vec::new())
+    }
+
+    pub(crate) fn with(model: Scripted, history: Vec<Message>) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let engine = Engine::builder()
+            .tools(hermes_tools_file::tools())
+            .spill_to(folder.path().join(".spill"))
+            .build()
+            .unwrap();
+        let (model, book, eyes) = (Arc::new(model), Arc::new(Book::default()), Arc::<Eyes>::default());
+        let makeup = Makeup {
+            engine,
+            caller: Caller::new(folder.path()),
+            model: Arc::clone(&model) as Arc<dyn Model>,
+            tools: Arc::new([]),
+            system: "You have hands.".to_owned(),
+            journal: Arc::clone(&book) as Arc<dyn Journal>,
+            watcher: Arc::clone(&eyes) as Arc<dyn Watcher>,
+            manner: Manner::default(),
+        };
+        let agent = Agent::new(makeup, history);
+        Self { folder, model, book, eyes, agent }
+    }
+}
+
+pub(crate) fn acts(acts: Vec<Act>) -> Mutex<VecDeque<Act>> {
+    Mutex::new(acts.into())
+}
+
+impl Scripted {
+    pub(crate) fn scripted(list: Vec<Act>, window: Option<u64>) -> Self {
+        Self { acts: acts(list), window, ..Self::default() }
+    }
+}
+
+pub(crate) fn text(text: &str) -> Vec<Event> {
+    vec![
+        Event::Text(text.to_owned()),
+        Event::Usage(Usage { input: 100, output: 10, ..Usage::default() }),
+        Event::Finish(Finish::Stop),
+    ]
+}
+
+/// The events of an answer that asks for tools: id, name, arguments.
+pub(crate) fn calls(list: &[(&str, &str, &str)]) -> Vec<Event> {
+    let mut events = Vec::new();
+    for (index, (id, name, arguments)) in list.iter().enumerate() {
+        let (id, name) = (Some((*id).to_owned()), (*name).to_owned());
+        events.push(Event::Call { index, id, name });
+        let (a, b) = arguments.split_at(arguments.len() / 2);
+        events.push(Event::Arguments { index, text: a.to_owned() });
+        events.push(Event::Arguments { index, text: b.to_owned() });
+    }
+    events.push(Event::Finish(Finish::Calls));
+    events
+}

@@ -1,0 +1,158 @@
+use std::time::Duration;
+
+use hermes_agent::{Allowance, Budget, End};
+use hermes_llm::{Choice, Event, Fault, FaultKind, Finish, Message, Part};
+
+use crate::script::{Act, Scene, Scripted, calls, text};
+
+fn said(text: &str) -> Vec<Part> {
+    vec![Part::Text { text: text.to_owned() }]
+}
+
+fn plenty() -> Budget {
+    Budget::new(Allowance::default())
+}
+
+/// Roles, in short.
+fn shape(messages: &[Message]) -> String {
+    let short = |message: &Message| match message {
+        Message::System { .. } => 's',
+        Message::User { .. } => 'u',
+        Message::Assistant(_) => 'a',
+        Message::Tool(_) => 't',
+    };
+    messages.iter().map(short).collect()
+}
+
+#[tokio::test]
+async fn calls_are_made_and_the_model_goes_on() {
+    let write = r#"{"path":"a.txt","content":"hello\n"}"#;
+    let mut scene = Scene::new(vec![
+        Act::Says(calls(&[("1", "write_file", write), ("2", "Read-File", r#"{"path":"none"}"#)])),
+        Act::Says(text("Done.")),
+    ]);
+    let outcome = scene.agent.turn(said("write a file"), &plenty()).await;
+    assert_eq!((outcome.end, outcome.text.as_str()), (End::Done, "Done."));
+    assert_eq!((outcome.asked, outcome.calls, outcome.usage.input), (2, 2, 100));
+    assert_eq!(std::fs::read_to_string(scene.folder.path().join("a.txt")).unwrap(), "hello\n");
+    assert_eq!(shape(&scene.book.0.lock().unwrap()), "uatta");
+    let asked = scene.model.asked.lock().unwrap();
+    assert_eq!(shape(&asked[1].messages), "suatt");
+    assert_eq!(asked[0].messages[..2], asked[1].messages[..2], "the beginning stays");
+    let seen = scene.eyes.0.lock().unwrap();
+    assert_eq!(*seen, ["call write_file", "call Read-File", "result true", "result false", "text Done."]);
+}
+
+#[tokio::test]
+async fn half_a_call_is_never_made() {
+    let cut = |finish: Option<Finish>| {
+        let mut events = calls(&[("1", "write_file", r#"{"path":"b.txt","content":"x"}"#)]);
+        events.pop();
+        events.pop();
+        events.extend(finish.map(Event::Finish));
+        events
+    };
+    let mut scene = Scene::new(vec![
+        Act::Says(cut(Some(Finish::Length))),
+        Act::Breaks(cut(None), Some(Fault::new(FaultKind::Network, "gone"))),
+        Act::Says(text("Never mind.")),
+    ]);
+    let outcome = scene.agent.turn(said("go"), &plenty()).await;
+    assert_eq!(outcome.end, End::Done);
+    assert!(!scene.folder.path().join("b.txt").exists());
+    let asked = scene.model.asked.lock().unwrap();
+    let room: Vec<_> = asked.iter().map(|request| request.max_tokens).collect();
+    assert_eq!(room, [None, Some(8192), Some(16384)]);
+    assert_eq!(shape(&scene.book.0.lock().unwrap()), "ua");
+}
+
+#[tokio::test]
+async fn a_model_that_is_lost_is_stopped() {
+    let nothing = || Act::Says(calls(&[("", "no_such_thing_at_all", "{}")]));
+    let mut scene = Scene::new(vec![nothing(), nothing(), nothing()]);
+    let outcome = scene.agent.turn(said("go"), &plenty()).await;
+    assert_eq!((outcome.end, outcome.asked), (End::Lost, 3));
+    assert_eq!(shape(&scene.book.0.lock().unwrap()), "uatatat");
+}
+
+#[tokio::test]
+async fn the_budget_ends_a_turn_with_a_summary() {
+    let list = || Act::Says(calls(&[("", "directory_list", r#"{"path":"."}"#)]));
+    let mut scene = Scene::new(vec![list(), list(), Act::Says(text("Two looks."))]);
+    let budget = Budget::new(Allowance { rounds: Some(2), ..Allowance::default() });
+    let outcome = scene.agent.turn(said("go"), &budget).await;
+    assert_eq!((outcome.end, outcome.text.as_str()), (End::Budget("2 rounds".into()), "Two looks."));
+    assert_eq!(scene.model.asked.lock().unwrap()[2].choice, Choice::None);
+}
+
+#[tokio::test]
+async fn a_child_spends_what_its_parent_has_left() {
+    let parent = Budget::new(Allowance { calls: Some(3), ..Allowance::default() });
+    parent.spend_calls(1);
+    let child = parent.carve(Allowance { calls: Some(10), rounds: Some(5), ..Allowance::default() });
+    assert_eq!(child.left().calls, Some(2));
+    child.spend_calls(2);
+    assert_eq!(parent.left().calls, Some(0));
+    assert_eq!((child.exhausted(), parent.exhausted()), (Some("2 tool calls".into()), Some("3 tool calls".into())));
+}
+
+#[tokio::test]
+async fn a_turn_can_be_stopped_and_the_conversation_goes_on() {
+    let mut scene = Scene::new(vec![
+        Act::Hangs(vec![Event::Text("I am thinking".into())]),
+        Act::Says(text("Here again.")),
+    ]);
+    let interrupt = scene.agent.interrupt();
+    let stop = async {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        interrupt.stop();
+    };
+    let budget = plenty();
+    let (outcome, ()) = tokio::join!(scene.agent.turn(said("go"), &budget), stop);
+    assert_eq!(outcome.end, End::Interrupted);
+    let outcome = scene.agent.turn(said("still there?"), &plenty()).await;
+    assert_eq!(outcome.end, End::Done);
+    assert_eq!(shape(&scene.model.asked.lock().unwrap()[1].messages), "su", "two that follow are one");
+}
+
+#[tokio::test]
+async fn what_is_said_meanwhile_comes_with_the_next_result() {
+    let mut scene = Scene::new(vec![
+        Act::Says(calls(&[("1", "directory_list", r#"{"path":"."}"#)])),
+        Act::Says(text("Understood.")),
+    ]);
+    scene.agent.interrupt().say("in French, please");
+    scene.agent.turn(said("go"), &plenty()).await;
+    let asked = scene.model.asked.lock().unwrap();
+    assert!(asked[1].messages.last().unwrap().text().ends_with("in French, please]"));
+}
+
+#[tokio::test]
+async fn a_long_conversation_is_shortened_and_keeps_its_pairs() {
+    let big = format!(r#"{{"path":"big.txt","content":"{}"}}"#, "word ".repeat(4000));
+    let mut scene = Scene::with(
+        Scripted::scripted(
+            vec![
+                Act::Says(calls(&[("1", "write_file", &big)])),
+                Act::Says(text("They want a big file; it is written.")),
+                Act::Says(text("All done.")),
+            ],
+            Some(4000),
+        ),
+        Vec::new(),
+    );
+    let outcome = scene.agent.turn(said("write a big file"), &plenty()).await;
+    assert_eq!(outcome.end, End::Done);
+    assert!(scene.eyes.0.lock().unwrap().contains(&"compressed".to_owned()));
+    let asked = scene.model.asked.lock().unwrap();
+    assert!(asked[2].messages[1].text().contains("They want a big file"));
+    assert_eq!(shape(&asked[2].messages), "suat");
+}
+
+#[tokio::test]
+async fn a_fault_ends_the_turn_and_says_why() {
+    let fault = Fault::new(FaultKind::Key, "The key is wrong");
+    let mut scene = Scene::new(vec![Act::Fails(fault.clone())]);
+    let outcome = scene.agent.turn(said("go"), &plenty()).await;
+    assert_eq!(outcome.end, End::Fault(fault));
+}

@@ -1,0 +1,308 @@
+//! `hermes memory`: the notes that outlast a session.
+
+use std::io::{IsTerminal as _, Read as _};
+use std::process::Command;
+use std::time::{Duration, SystemTime};
+
+use clap::{Subcommand, ValueEnum};
+use hermes::core::ErrorKind;
+use hermes_config::{Config, Home};
+use hermes_memory::{Limits, Memory as Lists, MemoryError, Target, Tier, Written};
+use serde_json::{Value, json};
+
+use crate::app::App;
+use crate::failure::{Exit, Failure, Outcome};
+use crate::table::Table;
+use crate::terminal::{Style, one_line, visible};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Memory {
+    /// Show what is kept
+    Show {
+        /// Only this list
+        list: Option<List>,
+        /// Also what is archived
+        #[arg(long)]
+        archive: bool,
+    },
+    /// Find entries, shown or archived
+    Search {
+        /// Words to look for
+        #[arg(required = true)]
+        words: Vec<String>,
+    },
+    /// Change a list in your editor, or replace it by what comes on standard input
+    Edit {
+        /// The list
+        #[arg(default_value = "memory")]
+        list: List,
+    },
+    /// List the versions of a list, or show one
+    History {
+        /// The list
+        #[arg(default_value = "memory")]
+        list: List,
+        /// Show this version
+        #[arg(long, value_name = "N")]
+        version: Option<u64>,
+    },
+    /// Make a list again what it was in a version
+    Rollback {
+        /// The version's number, from `history`
+        version: u64,
+        /// The list
+        #[arg(default_value = "memory")]
+        list: List,
+    },
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum List {
+    /// Notes on the work
+    Memory,
+    /// What is known of the user
+    User,
+}
+
+impl From<List> for Target {
+    fn from(list: List) -> Self {
+        match list {
+            List::Memory => Self::Memory,
+            List::User => Self::User,
+        }
+    }
+}
+
+impl From<MemoryError> for Failure {
+    fn from(error: MemoryError) -> Self {
+        let text = error.to_string();
+        match error {
+            MemoryError::NoVersion(_) => {
+                Failure::not_found(text).hint("`hermes memory history` shows the versions.")
+            }
+            MemoryError::Off(_) => Failure::failed(ErrorKind::Unavailable, text)
+                .hint("memory.memory_enabled and memory.user_profile_enabled in config.yaml switch them on."),
+            MemoryError::Busy { .. } => Failure::failed(ErrorKind::Timeout, text),
+            _ => Failure::failed(ErrorKind::Internal, text).hint("Check the files in HERMES_HOME/memories."),
+        }
+    }
+}
+
+/// The lists of a home, as the settings want them.
+pub(crate) fn lists(home: &Home, config: &Config) -> Result<Lists, Failure> {
+    let said = |name: &str| config.document.value().pointer(&format!("/memory/{name}"));
+    let limit =
+        |switch: &str, name: &str, usual: Option<usize>| -> Result<Option<usize>, Failure> {
+            let wrong = |name: &str, wanted: &str| {
+                Failure::usage(format!("memory.{name} in config.yaml is not {wanted}"))
+            };
+            match said(switch) {
+                Some(Value::Bool(false)) => return Ok(None),
+                None | Some(Value::Null | Value::Bool(true)) => {}
+                Some(_) => return Err(wrong(switch, "true or false")),
+            }
+            match said(name) {
+                None | Some(Value::Null) => Ok(usual),
+                Some(value) => match value.as_u64().and_then(|n| usize::try_from(n).ok()) {
+                    Some(limit) if limit > 0 => Ok(Some(limit)),
+                    _ => Err(wrong(name, "a number above 0")),
+                },
+            }
+        };
+    let usual = Limits::default();
+    let limits = Limits {
+        memory: limit("memory_enabled", "memory_char_limit", usual.memory)?,
+        user: limit("user_profile_enabled", "user_char_limit", usual.user)?,
+    };
+    Ok(Lists::new(home.root().join("memories"), limits))
+}
+
+pub(crate) fn run(app: &App, command: Memory) -> Outcome {
+    let home = app.home()?;
+    let lists = lists(&home, &app.config(&home)?)?;
+    match command {
+        Memory::Show { list, archive } => show(app, &lists, list.map(Target::from), archive)?,
+        Memory::Search { words } => search(app, &lists, &words.join(" "))?,
+        Memory::Edit { list } => {
+            let target = Target::from(list);
+            let text = match std::io::stdin().is_terminal() {
+                true => edited(&lists, target)?,
+                false => piped()?,
+            };
+            tell(app, target, &lists.edit(target, &text)?)?;
+            for (at, rule) in lists.read(target)?.suspicious {
+                let at = at + 1;
+                app.terminal
+                    .warn(&format!("Entry {at} looks like {rule}; models are not shown it."));
+            }
+        }
+        Memory::History { list, version } => history(app, &lists, list.into(), version)?,
+        Memory::Rollback { version, list } => {
+            let target = Target::from(list);
+            tell(app, target, &lists.roll_back(target, version)?)?;
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+fn show(app: &App, lists: &Lists, only: Option<Target>, archive: bool) -> Result<(), Failure> {
+    let mut all = serde_json::Map::new();
+    for target in Target::ALL {
+        let is_meant = only.is_none_or(|only| only == target);
+        if !is_meant || (only.is_none() && !lists.is_on(target)) {
+            continue;
+        }
+        let list = lists.read(target)?;
+        let mut archived = lists.search(target, "")?;
+        archived.retain(|hit| hit.tier == Tier::Archive);
+        if app.json {
+            let mut told = json!(list);
+            if archive {
+                told["archive"] = archived.iter().map(|hit| hit.text.clone()).collect();
+            }
+            told["file"] = lists.file(target).display().to_string().into();
+            all.insert(target.name().into(), told);
+            continue;
+        }
+        let count = archived.len();
+        let heading = format!("{target}  {}  {count} archived", list.usage);
+        app.terminal.line(&app.terminal.paint(Style::Bold, &heading))?;
+        let archived = archived.into_iter().filter(|_| archive).map(|hit| ("~", hit.text));
+        for (mark, entry) in list.entries.into_iter().map(|entry| ("-", entry)).chain(archived) {
+            let text = visible(&entry).replace('\n', "\n  ");
+            app.terminal.line(&format!("{mark} {text}"))?;
+        }
+    }
+    if app.json {
+        all.insert("schema_version".into(), 1.into());
+        app.terminal.line(&Value::Object(all).to_string())?;
+    }
+    Ok(())
+}
+
+fn search(app: &App, lists: &Lists, words: &str) -> Result<(), Failure> {
+    let mut found = Vec::new();
+    for target in Target::ALL.into_iter().filter(|target| lists.is_on(*target)) {
+        found.extend(lists.search(target, words)?.into_iter().map(|hit| (target, hit)));
+    }
+    if app.json {
+        let results: Vec<Value> = found
+            .iter()
+            .map(|(target, hit)| json!({ "target": target, "tier": hit.tier, "text": hit.text }))
+            .collect();
+        app.terminal.line(&json!({ "schema_version": 1, "results": results }).to_string())?;
+        return Ok(());
+    }
+    for (target, hit) in found {
+        let mark = if hit.tier == Tier::Archive { " (archived)" } else { "" };
+        app.terminal.line(&format!("{target}{mark}: {}", one_line(&hit.text)))?;
+    }
+    Ok(())
+}
+
+fn history(app: &App, lists: &Lists, target: Target, number: Option<u64>) -> Result<(), Failure> {
+    let versions = lists.history(target)?;
+    if let Some(number) = number {
+        let version = versions.into_iter().find(|version| version.number == number);
+        let version = version.ok_or(MemoryError::NoVersion(number))?;
+        let text =
+            if app.json { json!(version).to_string() } else { visible(&version.text).into_owned() };
+        app.terminal.line(&text)?;
+        return Ok(());
+    }
+    if app.json {
+        app.terminal.line(&json!({ "schema_version": 1, "versions": versions }).to_string())?;
+        return Ok(());
+    }
+    if versions.is_empty() {
+        app.terminal.note("There are no versions yet.");
+        return Ok(());
+    }
+    let mut table = Table::default();
+    for version in versions {
+        let first = version.text.lines().next().unwrap_or_default();
+        table.row([
+            (version.number.to_string(), Some(Style::Bold)),
+            (ago(version.at_ms), Some(Style::Dim)),
+            (one_line(&version.cause), None),
+            (format!("{} characters", version.text.chars().count()), None),
+            (one_line(first), Some(Style::Dim)),
+        ]);
+    }
+    app.terminal.line(&table.render(&app.terminal))?;
+    Ok(())
+}
+
+fn tell(app: &App, target: Target, written: &Written) -> Result<(), Failure> {
+    if app.json {
+        let told = json!({
+            "target": target, "version": written.version, "entry_count": written.entry_count,
+            "archived_count": written.archived_count, "usage": written.usage,
+        });
+        app.terminal.line(&told.to_string())?;
+        return Ok(());
+    }
+    let done = match written.version {
+        Some(number) => format!("{} Version {number}, {}.", written.notes.join(" "), written.usage),
+        None => "Nothing has changed.".to_owned(),
+    };
+    app.terminal.note(&done);
+    Ok(())
+}
+
+fn piped() -> Result<String, Failure> {
+    let mut text = String::new();
+    std::io::stdin()
+        .read_to_string(&mut text)
+        .map_err(|e| Failure::usage(format!("Standard input cannot be read: {e}")))?;
+    Ok(text)
+}
+
+/// The list as the user leaves it in the editor. It is a copy that is edited, so that whoever writes meanwhile
+/// need not wait.
+fn edited(lists: &Lists, target: Target) -> Result<String, Failure> {
+    let cannot = |what: &str, e: std::io::Error| {
+        Failure::failed(ErrorKind::Internal, format!("{what}: {e}"))
+    };
+    let before = std::fs::read_to_string(lists.file(target)).unwrap_or_default();
+    let folder = tempfile::tempdir().map_err(|e| cannot("No temporary folder", e))?;
+    let copy = folder.path().join(format!("{}.md", target.name()));
+    std::fs::write(&copy, &before).map_err(|e| cannot("The copy cannot be written", e))?;
+    let chosen = ["VISUAL", "EDITOR"].iter().find_map(|name| std::env::var(name).ok());
+    let editor = chosen.filter(|name| !name.trim().is_empty()).unwrap_or_else(|| "vi".into());
+    let status = Command::new("sh")
+        .args(["-c", &format!("{editor} \"$1\""), "sh"])
+        .arg(&copy)
+        .status()
+        .map_err(|e| cannot("The editor does not start", e))?;
+    if !status.success() {
+        return Err(Failure::failed(
+            ErrorKind::Cancelled,
+            format!("'{editor}' ended with an error; nothing was changed"),
+        )
+        .hint("Set EDITOR to the command of your editor."));
+    }
+    let now = std::fs::read_to_string(lists.file(target)).unwrap_or_default();
+    let after = std::fs::read_to_string(&copy).map_err(|e| cannot("The copy cannot be read", e))?;
+    if now != before && after != before {
+        let kept = lists.folder().join(format!("{}.edited.md", target.name()));
+        std::fs::write(&kept, after).map_err(|e| cannot("Your text cannot be kept", e))?;
+        return Err(Failure::failed(
+            ErrorKind::Conflict,
+            "The list was changed while you were editing",
+        )
+        .hint(format!("Your text is in {}.", kept.display())));
+    }
+    Ok(if after == before { now } else { after })
+}
+
+fn ago(at_ms: u64) -> String {
+    let at = SystemTime::UNIX_EPOCH + Duration::from_millis(at_ms);
+    let since = SystemTime::now().duration_since(at).unwrap_or_default().as_secs();
+    match since {
+        0..60 => format!("{since} s ago"),
+        60..3600 => format!("{} min ago", since / 60),
+        3600..86_400 => format!("{} h ago", since / 3600),
+        _ => format!("{} days ago", since / 86_400),
+    }
+}

@@ -1,0 +1,102 @@
+//! Sessions and messages as programs and people see them.
+
+use hermes_history::{Kept, SessionInfo, Standing, local};
+use serde_json::{Value, json};
+
+use crate::terminal::one_line;
+
+pub(super) fn row(session: &SessionInfo) -> Value {
+    json!({
+        "id": session.id,
+        "source": session.source,
+        "title": session.title,
+        "preview": session.preview,
+        "cwd": session.cwd,
+        "model": session.model,
+        "parent": session.parent.as_ref().map(|parent| &parent.id),
+        "kinship": session.parent.as_ref().map(|parent| parent.by.name()),
+        "started_at": session.started.to_string(),
+        "ended_at": session.ended.map(|at| at.to_string()),
+        "end_reason": session.end_reason,
+        "last_active": session.last_active.to_string(),
+        "message_count": session.messages,
+        "tool_call_count": session.calls,
+        "usage": session.usage,
+    })
+}
+
+pub(super) fn message(kept: &Kept) -> Value {
+    let mut value = serde_json::to_value(&kept.message).unwrap_or_default();
+    if let Some(fields) = value.as_object_mut() {
+        fields.insert("type".into(), "message".into());
+        fields.insert("id".into(), kept.id.into());
+        fields.insert("timestamp".into(), kept.at.to_string().into());
+        let standing = match kept.standing {
+            Standing::Live => return value,
+            Standing::Undone => "undone",
+            Standing::Folded => "folded",
+            Standing::Summary => "summary",
+        };
+        fields.insert("standing".into(), standing.into());
+    }
+    value
+}
+
+pub(super) fn heading(session: &SessionInfo) -> String {
+    let name = session.title.as_deref().unwrap_or(&session.preview);
+    let mut facts = vec![local(session.started), format!("{} messages", session.messages)];
+    facts.extend(session.model.clone());
+    facts.extend(session.cwd.clone());
+    facts.extend(Some(cost(session)).filter(|cost| !cost.is_empty()));
+    facts.extend(session.parent.as_ref().map(|p| format!("{} of {}", p.by.name(), p.id)));
+    format!("{}: {}\n{}", session.id, one_line(name), facts.join(", "))
+}
+
+pub(super) fn markdown(session: &SessionInfo, kept: &[Kept]) -> Vec<String> {
+    let name = session.title.as_deref().unwrap_or(&session.id);
+    let mut lines = vec![format!("# {}", one_line(name)), String::new()];
+    for kept in kept {
+        lines.push(format!("## {} ({})", who(kept), local(kept.at)));
+        lines.push(String::new());
+        let text = kept.message.text();
+        match kept.role() {
+            "tool" => lines.push(fenced(&text)),
+            _ if text.is_empty() => {}
+            _ => lines.push(text),
+        }
+        for (_, name, arguments) in kept.calls() {
+            lines.push(format!("\n`{name}`\n{}", fenced(arguments)));
+        }
+        lines.push(String::new());
+    }
+    lines
+}
+
+/// A text in a fence that is longer than any in it.
+fn fenced(text: &str) -> String {
+    let mut fence = "```".to_owned();
+    while text.contains(&fence) {
+        fence.push('`');
+    }
+    format!("{fence}\n{}\n{fence}", text.trim_end())
+}
+
+pub(super) fn who(kept: &Kept) -> String {
+    let note = match kept.standing {
+        Standing::Summary => " (summary)",
+        _ => "",
+    };
+    match kept.answers() {
+        Some((tool, _)) => format!("tool {}", one_line(tool)),
+        None => format!("{}{note}", kept.role()),
+    }
+}
+
+/// Where the first so many bytes of a text end.
+pub(super) fn end_of(text: &str, most: usize) -> usize {
+    text.floor_char_boundary(most)
+}
+
+pub(super) fn cost(session: &SessionInfo) -> String {
+    session.usage.cost.map(|cost| format!("${cost:.4}")).unwrap_or_default()
+}

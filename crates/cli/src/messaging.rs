@@ -1,0 +1,38 @@
+//! Where messages may go, by the settings.
+
+use std::sync::Arc;
+
+use hermes::core::DynTool;
+use hermes::engine::Secrets as _;
+use hermes_config::Config;
+use hermes_tools_agent::messages::Targets;
+use serde_json::Value;
+
+use crate::failure::Failure;
+use crate::guarding::Keeper;
+
+/// The tools, with the one that sends messages knowing the user's targets.
+pub(crate) fn aim(
+    mut tools: Vec<Arc<dyn DynTool>>,
+    config: &Config,
+    secrets: &Arc<Keeper>,
+) -> Result<Vec<Arc<dyn DynTool>>, Failure> {
+    let described = config.document.value().pointer("/messaging/targets").unwrap_or(&Value::Null);
+    let keeper = Arc::clone(secrets);
+    let lookup = move |reference: &str| {
+        let variable = reference.strip_prefix("${").and_then(|name| name.strip_suffix('}'));
+        let name = reference.strip_prefix("secret://").or(variable)?;
+        Some(keeper.lookup(name).ok()??.expose().to_owned())
+    };
+    let targets = Targets::read(described, Arc::new(lookup)).map_err(|e| {
+        Failure::usage(e.to_string())
+            .hint("Mend messaging.targets in config.yaml; docs/memory.md describes it.")
+    })?;
+    if !targets.is_empty() {
+        let aimed = hermes_tools_agent::send_message(targets);
+        if let Some(slot) = tools.iter_mut().find(|tool| tool.spec().name == aimed.spec().name) {
+            *slot = aimed;
+        }
+    }
+    Ok(tools)
+}

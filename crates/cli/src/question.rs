@@ -1,0 +1,57 @@
+//! Questions of tools, put to a person at the terminal.
+
+use std::io::{self, BufRead as _, Write as _};
+
+use hermes::core::{BoxFuture, Clarify};
+use tokio::sync::oneshot;
+
+use crate::keyboard::Keyboard;
+use crate::terminal::one_line;
+
+impl Clarify for Keyboard {
+    fn ask<'a>(
+        &'a self,
+        question: &'a str,
+        choices: &'a [String],
+    ) -> BoxFuture<'a, Option<String>> {
+        Box::pin(async move {
+            let _turn = self.take_turn().await?;
+            let _ = write!(io::stderr(), "{}", written(question, choices));
+            let _ = io::stderr().flush();
+            let (send, typed) = oneshot::channel();
+            // A thread of its own: a question that is given up must not keep
+            // the program from ending.
+            std::thread::spawn(move || {
+                let mut line = String::new();
+                let read = io::stdin().lock().read_line(&mut line);
+                let _ = send.send(read.ok().filter(|read| *read > 0).map(|_| line));
+            });
+            meant(&typed.await.ok().flatten()?, choices)
+        })
+    }
+}
+
+/// The question as a person sees it.
+fn written(question: &str, choices: &[String]) -> String {
+    let mut text = String::from("\n");
+    for line in question.lines() {
+        text.push_str(&format!("? {}\n", one_line(line)));
+    }
+    for (at, choice) in choices.iter().enumerate() {
+        text.push_str(&format!("  {}) {}\n", at + 1, one_line(choice)));
+    }
+    text.push_str(if choices.is_empty() { "> " } else { "A number, or an answer of your own: " });
+    text
+}
+
+/// The choice of a number, or the words themselves; none for an empty line.
+fn meant(line: &str, choices: &[String]) -> Option<String> {
+    let line = line.trim();
+    let number = line.trim_end_matches([')', '.']).parse::<usize>().ok();
+    let chosen = number.and_then(|number| choices.get(number.checked_sub(1)?));
+    chosen.cloned().or_else(|| (!line.is_empty()).then(|| line.to_owned()))
+}
+
+#[cfg(test)]
+#[path = "question_tests.rs"]
+mod tests;

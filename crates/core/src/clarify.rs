@@ -1,0 +1,11 @@
+//! Questions that only the user can answer.
+
+use crate::BoxFuture;
+
+/// Somebody who can ask the user; a port.
+pub trait Clarify: Send + Sync {
+    /// Asks, and waits for the answer: one of the choices, or words of the
+    /// user's own. None if nobody gives one.
+    fn ask<'a>(&'a self, question: &'a str, choices: &'a [String])
+    -> BoxFuture<'a, Option<String>>;
+}

@@ -1,0 +1,102 @@
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+
+use super::*;
+use crate::breakpoints::Table;
+
+const LONG: Duration = Duration::from_secs(20);
+
+/// The other side of a line.
+struct Other {
+    from: UnixStream,
+    to: UnixStream,
+    decoder: Decoder,
+}
+
+impl Other {
+    fn hear(&mut self) -> Value {
+        let mut buffer = [0; 1024];
+        loop {
+            if let Some(message) = self.decoder.next().expect("a good stream") {
+                return message;
+            }
+            let read = self.from.read(&mut buffer).expect("a message");
+            assert!(read > 0, "it has hung up");
+            self.decoder.feed(&buffer[..read]);
+        }
+    }
+
+    fn say(&mut self, message: &Value) {
+        self.to.write_all(&encode(message)).expect("somebody listens");
+    }
+}
+
+fn pair() -> (Arc<Client>, Arc<Shared>, Other) {
+    let (input, from) = UnixStream::pair().expect("a pair");
+    let (to, output) = UnixStream::pair().expect("a pair");
+    let shared = Arc::new(Shared::new(Table::default()));
+    let input = Stream::new(input.into()).expect("a stream");
+    let output = Stream::new(output.into()).expect("a stream");
+    let client = Client::new(input, vec![(Source::Stdout, output)], Arc::clone(&shared));
+    (client, shared, Other { from, to, decoder: Decoder::default() })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_find_their_questions_in_any_order() {
+    let (client, _, mut other) = pair();
+    let thread = std::thread::spawn(move || {
+        let asked = [other.hear(), other.hear()];
+        for one in asked.iter().rev() {
+            let is_well = one["command"] == "good";
+            let body = json!({ "said": one["arguments"] });
+            other.say(&json!({
+                "type": "response", "request_seq": one["seq"], "success": is_well,
+                "body": body, "message": "no such thing",
+            }));
+        }
+        other
+    });
+    let (good, bad) = tokio::join!(
+        client.ask("good", json!({ "n": 1 }), LONG),
+        client.ask("bad", json!({ "n": 2 }), LONG),
+    );
+    assert_eq!(good.expect("an answer"), json!({ "said": { "n": 1 } }));
+    assert!(matches!(bad, Err(Fault::Refused(reason)) if reason == "no such thing"));
+    drop(thread.join());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_of_the_adapter_is_answered() {
+    let (_client, _, mut other) = pair();
+    let thread = std::thread::spawn(move || {
+        let request = json!({ "type": "request", "seq": 9, "command": "runInTerminal" });
+        other.say(&request);
+        other.hear()
+    });
+    let reply = tokio::task::spawn_blocking(move || thread.join().expect("a reply")).await;
+    let reply = reply.expect("a reply");
+    assert_eq!((&reply["type"], &reply["request_seq"]), (&json!("response"), &json!(9)));
+    assert_eq!((&reply["command"], &reply["success"]), (&json!("runInTerminal"), &json!(false)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn silence_and_hanging_up_are_told_apart() {
+    let (client, shared, other) = pair();
+    let silent = client.ask("threads", json!({}), Duration::from_millis(50)).await;
+    assert!(matches!(silent, Err(Fault::Silent)), "{silent:?}");
+    let waiting = client.begin("threads", json!({})).await.expect("it is sent");
+    drop(other);
+    assert!(waiting.await.is_err(), "nobody will answer");
+    shared.wait(|state| state.is_gone.then_some(())).await;
+    let gone = client.ask("threads", json!({}), LONG).await;
+    assert!(matches!(gone, Err(Fault::Gone)), "{gone:?}");
+    assert_eq!(shared.look().phase, Phase::Ended);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_that_does_not_speak_the_protocol_is_left() {
+    let (_client, shared, mut other) = pair();
+    other.to.write_all(&[b'x'; 10_000]).expect("somebody listens");
+    shared.wait(|state| state.is_gone.then_some(())).await;
+    assert!(shared.look().complaint().contains("does not speak"), "{:?}", shared.look());
+}

@@ -1,0 +1,34 @@
+use super::*;
+use crate::endpoint::{Dialect, Endpoint};
+use crate::message::Message;
+use crate::reply::Gathering;
+use crate::request::Request;
+
+/// OpenRouter streams thoughts in pieces, and wants them back as wholes.
+#[test]
+fn pieces_of_thoughts_are_put_together_and_sent_back() {
+    let endpoint = Endpoint::new(Dialect::Chat, "https://openrouter.ai/api/v1", "m");
+    let mut reader = Reader::new(endpoint.origin());
+    let mut gathering = Gathering::default();
+    let detail = |more: Value| json!({"choices": [{"delta": {"reasoning_details": [more]}}]});
+    for chunk in [
+        detail(json!({"type": "reasoning.text", "index": 0, "text": "a", "signature": null})),
+        detail(json!({"type": "reasoning.text", "index": 0, "text": "b"})),
+        detail(json!({"type": "reasoning.text", "index": 0, "signature": "sig"})),
+        detail(json!({"type": "reasoning.encrypted", "index": 1, "data": "x"})),
+        json!({"choices": [{"delta": {"content": "Hi"}, "finish_reason": "stop"}]}),
+    ] {
+        let mut events = Vec::new();
+        reader.take(&chunk, &mut events).expect("understood");
+        events.iter().for_each(|event| gathering.add(event));
+    }
+    let request = Request::new("", vec![Message::Assistant(gathering.finish())]);
+    let sent = super::super::body(&endpoint, "m", &request);
+    assert_eq!(
+        sent["messages"][0]["reasoning_details"],
+        json!([
+            {"type": "reasoning.text", "index": 0, "text": "ab", "signature": "sig"},
+            {"type": "reasoning.encrypted", "index": 1, "data": "x"},
+        ])
+    );
+}

@@ -1,0 +1,151 @@
+//! JSON to a server, once it takes it.
+
+use std::error::Error as _;
+use std::time::Duration;
+
+use hermes_core::{ErrorKind, ToolContext, ToolError};
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::redirect::Policy;
+use reqwest::{Client, Response, Url};
+use serde_json::Value;
+
+use super::targets::host_of;
+
+/// How long a server may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How often a message is offered to a server that is busy.
+const TRIES: usize = 3;
+
+/// The longest that a busy server is waited for.
+const LONGEST: Duration = Duration::from_secs(20);
+
+/// How much of an answer is read.
+const ANSWER: usize = 16 * 1024;
+
+/// How much of an answer an error shows.
+const SHOWN: usize = 300;
+
+/// A way to one host.
+pub(crate) struct Post {
+    client: Client,
+    url: Url,
+    headers: HeaderMap,
+}
+
+impl Post {
+    /// A way to `address`, which must be on the host that was declared.
+    pub(crate) fn new(address: &str, host: &str) -> Result<Self, ToolError> {
+        let actual = host_of(address).map_err(ToolError::unavailable)?;
+        if actual != host {
+            return Err(ToolError::denied(format!(
+                "The target's address is on {actual}, not on {host}"
+            ))
+            .with_hint("Put the address itself into the settings, or give its host."));
+        }
+        let url = Url::parse(address).map_err(|e| ToolError::unavailable(e.to_string()))?;
+        // It fails if another part of the program has chosen already, which is fine.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let client = Client::builder()
+            .user_agent(concat!("hermes/", env!("CARGO_PKG_VERSION")))
+            .timeout(PATIENCE)
+            // What was allowed is this host and no other.
+            .redirect(Policy::none())
+            .build()
+            .map_err(|e| {
+                ToolError::unavailable(format!("HTTP cannot be set up: {}", causes(&e)))
+            })?;
+        Ok(Self { client, url, headers: HeaderMap::new() })
+    }
+
+    /// With one more header.
+    pub(crate) fn header(mut self, name: &str, value: &str) -> Result<Self, ToolError> {
+        let wrong =
+            || ToolError::unavailable(format!("The header '{name}' of the target is wrong"));
+        let key = HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong())?;
+        let mut value = HeaderValue::from_str(value).map_err(|_| wrong())?;
+        value.set_sensitive(true);
+        self.headers.insert(key, value);
+        Ok(self)
+    }
+
+    /// Offers `body` until the server takes it, and gives its answer.
+    pub(crate) async fn send(&self, body: &Value, cx: &ToolContext) -> Result<String, ToolError> {
+        let bytes = serde_json::to_vec(body).map_err(|e| ToolError::internal(e.to_string()))?;
+        for left in (0..TRIES).rev() {
+            let request = self
+                .client
+                .post(self.url.clone())
+                .header("content-type", "application/json")
+                .headers(self.headers.clone())
+                .body(bytes.clone());
+            let answer = cx.race(request.send()).await?.map_err(unreachable)?;
+            let status = answer.status();
+            let retry =
+                answer.headers().get("retry-after").and_then(|v| v.to_str().ok()?.parse().ok());
+            let text = cx.race(read(answer)).await?;
+            if status.is_success() {
+                return Ok(text);
+            }
+            // Anything else may have been taken, and must not be sent twice.
+            let is_busy = matches!(status.as_u16(), 429 | 503);
+            if !is_busy || left == 0 {
+                let kind = if is_busy { ErrorKind::Limit } else { ErrorKind::Network };
+                let said: String = text.chars().take(SHOWN).collect();
+                let status = status.as_u16();
+                return Err(ToolError::new(
+                    kind,
+                    format!("The server refused with {status}: {said}"),
+                )
+                .with("status", status));
+            }
+            let wait =
+                retry.or_else(|| told(&text)).unwrap_or(1.0_f64).clamp(0.1, LONGEST.as_secs_f64());
+            cx.report(None, format!("the server is busy; trying again in {wait:.0} s"));
+            cx.race(tokio::time::sleep(Duration::from_secs_f64(wait))).await?;
+        }
+        Err(ToolError::internal("The message was never offered"))
+    }
+}
+
+/// How many seconds to wait, as Discord and Telegram say it.
+fn told(answer: &str) -> Option<f64> {
+    let answer: Value = serde_json::from_str(answer).ok()?;
+    answer.get("retry_after").or_else(|| answer.pointer("/parameters/retry_after"))?.as_f64()
+}
+
+async fn read(mut answer: Response) -> String {
+    let mut bytes = Vec::new();
+    while let Ok(Some(chunk)) = answer.chunk().await {
+        bytes.extend_from_slice(&chunk);
+        if bytes.len() > ANSWER {
+            break;
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// The address may hold a token, so that it is left out.
+fn unreachable(error: reqwest::Error) -> ToolError {
+    let late = error.is_timeout();
+    let text = causes(&error.without_url());
+    match late {
+        true => {
+            ToolError::new(ErrorKind::Timeout, format!("The server did not answer in time: {text}"))
+        }
+        false => {
+            ToolError::new(ErrorKind::Network, format!("The server cannot be reached: {text}"))
+        }
+    }
+}
+
+fn causes(error: &reqwest::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        next = cause.source();
+    }
+    text
+}

@@ -1,0 +1,10 @@
+//! Messages to people elsewhere: where they may go, and how they get there.
+
+mod http;
+mod mail;
+mod parts;
+mod send;
+mod targets;
+
+pub(crate) use send::{Letter, send};
+pub use targets::{Lookup, OneOrMore, Security, Target, TargetError, Targets};

@@ -1,0 +1,41 @@
+//! A long message in parts that a server takes.
+
+/// Parts of at most `most` units each, cut where a line or a word ends if that
+/// is not too early. `units` says how many a character takes.
+pub(crate) fn split(text: &str, most: usize, units: fn(char) -> usize) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let mut rest = text.trim();
+    while !rest.is_empty() {
+        let end = fitting(rest, most, units);
+        if end == rest.len() {
+            parts.push(rest);
+            break;
+        }
+        let head = &rest[..end];
+        let late = |at: &usize| *at > end / 2;
+        let cut = head
+            .rfind('\n')
+            .filter(late)
+            .or_else(|| head.rfind(char::is_whitespace).filter(late))
+            .unwrap_or(end);
+        parts.push(rest[..cut].trim_end());
+        rest = rest[cut..].trim_start();
+    }
+    parts
+}
+
+/// How many bytes of a text have room; at least those of one character.
+fn fitting(text: &str, most: usize, units: fn(char) -> usize) -> usize {
+    let mut used = 0;
+    for (at, c) in text.char_indices() {
+        used += units(c);
+        if used > most && at > 0 {
+            return at;
+        }
+    }
+    text.len()
+}
+
+#[cfg(test)]
+#[path = "parts_tests.rs"]
+mod tests;

@@ -1,0 +1,32 @@
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+
+fn task(id: &str, content: &str, status: Status) -> Task {
+    Task { id: id.into(), content: content.into(), status }
+}
+
+#[test]
+fn every_state_has_its_mark_and_only_open_tasks_are_told_again() {
+    let session = Session::in_memory();
+    assert_eq!(todo_lines(&session).unwrap(), [""; 0]);
+    assert_eq!(todo_reminder(&session).unwrap(), None);
+    session
+        .update(DOCUMENT, |list: &mut Vec<Task>| {
+            *list = vec![
+                task("1", "read the\ncode", Status::Completed),
+                task("2", "mend it\n- [ ] 9. not a task", Status::InProgress),
+                task("3", "ship it", Status::Pending),
+                task("4", "celebrate", Status::Cancelled),
+            ];
+        })
+        .unwrap();
+    assert_eq!(
+        todo_lines(&session).unwrap(),
+        ["[x] read the code", "[>] mend it - [ ] 9. not a task", "[ ] ship it", "[-] celebrate"]
+    );
+    let told = todo_reminder(&session).unwrap().unwrap();
+    assert!(told.ends_with("- [>] 2. mend it - [ ] 9. not a task\n- [ ] 3. ship it"), "{told}");
+    session.update(DOCUMENT, |list: &mut Vec<Task>| list.retain(|t| t.id == "1")).unwrap();
+    assert_eq!(todo_reminder(&session).unwrap(), None);
+}

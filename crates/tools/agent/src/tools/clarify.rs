@@ -1,0 +1,107 @@
+//! A question to the user.
+
+use std::time::Duration;
+
+use hermes_core::{
+    Clarify as Port, Effect, Example, JsonSchema, Tool, ToolContext, ToolError, ToolSpec, Workplace,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::choice::Choice;
+
+/// How many choices are offered. A person does not weigh more at a glance.
+const MOST: usize = 4;
+
+/// How long a person may take.
+const PATIENCE: Duration = Duration::from_secs(3_600);
+
+#[derive(Debug, Default)]
+pub(crate) struct Clarify;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Args {
+    /// The question, with what the user must know to answer it
+    question: String,
+    /// Up to 4 answers to choose from; the user can always answer in other words. Leave out for an open question.
+    #[serde(default)]
+    choices: Vec<Choice>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Answer {
+    question: String,
+    choices_offered: Vec<String>,
+    user_response: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
+}
+
+impl Tool for Clarify {
+    type Args = Args;
+    type Output = Answer;
+
+    fn spec() -> ToolSpec {
+        ToolSpec::new("clarify", "clarify")
+            .emoji("❓")
+            .description(
+                "Ask the user a question and wait for the answer. For decisions that are the user's and that \
+                 change what is done next; not for what a tool can find out.",
+            )
+            .alias("ask_user")
+            .parameter_alias("options", "choices")
+            .parameter_alias("prompt", "question")
+            .timeout(PATIENCE)
+            .keyword("question")
+            .keyword("ask")
+            .keyword("user input")
+            .example(
+                Example::new(
+                    "Let the user choose",
+                    r#"{"question":"Which database shall the service use?","choices":["SQLite","PostgreSQL"]}"#,
+                )
+                .gives(r#"{"choices_offered":["SQLite","PostgreSQL"]}"#),
+            )
+            .example(Example::new("An open question", r#"{"question":"What shall the project be called?"}"#))
+    }
+
+    fn effects(&self, _args: &Args, _at: &Workplace) -> Vec<Effect> {
+        Vec::new()
+    }
+
+    async fn run(&self, args: Args, cx: &ToolContext) -> Result<Answer, ToolError> {
+        let question = args.question.trim().to_owned();
+        if question.is_empty() {
+            return Err(ToolError::invalid("The question is empty"));
+        }
+        let mut choices: Vec<String> = Vec::new();
+        for choice in args.choices {
+            let text = choice.into_text();
+            if !text.is_empty() && !choices.contains(&text) {
+                choices.push(text);
+            }
+        }
+        let over = choices.len().saturating_sub(MOST);
+        choices.truncate(MOST);
+        let response = match cx.ports.get::<dyn Port>() {
+            Some(port) => cx.race(port.ask(&question, &choices)).await?,
+            None => None,
+        };
+        let Some(response) = response else {
+            return Err(ToolError::unavailable("Nobody is there to answer")
+                .with_hint(
+                    "Decide by what is known and say what you assumed, or end with the question so that it \
+                     can be answered.",
+                )
+                .with("question", question)
+                .with("choices_offered", choices));
+        };
+        let note = (over > 0)
+            .then(|| format!("{over} choices were over the limit of {MOST} and not offered"));
+        Ok(Answer { question, choices_offered: choices, user_response: response, note })
+    }
+}
+
+#[cfg(test)]
+#[path = "clarify_tests.rs"]
+mod tests;

@@ -1,0 +1,316 @@
+//! Notes that outlast the session.
+
+use std::sync::Arc;
+
+use hermes_core::{
+    Effect, ErrorKind, Example, JsonSchema, Resource, Scope, Tool, ToolContext, ToolError,
+    ToolSpec, Workplace,
+};
+use hermes_memory::{Entries, Hit, Memory as Lists, MemoryError, Operation, Target, Written};
+use serde::{Deserialize, Serialize};
+
+/// How many hits a search shows.
+const HITS: usize = 10;
+
+/// How much of each is shown, if there are several.
+const SHOWN: usize = 1_000;
+
+#[derive(Debug, Default)]
+pub(crate) struct Memory;
+
+#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Which {
+    #[default]
+    Memory,
+    User,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Action {
+    Add,
+    Replace,
+    Remove,
+    Archive,
+    Read,
+    Search,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Args {
+    /// memory: notes on the work; user: who the user is and what they prefer
+    #[serde(default)]
+    target: Which,
+    /// One action; leave out with operations
+    #[serde(default)]
+    action: Option<Action>,
+    /// The new text, for add and replace
+    #[serde(default)]
+    content: Option<String>,
+    /// A part of the entry that is meant, which no other has; for replace, remove and archive
+    #[serde(default)]
+    old_text: Option<String>,
+    /// Words to look for, with search
+    #[serde(default)]
+    query: Option<String>,
+    /// Several changes, all made or none
+    #[serde(default)]
+    operations: Option<Vec<Step>>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Step {
+    action: Action,
+    #[serde(default)]
+    content: Option<String>,
+    #[serde(default)]
+    old_text: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(crate) enum Answer {
+    Changed {
+        success: bool,
+        done: bool,
+        target: Target,
+        usage: String,
+        entry_count: usize,
+        archived_count: usize,
+        message: String,
+        /// How the entries begin that had no room any more.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        moved_to_archive: Vec<String>,
+        note: &'static str,
+    },
+    List {
+        target: Target,
+        #[serde(flatten)]
+        list: Entries,
+    },
+    Found {
+        target: Target,
+        query: String,
+        count: usize,
+        results: Vec<Hit>,
+    },
+}
+
+impl Args {
+    fn target(&self) -> Target {
+        match self.target {
+            Which::Memory => Target::Memory,
+            Which::User => Target::User,
+        }
+    }
+
+    fn scope(&self) -> Scope {
+        match (&self.operations, self.action) {
+            (None, Some(Action::Read | Action::Search)) => Scope::MEMORY_READ,
+            _ => Scope::MEMORY_WRITE,
+        }
+    }
+
+    /// The changes that are asked for.
+    fn operations(self) -> Result<Vec<Operation>, ToolError> {
+        match (self.operations, self.action) {
+            (Some(steps), None) if !steps.is_empty() => {
+                let count = steps.len();
+                let numbered = steps.into_iter().enumerate();
+                let read = numbered.map(|(at, step)| {
+                    let place =
+                        if count > 1 { format!("Operation {}: ", at + 1) } else { String::new() };
+                    operation(step.action, step.content, step.old_text, &place)
+                });
+                read.collect()
+            }
+            (Some(_), Some(_)) => {
+                Err(ToolError::invalid("Give either action or operations, not both"))
+            }
+            (None, Some(action)) => Ok(vec![operation(action, self.content, self.old_text, "")?]),
+            (_, None) => Err(ToolError::invalid(
+                "Nothing is asked for: give action (add, replace, remove, archive, read, search) or operations",
+            )),
+        }
+    }
+}
+
+fn operation(
+    action: Action,
+    content: Option<String>,
+    old_text: Option<String>,
+    place: &str,
+) -> Result<Operation, ToolError> {
+    let need = |value: Option<String>, name: &str| {
+        value.filter(|text| !text.trim().is_empty()).ok_or_else(|| {
+            let action = format!("{action:?}").to_lowercase();
+            ToolError::invalid(format!("{place}{action} needs {name}")).with_hint(
+                "content is the new text; old_text is a part of the entry that is meant.",
+            )
+        })
+    };
+    Ok(match action {
+        Action::Add => Operation::Add { content: need(content, "content")? },
+        Action::Replace => Operation::Replace {
+            old_text: need(old_text, "old_text")?,
+            content: need(content, "content")?,
+        },
+        Action::Remove => Operation::Remove { old_text: need(old_text, "old_text")? },
+        Action::Archive => Operation::Archive { old_text: need(old_text, "old_text")? },
+        Action::Read | Action::Search => {
+            return Err(ToolError::invalid(format!(
+                "{place}Operations change; read and search stand alone"
+            )));
+        }
+    })
+}
+
+impl Tool for Memory {
+    type Args = Args;
+    type Output = Answer;
+
+    fn spec() -> ToolSpec {
+        ToolSpec::new("memory", "memory")
+            .emoji("🧠")
+            .description(
+                "Notes that outlast the session, shown to you at the start of each. Save what will matter again: \
+                 preferences, corrections, facts of the environment, conventions; not progress or what is easily \
+                 looked up. Short entries, one fact each. When a list is full, its oldest entries move to an \
+                 archive that search finds.",
+            )
+            .parameter_alias("text", "content")
+            .parameter_alias("old", "old_text")
+            .keyword("remember")
+            .keyword("note")
+            .keyword("preference")
+            .keyword("forget")
+            .example(
+                Example::new(
+                    "Remember a preference",
+                    r#"{"target":"user","action":"add","content":"Prefers tabs over spaces."}"#,
+                )
+                .gives(r#"{"success":true,"entry_count":1}"#),
+            )
+            .example(
+                Example::new(
+                    "Several changes at once",
+                    r#"{"operations":[{"action":"add","content":"CI runs on Alpine."},{"action":"add","content":"Tests need a database."}]}"#,
+                )
+                .gives(r#"{"success":true,"entry_count":2,"target":"memory"}"#),
+            )
+            .example(
+                Example::new("Find what is not shown", r#"{"action":"search","query":"database"}"#)
+                    .gives(r#"{"query":"database"}"#),
+            )
+    }
+
+    fn effects(&self, args: &Args, _at: &Workplace) -> Vec<Effect> {
+        vec![Effect::name(args.scope(), args.target().name())]
+    }
+
+    async fn run(&self, args: Args, cx: &ToolContext) -> Result<Answer, ToolError> {
+        cx.permit(&args.scope(), &Resource::Name(args.target().name().into()))?;
+        let Some(lists) = cx.ports.get::<Lists>() else {
+            return Err(ToolError::unavailable("There is no memory here"));
+        };
+        // Another process may hold the lock.
+        let work = tokio::task::spawn_blocking(move || serve(&lists, args));
+        work.await.map_err(|e| ToolError::internal(format!("The notes were lost: {e}")))?
+    }
+}
+
+fn serve(lists: &Arc<Lists>, args: Args) -> Result<Answer, ToolError> {
+    let target = args.target();
+    if args.operations.is_none() {
+        match args.action {
+            Some(Action::Read) => {
+                let list = lists.read(target).map_err(|e| explain(e, lists, target))?;
+                return Ok(Answer::List { target, list });
+            }
+            Some(Action::Search) => {
+                let query = args.query.or(args.content).or(args.old_text).unwrap_or_default();
+                let hits = lists.search(target, &query).map_err(|e| explain(e, lists, target))?;
+                return Ok(Answer::Found { target, query, count: hits.len(), results: clip(hits) });
+            }
+            _ => {}
+        }
+    }
+    let operations = args.operations()?;
+    let written = lists.apply(target, &operations).map_err(|e| explain(e, lists, target))?;
+    Ok(report(target, written))
+}
+
+fn report(target: Target, written: Written) -> Answer {
+    let mut message = written.notes.join(" ");
+    if !written.moved.is_empty() {
+        message.push_str(" Entries without room moved to the archive; search finds them.");
+    }
+    Answer::Changed {
+        success: true,
+        done: true,
+        target,
+        usage: written.usage,
+        entry_count: written.entry_count,
+        archived_count: written.archived_count,
+        message,
+        moved_to_archive: written.moved,
+        note: "Saved. The notes in your prompt stay as they are until the next session.",
+    }
+}
+
+/// One hit is shown whole, several in part.
+fn clip(mut hits: Vec<Hit>) -> Vec<Hit> {
+    hits.truncate(HITS);
+    if hits.len() > 1 {
+        for hit in &mut hits {
+            if let Some((at, _)) = hit.text.char_indices().nth(SHOWN) {
+                hit.text.truncate(at);
+                hit.text.push_str("… [search for more of its words to see it whole]");
+            }
+        }
+    }
+    hits
+}
+
+/// The error in words that tell what to do next.
+fn explain(error: MemoryError, lists: &Lists, target: Target) -> ToolError {
+    let text = error.to_string();
+    let with_list = |failed: ToolError| match lists.read(target) {
+        Ok(list) => failed.with("current_entries", list.entries).with("usage", list.usage),
+        Err(_) => failed,
+    };
+    match error.cause() {
+        MemoryError::Off(_) => ToolError::unavailable(text),
+        MemoryError::Invalid(_) => with_list(ToolError::invalid(text)),
+        MemoryError::NoMatch(_) => with_list(ToolError::not_found(text))
+            .with_hint("old_text must be a part of one entry, letter for letter."),
+        MemoryError::Ambiguous { matches, .. } => ToolError::invalid(text)
+            .with("matches", matches.clone())
+            .with_hint("Give a longer part, which only one entry has."),
+        MemoryError::Threat { rule, .. } => ToolError::denied(text)
+            .with("rule", *rule)
+            .with_hint("Notes become part of later prompts. Say the fact without commands, secrets or orders."),
+        MemoryError::TooLong { .. } => ToolError::limit(text)
+            .with_hint("Put it into a file, and note where the file is."),
+        MemoryError::Drift { backup, .. } => ToolError::conflict(text)
+            .with("drift_backup", backup.display().to_string())
+            .with(
+                "remediation",
+                "Ask the user to put the file in order (`hermes memory edit`); additions still work.",
+            ),
+        MemoryError::Busy { .. } => ToolError::new(ErrorKind::Timeout, text)
+            .with_hint("Nothing was written. Try again."),
+        MemoryError::Io { source, .. } => {
+            let kind = ToolError::io("", source).kind();
+            ToolError::new(kind, text)
+        }
+        _ => ToolError::internal(text),
+    }
+}
+
+#[cfg(test)]
+#[path = "memory_tests.rs"]
+mod tests;

@@ -1,0 +1,182 @@
+//! A message to a place that the user has set down.
+
+use std::sync::Arc;
+
+use hermes_core::{
+    Availability, DynTool, Effect, Example, JsonSchema, Resource, Scope, Tool, ToolContext,
+    ToolError, ToolSpec, Workplace, erase,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::messages::{self, Letter, Target, Targets};
+
+/// The longest message.
+const LONGEST: usize = 100_000;
+
+/// Knows the targets that it was made with.
+#[derive(Debug, Default)]
+pub(crate) struct SendMessage {
+    targets: Targets,
+}
+
+/// The tool for these targets.
+pub(crate) fn with(targets: Targets) -> Arc<dyn DynTool> {
+    erase(SendMessage { targets })
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Action {
+    #[default]
+    Send,
+    List,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Args {
+    /// send, or list the targets
+    #[serde(default)]
+    action: Action,
+    /// The name of the target; may be left out if there is only one
+    #[serde(default)]
+    target: Option<String>,
+    /// The text
+    #[serde(default)]
+    message: Option<String>,
+    /// A title or subject
+    #[serde(default)]
+    title: Option<String>,
+    /// Tell what would be sent, and send nothing
+    #[serde(default)]
+    dry_run: bool,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(crate) enum Answer {
+    Sent { success: bool, target: String, kind: &'static str, host: String, parts: usize },
+    Planned { dry_run: bool, target: String, kind: &'static str, host: String, parts: Vec<String> },
+    Listed { targets: Vec<Listed> },
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Listed {
+    name: String,
+    kind: &'static str,
+    host: String,
+}
+
+impl SendMessage {
+    /// The target that is meant.
+    fn named<'a>(&'a self, args: &'a Args) -> Option<&'a str> {
+        let mut all = self.targets.iter();
+        match (&args.target, all.next(), all.next()) {
+            (Some(name), _, _) => Some(name.trim()),
+            (None, Some((only, _, _)), None) => Some(only),
+            (None, _, _) => None,
+        }
+    }
+
+    fn find(&self, args: &Args) -> Result<(String, &Target, &str), ToolError> {
+        let names: Vec<&str> = self.targets.iter().map(|(name, _, _)| name).collect();
+        if names.is_empty() {
+            return Err(ToolError::unavailable("No message targets are set")
+                .with_hint("Describe them under messaging.targets in config.yaml."));
+        }
+        let Some(name) = self.named(args) else {
+            return Err(ToolError::invalid("target is missing").with("targets", names));
+        };
+        match self.targets.get(name) {
+            Some((target, host)) => Ok((name.to_owned(), target, host)),
+            None => Err(ToolError::not_found(format!("There is no message target '{name}'"))
+                .with_hint("action list shows the targets.")
+                .with("targets", names)),
+        }
+    }
+}
+
+impl Tool for SendMessage {
+    type Args = Args;
+    type Output = Answer;
+
+    fn spec() -> ToolSpec {
+        ToolSpec::new("send_message", "messaging")
+            .emoji("📨")
+            .description(
+                "Send a message to a target that the user has set up: chat, phone, e-mail or a webhook. \
+                 What is sent cannot be taken back.",
+            )
+            .parameter_alias("text", "message")
+            .parameter_alias("content", "message")
+            .parameter_alias("subject", "title")
+            .parameter_alias("to", "target")
+            .open_world()
+            .keyword("notify")
+            .keyword("slack")
+            .keyword("discord")
+            .keyword("telegram")
+            .keyword("email")
+            .keyword("ntfy")
+            .keyword("webhook")
+            .example(Example::new("See where messages can go", r#"{"action":"list"}"#).gives(r#"{}"#))
+    }
+
+    fn effects(&self, args: &Args, _at: &Workplace) -> Vec<Effect> {
+        if args.action == Action::List || args.dry_run {
+            return Vec::new();
+        }
+        let name = self.named(args).unwrap_or_default();
+        let mut effects = vec![Effect::name(Scope::MESSAGE_SEND, name)];
+        if let Some((_, host)) = self.targets.get(name) {
+            let resource = Resource::Host(host.to_owned());
+            effects.push(Effect { scope: Scope::NETWORK_SEND, resource });
+        }
+        effects
+    }
+
+    async fn check(&self) -> Availability {
+        if self.targets.is_empty() {
+            return Availability::missing(
+                "no message targets are set",
+                "Describe them under messaging.targets in config.yaml.",
+            );
+        }
+        Availability::Ready
+    }
+
+    async fn run(&self, args: Args, cx: &ToolContext) -> Result<Answer, ToolError> {
+        if args.action == Action::List {
+            let listed = |(name, target, host): (&str, &Target, &str)| Listed {
+                name: name.to_owned(),
+                kind: target.kind(),
+                host: host.to_owned(),
+            };
+            return Ok(Answer::Listed { targets: self.targets.iter().map(listed).collect() });
+        }
+        let (name, target, host) = self.find(&args)?;
+        let text = args.message.unwrap_or_default();
+        if text.trim().is_empty() {
+            return Err(ToolError::invalid("message is missing or blank"));
+        }
+        if text.chars().nth(LONGEST).is_some() {
+            return Err(ToolError::limit(format!("A message may have {LONGEST} characters"))
+                .with_hint("Send a summary, and say where the rest is."));
+        }
+        let title = args.title.filter(|title| !title.trim().is_empty());
+        let letter = Letter { title, text };
+        let (kind, host) = (target.kind(), host.to_owned());
+        if args.dry_run {
+            let parts = letter.parts(target);
+            return Ok(Answer::Planned { dry_run: true, target: name, kind, host, parts });
+        }
+        cx.permit(&Scope::MESSAGE_SEND, &Resource::Name(name.clone()))?;
+        cx.permit(&Scope::NETWORK_SEND, &Resource::Host(host.clone()))?;
+        let parts = messages::send(&self.targets, target, &host, &letter, cx).await?;
+        Ok(Answer::Sent { success: true, target: name, kind, host, parts })
+    }
+}
+
+#[cfg(test)]
+#[path = "send_message_tests.rs"]
+mod tests;

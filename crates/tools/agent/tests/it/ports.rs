@@ -1,0 +1,63 @@
+//! Examples of tools that need something to reach for, with that in place.
+
+use std::sync::Arc;
+
+use hermes_core::{BoxFuture, Clarify, DynTool, Ports, ToolCall};
+use hermes_engine::{Caller, Engine};
+use hermes_memory::{Limits, Memory};
+use hermes_testkit::contract::contains;
+use hermes_tools_agent::messages::Targets;
+use serde_json::Value;
+
+/// The tools whose examples cannot work without a port.
+pub(crate) const NEED_PORTS: &[&str] = &["clarify", "memory", "send_message"];
+
+/// A user who takes the first choice.
+struct Obliging;
+
+impl Clarify for Obliging {
+    fn ask<'a>(&'a self, _: &'a str, choices: &'a [String]) -> BoxFuture<'a, Option<String>> {
+        Box::pin(async { Some(choices.first().cloned().unwrap_or_else(|| "Hermes".into())) })
+    }
+}
+
+#[tokio::test]
+async fn examples_work_where_there_are_ports() {
+    let mut ran = 0;
+    let described = serde_json::json!({"phone": {"kind": "ntfy", "topic": "mine"}});
+    let targets = Targets::read(&described, Arc::new(|_| None)).expect("a target");
+    let mut tools = hermes_tools_agent::tools();
+    tools.retain(|tool| tool.spec().name != "send_message");
+    tools.push(hermes_tools_agent::send_message(targets));
+    for tool in tools {
+        if NEED_PORTS.contains(&&*tool.spec().name) {
+            ran += run_examples(&tool).await;
+        }
+    }
+    assert!(ran >= 6, "{ran} examples");
+}
+
+async fn run_examples(tool: &Arc<dyn DynTool>) -> usize {
+    let spec = tool.spec();
+    for example in &spec.examples {
+        let folder = tempfile::tempdir().expect("a folder");
+        let memory = Memory::new(folder.path().join("memories"), Limits::default());
+        let ports = Ports::new().with(Arc::new(memory)).with::<dyn Clarify>(Arc::new(Obliging));
+        let engine = Engine::builder()
+            .spill_to(folder.path().join("spill"))
+            .ports(ports)
+            .tools(vec![Arc::clone(tool)])
+            .build()
+            .expect("one tool fits");
+        let call = ToolCall::from_text("example", spec.name.clone(), example.arguments.clone());
+        let result = engine.call(call, &Caller::new(folder.path())).await;
+        engine.shutdown().await;
+        assert!(result.is_success(), "{}: {}: {}", spec.name, example.title, result.content);
+        if let Some(gives) = &example.gives {
+            let wanted: Value = serde_json::from_str(gives).expect("JSON");
+            let got: Value = serde_json::from_str(&result.content).expect("JSON");
+            assert!(contains(&got, &wanted), "{}: {got}", example.title);
+        }
+    }
+    spec.examples.len()
+}
