@@ -8,7 +8,7 @@
 # What is there already is left as it is.
 set -euo pipefail
 
-PYTHON_TOOLS=(ruff black pytest mypy flake8 pylint yamllint clang-format shfmt-py taplo)
+PYTHON_TOOLS=(ruff black pytest mypy flake8 pylint yamllint clang-format shfmt-py taplo debugpy)
 NODE_TOOLS=(eslint prettier jest vitest mocha typescript @biomejs/biome stylelint markdownlint-cli2)
 
 skip() {

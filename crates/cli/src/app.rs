@@ -109,7 +109,10 @@ impl App {
         let records = Arc::new(AuditRecorder::new(hermes::audit::Log::open(audit::folder(&home))));
         let kept = checkpoints::limits(&config.settings);
         let kept = Arc::new(Checkpoints::new(home.checkpoints_dir(), kept));
+        // Files of another place are not ours to keep, least of all those of
+        // the same name here.
         let checkpoints = checkpoints::keeper(&home, &config.settings, &kept);
+        let checkpoints = checkpoints.filter(|_| config.settings.terminal.backend == "local");
         let started_in = std::env::current_dir().unwrap_or_else(|_| "/".into());
         let ground = Ground::new(place::backend(&config.settings, &home, &started_in)?, &home);
         let jobs = Jobs::new(ground.backend(), home.cache_dir().join("jobs"));

@@ -7,9 +7,10 @@ use serde_json::{Number, Value};
 
 use crate::settings::ToolSearchMode;
 use crate::vars::{
-    HERMES_INFERENCE_PROVIDER, HERMES_MODEL, HERMES_PERMISSION_PROFILE, TERMINAL_CWD, TERMINAL_DOCKER_IMAGE, TERMINAL_ENV,
-    TERMINAL_MAX_FOREGROUND_TIMEOUT, TERMINAL_SINGULARITY_IMAGE, TERMINAL_SSH_HOST,
-    TERMINAL_SSH_KEY, TERMINAL_SSH_PORT, TERMINAL_SSH_USER, TERMINAL_TIMEOUT, Var,
+    HERMES_INFERENCE_PROVIDER, HERMES_MODEL, HERMES_PERMISSION_PROFILE, TERMINAL_CWD,
+    TERMINAL_DOCKER_IMAGE, TERMINAL_ENV, TERMINAL_MAX_FOREGROUND_TIMEOUT,
+    TERMINAL_SINGULARITY_IMAGE, TERMINAL_SSH_HOST, TERMINAL_SSH_KEY, TERMINAL_SSH_PORT,
+    TERMINAL_SSH_USER, TERMINAL_TIMEOUT, Var,
 };
 
 /// A known setting.
@@ -150,8 +151,6 @@ keys! {
         "The most tokens of one answer; unset means what the server allows."
     MODEL_TOOL_CALLS: String = "model.tool_calls", Kind::Choice(&["auto", "native", "text"]), Preset::Text("auto");
         "How the model asks for tools: `native`, in its `text`, or `auto` to use text if the server says that it cannot do otherwise."
-    API_MAX_RETRIES: u64 = "agent.api_max_retries", Kind::Count { min: 0, max: 100 }, Preset::Count(3);
-        "How often a model is asked again when the trouble may pass."
     CONTEXT_LENGTH: Option<u64> = "model.context_length", POSITIVE, Preset::Unset;
         "The model's context window in tokens, by which budgets are scaled; unset means that the model is asked."
     PROFILE: Option<String> = "permissions.profile", Kind::Text, Preset::Unset, or HERMES_PERMISSION_PROFILE;

@@ -38,8 +38,6 @@ pub struct Settings {
 pub struct Agent {
     /// Toolsets that are never offered.
     pub disabled_toolsets: Vec<String>,
-    /// How often a model is asked again.
-    pub api_max_retries: u64,
 }
 
 /// `tool_output`: how much of a result is shown.
@@ -275,10 +273,7 @@ impl Settings {
     pub(crate) fn read(from: &mut impl Answer) -> Self {
         Self {
             toolsets: from.read(keys::TOOLSETS),
-            agent: Agent {
-                disabled_toolsets: from.read(keys::DISABLED_TOOLSETS),
-                api_max_retries: from.read(keys::API_MAX_RETRIES),
-            },
+            agent: Agent { disabled_toolsets: from.read(keys::DISABLED_TOOLSETS) },
             tool_output: ToolOutput {
                 max_bytes: from.read(keys::MAX_BYTES),
                 max_lines: from.read(keys::MAX_LINES),

@@ -7,11 +7,10 @@ use std::sync::Arc;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use hermes_core::{Access, Effect, Resource, Scope, ToolCall, ToolResult};
+use hermes_core::{Access, Effect, Resource, ToolCall, ToolResult};
 use hermes_shell::Extent;
-use serde::Deserialize;
-use serde_json::Value;
 
+use crate::extent;
 use crate::pipeline::{Flight, Prepared};
 
 /// How many calls run at the same time.
@@ -44,7 +43,8 @@ pub(crate) async fn fly(flight: Arc<Flight>, mut calls: Vec<ToolCall>) -> Vec<To
     while !waiting.is_empty() {
         // Not before its turn: earlier calls may change what a command means,
         // and where a link leads.
-        let group = next_group(&mut waiting, footing, |(_, prepared)| extent(&flight, prepared));
+        let group =
+            next_group(&mut waiting, footing, |(_, prepared)| extent::of(&flight, &prepared.call));
         fly_together(&flight, group, &mut answers).await;
         // A call may have moved the session to another folder: what comes
         // after it happens there.
@@ -97,33 +97,6 @@ pub(crate) struct Footing<'a> {
 
 fn footing((_, prepared): &(usize, Prepared)) -> Footing<'_> {
     Footing { effects: &prepared.call.effects, alone: prepared.is_barrier() }
-}
-
-/// What is certain of the command that a call runs, if it runs one and does
-/// nothing else.
-fn extent(flight: &Flight, prepared: &Prepared) -> Extent {
-    /// What the session's shell remembers, as text in front of a command.
-    #[derive(Default, Deserialize)]
-    struct Shell {
-        #[serde(default)]
-        text: String,
-    }
-    let mut far = prepared.call.effects.iter().filter(|effect| reaches_anything(effect));
-    let (Some(effect), None) = (far.next(), far.next()) else { return Extent::Open };
-    let Resource::Command(command) = &effect.resource else { return Extent::Open };
-    // A switch may make more of a call than its command.
-    let is_plain = prepared
-        .call
-        .arguments
-        .as_object()
-        .is_some_and(|fields| !fields.values().any(|value| matches!(value, Value::Bool(true))));
-    if !is_plain || effect.scope != Scope::TERMINAL_EXECUTE {
-        return Extent::Open;
-    }
-    match flight.caller.session.read::<Shell>("shell") {
-        Ok(shell) => hermes_shell::extent(&shell.text, command, &flight.workplace.load()),
-        Err(_) => Extent::Open,
-    }
 }
 
 /// Makes one call: there is nothing to plan.
@@ -207,7 +180,7 @@ fn counts(effect: &Effect, extent: Extent) -> bool {
 }
 
 /// A shell command or a script may touch any file, process or peer.
-fn reaches_anything(effect: &Effect) -> bool {
+pub(crate) fn reaches_anything(effect: &Effect) -> bool {
     matches!(effect.scope.as_str(), "terminal:execute" | "code:execute")
 }
 

@@ -15,6 +15,7 @@ mod definitions;
 pub mod distributions;
 mod engine;
 mod entry;
+mod extent;
 mod guard;
 mod hooks;
 mod host;

@@ -1,17 +1,20 @@
 //! Before and after stage 8: what the call may change is kept, so that it can
 //! be undone.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use hermes_core::{
-    CancellationToken, Checkpoints, Effect, ErrorKind, Impending, Made, Ports, Progress, Replacing,
-    Resource, Scope, ToolError, Workplace,
+    CancellationToken, Checkpoints, Confinement, Effect, ErrorKind, Impending, Made, Ports,
+    Progress, Replacing, Resource, Scope, ToolError, Workplace,
 };
 
+use hermes_shell::Extent;
+
 use super::{Flight, Judged, Known};
+use crate::extent;
 
 /// After this long, whoever watches is told what is being waited for.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -91,7 +94,10 @@ impl Flight {
         judged: &Judged,
     ) -> Result<Option<Arc<Kept>>, ToolError> {
         let Some(keeper) = self.engine.checkpoints() else { return Ok(None) };
-        let (places, open_ended) = reach(call, judged);
+        let (places, mut open_ended) = reach(call, judged, self.workplace.load().cwd());
+        if open_ended && extent::of(self, call) != Extent::Open {
+            open_ended = false;
+        }
         if places.is_empty() && !open_ended {
             return Ok(None);
         }
@@ -157,10 +163,13 @@ impl Flight {
 }
 
 /// The places that the call may change, and whether it may change any.
-fn reach(call: &Known, judged: &Judged) -> (Vec<PathBuf>, bool) {
+fn reach(call: &Known, judged: &Judged, cwd: &Path) -> (Vec<PathBuf>, bool) {
     let mut open_ended = call.effects.iter().any(is_open_ended);
-    // A command that may write nowhere changes nothing.
-    if judged.confinement.as_ref().is_some_and(|held| held.write.is_empty()) {
+    // A command that may not write where it is changes nothing there.
+    let may_write = |held: &Confinement| {
+        held.write.iter().any(|tree| cwd.starts_with(tree) || tree.starts_with(cwd))
+    };
+    if judged.confinement.as_ref().is_some_and(|held| !may_write(held)) {
         open_ended = false;
     }
     let changes = |effect: &Effect| is_change(&effect.scope);

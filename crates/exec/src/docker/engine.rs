@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use hermes_core::{ErrorKind, ToolError};
 
+use super::lifeline::HOLD;
 use super::settings::Settings;
 use crate::elsewhere::{Carrier, fresh_word};
 use crate::errand::{Done, Errand};
@@ -55,6 +56,7 @@ pub(super) struct Found {
     pub(super) fingerprint: String,
     pub(super) task: String,
     pub(super) profile: String,
+    pub(super) home: String,
     pub(super) persistent: bool,
     pub(super) owner: String,
     /// When it was made, in seconds of the Unix time.
@@ -190,7 +192,7 @@ impl Engine {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        let labels = ["settings", "task", "profile", "persistent", "owner", "made"]
+        let labels = ["settings", "task", "profile", "home", "persistent", "owner", "made"]
             .map(|label| format!("{{{{index .Config.Labels \"hermes.{label}\"}}}}"));
         let format = format!("{{{{.Id}}}}\t{{{{.State.Running}}}}\t{}", labels.join("\t"));
         let words = ["inspect", "--type", "container", "--format", &format];
@@ -223,6 +225,17 @@ impl Engine {
         self.ask(&words).await.is_ok_and(|done| done.is_well())
     }
 
+    /// The owners that hold on to a container that runs.
+    pub(super) async fn holders(&self, id: &str) -> Vec<String> {
+        let script = format!(
+            "for f in /proc/[0-9]*/environ; do tr '\\0' '\\n' <$f | sed -n 's/^{HOLD}=//p'; \
+             done 2>/dev/null; :"
+        );
+        let done = self.ask(&["exec", id, "sh", "-c", &script]).await;
+        let said = done.map(|done| String::from_utf8_lossy(&done.output).into_owned());
+        said.unwrap_or_default().split_whitespace().map(str::to_owned).collect()
+    }
+
     /// Removes a container; one that is gone is removed.
     pub(super) async fn remove(&self, id: &str) {
         let _ = self.ask(&["rm", "--force", "--volumes", id]).await;
@@ -237,6 +250,7 @@ fn found(line: &str) -> Option<Found> {
         fingerprint: fields.next()?,
         task: fields.next()?,
         profile: fields.next()?,
+        home: fields.next()?,
         persistent: fields.next()? == "1",
         owner: fields.next()?,
         made: fields.next()?.parse().ok()?,
@@ -255,6 +269,11 @@ pub(super) fn is_engine_away(errors: &str) -> bool {
     ]
     .iter()
     .any(|text| errors.contains(text))
+}
+
+/// Whether the engine said that there is a container of this name.
+pub(super) fn is_name_taken(errors: &str) -> bool {
+    errors.contains("is already in use") && errors.contains("name")
 }
 
 /// Whether the engine said that the container is not there to run anything.

@@ -8,6 +8,7 @@ use hermes_core::ToolError;
 use tokio::sync::watch;
 
 use super::engine::Engine;
+use super::owner;
 use super::settings::Settings;
 use super::shape::Limit;
 use crate::backend::{Control, Exit, Started};
@@ -28,7 +29,9 @@ const FACTS: &str = "c=/sys/fs/cgroup; \
     echo \"memory $(cat $c/memory.max 2>/dev/null || cat $c/memory/memory.limit_in_bytes 2>/dev/null)\"; \
     echo \"processors $(cat $c/cpu.max 2>/dev/null || cat $c/cpu/cpu.cfs_quota_us 2>/dev/null)\"; \
     echo \"processes $(cat $c/pids.max 2>/dev/null || cat $c/pids/pids.max 2>/dev/null)\"; \
-    echo hermes-ready; exec cat >/dev/null";
+    echo hermes-ready";
+/// The variable that names who holds a container.
+pub(super) const HOLD: &str = "HERMES_HOLD";
 
 /// A program in a container that reads for as long as this program lives, and
 /// ends with the container.
@@ -47,6 +50,8 @@ pub(super) struct Lifeline {
 pub(super) enum Cut {
     /// The client could not be started, or does not answer.
     Client(ToolError),
+    /// The folder that sessions begin in is not there.
+    Folder,
     /// The engine said this.
     Engine(String),
 }
@@ -55,7 +60,14 @@ impl Lifeline {
     /// What runs at the other end, in a folder that is made for it.
     pub(super) fn script(settings: &Settings) -> String {
         let folder = String::from_utf8_lossy(&quote(settings.folder().as_bytes())).into_owned();
-        format!("mkdir -p {folder} 2>/dev/null; {FACTS}")
+        let us = owner::us();
+        // Others are the user's own affair: one that is made in silence hides
+        // a mistake in its name.
+        format!(
+            "f={folder}; case $f in /workspace|/root|/tmp|\"$HOME\") mkdir -p \"$f\";; esac \
+             2>/dev/null; [ -d \"$f\" ] || {{ echo hermes-no-folder; exit 1; }}; {FACTS}; \
+             {HOLD}={us} exec cat >/dev/null"
+        )
     }
 
     /// Starts the client with these words, and waits for the other end.
@@ -80,6 +92,9 @@ impl Lifeline {
         };
         if !said.contains("hermes-ready") {
             control.end(GRACE).await;
+            if said.contains("hermes-no-folder") {
+                return Err(Cut::Folder);
+            }
             return Err(Cut::Engine(errors));
         }
         let (sender, gone) = watch::channel(false);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hermes_core::ToolError;
+use hermes_core::{ErrorKind, ToolError};
 
 use super::engine::{self, Engine};
 use super::lifeline::{Cut, Lifeline};
@@ -69,7 +69,9 @@ impl Maker<'_> {
             Ok(made) => return Ok(made),
             Err(cut) => cut,
         };
-        if !matches!(&cut, Cut::Engine(errors) if !engine::is_engine_away(errors)) {
+        let is_refused = matches!(&cut, Cut::Engine(errors)
+            if !engine::is_engine_away(errors) && !engine::is_name_taken(errors));
+        if !is_refused {
             return Err(self.explain(cut));
         }
         // If it runs without any, some of them are the reason.
@@ -101,6 +103,22 @@ impl Maker<'_> {
 
     pub(super) fn explain(&self, cut: Cut) -> ToolError {
         match cut {
+            Cut::Folder => {
+                let folder = self.settings.folder();
+                let message = format!("docker: there is no folder {folder} in the container");
+                ToolError::not_found(message).with_hint(
+                    "Set `terminal.cwd` to a folder that the image or a volume of \
+                     `terminal.docker_volumes` has, or to /workspace.",
+                )
+            }
+            Cut::Engine(errors) if engine::is_name_taken(&errors) => {
+                let said = engine::last_line(&errors);
+                let message = format!("docker: another container has the name: {said}");
+                ToolError::new(ErrorKind::Conflict, message).with_hint(format!(
+                    "Try again; if it stays so, see whose it is with `{} ps -a`.",
+                    self.engine.name()
+                ))
+            }
             Cut::Client(error) => error,
             Cut::Engine(errors) => {
                 self.engine.explain("starting the container", &self.settings.image, &errors)
@@ -121,7 +139,7 @@ impl Maker<'_> {
             let done = self.engine.run(&words, MAKE).await.map_err(Cut::Client)?;
             if !done.is_well() {
                 // It may have been made and not started.
-                if !done.errors.contains("is already in use") {
+                if !engine::is_name_taken(&done.errors) {
                     self.engine.remove(&name).await;
                 }
                 return Err(Cut::Engine(done.errors));
@@ -162,6 +180,7 @@ impl Maker<'_> {
             ("settings", fingerprint),
             ("task", &self.settings.task),
             ("profile", &self.settings.profile),
+            ("home", &self.settings.home()),
             ("persistent", persistent),
             ("owner", &owner::us()),
             ("made", &now().to_string()),

@@ -91,6 +91,7 @@ impl Docker {
         if let Some(lifeline) = opening.lifeline.take() {
             lifeline.cut().await;
         }
+        shape::check_image(&self.settings)?;
         shape::check_volumes(&self.settings)?;
         let ours = self.engine.ours(&self.settings.image).await?;
         if !std::mem::replace(&mut opening.swept, true) {
@@ -99,7 +100,14 @@ impl Docker {
         let image = self.maker().image().await?;
         let fingerprint = shape::fingerprint(&self.settings, &image);
         let made = if self.settings.persistent {
-            self.find_or_make(&ours, &fingerprint).await?
+            match self.find_or_make(&ours, &fingerprint).await {
+                // Somebody else has just made it.
+                Err(error) if error.kind() == ErrorKind::Conflict => {
+                    let ours = self.engine.ours(&self.settings.image).await?;
+                    self.find_or_make(&ours, &fingerprint).await?
+                }
+                made => made?,
+            }
         } else {
             self.maker().make(&fingerprint).await?
         };
@@ -125,13 +133,12 @@ impl Docker {
     /// Removes containers whose owner is gone.
     async fn sweep(&self, ours: &[Found]) {
         let old = self.settings.orphan_hours.saturating_mul(3600);
+        let home = self.settings.home();
         for found in ours {
             let is_old = now().saturating_sub(found.made) > old;
-            let is_this = found.persistent
-                && found.task == self.settings.task
-                && found.profile == self.settings.profile;
+            // Those of another home are kept for it.
             let is_orphan = if found.persistent {
-                !is_this && !found.is_running && is_old
+                found.home == home && found.task != self.settings.task && !found.is_running && is_old
             } else {
                 owner::is_gone(&found.owner) || (!found.is_running && is_old)
             };
@@ -144,22 +151,23 @@ impl Docker {
     /// A container that stays: the one that is there, if it is the same in
     /// everything.
     async fn find_or_make(&self, ours: &[Found], fingerprint: &str) -> Result<Made, ToolError> {
+        let home = self.settings.home();
         let mine = |found: &&Found| {
-            found.persistent
-                && found.task == self.settings.task
-                && found.profile == self.settings.profile
+            found.persistent && found.task == self.settings.task && found.home == home
         };
         for found in ours.iter().filter(mine) {
             if found.fingerprint == fingerprint {
                 if !found.is_running {
                     let done = self.engine.run(&["start", &found.id], MAKE).await?;
                     if !done.is_well() {
+                        self.check_unused(found).await?;
                         self.engine.remove(&found.id).await;
                         continue;
                     }
                 }
                 return self.tie(found.id.clone()).await;
             }
+            self.check_unused(found).await?;
             self.tell(
                 "the settings of the container have changed, so it was made anew: what the old \
                  one held outside of its volumes is lost",
@@ -167,6 +175,27 @@ impl Docker {
             self.engine.remove(&found.id).await;
         }
         self.maker().make(fingerprint).await
+    }
+
+    /// A container that another program works in is not taken from it.
+    async fn check_unused(&self, found: &Found) -> Result<(), ToolError> {
+        let us = owner::us();
+        let is_used = owner::is_another(&found.owner)
+            || (found.is_running && self.engine.holders(&found.id).await.iter().any(|it| *it != us));
+        if !is_used {
+            return Ok(());
+        }
+        let id: String = found.id.chars().take(12).collect();
+        let message = format!(
+            "docker: another hermes that runs uses the container {id} of this home, with other \
+             settings"
+        );
+        Err(ToolError::unavailable(message).with_hint(format!(
+            "End the other one first, give both the same `terminal` settings, or set \
+             `terminal.container_persistent` to false here. `{} rm -f {id}` removes it with what \
+             it holds.",
+            self.engine.name()
+        )))
     }
 
     /// Holds on to a container that stays.
@@ -236,6 +265,10 @@ impl Way for Docker {
         }
         words.extend([&id, "sh", "-c", script]);
         self.engine.carrier(words)
+    }
+
+    fn outlasts(&self) -> bool {
+        true
     }
 
     fn directory(&self) -> Option<OsString> {

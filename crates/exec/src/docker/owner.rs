@@ -23,6 +23,12 @@ pub(super) fn is_gone(owner: &str) -> bool {
     }
 }
 
+/// Whether an owner is another process that is known to live.
+pub(super) fn is_another(owner: &str) -> bool {
+    let is_near = owner.rsplitn(3, '.').nth(2) == Some(&home());
+    owner != us() && is_near && !is_gone(owner)
+}
+
 /// Where process ids mean what they mean here.
 fn home() -> String {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();

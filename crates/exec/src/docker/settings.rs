@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
 
 /// What a container is like, and how it is reached.
 #[derive(Debug, Clone, PartialEq)]
@@ -91,11 +92,26 @@ impl Settings {
     /// The folder that a session begins in.
     pub(super) fn folder(&self) -> &str {
         match &self.cwd {
-            Some(cwd) if cwd.starts_with('/') => cwd,
+            Some(cwd) if cwd.starts_with('/') => match cwd.trim_end_matches('/') {
+                "" => "/",
+                cwd => cwd,
+            },
             // Its root is not this user's to write in.
             _ if self.user.is_some() && self.persistent && self.storage.is_none() => "/tmp",
             _ => "/workspace",
         }
+    }
+
+    /// Whose it is beside its profile: two homes of this program on one
+    /// machine share nothing.
+    pub(super) fn home(&self) -> String {
+        let storage = self.storage.as_deref().unwrap_or_else(|| Path::new(""));
+        let storage = std::path::absolute(storage).unwrap_or_else(|_| storage.to_owned());
+        let mut hasher = blake3::Hasher::new();
+        for part in [storage.as_os_str().as_bytes(), self.profile.as_bytes()] {
+            hasher.update(&(part.len() as u64).to_le_bytes()).update(part);
+        }
+        hasher.finalize().to_hex()[..12].to_owned()
     }
 
     /// What its root user may do.

@@ -96,6 +96,16 @@ pub(super) fn fingerprint(settings: &Settings, image: &str) -> String {
     hasher.finalize().to_hex().to_string()
 }
 
+/// An image whose name an engine would read as an option is none.
+pub(super) fn check_image(settings: &Settings) -> Result<(), ToolError> {
+    let image = settings.image.as_str();
+    if !image.is_empty() && !image.starts_with('-') && !image.contains(char::is_control) {
+        return Ok(());
+    }
+    Err(ToolError::invalid(format!("docker: {image:?} is no name of an image"))
+        .with_hint("Set `terminal.docker_image` to a name such as debian:stable."))
+}
+
 /// Folders that are to be seen there must be here: an engine would make them.
 pub(super) fn check_volumes(settings: &Settings) -> Result<(), ToolError> {
     for volume in &settings.volumes {
@@ -133,7 +143,7 @@ pub(super) fn name(settings: &Settings, word: &str) -> String {
     let mut name = format!("hermes-{}-{}", plain(&settings.profile), plain(&settings.task));
     if settings.persistent {
         // Two names may look the same in these letters.
-        let whole = format!("{}/{}", settings.profile, settings.task);
+        let whole = format!("{}/{}", settings.home(), settings.task);
         name.push_str(&format!("-{}", &blake3::hash(whole.as_bytes()).to_hex()[..8]));
     } else {
         name.push_str(&format!("-{word}"));

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use hermes_core::{BoxFuture, ErrorKind, ToolError};
 use tokio::sync::watch;
 
+use super::told::{self, Told};
 use super::{Way, ask, script};
 use crate::backend::{Control, Exit};
 use crate::local::Local;
@@ -22,6 +23,8 @@ const SELDOM: Duration = Duration::from_secs(2);
 
 /// When a carrier is told again of its terminal's size.
 const AGAIN: [Duration; 2] = [Duration::from_millis(300), Duration::from_secs(2)];
+/// How long a carrier has to end after its program.
+const CLOSING: Duration = Duration::from_millis(500);
 /// How long a program that nobody hears any more has to go by itself.
 const GRACE: Duration = Duration::from_secs(1);
 
@@ -36,6 +39,8 @@ pub(super) struct Remote<W> {
     unwanted: Arc<AtomicBool>,
     /// How it ended, or why that will never be known.
     ended: watch::Receiver<Option<Result<Exit, ToolError>>>,
+    /// Its code, as it is told there, if somebody tells it.
+    told: Option<Told>,
     /// When it was last looked at, and what was seen.
     asked: Mutex<Option<(Instant, bool)>>,
 }
@@ -63,6 +68,7 @@ impl<W: Way> Remote<W> {
         way: Arc<W>,
         local: Arc<Local>,
         mark: String,
+        told: Option<Told>,
         voice: Voice,
     ) -> Self {
         let carrier: Arc<dyn Control> = carrier.into();
@@ -87,7 +93,7 @@ impl<W: Way> Remote<W> {
             drop(voice);
             sender.send_replace(Some(end));
         });
-        Self { carrier, way, local, mark, unwanted, ended, asked: Mutex::default() }
+        Self { carrier, way, local, mark, unwanted, ended, told, asked: Mutex::default() }
     }
 }
 
@@ -131,6 +137,15 @@ impl<W: Way> Control for Remote<W> {
     fn ended(&self) -> BoxFuture<'_, io::Result<Exit>> {
         Box::pin(async move {
             let mut ended = self.ended.clone();
+            let code = match &self.told {
+                Some(told) => told::code(told).await,
+                None => None,
+            };
+            if let Some(code) = code {
+                // Somebody else may hold its streams for long.
+                let _ = tokio::time::timeout(CLOSING, ended.wait_for(Option::is_some)).await;
+                return Ok(Exit::Code(code));
+            }
             let end = ended.wait_for(Option::is_some).await.map_err(io::Error::other)?;
             match &*end {
                 Some(Ok(exit)) => Ok(*exit),

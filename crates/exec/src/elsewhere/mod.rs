@@ -9,6 +9,7 @@
 
 mod control;
 mod script;
+pub(crate) mod told;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -66,6 +67,13 @@ pub trait Way: Debug + Send + Sync + 'static {
     /// take a look at what is still there.
     fn lost(&self, exit: Exit) -> BoxFuture<'_, Option<ToolError>> {
         Box::pin(async move { self.failure(exit, "") })
+    }
+
+    /// Whether the carrier may outlast the program, for as long as somebody
+    /// else holds its streams: then a shell there waits for it, and says how it
+    /// ended.
+    fn outlasts(&self) -> bool {
+        false
     }
 
     /// A program there could not be ended, perhaps because nothing more can be
@@ -189,6 +197,8 @@ impl<W: Way> Backend for Elsewhere<W> {
                 let sent = script::ended(text, &end);
                 (script::loader(sent.len(), &end), sent)
             };
+            let word = (!terminal && self.way.outlasts()).then(told::fresh_word);
+            let loader = word.as_ref().map_or_else(|| loader.clone(), |word| told::waiter(&loader, word));
             let carrier = self.way.carrier(&loader, Carriage { terminal });
             let failed = |error: io::Error| ToolError::io("The way there", &error);
             let (heard, said) =
@@ -196,6 +206,8 @@ impl<W: Way> Backend for Elsewhere<W> {
             let mut started = self.local.start(job, carried(carrier, order.output)).await?;
             started.pid = None;
             started.held = self.way.held();
+            let told = word.map(|word| told::overhear(&mut started.output, &word)).transpose();
+            let told = told.map_err(failed)?;
             // What is told of the place comes with what the program tells.
             started.output.push((Source::Stderr, heard));
             let remote = Remote::attend(
@@ -203,6 +215,7 @@ impl<W: Way> Backend for Elsewhere<W> {
                 Arc::clone(&self.way),
                 Arc::clone(&self.local),
                 mark,
+                told,
                 Voice { stream: said, terminal },
             );
             started.control = Box::new(remote);

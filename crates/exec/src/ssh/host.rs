@@ -9,9 +9,9 @@ use std::time::Duration;
 use hermes_core::{BoxFuture, ToolError};
 use tokio::sync::watch;
 
-use super::{Settings, Ssh, marked, told};
+use super::{Settings, Ssh, marked};
 use crate::backend::{Backend, Control, Exit, Place, Started};
-use crate::elsewhere::{Elsewhere, mark_of};
+use crate::elsewhere::{Elsewhere, mark_of, told};
 use crate::order::{Order, Output, Size};
 use crate::tree::Signal;
 

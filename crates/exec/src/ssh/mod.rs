@@ -11,7 +11,6 @@ mod lanes;
 mod marked;
 mod settings;
 mod sync;
-mod told;
 mod trouble;
 
 use std::ffi::OsString;
@@ -21,7 +20,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use hermes_core::{BoxFuture, ToolError};
 
 use crate::backend::Exit;
-use crate::elsewhere::{Carriage, Carrier, Way};
+use crate::elsewhere::{Carriage, Carrier, Way, told};
 use crate::errand::Done;
 use connection::Connection;
 pub use host::Host;

@@ -63,6 +63,16 @@ throw new RangeError('no change');
 /// Writes down who it is, and then does not end.
 const ENDLESS: &str = "import os\nwith open('pids.part', 'w') as file:\n    file.write(f'{os.getpid()} {os.getppid()}')\nos.rename('pids.part', 'pids')\nn = 0\nwhile True:\n    n += 1\n";
 
+/// A project with debugpy; none, and the reason printed, without it.
+fn python(files: &[(&str, &str)]) -> Option<Project> {
+    let project = Project::python(files)?;
+    let found = project.path().join(".venv/bin/debugpy").exists();
+    if !found {
+        eprintln!("skipped: debugpy is not installed (scripts/components/code.sh)");
+    }
+    found.then_some(project)
+}
+
 /// The value of a variable.
 fn local<'a>(answer: &'a Value, name: &str) -> &'a str {
     let locals = answer["locals"].as_array().unwrap_or_else(|| panic!("{answer:#}"));
@@ -104,7 +114,7 @@ async fn are_gone(pids: &[u32]) -> bool {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn python_stops_at_a_breakpoint_and_at_an_exception() {
-    let Some(project) = Project::python(&[("shop.py", SHOP)]) else { return };
+    let Some(project) = python(&[("shop.py", SHOP)]) else { return };
     let at = json!([{ "file": "shop.py", "line": 14, "condition": "price == 2" }]);
     let run = json!({ "program": "shop.py", "args": ["a b"], "breakpoints": at });
     let stop = project.call("code_debug", run).await;
@@ -141,7 +151,7 @@ async fn python_stops_at_a_breakpoint_and_at_an_exception() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn python_is_led_step_by_step_and_looked_into() {
-    let Some(project) = Project::python(&[("shop.py", SHOP)]) else { return };
+    let Some(project) = python(&[("shop.py", SHOP)]) else { return };
     let act = async |action: &str| project.call("code_debug", json!({ "action": action })).await;
     let at = json!([{ "file": "shop.py", "line": 20 }]);
     let stop = project.call("code_debug", json!({ "program": "shop.py", "breakpoints": at })).await;
@@ -190,7 +200,7 @@ async fn python_is_led_step_by_step_and_looked_into() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_becomes_of_a_breakpoint_is_said() {
-    let Some(project) = Project::python(&[("shop.py", SHOP), ("other.py", "x = 1\n")]) else {
+    let Some(project) = python(&[("shop.py", SHOP), ("other.py", "x = 1\n")]) else {
         return;
     };
     let debug = async |args: Value| project.call("code_debug", args).await;
@@ -217,7 +227,7 @@ async fn what_becomes_of_a_breakpoint_is_said() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn breakpoints_are_changed_and_outlive_a_restart() {
-    let Some(project) = Project::python(&[("shop.py", SHOP)]) else { return };
+    let Some(project) = python(&[("shop.py", SHOP)]) else { return };
     let debug = async |args: Value| project.call("code_debug", args).await;
     let log = json!({ "file": "shop.py", "line": 14, "log": "price is {price}" });
     let run = json!({ "program": "shop.py", "breakpoints": [{ "function": "total" }, log] });
@@ -249,7 +259,7 @@ async fn breakpoints_are_changed_and_outlive_a_restart() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_program_that_does_not_stop_is_paused_and_ended_with_the_engine() {
-    let Some(project) = Project::python(&[("loop.py", ENDLESS)]) else { return };
+    let Some(project) = python(&[("loop.py", ENDLESS)]) else { return };
     let folder = tempfile::tempdir().unwrap();
     let jobs = Arc::new(Jobs::local(folder.path().join("jobs")));
     let engine = Engine::builder()
@@ -278,7 +288,7 @@ async fn a_program_that_does_not_stop_is_paused_and_ended_with_the_engine() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cancelled_run_leaves_nothing() {
-    let Some(project) = Project::python(&[("loop.py", ENDLESS)]) else { return };
+    let Some(project) = python(&[("loop.py", ENDLESS)]) else { return };
     let project = Arc::new(project);
     let other = Arc::clone(&project);
     let call =
@@ -294,7 +304,7 @@ async fn a_cancelled_run_leaves_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_debugger_that_breaks_down_says_so_and_takes_the_program_along() {
-    let Some(project) = Project::python(&[("loop.py", ENDLESS)]) else { return };
+    let Some(project) = python(&[("loop.py", ENDLESS)]) else { return };
     let project = Arc::new(project);
     let other = Arc::clone(&project);
     let call =
@@ -313,7 +323,7 @@ async fn a_debugger_that_breaks_down_says_so_and_takes_the_program_along() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_test_of_pytest_stops_at_its_failing_assertion() {
     let test = "import pytest\n\n\ndef double(n):\n    return n + n + 1\n\n\ndef test_fine():\n    assert True\n\n\ndef test_double():\n    with pytest.raises(KeyError):\n        {}['x']\n    got = double(4)\n    assert got == 8\n";
-    let Some(project) = Project::python(&[("tests/test_double.py", test)]) else { return };
+    let Some(project) = python(&[("tests/test_double.py", test)]) else { return };
     let run = json!({ "test": "tests/test_double.py::test_double" });
     let stop = project.call("code_debug", run).await;
     assert_eq!(stop["reason"], "exception", "{stop:#}");
@@ -331,7 +341,7 @@ async fn a_test_of_pytest_stops_at_its_failing_assertion() {
 #[tokio::test(flavor = "multi_thread")]
 async fn chosen_exceptions_stop_even_if_they_are_caught() {
     let code = "try:\n    {}['a']\nexcept KeyError:\n    pass\ntry:\n    int('x')\nexcept ValueError:\n    pass\n";
-    let Some(project) = Project::python(&[("a.py", code)]) else { return };
+    let Some(project) = python(&[("a.py", code)]) else { return };
     let stop =
         project.call("code_debug", json!({ "program": "a.py", "stop_on": ["ValueError"] })).await;
     assert_eq!((&stop["exception"]["type"], place(&stop).1), (&json!("ValueError"), 6), "{stop:#}");
@@ -519,7 +529,7 @@ async fn within_walls_and_without_a_network_programs_are_debugged_all_the_same()
     let node = format!(
         "let why;\ntry {{\n  require('fs').writeFileSync('{target}', '');\n}} catch (e) {{ why = e.code; }}\nconsole.log(1);\n"
     );
-    let Some(project) = Project::python(&[("a.py", &python), ("a.js", &node)]) else { return };
+    let Some(project) = python(&[("a.py", &python), ("a.js", &node)]) else { return };
     let held = Held::at(&project);
     for file in ["a.py", "a.js"] {
         let at = json!([{ "file": file, "line": 5 }]);
@@ -585,7 +595,7 @@ async fn programs_elsewhere_are_debugged_there() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_program_that_only_waits_is_shown_where_it_waits() {
     let code = "import time\n\n\ndef nap():\n    time.sleep(600)\n\n\nnap()\n";
-    let Some(project) = Project::python(&[("nap.py", code)]) else { return };
+    let Some(project) = python(&[("nap.py", code)]) else { return };
     let run = json!({ "program": "nap.py", "timeout": 2 });
     let waits = project.call("code_debug", run).await;
     assert_eq!(waits["status"], "running", "{waits:#}");

@@ -28,22 +28,44 @@ const CODE: usize = 3;
 
 tokio::task_local! {
     /// The word of the program that is being started.
-    pub(super) static WORD: String;
+    pub(crate) static WORD: String;
 }
 
 /// A word that nothing else has in it.
-pub(super) fn fresh_word() -> String {
+pub(crate) fn fresh_word() -> String {
     format!("h{:016x}", RandomState::new().build_hasher().finish())
 }
 
 /// What the shell there has to say after the program, in words of `sh`.
-pub(super) fn saying(word: &str) -> String {
+pub(crate) fn saying(word: &str) -> String {
     format!("printf \"\\036{word}:$c\\036\" >&2; ")
+}
+
+/// Runs a script in a shell that waits for it, and says how it ended.
+pub(crate) fn waiter(script: &str, word: &str) -> String {
+    format!("trap : INT QUIT; ( {script} ); c=$?; {}exit $c", saying(word))
+}
+
+/// The code of a program, once it is told.
+pub(crate) type Told = watch::Receiver<Option<i32>>;
+
+/// Listens for the end of a program, in the stream that carries its errors:
+/// the last one.
+pub(crate) fn overhear(output: &mut Vec<(Source, OwnedFd)>, word: &str) -> io::Result<Told> {
+    let (source, stream) = output.pop().ok_or(io::ErrorKind::NotConnected)?;
+    let (stream, told) = listen(source, stream, word)?;
+    output.push((source, stream));
+    Ok(told)
+}
+
+/// Waits for the code; none if it will never be told.
+pub(crate) async fn code(told: &Told) -> Option<i32> {
+    told.clone().wait_for(Option::is_some).await.ok().and_then(|code| *code)
 }
 
 /// Takes the word out of a stream. The code comes as soon as it is said, or
 /// never.
-pub(super) fn listen(
+pub(crate) fn listen(
     source: Source,
     from: OwnedFd,
     word: &str,

@@ -1,0 +1,36 @@
+//! What is certain of a command beforehand: by it calls are put in order, and
+//! what cannot change anything is not kept.
+
+use hermes_core::{Resource, Scope};
+use hermes_shell::Extent;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::batch;
+use crate::pipeline::{Flight, Known};
+
+/// What is certain of the command that a call runs, if it runs one and does
+/// nothing else.
+pub(crate) fn of(flight: &Flight, call: &Known) -> Extent {
+    /// What the session's shell remembers, as text in front of a command.
+    #[derive(Default, Deserialize)]
+    struct Shell {
+        #[serde(default)]
+        text: String,
+    }
+    let mut far = call.effects.iter().filter(|effect| batch::reaches_anything(effect));
+    let (Some(effect), None) = (far.next(), far.next()) else { return Extent::Open };
+    let Resource::Command(command) = &effect.resource else { return Extent::Open };
+    // A switch may make more of a call than its command.
+    let is_plain = call
+        .arguments
+        .as_object()
+        .is_some_and(|fields| !fields.values().any(|value| matches!(value, Value::Bool(true))));
+    if !is_plain || effect.scope != Scope::TERMINAL_EXECUTE {
+        return Extent::Open;
+    }
+    match flight.caller.session.read::<Shell>("shell") {
+        Ok(shell) => hermes_shell::extent(&shell.text, command, &flight.workplace.load()),
+        Err(_) => Extent::Open,
+    }
+}
