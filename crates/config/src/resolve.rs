@@ -17,6 +17,8 @@ use crate::vars::Env;
 
 /// The section that may be a bare flag instead of a mapping.
 const TOOL_SEARCH: [&str; 2] = ["tools", "tool_search"];
+/// The section that may be a bare name.
+const MODEL: [&str; 1] = ["model"];
 
 /// What the user said: the document and the environment, not judged yet.
 #[derive(Debug)]
@@ -230,6 +232,11 @@ impl Reader<'_> {
                 Value::Bool(flag) if section == TOOL_SEARCH => {
                     let word = if *flag { "auto" } else { "off" };
                     return (name == "enabled").then(|| (section.to_vec(), Value::from(word)));
+                }
+                // The model alone may stand in the place of its section.
+                Value::String(model) if section == MODEL => {
+                    let said = name == "default" && !model.is_empty();
+                    return said.then(|| (section.to_vec(), at.clone()));
                 }
                 other => {
                     self.report_section(section, other);

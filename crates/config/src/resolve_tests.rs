@@ -224,3 +224,18 @@ fn the_home_file_is_read() {
     let config = RawConfig::load(&home, Env::default()).unwrap().resolve().unwrap();
     assert_eq!(config.settings.toolsets, ["file"]);
 }
+
+#[test]
+fn a_model_may_be_named_without_its_section() {
+    let bare = config("model: anthropic/claude-x\n");
+    assert_eq!(bare.settings.model.default.as_deref(), Some("anthropic/claude-x"));
+    assert!(bare.warnings.is_empty());
+    assert_eq!(config("model: ''\n").settings.model.default, None);
+    let whole = config(
+        "model:\n  default: m\n  provider: custom\n  base_url: http://127.0.0.1:8080/v1\n  api_key: k\n\
+         fallback_providers:\n- {provider: openrouter, model: x}\n",
+    );
+    assert_eq!(whole.settings.model.base_url.as_deref(), Some("http://127.0.0.1:8080/v1"));
+    assert!(whole.warnings.is_empty(), "{:?}", whole.warnings);
+    assert!(RawConfig::parse("config.yaml", "model: [a]\n", Env::default()).unwrap().resolve().is_err());
+}

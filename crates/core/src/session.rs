@@ -2,13 +2,15 @@
 //! separate processes can share one session.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ffi::OsString;
 use std::fmt;
-use std::path::PathBuf;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{Grants, Scope, ToolError, taint};
@@ -190,13 +192,35 @@ impl Session {
 
     /// The session's working folder, if it has chosen one.
     pub fn cwd(&self) -> Result<Option<PathBuf>, SessionError> {
-        self.read("cwd")
+        let folder: Option<Folder> = self.read("cwd")?;
+        Ok(folder.map(|folder| match folder {
+            Folder::Text(text) => text.into(),
+            Folder::Bytes(bytes) => OsString::from_vec(bytes).into(),
+        }))
+    }
+
+    /// Moves the session to that folder; none is where it began.
+    pub fn set_cwd(&self, folder: Option<&Path>) -> Result<(), SessionError> {
+        self.update("cwd", |cwd: &mut Option<Folder>| {
+            *cwd = folder.map(|folder| match folder.to_str() {
+                Some(text) => Folder::Text(text.to_owned()),
+                None => Folder::Bytes(folder.as_os_str().as_bytes().to_vec()),
+            });
+        })
     }
 
     /// What the session changes in the environment.
     pub fn variables(&self) -> Result<Variables, SessionError> {
         self.read("env")
     }
+}
+
+/// A folder in a document, which is text: what is not is written as numbers.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Folder {
+    Text(String),
+    Bytes(Vec<u8>),
 }
 
 #[derive(Clone, Copy)]

@@ -23,11 +23,11 @@ mod words;
 pub use discover::{Discovery, Found};
 pub use door::History;
 pub use error::HistoryError;
+pub use jiff::Timestamp;
 pub use moment::{local, moment};
 pub use reader::{Listing, Reader, Span};
 pub use record::{Beginning, Kept, Kinship, Parent, SessionInfo, Standing};
 pub use search::{Hit, Query, Results, Sort};
-pub use jiff::Timestamp;
 pub use store::{Deleted, Store, Undone};
 
 /// The name of the file in the home folder.

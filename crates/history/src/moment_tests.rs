@@ -5,7 +5,9 @@ use super::*;
 #[test]
 fn dates_times_and_so_long_ago() {
     let now = Timestamp::now().as_second();
-    for (text, seconds) in [("90s", 90), ("10m", 600), ("2h", 7_200), ("3d", 259_200), ("1w", 604_800)] {
+    for (text, seconds) in
+        [("90s", 90), ("10m", 600), ("2h", 7_200), ("3d", 259_200), ("1w", 604_800)]
+    {
         let ago = now - moment(text).unwrap().as_second();
         assert!((seconds - 5..=seconds + 60).contains(&ago), "{text}: {ago}");
     }

@@ -18,6 +18,9 @@ struct Fields {
     current: Option<Word>,
     /// Where unquoted values are split; None if they are not split at all.
     separators: Option<Rc<str>>,
+    /// The globs of the current word stand for all of it so far, so what
+    /// follows belongs to them: `$p/comm`.
+    grows: bool,
 }
 
 impl Fields {
@@ -29,6 +32,9 @@ impl Fields {
         let word = self.word();
         word.text.push_str(text);
         word.glob |= !quoted && has_glob(text);
+        if self.grows {
+            self.word().hints.iter_mut().for_each(|hint| hint.push_str(text));
+        }
     }
 
     fn unknown(&mut self, shown: &str, taint: Taint) {
@@ -36,12 +42,16 @@ impl Fields {
         word.text.push_str(shown);
         word.known = false;
         word.taint = word.taint.with(taint);
+        self.grows = false;
     }
 
     fn value(&mut self, value: &Value, shown: &str, quoted: bool) {
         let Some(text) = &value.text else {
+            let first = self.word().text.is_empty();
             self.word().hints.extend_from_slice(&value.hints);
-            return self.unknown(shown, value.taint);
+            self.unknown(shown, value.taint);
+            self.grows = first;
+            return;
         };
         let Some(separators) = self.separators.clone().filter(|_| !quoted) else {
             self.text(text, quoted);
@@ -77,7 +87,7 @@ impl Walk<'_> {
         let literal = raw.parts.iter().all(|part| matches!(part, Part::Text { .. }));
         let separators = if literal { Rc::clone(&self.blanks) } else { self.separators() };
         let separators = Some(separators);
-        let mut fields = Fields { done: std::mem::take(words), current: None, separators };
+        let mut fields = Fields { done: std::mem::take(words), current: None, separators, grows: false };
         if braces::has_braces(raw) {
             self.expand_braces(raw, &mut fields);
         } else {

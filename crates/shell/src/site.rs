@@ -177,6 +177,7 @@ impl<'a> Act<'a> {
         let hidden = self.site.hidden;
         if word.known && word.glob {
             let path = self.site.absolute(word);
+            found.extend(path.iter().filter(|path| path.starts_with(PROCESSES)).cloned());
             found.extend(path.into_iter().flat_map(|path| sensitive::matched(&path, home, hidden)));
         }
         if !word.known {
@@ -196,6 +197,9 @@ impl<'a> Act<'a> {
                 if !has_glob(hint) {
                     found.push(path);
                     continue;
+                }
+                if path.starts_with(PROCESSES) || ends_plainly(hint) {
+                    found.push(path.clone());
                 }
                 found.extend(sensitive::matched(&path, home, hidden));
                 if let (Some(name), Some(root)) = (path.file_name(), path.parent()) {

@@ -152,6 +152,7 @@ impl Reader {
     fn circumstances(&mut self) {
         let at_end = self.word("c");
         let cwd = if at_end == self.word("p") { self.word("w") } else { at_end };
+        self.state.is_adrift = self.held.contains_key("g");
         self.state.cwd = Some(cwd).filter(|cwd| cwd.0.starts_with(b"/"));
         self.state.last = match self.held.get("u") {
             Some(Value::One(last)) => Some(last.clone()),

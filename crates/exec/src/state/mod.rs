@@ -63,6 +63,9 @@ pub struct ShellState {
     /// Written from within a function, where its variables hide others.
     #[serde(skip)]
     inside: bool,
+    /// The folder was taken away; `cwd` is the nearest one that is left.
+    #[serde(skip)]
+    is_adrift: bool,
 }
 
 /// A function: its text, and its marks as `declare -F` says them.
@@ -82,6 +85,12 @@ impl ShellState {
     /// Moves the session, as where a command's folder was for that one only.
     pub fn set_cwd(&mut self, cwd: Option<PathBuf>) {
         self.cwd = cwd.map(|cwd| Bytes(cwd.into_os_string().into_vec()));
+    }
+
+    /// Whether the command ended in a folder that is no longer there, and
+    /// [`cwd`](Self::cwd) is the nearest one above it.
+    pub fn is_adrift(&self) -> bool {
+        self.is_adrift
     }
 
     /// Sets and exports a variable, as `export NAME=VALUE` does. False if that

@@ -1,4 +1,4 @@
-//! What is known of a shell that is not bash: its folder, what it exports, its
+//! What is known of a shell that is not bash: its folder, its variables, its
 //! aliases, its options, its umask. It cannot tell of functions.
 
 use std::collections::BTreeMap;
@@ -11,30 +11,60 @@ use super::variable::{self, Value, Variable};
 use super::{ShellState, is_trace};
 
 /// Variables that belong to the shell itself.
-const OWN: [&str; 6] = ["_", "SHLVL", "PWD", "OLDPWD", "PPID", "HERMES_JOB"];
+const OWN: &str = "\
+    _ SHLVL PWD OLDPWD PPID HERMES_JOB LINENO RANDOM FUNCNAME OPTIND OPTARG SECONDS EPOCHSECONDS \
+    EPOCHREALTIME";
+
+/// How much is kept, names and values together.
+const ROOM: usize = 1 << 20;
+
+/// What is said at the end. A function of the user may have the name of a
+/// builtin, but not of a special one. The folder may be gone by now.
+const DUMP: &str = "\
+    unset -f command; \
+    __hermes_c=$PWD; while case $__hermes_c in /?*) ! command [ -d \"$__hermes_c\" ];; *) ! :;; esac; \
+    do __hermes_c=${__hermes_c%/*}; __hermes_c=${__hermes_c:-/}; __hermes_g=1; done; \
+    case ${__hermes_g-} in 1) command cd \"$__hermes_c\";; esac; \
+    command pwd; command umask; \
+    command echo __hermes_exports; export -p; \
+    command echo __hermes_aliases; command alias; \
+    command echo __hermes_options; set +o; \
+    command echo __hermes_variables; set; ";
 
 /// What `sh -c` gets to run the command from this state, and to report at its
 /// end on its output, between marks with this word.
 pub fn posix_script(state: &ShellState, command: &str, nonce: &str) -> String {
     let (begin, end) = marks(nonce);
+    // In a condition, `set -e` does not end what reports of it.
     let mut script = format!(
-        "__hermes_dump() {{ trap - EXIT; set +ex; printf '\\n%s\\n' {begin}; pwd; umask; \
-         echo __hermes_exports; export -p; echo __hermes_aliases; alias; \
-         echo __hermes_options; set +o; printf '\\n%s\\n' {end}; }}; \
-         trap '__hermes_s=$?; __hermes_dump 2>/dev/null; exit $__hermes_s' EXIT; "
+        "__hermes_b=$(set); __hermes_dump() {{ trap - EXIT; command printf '\\n%s\\n' {begin}; {DUMP}\
+         command printf '\\n%s\\n' {end}; set +vx; }}; \
+         trap '{{ __hermes_s=$?; __hermes_dump || :; }} 2>/dev/null; exit $__hermes_s' EXIT; "
     );
     if let Some(umask) = &state.umask {
         script.push_str(&format!("umask {umask}; "));
+    }
+    for (name, variable) in &state.variables {
+        let Some(variable) = variable.as_ref().filter(|variable| !variable.is_plain_export())
+        else {
+            continue;
+        };
+        let Value::One(Bytes(value)) = &variable.value else { continue };
+        let Ok(value) = std::str::from_utf8(value) else { continue };
+        let export = if variable.is_exported() { "export " } else { "" };
+        script.push_str(&format!("{export}{name}={}; ", quote(value)));
     }
     for (name, value) in &state.aliases {
         let word = format!("{name}={}", String::from_utf8_lossy(&value.0));
         script.push_str(&format!("alias {}; ", quote(&word)));
     }
-    for (name, on) in state.options.iter().filter(|(name, _)| !is_trace(name)) {
-        script.push_str(&format!("set {}o {name}; ", if *on { '-' } else { '+' }));
+    let mut traced = String::new();
+    for (name, on) in &state.options {
+        let text = if is_trace(name) { &mut traced } else { &mut script };
+        text.push_str(&format!("set {}o {name}; ", if *on { '-' } else { '+' }));
     }
     script.push_str("eval ");
-    script.push_str(&quote(command));
+    script.push_str(&quote(&format!("{traced}{command}")));
     script
 }
 
@@ -46,7 +76,8 @@ pub fn read_posix(
 ) -> Option<ShellState> {
     let (head, rest) = cut(report, b"__hermes_exports\n")?;
     let (exports, rest) = cut(rest, b"__hermes_aliases\n")?;
-    let (aliases, options) = cut(rest, b"__hermes_options\n")?;
+    let (aliases, rest) = cut(rest, b"__hermes_options\n")?;
+    let (options, variables) = cut(rest, b"__hermes_variables\n")?;
     let head = head.strip_suffix(b"\n").unwrap_or(head);
     let at = head.iter().rposition(|byte| *byte == b'\n')?;
     let (cwd, umask) = (head.get(..at)?, head.get(at + 1..)?);
@@ -60,19 +91,9 @@ pub fn read_posix(
     if umask.trim_start_matches('0') != "22" || before.umask.is_some() {
         state.umask = Some(umask);
     }
-    let found = assignments(exports);
-    for (name, value) in &found {
-        let known = base.get(OsStr::new(name)).map(|value| value.as_bytes());
-        if known != Some(value) && !OWN.contains(&name.as_str()) && variable::is_name(name) {
-            let value = Value::One(value.as_slice().into());
-            state.variables.insert(name.clone(), Some(Variable { marks: "x".to_owned(), value }));
-        }
-    }
-    for name in base.keys().filter_map(|name| name.to_str()) {
-        if !found.contains_key(name) && !OWN.contains(&name) {
-            state.variables.insert(name.to_owned(), None);
-        }
-    }
+    let variables = assignments(variables);
+    state.is_adrift = variables.contains_key("__hermes_g");
+    read_variables(&mut state, &assignments(exports), &variables, base);
     for (name, value) in assignments(aliases) {
         state.aliases.insert(name, Bytes(value));
     }
@@ -85,6 +106,52 @@ pub fn read_posix(
         }
     }
     Some(state)
+}
+
+/// Keeps what is exported and was not found so, and what else has another
+/// value than in a shell that has just been started.
+fn read_variables(
+    state: &mut ShellState,
+    exports: &BTreeMap<String, Vec<u8>>,
+    variables: &BTreeMap<String, Vec<u8>>,
+    base: &BTreeMap<OsString, OsString>,
+) {
+    for name in base.keys().filter_map(|name| name.to_str()) {
+        if !exports.contains_key(name) && !is_own(name) {
+            state.variables.insert(name.to_owned(), None);
+        }
+    }
+    let started = variables.get("__hermes_b").map(|text| assignments(text)).unwrap_or_default();
+    let exported = exports.iter().filter(|(name, value)| {
+        base.get(OsStr::new(name)).map(|value| value.as_bytes()) != Some(value)
+    });
+    let plain = variables.iter().filter(|(name, value)| {
+        !exports.contains_key(*name)
+            && (started.get(*name) != Some(value) || base.contains_key(OsStr::new(name)))
+    });
+    let exported = exported.map(|found| ("x", found));
+    let mut room = ROOM;
+    for (marks, (name, value)) in exported.chain(plain.map(|found| ("", found))) {
+        if is_own(name) || !variable::is_name(name) {
+            continue;
+        }
+        let value = Value::One(value.as_slice().into());
+        let variable = Variable { marks: marks.to_owned(), value };
+        let size = name.len() + variable.size();
+        // What the environment does not take is text in the script.
+        let is_sayable = variable.is_plain_export()
+            || matches!(&variable.value, Value::One(value) if std::str::from_utf8(&value.0).is_ok());
+        if size > room || !is_sayable {
+            state.dropped.push(format!("variable {name}"));
+            continue;
+        }
+        room -= size;
+        state.variables.insert(name.clone(), Some(variable));
+    }
+}
+
+fn is_own(name: &str) -> bool {
+    name.starts_with("__hermes_") || OWN.split(' ').any(|own| own == name)
 }
 
 fn cut<'a>(text: &'a [u8], line: &[u8]) -> Option<(&'a [u8], &'a [u8])> {

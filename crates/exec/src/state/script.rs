@@ -82,7 +82,7 @@ pub fn script(state: &ShellState, command: &str, report: &Report<'_>) -> String 
     script.push_str(&quote_lines(&format!("{traced}{command}")));
     if !foregone {
         script.push_str(
-            "; { __hermes_s=$?; __hermes_dump \"$@\"; builtin set +x; } 2>/dev/null; \
+            "; { __hermes_s=$?; __hermes_dump \"$@\"; builtin set +vx; } 2>/dev/null; \
              builtin exit $__hermes_s",
         );
     }
@@ -149,6 +149,8 @@ fn dump(report: &Report<'_>) -> String {
                        builtin declare -f; builtin echo __hermes_end; ";
     const HELD: &str = "__hermes_d=1 __hermes_n=${#FUNCNAME[@]} __hermes_a=(\"$@\") \
                         __hermes_c=${DIRSTACK-$PWD}; \
+                        while [[ $__hermes_c == /?* && ! -d $__hermes_c ]]; do __hermes_g=1; \
+                        __hermes_c=${__hermes_c%/*}; __hermes_c=${__hermes_c:-/}; done; \
                         builtin unset -f __hermes_dump; ";
     match report {
         Report::File(path) => {

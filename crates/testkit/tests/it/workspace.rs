@@ -37,7 +37,7 @@ const LAYERS: [&[&str]; 9] = [
     &["hermes-checks", "hermes-debug", "hermes-repl", "hermes-scripts"],
     &["hermes-tools-agent", "hermes-tools-code", "hermes-tools-file", "hermes-tools-system"],
     &["hermes-engine", "hermes-policy"],
-    &["hermes", "hermes-reach"],
+    &["hermes", "hermes-agent", "hermes-reach"],
     &["hermes-testkit"],
     &["hermes-cli"],
 ];
@@ -66,7 +66,7 @@ const SEEN_BY_FAMILIES: [&str; 16] = [
 ];
 
 /// Licences that let the program be used as freely as its own.
-const LICENCES: [&str; 13] = [
+const LICENCES: [&str; 15] = [
     "MIT",
     "MIT-0",
     "Apache-2.0",
@@ -80,6 +80,8 @@ const LICENCES: [&str; 13] = [
     "Unicode-3.0",
     "BSL-1.0",
     "MPL-2.0",
+    "0BSD",
+    "CDLA-Permissive-2.0",
 ];
 
 fn root() -> PathBuf {

@@ -523,13 +523,13 @@ impl Held {
 async fn within_walls_and_without_a_network_programs_are_debugged_all_the_same() {
     let outside = tempfile::tempdir().unwrap();
     let target = outside.path().join("out").display().to_string();
-    let python = format!(
+    let code = format!(
         "try:\n    open('{target}', 'w')\nexcept OSError as e:\n    why = str(e)\nprint(1)\n"
     );
     let node = format!(
         "let why;\ntry {{\n  require('fs').writeFileSync('{target}', '');\n}} catch (e) {{ why = e.code; }}\nconsole.log(1);\n"
     );
-    let Some(project) = python(&[("a.py", &python), ("a.js", &node)]) else { return };
+    let Some(project) = python(&[("a.py", &code), ("a.js", &node)]) else { return };
     let held = Held::at(&project);
     for file in ["a.py", "a.js"] {
         let at = json!([{ "file": file, "line": 5 }]);
