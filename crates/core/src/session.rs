@@ -192,7 +192,16 @@ impl Session {
 
     /// The session's working folder, if it has chosen one.
     pub fn cwd(&self) -> Result<Option<PathBuf>, SessionError> {
-        let folder: Option<Folder> = self.read("cwd")?;
+        self.folder("cwd")
+    }
+
+    /// Where it was before it chose one, if that was written down.
+    pub fn beginning(&self) -> Result<Option<PathBuf>, SessionError> {
+        self.folder("beginning")
+    }
+
+    fn folder(&self, key: &str) -> Result<Option<PathBuf>, SessionError> {
+        let folder: Option<Folder> = self.read(key)?;
         Ok(folder.map(|folder| match folder {
             Folder::Text(text) => text.into(),
             Folder::Bytes(bytes) => OsString::from_vec(bytes).into(),
@@ -201,8 +210,17 @@ impl Session {
 
     /// Moves the session to that folder; none is where it began.
     pub fn set_cwd(&self, folder: Option<&Path>) -> Result<(), SessionError> {
-        self.update("cwd", |cwd: &mut Option<Folder>| {
-            *cwd = folder.map(|folder| match folder.to_str() {
+        self.set_folder("cwd", folder)
+    }
+
+    /// Writes down where it began.
+    pub fn set_beginning(&self, folder: &Path) -> Result<(), SessionError> {
+        self.set_folder("beginning", Some(folder))
+    }
+
+    fn set_folder(&self, key: &str, folder: Option<&Path>) -> Result<(), SessionError> {
+        self.update(key, |kept: &mut Option<Folder>| {
+            *kept = folder.map(|folder| match folder.to_str() {
                 Some(text) => Folder::Text(text.to_owned()),
                 None => Folder::Bytes(folder.as_os_str().as_bytes().to_vec()),
             });
@@ -249,7 +267,7 @@ fn owner(key: &str) -> Owned {
         "todo" => Owned::By(Scope::PLAN_READ, Scope::PLAN_WRITE),
         // What later commands are judged by.
         "shell" => Owned::By(Scope::CODE_EXECUTE, Scope::TERMINAL_EXECUTE),
-        "cwd" => Owned::ToBeRead,
+        "cwd" | "beginning" => Owned::ToBeRead,
         taint::DOCUMENT | "approvals" => Owned::Privately,
         _ => Owned::Freely,
     }

@@ -12,6 +12,10 @@ use crate::sensitive;
 use crate::syntax::RedirectKind;
 use crate::text::{has_glob, program_name};
 
+/// What the kernel shows of processes: secret files lie beside harmless ones,
+/// so that rules have to see the whole glob.
+const PROCESSES: &str = "/proc";
+
 /// Something else that a program runs.
 #[derive(Debug)]
 pub(crate) enum Inner {
@@ -318,6 +322,11 @@ impl<'a> Act<'a> {
             RedirectKind::Text | RedirectKind::Line => {}
         }
     }
+}
+
+/// Whether the last part of a glob is a name, or leads elsewhere.
+fn ends_plainly(glob: &str) -> bool {
+    glob.contains("..") || glob.rsplit('/').next().is_some_and(|name| !has_glob(name))
 }
 
 /// Whether a program shows names and sizes, but nothing of what is inside.

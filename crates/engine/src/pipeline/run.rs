@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hermes_core::{
-    BoundCall, CancellationToken, Disposition, Effect, ErrorKind, Resource, Scope, ToolContext,
-    ToolError, ToolOutput,
+    BoundCall, CancellationToken, Confinement, Disposition, Effect, ErrorKind, Grants, Resource,
+    Scope, ToolContext, ToolError, ToolOutput,
 };
 use hermes_secrets::reference;
 use serde_json::{Value, json};
@@ -19,6 +19,9 @@ use super::keep::Kept;
 use super::{Flight, Judged, Known, Landed, effects};
 use crate::host::SessionHost;
 
+#[path = "commands.rs"]
+mod commands;
+
 /// How long a tool that was told to stop may take to do so.
 const GRACE: Duration = Duration::from_secs(2);
 
@@ -28,6 +31,15 @@ const LONGEST: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// The outer error is a tool that could not be set up, and so never ran.
 type Ended = Result<Result<Result<ToolOutput, ToolError>, ToolError>, JoinError>;
 
+/// A call with all of its arguments, and what it may touch with them.
+type Complete = (Box<dyn BoundCall>, Arc<Grants>);
+
+/// What a running call is held to.
+struct Allowed {
+    grants: Arc<Grants>,
+    confinement: Option<Arc<Confinement>>,
+}
+
 impl Flight {
     pub(super) async fn run(
         self: &Arc<Self>,
@@ -35,8 +47,8 @@ impl Flight {
         bound: Box<dyn BoundCall>,
         judged: &Judged,
     ) -> Landed {
-        let bound = match self.complete(call, bound) {
-            Ok(bound) => bound,
+        let (bound, grants) = match self.complete(call, bound, judged) {
+            Ok(complete) => complete,
             Err(error) => return Landed::refused(error),
         };
         let call = &*call;
@@ -44,7 +56,8 @@ impl Flight {
             Ok(kept) => kept,
             Err(stopped) => return Landed::refused(stopped),
         };
-        let landed = self.run_alone(call, bound, judged, kept.as_ref()).await;
+        let allowed = Allowed { grants, confinement: judged.confinement.clone() };
+        let landed = self.run_alone(call, bound, &allowed, kept.as_ref()).await;
         self.settle_files(kept).await;
         landed
     }
@@ -53,7 +66,7 @@ impl Flight {
         self: &Arc<Self>,
         call: &Known,
         bound: Box<dyn BoundCall>,
-        judged: &Judged,
+        allowed: &Allowed,
         kept: Option<&Arc<Kept>>,
     ) -> Landed {
         let entry = &call.entry;
@@ -65,7 +78,7 @@ impl Flight {
         }
         let cancel = self.caller.cancel.child_token();
         let _stop_if_dropped = cancel.clone().drop_guard();
-        let mut cx = self.context(call, judged, &cancel, deadline);
+        let mut cx = self.context(call, allowed, &cancel, deadline);
         if let Some(kept) = kept {
             cx.ports = kept.ports(&cx.ports);
         }
@@ -131,12 +144,14 @@ impl Flight {
         &self,
         call: &mut Known,
         bound: Box<dyn BoundCall>,
-    ) -> Result<Box<dyn BoundCall>, ToolError> {
+        judged: &Judged,
+    ) -> Result<Complete, ToolError> {
         if names_secrets(call) {
-            return self.reveal(call);
+            return self.reveal(call, judged);
         }
+        let grants = Arc::clone(&judged.grants);
         if !call.is_thin {
-            return Ok(bound);
+            return Ok((bound, grants));
         }
         // From here on only hooks want to see them.
         let arguments = match self.engine.hooks().0.is_empty() {
@@ -150,24 +165,22 @@ impl Flight {
                 call.entry.name()
             )));
         }
-        Ok(whole)
+        Ok((whole, grants))
     }
 
     /// The call with its secrets in place: not before somebody has allowed it.
-    fn reveal(&self, call: &Known) -> Result<Box<dyn BoundCall>, ToolError> {
+    fn reveal(&self, call: &Known, judged: &Judged) -> Result<Complete, ToolError> {
         let arguments = self.put_in(call)?;
         let revealed = Arc::clone(call.entry.tool()).bind_owned(arguments)?;
-        let places = |effects: &[Effect]| -> Vec<Effect> {
-            let is_place =
-                |e: &&Effect| matches!(e.resource, Resource::Path(_) | Resource::Host(_));
-            effects.iter().filter(is_place).cloned().collect()
-        };
+        let workplace = self.workplace.load();
+        let effects = effects::of(&*revealed, &workplace);
         // Rules judged the placeholder; what it hides must not move the call.
-        if places(&revealed.effects(&self.workplace.load())) != places(&call.effects) {
+        if !places(&effects).eq(places(&call.effects)) {
             return Err(ToolError::invalid("A secret cannot be part of a path or a host")
                 .with_hint("Name the file or the host itself, and use the secret elsewhere."));
         }
-        Ok(revealed)
+        let commands = commands::filled(&call.effects, &effects, &workplace)?;
+        Ok((revealed, commands::granted(&judged.grants, &commands)))
     }
 
     /// What would happen, for a call that is only rehearsed.
@@ -190,7 +203,7 @@ impl Flight {
     fn context(
         self: &Arc<Self>,
         call: &Known,
-        judged: &Judged,
+        allowed: &Allowed,
         cancel: &CancellationToken,
         deadline: Instant,
     ) -> ToolContext {
@@ -202,17 +215,22 @@ impl Flight {
             call_id,
             tool: call.entry.name().into(),
             task_id: Arc::clone(&self.caller.task_id),
-            session: self.caller.session.guarded(Arc::clone(&judged.grants)),
+            session: self.caller.session.guarded(Arc::clone(&allowed.grants)),
             workplace: self.workplace.load_full(),
             cancel: cancel.clone(),
             deadline: Some(deadline),
-            grants: Arc::clone(&judged.grants),
-            confinement: judged.confinement.clone(),
+            grants: Arc::clone(&allowed.grants),
+            confinement: allowed.confinement.clone(),
             ports: Arc::clone(self.engine.ports()),
             progress: self.caller.progress.clone(),
             host: Some(Arc::new(host)),
         }
     }
+}
+
+/// The effects that are about a path or a host.
+pub(super) fn places(effects: &[Effect]) -> impl Iterator<Item = &Effect> {
+    effects.iter().filter(|e| matches!(e.resource, Resource::Path(_) | Resource::Host(_)))
 }
 
 /// Whether there are placeholders in the arguments, which have become effects.

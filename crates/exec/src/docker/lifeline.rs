@@ -66,7 +66,7 @@ impl Lifeline {
         format!(
             "f={folder}; case $f in /workspace|/root|/tmp|\"$HOME\") mkdir -p \"$f\";; esac \
              2>/dev/null; [ -d \"$f\" ] || {{ echo hermes-no-folder; exit 1; }}; {FACTS}; \
-             {HOLD}={us} exec cat >/dev/null"
+             export {HOLD}={us}; exec cat >/dev/null"
         )
     }
 

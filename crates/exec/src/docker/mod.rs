@@ -355,6 +355,10 @@ impl Way for Docker {
     }
 }
 
+#[cfg(test)]
+#[path = "docker_tests.rs"]
+mod tests;
+
 fn now() -> u64 {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     now.unwrap_or_default().as_secs()

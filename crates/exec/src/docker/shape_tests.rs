@@ -65,3 +65,36 @@ fn names_differ_where_their_letters_do_not() {
     assert_ne!(named("a b"), named("a.b"));
     assert!(named("ä/ß\n").bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-'));
 }
+
+#[test]
+fn two_homes_have_containers_of_their_own() {
+    let of = |home: &str, profile: &str| {
+        let storage = Some(format!("{home}/sandboxes/docker").into());
+        Settings { storage, profile: profile.into(), ..Settings::default() }
+    };
+    let (one, other) = (of("/a", "default"), of("/b", "default"));
+    assert_ne!(name(&one, ""), name(&other, ""));
+    assert_ne!(one.home(), other.home());
+    assert_ne!(one.home(), of("/a", "work").home());
+    assert_eq!(name(&one, ""), name(&of("/a", "default"), ""));
+}
+
+#[test]
+fn an_option_is_no_image() {
+    let with = |image: &str| Settings { image: image.into(), ..Settings::default() };
+    for image in ["--privileged", "-v=/:/host", "", "a\nb"] {
+        assert!(check_image(&with(image)).is_err(), "{image}");
+    }
+    assert!(check_image(&with("debian:stable")).is_ok());
+}
+
+#[test]
+fn a_folder_has_no_slash_at_its_end() {
+    let folder = |cwd: &str| {
+        let settings = Settings { cwd: Some(cwd.into()), ..Settings::default() };
+        settings.folder().to_owned()
+    };
+    assert_eq!(folder("/workspace/"), "/workspace");
+    assert_eq!(folder("/a//"), "/a");
+    assert_eq!(folder("/"), "/");
+}

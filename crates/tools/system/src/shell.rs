@@ -4,10 +4,11 @@
 use std::collections::BTreeMap;
 use std::env;
 use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
-use hermes_core::{ToolContext, ToolError, Variables};
+use hermes_core::{SessionError, ToolContext, ToolError, Variables};
 use hermes_exec::state::{self, Frame, Report, ShellState};
 use hermes_exec::surroundings::{DOCUMENT, Kept, Surroundings};
 use hermes_exec::{Input, Job, Jobs, Order, Output, Place, Shell};
@@ -149,27 +150,58 @@ pub(crate) struct After {
     from: From,
 }
 
+/// What became of the session by a command.
+#[derive(Debug, Default)]
+pub(crate) struct Settled {
+    /// Where the next command will be, if that is known from this one.
+    pub(crate) folder: Option<PathBuf>,
+    /// What is to be said about it.
+    pub(crate) notes: Vec<String>,
+}
+
 impl After {
-    /// Takes over what the command has left behind; the folder that it ended
-    /// in. One that was killed leaves nothing.
-    pub(crate) fn settle(self, job: &Job, moves: bool, cx: &ToolContext) -> Option<PathBuf> {
-        let mut after = self.state(job)?;
+    /// Takes over what the command has left behind. One that was killed leaves
+    /// nothing.
+    pub(crate) fn settle(self, job: &Job, moves: bool, cx: &ToolContext) -> Settled {
+        let Some(mut after) = self.state(job) else { return Settled::default() };
+        let mut notes = Vec::new();
         if !moves {
             after.set_cwd(self.before.cwd().map(Path::to_path_buf));
         }
+        let is_here = matches!(self.from, From::File(_));
+        let at = after.cwd().unwrap_or_else(|| cx.workplace.cwd()).to_path_buf();
+        let gone = if moves && is_here { nearest(&at) } else { None };
+        let is_adrift = gone.is_some() || moves && after.is_adrift();
+        if gone.is_some() {
+            after.set_cwd(gone);
+        }
         let folder = after.cwd().map(Path::to_path_buf);
+        if is_adrift && let Some(folder) = &folder {
+            notes.push(format!(
+                "The folder that it ended in is gone; the next command will be in {}.",
+                folder.display()
+            ));
+        }
+        if !after.dropped().is_empty() {
+            notes.push(format!(
+                "Not kept for the next command, for its size or its bytes: {}.",
+                some(after.dropped())
+            ));
+        }
         // What cannot be kept is as if the command had not done it.
-        let _ = cx.session.update(DOCUMENT, |kept: &mut Kept| {
+        let kept = cx.session.update(DOCUMENT, |kept: &mut Kept| {
             kept.follow(&self.variables);
             kept.state.merge(&self.before, &after);
             kept.text = text(&kept.state);
         });
-        if moves && let Some(folder) = &folder {
-            let _ = cx.session.update("cwd", |cwd: &mut Option<PathBuf>| {
-                *cwd = Some(folder.clone());
-            });
+        let moved = match &folder {
+            Some(folder) if moves => move_session(folder, cx),
+            _ => Ok(()),
+        };
+        if let Err(error) = kept.and(moved) {
+            notes.push(format!("What it left in its shell could not be kept: {error}."));
         }
-        folder
+        Settled { folder, notes }
     }
 
     fn state(&self, job: &Job) -> Option<ShellState> {
@@ -189,6 +221,73 @@ impl After {
     }
 }
 
+/// The first few of these names.
+fn some(names: &[String]) -> String {
+    const MOST: usize = 10;
+    let said = names.iter().take(MOST).cloned().collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(MOST) {
+        0 => said,
+        more => format!("{said} and {more} more"),
+    }
+}
+
+/// The nearest folder above one of this machine that is gone. None if it is
+/// there, or may be.
+fn nearest(folder: &Path) -> Option<PathBuf> {
+    let is_gone = |folder: &Path| match std::fs::metadata(folder) {
+        Ok(found) => !found.is_dir(),
+        Err(error) => matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory),
+    };
+    if !is_gone(folder) {
+        return None;
+    }
+    folder.ancestors().find(|above| above.is_dir()).map(Path::to_path_buf)
+}
+
+/// An error if the session's folder is no longer there. The command was judged
+/// and meant for that one, so it does not run in another; but the session goes
+/// on from there.
+pub(crate) fn stand(jobs: &Jobs, cx: &ToolContext) -> Result<(), ToolError> {
+    // One that cannot be read would be taken for the folder of the caller.
+    cx.session.cwd()?;
+    let at = cx.workplace.cwd();
+    if !jobs.backend().is_here() {
+        return Ok(());
+    }
+    let Some(above) = nearest(at) else { return Ok(()) };
+    move_to(&above, cx)?;
+    Err(lost(at, &above))
+}
+
+/// Goes on in the folder above one that could not be entered elsewhere.
+pub(crate) fn retreat(folder: &Path, cx: &ToolContext) -> Result<(), ToolError> {
+    let Some(above) = folder.parent() else { return Ok(()) };
+    move_to(above, cx)?;
+    Err(lost(folder, above))
+}
+
+fn move_to(folder: &Path, cx: &ToolContext) -> Result<(), ToolError> {
+    cx.session.update(DOCUMENT, |kept: &mut Kept| {
+        kept.state.set_cwd(Some(folder.to_path_buf()));
+    })?;
+    Ok(move_session(folder, cx)?)
+}
+
+fn move_session(folder: &Path, cx: &ToolContext) -> Result<(), SessionError> {
+    if cx.session.cwd()?.is_none() {
+        cx.session.set_beginning(cx.workplace.cwd())?;
+    }
+    cx.session.set_cwd(Some(folder))
+}
+
+fn lost(folder: &Path, above: &Path) -> ToolError {
+    let message = format!("The session's folder {} is gone; nothing was run", folder.display());
+    ToolError::not_found(message).with_hint(format!(
+        "The session is in {} now. Run the command again if it is meant for there.",
+        above.display()
+    ))
+}
+
 /// All that the session's shell knows, as text in front of a command.
 fn text(state: &ShellState) -> String {
     let exported = state.environment(BTreeMap::new()).into_iter();
@@ -199,11 +298,12 @@ fn text(state: &ShellState) -> String {
     lines.collect::<String>() + &state.prelude()
 }
 
-/// Forgets all that commands have left behind.
-pub(crate) fn reset(cx: &ToolContext) -> Result<(), ToolError> {
+/// Forgets all that commands have left behind; where the session is then.
+pub(crate) fn reset(cx: &ToolContext) -> Result<PathBuf, ToolError> {
     cx.session.update(DOCUMENT, |kept: &mut Kept| *kept = Kept::default())?;
-    cx.session.update("cwd", |cwd: &mut Option<PathBuf>| *cwd = None)?;
-    Ok(())
+    let beginning = cx.session.beginning()?;
+    cx.session.set_cwd(beginning.as_deref())?;
+    Ok(beginning.unwrap_or_else(|| cx.workplace.cwd().to_path_buf()))
 }
 
 /// What of our own environment may be passed on.

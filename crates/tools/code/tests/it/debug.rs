@@ -1,10 +1,13 @@
 //! Programs under real debuggers: debugpy, Node's inspector, lldb.
 
-use std::path::{Path, PathBuf};
+mod native;
+mod node;
+
+use std::fs;
+use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use std::{env, fs};
 
 use hermes_core::{BoxFuture, Confinement, DynTool, Ports, ToolCall, ToolContext, ToolError};
 use hermes_engine::{Caller, Engine};
@@ -379,113 +382,6 @@ async fn a_missing_debugger_is_named_with_the_command_that_installs_it() {
     assert_eq!(answer["install"], "uv add --dev debugpy", "{answer:#}");
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn node_stops_at_breakpoints_functions_and_exceptions() {
-    if !has("node") {
-        return;
-    }
-    for name in ["shop.cjs", "shop.mjs"] {
-        let project = Project::of(&[(name, SHOP_JS)]);
-        let debug = async |args: Value| project.call("code_debug", args).await;
-        let line = json!({ "file": name, "line": 12, "condition": "price === 2" });
-        let run = json!({ "program": name, "args": ["a b"], "breakpoints": [{ "function": "total" }, line] });
-        let stop = debug(run).await;
-        assert_eq!(stop["reason"], "function breakpoint", "{stop:#}");
-        assert_eq!(place(&stop), (name, 10, "total"), "{stop:#}");
-        assert_eq!(stop["output"], "hello [ 'a b' ]\n", "{stop:#}");
-        let stop = debug(json!({ "action": "continue" })).await;
-        assert_eq!(
-            (place(&stop).1, local(&stop, "price"), local(&stop, "out")),
-            (12, "2", "2"),
-            "{stop:#}"
-        );
-        assert!(local(&stop, "basket").starts_with("Basket {"), "{stop:#}");
-        let own: Vec<_> = stop["stack"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .filter(|one| one["library"].is_null())
-            .collect();
-        assert_eq!(own.len(), 2, "{stop:#}");
-        let item = debug(json!({ "action": "variables", "path": "basket.items[2]" })).await;
-        assert_eq!(item["value"]["value"], "3", "{item:#}");
-        debug(json!({ "action": "evaluate", "expression": "rate = 10" })).await;
-        let step = debug(json!({ "action": "step_over" })).await;
-        assert_eq!((&step["reason"], local(&step, "out")), (&json!("step"), "22"), "{step:#}");
-        let stop = debug(json!({ "action": "continue" })).await;
-        assert_eq!(
-            stop["exception"],
-            json!({ "type": "RangeError", "message": "no change" }),
-            "{stop:#}"
-        );
-        assert_eq!((place(&stop).1, &stop["output"]), (21, &json!("52\n")), "{stop:#}");
-        let end = debug(json!({ "action": "continue" })).await;
-        assert_eq!((&end["status"], &end["exit_code"]), (&json!("ended"), &json!(1)), "{end:#}");
-        assert!(!end["output"].as_str().unwrap().contains("debugger"), "{end:#}");
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn node_counts_logs_moves_and_pauses() {
-    if !has("node") {
-        return;
-    }
-    let code = "let n = 0;\nfor (let i = 0; i < 5; i++) {\n  n += i;\n\n  // nothing\n}\nconsole.log('end', n);\nwhile (true) n++;\n";
-    let project = Project::of(&[("a.js", code)]);
-    let debug = async |args: Value| project.call("code_debug", args).await;
-    let at = json!([{ "file": "a.js", "line": 3, "hit": 3 }, { "file": "a.js", "line": 4, "log": "n={n}" }]);
-    let run = json!({ "program": "a.js", "breakpoints": at, "timeout": 60 });
-    let stop = debug(run).await;
-    assert_eq!((place(&stop).1, local(&stop, "i")), (3, "2"), "{stop:#}");
-    let go = debug(json!({ "action": "continue", "timeout": 2 })).await;
-    assert_eq!((&go["status"], &go["reason"]), (&json!("stopped"), &json!("pause")), "{go:#}");
-    assert_eq!(place(&go).1, 8, "{go:#}");
-    assert!(go["output"].as_str().unwrap().contains("end 10"), "{go:#}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_test_of_node_stops_at_its_failing_assertion() {
-    if !has("node") {
-        return;
-    }
-    let test = "const {test} = require('node:test');\nconst assert = require('node:assert');\ntest('fine', () => assert.ok(true));\ntest('bad', () => {\n  const got = 9;\n  assert.strictEqual(got, 8);\n});\n";
-    let project = Project::of(&[("a.test.js", test)]);
-    let stop = project.call("code_debug", json!({ "test": "a.test.js::bad" })).await;
-    assert_eq!(stop["reason"], "exception", "{stop:#}");
-    assert_eq!(
-        (place(&stop).0, place(&stop).1, local(&stop, "got")),
-        ("a.test.js", 6, "9"),
-        "{stop:#}"
-    );
-    let end = project.call("code_debug", json!({ "action": "continue" })).await;
-    assert_eq!((&end["status"], &end["exit_code"]), (&json!("ended"), &json!(1)), "{end:#}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn several_programs_are_debugged_at_once() {
-    if !has("node") {
-        return;
-    }
-    let project = Project::of(&[("a.js", "const name = process.argv[2];\nconsole.log(name);\n")]);
-    let debug = async |args: Value| project.call("code_debug", args).await;
-    let at = json!([{ "file": "a.js", "line": 2 }]);
-    let run = |name: &str| json!({ "program": "a.js", "args": [name], "breakpoints": at });
-    let (one, two) = tokio::join!(debug(run("one")), debug(run("two")));
-    assert_ne!(one["session"], two["session"], "{one:#}");
-    let list = debug(json!({ "action": "list" })).await;
-    assert_eq!(list["sessions"].as_array().unwrap().len(), 2, "{list:#}");
-    for (stop, name) in [(&one, "\"one\""), (&two, "\"two\"")] {
-        let ask = json!({ "action": "evaluate", "expression": "name", "session": stop["session"] });
-        assert_eq!(debug(ask).await["value"]["value"], name);
-    }
-    let wrong = debug(json!({ "action": "stack", "session": "debug_99" })).await;
-    assert_eq!(wrong["kind"], "not_found", "{wrong:#}");
-    let stop = debug(json!({ "action": "stop", "session": one["session"] })).await;
-    assert_eq!(stop["status"], "ended", "{stop:#}");
-    let list = debug(json!({ "action": "list" })).await;
-    assert_eq!(list["sessions"].as_array().unwrap().len(), 1, "{list:#}");
-}
-
 /// A tool that is called by hand, its programs held without a network.
 struct Held {
     tool: Arc<dyn DynTool>,
@@ -604,98 +500,6 @@ async fn a_program_that_only_waits_is_shown_where_it_waits() {
     assert_eq!(early["kind"], "conflict", "{early:#}");
     let stop = project.call("code_debug", json!({ "action": "stop" })).await;
     assert_eq!(stop["status"], "ended", "{stop:#}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn much_output_and_large_values_are_bounded() {
-    if !has("node") {
-        return;
-    }
-    let code = "console.log('x'.repeat(5_000_000));\nconst list = Array.from({length: 100_000}, (_, i) => ({i}));\nconst text = 'y'.repeat(1_000_000);\nconst deep = {a: {b: {c: {d: 1}}}};\ndeep.self = deep; deep.map = new Map([['k', 1]]);\nconsole.log('end');\n";
-    let project = Project::of(&[("a.js", code)]);
-    let at = json!([{ "file": "a.js", "line": 6 }]);
-    let run = json!({ "program": "a.js", "breakpoints": at, "depth": 3 });
-    let stop = project.call("code_debug", run).await;
-    assert_eq!(place(&stop).1, 6, "{}", stop.to_string().len());
-    assert!(stop.to_string().len() < 60_000, "{}", stop.to_string().len());
-    let list = stop["locals"].as_array().unwrap().iter().find(|one| one["name"] == "list").unwrap();
-    let shown = list["fields"].as_array().unwrap().len() as u64;
-    assert_eq!(shown + list["more"].as_u64().unwrap(), 100_000, "{list:#}");
-    let map = json!({ "action": "variables", "path": "deep.map" });
-    let map = project.call("code_debug", map).await;
-    assert_eq!(map["value"]["value"], "Map(1) {k => 1}", "{map:#}");
-    let one = json!({ "action": "variables", "path": "list[99999].i" });
-    let one = project.call("code_debug", one).await;
-    assert_eq!(one["value"]["value"], "99999", "{one:#}");
-}
-
-/// An executable made of this, if there is a debugger and a compiler.
-fn built(project: &Project, compiler: &str, words: &[&str]) -> bool {
-    let path = env::var_os("PATH").unwrap_or_default();
-    let names = |folder: PathBuf| {
-        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect::<Vec<_>>()
-    };
-    let is_debugger =
-        |name: &String| name.starts_with("lldb-dap") || name.starts_with("lldb-vscode");
-    if !env::split_paths(&path).flat_map(names).any(|name| is_debugger(&name)) {
-        eprintln!("skipped: lldb-dap is not installed");
-        return false;
-    }
-    if !has(compiler) {
-        return false;
-    }
-    let built = Command::new(compiler).args(words).current_dir(project.path()).output().unwrap();
-    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-    true
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn native_programs_stop_at_breakpoints_and_signals() {
-    let code = "#include <stdio.h>\n#include <stdlib.h>\nstruct point { int x; int y; };\nstatic int add(struct point *p, int by) {\n  p->x += by;\n  return p->x + p->y;\n}\nint main(int argc, char **argv) {\n  struct point p = {1, 2};\n  printf(\"%s\\n\", argv[1]);\n  fflush(stdout);\n  int sum = add(&p, 5);\n  if (sum == 8) abort();\n  return 0;\n}\n";
-    let project = Project::of(&[("a.c", code)]);
-    if !built(&project, "cc", &["-g", "-O0", "-o", "a", "a.c"]) {
-        return;
-    }
-    let debug = async |args: Value| project.call("code_debug", args).await;
-    let at = json!([{ "file": "a.c", "line": 6 }]);
-    let stop = debug(json!({ "program": "a", "args": ["hello"], "breakpoints": at })).await;
-    assert_eq!(
-        (&stop["status"], &stop["reason"]),
-        (&json!("stopped"), &json!("breakpoint")),
-        "{stop:#}"
-    );
-    assert_eq!((place(&stop).0, place(&stop).1, local(&stop, "by")), ("a.c", 6, "5"), "{stop:#}");
-    let field = debug(json!({ "action": "variables", "path": "p->x" })).await;
-    assert_eq!(field["value"]["value"], "6", "{field:#}");
-    let sum = debug(json!({ "action": "evaluate", "expression": "p->x + p->y" })).await;
-    assert_eq!(sum["value"]["value"], "8", "{sum:#}");
-    let out = debug(json!({ "action": "step_out" })).await;
-    assert_eq!(place(&out).2, "main", "{out:#}");
-    let abort = debug(json!({ "action": "continue" })).await;
-    assert_eq!((&abort["status"], place(&abort).1), (&json!("stopped"), 13), "{abort:#}");
-    let end = debug(json!({ "action": "continue" })).await;
-    assert_eq!(end["status"], "ended", "{end:#}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_panic_of_rust_is_stopped_at() {
-    let code = "fn third(list: &[i32], at: usize) -> i32 {\n    list[at]\n}\n\nfn main() {\n    let list = vec![1, 2];\n    println!(\"{}\", third(&list, 2));\n}\n";
-    let project = Project::of(&[("a.rs", code)]);
-    if !built(&project, "rustc", &["-g", "-o", "a", "a.rs"]) {
-        return;
-    }
-    let stop = project.call("code_debug", json!({ "program": "a" })).await;
-    assert_eq!(
-        (&stop["status"], &stop["reason"]),
-        (&json!("stopped"), &json!("panic")),
-        "{stop:#}"
-    );
-    assert_eq!((place(&stop).0, place(&stop).1, local(&stop, "at")), ("a.rs", 2, "2"), "{stop:#}");
-    assert!(
-        stop["output"].as_str().unwrap_or_default().contains("index out of bounds"),
-        "{stop:#}"
-    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -20,7 +20,7 @@ pub(crate) struct Output {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) status: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    exit_code_meaning: Option<String>,
+    pub(super) exit_code_meaning: Option<String>,
     pub(super) cwd: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     duration_ms: Option<u64>,
@@ -112,6 +112,14 @@ impl Output {
             self.add_note("Something that it started still runs; see the process tool.");
             self.session_id = Some(job.id.clone());
         }
+    }
+
+    /// Whether it did not even come to its folder, elsewhere.
+    pub(super) fn is_astray(&self, folder: &Path, job: &Job) -> bool {
+        self.exit_code == Some(126)
+            && job.report().is_none()
+            && self.output.contains("cd")
+            && self.output.contains(&*folder.to_string_lossy())
     }
 
     /// Says something besides.

@@ -10,7 +10,7 @@ use hermes_exec::{Attention, GRACE, Job, Jobs, Listed, Patience, Pause, Times};
 use super::Args;
 use super::answer::Output;
 use super::sudo::{Outcome, Raised};
-use crate::shell::After;
+use crate::shell::{self, After};
 
 /// How long a new background job is watched for an early end.
 const EARLY: Duration = Duration::from_millis(300);
@@ -90,13 +90,19 @@ impl Call<'_> {
         if self.job.ended().is_some_and(|ended| ended.lingers) {
             self.list().see_end();
         }
-        let folder = after.settle(&self.job, self.args.workdir.is_none(), self.cx);
-        let mut output = self.describe(folder.as_deref().unwrap_or(&self.directory));
+        let moves = self.args.workdir.is_none();
+        let settled = after.settle(&self.job, moves, self.cx);
+        let mut output = self.describe(settled.folder.as_deref().unwrap_or(&self.directory));
+        if moves && !self.jobs.backend().is_here() && output.is_astray(&self.directory, &self.job) {
+            shell::retreat(&self.directory, self.cx)?;
+        }
+        settled.notes.iter().for_each(|note| output.add_note(note));
         if let Some(error) = error {
             let cancelled = pause == Pause::Cancelled;
             output.status = Some(if cancelled { "cancelled" } else { "timeout" });
             output.exit_code = Some(if cancelled { 130 } else { 124 });
             output.error = Some(error);
+            output.exit_code_meaning = Some("ended by hermes".to_owned());
         }
         if self.args.timeout.is_some_and(|wanted| wanted > limits.seconds) {
             output.add_note(format!(

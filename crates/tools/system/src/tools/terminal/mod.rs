@@ -120,17 +120,18 @@ impl Tool for Terminal {
 
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
         cx.permit(&Scope::TERMINAL_EXECUTE, &Resource::Command(args.command.clone()))?;
-        if args.reset {
-            shell::reset(cx)?;
-        }
+        let fresh = if args.reset { Some(shell::reset(cx)?) } else { None };
         if args.command.trim().is_empty() {
-            return empty(&args, cx);
+            return empty(fresh.as_deref());
         }
         let jobs = shell::jobs(cx);
         let _ = self.jobs.set(Arc::clone(&jobs));
         let directory = match &args.workdir {
             Some(folder) => cx.workplace.resolve(folder),
-            None => cx.workplace.cwd().to_path_buf(),
+            None => {
+                shell::stand(&jobs, cx)?;
+                cx.workplace.cwd().to_path_buf()
+            }
         };
         let how = How { directory: directory.clone(), input: input(&args), output: streams(&args) };
         let raised = self.sudo.raise(&args.command, &jobs, cx)?;
@@ -159,13 +160,13 @@ impl Tool for Terminal {
     }
 }
 
-fn empty(args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
-    if !args.reset {
+fn empty(fresh: Option<&Path>) -> Result<Output, ToolError> {
+    let Some(folder) = fresh else {
         return Err(ToolError::invalid("There is no command to run"));
-    }
+    };
     let mut output = Output::default();
     output.exit_code = Some(0);
-    output.cwd = cx.workplace.cwd().display().to_string();
+    output.cwd = folder.display().to_string();
     output.add_note("The shell starts over: folder, variables, functions, aliases.");
     Ok(output)
 }

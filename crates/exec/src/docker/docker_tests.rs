@@ -1,0 +1,132 @@
+//! Against a real engine, if `HERMES_TEST_DOCKER_HOST` says where it is.
+
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hermes_core::{CancellationToken, ErrorKind};
+
+use super::*;
+use crate::backend::Backend;
+use crate::job::{Job, Patience, Pause, Reports};
+use crate::order::{Input, Order, Output};
+
+fn settings(task: &str) -> Option<Settings> {
+    let host = std::env::var("HERMES_TEST_DOCKER_HOST").ok();
+    let images = std::env::var("HERMES_TEST_DOCKER_IMAGES").ok();
+    let (Some(host), Some(images)) = (host, images) else {
+        eprintln!("skipped: no Docker engine (scripts/components/docker.sh starts one)");
+        return None;
+    };
+    Some(Settings {
+        program: Some("docker".into()),
+        global_arguments: vec!["--host".into(), host],
+        image: images.split_whitespace().next().unwrap().to_owned(),
+        pull: false,
+        task: format!("{task}-{}", std::process::id()),
+        profile: "tests".into(),
+        network: false,
+        memory_mb: Some(512),
+        ..Settings::default()
+    })
+}
+
+fn say(settings: &Settings, words: &[&str]) -> String {
+    let said = Command::new("docker").args(&settings.global_arguments).args(words).output();
+    String::from_utf8_lossy(&said.unwrap().stdout).trim().to_owned()
+}
+
+fn order(script: &str) -> Order {
+    Order {
+        program: "sh".into(),
+        arguments: vec!["-c".into(), script.into()],
+        environment: BTreeMap::from([("PATH".into(), "/usr/bin:/bin".into())]),
+        directory: "/".into(),
+        input: Input::Nothing,
+        output: Output::Together,
+        confinement: None,
+    }
+}
+
+async fn run(backend: &dyn Backend, id: &str, script: &str) -> (Arc<Job>, Pause) {
+    let started = Job::start(backend, id.into(), script.into(), order(script), Reports::default());
+    let job = started.await.unwrap();
+    let cancel = CancellationToken::new();
+    let pause = job.wait(&Patience { until: None, silence: None, cancel: &cancel }).await;
+    (job, pause)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_homes_leave_each_other_alone() {
+    let Some(base) = settings("homes") else { return };
+    let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let of = |folder: &tempfile::TempDir, pids| {
+        let storage = Some(folder.path().to_owned());
+        Docker::place(Settings { storage, pids: Some(pids), ..base.clone() })
+    };
+    let (first, second) = (of(&one, 90), of(&other, 91));
+    let (opened, also) = tokio::join!(first.open(), second.open());
+    opened.unwrap();
+    also.unwrap();
+    let ids = [&first, &second].map(|it| it.way().container().unwrap());
+    assert_ne!(ids[0], ids[1]);
+    for id in &ids {
+        assert_eq!(say(&base, &["inspect", "--format", "{{.State.Running}}", id]), "true");
+    }
+    // Two that start at the same time get the same one.
+    first.cleanup().await;
+    say(&base, &["rm", "--force", &ids[0]]);
+    let (left, right) = (of(&one, 90), of(&one, 90));
+    let (opened, also) = tokio::join!(left.open(), right.open());
+    opened.unwrap();
+    also.unwrap();
+    let shared = left.way().container().unwrap();
+    assert_eq!(right.way().container().unwrap(), shared);
+
+    // Somebody else holds it: other settings do not take it away.
+    let hold = format!("export {}=x-1.999999.7; exec sleep 60", lifeline::HOLD);
+    say(&base, &["exec", "--detach", &shared, "sh", "-c", &hold]);
+    let changed = of(&one, 92);
+    let held = async {
+        while !changed.way().engine.holders(&shared).await.iter().any(|it| it == "x-1.999999.7") {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), held).await.unwrap();
+    let error = changed.open().await.unwrap_err();
+    assert!(error.message().contains("another hermes"), "{}", error.message());
+    assert_eq!(say(&base, &["inspect", "--format", "{{.State.Running}}", &shared]), "true");
+    for place in [&left, &right, &second] {
+        place.cleanup().await;
+    }
+    say(&base, &["rm", "--force", &shared, &ids[1]]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_process_that_is_left_behind_holds_up_nobody() {
+    let Some(base) = settings("behind") else { return };
+    let place = Docker::place(Settings { persistent: false, ..base });
+    place.open().await.unwrap();
+    let (job, pause) = run(&place, "behind", "sleep 337 & echo bg; exit 3").await;
+    let Pause::Ended(ended) = pause else { panic!("{pause:?}") };
+    assert_eq!((ended.exit, ended.lingers), (Exit::Code(3), true));
+    assert_eq!(job.log().since(0, 100).bytes, b"bg\n");
+    job.end(Duration::from_secs(1)).await;
+    let (job, _) = run(&place, "look", "ps | grep -c '[s]leep 337'").await;
+    assert_eq!(job.log().since(0, 100).bytes, b"0\n");
+    place.cleanup().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_folder_that_is_not_there_is_not_made() {
+    let Some(base) = settings("folder") else { return };
+    let with = |cwd: &str| {
+        Docker::place(Settings { cwd: Some(cwd.into()), persistent: false, ..base.clone() })
+    };
+    let error = with("/no/such").open().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound);
+    assert!(error.message().contains("/no/such"), "{}", error.message());
+    let place = with("/workspace/");
+    assert_eq!(place.open().await.unwrap().directory.as_os_str(), "/workspace");
+    place.cleanup().await;
+}

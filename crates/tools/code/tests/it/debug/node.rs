@@ -1,0 +1,136 @@
+//! Programs of Node under its inspector.
+
+use serde_json::{Value, json};
+
+use super::{SHOP_JS, local, place};
+use crate::checks::{Project, has};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn node_stops_at_breakpoints_functions_and_exceptions() {
+    if !has("node") {
+        return;
+    }
+    for name in ["shop.cjs", "shop.mjs"] {
+        let project = Project::of(&[(name, SHOP_JS)]);
+        let debug = async |args: Value| project.call("code_debug", args).await;
+        let line = json!({ "file": name, "line": 12, "condition": "price === 2" });
+        let run = json!({ "program": name, "args": ["a b"], "breakpoints": [{ "function": "total" }, line] });
+        let stop = debug(run).await;
+        assert_eq!(stop["reason"], "function breakpoint", "{stop:#}");
+        assert_eq!(place(&stop), (name, 10, "total"), "{stop:#}");
+        assert_eq!(stop["output"], "hello [ 'a b' ]\n", "{stop:#}");
+        let stop = debug(json!({ "action": "continue" })).await;
+        assert_eq!(
+            (place(&stop).1, local(&stop, "price"), local(&stop, "out")),
+            (12, "2", "2"),
+            "{stop:#}"
+        );
+        assert!(local(&stop, "basket").starts_with("Basket {"), "{stop:#}");
+        let own: Vec<_> = stop["stack"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|one| one["library"].is_null())
+            .collect();
+        assert_eq!(own.len(), 2, "{stop:#}");
+        let item = debug(json!({ "action": "variables", "path": "basket.items[2]" })).await;
+        assert_eq!(item["value"]["value"], "3", "{item:#}");
+        debug(json!({ "action": "evaluate", "expression": "rate = 10" })).await;
+        let step = debug(json!({ "action": "step_over" })).await;
+        assert_eq!((&step["reason"], local(&step, "out")), (&json!("step"), "22"), "{step:#}");
+        let stop = debug(json!({ "action": "continue" })).await;
+        assert_eq!(
+            stop["exception"],
+            json!({ "type": "RangeError", "message": "no change" }),
+            "{stop:#}"
+        );
+        assert_eq!((place(&stop).1, &stop["output"]), (21, &json!("52\n")), "{stop:#}");
+        let end = debug(json!({ "action": "continue" })).await;
+        assert_eq!((&end["status"], &end["exit_code"]), (&json!("ended"), &json!(1)), "{end:#}");
+        assert!(!end["output"].as_str().unwrap().contains("debugger"), "{end:#}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn node_counts_logs_moves_and_pauses() {
+    if !has("node") {
+        return;
+    }
+    let code = "let n = 0;\nfor (let i = 0; i < 5; i++) {\n  n += i;\n\n  // nothing\n}\nconsole.log('end', n);\nwhile (true) n++;\n";
+    let project = Project::of(&[("a.js", code)]);
+    let debug = async |args: Value| project.call("code_debug", args).await;
+    let at = json!([{ "file": "a.js", "line": 3, "hit": 3 }, { "file": "a.js", "line": 4, "log": "n={n}" }]);
+    let run = json!({ "program": "a.js", "breakpoints": at, "timeout": 60 });
+    let stop = debug(run).await;
+    assert_eq!((place(&stop).1, local(&stop, "i")), (3, "2"), "{stop:#}");
+    let go = debug(json!({ "action": "continue", "timeout": 2 })).await;
+    assert_eq!((&go["status"], &go["reason"]), (&json!("stopped"), &json!("pause")), "{go:#}");
+    assert_eq!(place(&go).1, 8, "{go:#}");
+    assert!(go["output"].as_str().unwrap().contains("end 10"), "{go:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_test_of_node_stops_at_its_failing_assertion() {
+    if !has("node") {
+        return;
+    }
+    let test = "const {test} = require('node:test');\nconst assert = require('node:assert');\ntest('fine', () => assert.ok(true));\ntest('bad', () => {\n  const got = 9;\n  assert.strictEqual(got, 8);\n});\n";
+    let project = Project::of(&[("a.test.js", test)]);
+    let stop = project.call("code_debug", json!({ "test": "a.test.js::bad" })).await;
+    assert_eq!(stop["reason"], "exception", "{stop:#}");
+    assert_eq!(
+        (place(&stop).0, place(&stop).1, local(&stop, "got")),
+        ("a.test.js", 6, "9"),
+        "{stop:#}"
+    );
+    let end = project.call("code_debug", json!({ "action": "continue" })).await;
+    assert_eq!((&end["status"], &end["exit_code"]), (&json!("ended"), &json!(1)), "{end:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn several_programs_are_debugged_at_once() {
+    if !has("node") {
+        return;
+    }
+    let project = Project::of(&[("a.js", "const name = process.argv[2];\nconsole.log(name);\n")]);
+    let debug = async |args: Value| project.call("code_debug", args).await;
+    let at = json!([{ "file": "a.js", "line": 2 }]);
+    let run = |name: &str| json!({ "program": "a.js", "args": [name], "breakpoints": at });
+    let (one, two) = tokio::join!(debug(run("one")), debug(run("two")));
+    assert_ne!(one["session"], two["session"], "{one:#}");
+    let list = debug(json!({ "action": "list" })).await;
+    assert_eq!(list["sessions"].as_array().unwrap().len(), 2, "{list:#}");
+    for (stop, name) in [(&one, "\"one\""), (&two, "\"two\"")] {
+        let ask = json!({ "action": "evaluate", "expression": "name", "session": stop["session"] });
+        assert_eq!(debug(ask).await["value"]["value"], name);
+    }
+    let wrong = debug(json!({ "action": "stack", "session": "debug_99" })).await;
+    assert_eq!(wrong["kind"], "not_found", "{wrong:#}");
+    let stop = debug(json!({ "action": "stop", "session": one["session"] })).await;
+    assert_eq!(stop["status"], "ended", "{stop:#}");
+    let list = debug(json!({ "action": "list" })).await;
+    assert_eq!(list["sessions"].as_array().unwrap().len(), 1, "{list:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn much_output_and_large_values_are_bounded() {
+    if !has("node") {
+        return;
+    }
+    let code = "console.log('x'.repeat(5_000_000));\nconst list = Array.from({length: 100_000}, (_, i) => ({i}));\nconst text = 'y'.repeat(1_000_000);\nconst deep = {a: {b: {c: {d: 1}}}};\ndeep.self = deep; deep.map = new Map([['k', 1]]);\nconsole.log('end');\n";
+    let project = Project::of(&[("a.js", code)]);
+    let at = json!([{ "file": "a.js", "line": 6 }]);
+    let run = json!({ "program": "a.js", "breakpoints": at, "depth": 3 });
+    let stop = project.call("code_debug", run).await;
+    assert_eq!(place(&stop).1, 6, "{}", stop.to_string().len());
+    assert!(stop.to_string().len() < 60_000, "{}", stop.to_string().len());
+    let list = stop["locals"].as_array().unwrap().iter().find(|one| one["name"] == "list").unwrap();
+    let shown = list["fields"].as_array().unwrap().len() as u64;
+    assert_eq!(shown + list["more"].as_u64().unwrap(), 100_000, "{list:#}");
+    let map = json!({ "action": "variables", "path": "deep.map" });
+    let map = project.call("code_debug", map).await;
+    assert_eq!(map["value"]["value"], "Map(1) {k => 1}", "{map:#}");
+    let one = json!({ "action": "variables", "path": "list[99999].i" });
+    let one = project.call("code_debug", one).await;
+    assert_eq!(one["value"]["value"], "99999", "{one:#}");
+}
