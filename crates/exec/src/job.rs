@@ -12,6 +12,7 @@ use tokio::io::unix::AsyncFd;
 use tokio::sync::watch;
 
 use crate::backend::{Backend, Control, Exit, Started};
+use crate::elsewhere::remarks::Remarks;
 use crate::order::{Input, Order, Output, Size};
 use crate::output::{Log, Source, Spill};
 use crate::ready;
@@ -58,6 +59,7 @@ pub struct Job {
     ended: watch::Sender<Option<Ended>>,
     /// Why its end is not known.
     trouble: Mutex<Option<String>>,
+    remarks: Remarks,
 }
 
 /// What becomes of a job's output.
@@ -146,6 +148,7 @@ impl Job {
             last: Mutex::new(now),
             ended: watch::Sender::new(None),
             trouble: Mutex::default(),
+            remarks: Remarks::wanted().unwrap_or_default(),
         });
         tokio::spawn(Arc::clone(&job).pump(output));
         if let Some(bytes) = given {
@@ -182,6 +185,12 @@ impl Job {
     /// Why it is not known how it has ended: its place was lost.
     pub fn trouble(&self) -> Option<String> {
         lock(&self.trouble).clone()
+    }
+
+    /// What is to be told of its place beside what it writes: it was lost and
+    /// made anew.
+    pub fn remarks(&self) -> Vec<String> {
+        self.remarks.all()
     }
 
     /// For how long it has run, or did.

@@ -14,6 +14,7 @@ use hermes_core::{Notices, ToolError};
 use crate::attend::{Attendant, Attention, Breakers};
 use crate::backend::Backend;
 use crate::closing;
+use crate::elsewhere::remarks::{REMARKS, Remarks};
 use crate::job::{Job, Reports};
 use crate::leftovers::{self, Entry, Leftovers};
 use crate::local::Local;
@@ -47,6 +48,8 @@ pub struct Jobs {
     table: Mutex<BTreeMap<String, Arc<Listed>>>,
     breakers: Arc<Breakers>,
     mask: Option<Arc<dyn Mask>>,
+    /// What crashed programs have left elsewhere was looked for.
+    swept: AtomicBool,
 }
 
 /// A job that others may ask for.
@@ -153,6 +156,7 @@ impl Jobs {
             table: Mutex::default(),
             breakers: Arc::default(),
             mask: None,
+            swept: AtomicBool::new(false),
         }
     }
 
@@ -214,15 +218,34 @@ impl Jobs {
         order: Order,
         frame: Option<Frame>,
     ) -> Result<Arc<Job>, ToolError> {
-        let spill =
-            Spill {
-                folder: self.folder.join("output"),
-                name: format!("{id}.log"),
-                most: SPILL,
-                mask: self.mask.clone(),
-            };
+        let spill = Spill {
+            folder: self.folder.join("output"),
+            name: format!("{id}.log"),
+            most: SPILL,
+            mask: self.mask.clone(),
+        };
         let reports = Reports { spill: Some(spill), frame };
-        Job::start(&*self.backend, id, command, order, reports).await
+        let remarks = Remarks::default();
+        self.end_adrift(&remarks).await;
+        let start = Job::start(&*self.backend, id, command, order, reports);
+        REMARKS.scope(remarks, start).await
+    }
+
+    /// Ends what a crashed program has left in this place, once.
+    async fn end_adrift(&self, remarks: &Remarks) {
+        if self.backend.is_here() || self.swept.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let Some(leftovers) = self.leftovers() else { return };
+        match leftovers.end_adrift(&*self.backend, &self.fresh_id()).await {
+            Ok(0) => {}
+            Ok(ended) => remarks.add(format!(
+                "An earlier hermes that did not end well had left {ended} processes running \
+                 there; they were ended."
+            )),
+            // What is wrong with the place is told by the program to be run.
+            Err(_) => self.swept.store(false, Ordering::Relaxed),
+        }
     }
 
     /// Lists a job, so that it can be asked for.
@@ -268,7 +291,12 @@ impl Jobs {
     /// Writes a job down that runs for longer, so that the next program finds
     /// it if this one crashes.
     fn write_down(&self, job: &Job, session: &str, directory: &Path, output: Option<PathBuf>) {
-        let (Some(leftovers), Some(pid)) = (self.leftovers(), job.pid) else { return };
+        let elsewhere = (!self.backend.is_here()).then(|| self.backend.name().to_owned());
+        if job.pid.is_none() && elsewhere.is_none() {
+            return;
+        }
+        let Some(leftovers) = self.leftovers() else { return };
+        let pid = job.pid.unwrap_or_default();
         let (owner_pid, owner_started) = leftovers::owner();
         let at = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let entry = Entry {
@@ -283,6 +311,7 @@ impl Jobs {
             at: at.unwrap_or_default().as_secs(),
             detached: output.is_some(),
             output,
+            elsewhere,
         };
         // Without it a crash leaves a process that nobody knows of.
         let _: io::Result<()> = leftovers.record(&entry);

@@ -133,6 +133,7 @@ impl Start<'_> {
             owner_started,
             at: at.unwrap_or_default().as_secs(),
             detached: false,
+            elsewhere: None,
             output: None,
         }
     }

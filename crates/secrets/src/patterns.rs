@@ -7,9 +7,11 @@
 
 use crate::names::is_secret_name;
 
+mod assigned;
 mod judge;
 mod table;
 
+pub(crate) use assigned::values as assigned_values;
 use judge::{is_filler, is_random, is_stand_in};
 pub(crate) use table::{Kind, TRIGGERS};
 use table::{Shape, Trigger};

@@ -13,7 +13,7 @@ use crate::commonplace::is_commonplace;
 use crate::encodings::{Needle, every_form, written_forms};
 use crate::fragments::Fragments;
 use crate::json;
-use crate::patterns::{Examiner, Kind, TRIGGERS};
+use crate::patterns::{Examiner, Kind, TRIGGERS, assigned_values};
 
 /// The automaton looks for this much of a needle; the rest is compared. So a
 /// private key costs no more than a token.
@@ -142,6 +142,25 @@ impl Redactor {
             clean = self.inner.replace(&clean, &spans);
         }
         Cow::Owned(clean)
+    }
+
+    /// [`Redactor::redact`] for a command that is kept: without the values,
+    /// too, that it gives to names of secrets, `PW=…` and `--token …`.
+    pub fn redact_command<'a>(&self, command: &'a str) -> Cow<'a, str> {
+        let clean = self.redact(command);
+        let values = assigned_values(&clean);
+        if values.is_empty() {
+            return clean;
+        }
+        let mut masked = String::with_capacity(clean.len());
+        let mut copied = 0;
+        for value in values {
+            masked.push_str(clean.get(copied..value.start).unwrap_or_default());
+            masked.push_str("[redacted]");
+            copied = value.end;
+        }
+        masked.push_str(clean.get(copied..).unwrap_or_default());
+        Cow::Owned(masked)
     }
 
     /// [`Redactor::redact`] for a JSON text, which stays JSON: strings and

@@ -87,7 +87,8 @@ impl Walk<'_> {
         let literal = raw.parts.iter().all(|part| matches!(part, Part::Text { .. }));
         let separators = if literal { Rc::clone(&self.blanks) } else { self.separators() };
         let separators = Some(separators);
-        let mut fields = Fields { done: std::mem::take(words), current: None, separators, grows: false };
+        let mut fields =
+            Fields { done: std::mem::take(words), current: None, separators, grows: false };
         if braces::has_braces(raw) {
             self.expand_braces(raw, &mut fields);
         } else {

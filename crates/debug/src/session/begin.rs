@@ -197,7 +197,12 @@ fn write_down(
     launch: &Launch,
     cx: &Context<'_>,
 ) -> Option<(Leftovers, String)> {
-    let (leftovers, pid) = (cx.jobs.leftovers()?, pid?);
+    let backend = cx.jobs.backend();
+    let elsewhere = (!backend.is_here()).then(|| backend.name().to_owned());
+    if pid.is_none() && elsewhere.is_none() {
+        return None;
+    }
+    let (leftovers, pid) = (cx.jobs.leftovers()?, pid.unwrap_or_default());
     let (owner_pid, owner_started) = leftovers::owner();
     let at = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let entry = Entry {
@@ -212,6 +217,7 @@ fn write_down(
         at: at.as_secs(),
         detached: false,
         output: None,
+        elsewhere,
     };
     leftovers.record(&entry).ok()?;
     Some((leftovers.clone(), job.to_owned()))

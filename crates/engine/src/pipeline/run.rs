@@ -1,6 +1,8 @@
 //! Stage 8: the tool runs, as a task of its own, and whatever it does there
 //! is one answer.
 
+mod commands;
+
 use std::any::Any;
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -18,9 +20,6 @@ use tokio_util::task::AbortOnDropHandle;
 use super::keep::Kept;
 use super::{Flight, Judged, Known, Landed, effects};
 use crate::host::SessionHost;
-
-#[path = "commands.rs"]
-mod commands;
 
 /// How long a tool that was told to stop may take to do so.
 const GRACE: Duration = Duration::from_secs(2);
@@ -179,7 +178,8 @@ impl Flight {
             return Err(ToolError::invalid("A secret cannot be part of a path or a host")
                 .with_hint("Name the file or the host itself, and use the secret elsewhere."));
         }
-        let commands = commands::filled(&call.effects, &effects, &workplace)?;
+        let lookup = |name: &str| self.engine.secrets().lookup(name).ok().flatten();
+        let commands = commands::filled(&call.effects, &effects, &lookup, &workplace)?;
         Ok((revealed, commands::granted(&judged.grants, &commands)))
     }
 
@@ -229,7 +229,7 @@ impl Flight {
 }
 
 /// The effects that are about a path or a host.
-pub(super) fn places(effects: &[Effect]) -> impl Iterator<Item = &Effect> {
+fn places(effects: &[Effect]) -> impl Iterator<Item = &Effect> {
     effects.iter().filter(|e| matches!(e.resource, Resource::Path(_) | Resource::Host(_)))
 }
 

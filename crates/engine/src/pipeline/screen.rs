@@ -42,7 +42,8 @@ impl Flight {
                     *path = masked.into();
                 }
             }
-            Resource::Command(text) | Resource::Host(text) | Resource::Name(text) => {
+            Resource::Command(text) => *text = self.redactor().redact_command(text).into_owned(),
+            Resource::Host(text) | Resource::Name(text) => {
                 *text = self.redactor().redact(text).into_owned();
             }
         }

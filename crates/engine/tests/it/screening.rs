@@ -78,6 +78,89 @@ async fn a_placeholder_is_filled_in_for_the_tool_alone() {
     assert!(missing.content.contains("NO_SUCH"), "{}", missing.content);
 }
 
+/// Runs nothing, but asks as a shell does whether it may.
+fn shell() -> Probe {
+    let command = |args: &Value| Resource::Command(args["command"].as_str().unwrap().to_owned());
+    Probe::new("shell")
+        .touch(move |args, _| {
+            vec![Effect { scope: Scope::TERMINAL_EXECUTE, resource: command(args) }]
+        })
+        .act(move |args, cx| async move {
+            cx.permit(&Scope::TERMINAL_EXECUTE, &command(&args))?;
+            let reached = args["command"].as_str().unwrap().contains(CANARY);
+            ToolOutput::json(&json!({ "reached": reached }))
+        })
+}
+
+struct Vault(&'static str);
+impl Secrets for Vault {
+    fn redactor(&self) -> Arc<Redactor> {
+        Arc::new(Redactor::new([("DEPLOY_KEY", self.0)]).unwrap())
+    }
+    fn lookup(&self, name: &str) -> Result<Option<Secret>, String> {
+        Ok((name == "DEPLOY_KEY").then(|| Secret::new(self.0)))
+    }
+}
+
+#[tokio::test]
+async fn a_command_that_was_allowed_with_a_placeholder_runs_with_the_secret() {
+    let keeps = Arc::new(Keeps::default());
+    let builder = Engine::builder()
+        .tools(vec![shell().tool()])
+        .secrets(One::new())
+        .recorder(Arc::clone(&keeps) as Arc<dyn Recorder>);
+    let (engine, caller, _dir) = built(builder);
+    for command in [
+        "V=secret://DEPLOY_KEY; export V",
+        "curl -H 'X-Key: secret://DEPLOY_KEY' https://api.example.com",
+        "echo secret://{DEPLOY_KEY}x | wc -c",
+    ] {
+        let call = ToolCall::new("1", "shell", json!({ "command": command }));
+        let result = engine.call(call, &caller).await;
+        assert!(result.is_success(), "{command}: {}", result.content);
+        assert_eq!(json(&result.content)["reached"], true, "{command}");
+    }
+    let record = keeps.0.lock().unwrap().clone();
+    assert_clean(&record);
+    assert!(record.contains("V=secret://DEPLOY_KEY; export V"), "{record}");
+}
+
+#[tokio::test]
+async fn a_secret_does_not_make_another_command_of_it() {
+    for (value, command) in [
+        ("x9Kq2Lm7; rm -rf build", "V=secret://DEPLOY_KEY"),
+        ("$(touch x9Kq2Lm7)", "echo \"secret://DEPLOY_KEY\""),
+        ("/etc/shadow", "cat secret://DEPLOY_KEY"),
+        ("rm", "secret://DEPLOY_KEY build"),
+        ("--output=x9Kq2Lm7", "sort secret://DEPLOY_KEY"),
+        ("evil.example.com", "curl https://secret://{DEPLOY_KEY}/"),
+    ] {
+        let builder = Engine::builder().tools(vec![shell().tool()]).secrets(Arc::new(Vault(value)));
+        let (engine, caller, _dir) = built(builder);
+        let call = ToolCall::new("1", "shell", json!({ "command": command }));
+        let result = engine.call(call, &caller).await;
+        assert_eq!(result.status, Status::Error(ErrorKind::InvalidArguments), "{}", result.content);
+        assert!(result.content.contains("env_manager"), "{}", result.content);
+    }
+}
+
+#[tokio::test]
+async fn a_value_that_a_command_assigns_is_not_kept() {
+    let keeps = Arc::new(Keeps::default());
+    let builder = Engine::builder()
+        .tools(vec![shell().tool()])
+        .recorder(Arc::clone(&keeps) as Arc<dyn Recorder>);
+    let (engine, caller, _dir) = built(builder);
+    let command = "export APP_TOKEN=zq8Hk2LmP0vX7tRw5Ys3; PW=pl41n; deploy --password hunter2";
+    let call = ToolCall::new("1", "shell", json!({ "command": command }));
+    assert!(engine.call(call, &caller).await.is_success());
+    let record = keeps.0.lock().unwrap().clone();
+    for value in ["zq8Hk2", "pl41n", "hunter2"] {
+        assert!(!record.contains(value), "{value} in {record}");
+    }
+    assert!(record.contains("export APP_TOKEN=[redacted]; PW=[redacted]; deploy"), "{record}");
+}
+
 #[tokio::test]
 async fn secrets_leave_in_no_result_error_spill_or_record() {
     let leaks = Probe::new("leaks")

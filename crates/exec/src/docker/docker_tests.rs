@@ -118,6 +118,37 @@ async fn a_process_that_is_left_behind_holds_up_nobody() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_a_crash_left_there_is_ended_and_told_apart() {
+    let Some(base) = settings("crash") else { return };
+    let place: Arc<dyn Backend> = Arc::new(Docker::place(Settings { persistent: false, ..base }));
+    let folder = tempfile::tempdir().unwrap();
+    let jobs = crate::Jobs::new(Arc::clone(&place), folder.path().to_owned());
+    let job = jobs.start("it".into(), order("exec sleep 338")).await.unwrap();
+    assert_eq!(job.remarks(), Vec::<String>::new());
+    let vouched = jobs.vouch(&job, "main", "/".as_ref());
+    let list = jobs.leftovers().unwrap();
+    // Its owner lives, so it is nobody's to end.
+    assert_eq!(list.adrift("docker"), []);
+    let file = folder.path().join("running").join(format!("{}.json", job.id));
+    let text = std::fs::read_to_string(&file).unwrap();
+    let started = format!("\"owner_started\":{}", crate::leftovers::owner().1);
+    std::fs::write(&file, text.replace(&started, "\"owner_started\":1")).unwrap();
+    assert_eq!(list.adrift("ssh"), []);
+    assert_eq!(list.adrift("docker").len(), 1);
+    assert_eq!(list.orphans(), []);
+
+    let next = crate::Jobs::new(Arc::clone(&place), folder.path().to_owned());
+    let look = next.start("look".into(), order("ps | grep -c '[s]leep 338'")).await.unwrap();
+    let cancel = CancellationToken::new();
+    look.wait(&Patience { until: None, silence: None, cancel: &cancel }).await;
+    assert_eq!(look.log().since(0, 100).bytes, b"0\n");
+    assert!(look.remarks().concat().contains("left 1 processes"), "{:?}", look.remarks());
+    assert_eq!(list.adrift("docker"), []);
+    drop(vouched);
+    place.cleanup().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_folder_that_is_not_there_is_not_made() {
     let Some(base) = settings("folder") else { return };
     let with = |cwd: &str| {

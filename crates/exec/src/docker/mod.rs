@@ -138,7 +138,10 @@ impl Docker {
             let is_old = now().saturating_sub(found.made) > old;
             // Those of another home are kept for it.
             let is_orphan = if found.persistent {
-                found.home == home && found.task != self.settings.task && !found.is_running && is_old
+                found.home == home
+                    && found.task != self.settings.task
+                    && !found.is_running
+                    && is_old
             } else {
                 owner::is_gone(&found.owner) || (!found.is_running && is_old)
             };
@@ -181,7 +184,8 @@ impl Docker {
     async fn check_unused(&self, found: &Found) -> Result<(), ToolError> {
         let us = owner::us();
         let is_used = owner::is_another(&found.owner)
-            || (found.is_running && self.engine.holders(&found.id).await.iter().any(|it| *it != us));
+            || (found.is_running
+                && self.engine.holders(&found.id).await.iter().any(|it| *it != us));
         if !is_used {
             return Ok(());
         }

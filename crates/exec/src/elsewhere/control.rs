@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use hermes_core::{BoxFuture, ErrorKind, ToolError};
 use tokio::sync::watch;
 
+use super::remarks::Remarks;
 use super::told::{self, Told};
 use super::{Way, ask, script};
 use crate::backend::{Control, Exit};
@@ -51,6 +52,8 @@ pub(super) struct Voice {
     pub(super) stream: OwnedFd,
     /// Its lines end as those of a terminal.
     pub(super) terminal: bool,
+    /// Where what is told before the program begins goes instead.
+    pub(super) remarks: Option<Remarks>,
 }
 
 impl Voice {
@@ -82,7 +85,10 @@ impl<W: Way> Remote<W> {
             unwanted: Arc::clone(&unwanted),
         };
         if let Some(news) = way.news() {
-            voice.say(&news);
+            match &voice.remarks {
+                Some(remarks) => remarks.add(news),
+                None => voice.say(&news),
+            }
         }
         tokio::spawn(async move {
             let end = end.await_it().await;

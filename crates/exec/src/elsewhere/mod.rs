@@ -8,6 +8,7 @@
 //! one trip is enough.
 
 mod control;
+pub(crate) mod remarks;
 mod script;
 pub(crate) mod told;
 
@@ -31,6 +32,7 @@ use crate::output::Source;
 use crate::ready;
 use crate::tree;
 use control::{Remote, Voice};
+use remarks::Remarks;
 pub(crate) use script::fresh_word;
 pub use script::quote;
 
@@ -198,7 +200,8 @@ impl<W: Way> Backend for Elsewhere<W> {
                 (script::loader(sent.len(), &end), sent)
             };
             let word = (!terminal && self.way.outlasts()).then(told::fresh_word);
-            let loader = word.as_ref().map_or_else(|| loader.clone(), |word| told::waiter(&loader, word));
+            let loader =
+                word.as_ref().map_or_else(|| loader.clone(), |word| told::waiter(&loader, word));
             let carrier = self.way.carrier(&loader, Carriage { terminal });
             let failed = |error: io::Error| ToolError::io("The way there", &error);
             let (heard, said) =
@@ -216,7 +219,7 @@ impl<W: Way> Backend for Elsewhere<W> {
                 Arc::clone(&self.local),
                 mark,
                 told,
-                Voice { stream: said, terminal },
+                Voice { stream: said, terminal, remarks: Remarks::wanted() },
             );
             started.control = Box::new(remote);
             let sending = hand_over(started.input, &sent, &order.input);

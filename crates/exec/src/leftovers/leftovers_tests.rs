@@ -27,6 +27,7 @@ fn entry(job: &Job) -> Entry {
         at: 1,
         detached: false,
         output: None,
+        elsewhere: None,
     }
 }
 
@@ -140,6 +141,7 @@ fn a_killed_owner_leaves_an_orphan_that_can_be_ended() {
         at: 5,
         detached: false,
         output: None,
+        elsewhere: None,
     };
     list.record(&entry).unwrap();
     assert!(list.orphans().is_empty());

@@ -3,6 +3,7 @@
 //! Each job that runs has a small file. A program that ends well takes its
 //! files away; what a crash leaves tells the next start what to look for.
 
+mod elsewhere;
 mod place;
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
@@ -58,6 +59,10 @@ pub struct Entry {
     /// The file that it writes to, if it has one of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<PathBuf>,
+    /// The backend that it runs in, if that is not this machine: then it has
+    /// no process here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elsewhere: Option<String>,
 }
 
 impl Entry {
@@ -119,7 +124,8 @@ impl Leftovers {
     /// All jobs of this machine that still have a process, oldest first.
     /// Those without one are taken off the list.
     pub fn list(&self) -> Vec<Entry> {
-        let entries = self.read();
+        let mut entries = self.read();
+        entries.retain(|it| it.elsewhere.is_none());
         if entries.is_empty() {
             return entries;
         }
@@ -134,7 +140,8 @@ impl Leftovers {
     pub fn orphans(&self) -> Vec<Entry> {
         let mut entries = self.read();
         // Looking at all processes takes its time, and most owners live.
-        entries.retain(|it| !tree::is_alive(it.owner_pid, it.owner_started));
+        entries
+            .retain(|it| it.elsewhere.is_none() && !tree::is_alive(it.owner_pid, it.owner_started));
         if entries.is_empty() {
             return entries;
         }

@@ -9,7 +9,7 @@ use crate::tree::MARK;
 ///
 /// Where there is no `/proc`, `ps` is asked for the environment of processes,
 /// which it may not show of all.
-pub(super) fn ending(marks: &[String], grace: Duration) -> String {
+pub(crate) fn ending(marks: &[String], grace: Duration) -> String {
     let is_plain = |mark: &&String| {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
         !mark.is_empty() && mark.bytes().all(plain)

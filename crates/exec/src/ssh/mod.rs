@@ -8,7 +8,7 @@ mod command;
 mod connection;
 mod host;
 mod lanes;
-mod marked;
+pub(crate) mod marked;
 mod settings;
 mod sync;
 mod trouble;

@@ -21,7 +21,6 @@ const ROOM: usize = 1 << 20;
 /// What is said at the end. A function of the user may have the name of a
 /// builtin, but not of a special one. The folder may be gone by now.
 const DUMP: &str = "\
-    unset -f command; \
     __hermes_c=$PWD; while case $__hermes_c in /?*) ! command [ -d \"$__hermes_c\" ];; *) ! :;; esac; \
     do __hermes_c=${__hermes_c%/*}; __hermes_c=${__hermes_c:-/}; __hermes_g=1; done; \
     case ${__hermes_g-} in 1) command cd \"$__hermes_c\";; esac; \
@@ -35,11 +34,13 @@ const DUMP: &str = "\
 /// end on its output, between marks with this word.
 pub fn posix_script(state: &ShellState, command: &str, nonce: &str) -> String {
     let (begin, end) = marks(nonce);
-    // In a condition, `set -e` does not end what reports of it.
+    // In a condition, `set -e` does not end what reports of it. Such a shell
+    // comes to its exit trap only if a signal does not just end it.
     let mut script = format!(
-        "__hermes_b=$(set); __hermes_dump() {{ trap - EXIT; command printf '\\n%s\\n' {begin}; {DUMP}\
+        "__hermes_b=$(set); __hermes_dump() {{ trap - EXIT; unset -f command; \
+         command printf '\\n%s\\n' {begin}; {DUMP}\
          command printf '\\n%s\\n' {end}; set +vx; }}; \
-         trap '{{ __hermes_s=$?; __hermes_dump || :; }} 2>/dev/null; exit $__hermes_s' EXIT; "
+         trap '{{ __hermes_s=$?; __hermes_dump || :; }} 2>/dev/null; exit $__hermes_s' EXIT; trap 'exit 143' TERM; "
     );
     if let Some(umask) = &state.umask {
         script.push_str(&format!("umask {umask}; "));

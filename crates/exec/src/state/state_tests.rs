@@ -69,6 +69,7 @@ impl Session {
             let text = serde_json::to_string(&after).expect("a document");
             let mut kept: ShellState = serde_json::from_str(&text).expect("the same document");
             kept.inside = after.inside;
+            kept.is_adrift = after.is_adrift;
             assert_eq!(kept, after);
             self.state.merge(&before, &kept);
         }
@@ -275,6 +276,23 @@ fn nothing_of_ours_is_seen() {
     session.says("set +x");
     assert_eq!(session.says("mkdir -p deep/er"), "");
     assert_eq!(session.says("cd $_; pwd"), format!("{}/deep/er\n", session.path().display()));
+}
+
+#[test]
+fn what_is_read_can_be_shown_without_ours() {
+    let mut session = session!();
+    let shown = session.says("set -v; a=1\necho b");
+    assert!(!shown.contains("hermes"), "{shown}");
+    let shown = session.says("a=2\necho c");
+    assert!(shown.contains("echo c") && !shown.contains("hermes"), "{shown}");
+}
+
+#[test]
+fn a_folder_that_is_gone_gives_way_to_the_one_above() {
+    let mut session = session!();
+    session.says("mkdir -p a/b/c; cd a/b/c; rm -r ../../b");
+    assert_eq!(session.state.cwd(), Some(session.path().join("a").as_path()));
+    assert_eq!(session.says("pwd; cd ."), format!("{}/a\n", session.path().display()));
 }
 
 #[test]

@@ -176,10 +176,10 @@ impl After {
             after.set_cwd(gone);
         }
         let folder = after.cwd().map(Path::to_path_buf);
-        if is_adrift && let Some(folder) = &folder {
+        if is_adrift {
             notes.push(format!(
                 "The folder that it ended in is gone; the next command will be in {}.",
-                folder.display()
+                folder.as_deref().unwrap_or_else(|| cx.workplace.cwd()).display()
             ));
         }
         if !after.dropped().is_empty() {

@@ -179,3 +179,56 @@ async fn commands_of_one_session_run_at_once() {
     assert!(results.iter().all(|result| result.is_success()));
     assert_eq!(desk.output("echo $AA$BB$CC").await, "111\n");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_folder_whose_name_is_no_text_is_kept() {
+    let desk = Desk::new();
+    let made = desk.run("mkdir $'bad\\xff' && cd $'bad\\xff' && touch inside").await;
+    if made["exit_code"] != 0 {
+        // Not every file system takes such a name.
+        return;
+    }
+    assert_eq!(desk.output("ls; a=1").await, "inside\n");
+    assert_eq!(desk.output("ls").await, "inside\n");
+    assert_eq!(desk.output("cd ..; [ -e inside ] || echo up").await, "up\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_folder_that_is_gone_does_not_end_the_session() {
+    let desk = Desk::new();
+    let top = desk.path().canonicalize().unwrap();
+    let answer = desk.run("mkdir -p a/b && cd a/b && rm -r ../../a").await;
+    assert_eq!(answer["cwd"], json!(top), "{answer}");
+    assert!(answer["note"].as_str().unwrap().contains("gone"), "{answer}");
+    assert_eq!(desk.output("pwd").await, format!("{}\n", top.display()));
+    desk.run("mkdir c && cd c").await;
+    let answer = desk.run("rmdir ../c").await;
+    assert_eq!(answer["cwd"], json!(top), "{answer}");
+    assert_eq!(desk.output("pwd").await, format!("{}\n", top.display()));
+    // Taken away by somebody else: what was meant for it runs nowhere.
+    desk.run("mkdir d && cd d").await;
+    std::fs::remove_dir(top.join("d")).unwrap();
+    let answer = desk.run("touch stray").await;
+    assert!(answer["error"].to_string().contains("gone"), "{answer}");
+    assert!(!top.join("stray").exists());
+    assert_eq!(desk.output("pwd").await, format!("{}\n", top.display()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reset_says_where_the_session_is_then() {
+    let desk = Desk::new();
+    desk.run("mkdir sub && cd sub").await;
+    let answer = desk.call("terminal", json!({ "command": "", "reset": true })).await;
+    assert_eq!(answer["cwd"], json!(desk.path()), "{answer}");
+    assert_eq!(desk.run("true").await["cwd"], answer["cwd"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_is_said_what_was_too_much_and_who_ended_it() {
+    let desk = Desk::new();
+    let answer = desk.run("printf -v big '%02000000d' 7; small=1").await;
+    assert!(answer["note"].as_str().unwrap().contains("variable big"), "{answer}");
+    assert_eq!(desk.output("echo ${big-none} $small").await, "none 1\n");
+    let answer = desk.call("terminal", json!({ "command": "sleep 60", "timeout": 1 })).await;
+    assert_eq!(answer["exit_code_meaning"], "ended by hermes", "{answer}");
+}

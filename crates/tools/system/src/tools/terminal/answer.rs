@@ -92,6 +92,9 @@ impl Output {
             // What was drawn is not for reading.
             output.output.clear();
         }
+        for remark in job.remarks() {
+            output.add_note(remark);
+        }
         output.add_end(job);
         output
     }

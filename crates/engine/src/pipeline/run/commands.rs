@@ -1,0 +1,88 @@
+//! Commands with secrets in them: what was allowed with a placeholder is
+//! allowed with the secret, as long as it stays the same command.
+
+use std::sync::Arc;
+
+use hermes_core::{Effect, Grant, Grants, Resource, ToolError, Workplace};
+use hermes_secrets::{Secret, reference};
+use serde_json::Value;
+
+use super::places;
+
+/// A command as it was judged, and as it runs.
+type Filled = (Effect, Effect);
+
+/// The commands that secrets were put into; an error if one of them would do
+/// something else than was judged.
+pub(super) fn filled(
+    declared: &[Effect],
+    revealed: &[Effect],
+    lookup: &dyn Fn(&str) -> Option<Secret>,
+    at: &Workplace,
+) -> Result<Vec<Filled>, ToolError> {
+    let mut filled = Vec::new();
+    for (before, after) in declared.iter().zip(revealed) {
+        let (Resource::Command(judged), Resource::Command(run)) =
+            (&before.resource, &after.resource)
+        else {
+            continue;
+        };
+        if before.scope != after.scope || judged == run {
+            continue;
+        }
+        let plain = |name: &str| lookup(name).is_some_and(|secret| is_plain(secret.expose()));
+        if !reference::find(judged).iter().all(|found| plain(&found.name)) {
+            return Err(refused("A secret with blanks or signs cannot stand in a command"));
+        }
+        let mut text = Value::from(judged.as_str());
+        let is_whole = reference::resolve(&mut text, lookup).is_ok() && text == run.as_str();
+        if !is_whole || !does_the_same(judged, run, at) {
+            return Err(refused("A secret cannot be a program, a path or a host in a command"));
+        }
+        filled.push((before.clone(), after.clone()));
+    }
+    Ok(filled)
+}
+
+fn refused(message: &str) -> ToolError {
+    ToolError::invalid(message).with_hint(
+        "Put it into a variable first (env_manager action=set name=NAME value=secret://…), and \
+         write \"$NAME\" in the command.",
+    )
+}
+
+/// Whether a shell sees nothing but text in a value, quoted or not.
+fn is_plain(value: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.+=:@,%/".contains(&byte);
+    !value.is_empty() && !value.starts_with('-') && value.bytes().all(is_plain)
+}
+
+/// Whether two commands run the same programs, which reach the same places.
+fn does_the_same(judged: &str, run: &str, at: &Workplace) -> bool {
+    let (judged, run) = (hermes_shell::analyze(judged, at), hermes_shell::analyze(run, at));
+    judged.findings.len() == run.findings.len()
+        && judged.leaves.len() == run.leaves.len()
+        && judged.leaves.iter().zip(&run.leaves).all(|(judged, run)| {
+            judged.program == run.program
+                && judged.via == run.via
+                && judged.findings.len() == run.findings.len()
+                && places(&judged.effects).eq(places(&run.effects))
+        })
+}
+
+/// The grants, with the commands as they run.
+pub(super) fn granted(grants: &Arc<Grants>, commands: &[Filled]) -> Arc<Grants> {
+    let Some(list) = grants.list().filter(|_| !commands.is_empty()) else {
+        return Arc::clone(grants);
+    };
+    let list = list.iter().map(|grant| {
+        let filled = commands.iter().find(|(judged, _)| *judged == grant.effect);
+        let effect = filled.map_or(&grant.effect, |(_, run)| run).clone();
+        Grant { effect, real: grant.real.clone() }
+    });
+    let filled = Grants::new(list.collect());
+    Arc::new(match grants.exceptions() {
+        Some(exceptions) => filled.except(Arc::clone(exceptions)),
+        None => filled,
+    })
+}
