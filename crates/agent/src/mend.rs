@@ -6,8 +6,7 @@ use std::collections::{HashMap, HashSet};
 use hermes_llm::{Answer, Message, Reply};
 
 /// What stands for a result that is not there.
-const LOST: &str =
-    r#"{"error":"The result was lost; whether the call had an effect is not known","kind":"internal"}"#;
+const LOST: &str = r#"{"error":"The result was lost; whether the call had an effect is not known","kind":"internal"}"#;
 /// What stands for a tool whose name is not there.
 const NAMELESS: &str = "invalid_tool_call";
 

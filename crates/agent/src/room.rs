@@ -57,7 +57,8 @@ impl Agent {
     }
 
     async fn summarise(&self, old: &[Message], budget: &Budget) -> Result<String, Stop> {
-        let mut messages = vec![Message::system("You sum up conversations so that work can go on.")];
+        let mut messages =
+            vec![Message::system("You sum up conversations so that work can go on.")];
         messages.push(Message::user(transcript(old)));
         messages.push(Message::user(SUMMARISE));
         let (messages, _) = crate::mend(messages);

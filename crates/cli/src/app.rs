@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use hermes::AuditRecorder;
 use hermes::core::{
-    Clarify, DynTool, ErrorKind, MemorySessions, NoticeQueue, Notices, OutputBounds, Passwords, Ports,
-    Session, SessionStore, Snapshots,
+    Clarify, DynTool, ErrorKind, MemorySessions, NoticeQueue, Notices, OutputBounds, Passwords,
+    Ports, Session, SessionStore, Snapshots,
 };
 use hermes::engine::toolsets::{CustomToolsets, Selection, ToolsetError, Toolsets};
 use hermes::engine::{
@@ -137,7 +137,18 @@ impl App {
         let tools = messaging::aim(tools(ground.file_tools()), &config, &secrets)?;
         let engine =
             engine(&home, &config.settings, &secrets, &records, ports, checkpoints.clone(), tools)?;
-        Ok(Ready { home, config, engine, secrets, ground, jobs, notices, keyboard, records, checkpoints })
+        Ok(Ready {
+            home,
+            config,
+            engine,
+            secrets,
+            ground,
+            jobs,
+            notices,
+            keyboard,
+            records,
+            checkpoints,
+        })
     }
 
     /// Who makes the calls of this command. Without `toolsets` every tool may
@@ -151,7 +162,10 @@ impl App {
         let place = ready.ground.open()?;
         let mut caller = Caller::new(match &place {
             None => folder(options.cwd.as_deref())?,
-            Some(place) => place.directory.join(options.cwd.as_deref().unwrap_or(Path::new(""))),
+            Some(place) => match options.cwd.as_deref() {
+                Some(cwd) => place.directory.join(cwd),
+                None => place.directory.clone(),
+            },
         });
         ready.secrets.check()?;
         ready.engine.set_policy(self.permissions(ready, &options.profile, &caller.cwd)?);

@@ -1,6 +1,6 @@
 //! All jobs of a program, and whose they are.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -21,7 +21,7 @@ use crate::local::Local;
 use crate::order::Order;
 use crate::output::{Cleaner, Mask, Spill};
 use crate::state::Frame;
-use crate::tree;
+use crate::tree::{self, Root, Table};
 
 /// Jobs that have ended and are remembered; the oldest go first.
 const REMEMBERED: usize = 64;
@@ -31,6 +31,12 @@ const MEMORY: Duration = Duration::from_secs(30 * 60);
 
 /// Bytes of disk for what one job writes.
 const SPILL: u64 = 4 << 30;
+
+/// Commands that are remembered for what they may have left.
+const RAN: usize = 10_000;
+
+/// How long what went its own way may take to end by itself.
+const STRAY: Duration = Duration::from_millis(300);
 
 /// How long a job that is told to stop may take to do so.
 pub const GRACE: Duration = Duration::from_secs(2);
@@ -48,6 +54,8 @@ pub struct Jobs {
     table: Mutex<BTreeMap<String, Arc<Listed>>>,
     breakers: Arc<Breakers>,
     mask: Option<Arc<dyn Mask>>,
+    /// Those of this machine that were started.
+    ran: Mutex<VecDeque<Root>>,
     /// What crashed programs have left elsewhere was looked for.
     swept: AtomicBool,
 }
@@ -156,6 +164,7 @@ impl Jobs {
             table: Mutex::default(),
             breakers: Arc::default(),
             mask: None,
+            ran: Mutex::default(),
             swept: AtomicBool::new(false),
         }
     }
@@ -228,7 +237,32 @@ impl Jobs {
         let remarks = Remarks::default();
         self.end_adrift(&remarks).await;
         let start = Job::start(&*self.backend, id, command, order, reports);
-        REMARKS.scope(remarks, start).await
+        let job = REMARKS.scope(remarks, start).await?;
+        if let Some(root) = job.pid.and_then(|pid| Root::of(pid, &job.id)) {
+            let mut ran = lock(&self.ran);
+            // Of a long session the last ones are enough.
+            if ran.len() >= RAN {
+                ran.pop_front();
+            }
+            ran.push_back(root);
+        }
+        Ok(job)
+    }
+
+    /// Ends what commands have left that went their own way: those that closed
+    /// their streams are known by nothing but their mark.
+    async fn end_strays(&self) {
+        let ran = std::mem::take(&mut *lock(&self.ran));
+        if ran.is_empty() {
+            return;
+        }
+        let sweep = move || {
+            let Ok(table) = Table::read() else { return };
+            ran.iter().filter(|root| table.has_members(root)).for_each(|root| {
+                tree::end(root, STRAY);
+            });
+        };
+        let _ = tokio::task::spawn_blocking(sweep).await;
     }
 
     /// Ends what a crashed program has left in this place, once.
@@ -261,6 +295,7 @@ impl Jobs {
         directory: PathBuf,
         output: PathBuf,
     ) -> Arc<Listed> {
+        lock(&self.ran).retain(|root| root.job != job.id);
         self.list_as(job, session, directory, Some(output))
     }
 
@@ -381,6 +416,7 @@ impl Jobs {
             self.forget(&listed.job.id);
         }
         lock(&self.table).retain(|_, listed| listed.detached && !is_over(&listed.job));
+        self.end_strays().await;
         lock(&self.scratch).take();
     }
 

@@ -97,11 +97,7 @@ impl Surroundings {
     }
 }
 
-fn settle(
-    base: &mut BTreeMap<OsString, OsString>,
-    variables: &Variables,
-    output: Output,
-) {
+fn settle(base: &mut BTreeMap<OsString, OsString>, variables: &Variables, output: Output) {
     let has_terminal = matches!(output, Output::Terminal(_));
     base.insert("TERM".into(), if has_terminal { "xterm-256color" } else { "dumb" }.into());
     if !has_terminal {

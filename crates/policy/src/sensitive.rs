@@ -374,7 +374,10 @@ fn device(path: &Path) -> Option<Cow<'_, str>> {
 /// said of processes changes all the time, and the sandbox has its own rule.
 fn is_scattered(pattern: &str) -> bool {
     let stem = pattern.trim_end_matches("/**");
-    stem.starts_with('/') && stem.contains('*') && !stem.contains("**") && !stem.starts_with("/proc")
+    stem.starts_with('/')
+        && stem.contains('*')
+        && !stem.contains("**")
+        && !stem.starts_with("/proc")
 }
 
 /// What is there of such a pattern.

@@ -114,7 +114,8 @@ impl Scene {
             .spill_to(folder.path().join(".spill"))
             .build()
             .unwrap();
-        let (model, book, eyes) = (Arc::new(model), Arc::new(Book::default()), Arc::<Eyes>::default());
+        let (model, book, eyes) =
+            (Arc::new(model), Arc::new(Book::default()), Arc::<Eyes>::default());
         let makeup = Makeup {
             engine,
             caller: Caller::new(folder.path()),

@@ -40,7 +40,10 @@ async fn calls_are_made_and_the_model_goes_on() {
     assert_eq!(shape(&asked[1].messages), "suatt");
     assert_eq!(asked[0].messages[..2], asked[1].messages[..2], "the beginning stays");
     let seen = scene.eyes.0.lock().unwrap();
-    assert_eq!(*seen, ["call write_file", "call Read-File", "result true", "result false", "text Done."]);
+    assert_eq!(
+        *seen,
+        ["call write_file", "call Read-File", "result true", "result false", "text Done."]
+    );
 }
 
 #[tokio::test]
@@ -81,7 +84,10 @@ async fn the_budget_ends_a_turn_with_a_summary() {
     let mut scene = Scene::new(vec![list(), list(), Act::Says(text("Two looks."))]);
     let budget = Budget::new(Allowance { rounds: Some(2), ..Allowance::default() });
     let outcome = scene.agent.turn(said("go"), &budget).await;
-    assert_eq!((outcome.end, outcome.text.as_str()), (End::Budget("2 rounds".into()), "Two looks."));
+    assert_eq!(
+        (outcome.end, outcome.text.as_str()),
+        (End::Budget("2 rounds".into()), "Two looks.")
+    );
     assert_eq!(scene.model.asked.lock().unwrap()[2].choice, Choice::None);
 }
 
@@ -89,11 +95,15 @@ async fn the_budget_ends_a_turn_with_a_summary() {
 async fn a_child_spends_what_its_parent_has_left() {
     let parent = Budget::new(Allowance { calls: Some(3), ..Allowance::default() });
     parent.spend_calls(1);
-    let child = parent.carve(Allowance { calls: Some(10), rounds: Some(5), ..Allowance::default() });
+    let child =
+        parent.carve(Allowance { calls: Some(10), rounds: Some(5), ..Allowance::default() });
     assert_eq!(child.left().calls, Some(2));
     child.spend_calls(2);
     assert_eq!(parent.left().calls, Some(0));
-    assert_eq!((child.exhausted(), parent.exhausted()), (Some("2 tool calls".into()), Some("3 tool calls".into())));
+    assert_eq!(
+        (child.exhausted(), parent.exhausted()),
+        (Some("2 tool calls".into()), Some("3 tool calls".into()))
+    );
 }
 
 #[tokio::test]
@@ -112,7 +122,11 @@ async fn a_turn_can_be_stopped_and_the_conversation_goes_on() {
     assert_eq!(outcome.end, End::Interrupted);
     let outcome = scene.agent.turn(said("still there?"), &plenty()).await;
     assert_eq!(outcome.end, End::Done);
-    assert_eq!(shape(&scene.model.asked.lock().unwrap()[1].messages), "su", "two that follow are one");
+    assert_eq!(
+        shape(&scene.model.asked.lock().unwrap()[1].messages),
+        "su",
+        "two that follow are one"
+    );
 }
 
 #[tokio::test]

@@ -6,8 +6,8 @@ use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use super::{Mask, Spill};
 use super::index::count_newlines;
+use super::{Mask, Spill};
 
 /// A secret is not longer.
 const TAIL: usize = 4096;

@@ -205,3 +205,17 @@ async fn a_full_disk_loses_the_middle_and_says_so() {
     assert!(note.contains("lost") && note.contains("% full"), "{note}");
     assert_eq!(goes_on["output"], "still here\n");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_goes_its_own_way_ends_with_the_program() {
+    let desk = Desk::new();
+    let command = "setsid nohup sleep 347 </dev/null >/dev/null 2>&1 & echo $!";
+    let pid: u32 = desk.output(command).await.trim().parse().unwrap();
+    let command_of = |pid: u32| std::fs::read_to_string(format!("/proc/{pid}/cmdline"));
+    assert!(command_of(pid).is_ok_and(|it| it.contains("347")), "it runs");
+    desk.engine.shutdown().await;
+    eventually("it is gone", || {
+        command_of(pid).is_ok_and(|it| it.is_empty()) || command_of(pid).is_err()
+    })
+    .await;
+}
