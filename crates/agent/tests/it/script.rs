@@ -136,7 +136,7 @@ pub(crate) fn acts(acts: Vec<Act>) -> Mutex<VecDeque<Act>> {
 }
 
 impl Scripted {
-    pub(crate) fn scripted(list: Vec<Act>, window: Option<u64>) -> Self {
+    pub(crate) fn following(list: Vec<Act>, window: Option<u64>) -> Self {
         Self { acts: acts(list), window, ..Self::default() }
     }
 }

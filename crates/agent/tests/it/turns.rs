@@ -145,7 +145,7 @@ async fn what_is_said_meanwhile_comes_with_the_next_result() {
 async fn a_long_conversation_is_shortened_and_keeps_its_pairs() {
     let big = format!(r#"{{"path":"big.txt","content":"{}"}}"#, "word ".repeat(4000));
     let mut scene = Scene::with(
-        Scripted::scripted(
+        Scripted::following(
             vec![
                 Act::Says(calls(&[("1", "write_file", &big)])),
                 Act::Says(text("They want a big file; it is written.")),
