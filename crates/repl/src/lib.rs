@@ -2,7 +2,7 @@
 //!
 //! Each is a program that runs where the session's commands run. A small
 //! driver in it takes code and tells what came of it; what the code itself
-//! writes comes on the same streams, and [`frames`] keeps the two apart.
+//! writes comes on the same streams, and `frames` keeps the two apart.
 
 mod answer;
 mod frames;
