@@ -123,8 +123,14 @@ async fn what_a_crash_left_there_is_ended_and_told_apart() {
     let place: Arc<dyn Backend> = Arc::new(Docker::place(Settings { persistent: false, ..base }));
     let folder = tempfile::tempdir().unwrap();
     let jobs = crate::Jobs::new(Arc::clone(&place), folder.path().to_owned());
-    let job = jobs.start("it".into(), order("exec sleep 338")).await.unwrap();
+    let job = jobs.start("it".into(), order("echo up; exec sleep 338")).await.unwrap();
     assert_eq!(job.remarks(), Vec::<String>::new());
+    let up = async {
+        while !job.log().since(0, 100).bytes.starts_with(b"up") {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), up).await.unwrap();
     let vouched = jobs.vouch(&job, "main", "/".as_ref());
     let list = jobs.leftovers().unwrap();
     // Its owner lives, so it is nobody's to end.

@@ -61,64 +61,61 @@ enum Language {
     Native,
 }
 
-/// A place to stop at: file and line, or function.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Place {
     file: Option<String>,
     line: Option<u64>,
     function: Option<String>,
-    /// Stop only when this expression is true.
     condition: Option<String>,
-    /// Stop only at the n-th hit.
     hit: Option<u64>,
-    /// Print this and go on; expressions in braces.
+    /// Printed; it goes on.
     log: Option<String>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
-    /// Default: run.
+    /// Default run.
     #[serde(default)]
     action: Action,
-    /// Session that run gave; default: the last one.
+    /// Default: the last.
     session: Option<String>,
-    /// run: the file, a script or an executable with debug information.
+    /// run: file.
     program: Option<String>,
-    /// run: a Python module instead.
+    /// run: Python module.
     module: Option<String>,
-    /// run: a test instead, as file::name; stops at its failing assertion.
+    /// run: file::name.
     test: Option<String>,
-    /// run: arguments of the program.
+    /// run.
     #[serde(default)]
     args: Vec<String>,
-    /// run: working folder.
+    /// run.
     cwd: Option<String>,
-    /// run: more environment variables.
+    /// run.
     #[serde(default)]
     env: BTreeMap<String, String>,
-    /// run: default: what the program is.
+    /// run.
     language: Option<Language>,
-    /// Places to stop at.
+    /// File and line, or function.
     #[serde(default)]
     breakpoints: Vec<Place>,
-    /// run: uncaught (default), raised, user_uncaught, none, or exception classes.
+    /// run: uncaught (default), raised, user_uncaught, none, or classes.
     stop_on: Option<Vec<String>>,
-    /// run: stop at the first line.
+    /// run.
     #[serde(default)]
     stop_on_entry: bool,
-    /// run: false also stops and steps in libraries.
+    /// run.
     just_my_code: Option<bool>,
-    /// Frame of the stack, 0 is the innermost; default: the one shown.
+    /// 0 is the innermost.
     frame: Option<usize>,
-    /// variables: a value to open, such as self.items[3]; default: all locals.
+    /// variables: such as self.items[3].
     path: Option<String>,
-    /// evaluate: in the program's language; it may change the program.
+    /// evaluate.
     expression: Option<String>,
-    /// Levels of parts to show, up to 3; default 1.
+    /// Up to 3.
     depth: Option<usize>,
-    /// Seconds to wait for a stop, then it is paused; default 60.
+    /// Seconds; default 60.
     timeout: Option<u64>,
 }
 
@@ -130,10 +127,8 @@ impl Tool for CodeDebug {
         ToolSpec::new("code_debug", "code")
             .emoji("🐞")
             .description(
-                "Run a Python, Node or native program (or a test) under a debugger until a \
-                 breakpoint or an exception, and show where it stopped: source, stack and locals. \
-                 Then continue, step, open variables, evaluate expressions, change breakpoints, \
-                 restart, stop.",
+                "Debug a program or test (Python, Node, native): run to a breakpoint or exception, \
+                 show source, stack, locals; step, look, evaluate.",
             )
             .alias("debug")
             .parameter_alias("file", "program")

@@ -58,16 +58,16 @@ pub(crate) struct Args {
     /// Give stdout and stderr apart as well.
     #[serde(default)]
     separate: bool,
-    /// Keep its standard input open, for process write and submit; background does so anyway.
+    /// Keep its standard input open for process write and submit.
     #[serde(default)]
     open_stdin: bool,
     /// Seconds without output, then it is ended.
     #[schemars(range(min = 1))]
     inactivity_timeout: Option<u64>,
-    /// In the background: tell when it has ended.
+    /// In the background: tell of its end.
     #[serde(default)]
     notify_on_complete: bool,
-    /// In the background: tell when a line with one of these texts comes.
+    /// In the background: tell of lines with one of these texts.
     #[serde(default)]
     watch_patterns: Vec<String>,
     /// In the background, and it goes on when hermes ends.
