@@ -5,8 +5,8 @@ use super::*;
 fn open() -> Confinement {
     Confinement {
         read: vec!["/".into()],
-        write: vec!["/work".into()],
-        read_only: vec!["/work/.git/hooks".into()],
+        write: vec!["/project".into()],
+        read_only: vec!["/project/.git/hooks".into()],
         hidden: vec!["/home/.ssh".into()],
         network: false,
         limits: ChildLimits::default(),
@@ -21,7 +21,7 @@ fn the_same_and_wider_rules_let_it_go_on() {
     assert!(still_hold(Some(&open()), None));
     let wider = Confinement { network: true, hidden: Vec::new(), ..open() };
     assert!(still_hold(Some(&open()), Some(&wider)));
-    let more = Confinement { write: vec!["/work".into(), "/other".into()], ..open() };
+    let more = Confinement { write: vec!["/project".into(), "/other".into()], ..open() };
     assert!(still_hold(Some(&open()), Some(&more)));
 }
 
@@ -31,10 +31,10 @@ fn narrower_rules_end_it() {
     let with_network = Confinement { network: true, ..open() };
     assert!(!still_hold(Some(&with_network), Some(&open())));
     let narrow = [
-        Confinement { write: vec!["/work/part".into()], ..open() },
+        Confinement { write: vec!["/project/part".into()], ..open() },
         Confinement { read: vec!["/usr".into()], ..open() },
-        Confinement { hidden: vec!["/home/.ssh".into(), "/work/.env".into()], ..open() },
-        Confinement { read_only: vec!["/work/.git/hooks".into(), "/work/x".into()], ..open() },
+        Confinement { hidden: vec!["/home/.ssh".into(), "/project/.env".into()], ..open() },
+        Confinement { read_only: vec!["/project/.git/hooks".into(), "/project/x".into()], ..open() },
         Confinement { bubblewrap: true, ..open() },
     ];
     for now in narrow {
