@@ -9,8 +9,11 @@ export HERMES_HOME ?= $(CURDIR)/target/hermes-home
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
+# CI has a build of its own: `make run PROFILE=`.
+PROFILE ?= --release
+
 run: ## A batch of real tool calls through the whole pipeline
-	$(CARGO) run --release -- exec examples/first-calls.json
+	$(CARGO) run $(PROFILE) -- exec examples/first-calls.json
 
 test: ## Run every test, with whatever they need
 	scripts/test.sh
