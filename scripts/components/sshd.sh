@@ -46,6 +46,9 @@ HostKey $folder/host_key
 AuthorizedKeysFile $folder/user_key.pub
 PidFile none
 UsePAM no
+# Bash takes itself for the first shell of a login and reads what the user has
+# set up, which prints what it likes.
+SetEnv SHLVL=2
 StrictModes no
 PasswordAuthentication no
 KbdInteractiveAuthentication no
