@@ -34,7 +34,10 @@ fn narrower_rules_end_it() {
         Confinement { write: vec!["/project/part".into()], ..open() },
         Confinement { read: vec!["/usr".into()], ..open() },
         Confinement { hidden: vec!["/home/.ssh".into(), "/project/.env".into()], ..open() },
-        Confinement { read_only: vec!["/project/.git/hooks".into(), "/project/x".into()], ..open() },
+        Confinement {
+            read_only: vec!["/project/.git/hooks".into(), "/project/x".into()],
+            ..open()
+        },
         Confinement { bubblewrap: true, ..open() },
     ];
     for now in narrow {
