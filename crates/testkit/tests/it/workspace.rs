@@ -28,6 +28,7 @@ const LAYERS: [&[&str]; 9] = [
         "hermes-audit",
         "hermes-checkpoints",
         "hermes-config",
+        "hermes-cron",
         "hermes-exec",
         "hermes-history",
         "hermes-memory",
@@ -37,7 +38,8 @@ const LAYERS: [&[&str]; 9] = [
     &["hermes-checks", "hermes-debug", "hermes-repl", "hermes-scripts"],
     &["hermes-tools-agent", "hermes-tools-code", "hermes-tools-file", "hermes-tools-system"],
     &["hermes-engine", "hermes-policy"],
-    &["hermes", "hermes-agent", "hermes-reach"],
+    &["hermes", "hermes-agent", "hermes-mcp", "hermes-reach"],
+    &["hermes-batch", "hermes-chat", "hermes-delegation"],
     &["hermes-testkit"],
     &["hermes-cli"],
 ];

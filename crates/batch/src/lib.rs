@@ -1,0 +1,1 @@
+//! Many prompts, each a conversation of its own, written down for training.

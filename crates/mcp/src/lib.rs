@@ -1,0 +1,1 @@
+//! Tools of other programs, and ours for other programs, by the Model Context Protocol.
