@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hermes_core::ToolCall;
+use hermes_core::{Ports, ToolCall};
 use hermes_engine::{Caller, Engine};
 use hermes_llm::{Message, Model};
 use serde_json::Value;
@@ -12,7 +12,8 @@ use crate::conversation::Conversation;
 use crate::interrupt::Interrupt;
 use crate::journal::{Journal, JournalError};
 use crate::mend::mend;
-use crate::watcher::Watcher;
+use crate::standing::Standing;
+use crate::watcher::{Calls, Watcher};
 
 /// What an agent is made of.
 pub struct Makeup {
@@ -33,6 +34,8 @@ pub struct Makeup {
     pub watcher: Arc<dyn Watcher>,
     /// How it goes about its work.
     pub manner: Manner,
+    /// How many agents are above it.
+    pub depth: u8,
 }
 
 impl std::fmt::Debug for Makeup {
@@ -129,6 +132,17 @@ impl Agent {
         let mut caller = self.makeup.caller.clone();
         caller.deadline = caller.deadline.into_iter().chain(budget.deadline()).min();
         caller.turn = Some(format!("{}-{}", caller.session.id(), self.turns).into());
+        let Makeup { engine, model, manner, watcher, depth, .. } = &self.makeup;
+        let standing = Standing {
+            budget: budget.clone(),
+            depth: *depth,
+            model: Arc::clone(model),
+            manner: manner.clone(),
+            watcher: Arc::clone(watcher),
+        };
+        let ports = caller.ports.as_ref().unwrap_or_else(|| engine.ports());
+        caller.ports = Some(Arc::new(Ports::clone(ports).with(Arc::new(standing))));
+        caller.onlooker = Some(Arc::new(Calls(Arc::clone(watcher))));
         caller
     }
 }

@@ -16,6 +16,7 @@ mod outcome;
 mod picture;
 mod room;
 mod spoken;
+mod standing;
 mod turn;
 mod watcher;
 
@@ -27,5 +28,5 @@ pub use interrupt::{Interrupt, Level};
 pub use journal::{Entry, Journal, JournalError, NoJournal};
 pub use mend::mend;
 pub use outcome::{End, Outcome};
-pub use spoken::HOW_TO_ASK;
+pub use standing::Standing;
 pub use watcher::{Nobody, Notice, Watcher};

@@ -6,12 +6,25 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use hermes_core::Arguments;
 use hermes_llm::{Asked, Finish, Reply};
 use hermes_protocol::{Dialect, parse};
+use serde_json::Value;
 
 /// What such a model is told about asking for tools.
-pub const HOW_TO_ASK: &str = "\
+const HOW_TO_ASK: &str = "\
 To call a tool, write a block like this, and nothing after it:\n\
 <tool_call>\n{\"name\": \"TOOL\", \"arguments\": {…}}\n</tool_call>\n\
 Several blocks in one answer call several tools. The results come back as <tool_response> blocks.";
+
+/// What such a model is told: its tools, and how to ask for them.
+pub(crate) fn told(tools: &[Value]) -> String {
+    let mut told = String::from("# Tools\n\nThese tools can be called:\n<tools>\n");
+    for tool in tools {
+        told.push_str(&tool.get("function").unwrap_or(tool).to_string());
+        told.push('\n');
+    }
+    told.push_str("</tools>\n\n");
+    told.push_str(HOW_TO_ASK);
+    told
+}
 
 /// Takes the calls out of the text of an answer.
 pub(crate) fn take_calls(reply: &mut Reply) {

@@ -128,6 +128,14 @@ impl Agent {
                     }
                     continue;
                 }
+                Err(Stop::Fault(fault))
+                    if fault.kind == FaultKind::NoTools && !self.makeup.manner.speaks_calls =>
+                {
+                    // It has no other way, so it asks in its text from now on.
+                    self.makeup.manner.speaks_calls = true;
+                    self.see(&Notice::Warning("The model has no tool calls of its own; it asks for tools in its text."));
+                    continue;
+                }
                 listened => listened?,
             };
             budget.spend_usage(reply.usage);
@@ -154,7 +162,7 @@ impl Agent {
     fn request(&self, choice: Choice, room: Option<u64>) -> Request {
         let manner = &self.makeup.manner;
         let (history, _) = mend(self.conversation.messages().to_vec());
-        let system = Message::system(self.makeup.system.clone());
+        let system = Message::system(self.system());
         let messages = std::iter::once(system).chain(history).collect();
         Request {
             tools: std::sync::Arc::clone(&self.makeup.tools),
@@ -162,8 +170,20 @@ impl Agent {
             max_tokens: room,
             temperature: manner.temperature,
             effort: manner.effort.clone(),
+            speaks_calls: manner.speaks_calls,
             ..Request::new(manner.model.clone(), messages)
         }
+    }
+
+    /// What the model is told first; one that asks for tools in its text is
+    /// told of them there.
+    fn system(&self) -> String {
+        let mut system = self.makeup.system.clone();
+        if self.makeup.manner.speaks_calls && !self.makeup.tools.is_empty() {
+            system.push_str("\n\n");
+            system.push_str(&crate::spoken::told(&self.makeup.tools));
+        }
+        system
     }
 
     /// Listens to one answer.
@@ -188,6 +208,7 @@ impl Agent {
                     match &event {
                         Event::Text(text) => self.see(&Notice::Text(text)),
                         Event::Thought(text) => self.see(&Notice::Thought(text)),
+                        Event::Again => self.see(&Notice::Again { why: "the answer broke off" }),
                         _ => {}
                     }
                     gathering.add(&event);
@@ -216,9 +237,6 @@ impl Agent {
         let count = u32::try_from(calls.len()).unwrap_or(u32::MAX);
         budget.spend_calls(count);
         tally.calls += count;
-        for call in &calls {
-            self.see(&Notice::Call(call));
-        }
         let mut caller = self.caller(budget);
         caller.cancel = self.interrupt.begin_calls();
         let results = self.makeup.engine.dispatch(calls.clone(), &caller).await;
@@ -226,7 +244,6 @@ impl Agent {
         let said = self.interrupt.take_said();
         let last = results.len().saturating_sub(1);
         for (at, (call, result)) in calls.iter().zip(&results).enumerate() {
-            self.see(&Notice::Result(call, result));
             let said = said.as_deref().filter(|_| at == last);
             self.add(Message::Tool(answer(call, result, said)))?;
         }

@@ -1,9 +1,10 @@
 //! Whoever wants to see what an agent does.
 
-use std::time::Duration;
+use std::sync::Arc;
 
-use hermes_core::{ToolCall, ToolResult};
-use hermes_llm::{Fault, Usage};
+use hermes_core::{Progress, ToolResult};
+use hermes_engine::{Begun, Onlooker};
+use hermes_llm::{Setback, Usage};
 
 /// Something that happens in a turn.
 #[derive(Debug)]
@@ -30,9 +31,23 @@ pub enum Notice<'a> {
         usage: &'a Usage,
     },
     /// A call begins.
-    Call(&'a ToolCall),
+    Began(&'a Begun<'a>),
+    /// A call shows that it is alive.
+    Progress {
+        /// The id of the call.
+        call: &'a str,
+        /// Its tool.
+        tool: &'a str,
+        /// What it is doing.
+        progress: &'a Progress,
+    },
     /// A call has been answered.
-    Result(&'a ToolCall, &'a ToolResult),
+    Ended {
+        /// How.
+        result: &'a ToolResult,
+        /// The call inside which it was made.
+        parent: Option<&'a str>,
+    },
     /// The conversation was shortened.
     Compressed {
         /// Tokens before, about.
@@ -40,13 +55,8 @@ pub enum Notice<'a> {
         /// And after.
         after: u64,
     },
-    /// The model is asked again after a while.
-    Waiting {
-        /// What went wrong.
-        fault: &'a Fault,
-        /// How long.
-        pause: Duration,
-    },
+    /// A trouble with the model, and what is done about it.
+    Setback(&'a Setback<'a>),
     /// Something that the user should know.
     Warning(&'a str),
 }
@@ -63,4 +73,21 @@ pub struct Nobody;
 
 impl Watcher for Nobody {
     fn see(&self, _: &Notice<'_>) {}
+}
+
+/// Shows a watcher the calls that the engine makes.
+pub(crate) struct Calls(pub(crate) Arc<dyn Watcher>);
+
+impl Onlooker for Calls {
+    fn began(&self, begun: &Begun<'_>) {
+        self.0.see(&Notice::Began(begun));
+    }
+
+    fn progress(&self, call: &str, tool: &str, progress: &Progress) {
+        self.0.see(&Notice::Progress { call, tool, progress });
+    }
+
+    fn ended(&self, result: &ToolResult, parent: Option<&str>) {
+        self.0.see(&Notice::Ended { result, parent });
+    }
 }

@@ -189,7 +189,7 @@ impl App {
             caller.scope = Some(Arc::clone(&chosen.map_err(|e| ready.misnamed(e))?.scope));
         }
         if self.terminal.stderr_is_person && !self.json {
-            caller.progress = Some(Arc::new(ProgressLine::default()));
+            caller.onlooker = Some(Arc::new(ProgressLine::default()));
         }
         Ok(caller)
     }

@@ -4,7 +4,8 @@ use std::io::Write as _;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use hermes::core::{Progress, ProgressSink};
+use hermes::core::Progress;
+use hermes::engine::Onlooker;
 
 /// One line that is written over and over, and wiped at the end.
 #[derive(Debug)]
@@ -19,8 +20,8 @@ impl Default for ProgressLine {
     }
 }
 
-impl ProgressSink for ProgressLine {
-    fn report(&self, tool: &str, progress: &Progress) {
+impl Onlooker for ProgressLine {
+    fn progress(&self, _call: &str, tool: &str, progress: &Progress) {
         let Ok(mut shown) = self.shown.lock() else { return };
         let soon = shown.is_some_and(|at| at.elapsed() < Duration::from_millis(100));
         if soon || self.started.elapsed() < Duration::from_millis(500) {

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use hermes_core::{Approver, CancellationToken, ProgressSink, Session, Workplace};
+use hermes_core::{Approver, CancellationToken, Ports, Session, Workplace};
 
 use crate::definitions::ToolScope;
+use crate::onlooker::Onlooker;
 use crate::registry::Snapshot;
 
 /// Whoever makes calls: a person, a model's turn, a script, another agent.
@@ -25,8 +26,8 @@ pub struct Caller {
     pub cancel: CancellationToken,
     /// When the time of the whole batch is up.
     pub deadline: Option<Instant>,
-    /// Who wants to see progress.
-    pub progress: Option<Arc<dyn ProgressSink>>,
+    /// Who wants to see the calls while they are made.
+    pub onlooker: Option<Arc<dyn Onlooker>>,
     /// Who can be asked. Nobody means that what must be asked is not done.
     pub approver: Option<Arc<dyn Approver>>,
     /// What may be called; none means every tool.
@@ -36,6 +37,8 @@ pub struct Caller {
     /// Whether text from strangers is wrapped in a label that a model can see;
     /// without it, it is only marked.
     pub labels: bool,
+    /// What its tools may reach, in place of the engine's own ports.
+    pub ports: Option<Arc<Ports>>,
     /// Who makes the calls, for the record: `cli`, `exec`, `mcp`, `agent`, …
     pub who: Arc<str>,
     /// The turn that the calls are part of: what is undone as one. None means
@@ -59,11 +62,12 @@ impl Caller {
             home: None,
             cancel: CancellationToken::new(),
             deadline: None,
-            progress: None,
+            onlooker: None,
             approver: None,
             scope: None,
             dry_run: false,
             labels: true,
+            ports: None,
             who: "library".into(),
             turn: None,
             parent: None,

@@ -266,7 +266,8 @@ impl Engine {
         self.inner.checkpoints.as_ref()
     }
 
-    pub(crate) fn ports(&self) -> &Arc<Ports> {
+    /// What tools may reach, unless their caller says otherwise.
+    pub fn ports(&self) -> &Arc<Ports> {
         &self.inner.ports
     }
 

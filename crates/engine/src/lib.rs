@@ -20,6 +20,7 @@ mod guard;
 mod hooks;
 mod host;
 pub mod names;
+mod onlooker;
 mod pipeline;
 mod record;
 mod registry;
@@ -39,6 +40,7 @@ pub use engine::{
 pub use entry::Entry;
 pub use guard::{Counts, GuardSettings};
 pub use hooks::{CallView, Hook, Hooks, PreCall, ResultView};
+pub use onlooker::{Begun, Onlooker};
 pub use record::{Record, Recorder, status_name};
 pub use registry::{BRIDGE, Edit, Owner, RESERVED, Registry, RegistryError, Snapshot, is_callable};
 pub use sanitize::{sanitize_error, strip_framing};

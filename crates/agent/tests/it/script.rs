@@ -84,8 +84,8 @@ impl Watcher for Eyes {
     fn see(&self, notice: &Notice<'_>) {
         let words = match notice {
             Notice::Text(text) => format!("text {text}"),
-            Notice::Call(call) => format!("call {}", call.name),
-            Notice::Result(_, result) => format!("result {}", result.is_success()),
+            Notice::Began(begun) => format!("call {}", begun.tool),
+            Notice::Ended { result, .. } => format!("result {}", result.is_success()),
             Notice::Again { .. } => "again".to_owned(),
             Notice::Compressed { .. } => "compressed".to_owned(),
             _ => return,
@@ -125,6 +125,7 @@ impl Scene {
             journal: Arc::clone(&book) as Arc<dyn Journal>,
             watcher: Arc::clone(&eyes) as Arc<dyn Watcher>,
             manner: Manner::default(),
+            depth: 0,
         };
         let agent = Agent::new(makeup, history);
         Self { folder, model, book, eyes, agent }

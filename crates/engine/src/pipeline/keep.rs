@@ -138,8 +138,9 @@ impl Flight {
     }
 
     fn tell(&self, call: &Known, message: &str) {
-        if let Some(sink) = &self.caller.progress {
-            sink.report(
+        if let Some(onlooker) = &self.caller.onlooker {
+            onlooker.progress(
+                &call.id,
                 call.entry.name(),
                 &Progress { fraction: None, message: message.to_owned() },
             );

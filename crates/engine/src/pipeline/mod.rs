@@ -47,6 +47,7 @@ use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::entry::Entry;
 use crate::guard::Footprint;
+use crate::onlooker::Begun;
 use crate::registry::Snapshot;
 
 /// A batch under way: what every call of it shares.
@@ -233,16 +234,22 @@ impl Flight {
     /// Stages 6 to 10.
     pub(crate) async fn execute(self: Arc<Self>, prepared: Prepared) -> ToolResult {
         let (id, name) = (prepared.call.id.clone(), prepared.call.entry.name().to_owned());
+        let flight = Arc::clone(&self);
         AssertUnwindSafe(self.execute_prepared(prepared)).catch_unwind().await.unwrap_or_else(
             |panic| {
                 let error = bound::clean(run::crashed(&name, &*panic));
-                ToolResult::error(&id, &name, &error, Disposition::Unknown)
+                let result = ToolResult::error(&id, &name, &error, Disposition::Unknown);
+                if let Some(onlooker) = &flight.caller.onlooker {
+                    onlooker.ended(&result, flight.caller.parent.as_deref());
+                }
+                result
             },
         )
     }
 
     async fn execute_prepared(self: Arc<Self>, prepared: Prepared) -> ToolResult {
         let Prepared { mut call, bound, hook_verdict } = prepared;
+        self.show_beginning(&call);
         let mut judged = Judged::default();
         let landed = match self.clear(&call, hook_verdict, &mut judged).await {
             Ok(()) if self.caller.dry_run => self.rehearse(&call, &judged),
@@ -266,6 +273,16 @@ impl Flight {
         result.coerced = call.coerced;
         self.record(&result, &call.effects, &judged);
         result
+    }
+
+    fn show_beginning(&self, call: &Known) {
+        let Some(onlooker) = &self.caller.onlooker else { return };
+        onlooker.began(&Begun {
+            call: &call.id,
+            tool: call.entry.name(),
+            arguments: &self.masked(&call.arguments),
+            parent: self.caller.parent.as_deref(),
+        });
     }
 
     /// Stages 6 and 7: may it go on?

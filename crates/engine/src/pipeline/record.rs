@@ -38,6 +38,9 @@ impl Flight {
     }
 
     pub(super) fn record(&self, result: &ToolResult, effects: &[Effect], judged: &Judged) {
+        if let Some(onlooker) = &self.caller.onlooker {
+            onlooker.ended(result, self.caller.parent.as_deref());
+        }
         let Some(recorder) = self.engine.recorder() else { return };
         let effects: Vec<Effect> =
             effects.iter().map(|effect| self.masked_effect(effect)).collect();

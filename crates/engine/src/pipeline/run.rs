@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hermes_core::{
-    BoundCall, CancellationToken, Confinement, Disposition, Effect, ErrorKind, Grants, Resource,
-    Scope, ToolContext, ToolError, ToolOutput,
+    BoundCall, CancellationToken, Confinement, Disposition, Effect, ErrorKind, Grants,
+    ProgressSink, Resource, Scope, ToolContext, ToolError, ToolOutput,
 };
 use hermes_secrets::reference;
 use serde_json::{Value, json};
@@ -20,6 +20,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::keep::Kept;
 use super::{Flight, Judged, Known, Landed, effects};
 use crate::host::SessionHost;
+use crate::onlooker::Signs;
 
 /// How long a tool that was told to stop may take to do so.
 const GRACE: Duration = Duration::from_secs(2);
@@ -212,7 +213,6 @@ impl Flight {
         let host =
             SessionHost { flight, call_id: Arc::clone(&call_id), cancel: cancel.clone(), deadline };
         ToolContext {
-            call_id,
             tool: call.entry.name().into(),
             task_id: Arc::clone(&self.caller.task_id),
             session: self.caller.session.guarded(Arc::clone(&allowed.grants)),
@@ -221,8 +221,11 @@ impl Flight {
             deadline: Some(deadline),
             grants: Arc::clone(&allowed.grants),
             confinement: allowed.confinement.clone(),
-            ports: Arc::clone(self.engine.ports()),
-            progress: self.caller.progress.clone(),
+            ports: self.caller.ports.clone().unwrap_or_else(|| Arc::clone(self.engine.ports())),
+            progress: self.caller.onlooker.clone().map(|onlooker| {
+                Arc::new(Signs { onlooker, call: Arc::clone(&call_id) }) as Arc<dyn ProgressSink>
+            }),
+            call_id,
             host: Some(Arc::new(host)),
         }
     }

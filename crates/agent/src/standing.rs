@@ -1,0 +1,35 @@
+//! What a call can know of the agent that makes it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use hermes_llm::Model;
+
+use crate::agent::Manner;
+use crate::budget::Budget;
+use crate::watcher::Watcher;
+
+/// The agent that a call is made by: a port of its calls, for tools that make
+/// agents in turn. Calls of anybody else have none.
+#[derive(Clone)]
+pub struct Standing {
+    /// What it may use.
+    pub budget: Budget,
+    /// How many agents are above it.
+    pub depth: u8,
+    /// The model that answers it.
+    pub model: Arc<dyn Model>,
+    /// How it goes about its work.
+    pub manner: Manner,
+    /// Who watches it.
+    pub watcher: Arc<dyn Watcher>,
+}
+
+impl fmt::Debug for Standing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Standing")
+            .field("depth", &self.depth)
+            .field("model", &self.model)
+            .finish_non_exhaustive()
+    }
+}

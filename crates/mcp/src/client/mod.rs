@@ -1,0 +1,1 @@
+//! Servers of others: their tools in our registry.

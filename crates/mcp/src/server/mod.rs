@@ -1,0 +1,1 @@
+//! Our tools, served to other programs.
