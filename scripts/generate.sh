@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Writes the files that are made from the registry, or checks that they are
-# current (--check).
+# current (--check). HERMES_PROGRAM names a hermes that is built already.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -8,7 +8,13 @@ check=${1:-}
 home=$(mktemp -d)
 trap 'rm -rf "$home"' EXIT
 export HERMES_HOME=$home
-hermes() { cargo run --quiet --locked -p hermes-cli -- "$@"; }
+hermes() {
+  if [[ -n ${HERMES_PROGRAM-} ]]; then
+    "$HERMES_PROGRAM" "$@"
+  else
+    cargo run --quiet --locked -p hermes-cli -- "$@"
+  fi
+}
 
 make_file() { # path, arguments of hermes
   local path=$1 new

@@ -2,18 +2,22 @@
 
 use std::sync::Arc;
 
-use hermes_core::{Ports, ToolCall};
+use hermes_core::{Ports, Session, ToolCall};
 use hermes_engine::{Caller, Engine};
 use hermes_llm::{Message, Model};
 use serde_json::Value;
 
 use crate::budget::Budget;
 use crate::conversation::Conversation;
+use crate::guidance::Guidance;
 use crate::interrupt::Interrupt;
 use crate::journal::{Journal, JournalError};
 use crate::mend::mend;
 use crate::standing::Standing;
 use crate::watcher::{Calls, Watcher};
+
+/// What a model must be told of its session.
+pub type Reminder = Arc<dyn Fn(&Session) -> Option<String> + Send + Sync>;
 
 /// What an agent is made of.
 pub struct Makeup {
@@ -34,6 +38,14 @@ pub struct Makeup {
     pub watcher: Arc<dyn Watcher>,
     /// How it goes about its work.
     pub manner: Manner,
+    /// What the model must be told again once a part of the conversation is
+    /// gone.
+    pub reminder: Option<Reminder>,
+    /// What has happened meanwhile that the model should know; asked after
+    /// calls.
+    pub news: Option<Reminder>,
+    /// What the project says that it works in.
+    pub guidance: Guidance,
     /// How many agents are above it.
     pub depth: u8,
 }

@@ -1,5 +1,7 @@
 //! Images that come with a result, as the model sees them.
 
+use std::path::Path;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hermes_core::{Attachment, ToolResult};
@@ -11,6 +13,26 @@ const MOST: u64 = 5 * 1024 * 1024;
 /// The images of a result that can be shown.
 pub(crate) fn of(result: &ToolResult) -> Vec<Image> {
     result.attachments.iter().filter_map(read).collect()
+}
+
+/// The image in a file, for a model to see; or why it cannot be shown.
+pub fn picture(path: &Path) -> Result<Image, String> {
+    let size = std::fs::metadata(path).map_err(|error| error.to_string())?;
+    if !size.is_file() {
+        return Err("it is not a file".to_owned());
+    }
+    if size.len() > MOST {
+        return Err(format!("it is larger than {} MB", MOST / 1024 / 1024));
+    }
+    let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
+    let media_type = match bytes.as_slice() {
+        [0x89, b'P', b'N', b'G', ..] => "image/png",
+        [0xff, 0xd8, 0xff, ..] => "image/jpeg",
+        [b'G', b'I', b'F', b'8', ..] => "image/gif",
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => "image/webp",
+        _ => return Err("it is no PNG, JPEG, GIF or WebP".to_owned()),
+    };
+    Ok(Image { media_type: media_type.to_owned(), data: STANDARD.encode(bytes) })
 }
 
 fn read(attachment: &Attachment) -> Option<Image> {

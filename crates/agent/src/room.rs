@@ -2,11 +2,13 @@
 //! that it can go on. No call loses its result, and what was decided stays.
 
 use hermes_llm::{Choice, Message, Reply, Request};
+use serde::{Deserialize, Serialize};
 
 use crate::agent::Agent;
 use crate::budget::Budget;
 use crate::conversation::tokens;
 use crate::journal::Entry;
+use crate::outcome::End;
 use crate::turn::Stop;
 use crate::watcher::Notice;
 
@@ -22,7 +24,21 @@ know, in these parts: what the user wants, word for word where it matters; what 
 what was done, with the files, commands and values that matter; what failed and why; what is left to \
 do next. No preamble, no more than 800 words.";
 
+/// How often the context was made anew: what tools have shown before has then
+/// left it.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct ContextMark {
+    #[serde(default)]
+    generation: u64,
+}
+
 impl Agent {
+    /// Shortens the conversation because somebody wants it; whether that was
+    /// possible.
+    pub async fn compact(&mut self, budget: &Budget) -> Result<bool, End> {
+        self.compress(budget).await.map_err(End::from)
+    }
+
     /// Shortens the conversation if it fills the window.
     pub(crate) async fn make_room(&mut self, budget: &Budget) -> Result<(), Stop> {
         let window = self.makeup.model.window().unwrap_or(WINDOW);
@@ -45,11 +61,18 @@ impl Agent {
         }
         let (old, recent) = messages.split_at(cut);
         let summary = self.summarise(old, budget).await?;
-        let mut shorter = vec![Message::user(format!(
-            "[What happened before, summed up to make room]\n\n{summary}"
-        ))];
+        let mut told = format!("[What happened before, summed up to make room]\n\n{summary}");
+        let session = &self.makeup.caller.session;
+        if let Some(open) = self.makeup.reminder.as_ref().and_then(|remind| remind(session)) {
+            told.push_str("\n\n");
+            told.push_str(&open);
+        }
+        let mut shorter = vec![Message::user(told)];
         shorter.extend(recent.iter().cloned());
         self.makeup.journal.write(Entry::Compressed(&shorter))?;
+        // What was shown before has left the context. If that cannot be noted, a
+        // tool may only say that something was shown already.
+        let _ = session.update("context", |mark: &mut ContextMark| mark.generation += 1);
         self.conversation.replace(shorter);
         let after = self.conversation.tokens();
         self.see(&Notice::Compressed { before, after });

@@ -32,6 +32,16 @@ pub(crate) enum Stop {
     Journal(JournalError),
 }
 
+impl From<Stop> for End {
+    fn from(stop: Stop) -> Self {
+        match stop {
+            Stop::Interrupted => Self::Interrupted,
+            Stop::Fault(fault) => Self::Fault(fault),
+            Stop::Journal(error) => Self::Journal(error.0),
+        }
+    }
+}
+
 impl From<JournalError> for Stop {
     fn from(error: JournalError) -> Self {
         Self::Journal(error)
@@ -59,11 +69,7 @@ impl Agent {
             Ok(()) => self.rounds(budget, &mut tally).await,
             Err(error) => Err(error.into()),
         };
-        let end = end.unwrap_or_else(|stop| match stop {
-            Stop::Interrupted => End::Interrupted,
-            Stop::Fault(fault) => End::Fault(fault),
-            Stop::Journal(error) => End::Journal(error.0),
-        });
+        let end = end.unwrap_or_else(End::from);
         let Tally { text, asked, calls, usage, .. } = tally;
         Outcome { text, end, asked, calls, usage }
     }
@@ -244,8 +250,22 @@ impl Agent {
         let said = self.interrupt.take_said();
         let last = results.len().saturating_sub(1);
         for (at, (call, result)) in calls.iter().zip(&results).enumerate() {
-            let said = said.as_deref().filter(|_| at == last);
-            self.add(Message::Tool(answer(call, result, said)))?;
+            let mut besides = Vec::new();
+            // What a folder says helps nobody who may not look into it.
+            if result.is_success()
+                && let Ok(arguments) = serde_json::from_str(&asked[at].arguments)
+                && let Some(told) = self.makeup.guidance.of_call(&arguments)
+            {
+                besides.push(format!("[What the project says about this place:\n\n{told}]"));
+            }
+            if at == last {
+                let news = self.makeup.news.as_ref();
+                besides.extend(news.and_then(|news| news(&self.makeup.caller.session)));
+            }
+            if let Some(said) = said.as_deref().filter(|_| at == last) {
+                besides.push(format!("[The user says meanwhile: {said}]"));
+            }
+            self.add(Message::Tool(answer(call, result, &besides)))?;
         }
         Ok(results)
     }
@@ -298,12 +318,11 @@ fn is_unknown_tool(result: &ToolResult) -> bool {
         && result.disposition == hermes_core::Disposition::NotRun
 }
 
-fn answer(call: &ToolCall, result: &ToolResult, said: Option<&str>) -> Answer {
+fn answer(call: &ToolCall, result: &ToolResult, besides: &[String]) -> Answer {
     let mut content = result.content.clone();
-    if let Some(said) = said {
-        content.push_str("\n\n[The user says meanwhile: ");
-        content.push_str(said);
-        content.push(']');
+    for more in besides {
+        content.push_str("\n\n");
+        content.push_str(more);
     }
     Answer {
         call_id: call.id.clone(),

@@ -1,1 +1,43 @@
 //! The terminal of a conversation: what is typed, what is shown, what is asked.
+//!
+//! A [`Screen`] is written to from any thread; [`Events`] tell what the person did. Whether there
+//! is a terminal to draw on, a dumb one, or a pipe, is decided when the screen is opened; whoever
+//! uses it does not notice. What is finished is printed into the normal scrollback. Only the last
+//! few rows are redrawn: what is going on, the line that is typed, the status.
+//!
+//! ```no_run
+//! # async fn conversation() -> std::io::Result<()> {
+//! use hermes_chat::{Event, Look, Screen};
+//!
+//! let (screen, mut events) = Screen::open(Look::default())?;
+//! while let Some(event) = events.next().await {
+//!     match event {
+//!         Event::Line { text, .. } => {
+//!             screen.user(&text);
+//!             screen.text(&format!("You said **{text}**."));
+//!             screen.end_text();
+//!         }
+//!         Event::Quit | Event::Terminated => break,
+//!         Event::Interrupt | Event::Resized => {}
+//!     }
+//! }
+//! screen.close();
+//! # Ok(())
+//! # }
+//! ```
+
+mod clean;
+mod event;
+mod form;
+mod look;
+mod order;
+mod plain;
+mod question;
+mod screen;
+
+pub use event::{Event, Events};
+pub use form::Form;
+pub use look::{Candidate, Completer, Completions, Look};
+pub use order::{Status, Todo, TodoState};
+pub use question::{Answer, Choice, Question};
+pub use screen::Screen;

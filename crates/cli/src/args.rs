@@ -28,6 +28,8 @@ pub(crate) struct Global {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Give the agent one task and see it through
+    Run(crate::commands::run::Run),
     /// Make one tool call
     Call(Call),
     /// Answer tool calls in any of the known dialects, from a file or standard input
@@ -63,6 +65,9 @@ pub(crate) enum Command {
     /// Look at the notes that outlast a session, change them, bring earlier versions back
     #[command(subcommand)]
     Memory(crate::commands::memory::Memory),
+    /// Offer tools to other programs by the Model Context Protocol
+    #[command(subcommand)]
+    Mcp(crate::commands::mcp::Mcp),
     /// Look at processes that an earlier hermes has left running, and end them
     #[command(subcommand)]
     Processes(crate::commands::processes::Processes),

@@ -3,14 +3,17 @@
 mod app;
 mod args;
 mod commands;
+mod engagement;
 mod failure;
 mod guarding;
 mod keyboard;
 mod messaging;
+mod models;
 mod place;
 mod progress;
 mod prompt;
 mod question;
+mod summary;
 mod table;
 mod terminal;
 mod tokens;
@@ -47,6 +50,7 @@ fn main() -> ExitCode {
 
 fn run(app: &App, command: Command) -> Outcome {
     match command {
+        Command::Run(args) => commands::run::run(app, &args),
         Command::Call(args) => commands::call::run(app, &args),
         Command::Exec(args) => commands::exec::run(app, &args),
         Command::Tools(args) => commands::tools::run(app, args),
@@ -60,6 +64,7 @@ fn run(app: &App, command: Command) -> Outcome {
         Command::Checkpoints(args) => commands::checkpoints::run(app, args),
         Command::Sessions(args) => commands::sessions::run(app, args),
         Command::Memory(args) => commands::memory::run(app, args),
+        Command::Mcp(args) => commands::mcp::run(app, args),
         Command::Processes(args) => commands::processes::run(app, &args),
         Command::Doctor(asked) => commands::doctor::run(app, &asked),
         Command::Hands => commands::hands::run(),

@@ -69,7 +69,8 @@ impl Terminal {
         }
     }
 
-    fn paint_message(&self, style: Style, text: &str) -> String {
+    /// The text in that style, where messages are shown.
+    pub(crate) fn paint_message(&self, style: Style, text: &str) -> String {
         if self.stderr_colour {
             format!("\x1b[{}m{text}\x1b[0m", style.code())
         } else {

@@ -109,7 +109,10 @@ fn read(text: &str, program: Option<&Path>) -> Result<Found, ToolError> {
         }
         _ => {
             return Err(ToolError::invalid(format!("It cannot be told what {shown} is"))
-                .with_hint("Say it with 'language': python, node or native."));
+                .with_hint(
+                    "Give it the usual ending (.py, .js), or a first line such as \
+                     #!/usr/bin/env python3; a native program has to be executable.",
+                ));
         }
     };
     Ok(Found {

@@ -51,7 +51,7 @@ impl Bounds {
     /// For what stands in a frame.
     pub const LOCALS: Self = Self { depth: 1, first: 40, others: 10, text: 300, all: 150 };
     /// For one value that somebody asked for.
-    pub const ONE: Self = Self { depth: 1, first: 100, others: 20, text: 4_000, all: 300 };
+    pub const ONE: Self = Self { depth: 2, first: 100, others: 20, text: 4_000, all: 300 };
 }
 
 /// Reads values within bounds.

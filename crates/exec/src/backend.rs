@@ -23,6 +23,11 @@ pub trait Backend: Debug + Send + Sync {
     /// Its name, as in the configuration.
     fn name(&self) -> &str;
 
+    /// Which of the places of this name it is.
+    fn whereabouts(&self) -> String {
+        self.name().to_owned()
+    }
+
     /// Whether it is this machine, with its files.
     fn is_here(&self) -> bool {
         false
@@ -102,6 +107,17 @@ impl Exit {
     }
 }
 
+/// What a silent program waits for, as far as can be told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Waiting {
+    /// Not for somebody who types.
+    Nothing,
+    /// It looks for keys now and then, and goes on without them.
+    Glance,
+    /// For somebody to type.
+    Typing,
+}
+
 /// The means to steer a program that runs.
 pub trait Control: Debug + Send + Sync {
     /// Waits for its end.
@@ -113,8 +129,8 @@ pub trait Control: Debug + Send + Sync {
     /// Sends it, and what it has started, a signal; to how many processes.
     fn signal(&self, signal: Signal) -> BoxFuture<'_, usize>;
 
-    /// Whether it is known to wait for somebody to type.
-    fn awaits_input(&self) -> BoxFuture<'_, bool>;
+    /// What it is known to wait for.
+    fn awaits_input(&self) -> BoxFuture<'_, Waiting>;
 
     /// Its terminal has another size.
     fn resize(&self, size: Size) -> io::Result<()>;

@@ -4,14 +4,14 @@
 use std::borrow::Cow;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use hermes_core::{CancellationToken, ToolError};
 use tokio::io::unix::AsyncFd;
 use tokio::sync::watch;
 
-use crate::backend::{Backend, Control, Exit, Started};
+use crate::backend::{Backend, Control, Exit, Started, Waiting};
 use crate::elsewhere::remarks::Remarks;
 use crate::order::{Input, Order, Output, Size};
 use crate::output::{Log, Source, Spill};
@@ -57,6 +57,8 @@ pub struct Job {
     input: tokio::sync::Mutex<Option<AsyncFd<OwnedFd>>>,
     last: Mutex<Instant>,
     ended: watch::Sender<Option<Ended>>,
+    /// After how long nothing that it started had its output open any more.
+    over: OnceLock<Duration>,
     /// Why its end is not known.
     trouble: Mutex<Option<String>>,
     remarks: Remarks,
@@ -93,6 +95,8 @@ pub enum Pause {
     Silence,
     /// It waits for somebody to type.
     Question,
+    /// It shows a screen that it keeps up by itself, and takes keys.
+    Live,
     /// Whoever waited was called away.
     Cancelled,
 }
@@ -147,6 +151,7 @@ impl Job {
             input: tokio::sync::Mutex::new(input),
             last: Mutex::new(now),
             ended: watch::Sender::new(None),
+            over: OnceLock::new(),
             trouble: Mutex::default(),
             remarks: Remarks::wanted().unwrap_or_default(),
         });
@@ -193,9 +198,12 @@ impl Job {
         self.remarks.all()
     }
 
-    /// For how long it has run, or did.
+    /// For how long it has run, or did, with all that it left running.
     pub fn age(&self) -> Duration {
-        self.ended().map_or_else(|| self.began.elapsed(), |ended| ended.after)
+        match self.ended() {
+            Some(ended) if !ended.lingers => self.over.get().copied().unwrap_or(ended.after),
+            _ => self.began.elapsed(),
+        }
     }
 
     /// Whether it reads what it is sent.
@@ -257,8 +265,10 @@ impl Job {
             if patience.silence.is_some_and(|most| silent >= most) {
                 return Pause::Silence;
             }
-            if silent >= HUSH && self.asks().await {
-                return Pause::Question;
+            if silent >= HUSH
+                && let Some(pause) = self.asks().await
+            {
+                return pause;
             }
             let next = Instant::now() + GLANCE;
             let next = patience.until.map_or(next, |until| until.min(next));
@@ -272,8 +282,19 @@ impl Job {
     }
 
     /// Whether it waits for somebody to type.
-    async fn asks(&self) -> bool {
-        self.has_input().await && self.control.awaits_input().await
+    async fn asks(&self) -> Option<Pause> {
+        if !self.has_input().await {
+            return None;
+        }
+        match self.control.awaits_input().await {
+            Waiting::Nothing => None,
+            Waiting::Typing => Some(Pause::Question),
+            // Whoever wants something typed shows where it will stand.
+            Waiting::Glance => match self.screen().map(|screen| screen.cursor().visible) {
+                Some(false) => Some(Pause::Live),
+                _ => Some(Pause::Question),
+            },
+        }
     }
 
     async fn pump(self: Arc<Self>, mut output: Vec<(Source, AsyncFd<OwnedFd>)>) {
@@ -312,6 +333,14 @@ impl Job {
                 }
             }
         }
+        self.ended.send_if_modified(|ended| match ended {
+            Some(ended) if ended.lingers => {
+                let _ = self.over.set(self.began.elapsed());
+                ended.lingers = false;
+                true
+            }
+            _ => false,
+        });
         self.input.lock().await.take();
     }
 

@@ -430,8 +430,8 @@ impl Jobs {
     fn prune(&self) {
         let mut table = lock(&self.table);
         let age = |listed: &Listed| {
-            let ended = listed.job.ended().filter(|ended| !ended.lingers)?;
-            listed.job.started_at.elapsed().ok()?.checked_sub(ended.after)
+            listed.job.ended().filter(|ended| !ended.lingers)?;
+            listed.job.started_at.elapsed().ok()?.checked_sub(listed.job.age())
         };
         let mut ended: Vec<(Duration, String)> =
             table.iter().filter_map(|(id, listed)| Some((age(listed)?, id.clone()))).collect();

@@ -32,7 +32,7 @@ pub mod watch;
 
 pub use askpass::Askpass;
 pub use attend::Attention;
-pub use backend::{Backend, Control, Exit, Place, Shell, Started};
+pub use backend::{Backend, Control, Exit, Place, Shell, Started, Waiting};
 pub use elsewhere::{Carriage, Carrier, Elsewhere, Way};
 pub use errand::{Done, Errand};
 pub use job::{Ended, Job, Patience, Pause, Reports};

@@ -12,7 +12,7 @@ use hermes_sandbox::{Group, Launch, Launched, Sandbox};
 use rustix::pipe::{PipeFlags, pipe_with};
 use tokio::io::unix::AsyncFd;
 
-use crate::backend::{Backend, Control, Exit, Place, Shell, Started};
+use crate::backend::{Backend, Control, Exit, Place, Shell, Started, Waiting};
 use crate::order::{Input, Order, Output, Size};
 use crate::output::Source;
 use crate::ready;
@@ -231,8 +231,8 @@ impl Control for Process {
         Box::pin(async move { tree::signal(&self.root, signal) })
     }
 
-    fn awaits_input(&self) -> BoxFuture<'_, bool> {
-        Box::pin(async { tree::waiting(&self.root).is_some() })
+    fn awaits_input(&self) -> BoxFuture<'_, Waiting> {
+        Box::pin(async { tree::waiting_for(&self.root) })
     }
 
     fn resize(&self, size: Size) -> io::Result<()> {

@@ -28,7 +28,7 @@ pub use moment::{local, moment};
 pub use reader::{Listing, Reader, Span};
 pub use record::{Beginning, Kept, Kinship, Parent, SessionInfo, Standing};
 pub use search::{Hit, Query, Results, Sort};
-pub use store::{Deleted, Store, Undone};
+pub use store::{Deleted, Store, Undone, new_id};
 
 /// The name of the file in the home folder.
 pub const FILE: &str = "sessions.db";

@@ -384,8 +384,8 @@ fn make(path: &Path) -> std::io::Result<()> {
     file.open(path).map(drop)
 }
 
-/// When it began, and something that no other session has.
-fn new_id() -> String {
+/// An id for a session: when it began, and something that no other has.
+pub fn new_id() -> String {
     use std::hash::{BuildHasher as _, Hasher as _, RandomState};
     let chance = RandomState::new().build_hasher().finish();
     format!("{}_{:06x}", Zoned::now().strftime("%Y%m%d_%H%M%S"), chance & 0xff_ffff)

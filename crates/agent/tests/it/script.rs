@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex};
 
 use futures_util::StreamExt as _;
 use futures_util::stream;
-use hermes_agent::{Agent, Entry, Journal, JournalError, Makeup, Manner, Notice, Watcher};
+use hermes_agent::{
+    Agent, Entry, Guidance, Journal, JournalError, Makeup, Manner, Notice, Watcher,
+};
 use hermes_core::BoxFuture;
 use hermes_engine::{Caller, Engine};
 use hermes_llm::{Event, Fault, Finish, Message, Model, Request, Stream, Usage};
@@ -125,6 +127,9 @@ impl Scene {
             journal: Arc::clone(&book) as Arc<dyn Journal>,
             watcher: Arc::clone(&eyes) as Arc<dyn Watcher>,
             manner: Manner::default(),
+            reminder: None,
+            news: None,
+            guidance: Guidance::default(),
             depth: 0,
         };
         let agent = Agent::new(makeup, history);

@@ -19,7 +19,7 @@ if [ "$kind" = auto ]; then
         '#!'*node*) kind=node ;;
         '#!'*) kind=script ;;
         *ELF*) kind=native ;;
-        *) kind=unknown ;;
+        *) [ -x "$program" ] && kind=native || kind=unknown ;;
       esac ;;
   esac
 fi

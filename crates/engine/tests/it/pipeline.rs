@@ -121,17 +121,24 @@ async fn a_tool_that_takes_too_long_is_answered_for() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_tool_that_blocks_its_thread_is_answered_for_too() {
+    const LONG: Duration = Duration::from_secs(60);
+    let (release, held) = std::sync::mpsc::channel::<()>();
+    let held = Arc::new(std::sync::Mutex::new(held));
     let blocks = Probe::new("blocks").with_spec(|s| s.timeout(Duration::from_millis(20))).act(
-        |_, _| async {
-            std::thread::sleep(Duration::from_secs(6));
-            ToolOutput::json(&json!({}))
+        move |_, _| {
+            let held = held.clone();
+            async move {
+                let _ = held.lock().unwrap().recv_timeout(LONG);
+                ToolOutput::json(&json!({}))
+            }
         },
     );
     let (engine, caller, _dir) = engine(vec![blocks.tool()]);
     let started = Instant::now();
     let result = engine.call(ToolCall::new("1", "blocks", json!({})), &caller).await;
     assert_eq!(result.status, Status::Error(ErrorKind::Timeout));
-    assert!(started.elapsed() < Duration::from_secs(6), "the answer does not wait for the tool");
+    assert!(started.elapsed() < LONG, "the answer does not wait for the tool");
+    drop(release);
 }
 
 #[tokio::test]

@@ -169,6 +169,9 @@ impl<W: Way> Control for Remote<W> {
             if !done.is_ok_and(|done| done.is_well()) {
                 self.way.force(&script::killing(&self.mark)).await;
             }
+            // Its last words, what its shell held among them, are on their way.
+            let mut ended = self.ended.clone();
+            let _ = tokio::time::timeout(CLOSING, ended.wait_for(Option::is_some)).await;
             // If the way there is broken, this end of it can still be ended.
             self.carrier.end(grace).await;
         })

@@ -10,7 +10,7 @@ use hermes_core::{BoxFuture, ToolError};
 use tokio::sync::watch;
 
 use super::{Settings, Ssh, marked};
-use crate::backend::{Backend, Control, Exit, Place, Started};
+use crate::backend::{Backend, Control, Exit, Place, Started, Waiting};
 use crate::elsewhere::{Elsewhere, mark_of, told};
 use crate::order::{Order, Output, Size};
 use crate::tree::Signal;
@@ -73,6 +73,10 @@ impl Host {
 impl Backend for Host {
     fn name(&self) -> &str {
         self.place.name()
+    }
+
+    fn whereabouts(&self) -> String {
+        self.place.whereabouts()
     }
 
     fn open(&self) -> BoxFuture<'_, Result<Arc<Place>, ToolError>> {
@@ -166,7 +170,7 @@ impl Control for Moored {
         self.control.signal(signal)
     }
 
-    fn awaits_input(&self) -> BoxFuture<'_, bool> {
+    fn awaits_input(&self) -> BoxFuture<'_, Waiting> {
         self.control.awaits_input()
     }
 

@@ -29,10 +29,9 @@ impl Frame {
     /// For the report with this word in its marks.
     pub fn new(nonce: &str) -> Self {
         let (begin, end) = marks(nonce);
-        let line = |mark: String| format!("\n{mark}\n").into_bytes();
         Self {
-            begin: line(begin),
-            end: line(end),
+            begin: format!("\x1e{begin}\n").into_bytes(),
+            end: format!("\n{end}\n").into_bytes(),
             held: Vec::new(),
             report: Vec::new(),
             stage: Stage::Before,

@@ -38,7 +38,7 @@ pub fn posix_script(state: &ShellState, command: &str, nonce: &str) -> String {
     // comes to its exit trap only if a signal does not just end it.
     let mut script = format!(
         "__hermes_b=$(set); __hermes_dump() {{ trap - EXIT; unset -f command; \
-         command printf '\\n%s\\n' {begin}; {DUMP}\
+         command printf '\\036%s\\n' {begin}; {DUMP}\
          command printf '\\n%s\\n' {end}; set +vx; }}; \
          trap '{{ __hermes_s=$?; __hermes_dump || :; }} 2>/dev/null; exit $__hermes_s' EXIT; trap 'exit 143' TERM; "
     );

@@ -162,14 +162,16 @@ fn dump(report: &Report<'_>) -> String {
             let (begin, end) = marks(nonce);
             format!(
                 "[[ ! -f /dev/fd/1 ]] || __hermes_r=1; __hermes_dump() {{ {HELD}\
-                 [[ -f /dev/fd/1 && ! ${{__hermes_r-}} ]] || {{ builtin echo; \
-                 builtin echo {begin}; {ALL}builtin echo {end}; }} || builtin :; }}; "
+                 [[ -f /dev/fd/1 && ! ${{__hermes_r-}} ]] || {{ \
+                 builtin printf '\\036%s\\n' {begin}; {ALL}builtin echo {end}; }} || builtin :; }}; "
             )
         }
     }
 }
 
-/// The lines around a framed report.
+/// The lines around a framed report. In front of the first one stands a byte
+/// that no text has in it, so that a line end never has to be held back for
+/// what may come after it.
 pub(super) fn marks(nonce: &str) -> (String, String) {
     (format!("__hermes_{nonce}_begin"), format!("__hermes_{nonce}_end"))
 }

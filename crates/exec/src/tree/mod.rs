@@ -18,7 +18,7 @@ mod table;
 use std::collections::HashSet;
 
 pub use ending::{Ended, Ending, Reason, Step, Survivor, end};
-pub use input::{is_waiting_for_input, waiting};
+pub use input::{is_waiting_for_input, waiting, waiting_for};
 pub use rustix::process::Signal;
 pub use table::Table;
 

@@ -78,6 +78,11 @@ pub async fn find(
     Ok(Found { model, endpoints, how })
 }
 
+/// Whether somebody of that name runs models.
+pub fn is_provider(name: &str) -> bool {
+    providers::Provider::named(name).is_some()
+}
+
 /// One model out of several, each with all its keys.
 pub fn steady(
     http: &Arc<Http>,

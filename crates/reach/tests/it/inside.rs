@@ -81,8 +81,8 @@ impl Control for Unsteered {
         Box::pin(async { 0 })
     }
 
-    fn awaits_input(&self) -> BoxFuture<'_, bool> {
-        Box::pin(async { false })
+    fn awaits_input(&self) -> BoxFuture<'_, Waiting> {
+        Box::pin(async { Waiting::Nothing })
     }
 
     fn resize(&self, _: Size) -> io::Result<()> {

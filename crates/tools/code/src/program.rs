@@ -204,7 +204,7 @@ impl<'a> Bench<'a> {
                 Pause::Deadline if next == until => break,
                 Pause::Cancelled => break,
                 // Nobody is there to type; it gets what it was given.
-                Pause::Question => tokio::time::sleep(Duration::from_millis(200)).await,
+                Pause::Question | Pause::Live => tokio::time::sleep(Duration::from_millis(200)).await,
                 _ => {}
             }
             if vouched.is_none() {

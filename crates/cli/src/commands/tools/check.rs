@@ -11,7 +11,7 @@ use crate::terminal::Style;
 use crate::tokens;
 
 /// A definition above this is a burden on every prompt that carries it.
-const TOKENS: usize = 500;
+const TOKENS: usize = 400;
 
 pub(crate) fn run(app: &App, names: &[String]) -> Outcome {
     let ready = app.ready()?;

@@ -51,25 +51,16 @@ enum Action {
     List,
 }
 
-#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum Language {
-    Python,
-    #[serde(alias = "javascript", alias = "typescript")]
-    Node,
-    #[serde(alias = "rust", alias = "c", alias = "cpp")]
-    Native,
-}
-
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Place {
     file: Option<String>,
+    #[schemars(with = "Option<i64>")]
     line: Option<u64>,
     function: Option<String>,
     condition: Option<String>,
+    #[schemars(with = "Option<i64>")]
     hit: Option<u64>,
-    /// Printed; it goes on.
     log: Option<String>,
 }
 
@@ -81,41 +72,28 @@ pub(crate) struct Args {
     action: Action,
     /// Default: the last.
     session: Option<String>,
-    /// run: file.
+    /// File to run, or -m and a Python module.
     program: Option<String>,
-    /// run: Python module.
-    module: Option<String>,
-    /// run: file::name.
+    /// Test to run: file::name.
     test: Option<String>,
-    /// run.
-    #[serde(default)]
-    args: Vec<String>,
-    /// run.
+    /// Its arguments.
+    args: Option<Vec<String>>,
+    /// Folder to run in.
     cwd: Option<String>,
-    /// run.
-    #[serde(default)]
-    env: BTreeMap<String, String>,
-    /// run.
-    language: Option<Language>,
-    /// File and line, or function.
+    /// More variables.
+    env: Option<BTreeMap<String, String>>,
+    /// File and line, or function. hit: only the n-th time; log: print this and go on.
     #[serde(default)]
     breakpoints: Vec<Place>,
-    /// run: uncaught (default), raised, user_uncaught, none, or classes.
+    /// uncaught (default), user_uncaught, raised, none, or exception classes; entry; libraries, too.
     stop_on: Option<Vec<String>>,
-    /// run.
-    #[serde(default)]
-    stop_on_entry: bool,
-    /// run.
-    just_my_code: Option<bool>,
     /// 0 is the innermost.
+    #[schemars(with = "Option<i64>")]
     frame: Option<usize>,
-    /// variables: such as self.items[3].
-    path: Option<String>,
-    /// evaluate.
+    /// To evaluate, or a variable to open: self.items[3].
     expression: Option<String>,
-    /// Up to 3.
-    depth: Option<usize>,
-    /// Seconds; default 60.
+    /// Seconds until it is paused (60).
+    #[schemars(with = "Option<i64>")]
     timeout: Option<u64>,
 }
 
@@ -128,12 +106,13 @@ impl Tool for CodeDebug {
             .emoji("🐞")
             .description(
                 "Debug a program or test (Python, Node, native): run to a breakpoint or exception, \
-                 show source, stack, locals; step, look, evaluate.",
+                 see source, stack, locals; step, evaluate.",
             )
             .alias("debug")
             .parameter_alias("file", "program")
             .parameter_alias("script", "program")
             .parameter_alias("session_id", "session")
+            .parameter_alias("path", "expression")
             .parameter_alias("arguments", "args")
             .parameter_alias("exceptions", "stop_on")
             .keyword("debugger")
@@ -327,22 +306,19 @@ impl CodeDebug {
 
 /// The variables or the value that somebody wants to see.
 async fn look_at(session: &Session, frame: usize, args: &Args) -> Result<Vec<Variable>, ToolError> {
-    let depth = args.depth.unwrap_or(1).min(3);
     let is_statement = args.action == Action::Evaluate;
     let text = match is_statement {
         true => Some(args.expression.as_ref().ok_or_else(|| {
             ToolError::invalid("There is nothing to evaluate").with_hint("Give 'expression'.")
         })?),
-        false => args.path.as_ref().or(args.expression.as_ref()),
+        false => args.expression.as_ref(),
     };
     match text {
         Some(text) => {
-            // Its own level is one more.
-            let bounds = Bounds { depth, ..Bounds::ONE };
-            Ok(vec![session.evaluate(frame, text, is_statement, bounds).await?])
+            Ok(vec![session.evaluate(frame, text, is_statement, Bounds::ONE).await?])
         }
         None => {
-            let bounds = Bounds { depth, first: 100, all: 300, ..Bounds::LOCALS };
+            let bounds = Bounds { first: 100, all: 300, ..Bounds::LOCALS };
             Ok(session.locals(frame, bounds).await?.0)
         }
     }
@@ -376,16 +352,6 @@ fn deadline(seconds: Option<u64>, cx: &ToolContext) -> Instant {
     // There must be time to pause it and to tell.
     let left = cx.remaining().map(|left| left.saturating_sub(PAUSE * 2).mul_f64(0.9));
     Instant::now() + left.map_or(limit, |left| left.min(limit))
-}
-
-impl From<Language> for Kind {
-    fn from(language: Language) -> Self {
-        match language {
-            Language::Python => Self::Python,
-            Language::Node => Self::Node,
-            Language::Native => Self::Native,
-        }
-    }
 }
 
 /// Whether a target is a test.

@@ -255,9 +255,7 @@ impl<'a> Report<'a> {
         output.exception = self.session.exception().await;
         let frame = self.args.frame.unwrap_or_else(|| chosen(stop, &frames));
         self.place(&mut output, &frames, frame).await;
-        let depth = self.args.depth.unwrap_or(1).min(3);
-        let bounds = Bounds { depth, ..Bounds::LOCALS };
-        match self.session.locals(frame, bounds).await {
+        match self.session.locals(frame, Bounds::LOCALS).await {
             Ok((locals, 0)) => output.locals = locals,
             Ok((locals, more)) => {
                 output.locals = locals;
@@ -319,9 +317,7 @@ impl<'a> Report<'a> {
         mut values: Vec<Variable>,
         frame: usize,
     ) -> Result<Output, ToolError> {
-        let is_one = self.args.action == Action::Evaluate
-            || self.args.path.is_some()
-            || self.args.expression.is_some();
+        let is_one = self.args.action == Action::Evaluate || self.args.expression.is_some();
         let mut output = self.begin(&self.session.now());
         if is_one {
             output.value = values.pop();

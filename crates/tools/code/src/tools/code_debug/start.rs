@@ -22,8 +22,14 @@ pub(super) fn folder(args: &Args, at: &Workplace) -> PathBuf {
 /// The file that is run, if it is one.
 pub(super) fn file(args: &Args, at: &Workplace) -> Option<PathBuf> {
     let test = args.test.as_deref().map(|test| test.split("::").next().unwrap_or(test));
-    let file = args.program.as_deref().or(test)?;
-    Some(resolve(file, &folder(args, at), at))
+    let program = args.program.as_deref().filter(|program| module(program).is_none());
+    Some(resolve(program.or(test)?, &folder(args, at), at))
+}
+
+/// The module of `-m module`, as one would type it.
+fn module(program: &str) -> Option<&str> {
+    let name = program.strip_prefix("-m")?;
+    name.starts_with(char::is_whitespace).then(|| name.trim())
 }
 
 fn resolve(file: &str, folder: &Path, at: &Workplace) -> PathBuf {
@@ -52,27 +58,28 @@ impl Start {
         let jobs = program::jobs(cx);
         let around = Surroundings::of(&jobs, Output::Apart, cx, program::own).await?;
         let mut environment = around.environment();
-        environment.extend(args.env.iter().map(|(name, value)| (name.into(), value.into())));
-        let stop_on = match &args.stop_on {
-            Some(said) => said.iter().map(|one| settled(one)).collect(),
-            None if is_test(&target) => vec!["user_uncaught".to_owned()],
-            None => vec!["uncaught".to_owned()],
-        };
+        let more = args.env.iter().flatten().map(|(name, value)| (name.into(), value.into()));
+        environment.extend(more);
+        let said = args.stop_on.iter().flatten().map(|one| settled(one));
+        // Two of the words are not about exceptions.
+        let (places, mut stop_on): (Vec<_>, Vec<_>) =
+            said.partition(|one| one == "entry" || one == "libraries");
+        if stop_on.is_empty() {
+            let usual = if is_test(&target) { "user_uncaught" } else { "uncaught" };
+            stop_on.push(usual.to_owned());
+        }
+        let names = |place: &str| places.iter().any(|one| one == place);
         let launch = Launch {
             target,
-            arguments: args.args.clone(),
+            arguments: args.args.clone().unwrap_or_default(),
             folder,
             environment,
             stop_on,
-            stop_on_entry: args.stop_on_entry,
-            just_my_code: args.just_my_code.unwrap_or(true),
+            stop_on_entry: names("entry"),
+            just_my_code: !names("libraries"),
             scratch: None,
         };
-        let kind = match (&launch.target, args.language) {
-            (_, Some(language)) => Some(Kind::from(language)),
-            (Target::Module(_), None) => Some(Kind::Python),
-            _ => None,
-        };
+        let kind = matches!(launch.target, Target::Module(_)).then_some(Kind::Python);
         Self::find(jobs, launch, wanted, kind, cx).await
     }
 
@@ -117,10 +124,6 @@ impl Start {
                 ));
             }
         }
-        if matches!(launch.target, Target::Module(_)) && found.adapter.name() != "debugpy" {
-            return Err(ToolError::invalid("Only Python has modules that can be run")
-                .with_hint("Give the file as 'program'."));
-        }
         Ok(Self { jobs, launch, found, wanted, confinement })
     }
 
@@ -149,16 +152,20 @@ fn confinement(jobs: &Jobs, cx: &ToolContext) -> Result<Option<Arc<Confinement>>
 }
 
 fn target(args: &Args, cx: &ToolContext) -> Result<Target, ToolError> {
-    let at = &cx.workplace;
-    match (&args.program, &args.module, &args.test) {
-        (Some(_), None, None) => Ok(Target::Program(file(args, at).unwrap_or_default())),
-        (None, Some(module), None) => Ok(Target::Module(module.clone())),
-        (None, None, Some(test)) => {
+    let file = || file(args, &cx.workplace).unwrap_or_default();
+    match (&args.program, &args.test) {
+        (Some(program), None) => Ok(match module(program) {
+            Some(module) => Target::Module(module.to_owned()),
+            None => Target::Program(file()),
+        }),
+        (None, Some(test)) => {
             let name = test.split_once("::").map(|(_, name)| name.to_owned());
-            Ok(Target::Test { file: file(args, at).unwrap_or_default(), name })
+            Ok(Target::Test { file: file(), name })
         }
-        _ => Err(ToolError::invalid("One of 'program', 'module' and 'test' is needed")
-            .with_hint("Give the file to run as 'program', or a test as 'test': file::name.")),
+        _ => Err(ToolError::invalid("One of 'program' and 'test' is needed").with_hint(
+            "Give the file to run as 'program', a module as '-m name', or a test as 'test': \
+             file::name.",
+        )),
     }
 }
 

@@ -161,6 +161,7 @@ async fn answer(args: &Args, listed: &Listed, cx: &ToolContext) -> Result<Output
     if listed.reason() == Some("inactivity") {
         output.add_note("It was ended because it wrote nothing for too long.");
     }
+    output.add_place(&listed.job);
     Ok(output)
 }
 
@@ -225,6 +226,9 @@ async fn wait(args: &Args, listed: &Listed, cx: &ToolContext) -> Output {
 fn tell(pause: Pause, mut output: Output) -> Output {
     match pause {
         Pause::Question => output.status = "awaiting_input",
+        Pause::Live => output.add_note(
+            "It keeps up its screen by itself: action=keys types, poll shows it, kill ends it.",
+        ),
         Pause::Cancelled => output.status = "interrupted",
         Pause::Ended(_) | Pause::Silence | Pause::Deadline => {}
     }

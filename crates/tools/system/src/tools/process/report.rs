@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use hermes_exec::leftovers::Entry;
-use hermes_exec::{Exit, Listed};
+use hermes_exec::{Exit, Job, Listed};
 use serde::Serialize;
 
 /// Characters of a command in a list.
@@ -44,7 +44,7 @@ impl Line {
             pid: job.pid,
             status: status(listed),
             uptime_seconds: job.age().as_secs(),
-            exit_code: job.ended().map(|ended| ended.exit.code()),
+            exit_code: code(job),
             output_bytes: Some(job.log().len()),
             started_at: stamp(job.started_at),
             detached: listed.detached,
@@ -95,6 +95,9 @@ pub(crate) struct Output {
     screen: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     exit_code: Option<i32>,
+    /// Why it is not known how it ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     uptime_seconds: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -115,6 +118,18 @@ impl Output {
         note.push_str(text);
     }
 
+    /// Says what has become of the place that it runs in.
+    pub(super) fn add_place(&mut self, job: &Job) {
+        for remark in job.remarks() {
+            self.add_note(&remark);
+        }
+        if let Some(trouble) = job.trouble() {
+            self.status = "lost";
+            self.exit_code = None;
+            self.error = Some(format!("{trouble}. It is not known what the command has done."));
+        }
+    }
+
     /// A process of which no more is known.
     pub(super) fn named(id: &str, status: &'static str) -> Self {
         Self { session_id: Some(id.to_owned()), status, ..Self::default() }
@@ -130,16 +145,22 @@ impl Output {
             session_id: Some(job.id.clone()),
             status: status(listed),
             screen: job.screen().map(|screen| screen.text()),
-            exit_code: job.ended().map(|ended| ended.exit.code()),
+            exit_code: code(job),
             uptime_seconds: Some(job.age().as_secs()),
             ..Self::default()
         }
     }
 }
 
+/// What it ended with, if that is known.
+fn code(job: &Job) -> Option<i32> {
+    job.ended().filter(|_| job.trouble().is_none()).map(|ended| ended.exit.code())
+}
+
 fn status(listed: &Listed) -> &'static str {
     match listed.job.ended() {
         None => "running",
+        Some(_) if listed.job.trouble().is_some() => "lost",
         Some(ended) if ended.lingers => "lingering",
         Some(ended) if matches!(ended.exit, Exit::Signal(_)) => "killed",
         Some(_) => "exited",

@@ -151,6 +151,8 @@ impl ProcessWatch {
                 );
                 Ok(Some(Event::new(Cause::Question, reason)))
             }
+            // It may still come to its end.
+            Pause::Live => cx.race(tokio::time::sleep(time)).await.map(|()| None),
             Pause::Ended(_) | Pause::Deadline | Pause::Silence => Ok(None),
         }
     }

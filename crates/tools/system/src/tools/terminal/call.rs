@@ -72,8 +72,8 @@ impl Call<'_> {
         let limits = self.limits();
         let pause = self.wait(&limits).await;
         let is_turned = limits.turn.is_some() && pause == Pause::Deadline;
-        if is_turned || pause == Pause::Question {
-            return Ok(self.turn(is_turned));
+        if is_turned || matches!(pause, Pause::Question | Pause::Live) {
+            return Ok(self.turn(pause));
         }
         let error = match pause {
             Pause::Ended(_) => None,
@@ -131,19 +131,26 @@ impl Call<'_> {
     }
 
     /// It goes on without anybody who waits.
-    fn turn(self, is_turned: bool) -> Output {
+    fn turn(self, pause: Pause) -> Output {
         let listed = self.list();
         let mut output = self.describe(&self.directory);
         listed.catch_up();
         output.session_id = Some(self.job.id.clone());
         output.pid = self.job.pid;
-        if is_turned {
-            output.status = Some("running");
-            output.add_note("It goes on in the background; see the process tool.");
-        } else {
-            output.status = Some("awaiting_input");
-            output.add_note("It waits for somebody to type: process action=submit answers it.");
-        }
+        let (status, note) = match pause {
+            Pause::Question => (
+                "awaiting_input",
+                "It waits for somebody to type: process action=submit answers it.",
+            ),
+            Pause::Live => (
+                "running",
+                "It keeps up its screen by itself and goes on in the background: process \
+                 action=keys types, poll shows the screen, kill ends it.",
+            ),
+            _ => ("running", "It goes on in the background; see the process tool."),
+        };
+        output.status = Some(status);
+        output.add_note(note);
         self.attend(&listed, &mut output);
         self.keep_helper();
         output
@@ -202,8 +209,8 @@ impl Call<'_> {
     /// Has the job looked after, and says what its session will hear of it.
     fn attend(&self, listed: &Arc<Listed>, output: &mut Output) {
         let args = &self.args;
-        let patterns: Vec<String> =
-            args.watch_patterns.iter().filter(|pattern| !pattern.is_empty()).cloned().collect();
+        let patterns = args.watch_patterns.iter().flatten();
+        let patterns: Vec<String> = patterns.filter(|it| !it.is_empty()).cloned().collect();
         let is_wanted = args.notify_on_complete || !patterns.is_empty();
         let notices = self.cx.ports.get::<dyn Notices>();
         let notices = notices.filter(|it| it.is_heard(self.cx.session.id()));

@@ -68,8 +68,7 @@ pub(crate) struct Args {
     #[serde(default)]
     notify_on_complete: bool,
     /// In the background: tell of lines with one of these texts.
-    #[serde(default)]
-    watch_patterns: Vec<String>,
+    watch_patterns: Option<Vec<String>>,
     /// In the background, and it goes on when hermes ends.
     #[serde(default)]
     detach: bool,

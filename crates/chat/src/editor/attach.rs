@@ -1,0 +1,90 @@
+//! Files whose paths were pasted or dropped.
+
+use std::path::{Path, PathBuf};
+
+/// More than this is not a list of dropped files.
+const LONGEST: usize = 16 * 1024;
+const MOST: usize = 64;
+
+/// The files that a paste names, if it names nothing else: absolute paths, those of the home
+/// folder, `file://` addresses; plain, in quotes, or with escaped spaces, as terminals and file
+/// managers write them.
+pub(crate) fn paths(paste: &str, home: Option<&Path>) -> Option<Vec<PathBuf>> {
+    let paste = paste.trim();
+    if paste.is_empty() || paste.len() > LONGEST {
+        return None;
+    }
+    if let Some(path) = file(paste, home) {
+        return Some(vec![path]);
+    }
+    let words = words(paste)?;
+    if words.is_empty() || words.len() > MOST {
+        return None;
+    }
+    words.iter().map(|word| file(word, home)).collect()
+}
+
+pub(super) fn is_picture(path: &Path) -> bool {
+    let extension = path.extension().map(|extension| extension.to_ascii_lowercase());
+    let extension = extension.as_ref().and_then(|extension| extension.to_str());
+    matches!(
+        extension,
+        Some("png" | "jpg" | "jpeg" | "gif" | "webp" | "bmp" | "tif" | "tiff" | "heic" | "avif")
+    )
+}
+
+fn file(word: &str, home: Option<&Path>) -> Option<PathBuf> {
+    let path = if let Some(rest) = word.strip_prefix("file://") {
+        // The name of the host, if there is one, is this machine's.
+        let from = rest.find('/')?;
+        PathBuf::from(decoded(rest.get(from..)?)?)
+    } else if let Some(rest) = word.strip_prefix("~/") {
+        home?.join(rest)
+    } else if word.starts_with('/') || word.starts_with("./") || word.starts_with("../") {
+        PathBuf::from(word)
+    } else {
+        return None;
+    };
+    path.is_file().then_some(path)
+}
+
+fn decoded(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        if byte == b'%' {
+            let digit = |byte: Option<u8>| char::from(byte?).to_digit(16);
+            let value = digit(rest.next())? * 16 + digit(rest.next())?;
+            bytes.push(u8::try_from(value).ok()?);
+        } else {
+            bytes.push(byte);
+        }
+    }
+    String::from_utf8(bytes).ok()
+}
+
+/// The words of a text, with quotes and escapes as in a shell; none if a quote is open.
+fn words(text: &str) -> Option<Vec<String>> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut quote: Option<char> = None;
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match (quote, c) {
+            (Some(open), c) if c == open => quote = None,
+            (None, '\'' | '"') => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (None | Some('"'), '\\') => word.get_or_insert_default().push(chars.next()?),
+            (None, c) if c.is_whitespace() => words.extend(word.take()),
+            (_, c) => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    quote.is_none().then_some(words)
+}
+
+#[cfg(test)]
+#[path = "attach_tests.rs"]
+mod tests;

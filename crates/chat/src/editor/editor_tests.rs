@@ -1,0 +1,178 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::row::{PLAIN, Row};
+
+fn typed(text: &str) -> Editor {
+    let mut editor = Editor::default();
+    text.chars().for_each(|c| editor.insert_char(c));
+    editor
+}
+
+/// The text with a bar where the cursor is.
+fn shown(editor: &Editor) -> String {
+    let (before, after) = editor.text.split_at(editor.cursor);
+    format!("{before}|{after}")
+}
+
+#[test]
+fn words_and_lines_are_stepped_over() {
+    let mut editor = typed("one two\nthree");
+    for (step, want) in [
+        (Step::WordLeft, "one two\n|three"),
+        (Step::Left, "one two|\nthree"),
+        (Step::WordLeft, "one |two\nthree"),
+        (Step::LineStart, "|one two\nthree"),
+        (Step::WordRight, "one| two\nthree"),
+        (Step::LineEnd, "one two|\nthree"),
+        (Step::TextEnd, "one two\nthree|"),
+    ] {
+        editor.step(step);
+        assert_eq!(shown(&editor), want, "{step:?}");
+    }
+    assert!(editor.step_line(false));
+    assert_eq!(shown(&editor), "one t|wo\nthree");
+    assert!(!editor.step_line(false));
+    assert!(editor.step_line(true));
+    assert!(!editor.step_line(true));
+}
+
+#[test]
+fn what_is_killed_can_be_put_back() {
+    let mut editor = typed("one two three");
+    editor.kill(Step::WordLeft);
+    assert_eq!(shown(&editor), "one two |");
+    editor.step(Step::TextStart);
+    editor.yank();
+    assert_eq!(shown(&editor), "three|one two ");
+    editor.kill(Step::LineEnd);
+    editor.yank();
+    editor.yank();
+    assert_eq!(editor.text(), "threeone two one two ");
+}
+
+#[test]
+fn changes_are_undone_and_done_again() {
+    let mut editor = typed("one two");
+    editor.delete(Step::WordLeft);
+    editor.undo();
+    assert_eq!(shown(&editor), "one two|");
+    editor.undo();
+    assert_eq!(editor.text(), "one");
+    editor.undo();
+    assert_eq!(editor.text(), "");
+    editor.redo();
+    editor.redo();
+    assert_eq!(editor.text(), "one two");
+}
+
+#[test]
+fn a_long_paste_is_one_thing_and_is_sent_whole() {
+    let mut editor = typed("see ");
+    let long = "line\n".repeat(214);
+    editor.paste(&long);
+    editor.insert_char('!');
+    let laid = lay_out(&editor, &Row::new("> ", PLAIN), 60, "", false);
+    assert_eq!(laid.rows[0].text(), "> see [pasted 214 lines]!");
+    assert_eq!(editor.whole(), format!("see {long}!"));
+    editor.delete(Step::Left);
+    editor.delete(Step::Left);
+    assert_eq!(editor.whole(), "see ");
+    editor.undo();
+    assert_eq!(editor.whole(), format!("see {long}"));
+}
+
+#[test]
+fn files_are_named_and_given_along() {
+    let mut editor = Editor::default();
+    editor.attach("/tmp/my picture.PNG".into());
+    editor.insert("what is this?");
+    let laid = lay_out(&editor, &Row::default(), 60, "", false);
+    assert_eq!(laid.rows[0].text(), "[picture my picture.PNG] what is this?");
+    assert_eq!(editor.whole(), "/tmp/my picture.PNG what is this?");
+    assert_eq!(editor.files(), [PathBuf::from("/tmp/my picture.PNG")]);
+}
+
+#[test]
+fn nothing_harmful_gets_in() {
+    let mut editor = typed("a\x1b\u{202e}b\u{f0000}");
+    editor.insert("\x1b[31mc\x07");
+    editor.paste("d\u{f0001}\u{9b}0m");
+    assert_eq!(editor.text(), "abcd");
+}
+
+#[test]
+fn the_layout_follows_the_cursor() {
+    let mut editor = typed("abcdefgh");
+    let prompt = Row::new("> ", PLAIN);
+    let laid = lay_out(&editor, &prompt, 6, "", false);
+    let rows: Vec<String> = laid.rows.iter().map(Row::text).collect();
+    assert_eq!(rows, ["> abcd", "  efgh", "  "]);
+    assert_eq!((laid.row, laid.column), (2, 2));
+    editor.step(Step::TextStart);
+    let laid = lay_out(&editor, &prompt, 6, "", false);
+    assert_eq!((laid.row, laid.column), (0, 2));
+    let hidden = lay_out(&editor, &prompt, 20, "", true);
+    assert_eq!(hidden.rows[0].text(), "> ••••••••");
+    assert_eq!(laid.windowed(1).rows.len(), 1);
+}
+
+#[derive(Clone, Debug)]
+enum Act {
+    Type(char),
+    Paste(String),
+    Go(Step),
+    Delete(Step),
+    Kill(Step),
+    Yank,
+    Line(bool),
+    Undo,
+    Redo,
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    let step = prop::sample::select(vec![
+        Step::Left, Step::Right, Step::WordLeft, Step::WordRight,
+        Step::LineStart, Step::LineEnd, Step::TextStart, Step::TextEnd,
+    ]);
+    let letter = prop::sample::select(vec!['a', ' ', '\n', '世', '\u{301}', '\u{1f468}', '\u{200d}', 'क', 'ि']);
+    prop_oneof![
+        4 => letter.prop_map(Act::Type),
+        "[a\n]{0,12}".prop_map(Act::Paste),
+        step.clone().prop_map(Act::Go),
+        step.clone().prop_map(Act::Delete),
+        step.prop_map(Act::Kill),
+        Just(Act::Yank),
+        any::<bool>().prop_map(Act::Line),
+        Just(Act::Undo),
+        Just(Act::Redo),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn the_cursor_is_always_between_characters(acts in prop::collection::vec(act(), 0..40)) {
+        let mut editor = Editor::default();
+        for act in acts {
+            match act {
+                Act::Type(c) => editor.insert_char(c),
+                Act::Paste(text) => editor.paste(&text),
+                Act::Go(step) => editor.step(step),
+                Act::Delete(step) => editor.delete(step),
+                Act::Kill(step) => editor.kill(step),
+                Act::Yank => editor.yank(),
+                Act::Line(down) => { editor.step_line(down); }
+                Act::Undo => editor.undo(),
+                Act::Redo => editor.redo(),
+            }
+            prop_assert!(editor.text.is_char_boundary(editor.cursor));
+            prop_assert!(editor.is_boundary(editor.cursor), "{:?}", shown(&editor));
+            let laid = lay_out(&editor, &Row::new("> ", PLAIN), 10, "", false);
+            prop_assert!(laid.row < laid.rows.len() && laid.column < 10);
+            prop_assert!(laid.rows.iter().all(|row| row.width() <= 10));
+        }
+        while { let before = editor.text.clone(); editor.undo(); before != editor.text } {}
+    }
+}

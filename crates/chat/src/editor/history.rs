@@ -1,0 +1,139 @@
+//! The lines that were sent before, shared with other conversations through a file.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+/// So many lines are remembered.
+const MOST: usize = 2_000;
+/// A line that is longer is not remembered.
+const LONGEST: usize = 32 * 1024;
+/// A file that is larger is not ours.
+const LARGEST_FILE: u64 = 64 << 20;
+
+/// Lines, the latest last.
+#[derive(Debug, Default)]
+pub(crate) struct History {
+    lines: Vec<String>,
+    path: Option<PathBuf>,
+}
+
+impl History {
+    /// Reads the file, if there is one; what cannot be read is not missed.
+    pub(crate) fn open(path: Option<PathBuf>) -> Self {
+        let lines = path.as_deref().and_then(|path| load(path).ok()).unwrap_or_default();
+        Self { lines, path }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.lines.len()
+    }
+
+    pub(crate) fn get(&self, at: usize) -> Option<&str> {
+        self.lines.get(at).map(String::as_str)
+    }
+
+    /// Remembers a line, unless it begins with a space or was sent just before.
+    pub(crate) fn add(&mut self, line: &str) {
+        let is_known = self.lines.last().is_some_and(|last| last == line);
+        if line.trim().is_empty() || line.starts_with(' ') || line.len() > LONGEST || is_known {
+            return;
+        }
+        self.lines.push(line.to_owned());
+        if let Some(path) = &self.path {
+            // Not remembering is no reason to stop talking.
+            let _ = append(path, line);
+        }
+    }
+
+    /// The latest line that begins with a text and is longer.
+    pub(crate) fn begins_with(&self, text: &str) -> Option<&str> {
+        let longer = |line: &&String| line.len() > text.len() && line.starts_with(text);
+        self.lines.iter().rev().find(longer).map(String::as_str)
+    }
+
+    /// The latest line before `end` in which a text occurs.
+    pub(crate) fn find(&self, text: &str, end: usize) -> Option<usize> {
+        let lines = self.lines.get(..end.min(self.lines.len()))?;
+        let needle = text.to_lowercase();
+        lines.iter().rposition(|line| line.to_lowercase().contains(&needle))
+    }
+}
+
+fn load(path: &Path) -> io::Result<Vec<String>> {
+    let file = File::open(path)?;
+    if !file.metadata()?.is_file() {
+        return Ok(Vec::new());
+    }
+    let mut bytes = Vec::new();
+    file.take(LARGEST_FILE).read_to_end(&mut bytes)?;
+    let text = String::from_utf8_lossy(&bytes);
+    let mut lines: Vec<String> = text.lines().map(unescaped).collect();
+    if lines.len() > 2 * MOST {
+        lines.drain(..lines.len() - MOST);
+        shorten(path, &lines)?;
+    }
+    Ok(lines)
+}
+
+/// The file, locked. Another process may have put a new one in its place meanwhile.
+fn locked(path: &Path) -> io::Result<File> {
+    loop {
+        let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
+        file.lock()?;
+        let (ours, theirs) = (file.metadata()?, std::fs::metadata(path)?);
+        if (ours.dev(), ours.ino()) == (theirs.dev(), theirs.ino()) {
+            return Ok(file);
+        }
+    }
+}
+
+fn append(path: &Path, line: &str) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    // One write, so that whoever reads at this moment sees a line or none.
+    locked(path)?.write_all(format!("{}\n", escaped(line)).as_bytes())
+}
+
+fn shorten(path: &Path, lines: &[String]) -> io::Result<()> {
+    let _lock = locked(path)?;
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".{}", std::process::id()));
+    let next = PathBuf::from(name);
+    let mut text = String::new();
+    for line in lines {
+        text.push_str(&escaped(line));
+        text.push('\n');
+    }
+    let mut options = OpenOptions::new();
+    let mut file = options.create(true).write(true).truncate(true).mode(0o600).open(&next)?;
+    file.write_all(text.as_bytes())?;
+    std::fs::rename(&next, path)
+}
+
+fn escaped(line: &str) -> String {
+    line.replace('\\', "\\\\").replace('\n', "\\n").replace('\r', "\\r")
+}
+
+fn unescaped(line: &str) -> String {
+    let mut text = String::with_capacity(line.len());
+    let mut chars = line.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => match chars.next() {
+                Some('n') => text.push('\n'),
+                Some('r') => text.push('\r'),
+                Some(other) => text.push(other),
+                None => text.push('\\'),
+            },
+            c => text.push(c),
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+#[path = "history_tests.rs"]
+mod tests;

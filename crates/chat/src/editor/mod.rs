@@ -1,0 +1,301 @@
+//! The text that is being typed.
+
+mod attach;
+mod history;
+mod layout;
+mod undo;
+
+use std::path::PathBuf;
+
+use unicode_segmentation::UnicodeSegmentation as _;
+
+pub(crate) use attach::paths as pasted_paths;
+pub(crate) use history::History;
+pub(crate) use layout::{Laid, lay_out};
+
+use crate::clean::clean;
+use undo::Undo;
+
+/// Things that are put in whole stand in the text as one character of a private area.
+const FIRST_TOKEN: u32 = 0xf0000;
+const MOST_TOKENS: u32 = 60_000;
+/// A paste that is longer is shown as one thing.
+const LONG_PASTE: usize = 800;
+const LONG_PASTE_LINES: usize = 6;
+
+/// A text with a cursor.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Editor {
+    text: String,
+    cursor: usize,
+    killed: String,
+    tokens: Vec<Token>,
+    undo: Undo,
+}
+
+/// Something that was put in whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Token {
+    Paste(String),
+    File(PathBuf),
+}
+
+/// What a step of the cursor goes over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    Left,
+    Right,
+    WordLeft,
+    WordRight,
+    LineStart,
+    LineEnd,
+    TextStart,
+    TextEnd,
+}
+
+impl Editor {
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub(crate) fn cursor(&self) -> usize {
+        self.cursor
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
+    /// Whether the cursor is behind everything.
+    pub(crate) fn is_at_end(&self) -> bool {
+        self.cursor == self.text.len()
+    }
+
+    /// What was typed, with everything that was put in.
+    pub(crate) fn whole(&self) -> String {
+        let mut whole = String::with_capacity(self.text.len());
+        for c in self.text.chars() {
+            match self.token(c) {
+                Some(Token::Paste(text)) => whole.push_str(text),
+                Some(Token::File(path)) => whole.push_str(&path.to_string_lossy()),
+                None => whole.push(c),
+            }
+        }
+        whole
+    }
+
+    /// The files that were put in and are still there.
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
+        let mut files = Vec::new();
+        for c in self.text.chars() {
+            if let Some(Token::File(path)) = self.token(c)
+                && !files.contains(path)
+            {
+                files.push(path.clone());
+            }
+        }
+        files
+    }
+
+    /// Replaces everything.
+    pub(crate) fn set(&mut self, text: &str) {
+        self.undo.keep(&self.text, self.cursor);
+        self.text = clean(text);
+        self.cursor = self.text.len();
+    }
+
+    pub(crate) fn clear(&mut self) {
+        let killed = std::mem::take(&mut self.killed);
+        *self = Self { killed, ..Self::default() };
+    }
+
+    pub(crate) fn insert_char(&mut self, c: char) {
+        let mut bytes = [0; 4];
+        let text = c.encode_utf8(&mut bytes);
+        if !crate::clean::is_harmless(c) && c != '\n' && c != '\t' {
+            return;
+        }
+        if c.is_whitespace() || !self.undo.is_typing() {
+            self.undo.keep(&self.text, self.cursor);
+        }
+        self.put(text);
+        self.undo.typed();
+    }
+
+    pub(crate) fn insert(&mut self, text: &str) {
+        self.undo.keep(&self.text, self.cursor);
+        self.put(&clean(text));
+    }
+
+    /// Puts in what was pasted; if it is long, as one thing.
+    pub(crate) fn paste(&mut self, text: &str) {
+        let text = clean(text);
+        let is_long = text.len() > LONG_PASTE || text.lines().count() > LONG_PASTE_LINES;
+        if is_long { self.put_token(Token::Paste(text)) } else { self.insert(&text) }
+    }
+
+    /// Puts in a file.
+    pub(crate) fn attach(&mut self, path: PathBuf) {
+        self.put_token(Token::File(path));
+        self.put(" ");
+    }
+
+    fn put_token(&mut self, token: Token) {
+        let number = u32::try_from(self.tokens.len()).unwrap_or(MOST_TOKENS);
+        let Some(c) = char::from_u32(FIRST_TOKEN + number).filter(|_| number < MOST_TOKENS) else {
+            return;
+        };
+        self.undo.keep(&self.text, self.cursor);
+        self.tokens.push(token);
+        self.put(c.encode_utf8(&mut [0; 4]));
+    }
+
+    fn token(&self, c: char) -> Option<&Token> {
+        let number = u32::from(c).checked_sub(FIRST_TOKEN)?;
+        self.tokens.get(usize::try_from(number).ok()?)
+    }
+
+    /// How something that was put in whole is shown.
+    fn label(&self, c: char) -> Option<String> {
+        Some(match self.token(c)? {
+            Token::Paste(text) => match text.lines().count() {
+                0 | 1 => format!("[pasted {} characters]", text.chars().count()),
+                lines => format!("[pasted {lines} lines]"),
+            },
+            Token::File(path) => {
+                let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+                let name = crate::clean::one_line(&name);
+                if attach::is_picture(path) { format!("[picture {name}]") } else { format!("[file {name}]") }
+            }
+        })
+    }
+
+    fn put(&mut self, text: &str) {
+        self.text.insert_str(self.cursor, text);
+        self.cursor += text.len();
+        self.settle();
+    }
+
+    /// A combining mark may have joined what is around it.
+    fn settle(&mut self) {
+        if !self.is_boundary(self.cursor) {
+            self.cursor = self.target(Step::Right);
+        }
+    }
+
+    fn is_boundary(&self, at: usize) -> bool {
+        if at == 0 || at == self.text.len() {
+            return true;
+        }
+        self.text.grapheme_indices(true).map(|(start, _)| start).any(|start| start == at)
+    }
+
+    /// Moves the cursor.
+    pub(crate) fn step(&mut self, step: Step) {
+        self.undo.pause();
+        self.cursor = self.target(step);
+    }
+
+    /// Deletes up to where a step would go.
+    pub(crate) fn delete(&mut self, step: Step) {
+        let _ = self.remove(step);
+    }
+
+    /// Deletes up to where a step would go, and keeps it for [`Editor::yank`].
+    pub(crate) fn kill(&mut self, step: Step) {
+        let removed = self.remove(step);
+        if !removed.is_empty() {
+            self.killed = removed;
+        }
+    }
+
+    pub(crate) fn yank(&mut self) {
+        self.undo.keep(&self.text, self.cursor);
+        let killed = self.killed.clone();
+        self.put(&killed);
+    }
+
+    fn remove(&mut self, step: Step) -> String {
+        let target = self.target(step);
+        let (from, to) = (self.cursor.min(target), self.cursor.max(target));
+        if from == to {
+            return String::new();
+        }
+        self.undo.keep(&self.text, self.cursor);
+        let removed = self.text.drain(from..to).collect();
+        self.cursor = from;
+        self.settle();
+        removed
+    }
+
+    fn target(&self, step: Step) -> usize {
+        let (before, after) = self.text.split_at(self.cursor);
+        match step {
+            Step::Left => before.grapheme_indices(true).next_back().map_or(0, |(at, _)| at),
+            Step::Right => self.cursor + after.graphemes(true).next().map_or(0, str::len),
+            Step::WordLeft => {
+                let words = before.trim_end_matches(|c: char| !is_word(c));
+                words.trim_end_matches(is_word).len()
+            }
+            Step::WordRight => {
+                let rest = after.trim_start_matches(|c: char| !is_word(c));
+                self.text.len() - rest.trim_start_matches(is_word).len()
+            }
+            Step::LineStart => before.rfind('\n').map_or(0, |at| at + 1),
+            Step::LineEnd => self.cursor + after.find('\n').unwrap_or(after.len()),
+            Step::TextStart => 0,
+            Step::TextEnd => self.text.len(),
+        }
+    }
+
+    /// Moves the cursor to the line above or below; false if there is none.
+    pub(crate) fn step_line(&mut self, down: bool) -> bool {
+        self.undo.pause();
+        let start = self.target(Step::LineStart);
+        let column = self.text.get(start..self.cursor).unwrap_or_default().graphemes(true).count();
+        let line = if down {
+            let end = self.target(Step::LineEnd);
+            if end == self.text.len() {
+                return false;
+            }
+            end + 1
+        } else {
+            let Some(end) = start.checked_sub(1) else { return false };
+            self.text.get(..end).and_then(|above| above.rfind('\n')).map_or(0, |at| at + 1)
+        };
+        let text = self.text.get(line..).unwrap_or_default();
+        let text = text.split('\n').next().unwrap_or_default();
+        self.cursor = line + text.graphemes(true).take(column).map(str::len).sum::<usize>();
+        true
+    }
+
+    /// Replaces what is before the cursor, from a byte offset on.
+    pub(crate) fn complete(&mut self, start: usize, text: &str) {
+        if start <= self.cursor && self.text.is_char_boundary(start) {
+            self.undo.keep(&self.text, self.cursor);
+            self.text.replace_range(start..self.cursor, "");
+            self.cursor = start;
+            self.put(&clean(text));
+        }
+    }
+
+    pub(crate) fn undo(&mut self) {
+        if let Some((text, cursor)) = self.undo.back(&self.text, self.cursor) {
+            (self.text, self.cursor) = (text, cursor);
+        }
+    }
+
+    pub(crate) fn redo(&mut self) {
+        if let Some((text, cursor)) = self.undo.forth(&self.text, self.cursor) {
+            (self.text, self.cursor) = (text, cursor);
+        }
+    }
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+#[cfg(test)]
+#[path = "editor_tests.rs"]
+mod tests;

@@ -1,0 +1,308 @@
+//! Cuts a stream of Markdown into blocks, each as soon as it is complete.
+//!
+//! Lists are cut into their items and code into its lines, so that little is ever unfinished.
+
+/// A block that grows past this is shown in parts.
+const LONGEST: usize = 64 * 1024;
+
+/// A part of a text that can be shown by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Block {
+    /// One block of Markdown, or one item of a list.
+    Markdown {
+        text: String,
+        /// Stands apart from what is before it.
+        gap: bool,
+        /// The number of an item, which it cannot know by itself.
+        number: Option<u64>,
+    },
+    /// Code begins, in this language.
+    Code { language: String, gap: bool },
+    /// A line of it.
+    Line(String),
+    /// It ends.
+    CodeEnd,
+}
+
+/// The text so far that is not complete.
+#[derive(Debug, Default)]
+pub(crate) struct Blocks {
+    /// A line without its end.
+    line: String,
+    /// Whole lines of a block without its end.
+    block: String,
+    kind: Kind,
+    fence: Option<Fence>,
+    /// A fence inside an item.
+    inner_fence: Option<Fence>,
+    /// An empty line came last.
+    was_blank: bool,
+    /// The block that is being gathered stands apart.
+    gap: bool,
+    number: Option<u64>,
+    /// The number of the item before, while its list goes on.
+    last_number: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Kind {
+    #[default]
+    Paragraph,
+    Item,
+    Quote,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Fence {
+    mark: char,
+    length: usize,
+    indent: usize,
+}
+
+impl Blocks {
+    /// Takes clean text; complete blocks are appended to `done`.
+    pub(crate) fn push(&mut self, text: &str, done: &mut Vec<Block>) {
+        for piece in text.split_inclusive('\n') {
+            match piece.strip_suffix('\n') {
+                Some(rest) => {
+                    self.line.push_str(rest);
+                    let line = std::mem::take(&mut self.line);
+                    self.take(&line, done);
+                }
+                None => self.line.push_str(piece),
+            }
+            self.hold_bounds(done);
+        }
+    }
+
+    /// The text is complete.
+    pub(crate) fn finish(&mut self, done: &mut Vec<Block>) {
+        if !self.line.is_empty() {
+            let line = std::mem::take(&mut self.line);
+            self.take(&line, done);
+        }
+        self.end_block(done);
+        if self.fence.take().is_some() {
+            done.push(Block::CodeEnd);
+        }
+        *self = Self::default();
+    }
+
+    /// What is not complete yet, as it would look now.
+    pub(crate) fn unfinished(&self) -> Option<Block> {
+        if self.fence.is_some() {
+            return Some(Block::Line(self.line.clone())).filter(|_| !self.line.is_empty());
+        }
+        if self.block.is_empty() && self.line.trim().is_empty() {
+            return None;
+        }
+        let text = format!("{}{}", self.block, self.line);
+        let is_new = self.block.is_empty();
+        let gap = if is_new { self.was_blank } else { self.gap };
+        Some(Block::Markdown { text, gap, number: self.number })
+    }
+
+    fn hold_bounds(&mut self, done: &mut Vec<Block>) {
+        if self.block.len() + self.line.len() <= LONGEST {
+            return;
+        }
+        if self.fence.is_none() && !self.block.is_empty() {
+            self.end_block(done);
+        }
+        // A line without end; a megabyte of it may have come at once.
+        while self.line.len() > LONGEST {
+            let mut at = LONGEST;
+            while !self.line.is_char_boundary(at) {
+                at -= 1;
+            }
+            let space = self.line.get(..at).and_then(|head| head.rfind(' '));
+            let rest = self.line.split_off(space.map_or(at, |space| space + 1));
+            let line = std::mem::replace(&mut self.line, rest);
+            self.take(&line, done);
+            self.end_block(done);
+        }
+    }
+
+    fn take(&mut self, line: &str, done: &mut Vec<Block>) {
+        if let Some(fence) = self.fence {
+            if fence.is_closed_by(line) {
+                self.fence = None;
+                done.push(Block::CodeEnd);
+            } else {
+                done.push(Block::Line(fence.strip(line).to_owned()));
+            }
+            return;
+        }
+        if self.kind == Kind::Item && !self.block.is_empty() && self.goes_on_in_item(line) {
+            self.append(line);
+            return;
+        }
+        if line.trim().is_empty() {
+            self.end_block(done);
+            self.was_blank = true;
+            return;
+        }
+        self.begin_or_go_on(line, done);
+    }
+
+    /// Whether a line belongs to the item that is being gathered.
+    fn goes_on_in_item(&mut self, line: &str) -> bool {
+        if let Some(fence) = self.inner_fence {
+            if fence.is_closed_by(line) {
+                self.inner_fence = None;
+            }
+            return true;
+        }
+        if line.trim().is_empty() {
+            self.was_blank = true;
+            return true;
+        }
+        if indent(line) >= 2 {
+            self.inner_fence = Fence::open(line).map(|(fence, _)| fence);
+            self.was_blank = false;
+            return true;
+        }
+        // A paragraph may go on without being indented, but not after an empty line.
+        !self.was_blank && !starts_block(line)
+    }
+
+    fn begin_or_go_on(&mut self, line: &str, done: &mut Vec<Block>) {
+        if let Some((fence, language)) = Fence::open(line).filter(|(fence, _)| fence.indent < 4) {
+            self.end_block(done);
+            self.last_number = None;
+            let gap = std::mem::take(&mut self.was_blank);
+            done.push(Block::Code { language, gap });
+            self.fence = Some(fence);
+            return;
+        }
+        let quotes = line.trim_start().starts_with('>');
+        let goes_on = match self.kind {
+            _ if self.block.is_empty() => false,
+            Kind::Paragraph => is_underline(line) || !starts_block(line),
+            Kind::Quote => quotes || !starts_block(line),
+            Kind::Item => false,
+        };
+        if !goes_on {
+            self.end_block(done);
+            self.begin(line, quotes);
+        }
+        self.append(line);
+        let is_done = is_heading(line) || (goes_on && is_underline(line)) || is_rule(line);
+        if self.kind == Kind::Paragraph && is_done {
+            self.end_block(done);
+        }
+    }
+
+    fn begin(&mut self, line: &str, quotes: bool) {
+        self.gap = std::mem::take(&mut self.was_blank) || is_heading(line);
+        self.number = None;
+        self.inner_fence = None;
+        self.kind = match item(line) {
+            Some(number) if !is_rule(line) => {
+                // Lists may count 1, 1, 1; readers want 1, 2, 3.
+                self.number = number.map(|number| self.last_number.map_or(number, |last| last + 1));
+                self.last_number = self.number;
+                Kind::Item
+            }
+            _ => {
+                self.last_number = None;
+                if quotes { Kind::Quote } else { Kind::Paragraph }
+            }
+        };
+    }
+
+    fn append(&mut self, line: &str) {
+        self.block.push_str(line);
+        self.block.push('\n');
+    }
+
+    fn end_block(&mut self, done: &mut Vec<Block>) {
+        let text = std::mem::take(&mut self.block);
+        self.inner_fence = None;
+        if !text.trim().is_empty() {
+            let number = self.number.take();
+            done.push(Block::Markdown { text, gap: self.gap, number });
+        }
+        self.kind = Kind::Paragraph;
+    }
+}
+
+impl Fence {
+    fn open(line: &str) -> Option<(Self, String)> {
+        let text = line.trim_start();
+        let mark = text.chars().next().filter(|c| matches!(c, '`' | '~'))?;
+        let length = text.chars().take_while(|c| *c == mark).count();
+        let language = text.get(length..)?.trim();
+        if length < 3 || (mark == '`' && language.contains('`')) {
+            return None;
+        }
+        let language = language.split([' ', ',', '{']).next().unwrap_or_default();
+        Some((Self { mark, length, indent: indent(line) }, language.to_owned()))
+    }
+
+    fn is_closed_by(self, line: &str) -> bool {
+        let text = line.trim();
+        text.len() >= self.length && text.chars().all(|c| c == self.mark)
+    }
+
+    /// Without the spaces that the fence itself has.
+    fn strip(self, line: &str) -> &str {
+        let spaces = line.bytes().take_while(|byte| *byte == b' ').count();
+        line.get(spaces.min(self.indent)..).unwrap_or_default()
+    }
+}
+
+fn indent(line: &str) -> usize {
+    line.chars()
+        .map_while(|c| match c {
+            ' ' => Some(1),
+            '\t' => Some(4),
+            _ => None,
+        })
+        .sum()
+}
+
+/// Whether a line cannot be the continuation of a paragraph.
+fn starts_block(line: &str) -> bool {
+    is_heading(line)
+        || is_rule(line)
+        || item(line).is_some()
+        || line.trim_start().starts_with('>')
+        || Fence::open(line).is_some()
+}
+
+fn is_heading(line: &str) -> bool {
+    let text = line.trim_start();
+    let level = text.bytes().take_while(|byte| *byte == b'#').count();
+    let follows = text.as_bytes().get(level);
+    indent(line) < 4 && (1..=6).contains(&level) && matches!(follows, None | Some(b' ' | b'\t'))
+}
+
+fn is_rule(line: &str) -> bool {
+    let mut marks = line.chars().filter(|c| !c.is_whitespace());
+    let Some(mark) = marks.next().filter(|c| matches!(c, '-' | '*' | '_')) else { return false };
+    indent(line) < 4 && marks.clone().count() >= 2 && marks.all(|c| c == mark)
+}
+
+/// The line under a heading.
+fn is_underline(line: &str) -> bool {
+    let text = line.trim();
+    let is_made_of = |mark| !text.is_empty() && text.chars().all(|c| c == mark);
+    is_made_of('=') || is_made_of('-')
+}
+
+/// Whether a line begins an item, and with which number.
+fn item(line: &str) -> Option<Option<u64>> {
+    if indent(line) >= 4 {
+        return None;
+    }
+    let text = line.trim_start();
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, rest) = if digits == 0 {
+        (None, text.strip_prefix(['-', '*', '+'])?)
+    } else {
+        let (digits, rest) = text.split_at_checked(digits).filter(|(head, _)| head.len() < 10)?;
+        (digits.parse().ok(), rest.strip_prefix(['.', ')'])?)
+    };
+    (rest.is_empty() || rest.starts_with([' ', '\t'])).then_some(number)
+}

@@ -1,0 +1,307 @@
+//! Blocks made into rows.
+
+use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
+
+use super::Block;
+use super::table::Table;
+use crate::clean::clean;
+use crate::row::{BOLD, Colour, DIM, PLAIN, Row, Span, Style};
+use crate::wrap::{Indent, chop, wrap};
+
+/// The longest line of text that is pleasant to read.
+const WIDEST: usize = 100;
+const CODE: Style = Colour::Cyan.style();
+const CODE_INDENT: &str = "  ";
+
+/// The rows of a block, at most `columns` wide; lines of code are left to the terminal to break,
+/// so that they can be copied whole.
+pub(crate) fn render(block: &Block, columns: usize) -> Vec<Row> {
+    match block {
+        Block::Markdown { text, number, .. } => Renderer::new(columns, *number).run(text),
+        Block::Code { language, .. } => {
+            let language = if language.is_empty() { "" } else { &format!(" {language}") };
+            vec![Row::new(&format!("{CODE_INDENT}╭─{language}"), DIM)]
+        }
+        Block::Line(line) => vec![Row::new(CODE_INDENT, PLAIN).with(&untabbed(line), CODE)],
+        Block::CodeEnd => vec![Row::new(&format!("{CODE_INDENT}╰─"), DIM)],
+    }
+}
+
+fn untabbed(line: &str) -> String {
+    line.replace('\t', "    ")
+}
+
+struct Renderer {
+    columns: usize,
+    rows: Vec<Row>,
+    /// What stands before every row of the blocks that are open; the mark of an item only once.
+    indents: Vec<(Option<Row>, Row)>,
+    spans: Vec<Span>,
+    styles: Vec<Style>,
+    lists: Vec<Option<u64>>,
+    /// The number of the first item, if it is known better from outside.
+    number: Option<u64>,
+    links: Vec<(String, usize)>,
+    code: Option<String>,
+    table: Option<Table>,
+    /// A row between this block and the next.
+    wants_gap: bool,
+}
+
+impl Renderer {
+    fn new(columns: usize, number: Option<u64>) -> Self {
+        Self {
+            columns: columns.min(WIDEST),
+            rows: Vec::new(),
+            indents: Vec::new(),
+            spans: Vec::new(),
+            styles: vec![PLAIN],
+            lists: Vec::new(),
+            number,
+            links: Vec::new(),
+            code: None,
+            table: None,
+            wants_gap: false,
+        }
+    }
+
+    fn run(mut self, text: &str) -> Vec<Row> {
+        let options =
+            Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
+        for event in Parser::new_ext(text, options) {
+            self.take(event);
+        }
+        self.end_text();
+        self.rows
+    }
+
+    fn take(&mut self, event: Event<'_>) {
+        match event {
+            Event::Start(tag) => self.start(tag),
+            Event::End(tag) => self.end(tag),
+            Event::Text(text) => self.text(&text),
+            Event::Code(code) => self.styled(&code, CODE),
+            Event::InlineMath(text) | Event::DisplayMath(text) => self.text(&text),
+            Event::Html(html) | Event::InlineHtml(html) => self.html(&html),
+            Event::SoftBreak => self.text(" "),
+            Event::HardBreak => self.text("\n"),
+            Event::Rule => {
+                let rule = "─".repeat(self.columns.min(40));
+                self.block(&[Span { text: rule, style: DIM }]);
+            }
+            Event::TaskListMarker(done) => self.text(if done { "☑ " } else { "☐ " }),
+            Event::FootnoteReference(name) => self.text(&format!("[{name}]")),
+        }
+    }
+
+    fn start(&mut self, tag: Tag<'_>) {
+        match tag {
+            Tag::Heading { level, .. } => self.styles.push(heading(level)),
+            Tag::BlockQuote(_) => {
+                self.end_text();
+                self.indents.push((None, Row::new("│ ", DIM)));
+            }
+            Tag::List(first) => {
+                self.end_text();
+                let first = first.map(|first| self.number.take().unwrap_or(first));
+                self.lists.push(first);
+            }
+            Tag::Item => self.start_item(),
+            Tag::CodeBlock(kind) => {
+                self.end_text();
+                if let CodeBlockKind::Fenced(language) = kind {
+                    let language = language.split([' ', ',']).next().unwrap_or_default();
+                    if !language.is_empty() {
+                        self.block(&[Span { text: clean(language), style: DIM }]);
+                    }
+                }
+                self.code = Some(String::new());
+            }
+            Tag::Emphasis => self.restyle(|style| style.italic = true),
+            Tag::Strong => self.restyle(|style| style.bold = true),
+            Tag::Strikethrough => self.restyle(|style| style.struck = true),
+            Tag::Link { dest_url, .. } => {
+                self.links.push((clean(&dest_url), self.spans.len()));
+                self.restyle(|style| style.underlined = true);
+            }
+            Tag::Image { dest_url, .. } => {
+                self.text("🖼 ");
+                self.links.push((clean(&dest_url), self.spans.len()));
+                self.restyle(|style| style.italic = true);
+            }
+            Tag::Table(_) => self.table = Some(Table::default()),
+            Tag::TableHead | Tag::TableRow => {
+                if let Some(table) = &mut self.table {
+                    table.begin_row();
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn start_item(&mut self) {
+        self.end_text();
+        let mark = match self.lists.last_mut() {
+            Some(Some(number)) => {
+                let mark = format!("{number}. ");
+                *number += 1;
+                Row::new(&mark, PLAIN)
+            }
+            _ if self.lists.len() % 2 == 1 => Row::new("• ", PLAIN),
+            _ => Row::new("◦ ", PLAIN),
+        };
+        let rest = Row::new(&" ".repeat(mark.width()), PLAIN);
+        self.indents.push((Some(mark), rest));
+    }
+
+    fn end(&mut self, tag: TagEnd) {
+        match tag {
+            TagEnd::Paragraph => {
+                self.end_text();
+                self.wants_gap = true;
+            }
+            TagEnd::Heading(_) => {
+                self.end_text();
+                self.styles.pop();
+            }
+            TagEnd::BlockQuote(_) | TagEnd::Item => {
+                self.end_text();
+                if let Some((Some(_), _)) = self.indents.last() {
+                    // An item with nothing in it.
+                    self.block(&[]);
+                }
+                self.indents.pop();
+            }
+            TagEnd::List(_) => {
+                self.lists.pop();
+            }
+            TagEnd::CodeBlock => self.end_code(),
+            TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough => {
+                self.styles.pop();
+            }
+            TagEnd::Link | TagEnd::Image => self.end_link(),
+            TagEnd::TableCell => {
+                let cell = std::mem::take(&mut self.spans);
+                if let Some(table) = &mut self.table {
+                    table.cell(cell);
+                }
+            }
+            TagEnd::Table => self.end_table(),
+            _ => {}
+        }
+    }
+
+    fn restyle(&mut self, change: impl FnOnce(&mut Style)) {
+        let mut style = self.style();
+        change(&mut style);
+        self.styles.push(style);
+    }
+
+    fn style(&self) -> Style {
+        self.styles.last().copied().unwrap_or(PLAIN)
+    }
+
+    fn text(&mut self, text: &str) {
+        if let Some(code) = &mut self.code {
+            code.push_str(text);
+            return;
+        }
+        self.styled(text, self.style());
+    }
+
+    /// Text may have become something else on its way: `&#27;` is an escape character.
+    fn styled(&mut self, text: &str, style: Style) {
+        self.spans.push(Span { text: clean(text), style });
+    }
+
+    fn html(&mut self, html: &str) {
+        match html.trim().to_ascii_lowercase().as_str() {
+            "<br>" | "<br/>" | "<br />" => self.text("\n"),
+            _ => self.styled(html, DIM),
+        }
+    }
+
+    fn end_link(&mut self) {
+        self.styles.pop();
+        let Some((address, from)) = self.links.pop() else { return };
+        let text: String =
+            self.spans.iter().skip(from).map(|span| span.text.as_str()).collect();
+        let bare = |address: &str| address.trim_start_matches("mailto:").trim_end_matches('/').to_owned();
+        if !address.is_empty() && bare(&address) != bare(&text) {
+            self.styled(&format!(" ({address})"), DIM);
+        }
+    }
+
+    fn end_text(&mut self) {
+        let spans = std::mem::take(&mut self.spans);
+        if spans.iter().any(|span| !span.text.trim().is_empty()) {
+            self.block(&spans);
+        }
+    }
+
+    fn end_code(&mut self) {
+        let code = clean(&self.code.take().unwrap_or_default());
+        self.gap();
+        for line in code.trim_end_matches('\n').split('\n') {
+            let indent = self.indent();
+            let mut prefix = indent.first.clone();
+            prefix.push(CODE_INDENT, PLAIN);
+            self.rows.extend(chop(line, self.columns, CODE, &prefix));
+        }
+        self.wants_gap = true;
+    }
+
+    fn end_table(&mut self) {
+        let Some(table) = self.table.take() else { return };
+        self.gap();
+        let indent = self.indent();
+        let room = self.columns.saturating_sub(indent.first.width());
+        for (at, row) in table.rows(room).into_iter().enumerate() {
+            let mut whole = if at == 0 { indent.first.clone() } else { indent.rest.clone() };
+            whole.append(&row);
+            self.rows.push(whole);
+        }
+        self.wants_gap = true;
+    }
+
+    fn block(&mut self, spans: &[Span]) {
+        self.gap();
+        let indent = self.indent();
+        self.rows.extend(wrap(spans, self.columns, &indent));
+    }
+
+    fn gap(&mut self) {
+        if std::mem::take(&mut self.wants_gap) && !self.rows.is_empty() {
+            // The mark of an item that is about to begin belongs to its own row.
+            let mut row = Row::default();
+            for (mark, rest) in &self.indents {
+                if mark.is_none() {
+                    row.append(rest);
+                }
+            }
+            self.rows.push(row);
+        }
+    }
+
+    /// What stands before the next rows; marks are used up by it.
+    fn indent(&mut self) -> Indent {
+        let mut indent = Indent::default();
+        for (mark, rest) in &mut self.indents {
+            // Deeply nested things would leave no room for themselves.
+            if indent.rest.width() > self.columns / 2 {
+                break;
+            }
+            indent.first.append(&mark.take().unwrap_or_else(|| rest.clone()));
+            indent.rest.append(rest);
+        }
+        indent
+    }
+}
+
+fn heading(level: HeadingLevel) -> Style {
+    match level {
+        HeadingLevel::H1 => Style { underlined: true, ..Colour::Magenta.bold() },
+        HeadingLevel::H2 => Colour::Magenta.bold(),
+        _ => BOLD,
+    }
+}

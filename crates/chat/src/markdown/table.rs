@@ -1,0 +1,92 @@
+//! Tables, made to fit.
+
+use crate::row::{DIM, PLAIN, Row, Span};
+use crate::wrap::{Indent, wrap};
+
+const BETWEEN: &str = " │ ";
+const NARROWEST: usize = 4;
+
+/// The cells of a table; the first row is its head.
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    cells: Vec<Vec<Vec<Span>>>,
+}
+
+impl Table {
+    pub(super) fn begin_row(&mut self) {
+        self.cells.push(Vec::new());
+    }
+
+    pub(super) fn cell(&mut self, spans: Vec<Span>) {
+        if let Some(row) = self.cells.last_mut() {
+            row.push(spans);
+        }
+    }
+
+    /// The rows of the table, in at most so many columns if that is possible.
+    pub(super) fn rows(mut self, room: usize) -> Vec<Row> {
+        for span in self.cells.first_mut().into_iter().flatten().flatten() {
+            span.style.bold = true;
+        }
+        let widths = self.widths(room);
+        let mut rows = Vec::new();
+        for (at, cells) in self.cells.iter().enumerate() {
+            rows.extend(lay_out(cells, &widths));
+            if at == 0 {
+                let rule: Vec<String> = widths.iter().map(|width| "─".repeat(*width)).collect();
+                rows.push(Row::new(&rule.join("─┼─"), DIM));
+            }
+        }
+        rows
+    }
+
+    /// How wide each column is. The widest give way first.
+    fn widths(&self, room: usize) -> Vec<usize> {
+        let count = self.cells.iter().map(Vec::len).max().unwrap_or(0);
+        let mut widths = vec![1; count];
+        for cells in &self.cells {
+            for (width, cell) in widths.iter_mut().zip(cells) {
+                let cell = Row { spans: cell.clone() };
+                *width = (*width).max(cell.width());
+            }
+        }
+        let room = room.saturating_sub(3 * count.saturating_sub(1)).max(count * NARROWEST);
+        let mut limit = widths.iter().copied().max().unwrap_or(0);
+        if widths.iter().sum::<usize>() > room {
+            limit = limit.min(room);
+        }
+        let taken = |limit: usize| widths.iter().map(|width| (*width).min(limit)).sum::<usize>();
+        while limit > NARROWEST && taken(limit) > room {
+            limit -= 1;
+        }
+        widths.iter().map(|width| (*width).min(limit)).collect()
+    }
+}
+
+fn lay_out(cells: &[Vec<Span>], widths: &[usize]) -> Vec<Row> {
+    let wrapped: Vec<Vec<Row>> = widths
+        .iter()
+        .enumerate()
+        .map(|(at, width)| {
+            let cell = cells.get(at).map_or(&[][..], Vec::as_slice);
+            wrap(cell, *width, &Indent::default())
+        })
+        .collect();
+    let height = wrapped.iter().map(Vec::len).max().unwrap_or(1);
+    (0..height)
+        .map(|line| {
+            let mut row = Row::default();
+            for (at, (cell, width)) in wrapped.iter().zip(widths).enumerate() {
+                if at > 0 {
+                    row.push(BETWEEN, DIM);
+                }
+                let part = cell.get(line).cloned().unwrap_or_default();
+                let is_last = at + 1 == widths.len();
+                let padding = if is_last { 0 } else { width.saturating_sub(part.width()) };
+                row.append(&part);
+                row.push(&" ".repeat(padding), PLAIN);
+            }
+            row
+        })
+        .collect()
+}

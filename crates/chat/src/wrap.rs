@@ -1,0 +1,224 @@
+//! Styled text, broken into rows by the columns it takes.
+
+use unicode_segmentation::UnicodeSegmentation as _;
+
+use crate::row::{PLAIN, Row, Span, Style, cut, width};
+
+/// A tab is this wide.
+const TAB: &str = "    ";
+
+/// What stands before the first row and before the others.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Indent {
+    pub(crate) first: Row,
+    pub(crate) rest: Row,
+}
+
+impl Indent {
+    /// The same before every row.
+    pub(crate) fn all(row: Row) -> Self {
+        Self { first: row.clone(), rest: row }
+    }
+
+    /// A mark before the first row, and as many spaces before the others.
+    pub(crate) fn hanging(mark: Row) -> Self {
+        let rest = Row::new(&" ".repeat(mark.width()), PLAIN);
+        Self { first: mark, rest }
+    }
+}
+
+/// Breaks a text into rows of at most `most` columns, at spaces and between ideographs; what has
+/// no such place is broken anywhere. Spaces at the beginning of a line stay.
+pub(crate) fn wrap(spans: &[Span], most: usize, indent: &Indent) -> Vec<Row> {
+    let mut wrapper = Wrapper::new(most, indent);
+    for span in spans {
+        for character in span.text.graphemes(true) {
+            wrapper.take(character, span.style);
+        }
+    }
+    wrapper.finish()
+}
+
+struct Wrapper<'a> {
+    most: usize,
+    indent: &'a Indent,
+    rows: Vec<Row>,
+    row: Row,
+    used: usize,
+    /// Spaces that are only written when something follows them in the same row.
+    gap: Row,
+    gap_width: usize,
+    word: Row,
+    word_width: usize,
+    /// Nothing but spaces so far in this line.
+    is_fresh: bool,
+    previous: Kind,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Narrow,
+    Wide,
+    /// Wide, and never alone at the end of a row.
+    Opening,
+}
+
+impl<'a> Wrapper<'a> {
+    fn new(most: usize, indent: &'a Indent) -> Self {
+        let mut wrapper = Self {
+            most: most.max(4),
+            indent,
+            rows: Vec::new(),
+            row: Row::default(),
+            used: 0,
+            gap: Row::default(),
+            gap_width: 0,
+            word: Row::default(),
+            word_width: 0,
+            is_fresh: true,
+            previous: Kind::Narrow,
+        };
+        wrapper.begin();
+        wrapper
+    }
+
+    fn begin(&mut self) {
+        let indent = if self.rows.is_empty() { &self.indent.first } else { &self.indent.rest };
+        self.row = indent.clone();
+        // A text that is indented past the edge would never get anywhere.
+        self.used = indent.width().min(self.most.saturating_sub(2));
+    }
+
+    fn take(&mut self, character: &str, style: Style) {
+        match character {
+            "\n" | "\r\n" => {
+                self.end_word();
+                self.end_row();
+                self.is_fresh = true;
+            }
+            "\t" => self.space(TAB, style),
+            " " | "\u{3000}" => self.space(character, style),
+            _ => self.letter(character, style),
+        }
+    }
+
+    fn space(&mut self, text: &str, style: Style) {
+        self.end_word();
+        self.gap.push(text, style);
+        self.gap_width += width(text);
+    }
+
+    fn letter(&mut self, character: &str, style: Style) {
+        let columns = width(character);
+        let kind = match character {
+            "「" | "『" | "（" | "【" | "《" | "〈" | "“" | "‘" => Kind::Opening,
+            _ if columns > 1 => Kind::Wide,
+            _ => Kind::Narrow,
+        };
+        let closes = matches!(
+            character,
+            "。" | "、" | "，" | "．" | "！" | "？" | "：" | "；" | "」" | "』" | "）" | "】" | "》" | "〉"
+                | "”" | "’" | "ー" | "." | "," | "!" | "?" | ":" | ";" | ")"
+        );
+        let may_break = match self.previous {
+            Kind::Opening => false,
+            Kind::Wide => !closes,
+            Kind::Narrow => kind != Kind::Narrow && !closes,
+        };
+        if may_break {
+            self.end_word();
+        }
+        self.word.push(character, style);
+        self.word_width += columns;
+        self.previous = kind;
+    }
+
+    fn end_word(&mut self) {
+        self.previous = Kind::Narrow;
+        if self.word_width == 0 && self.word.spans.is_empty() {
+            return;
+        }
+        let fits = self.used + self.gap_width + self.word_width <= self.most;
+        if fits || (self.is_fresh && self.used + self.gap_width < self.most / 2) {
+            self.row.append(&std::mem::take(&mut self.gap));
+            self.used += self.gap_width;
+        } else if !self.is_fresh {
+            self.end_row();
+        }
+        self.gap = Row::default();
+        self.gap_width = 0;
+        self.is_fresh = false;
+        self.place_word();
+    }
+
+    fn place_word(&mut self) {
+        let mut word = std::mem::take(&mut self.word);
+        let mut left = std::mem::take(&mut self.word_width);
+        while self.used + left > self.most {
+            let room = self.most - self.used;
+            let (head, tail) = word.split(room);
+            let taken = head.width();
+            if taken == 0 && self.used > self.row_indent() {
+                self.end_row();
+                continue;
+            }
+            if taken == 0 {
+                // Wider than the whole row: nothing to be done about it.
+                break;
+            }
+            self.row.append(&head);
+            self.end_row();
+            word = tail;
+            left = word.width();
+        }
+        self.row.append(&word);
+        self.used += left;
+    }
+
+    fn row_indent(&self) -> usize {
+        let indent = if self.rows.is_empty() { &self.indent.first } else { &self.indent.rest };
+        indent.width().min(self.most.saturating_sub(2))
+    }
+
+    fn end_row(&mut self) {
+        self.gap = Row::default();
+        self.gap_width = 0;
+        self.rows.push(std::mem::take(&mut self.row));
+        self.begin();
+    }
+
+    fn finish(mut self) -> Vec<Row> {
+        self.end_word();
+        let is_empty = self.used <= self.row_indent() && !self.rows.is_empty();
+        if !is_empty {
+            self.rows.push(self.row);
+        }
+        self.rows
+    }
+}
+
+/// Cuts a line that is shown as it is into rows; spaces stay where they are.
+pub(crate) fn chop(text: &str, most: usize, style: Style, indent: &Row) -> Vec<Row> {
+    let text = text.replace('\t', TAB);
+    let room = most.saturating_sub(indent.width()).max(2);
+    let mut rows = Vec::new();
+    let mut rest = text.as_str();
+    loop {
+        let mut at = cut(rest, room);
+        if at == 0 {
+            at = rest.graphemes(true).next().map_or(0, str::len);
+        }
+        let (head, tail) = rest.split_at(at);
+        let mut row = indent.clone();
+        row.push(head, style);
+        rows.push(row);
+        if tail.is_empty() {
+            return rows;
+        }
+        rest = tail;
+    }
+}
+
+#[cfg(test)]
+#[path = "wrap_tests.rs"]
+mod tests;

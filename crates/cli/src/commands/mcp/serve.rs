@@ -1,0 +1,212 @@
+//! `hermes mcp serve`: tools for any client of the protocol.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Args;
+use hermes::core::{CancellationToken, ErrorKind, MemorySessions, Session, SessionStore};
+use hermes_config::Home;
+use hermes_mcp::server::{
+    Access, Callers, Carrier, Door, Server, Settings, Token, serve_http, serve_stdio,
+};
+use serde_json::json;
+use tokio::net::TcpListener;
+
+use crate::app::{App, Ready};
+use crate::args::{CallOptions, Choice};
+use crate::commands::runtime;
+use crate::failure::{Exit, Failure, Outcome};
+use crate::guarding::Discreet;
+
+/// What is offered unless something else is asked for.
+const USUAL: &str = "coding";
+
+#[derive(Debug, Args)]
+pub(crate) struct Serve {
+    /// Serve HTTP at this address instead: 127.0.0.1:PORT, or only PORT
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
+    http: Option<SocketAddr>,
+    /// Offer the tools of these toolsets [default: coding]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    toolsets: Vec<String>,
+    /// But not those of these
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    without: Vec<String>,
+    /// Take the token for HTTP from this variable, instead of a file in HERMES_HOME
+    #[arg(long, value_name = "VARIABLE", requires = "http")]
+    token_env: Option<String>,
+    /// Another name by which clients may call the server
+    #[arg(long, value_name = "NAME", requires = "http")]
+    allow_host: Vec<String>,
+    /// A web page that may call the server, such as https://example.com:443
+    #[arg(long, value_name = "ORIGIN", requires = "http")]
+    allow_origin: Vec<String>,
+    /// Do not put questions to the client's user: what must be asked is refused with a token
+    #[arg(long)]
+    no_questions: bool,
+    #[command(flatten)]
+    options: CallOptions,
+}
+
+pub(crate) fn run(app: &App, args: &Serve) -> Outcome {
+    let ready = app.ready()?;
+    let settings = settings(&ready, args)?;
+    let caller = app.caller(&ready, &args.options, &[])?;
+    let stop = caller.cancel.clone();
+    let server = Server::new(ready.engine.clone(), settings, callers(&ready, args, caller))
+        .map_err(|e| cannot_serve(&e))?;
+    ready.warn_of_leftovers(app);
+    let entrance = match args.http {
+        None => None,
+        Some(address) => Some(open(app, &ready.home, args, address)?),
+    };
+    let (engine, ground) = (ready.engine.clone(), ready.ground.clone());
+    let served = runtime::with_tools(&stop.clone(), async move {
+        let served = match entrance {
+            None => serve_stdio(&server, server.handler(Carrier::Pipe), stop).await,
+            Some((listener, door)) => over_http(&server, listener, door, stop).await,
+        };
+        engine.shutdown().await;
+        ground.leave().await;
+        served
+    })?;
+    ready.settle(app);
+    served.map_err(|e| cannot_serve(&e))?;
+    Ok(Exit::Ok)
+}
+
+fn cannot_serve(error: &io::Error) -> Failure {
+    Failure::failed(ErrorKind::Internal, format!("The server has failed: {error}"))
+}
+
+fn settings(ready: &Ready, args: &Serve) -> Result<Settings, Failure> {
+    let mut toolsets = args.toolsets.clone();
+    if toolsets.is_empty() {
+        toolsets.push(USUAL.to_owned());
+    }
+    let selection = ready.selection(&Choice { toolsets, without: args.without.clone() });
+    // A toolset that does not exist is found out now, not at the first list.
+    let snapshot = ready.engine.snapshot();
+    ready.engine.toolsets().select(&selection, &*snapshot).map_err(|e| ready.misnamed(e))?;
+    Ok(Settings {
+        instructions: Some(
+            "Tools that work on the user's machine. Relative paths are relative to the working \
+             folder of the session. A call that needs permission says how to get it."
+                .to_owned(),
+        ),
+        selection,
+        asks: !args.no_questions,
+        ..Settings::new("hermes", env!("CARGO_PKG_VERSION"))
+    })
+}
+
+/// A session for each client; the one that was named for all of them.
+fn callers(ready: &Ready, args: &Serve, base: hermes::engine::Caller) -> Callers {
+    let is_shared = args.options.session.as_deref().is_some_and(|id| !id.is_empty());
+    let store = Discreet::new(Box::new(MemorySessions::default()), Arc::clone(&ready.secrets));
+    let store: Arc<dyn SessionStore> = Arc::new(store);
+    let options = args.options.clone();
+    Arc::new(move |id| {
+        let mut caller = base.clone();
+        caller.deadline = options.deadline();
+        caller.onlooker = None;
+        if !is_shared {
+            caller.session = Session::new(id, Arc::clone(&store));
+        }
+        caller
+    })
+}
+
+async fn over_http(
+    server: &Server,
+    listener: std::net::TcpListener,
+    door: Door,
+    stop: CancellationToken,
+) -> io::Result<()> {
+    let listener = TcpListener::from_std(listener)?;
+    let made = server.clone();
+    serve_http(server, listener, door, move || made.handler(Carrier::Http), stop).await
+}
+
+/// The place where clients connect, and what they must show. Both are told.
+fn open(
+    app: &App,
+    home: &Home,
+    args: &Serve,
+    address: SocketAddr,
+) -> Result<(std::net::TcpListener, Door), Failure> {
+    let (token, kept) = match &args.token_env {
+        Some(variable) => (token_from(variable)?, None),
+        None => own_token(home).map(|(token, file)| (token, Some(file)))?,
+    };
+    let cannot = |e: io::Error| {
+        Failure::usage(format!("{address} cannot be listened to: {e}"))
+            .hint("Choose another port; 0 takes any that is free.")
+    };
+    let listener = std::net::TcpListener::bind(address).map_err(cannot)?;
+    listener.set_nonblocking(true).map_err(cannot)?;
+    let bound = listener.local_addr().map_err(cannot)?;
+    let url = format!("http://{bound}/mcp");
+    let file = kept.as_ref().map(|file| file.display().to_string());
+    if app.json {
+        app.terminal.line(&json!({ "schema_version": 1, "url": url, "token_file": file }).to_string())?;
+    } else {
+        app.terminal.line(&url)?;
+    }
+    if let Some(file) = file {
+        app.terminal.note(&format!("Clients must send `Authorization: Bearer TOKEN`; it is in {file}."));
+    }
+    if !bound.ip().is_loopback() {
+        app.terminal.warn("Other machines can connect, and what is sent is not encrypted.");
+    }
+    let door = Door {
+        access: Access::Token(token),
+        hosts: args.allow_host.clone(),
+        origins: args.allow_origin.clone(),
+    };
+    Ok((listener, door))
+}
+
+fn token_from(variable: &str) -> Result<Token, Failure> {
+    let value = std::env::var(variable).map_err(|_| {
+        Failure::usage(format!("--token-env {variable}: there is no such variable"))
+            .hint("Set it to the token that clients must send.")
+    })?;
+    Token::new(&value).map_err(|e| Failure::usage(format!("--token-env {variable}: {e}")))
+}
+
+/// The token of this home: made once, so that clients need not be told again.
+fn own_token(home: &Home) -> Result<(Token, PathBuf), Failure> {
+    let file = home.root().join("mcp-server-token");
+    let problem = |what: String| {
+        Failure::usage(format!("{}: {what}", file.display()))
+            .hint("Delete the file, and a new token is made; or give --token-env VARIABLE.")
+    };
+    match std::fs::read_to_string(&file) {
+        Ok(text) => {
+            let token = Token::new(&text).map_err(|e| problem(e.to_string()))?;
+            Ok((token, file))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let token = Token::generate().map_err(|e| problem(e.to_string()))?;
+            std::fs::create_dir_all(home.root()).map_err(|e| problem(e.to_string()))?;
+            let text = format!("{}\n", token.expose());
+            hermes_store::atomic::write_atomic(&file, text.as_bytes(), 0o600)
+                .map_err(|e| problem(e.to_string()))?;
+            Ok((token, file))
+        }
+        Err(error) => Err(problem(error.to_string())),
+    }
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    if let Ok(port) = text.parse::<u16>() {
+        return Ok(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
+    }
+    let named = text.strip_prefix("localhost:").map(|port| format!("127.0.0.1:{port}"));
+    named.as_deref().unwrap_or(text).parse().map_err(|_| {
+        "must be an address and a port, such as 127.0.0.1:8808, or only a port".to_owned()
+    })
+}

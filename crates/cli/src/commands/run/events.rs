@@ -1,0 +1,92 @@
+//! What an agent does, as JSON lines for programs.
+
+use hermes_agent::{Notice, Watcher};
+use hermes_llm::{Remedy, Usage};
+use serde_json::{Value, json};
+
+use crate::terminal::Terminal;
+
+/// Writes one line for each thing that happens.
+#[derive(Debug)]
+pub(crate) struct Events {
+    terminal: Terminal,
+}
+
+impl Events {
+    pub(crate) fn new(terminal: Terminal) -> Self {
+        Self { terminal }
+    }
+}
+
+impl Watcher for Events {
+    fn see(&self, notice: &Notice<'_>) {
+        if let Some(event) = event(notice) {
+            // Whoever does not read on has the result in the session.
+            let _ = self.terminal.line(&event.to_string());
+        }
+    }
+}
+
+fn event(notice: &Notice<'_>) -> Option<Value> {
+    Some(match notice {
+        Notice::Asking { round } => json!({"type": "turn", "turn": round}),
+        Notice::Text(text) => json!({"type": "text", "text": text}),
+        Notice::Thought(text) => json!({"type": "thought", "text": text}),
+        Notice::Again { why } => json!({"type": "again", "reason": why}),
+        Notice::Answered { text, usage: used } => {
+            json!({"type": "answer", "text": text, "usage": usage(used)})
+        }
+        Notice::Began(begun) => json!({
+            "type": "call",
+            "id": begun.call,
+            "tool": begun.tool,
+            "arguments": begun.arguments,
+            "parent": begun.parent,
+        }),
+        Notice::Progress { call, tool, progress } => json!({
+            "type": "progress",
+            "id": call,
+            "tool": tool,
+            "message": progress.message,
+            "fraction": progress.fraction,
+        }),
+        Notice::Ended { result, parent } => json!({
+            "type": "call_result",
+            "id": result.tool_call_id,
+            "tool": result.name,
+            "status": hermes::engine::status_name(result.status),
+            "duration_ms": result.duration.as_secs_f64() * 1e3,
+            "content": result.content,
+            "parent": parent,
+        }),
+        Notice::Compressed { before, after } => {
+            json!({"type": "compressed", "tokens_before": before, "tokens_after": after})
+        }
+        Notice::Setback(setback) => json!({
+            "type": "setback",
+            "model": setback.model,
+            "reason": setback.fault.to_string(),
+            "remedy": remedy(&setback.remedy),
+        }),
+        Notice::Warning(text) => json!({"type": "warning", "message": text}),
+    })
+}
+
+fn remedy(remedy: &Remedy) -> Value {
+    match remedy {
+        Remedy::Pause(pause) => json!({"wait_ms": pause.as_secs_f64() * 1e3}),
+        Remedy::Key => json!({"key": "next"}),
+        Remedy::Model(model) => json!({"model": model}),
+    }
+}
+
+/// What the model took.
+pub(crate) fn usage(usage: &Usage) -> Value {
+    json!({
+        "input_tokens": usage.input,
+        "output_tokens": usage.output,
+        "cache_read_tokens": usage.cache_read,
+        "cache_write_tokens": usage.cache_write,
+        "cost_usd": usage.cost,
+    })
+}

@@ -1,0 +1,257 @@
+//! `hermes run`: one task, seen through to its end.
+
+mod events;
+mod lines;
+
+use std::io::Read as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use clap::Args;
+use hermes::core::ErrorKind;
+use hermes_agent::{Budget, End, Outcome as Ended, Watcher};
+use hermes_llm::Part;
+use serde_json::json;
+
+use super::runtime;
+use crate::app::App;
+use crate::args::{CallOptions, Choice};
+use crate::engagement::{Engagement, Terms};
+use crate::failure::{Exit, Failure, Outcome};
+
+use events::Events;
+use lines::Lines;
+
+/// Most of what may come in by standard input.
+const MOST_INPUT: u64 = 16 * 1024 * 1024;
+
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    /// The task; `-` stands for what comes in on standard input
+    #[arg(required = true, value_name = "TASK")]
+    pub(crate) task: Vec<String>,
+    /// The model, as MODEL or PROVIDER:MODEL
+    #[arg(long, short = 'm', value_name = "NAME")]
+    pub(crate) model: Option<String>,
+    /// Ask the model at most so often
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_turns: Option<u32>,
+    /// Stop when this many dollars are spent
+    #[arg(long, value_name = "USD", value_parser = dollars)]
+    pub(crate) budget: Option<f64>,
+    /// Show the model this picture; may be given several times
+    #[arg(long, value_name = "FILE")]
+    pub(crate) image: Vec<PathBuf>,
+    /// Go on with this session
+    #[arg(long, value_name = "ID", conflicts_with = "session")]
+    pub(crate) resume: Option<String>,
+    /// What the session is called
+    #[arg(long, visible_alias = "session-title", value_name = "TITLE")]
+    pub(crate) title: Option<String>,
+    /// Where the session comes from
+    #[arg(long, hide = true, default_value = "run")]
+    pub(crate) source: String,
+    #[command(flatten)]
+    pub(crate) choice: Choice,
+    #[command(flatten)]
+    pub(crate) options: CallOptions,
+}
+
+fn dollars(text: &str) -> Result<f64, String> {
+    match text.trim_start_matches('$').parse::<f64>() {
+        Ok(amount) if amount > 0.0 && amount.is_finite() => Ok(amount),
+        _ => Err("it must be an amount above 0, such as 0.50".to_owned()),
+    }
+}
+
+pub(crate) fn run(app: &App, args: &Run) -> Outcome {
+    let (task, stdin_is_taken) = task(&args.task)?;
+    let said = parts(task, &args.image)?;
+    let ready = app.ready()?;
+    let session = match &args.resume {
+        None => args.options.session.clone().unwrap_or_else(hermes_history::new_id),
+        Some(id) => ready.history()?.reader().session(id)?.id,
+    };
+    let options = CallOptions { session: Some(session), ..args.options.clone() };
+    let mut caller = app.caller(&ready, &options, &[])?;
+    caller.who = "agent".into();
+    caller.approver = app.approver(stdin_is_taken, true);
+    if !stdin_is_taken {
+        ready.keyboard.open();
+    }
+    ready.warn_of_leftovers(app);
+    ready.notices.listen();
+    let is_alone = caller.approver.is_none();
+    let watcher: Arc<dyn Watcher> = match app.json {
+        true => Arc::new(Events::new(app.terminal)),
+        false => Lines::new(app.terminal, ready.engine.clone()),
+    };
+    let budget = ready.budget(args.max_turns, args.budget);
+    let cancel = caller.cancel.clone();
+    let (terminal, json) = (app.terminal, app.json);
+    let terms = OwnedTerms {
+        source: args.source.clone(),
+        model: args.model.clone(),
+        choice: args.choice.clone(),
+        title: args.title.clone(),
+        resume: args.resume.clone(),
+        is_alone,
+        watcher: Arc::clone(&watcher),
+    };
+    let began = Instant::now();
+    let ready = Arc::new(ready);
+    let working = Arc::clone(&ready);
+    let ended = runtime::with_tools(&cancel, async move {
+        let engaged = working.engage(caller, terms.borrow()).await;
+        let ended = match engaged {
+            Ok(engaged) => Ok(see_through(engaged, said, &budget, json.then_some(terminal)).await),
+            Err(failure) => Err(failure),
+        };
+        working.engine.shutdown().await;
+        working.ground.leave().await;
+        ended
+    })?;
+    ready.settle(app);
+    let (ended, session) = ended?;
+    report(app, &ended, &session, began)
+}
+
+/// [`Terms`] that can be taken along.
+struct OwnedTerms {
+    source: String,
+    model: Option<String>,
+    choice: Choice,
+    title: Option<String>,
+    resume: Option<String>,
+    is_alone: bool,
+    watcher: Arc<dyn Watcher>,
+}
+
+impl OwnedTerms {
+    fn borrow(&self) -> Terms<'_> {
+        Terms {
+            source: &self.source,
+            model: self.model.as_deref(),
+            choice: &self.choice,
+            is_alone: self.is_alone,
+            title: self.title.as_deref(),
+            resume: self.resume.as_deref(),
+            is_at_home: true,
+            watcher: Arc::clone(&self.watcher),
+        }
+    }
+}
+
+async fn see_through(
+    engaged: Engagement,
+    said: Vec<Part>,
+    budget: &Budget,
+    json: Option<crate::terminal::Terminal>,
+) -> (Ended, String) {
+    let Engagement { mut agent, session, store, definitions, how } = engaged;
+    if let Some(terminal) = json {
+        let line = json!({
+            "type": "session",
+            "schema_version": 1,
+            "session": session,
+            "model": agent.makeup().manner.model,
+            "model_found": how,
+            "cwd": agent.makeup().caller.cwd,
+            "tools": definitions.visible.iter().map(AsRef::as_ref).collect::<Vec<&str>>(),
+        });
+        let _ = terminal.line(&line.to_string());
+    }
+    let ended = agent.turn(said, budget).await;
+    // A session that cannot be closed can be gone on with all the same.
+    let _ = store.end(&session, ended.end.name());
+    (ended, session)
+}
+
+/// Tells how it ended; the answer itself is data.
+fn report(app: &App, ended: &Ended, session: &str, began: Instant) -> Outcome {
+    let exit = match &ended.end {
+        End::Done => Exit::Ok,
+        End::Interrupted => Exit::Kind(ErrorKind::Cancelled),
+        End::Fault(fault) => Failure::from(fault.clone()).exit,
+        End::CutOff | End::Budget(_) | End::Lost | End::Journal(_) => Exit::Failed,
+    };
+    let why = match &ended.end {
+        End::Done => None,
+        End::CutOff => Some("The answer is cut off: the model had no room left.".to_owned()),
+        End::Budget(what) => Some(format!("Stopped: {what} are used up.")),
+        End::Interrupted => Some("Stopped.".to_owned()),
+        End::Lost => Some("Stopped: the model asks for tools that do not exist.".to_owned()),
+        End::Fault(fault) => Some(match &fault.hint {
+            Some(hint) => format!("{fault}. {hint}"),
+            None => fault.to_string(),
+        }),
+        End::Journal(why) => Some(format!("Stopped: the session cannot be written: {why}")),
+    };
+    if app.json {
+        let line = json!({
+            "type": "result",
+            "status": if ended.end.is_well() { "success" } else { "failure" },
+            "end": ended.end.name(),
+            "reason": why,
+            "text": ended.text,
+            "session": session,
+            "turns": ended.asked,
+            "calls": ended.calls,
+            "usage": events::usage(&ended.usage),
+            "duration_ms": u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
+        });
+        app.terminal.line(&line.to_string())?;
+        return Ok(exit);
+    }
+    if !app.terminal.stdout_is_person && !ended.text.is_empty() {
+        app.terminal.line(&ended.text)?;
+    }
+    if let Some(why) = why {
+        app.terminal.warn(&why);
+        if !matches!(ended.end, End::Fault(_)) {
+            app.terminal.note(&format!("Go on with: hermes run --resume {session} \"go on\""));
+        }
+    }
+    app.terminal.note(&lines::told_usage(ended, session, began.elapsed()));
+    Ok(exit)
+}
+
+/// The task, and whether standard input was read for it.
+fn task(words: &[String]) -> Result<(String, bool), Failure> {
+    let takes_input = words.iter().any(|word| word == "-");
+    let mut input = String::new();
+    if takes_input {
+        let mut bytes = Vec::new();
+        let read = std::io::stdin().lock().take(MOST_INPUT + 1).read_to_end(&mut bytes);
+        read.map_err(|e| Failure::usage(format!("Standard input cannot be read: {e}")))?;
+        if bytes.len() as u64 > MOST_INPUT {
+            return Err(Failure::usage("Standard input is longer than 16 MB")
+                .hint("Put it into a file, and name the file in the task."));
+        }
+        input = String::from_utf8_lossy(&bytes).into_owned();
+    }
+    let mut task = String::new();
+    for word in words {
+        let part = if word == "-" { input.as_str() } else { word };
+        if !task.is_empty() {
+            task.push_str(if word == "-" { "\n\n" } else { " " });
+        }
+        task.push_str(part);
+    }
+    if task.trim().is_empty() {
+        return Err(Failure::usage("The task is empty").hint("Say what is to be done."));
+    }
+    Ok((task, takes_input))
+}
+
+/// What is said to the model: the task, and the pictures.
+pub(crate) fn parts(task: String, images: &[PathBuf]) -> Result<Vec<Part>, Failure> {
+    let mut parts = vec![Part::Text { text: task }];
+    for path in images {
+        let image = hermes_agent::picture(path)
+            .map_err(|why| Failure::usage(format!("{}: {why}", path.display())))?;
+        parts.push(Part::Image(image));
+    }
+    Ok(parts)
+}

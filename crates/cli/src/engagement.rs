@@ -1,0 +1,208 @@
+//! An agent put together: a model, the tools that were chosen, what it is told
+//! at the beginning, and the session that keeps what happens.
+
+use std::sync::Arc;
+
+use hermes::core::Session;
+use hermes::engine::{Caller, Definitions};
+use hermes_agent::{
+    Agent, Allowance, Budget, Guidance, Makeup, Notice, Prompt, Reminder, SessionJournal,
+    Watcher,
+};
+use hermes_history::{Beginning, History, Store, Timestamp, local};
+use hermes_llm::{Message, Setback, Told};
+use hermes_memory::Memory;
+use serde_json::Value;
+
+use crate::app::Ready;
+use crate::args::Choice;
+use crate::failure::Failure;
+use crate::models::{Chosen, Models};
+
+/// Turns of a task for which nothing was said.
+const TURNS: u32 = 90;
+/// Notices that the model is told of at once.
+const MOST_NOTICES: usize = 20;
+
+/// What an agent is wanted for.
+pub(crate) struct Terms<'a> {
+    /// Where its session comes from: `chat`, `run`, …
+    pub(crate) source: &'a str,
+    /// The model; none for the usual one.
+    pub(crate) model: Option<&'a str>,
+    /// The tools.
+    pub(crate) choice: &'a Choice,
+    /// Whether nobody can be asked meanwhile.
+    pub(crate) is_alone: bool,
+    /// What the session is called.
+    pub(crate) title: Option<&'a str>,
+    /// The session to go on with.
+    pub(crate) resume: Option<&'a str>,
+    /// Whether it knows what is remembered and what the project says.
+    pub(crate) is_at_home: bool,
+    /// Who sees what it does.
+    pub(crate) watcher: Arc<dyn Watcher>,
+}
+
+/// An agent with its session.
+pub(crate) struct Engagement {
+    pub(crate) agent: Agent,
+    pub(crate) session: String,
+    pub(crate) store: Arc<Store>,
+    pub(crate) definitions: Arc<Definitions>,
+    /// How its model was found.
+    pub(crate) how: String,
+}
+
+impl Ready {
+    /// Puts an agent together. Its session begins, or goes on.
+    pub(crate) async fn engage(
+        &self,
+        caller: Caller,
+        terms: Terms<'_>,
+    ) -> Result<Engagement, Failure> {
+        let models = Models::new(&self.home, &self.config);
+        let Chosen { found, manner } =
+            models.find(terms.model, told(&terms.watcher)).await?;
+        let (definitions, tools) = self.told_tools(terms.choice).await?;
+        let mut caller = caller;
+        caller.scope = Some(Arc::clone(&definitions.scope));
+        let store = self.history()?;
+        let mut guidance = match terms.is_at_home {
+            true => Guidance::of(&caller.cwd),
+            false => Guidance::default(),
+        };
+        let project = guidance.opening();
+        let session = caller.session.id().to_owned();
+        let (history, system) = match terms.resume {
+            Some(_) => go_on(&store, &session)?,
+            None => (Vec::new(), None),
+        };
+        let system = match system {
+            Some(system) => system,
+            None => self.prompt(&caller, &definitions, project, &terms).text(),
+        };
+        if terms.resume.is_none() {
+            let beginning = Beginning {
+                id: Some(session.clone()),
+                source: terms.source.to_owned(),
+                title: terms.title.map(str::to_owned),
+                cwd: Some(caller.cwd.display().to_string()),
+                model: Some(manner.model.clone()),
+                system: Some(system.clone()),
+                parent: None,
+            };
+            store.begin(&beginning)?;
+        }
+        let journal = Arc::new(SessionJournal::new(Arc::clone(&store), session.clone()));
+        let makeup = Makeup {
+            engine: self.engine.clone(),
+            caller,
+            model: found.model,
+            tools,
+            system,
+            journal,
+            watcher: terms.watcher,
+            manner,
+            reminder: Some(Arc::new(|session: &Session| {
+                hermes_tools_agent::todo_reminder(session).ok().flatten()
+            })),
+            news: Some(self.news()),
+            guidance,
+            depth: 0,
+        };
+        let agent = Agent::new(makeup, history);
+        Ok(Engagement { agent, session, store, definitions, how: found.how })
+    }
+
+    /// Where conversations are kept.
+    pub(crate) fn history(&self) -> Result<Arc<Store>, Failure> {
+        Ok(History::of(self.home.root()).store()?)
+    }
+
+    /// What the model is told of the tools that were chosen.
+    pub(crate) async fn told_tools(
+        &self,
+        choice: &Choice,
+    ) -> Result<(Arc<Definitions>, Arc<[Value]>), Failure> {
+        let selection = self.selection(choice);
+        let definitions = self.engine.definitions(&selection, self.deferral()).await;
+        let definitions = definitions.map_err(|error| self.misnamed(error))?;
+        let tools: Vec<Value> = serde_json::from_str(&definitions.json).unwrap_or_default();
+        Ok((definitions, tools.into()))
+    }
+
+    fn prompt(
+        &self,
+        caller: &Caller,
+        definitions: &Definitions,
+        project: Option<String>,
+        terms: &Terms<'_>,
+    ) -> Prompt {
+        let place = &self.config.settings.terminal.backend;
+        let mut surroundings = vec![format!("Folder: {}", caller.cwd.display())];
+        match place.as_str() {
+            "local" => surroundings
+                .push(format!("System: {} {}", std::env::consts::OS, std::env::consts::ARCH)),
+            elsewhere => surroundings.push(format!(
+                "Commands run and files are elsewhere, not on the user's machine: {elsewhere}"
+            )),
+        }
+        surroundings.push(format!("Today: {}", &local(Timestamp::now())[..10]));
+        let remembers = definitions.scope.contains("memory") && terms.is_at_home;
+        let memory = self.engine.ports().get::<Memory>().filter(|_| remembers);
+        Prompt {
+            identity: self.persona(),
+            surroundings,
+            has_tools: !definitions.visible.is_empty(),
+            has_hidden_tools: !definitions.deferred.is_empty(),
+            is_alone: terms.is_alone,
+            project,
+            memory: memory.map(|memory| memory.snapshot().text()),
+            besides: None,
+        }
+    }
+
+    /// What the user has written about who the agent is.
+    fn persona(&self) -> Option<String> {
+        let text = std::fs::read_to_string(self.home.root().join("SOUL.md")).ok()?;
+        Some(text).filter(|text| !text.trim().is_empty())
+    }
+
+    /// What the session is told besides: processes that have ended, and so on.
+    fn news(&self) -> Reminder {
+        let notices = Arc::clone(&self.notices);
+        Arc::new(move |session: &Session| {
+            let news = notices.drain(session.id(), MOST_NOTICES);
+            let told = serde_json::to_string(&news).ok()?;
+            (!news.is_empty()).then(|| format!("[Meanwhile: {told}]"))
+        })
+    }
+
+    /// What a task may use.
+    pub(crate) fn budget(&self, turns: Option<u32>, cost: Option<f64>) -> Budget {
+        let said = self.config.document.value().pointer("/agent/max_turns");
+        let said = said.and_then(Value::as_u64).and_then(|turns| u32::try_from(turns).ok());
+        Budget::new(Allowance {
+            rounds: turns.or(said).or(Some(TURNS)),
+            cost,
+            ..Allowance::default()
+        })
+    }
+}
+
+/// Troubles with the model are shown to whoever watches.
+pub(crate) fn told(watcher: &Arc<dyn Watcher>) -> Told {
+    let watcher = Arc::clone(watcher);
+    Arc::new(move |setback: &Setback<'_>| watcher.see(&Notice::Setback(setback)))
+}
+
+/// The conversation of a session, and what its model was told first.
+fn go_on(store: &Store, session: &str) -> Result<(Vec<Message>, Option<String>), Failure> {
+    let reader = store.reader();
+    let info = reader.session(session)?;
+    let messages = reader.conversation(&info)?;
+    let system = reader.system(&info)?;
+    store.reopen(session)?;
+    Ok((messages, system))
+}

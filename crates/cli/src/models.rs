@@ -1,0 +1,103 @@
+//! The models of this program: found by the settings and the environment.
+
+use std::sync::Arc;
+
+use hermes::core::ToolError;
+use hermes_agent::Manner;
+use hermes_config::{Config, Home};
+use hermes_llm::{Fault, Http, Retries, Told, find};
+use serde_json::{Value, json};
+
+use crate::failure::Failure;
+
+/// Where models are looked for.
+#[derive(Debug, Clone)]
+pub(crate) struct Models {
+    http: Arc<Http>,
+    settings: Arc<Value>,
+    home: Home,
+    speaks_calls: bool,
+    max_tokens: Option<u64>,
+}
+
+/// A model, and how it is asked.
+#[derive(Debug)]
+pub(crate) struct Chosen {
+    pub(crate) found: find::Found,
+    pub(crate) manner: Manner,
+}
+
+impl Models {
+    pub(crate) fn new(home: &Home, config: &Config) -> Self {
+        let mut settings = config.document.value().clone();
+        let said = &config.settings.model;
+        if !settings.is_object() {
+            settings = json!({});
+        }
+        // What the environment says counts more than the file.
+        if !settings["model"].is_object() {
+            settings["model"] = json!({});
+        }
+        for (name, value) in [("default", &said.default), ("provider", &said.provider)] {
+            if let Some(value) = value {
+                settings["model"][name] = json!(value);
+            }
+        }
+        Self {
+            http: Arc::default(),
+            settings: Arc::new(settings),
+            home: home.clone(),
+            speaks_calls: said.tool_calls == "text",
+            max_tokens: said.max_tokens,
+        }
+    }
+
+    /// Finds the model that is wanted, or the usual one. `PROVIDER:MODEL` names
+    /// who runs it.
+    pub(crate) async fn find(&self, wanted: Option<&str>, told: Told) -> Result<Chosen, Fault> {
+        let mut settings = Value::clone(&self.settings);
+        if let Some(wanted) = wanted {
+            let (provider, model) = self.apart(wanted);
+            settings["model"]["default"] = json!(model);
+            if let Some(provider) = provider {
+                settings["model"]["provider"] = json!(provider);
+                if let Some(model) = settings["model"].as_object_mut() {
+                    model.remove("base_url");
+                }
+            }
+        }
+        let variables = hermes_store::dotenv::Dotenv::load(&self.home.env_file()).vars;
+        let lookup =
+            |name: &str| std::env::var(name).ok().or_else(|| variables.get(name).cloned());
+        let retries = Retries::default();
+        let found =
+            find::find(&self.http, &settings, &lookup, find::PORTS, retries, told).await?;
+        let first = found.endpoints.first();
+        let manner = Manner {
+            model: first.map(|endpoint| endpoint.model.clone()).unwrap_or_default(),
+            max_tokens: self.max_tokens.or(first.and_then(|endpoint| endpoint.max_tokens)),
+            speaks_calls: self.speaks_calls,
+            ..Manner::default()
+        };
+        Ok(Chosen { found, manner })
+    }
+
+    /// The provider, if there is one of that name, and the model.
+    fn apart<'a>(&self, wanted: &'a str) -> (Option<&'a str>, &'a str) {
+        match wanted.split_once(':') {
+            Some((provider, model))
+                if find::is_provider(provider)
+                    || self.settings["providers"].get(provider).is_some() =>
+            {
+                (Some(provider), model)
+            }
+            _ => (None, wanted),
+        }
+    }
+}
+
+impl From<Fault> for Failure {
+    fn from(fault: Fault) -> Self {
+        ToolError::from(fault).into()
+    }
+}

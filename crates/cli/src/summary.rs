@@ -1,0 +1,53 @@
+//! A call in a few words, as people see it.
+
+use serde_json::Value;
+
+use crate::terminal::one_line;
+
+/// What says most about a call, the best first.
+const TELLING: [&str; 14] = [
+    "command", "path", "file_path", "pattern", "query", "url", "goal", "question", "name",
+    "action", "code", "message", "target", "prompt",
+];
+const LENGTH: usize = 72;
+
+/// The arguments of a call in one line.
+pub(crate) fn of(arguments: &Value) -> String {
+    let Some(fields) = arguments.as_object() else { return String::new() };
+    let telling = TELLING.iter().filter_map(|name| fields.get(*name)).filter_map(text);
+    let mut parts: Vec<String> = telling.take(2).collect();
+    if parts.is_empty() {
+        parts.extend(fields.values().filter_map(text).take(1));
+    }
+    short(&one_line(&parts.join("  ")), LENGTH)
+}
+
+fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) if !text.trim().is_empty() => Some(text.trim().to_owned()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Array(items) if !items.is_empty() => Some(format!("{} items", items.len())),
+        _ => None,
+    }
+}
+
+/// At most so many characters, with a mark where some are missing.
+pub(crate) fn short(text: &str, most: usize) -> String {
+    let mut shown: String = text.chars().take(most).collect();
+    if shown.len() < text.len() {
+        shown.pop();
+        shown.push('…');
+    }
+    shown
+}
+
+/// How long something took.
+pub(crate) fn duration(time: std::time::Duration) -> String {
+    let seconds = time.as_secs_f64();
+    match seconds {
+        s if s < 0.001 => format!("{:.0} µs", s * 1e6),
+        s if s < 1.0 => format!("{:.0} ms", s * 1e3),
+        s if s < 60.0 => format!("{s:.1} s"),
+        s => format!("{:.0} min {:02.0} s", (s / 60.0).floor(), s % 60.0),
+    }
+}

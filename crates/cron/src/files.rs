@@ -1,0 +1,80 @@
+//! The folder of the jobs: its lock, and files that only the owner reads.
+
+use std::fs::{DirBuilder, File, TryLockError};
+use std::io;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use hermes_store::atomic::write_atomic;
+
+use crate::CronError;
+
+/// How long to wait for a process that is changing the jobs.
+const PATIENCE: Duration = Duration::from_secs(10);
+const POLL: Duration = Duration::from_millis(5);
+
+/// Who may read the files.
+const MODE: u32 = 0o600;
+
+/// The text of a file; none if it is not there.
+pub(crate) fn read(path: &Path) -> Result<Option<String>, CronError> {
+    match std::fs::read(path) {
+        Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(CronError::io("read", path, error)),
+    }
+}
+
+/// Replaces a file as a whole.
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), CronError> {
+    write_atomic(path, bytes, MODE).map_err(|e| CronError::io("write", path, e))
+}
+
+/// Removes a file that need not be there.
+pub(crate) fn remove(path: &Path) -> Result<(), CronError> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(CronError::io("remove", path, error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Makes a folder that only its owner can look into.
+pub(crate) fn make_folder(path: &Path) -> Result<(), CronError> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::DirBuilderExt;
+        builder.mode(0o700);
+    }
+    builder.create(path).map_err(|e| CronError::io("make", path, e))
+}
+
+/// Opens a file for reading and writing; it is made if need be.
+pub(crate) fn open(path: &Path) -> Result<File, CronError> {
+    let mut options = File::options();
+    options.create(true).truncate(false).read(true).write(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.mode(MODE);
+    }
+    options.open(path).map_err(|e| CronError::io("open", path, e))
+}
+
+/// Waits for a lock, which lasts as long as the handle. The file stays: if it
+/// were removed, two processes could hold two locks.
+pub(crate) fn lock(path: &Path) -> Result<File, CronError> {
+    let file = open(path)?;
+    let end = Instant::now() + PATIENCE;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) if Instant::now() < end => std::thread::sleep(POLL),
+            Err(TryLockError::WouldBlock) => return Err(CronError::Busy { path: path.to_owned() }),
+            Err(TryLockError::Error(error)) => return Err(CronError::io("lock", path, error)),
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! The runs of each job that are over, a line each, the last ones.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use crate::run::Run;
+use crate::{CronError, files};
+
+/// How many runs are kept at least.
+const KEPT: usize = 100;
+
+/// The file is shortened when it has so many lines.
+const FULL: usize = 2 * KEPT;
+
+/// The runs of a job, the oldest first.
+pub(crate) fn read(folder: &Path, job: &str) -> Result<Vec<Run>, CronError> {
+    let text = files::read(&path(folder, job))?.unwrap_or_default();
+    let mut runs: Vec<Run> = Vec::new();
+    // A line that a crash has torn counts as not written.
+    for run in text.lines().filter_map(|line| serde_json::from_str::<Run>(line).ok()) {
+        // What was thought to be interrupted may have come to its end after all.
+        match runs.iter_mut().find(|known| known.id == run.id) {
+            Some(known) => *known = run,
+            None => runs.push(run),
+        }
+    }
+    let old = runs.len().saturating_sub(KEPT);
+    Ok(runs.split_off(old))
+}
+
+/// Adds a run. The caller holds the lock.
+pub(crate) fn append(folder: &Path, run: &Run) -> Result<(), CronError> {
+    let path = path(folder, &run.job);
+    files::make_folder(&folder.join(FOLDER))?;
+    let line = serde_json::to_string(run)
+        .map_err(|e| CronError::io("write", &path, std::io::Error::other(e)))?;
+    let text = files::read(&path)?.unwrap_or_default();
+    if text.lines().count() >= FULL {
+        let mut kept = read(folder, &run.job)?;
+        kept.push(run.clone());
+        let lines = kept.iter().filter_map(|run| serde_json::to_string(run).ok());
+        let text: String = lines.map(|line| line + "\n").collect();
+        return files::write(&path, text.as_bytes());
+    }
+    let torn = !text.is_empty() && !text.ends_with('\n');
+    let line = format!("{}{line}\n", if torn { "\n" } else { "" });
+    let mut file = files::open(&path)?;
+    let end = std::io::Seek::seek(&mut file, std::io::SeekFrom::End(0));
+    end.and_then(|_| file.write_all(line.as_bytes()))
+        .and_then(|()| file.sync_data())
+        .map_err(|e| CronError::io("write", &path, e))
+}
+
+/// A run, if it is written down.
+pub(crate) fn find(folder: &Path, job: &str, run: &str) -> Result<Option<Run>, CronError> {
+    Ok(read(folder, job)?.into_iter().find(|known| known.id == run))
+}
+
+/// Forgets the runs of a job.
+pub(crate) fn forget(folder: &Path, job: &str) -> Result<(), CronError> {
+    files::remove(&path(folder, job))
+}
+
+const FOLDER: &str = "history";
+
+fn path(folder: &Path, job: &str) -> PathBuf {
+    folder.join(FOLDER).join(format!("{job}.jsonl"))
+}

@@ -1,0 +1,479 @@
+//! The jobs of a home: looking at them, and changing them.
+
+use std::fs::{File, TryLockError};
+use std::hash::{BuildHasher as _, RandomState};
+use std::path::{Path, PathBuf};
+
+use hermes_threats::{Level, scan};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use crate::document::Document;
+use crate::job::{Asked, Change, Draft, Job, Missed, Repeat, State, Target};
+use crate::run::Run;
+use crate::schedule::Schedule;
+use crate::stamp::whole;
+use crate::{CronError, files, history};
+
+/// The most jobs of a home.
+const MOST: usize = 1_000;
+
+/// How many jobs that will not run again are kept.
+const ENDED: usize = 100;
+
+/// The longest prompt; programs cannot be handed much more.
+const LONGEST: usize = 100_000;
+
+/// The longest name that is made of a prompt.
+const NAME: usize = 50;
+
+/// How long a run may take at most: a week.
+const LONGEST_RUN: u64 = 7 * 86_400;
+
+/// The jobs of a home. Processes share them; each change is made as a whole,
+/// under a lock.
+#[derive(Debug, Clone)]
+pub struct Jobs {
+    pub(crate) folder: PathBuf,
+    pub(crate) zone: TimeZone,
+    /// Whether this is seen from a scheduled run.
+    inside: bool,
+}
+
+impl Jobs {
+    /// The variable that tells a program that it is a scheduled run; its value
+    /// is the run's id.
+    pub const INSIDE: &'static str = "HERMES_CRON_RUN";
+
+    /// The jobs of a home, in the time zone of the system.
+    pub fn of(home: &Path) -> Self {
+        Self { folder: home.join("cron"), zone: TimeZone::system(), inside: false }
+    }
+
+    /// With schedules meant in another time zone, unless they name one.
+    #[must_use]
+    pub fn in_zone(mut self, zone: TimeZone) -> Self {
+        self.zone = zone;
+        self
+    }
+
+    /// As a scheduled run sees them: it can change nothing, so that no run
+    /// schedules the next.
+    #[must_use]
+    pub fn inside(mut self, inside: bool) -> Self {
+        self.inside = inside;
+        self
+    }
+
+    /// Where they are kept.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The time zone of schedules that name none.
+    pub fn zone(&self) -> &TimeZone {
+        &self.zone
+    }
+
+    /// All jobs, as they stand, and how many entries of the file are not
+    /// understood.
+    pub fn list(&self) -> Result<(Vec<Job>, usize), CronError> {
+        let document = self.read()?;
+        Ok((document.jobs().cloned().collect(), document.others()))
+    }
+
+    /// One job, by its id or its name.
+    pub fn get(&self, wanted: &str) -> Result<Job, CronError> {
+        let document = self.read()?;
+        let id = document.find(wanted)?;
+        document.get(&id).cloned().ok_or(CronError::NotFound(id))
+    }
+
+    /// The runs of a job that are over, the latest first.
+    pub fn history(&self, wanted: &str, most: usize) -> Result<Vec<Run>, CronError> {
+        let id = self.read()?.find(wanted)?;
+        let mut runs = history::read(&self.folder, &id)?;
+        runs.reverse();
+        runs.truncate(most);
+        Ok(runs)
+    }
+
+    /// A new job.
+    pub fn add(&self, draft: Draft, now: Timestamp) -> Result<Job, CronError> {
+        let now = whole(now);
+        let mut change = draft.change;
+        change.prompt = Some(draft.prompt);
+        change.schedule = Some(draft.schedule);
+        let mut job = blank(now);
+        let given = change.name.take().filter(|name| !name.trim().is_empty());
+        let from = given.unwrap_or_else(|| change.prompt.clone().unwrap_or_default());
+        change.name = Some(from);
+        apply(&mut job, change, &self.zone, now)?;
+        self.change_document(now, |document| {
+            if document.jobs().filter(|job| job.enabled).count() >= MOST {
+                return Err(CronError::State(format!("There are {MOST} jobs already")));
+            }
+            while document.get(&job.id).is_some() {
+                job.id = random_id();
+            }
+            self.forget_old(document)?;
+            document.push(job.clone());
+            Ok(job)
+        })
+    }
+
+    /// Changes a job.
+    pub fn change(&self, wanted: &str, change: Change, now: Timestamp) -> Result<Job, CronError> {
+        let now = whole(now);
+        self.change_job(wanted, now, |job| apply(job, change, &self.zone, now))
+    }
+
+    /// Keeps a job from running until it is resumed. A run that has begun goes
+    /// on.
+    pub fn pause(
+        &self,
+        wanted: &str,
+        reason: Option<String>,
+        now: Timestamp,
+    ) -> Result<Job, CronError> {
+        self.change_job(wanted, now, |job| {
+            over(job)?;
+            job.enabled = false;
+            job.state = State::Paused;
+            job.paused_at = Some(now);
+            job.paused_reason = reason;
+            job.asked = None;
+            Ok(())
+        })
+    }
+
+    /// Lets a job run again, from its next slot on.
+    pub fn resume(&self, wanted: &str, now: Timestamp) -> Result<Job, CronError> {
+        let now = whole(now);
+        self.change_job(wanted, now, |job| {
+            over(job)?;
+            if job.waits() {
+                return Ok(());
+            }
+            let base = job.next_run_at.unwrap_or(now);
+            let next = job.schedule.next(base, now, &self.zone)?;
+            if next.is_none() {
+                return Err(CronError::State(format!(
+                    "The time of '{}' has passed; give it another schedule, or run it now",
+                    job.name
+                )));
+            }
+            job.next_run_at = next;
+            wake(job);
+            Ok(())
+        })
+    }
+
+    /// Asks for a run as soon as somebody runs jobs, whatever the schedule
+    /// says.
+    pub fn ask(&self, wanted: &str, now: Timestamp) -> Result<Job, CronError> {
+        self.change_job(wanted, now, |job| {
+            runs_here(job)?;
+            if job.held.is_none() && job.asked.is_none() {
+                job.asked = Some(Asked { at: now, attempt: 1 });
+            }
+            // One that is over or paused runs this once.
+            Ok(())
+        })
+    }
+
+    /// Takes a job away; a run that has begun is stopped by whoever runs it.
+    /// Its answers stay.
+    pub fn remove(&self, wanted: &str, now: Timestamp) -> Result<Job, CronError> {
+        self.allow()?;
+        self.change_document(now, |document| {
+            let id = document.find(wanted)?;
+            let job = document.get(&id).cloned().ok_or_else(|| CronError::NotFound(id.clone()))?;
+            document.remove(&id);
+            history::forget(&self.folder, &id)?;
+            Ok(job)
+        })
+    }
+
+    /// Whether somebody runs jobs now.
+    pub fn has_daemon(&self) -> bool {
+        match File::open(self.folder.join(DAEMON)) {
+            Ok(file) => matches!(file.try_lock(), Err(TryLockError::WouldBlock)),
+            Err(_) => false,
+        }
+    }
+
+    /// Says that somebody runs jobs, as long as the handle lasts.
+    pub(crate) fn attend(&self) -> Result<File, CronError> {
+        files::make_folder(&self.folder)?;
+        let path = self.folder.join(DAEMON);
+        let file = files::open(&path)?;
+        file.lock_shared().map_err(|e| CronError::io("lock", &path, e))?;
+        Ok(file)
+    }
+
+    pub(crate) fn file(&self) -> PathBuf {
+        self.folder.join("jobs.json")
+    }
+
+    pub(crate) fn read(&self) -> Result<Document, CronError> {
+        let path = self.file();
+        Document::parse(&path, &files::read(&path)?.unwrap_or_default())
+    }
+
+    /// Changes the document under the lock; what fails changes nothing.
+    pub(crate) fn update<T>(
+        &self,
+        now: Timestamp,
+        change: impl FnOnce(&mut Document) -> Result<T, CronError>,
+    ) -> Result<T, CronError> {
+        files::make_folder(&self.folder)?;
+        let _lock = files::lock(&self.folder.join(".jobs.lock"))?;
+        let path = self.file();
+        let mut document = self.read()?;
+        let before = document.text(now).ok();
+        let answer = change(&mut document)?;
+        let text = document
+            .text(now)
+            .map_err(|e| CronError::io("write", &path, std::io::Error::other(e)))?;
+        if before.as_ref() != Some(&text) {
+            files::write(&path, &text)?;
+        }
+        Ok(answer)
+    }
+
+    fn change_document<T>(
+        &self,
+        now: Timestamp,
+        change: impl FnOnce(&mut Document) -> Result<T, CronError>,
+    ) -> Result<T, CronError> {
+        self.allow()?;
+        self.update(now, change)
+    }
+
+    fn change_job(
+        &self,
+        wanted: &str,
+        now: Timestamp,
+        change: impl FnOnce(&mut Job) -> Result<(), CronError>,
+    ) -> Result<Job, CronError> {
+        self.change_document(now, |document| {
+            let id = document.find(wanted)?;
+            let job = document.get_mut(&id).ok_or_else(|| CronError::NotFound(id.clone()))?;
+            change(job)?;
+            Ok(job.clone())
+        })
+    }
+
+    fn allow(&self) -> Result<(), CronError> {
+        if self.inside { Err(CronError::Inside) } else { Ok(()) }
+    }
+
+    /// Drops the oldest of those that will not run again.
+    fn forget_old(&self, document: &mut Document) -> Result<(), CronError> {
+        let over = |job: &&Job| {
+            matches!(job.state, State::Completed | State::Error)
+                && job.held.is_none()
+                && job.asked.is_none()
+        };
+        let mut ended: Vec<_> =
+            document.jobs().filter(over).map(|job| (job.last_run_at, job.id.clone())).collect();
+        ended.sort();
+        let many = ended.len().saturating_sub(ENDED);
+        for (_, id) in ended.into_iter().take(many) {
+            document.remove(&id);
+            history::forget(&self.folder, &id)?;
+        }
+        Ok(())
+    }
+}
+
+const DAEMON: &str = ".daemon.lock";
+
+/// The prompt, if it is what a prompt should be.
+pub(crate) fn check_prompt(prompt: &str) -> Result<(), CronError> {
+    if prompt.trim().is_empty() {
+        return Err(CronError::Invalid("The prompt is missing or blank".into()));
+    }
+    if prompt.len() > LONGEST {
+        return Err(CronError::Invalid(format!(
+            "The prompt has {} bytes, and {LONGEST} is the most; put the rest into a file",
+            prompt.len()
+        )));
+    }
+    match scan(prompt, Level::Strict).into_iter().next() {
+        Some(found) => Err(CronError::Threat { rule: found.id, excerpt: found.excerpt }),
+        None => Ok(()),
+    }
+}
+
+/// Whether it can be run here at all.
+pub(crate) fn runs_here(job: &Job) -> Result<(), CronError> {
+    match job.elsewhere() {
+        None => Ok(()),
+        Some(what) => Err(CronError::State(format!(
+            "'{}' has '{what}', which only Hermes Agent can run",
+            job.name
+        ))),
+    }
+}
+
+fn over(job: &Job) -> Result<(), CronError> {
+    match job.state {
+        State::Scheduled | State::Paused => Ok(()),
+        State::Completed | State::Error => Err(CronError::State(format!(
+            "'{}' will not run again; give it another schedule",
+            job.name
+        ))),
+    }
+}
+
+fn wake(job: &mut Job) {
+    job.enabled = true;
+    job.state = State::Scheduled;
+    job.paused_at = None;
+    job.paused_reason = None;
+}
+
+fn apply(job: &mut Job, change: Change, zone: &TimeZone, now: Timestamp) -> Result<(), CronError> {
+    let optional = |text: String| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
+    if let Some(prompt) = change.prompt {
+        check_prompt(&prompt)?;
+        job.prompt = prompt;
+    }
+    if let Some(name) = change.name {
+        job.name = short(&name);
+    }
+    if let Some(times) = change.repeat {
+        job.repeat = Repeat { times: Some(times).filter(|times| *times > 0), completed: 0 };
+    }
+    reschedule(job, change.schedule, change.tz, zone, now)?;
+    if let Some(deliver) = change.deliver {
+        if deliver.chars().any(char::is_control) {
+            return Err(CronError::Invalid("deliver names message targets".into()));
+        }
+        let is_empty = Target::list(&deliver).is_empty();
+        job.deliver = if is_empty { "local".into() } else { deliver.trim().to_owned() };
+    }
+    if let Some(model) = change.model {
+        job.model = optional(model);
+    }
+    if let Some(toolsets) = change.toolsets {
+        job.enabled_toolsets = Some(toolsets).filter(|names| !names.is_empty());
+    }
+    if let Some(workdir) = change.workdir {
+        job.workdir = optional(workdir);
+        if job.workdir.as_ref().is_some_and(|dir| !Path::new(dir).is_absolute()) {
+            return Err(CronError::Invalid("workdir must be a full path".into()));
+        }
+    }
+    if let Some(profile) = change.profile {
+        job.profile = optional(profile);
+    }
+    job.max_turns = change.max_turns.or(job.max_turns).filter(|turns| *turns > 0);
+    if let Some(budget) = change.budget {
+        if !budget.is_finite() || budget < 0.0 {
+            return Err(CronError::Invalid("A budget is a number of dollars".into()));
+        }
+        job.budget = Some(budget).filter(|budget| *budget > 0.0);
+    }
+    if let Some(seconds) = change.timeout_seconds {
+        if seconds > LONGEST_RUN {
+            return Err(CronError::Invalid(format!("A run may take {LONGEST_RUN} s at most")));
+        }
+        job.timeout_seconds = Some(seconds).filter(|seconds| *seconds > 0);
+    }
+    job.missed = change.missed.unwrap_or(job.missed);
+    job.retry = change.retry.unwrap_or(job.retry);
+    Ok(())
+}
+
+/// Another schedule, or the same in another time zone.
+fn reschedule(
+    job: &mut Job,
+    schedule: Option<String>,
+    tz: Option<String>,
+    zone: &TimeZone,
+    now: Timestamp,
+) -> Result<(), CronError> {
+    let (text, tz) = match (schedule, tz, &job.schedule) {
+        (None, None, _) => return Ok(()),
+        (Some(text), tz, _) => (text, tz),
+        (None, tz, Schedule::Cron { expr, .. }) => (expr.clone(), tz),
+        (None, Some(_), _) => {
+            return Err(CronError::Invalid(
+                "Only a cron expression has a time zone; give the schedule anew".into(),
+            ));
+        }
+    };
+    let schedule = Schedule::parse(&text, tz.as_deref(), zone, now)?;
+    let first = match &schedule {
+        Schedule::Once { run_at, .. } => Some(*run_at),
+        Schedule::Interval { minutes, .. } => Some(crate::stamp::later(now, minutes * 60)),
+        Schedule::Cron { .. } => schedule.next(now, now, zone)?,
+    };
+    if first.is_none() {
+        return Err(CronError::Schedule(format!("'{text}' never comes again")));
+    }
+    if schedule.is_once() {
+        job.repeat = Repeat { times: Some(1), completed: 0 };
+    } else if job.schedule.is_once() && job.repeat.times == Some(1) {
+        job.repeat = Repeat::default();
+    }
+    job.schedule_display = schedule.display().to_owned();
+    job.schedule = schedule;
+    job.next_run_at = first;
+    if job.state != State::Paused {
+        wake(job);
+    }
+    Ok(())
+}
+
+/// The first line of a text, as a name.
+fn short(text: &str) -> String {
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("task");
+    let clean: String = line.chars().filter(|c| !c.is_control()).collect();
+    match clean.char_indices().nth(NAME) {
+        Some((end, _)) => clean.get(..end).unwrap_or(&clean).trim_end().to_owned(),
+        None => clean,
+    }
+}
+
+fn random_id() -> String {
+    let number = RandomState::new().hash_one(std::process::id());
+    format!("{:012x}", number & 0xffff_ffff_ffff)
+}
+
+fn blank(now: Timestamp) -> Job {
+    Job {
+        id: random_id(),
+        name: String::new(),
+        prompt: String::new(),
+        schedule: Schedule::Interval { minutes: 1, display: String::new() },
+        schedule_display: String::new(),
+        repeat: Repeat::default(),
+        enabled: true,
+        state: State::Scheduled,
+        paused_at: None,
+        paused_reason: None,
+        created_at: Some(now),
+        next_run_at: None,
+        last_run_at: None,
+        last_status: None,
+        last_error: None,
+        last_delivery_error: None,
+        deliver: "local".into(),
+        model: None,
+        enabled_toolsets: None,
+        workdir: None,
+        profile: None,
+        max_turns: None,
+        budget: None,
+        timeout_seconds: None,
+        missed: Missed::default(),
+        retry: false,
+        asked: None,
+        held: None,
+        rest: serde_json::Map::new(),
+    }
+}

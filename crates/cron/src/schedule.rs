@@ -1,0 +1,276 @@
+//! When a job is due.
+
+use croner::Cron;
+use croner::parser::CronParser;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use serde::{Deserialize, Serialize};
+
+use crate::error::CronError;
+use crate::stamp::{self, between, later, whole};
+use crate::span;
+
+/// What people can write.
+const FORMS: &str = "Write '30m' or 'in 2h' (once), 'every 30m' (again and again), a time such as \
+                     2030-02-03T14:00 (once), or a cron expression such as '0 9 * * MON-FRI'";
+
+/// Later than this a single run is not asked for any more.
+const PAST: u64 = 120;
+
+/// How late a single run may be and still be on time.
+const ONCE_GRACE: u64 = 600;
+
+/// The longest text of a schedule.
+const LONGEST: usize = 200;
+
+/// When a job is due.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Schedule {
+    /// At one point in time.
+    Once {
+        /// That point.
+        #[serde(with = "stamp")]
+        run_at: Timestamp,
+        /// In words.
+        #[serde(default)]
+        display: String,
+    },
+    /// Again and again, with the same time in between.
+    Interval {
+        /// That time.
+        minutes: u64,
+        /// In words.
+        #[serde(default)]
+        display: String,
+    },
+    /// By the clock and the calendar.
+    Cron {
+        /// The cron expression.
+        expr: String,
+        /// The time zone that it is meant in; without one that of the settings.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tz: Option<String>,
+        /// In words.
+        #[serde(default)]
+        display: String,
+    },
+}
+
+impl Schedule {
+    /// Reads what people write. `tz` names a time zone for what has none;
+    /// without it `zone` holds.
+    pub fn parse(
+        text: &str,
+        tz: Option<&str>,
+        zone: &TimeZone,
+        now: Timestamp,
+    ) -> Result<Self, CronError> {
+        let text = text.trim();
+        if text.is_empty() || text.chars().nth(LONGEST).is_some() {
+            return Err(wrong("The schedule is empty or too long"));
+        }
+        let named = tz.map(str::trim).filter(|name| !name.is_empty());
+        if let Some(name) = named {
+            find_zone(name)?;
+        }
+        let lower = text.to_lowercase();
+        if let Some(rest) = lower.strip_prefix("every ") {
+            return interval(rest.trim());
+        }
+        let rest = lower.strip_prefix("in ").unwrap_or(&lower).trim();
+        if let Some(seconds) = span::read(rest) {
+            let display = format!("once in {}", span::show(seconds));
+            return Ok(Self::Once { run_at: later(whole(now), seconds), display });
+        }
+        if let Some((name, expr)) = zone_prefix(text) {
+            return by_cron(expr, Some(name));
+        }
+        if text.starts_with('@') || text.split_whitespace().count() >= 5 {
+            return by_cron(text, named);
+        }
+        let local = named.map(find_zone).transpose()?.unwrap_or_else(|| zone.clone());
+        match stamp::read(text, &local) {
+            Some(run_at) if between(run_at, now) > PAST => {
+                Err(wrong(&format!("'{text}' has passed")))
+            }
+            Some(run_at) => {
+                let shown = run_at.to_zoned(local).strftime("once at %Y-%m-%d %H:%M").to_string();
+                Ok(Self::Once { run_at, display: shown })
+            }
+            None => Err(wrong(&format!("'{text}' is not a schedule"))),
+        }
+    }
+
+    /// In words.
+    pub fn display(&self) -> &str {
+        match self {
+            Self::Once { display, .. }
+            | Self::Interval { display, .. }
+            | Self::Cron { display, .. } => display,
+        }
+    }
+
+    /// Whether it is for one run.
+    pub fn is_once(&self) -> bool {
+        matches!(self, Self::Once { .. })
+    }
+
+    /// The time zone that it is meant in.
+    pub(crate) fn zone(&self, usual: &TimeZone) -> Result<TimeZone, CronError> {
+        match self {
+            Self::Cron { tz: Some(name), .. } => find_zone(name),
+            _ => Ok(usual.clone()),
+        }
+    }
+
+    /// The first slot after a point in time. Intervals are counted from
+    /// `base`, which was a slot.
+    pub(crate) fn next(
+        &self,
+        base: Timestamp,
+        after: Timestamp,
+        usual: &TimeZone,
+    ) -> Result<Option<Timestamp>, CronError> {
+        Ok(match self {
+            Self::Once { run_at, .. } => Some(*run_at).filter(|at| *at > after),
+            Self::Interval { minutes, .. } => {
+                let period = period(*minutes);
+                let steps = if after < base { 0 } else { between(base, after) / period + 1 };
+                Some(later(base, steps.saturating_mul(period)))
+            }
+            Self::Cron { expr, .. } => {
+                let from = after.to_zoned(self.zone(usual)?);
+                // A pattern that never comes again has no next slot.
+                let next = compile(expr)?.find_next_occurrence(&from, false);
+                next.ok().map(|at| whole(at.timestamp()))
+            }
+        })
+    }
+
+    /// The last slots from `first`, which is one, to `now`; at most so many,
+    /// the earliest first.
+    pub(crate) fn passed(
+        &self,
+        first: Timestamp,
+        now: Timestamp,
+        most: usize,
+        usual: &TimeZone,
+    ) -> Result<Vec<Timestamp>, CronError> {
+        let mut slots = Vec::new();
+        match self {
+            Self::Once { .. } => {}
+            Self::Interval { minutes, .. } => {
+                let count = between(first, now) / period(*minutes);
+                let from = count.saturating_sub(most.saturating_sub(1) as u64);
+                slots.extend((from..=count).map(|n| later(first, n * period(*minutes))));
+            }
+            Self::Cron { expr, .. } => {
+                let cron = compile(expr)?;
+                let mut at = now.to_zoned(self.zone(usual)?);
+                let mut inclusive = true;
+                while slots.len() < most {
+                    let Ok(earlier) = cron.find_previous_occurrence(&at, inclusive) else { break };
+                    if whole(earlier.timestamp()) < first {
+                        break;
+                    }
+                    slots.push(whole(earlier.timestamp()));
+                    at = earlier;
+                    inclusive = false;
+                }
+                slots.reverse();
+            }
+        }
+        if slots.is_empty() {
+            slots.push(first);
+        }
+        Ok(slots)
+    }
+
+    /// Whether the schedule has a slot at that time. The clocks of a zone may
+    /// have been changed since it was worked out.
+    pub(crate) fn has(&self, at: Timestamp, usual: &TimeZone) -> Result<bool, CronError> {
+        match self {
+            Self::Once { run_at, .. } => Ok(*run_at == at),
+            Self::Interval { .. } => Ok(true),
+            Self::Cron { .. } => {
+                let before = Timestamp::from_second(at.as_second() - 1).unwrap_or(at);
+                Ok(self.next(at, before, usual)? == Some(at))
+            }
+        }
+    }
+
+    /// How late the run of a slot may be and still be on time: half of the time
+    /// to the next slot, within bounds.
+    pub(crate) fn grace(&self, slot: Timestamp, usual: &TimeZone) -> Result<u64, CronError> {
+        if self.is_once() {
+            return Ok(ONCE_GRACE);
+        }
+        let next = self.next(slot, slot, usual)?;
+        Ok(next.map_or(ONCE_GRACE, |next| (between(slot, next) / 2).clamp(120, 7_200)))
+    }
+}
+
+fn interval(rest: &str) -> Result<Schedule, CronError> {
+    let seconds = span::unit(rest).or_else(|| span::read(rest));
+    match seconds {
+        Some(seconds) if seconds >= 60 && seconds % 60 == 0 => Ok(Schedule::Interval {
+            minutes: seconds / 60,
+            display: format!("every {}", span::show(seconds)),
+        }),
+        Some(_) => Err(wrong("An interval has whole minutes, and at least one")),
+        None => Err(wrong(&format!("'every {rest}' is not an interval"))),
+    }
+}
+
+/// A file may say 0.
+fn period(minutes: u64) -> u64 {
+    minutes.clamp(1, 10 * 366 * 1_440) * 60
+}
+
+fn by_cron(expr: &str, tz: Option<&str>) -> Result<Schedule, CronError> {
+    compile(expr)?;
+    let zone = tz.map(find_zone).transpose()?;
+    let display = match tz {
+        Some(name) => format!("{expr} ({name})"),
+        None => expr.to_owned(),
+    };
+    let schedule = Schedule::Cron { expr: expr.to_owned(), tz: tz.map(str::to_owned), display };
+    let zone = zone.unwrap_or(TimeZone::UTC);
+    let from = Timestamp::UNIX_EPOCH;
+    if schedule.next(from, from, &zone)?.is_none() {
+        return Err(wrong(&format!("'{expr}' never comes")));
+    }
+    Ok(schedule)
+}
+
+/// The zone that a crontab would name in a line of its own.
+fn zone_prefix(text: &str) -> Option<(&str, &str)> {
+    let rest = text.strip_prefix("CRON_TZ=").or_else(|| text.strip_prefix("TZ="))?;
+    let (name, expr) = rest.split_once(char::is_whitespace)?;
+    Some((name, expr.trim()))
+}
+
+fn compile(expr: &str) -> Result<Cron, CronError> {
+    CronParser::new().parse(expr).map_err(|e| {
+        let text = e.to_string();
+        let reason = text.split_once(": ").map_or(text.as_str(), |(_, reason)| reason);
+        wrong(&format!("'{expr}' is not a cron expression: {}", reason.trim_end_matches('.')))
+    })
+}
+
+fn find_zone(name: &str) -> Result<TimeZone, CronError> {
+    TimeZone::get(name).map_err(|_| {
+        CronError::Schedule(format!(
+            "There is no time zone '{name}'; names are like Europe/Berlin or UTC"
+        ))
+    })
+}
+
+fn wrong(what: &str) -> CronError {
+    CronError::Schedule(format!("{what}. {FORMS}"))
+}
+
+#[cfg(test)]
+#[path = "schedule_tests.rs"]
+mod tests;

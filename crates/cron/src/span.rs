@@ -1,0 +1,46 @@
+//! Spans of time as people write them: `30m`, `2 hours`, `1h30m`.
+
+/// The longest span that makes sense: ten years.
+const LONGEST: u64 = 10 * 366 * 86_400;
+
+/// The seconds of a span. None if the text is something else.
+pub(crate) fn read(text: &str) -> Option<u64> {
+    let mut rest = text.trim();
+    let mut sum: u64 = 0;
+    if rest.is_empty() {
+        return None;
+    }
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !c.is_ascii_digit())?;
+        let number: u64 = rest.get(..digits)?.parse().ok()?;
+        rest = rest.get(digits..)?.trim_start();
+        let letters = rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len());
+        sum = sum.checked_add(number.checked_mul(unit(rest.get(..letters)?)?)?)?;
+        rest = rest.get(letters..)?.trim_start_matches([' ', ',']);
+    }
+    (sum <= LONGEST).then_some(sum)
+}
+
+/// The seconds of a unit.
+pub(crate) fn unit(name: &str) -> Option<u64> {
+    Some(match name.to_ascii_lowercase().as_str() {
+        "s" | "sec" | "secs" | "second" | "seconds" => 1,
+        "m" | "min" | "mins" | "minute" | "minutes" => 60,
+        "h" | "hr" | "hrs" | "hour" | "hours" => 3_600,
+        "d" | "day" | "days" => 86_400,
+        "w" | "week" | "weeks" => 7 * 86_400,
+        _ => return None,
+    })
+}
+
+/// A span in the largest units that fit.
+pub(crate) fn show(mut seconds: u64) -> String {
+    let mut text = String::new();
+    for (size, name) in [(86_400, 'd'), (3_600, 'h'), (60, 'm'), (1, 's')] {
+        if seconds >= size {
+            text.push_str(&format!("{}{name}", seconds / size));
+            seconds %= size;
+        }
+    }
+    if text.is_empty() { "0s".into() } else { text }
+}

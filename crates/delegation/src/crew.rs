@@ -1,0 +1,170 @@
+//! What sub-agents are made of, and how many there may be.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use hermes_agent::{Guidance, Journal, Manner, NoJournal, Reminder};
+use hermes_core::{Approver, Availability, BoxFuture, CancellationToken, ToolError};
+use hermes_engine::Engine;
+use hermes_llm::Model;
+use tokio::sync::Semaphore;
+
+use crate::background::Background;
+use crate::settings::{Mixture, Settings};
+
+/// A sub-agent that is about to begin.
+#[derive(Debug, Clone, Copy)]
+pub struct Child<'a> {
+    /// Its id, which is that of its session as well.
+    pub id: &'a str,
+    /// The session of its parent.
+    pub parent: &'a str,
+    /// What it is to achieve.
+    pub goal: &'a str,
+    /// What its model is told before anything else.
+    pub system: &'a str,
+    /// Its model.
+    pub model: &'a str,
+    /// Where it works.
+    pub cwd: &'a Path,
+}
+
+/// Where the program keeps what sub-agents need.
+pub trait Supply: Send + Sync {
+    /// A model by its name in the configuration; without a name, the one that
+    /// the configuration names first. An error is told as it is.
+    fn model(&self, name: Option<&str>) -> Result<(Arc<dyn Model>, Manner), String>;
+
+    /// Whether there is a model at all. It is asked often.
+    fn availability(&self) -> Availability {
+        Availability::Ready
+    }
+
+    /// Where the conversation of a sub-agent is written down.
+    fn journal(&self, _child: &Child<'_>) -> Result<Arc<dyn Journal>, String> {
+        Ok(Arc::new(NoJournal))
+    }
+
+    /// Who is asked about what a sub-agent of this session may not do by
+    /// itself. Nobody means that it is not done.
+    fn approver(&self, _session: &str) -> Option<Arc<dyn Approver>> {
+        None
+    }
+
+    /// What a sub-agent is told again once a part of its conversation is gone.
+    fn reminder(&self) -> Option<Reminder> {
+        None
+    }
+
+    /// What has happened meanwhile that a sub-agent should know, such as the
+    /// end of a process that it has started.
+    fn news(&self) -> Option<Reminder> {
+        None
+    }
+
+    /// What the project says that it works in.
+    fn guidance(&self, _cwd: &Path) -> Guidance {
+        Guidance::default()
+    }
+
+    /// A sub-agent is through: its session is closed, and what it has left
+    /// running can be ended.
+    fn farewell<'a>(&'a self, _child: &'a str, _status: &'a str) -> BoxFuture<'a, ()> {
+        Box::pin(async {})
+    }
+}
+
+/// What sub-agents are made of.
+pub struct Crew {
+    pub(crate) supply: Arc<dyn Supply>,
+    pub(crate) settings: Settings,
+    pub(crate) mixture: Mixture,
+    pub(crate) background: Background,
+    // The engine holds the tools and the tools hold the crew, so the crew must
+    // not hold the engine.
+    engine: Mutex<(Weak<Engine>, CancellationToken)>,
+    lanes: Mutex<HashMap<Lane, Weak<Semaphore>>>,
+}
+
+/// One agent: its session and its task.
+type Lane = (String, String);
+
+impl Crew {
+    /// A crew that cannot work before it serves an engine.
+    pub fn new(supply: Arc<dyn Supply>, settings: Settings, mixture: Mixture) -> Arc<Self> {
+        let background = Background::new(settings.background);
+        let engine = Mutex::new((Weak::new(), CancellationToken::new()));
+        Arc::new(Self {
+            supply,
+            settings,
+            mixture,
+            background,
+            engine,
+            lanes: Mutex::default(),
+        })
+    }
+
+    /// From now on sub-agents make their calls by this engine, until what this
+    /// gives back is dropped.
+    #[must_use = "the crew stops working when this is dropped"]
+    pub fn serve(self: &Arc<Self>, engine: Engine) -> Serving {
+        let engine = Arc::new(engine);
+        let stop = CancellationToken::new();
+        *lock(&self.engine) = (Arc::downgrade(&engine), stop.clone());
+        Serving { _engine: engine, stop }
+    }
+
+    /// Stops what a session has in the background.
+    pub fn stop(&self, session: &str) {
+        self.background.stop(session);
+    }
+
+    /// The engine, and what stops everything that outlasts a call.
+    pub(crate) fn engine(&self) -> Result<(Engine, CancellationToken), ToolError> {
+        let (engine, stop) = lock(&self.engine).clone();
+        let engine = engine.upgrade().ok_or_else(|| {
+            ToolError::unavailable("Sub-agents cannot be made here")
+                .with_hint("Do the task yourself, step by step.")
+        })?;
+        Ok((Engine::clone(&engine), stop))
+    }
+
+    /// Where the sub-agents of one agent stand in line.
+    pub(crate) fn lane(&self, session: &str, task: &str) -> Arc<Semaphore> {
+        let mut lanes = lock(&self.lanes);
+        let key = (session.to_owned(), task.to_owned());
+        if let Some(lane) = lanes.get(&key).and_then(Weak::upgrade) {
+            return lane;
+        }
+        lanes.retain(|_, lane| lane.strong_count() > 0);
+        let lane = Arc::new(Semaphore::new(self.settings.at_once.max(1)));
+        lanes.insert(key, Arc::downgrade(&lane));
+        lane
+    }
+}
+
+impl fmt::Debug for Crew {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Crew").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}
+
+/// A crew at work. Dropping it stops what is in the background, and no more
+/// sub-agents are made.
+#[derive(Debug)]
+pub struct Serving {
+    _engine: Arc<Engine>,
+    stop: CancellationToken,
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,211 @@
+//! Asking models, with what it takes written down.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use futures_util::StreamExt as _;
+use futures_util::stream;
+use hermes_agent::{Manner, Standing};
+use hermes_core::{BoxFuture, ToolContext, ToolError};
+use hermes_llm::{Fault, FaultKind, Finish, Message, Model, Reply, Request, Usage};
+use serde::Serialize;
+
+use crate::report::Tokens;
+use crate::settings::Mixture;
+use crate::text::seconds;
+
+/// A model that is asked.
+#[derive(Debug, Clone)]
+pub(super) struct Voice {
+    pub(super) label: String,
+    pub(super) model: Arc<dyn Model>,
+    pub(super) manner: Manner,
+    pub(super) temperature: Option<f64>,
+}
+
+/// One request, and what came of it.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Opinion {
+    model: String,
+    role: &'static str,
+    #[serde(skip_serializing_if = "is_zero")]
+    layer: usize,
+    status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) error: Option<String>,
+    tokens: Tokens,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost_usd: Option<f64>,
+    duration_seconds: f64,
+    #[serde(skip)]
+    pub(super) kind: Option<FaultKind>,
+}
+
+// Taken by reference, as serde hands it over.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_zero(layer: &usize) -> bool {
+    *layer == 0
+}
+
+impl Opinion {
+    /// Of a model that could not even be asked.
+    pub(super) fn unheard(model: &str, why: String) -> Self {
+        Self {
+            model: model.to_owned(),
+            role: "reference",
+            layer: 0,
+            status: "failed",
+            error: Some(why),
+            tokens: Tokens::default(),
+            cost_usd: None,
+            duration_seconds: 0.0,
+            kind: Some(FaultKind::Model),
+        }
+    }
+}
+
+/// What a request has come to.
+struct Heard {
+    answer: Result<String, Fault>,
+    usage: Usage,
+    opinion: Opinion,
+}
+
+/// Asks models, and keeps count.
+pub(super) struct Asking<'a> {
+    mixture: &'a Mixture,
+    pub(super) standing: Option<Arc<Standing>>,
+    pub(super) cx: &'a ToolContext,
+    pub(super) opinions: Vec<Opinion>,
+    pub(super) usage: Usage,
+    pub(super) notes: Vec<String>,
+}
+
+impl<'a> Asking<'a> {
+    pub(super) fn new(
+        mixture: &'a Mixture,
+        standing: Option<Arc<Standing>>,
+        cx: &'a ToolContext,
+    ) -> Self {
+        Self {
+            mixture,
+            standing,
+            cx,
+            opinions: Vec::new(),
+            usage: Usage::default(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// An error if there is nothing left to ask with.
+    pub(super) fn within_budget(&self) -> Result<(), ToolError> {
+        let used = self.standing.as_ref().and_then(|standing| standing.budget.exhausted());
+        match used {
+            None => Ok(()),
+            Some(what) => Err(ToolError::limit(format!("Nothing is left: {what} are used up"))
+                .with_hint("Answer with what is known.")),
+        }
+    }
+
+    /// Asks all of them, side by side. Those that have answered, in their
+    /// order.
+    pub(super) async fn ask_all(
+        &mut self,
+        layer: usize,
+        voices: &[Voice],
+        messages: Vec<Message>,
+    ) -> Result<Vec<(Voice, String)>, ToolError> {
+        let mixture = self.mixture;
+        // Boxed, since the compiler cannot tell otherwise that it may move between threads.
+        let requests: Vec<BoxFuture<'_, Heard>> = voices
+            .iter()
+            .map(|voice| Box::pin(ask(mixture, layer, voice, messages.clone())) as BoxFuture<'_, _>)
+            .collect();
+        let all = stream::iter(requests).buffered(mixture.at_once.max(1)).collect::<Vec<_>>();
+        let all = self.cx.race(all).await?;
+        let mut heard = Vec::new();
+        for (voice, one) in voices.iter().zip(all) {
+            if let Some(text) = self.note(one) {
+                heard.push((voice.clone(), text));
+            }
+        }
+        Ok(heard)
+    }
+
+    /// Asks one of them; layer 0 is the aggregator's.
+    pub(super) async fn ask_one(
+        &mut self,
+        layer: usize,
+        voice: &Voice,
+        messages: Vec<Message>,
+    ) -> Result<Option<String>, ToolError> {
+        let one = self.cx.race(ask(self.mixture, layer, voice, messages)).await?;
+        Ok(self.note(one))
+    }
+
+    /// Writes down what a request took.
+    fn note(&mut self, heard: Heard) -> Option<String> {
+        self.usage += heard.usage;
+        if let Some(standing) = &self.standing {
+            standing.budget.spend_usage(heard.usage);
+        }
+        self.opinions.push(heard.opinion);
+        heard.answer.ok()
+    }
+}
+
+/// Asks a model. Whatever happens is what it has said.
+async fn ask(mixture: &Mixture, layer: usize, voice: &Voice, messages: Vec<Message>) -> Heard {
+    let began = Instant::now();
+    let mut request = Request {
+        max_tokens: Some(voice.manner.max_tokens.unwrap_or(mixture.max_tokens)),
+        temperature: voice.temperature,
+        effort: voice.manner.effort.clone(),
+        patience: mixture.patience,
+        ..Request::new(voice.manner.model.clone(), messages)
+    };
+    let mut reply = reply(mixture, voice, &request).await;
+    if request.temperature.is_some()
+        && matches!(&reply, Err(fault) if fault.kind == FaultKind::Request)
+    {
+        // Some models choose their words as they like, and say so.
+        request.temperature = None;
+        reply = self::reply(mixture, voice, &request).await;
+    }
+    let usage = reply.as_ref().map(|reply| reply.usage).unwrap_or_default();
+    let answer = reply.and_then(text_of);
+    let error = answer.as_ref().err();
+    let opinion = Opinion {
+        model: voice.label.clone(),
+        role: if layer == 0 { "aggregator" } else { "reference" },
+        layer,
+        status: if error.is_none() { "answered" } else { "failed" },
+        error: error.map(|fault| fault.message.clone()),
+        tokens: Tokens { input: usage.input, output: usage.output },
+        cost_usd: usage.cost,
+        duration_seconds: seconds(began.elapsed()),
+        kind: error.map(|fault| fault.kind),
+    };
+    Heard { answer, usage, opinion }
+}
+
+async fn reply(mixture: &Mixture, voice: &Voice, request: &Request) -> Result<Reply, Fault> {
+    let late = || {
+        let message = format!("It did not answer within {} s", mixture.patience.as_secs());
+        Fault::new(FaultKind::Silence, message)
+    };
+    let asked = tokio::time::timeout(mixture.patience, voice.model.reply(request)).await;
+    asked.unwrap_or_else(|_| Err(late()))
+}
+
+fn text_of(reply: Reply) -> Result<String, Fault> {
+    if reply.text.trim().is_empty() {
+        let message = match reply.finish {
+            Finish::Filtered => "The server held its answer back",
+            Finish::Length => "It thought until there was no room for an answer",
+            _ => "It answered nothing",
+        };
+        return Err(Fault::new(FaultKind::Protocol, message));
+    }
+    Ok(reply.text)
+}

@@ -1,0 +1,106 @@
+//! Tasks, as they are asked for and as they are given.
+
+use std::sync::Arc;
+
+use hermes_agent::{Allowance, Budget};
+use hermes_core::{JsonSchema, ToolError};
+use hermes_engine::ToolScope;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::settings::Settings;
+
+/// How many tasks one call may give.
+const MOST: usize = 100;
+/// The most bytes of a goal and its context.
+const LONG: usize = 200_000;
+/// Of what is left, this part stays for the parent, so that it can still
+/// answer.
+const KEPT: u32 = 10;
+
+/// Whether a sub-agent works alone.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Role {
+    #[default]
+    Leaf,
+    Orchestrator,
+}
+
+/// A task of a batch.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Task {
+    pub(crate) goal: String,
+    #[serde(default)]
+    pub(crate) context: Option<String>,
+    #[serde(default)]
+    pub(crate) toolsets: Option<Vec<String>>,
+    #[serde(default)]
+    pub(crate) role: Option<Role>,
+    #[serde(default)]
+    pub(crate) max_iterations: Option<u32>,
+}
+
+/// A task that can be begun.
+#[derive(Debug)]
+pub(crate) struct Order {
+    pub(crate) index: usize,
+    pub(crate) goal: String,
+    pub(crate) context: String,
+    /// The definitions of its tools.
+    pub(crate) tools: Arc<[Value]>,
+    /// What it may call.
+    pub(crate) scope: Arc<ToolScope>,
+    /// What it may use.
+    pub(crate) allowance: Allowance,
+    /// What its parent should know of it.
+    pub(crate) notes: Vec<String>,
+}
+
+/// An error unless these are tasks that somebody could begin.
+pub(crate) fn check(tasks: &[Task]) -> Result<(), ToolError> {
+    if tasks.is_empty() {
+        return Err(ToolError::invalid("There is no task: neither `goal` nor `tasks` is given"));
+    }
+    if tasks.len() > MOST {
+        let message = format!("{} tasks are more than the {MOST} of one call", tasks.len());
+        return Err(ToolError::limit(message));
+    }
+    for (at, task) in tasks.iter().enumerate() {
+        if task.goal.trim().is_empty() {
+            return Err(ToolError::invalid(format!("The goal of task {at} is empty")));
+        }
+        if task.goal.len() + task.context.as_deref().unwrap_or_default().len() > LONG {
+            let message = format!("Task {at} is longer than {LONG} bytes");
+            return Err(ToolError::limit(message)
+                .with_hint("Write it to a file, and name the file in the context."));
+        }
+    }
+    Ok(())
+}
+
+/// What each of so many sub-agents may use: an equal part of what is left,
+/// but for the part that the parent keeps. Time runs for all at once.
+pub(crate) fn share(
+    budget: Option<&Budget>,
+    tasks: usize,
+    rounds: Option<u32>,
+    settings: &Settings,
+) -> Allowance {
+    let left = budget.map(Budget::left).unwrap_or_default();
+    let tasks = u32::try_from(tasks).unwrap_or(u32::MAX).max(1);
+    let part = |whole: u64| ((whole - whole / u64::from(KEPT)) / u64::from(tasks)).max(1);
+    let rest = left.time.map(|time| time - time / KEPT);
+    Allowance {
+        rounds: Some(rounds.unwrap_or(u32::MAX).clamp(1, settings.rounds.max(1))),
+        calls: left.calls.map(|calls| u32::try_from(part(calls.into())).unwrap_or(calls)),
+        tokens: left.tokens.map(part),
+        cost: left.cost.map(|cost| cost * (1.0 - 1.0 / f64::from(KEPT)) / f64::from(tasks)),
+        time: settings.time.into_iter().chain(rest).min(),
+    }
+}
+
+#[cfg(test)]
+#[path = "order_tests.rs"]
+mod tests;

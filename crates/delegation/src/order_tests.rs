@@ -1,0 +1,40 @@
+use std::time::Duration;
+
+use super::*;
+
+#[test]
+fn what_is_left_is_shared_and_a_part_is_kept() {
+    let parent = Budget::new(Allowance {
+        rounds: Some(9),
+        calls: Some(100),
+        tokens: Some(9_000),
+        cost: Some(1.0),
+        time: Some(Duration::from_secs(1_000)),
+    });
+    parent.spend_calls(10);
+    let share = share(Some(&parent), 3, Some(500), &Settings::default());
+    assert_eq!(share.rounds, Some(50), "its own, and no more than is set");
+    assert_eq!(share.calls, Some(27), "a third of 90, less a tenth");
+    assert_eq!(share.tokens, Some(2_700));
+    assert!((share.cost.unwrap_or_default() - 0.3).abs() < 1e-9);
+    let time = share.time.unwrap_or_default();
+    assert!(time > Duration::from_secs(800) && time <= Duration::from_secs(900), "{time:?}");
+}
+
+#[test]
+fn without_bounds_there_are_none_but_the_rounds() {
+    let free = share(None, 2, None, &Settings::default());
+    assert_eq!(free, Allowance { rounds: Some(50), ..Allowance::default() });
+    let few = share(None, 2, Some(0), &Settings::default());
+    assert_eq!(few.rounds, Some(1));
+}
+
+#[test]
+fn tasks_that_nobody_could_begin_are_refused() {
+    let task = |goal: &str| Task { goal: goal.to_owned(), ..Task::default() };
+    assert!(check(&[task("a")]).is_ok());
+    assert!(check(&[]).is_err());
+    assert!(check(&[task("a"), task(" \n")]).is_err());
+    assert!(check(&vec![task("a"); MOST + 1]).is_err());
+    assert!(check(&[task(&"a".repeat(LONG + 1))]).is_err());
+}

@@ -1,0 +1,69 @@
+//! The tools of a sub-agent: never more than its parent has.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use hermes_core::ToolError;
+use hermes_engine::toolsets::Selection;
+use hermes_engine::{Deferral, Engine, RESERVED, ToolScope};
+use serde_json::Value;
+
+/// What a sub-agent can be given.
+#[derive(Debug)]
+pub(crate) struct Outfitter<'a> {
+    pub(crate) engine: &'a Engine,
+    /// What the parent may call.
+    pub(crate) held: HashSet<String>,
+    /// What no sub-agent gets.
+    pub(crate) blocked: &'a [String],
+    /// The window of its model.
+    pub(crate) window: Option<u64>,
+}
+
+/// The tools of a sub-agent.
+pub(crate) struct Outfit {
+    pub(crate) tools: Arc<[Value]>,
+    pub(crate) scope: Arc<ToolScope>,
+}
+
+impl Outfitter<'_> {
+    /// The tools of these toolsets that the parent has; without any, all of
+    /// the parent's.
+    pub(crate) async fn outfit(
+        &self,
+        toolsets: Option<&[String]>,
+        may_delegate: bool,
+    ) -> Result<Outfit, ToolError> {
+        let selection =
+            Selection { enabled: toolsets.map(<[String]>::to_vec), disabled: Vec::new() };
+        let deferral = Deferral { window: self.window, ..Deferral::default() };
+        let definitions = self.engine.definitions(&selection, deferral).await;
+        let definitions = definitions.map_err(|error| ToolError::invalid(error.to_string()))?;
+        let allowed = |name: &str| self.held.contains(name) && self.may_have(name, may_delegate);
+        let scope = definitions.scope.restrict(allowed);
+        if scope.entries().is_empty() && toolsets.is_some_and(|names| !names.is_empty()) {
+            let names = toolsets.unwrap_or_default().join(", ");
+            return Err(ToolError::invalid(format!(
+                "A sub-agent would have no tool of {names}: they are not yours to give"
+            ))
+            .with_hint("Leave `toolsets` out to give it all that you have."));
+        }
+        let is_deferred = definitions.deferred.iter().any(|name| allowed(name));
+        let all: Vec<Value> = serde_json::from_str(&definitions.json).map_err(|error| {
+            ToolError::internal(format!("The definitions cannot be read: {error}"))
+        })?;
+        let shown = |tool: &Value| {
+            let name = tool["function"]["name"].as_str().unwrap_or_default();
+            if RESERVED.contains(&name) { is_deferred } else { allowed(name) }
+        };
+        let tools = all.into_iter().filter(shown).collect();
+        Ok(Outfit { tools, scope: Arc::new(scope) })
+    }
+
+    fn may_have(&self, name: &str, may_delegate: bool) -> bool {
+        if name == crate::delegate_task::NAME && may_delegate {
+            return true;
+        }
+        !self.blocked.iter().any(|blocked| blocked == name)
+    }
+}

@@ -1,0 +1,69 @@
+use std::collections::VecDeque;
+use std::sync::Mutex;
+
+use serde_json::json;
+
+use super::*;
+
+/// Somebody who gives these answers, one after the other.
+struct Script(Mutex<VecDeque<Option<&'static str>>>);
+
+impl Script {
+    fn asker(answers: &[Option<&'static str>]) -> ByClarify {
+        ByClarify(Arc::new(Self(Mutex::new(answers.iter().copied().collect()))))
+    }
+}
+
+impl Clarify for Script {
+    fn ask<'a>(&'a self, _: &'a str, _: &'a [String]) -> BoxFuture<'a, Option<String>> {
+        let next = self.0.lock().unwrap().pop_front().expect("another answer");
+        Box::pin(async move { next.map(str::to_owned) })
+    }
+}
+
+fn form() -> Question {
+    let schema = json!({
+        "type": "object",
+        "required": ["name", "age", "colour"],
+        "properties": {
+            "name": {"type": "string", "title": "Your name"},
+            "age": {"type": "integer"},
+            "ok": {"type": "boolean", "default": true},
+            "note": {"type": "string"},
+            "colour": {"type": "string", "oneOf": [{"const": "r", "title": "Red"}]},
+            "many": {"type": "array", "items": {"type": "string", "enum": ["a", "b"]}},
+        }
+    });
+    Question::Form { message: "Who?".to_owned(), fields: Field::of_schema(&schema) }
+}
+
+#[tokio::test]
+async fn a_form_is_filled_in() {
+    let asker =
+        Script::asker(&[Some("Ann"), Some("old"), Some("42"), Some(""), Some(""), Some("Red"), Some("b, a")]);
+    let Answer::Filled(filled) = asker.ask("s", &form()).await else { panic!("filled in") };
+    let wanted = json!({"name": "Ann", "age": 42, "ok": true, "colour": "r", "many": ["b", "a"]});
+    assert_eq!(Value::Object(filled), wanted);
+}
+
+#[tokio::test]
+async fn who_leaves_out_what_is_needed_refuses() {
+    assert_eq!(Script::asker(&[Some("")]).ask("s", &form()).await, Answer::Refused);
+    assert_eq!(Script::asker(&[Some("Ann"), None]).ask("s", &form()).await, Answer::Nobody);
+}
+
+#[tokio::test]
+async fn a_visit_and_a_sample_are_agreed_to() {
+    let visit = Question::Visit { message: "Pay".into(), url: "https://x".into() };
+    assert_eq!(Script::asker(&[Some("Done")]).ask("s", &visit).await, Answer::Agreed);
+    assert_eq!(Script::asker(&[Some("Refuse")]).ask("s", &visit).await, Answer::Refused);
+    let sample =
+        Question::Sample { model: "m".into(), prompt: "Hi".into(), max_tokens: 5 };
+    assert_eq!(Script::asker(&[None]).ask("s", &sample).await, Answer::Nobody);
+}
+
+#[test]
+fn a_schema_that_is_none_has_no_fields() {
+    assert!(Field::of_schema(&json!({"properties": 3})).is_empty());
+    assert!(Field::of_schema(&json!(null)).is_empty());
+}

@@ -1,0 +1,141 @@
+//! Why a request to a server failed, in terms of what may have happened.
+
+use std::error::Error;
+use std::time::Duration;
+
+use hermes_core::{ErrorKind, ToolError};
+use rmcp::model::{ErrorCode, ErrorData};
+use rmcp::service::ServiceError;
+
+use super::pipes::{TOO_LONG, UNREADABLE};
+use super::plain::excerpt;
+
+/// How much of a server's words is shown.
+const SHOWN: usize = 4_000;
+
+/// Why a request failed.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// The server did not get it.
+    NotSent(String),
+    /// It got it, or may have, and the answer was lost.
+    Lost(String),
+    /// It was silent for too long, and told to stop.
+    Late(Duration),
+    /// We no longer want it.
+    Cancelled,
+    /// It wants a login.
+    Login,
+    /// The server refused it, or answered in a way that cannot be used.
+    Refused(ToolError),
+}
+
+impl Fault {
+    pub(crate) fn of(server: &str, error: ServiceError) -> Self {
+        match error {
+            ServiceError::McpError(error) => Self::Refused(refusal(server, &error)),
+            ServiceError::TransportSend(error) => {
+                let error: &(dyn Error + 'static) = error.error.as_ref();
+                let text = excerpt(&causes(error), 500);
+                if wants_login(error) {
+                    Self::Login
+                } else if is_too_long(error) {
+                    Self::Refused(too_long(server))
+                } else if is_unsent(error) {
+                    Self::NotSent(text)
+                } else {
+                    Self::Lost(text)
+                }
+            }
+            ServiceError::TransportClosed => Self::Lost("the connection was closed".to_owned()),
+            ServiceError::Timeout { timeout } => Self::Late(timeout),
+            ServiceError::Cancelled { .. } => Self::Cancelled,
+            other => Self::Refused(odd(server, &other.to_string())),
+        }
+    }
+
+    /// Whether it speaks against the server rather than against the request.
+    pub(crate) fn is_breakdown(&self) -> bool {
+        matches!(self, Self::NotSent(_) | Self::Lost(_) | Self::Late(_))
+    }
+}
+
+/// An answer that fits no question.
+pub(crate) fn odd(server: &str, what: &str) -> ToolError {
+    ToolError::new(
+        ErrorKind::Network,
+        format!("The MCP server '{server}' answered in a way that cannot be used: {what}"),
+    )
+}
+
+fn too_long(server: &str) -> ToolError {
+    ToolError::limit(format!(
+        "The answer of the MCP server '{server}' is longer than {} MiB and was thrown away",
+        super::pipes::LONGEST >> 20
+    ))
+}
+
+fn refusal(server: &str, error: &ErrorData) -> ToolError {
+    let has = |mark: &str| error.data.as_ref().is_some_and(|data| data.get(mark).is_some());
+    if has(TOO_LONG) {
+        return too_long(server);
+    }
+    if has(UNREADABLE) {
+        return odd(server, &error.message);
+    }
+    let message = excerpt(&error.message, SHOWN);
+    let text = format!("The MCP server '{server}' refuses: {message}");
+    let failed = match error.code {
+        ErrorCode::INVALID_PARAMS => ToolError::invalid(text),
+        ErrorCode::METHOD_NOT_FOUND | ErrorCode::RESOURCE_NOT_FOUND => ToolError::not_found(text),
+        _ => ToolError::conflict(text)
+            .with_hint("These are the server's own words; another call or another tool may help."),
+    };
+    failed.with("code", error.code.0)
+}
+
+/// An error and what has caused it, each once.
+pub(crate) fn causes(error: &(dyn Error + 'static)) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    let mut next = Some(error);
+    while let Some(error) = next {
+        let text = error.to_string();
+        if !parts.iter().any(|part| part.contains(&text)) {
+            parts.push(text);
+        }
+        next = error.source().filter(|_| parts.len() < 5);
+    }
+    parts.join(": ")
+}
+
+fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    std::iter::successors(Some(error), |error| error.source()).take(16)
+}
+
+/// Whether it cannot have reached the server.
+fn is_unsent(error: &(dyn Error + 'static)) -> bool {
+    chain(error).any(|error| {
+        if let Some(error) = error.downcast_ref::<reqwest::Error>() {
+            return error.is_connect() || error.is_builder();
+        }
+        // A line that was not written to its end is none.
+        error.downcast_ref::<std::io::Error>().is_some_and(|error| {
+            use std::io::ErrorKind::{BrokenPipe, ConnectionRefused, NotConnected};
+            matches!(error.kind(), BrokenPipe | NotConnected | ConnectionRefused)
+        })
+    })
+}
+
+fn is_too_long(error: &(dyn Error + 'static)) -> bool {
+    chain(error).any(|error| error.to_string().contains(TOO_LONG))
+}
+
+/// Whether the server wants a login first.
+pub(crate) fn wants_login(error: &(dyn Error + 'static)) -> bool {
+    use rmcp::transport::AuthError;
+    use rmcp::transport::streamable_http_client::AuthRequiredError;
+    chain(error).any(|error| {
+        error.is::<AuthRequiredError>()
+            || matches!(error.downcast_ref(), Some(AuthError::AuthorizationRequired))
+    })
+}

@@ -1,0 +1,280 @@
+//! Messages through a program's standard streams, one line each.
+//!
+//! What comes is not to be trusted: a line may be garbage, or endless. A
+//! message that cannot be read, but says which request it answers, fails that
+//! request at once instead of leaving it to wait.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::RoleClient;
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientRequest, ErrorCode, ErrorData, JsonRpcMessage, RequestId,
+    ServerJsonRpcMessage,
+};
+use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
+use tokio::sync::Mutex;
+use tokio::time::{Instant, sleep_until};
+
+use super::tail::Tail;
+
+/// The longest message.
+pub(crate) const LONGEST: usize = 16 * 1024 * 1024;
+
+/// What tells an answer that was too long from other errors.
+pub(crate) const TOO_LONG: &str = "hermes.too_long";
+
+/// What tells an answer that could not be read from other errors.
+pub(crate) const UNREADABLE: &str = "hermes.unreadable";
+
+/// As much of a line that is thrown away is looked at, at either end.
+const LOOKED_AT: usize = 512;
+
+/// A connection through two streams.
+pub(crate) struct Pipes<R, W> {
+    read: BufReader<R>,
+    line: Vec<u8>,
+    /// The end of a line that is being thrown away, and whether its request
+    /// was found at its beginning.
+    dropping: Option<(Vec<u8>, bool)>,
+    write: Arc<Mutex<Option<W>>>,
+    tail: Arc<Tail>,
+    patience: Duration,
+    /// The question whether the server speaks the newer protocol, and how long
+    /// it may go without an answer.
+    probe: Option<(RequestId, Instant)>,
+    /// Such a question that was given up: an answer that still comes is late.
+    given_up: Option<RequestId>,
+}
+
+impl<R, W> std::fmt::Debug for Pipes<R, W> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Pipes").field("line", &self.line.len()).finish_non_exhaustive()
+    }
+}
+
+/// What a piece of a line has led to.
+enum Read {
+    Line,
+    More,
+    /// A line that was too long, and the request that it answers.
+    Dropped(Option<RequestId>),
+    End,
+}
+
+impl<R: AsyncRead + Unpin, W> Pipes<R, W> {
+    pub(crate) fn new(read: R, write: W, tail: Arc<Tail>, patience: Duration) -> Self {
+        Self {
+            read: BufReader::with_capacity(64 * 1024, read),
+            line: Vec::new(),
+            dropping: None,
+            write: Arc::new(Mutex::new(Some(write))),
+            tail,
+            patience,
+            probe: None,
+            given_up: None,
+        }
+    }
+
+    /// Reads on. Nothing is lost if this is dropped while it waits.
+    async fn read_on(&mut self) -> Read {
+        let Ok(found) = self.read.fill_buf().await else { return Read::End };
+        if found.is_empty() {
+            return Read::End;
+        }
+        let end = found.iter().position(|byte| *byte == b'\n');
+        let piece = &found[..end.unwrap_or(found.len())];
+        let taken = end.map_or(found.len(), |at| at + 1);
+        let outcome = if let Some((tail, is_told)) = &mut self.dropping {
+            tail.extend_from_slice(&piece[piece.len().saturating_sub(LOOKED_AT)..]);
+            let over = tail.len().saturating_sub(LOOKED_AT);
+            tail.drain(..over);
+            match end {
+                None => Read::More,
+                Some(_) if *is_told => {
+                    self.dropping = None;
+                    Read::More
+                }
+                Some(_) => {
+                    let id = id_in(tail, Side::End);
+                    self.dropping = None;
+                    Read::Dropped(id)
+                }
+            }
+        } else if self.line.len() + piece.len() > LONGEST {
+            let id = id_in(&self.line[..self.line.len().min(LOOKED_AT)], Side::Beginning);
+            self.line = Vec::new();
+            if end.is_none() {
+                self.dropping = Some((Vec::new(), id.is_some()));
+            }
+            match (id, end) {
+                (None, None) => Read::More,
+                (id, _) => Read::Dropped(id),
+            }
+        } else {
+            self.line.extend_from_slice(piece);
+            if end.is_some() { Read::Line } else { Read::More }
+        };
+        self.read.consume(taken);
+        outcome
+    }
+
+    /// The message that the line holds.
+    fn take_line(&mut self) -> Option<ServerJsonRpcMessage> {
+        let line = std::mem::take(&mut self.line);
+        let text = line.trim_ascii();
+        if text.is_empty() {
+            return None;
+        }
+        match serde_json::from_slice::<ServerJsonRpcMessage>(text) {
+            Ok(message) => Some(message),
+            Err(error) => {
+                let answered = unreadable(text, &error);
+                if answered.is_none() {
+                    self.tail.push(b"[not a message] ");
+                    self.tail.push(&text[..text.len().min(200)]);
+                    self.tail.push(b"\n");
+                }
+                answered
+            }
+        }
+    }
+
+    /// Whether a message is the late answer to a question that was given up.
+    fn is_late(&mut self, message: &ServerJsonRpcMessage) -> bool {
+        let id = match message {
+            JsonRpcMessage::Response(response) => Some(&response.id),
+            JsonRpcMessage::Error(error) => error.id.as_ref(),
+            _ => return false,
+        };
+        if self.probe.as_ref().is_some_and(|probe| Some(&probe.0) == id) {
+            self.probe = None;
+        }
+        id.is_some() && self.given_up.as_ref() == id
+    }
+}
+
+impl<R, W> Transport<RoleClient> for Pipes<R, W>
+where
+    R: AsyncRead + Unpin + Send,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        item: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        if let ClientJsonRpcMessage::Request(request) = &item
+            && matches!(request.request, ClientRequest::DiscoverRequest(_))
+        {
+            self.probe = Some((request.id.clone(), Instant::now() + self.patience));
+        }
+        let write = Arc::clone(&self.write);
+        let line = serde_json::to_vec(&item);
+        async move {
+            let mut line = line.map_err(io::Error::other)?;
+            line.push(b'\n');
+            let mut write = write.lock().await;
+            let Some(write) = write.as_mut() else {
+                return Err(io::Error::new(io::ErrorKind::NotConnected, "the connection is closed"));
+            };
+            write.write_all(&line).await?;
+            write.flush().await
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        loop {
+            let read = match self.probe.clone() {
+                None => self.read_on().await,
+                Some((id, until)) => tokio::select! {
+                    read = self.read_on() => read,
+                    () = sleep_until(until) => {
+                        self.probe = None;
+                        self.given_up = Some(id.clone());
+                        return Some(failed(id, ErrorCode::METHOD_NOT_FOUND, "no answer", UNREADABLE));
+                    }
+                },
+            };
+            let message = match read {
+                Read::End => return None,
+                Read::More => continue,
+                Read::Line => self.take_line(),
+                Read::Dropped(Some(id)) => {
+                    let text = format!("the answer is longer than {} MiB", LONGEST >> 20);
+                    Some(failed(id, ErrorCode::INTERNAL_ERROR, text, TOO_LONG))
+                }
+                Read::Dropped(None) => {
+                    self.tail.push(b"[a message that was too long]\n");
+                    None
+                }
+            };
+            if let Some(message) = message.filter(|it| !self.is_late(it)) {
+                return Some(message);
+            }
+        }
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        drop(self.write.lock().await.take());
+        Ok(())
+    }
+}
+
+fn failed(
+    id: RequestId,
+    code: ErrorCode,
+    text: impl Into<String>,
+    mark: &str,
+) -> ServerJsonRpcMessage {
+    let error = ErrorData::new(code, text.into(), Some(json!({ mark: true })));
+    ServerJsonRpcMessage::error(error, Some(id))
+}
+
+/// The failure of the request that a message answers which cannot be read.
+fn unreadable(line: &[u8], error: &serde_json::Error) -> Option<ServerJsonRpcMessage> {
+    let value: Value = serde_json::from_slice(line).ok()?;
+    if value.get("result").is_none() && value.get("error").is_none() {
+        return None;
+    }
+    let id: RequestId = serde_json::from_value(value.get("id")?.clone()).ok()?;
+    let text = format!("the answer cannot be read: {error}");
+    Some(failed(id, ErrorCode::INTERNAL_ERROR, text, UNREADABLE))
+}
+
+/// At which end of a line a piece of it was.
+#[derive(Clone, Copy, PartialEq)]
+enum Side {
+    Beginning,
+    End,
+}
+
+/// The id of the request that a message answers, from a piece of it.
+fn id_in(piece: &[u8], side: Side) -> Option<RequestId> {
+    let text = String::from_utf8_lossy(piece);
+    let key = match side {
+        // After the result begins, it may be somebody else's.
+        Side::Beginning => text.find("\"id\"").filter(|at| {
+            text.find("\"result\"").is_none_or(|result| *at < result)
+        })?,
+        Side::End => text.rfind("\"id\"")?,
+    };
+    let rest = text[key + 4..].trim_start().strip_prefix(':')?.trim_start();
+    let length = match rest.strip_prefix('"') {
+        Some(inner) => inner.find('"')? + 2,
+        None => rest.find(|c: char| !c.is_ascii_digit() && c != '-')?,
+    };
+    if side == Side::End && rest[length..].trim_end() != "}" {
+        return None;
+    }
+    serde_json::from_str(&rest[..length]).ok()
+}
+
+#[cfg(test)]
+#[path = "pipes_tests.rs"]
+mod tests;

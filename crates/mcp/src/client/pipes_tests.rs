@@ -1,0 +1,59 @@
+use rmcp::model::NumberOrString;
+
+use super::*;
+
+async fn receive(input: &[u8], count: usize) -> Vec<ServerJsonRpcMessage> {
+    let (tail, patience) = (Arc::new(Tail::default()), Duration::from_secs(5));
+    let mut pipes = Pipes::new(input, tokio::io::sink(), tail, patience);
+    let mut messages = Vec::new();
+    while let Some(message) = pipes.receive().await {
+        messages.push(message);
+    }
+    assert_eq!(messages.len(), count, "{messages:?}");
+    messages
+}
+
+fn error_of(message: &ServerJsonRpcMessage) -> (Option<RequestId>, String) {
+    match message {
+        JsonRpcMessage::Error(error) => (error.id.clone(), error.error.message.to_string()),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn garbage_between_messages_is_passed_over() {
+    let input = b"Hello from a server\n\n{\"jsonrpc\":\"2.0\"}\n{\"a\":\r\n\
+        {\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{}}\n\xff\xfe\n";
+    let messages = receive(input, 1).await;
+    assert!(matches!(&messages[0], JsonRpcMessage::Response(it) if it.id == NumberOrString::Number(7)));
+}
+
+#[tokio::test]
+async fn an_answer_that_cannot_be_read_fails_its_request() {
+    let input = b"{\"jsonrpc\":\"1.0\",\"id\":\"x\",\"result\":{}}\n";
+    let (id, text) = error_of(&receive(input, 1).await[0]);
+    assert_eq!(id, Some(NumberOrString::String("x".into())));
+    assert!(text.contains("cannot be read"), "{text}");
+}
+
+#[tokio::test]
+async fn an_answer_that_is_too_long_fails_its_request_wherever_its_id_is() {
+    let long = "x".repeat(LONGEST + 70_000);
+    for line in [
+        format!("{{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{{\"t\":\"{long}\"}}}}\n"),
+        format!("{{\"result\":{{\"id\":9,\"t\":\"{long}\"}},\"id\":3}}\n"),
+    ] {
+        let line = format!("{line}{{\"jsonrpc\":\"2.0\",\"id\":4,\"result\":{{}}}}\n");
+        let messages = receive(line.as_bytes(), 2).await;
+        let (id, text) = error_of(&messages[0]);
+        assert_eq!(id, Some(NumberOrString::Number(3)));
+        assert!(text.contains("longer than"), "{text}");
+    }
+}
+
+#[test]
+fn an_id_that_is_not_the_messages_own_is_not_taken() {
+    assert_eq!(id_in(b"{\"result\":{\"id\":1", Side::Beginning), None);
+    assert_eq!(id_in(b"x\",\"id\":1}}", Side::End), None);
+    assert_eq!(id_in(b"{\"id\" : \"a\" ,", Side::Beginning), Some(NumberOrString::String("a".into())));
+}

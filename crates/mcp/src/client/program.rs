@@ -1,0 +1,243 @@
+//! A server that is a program: how it is started, what it may see, and how it
+//! and all that it has started are ended.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, mpsc};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use hermes_core::ToolError;
+use hermes_exec::leftovers::{self, Entry, Leftovers};
+use hermes_exec::tree::{self, Ending, Root, Step};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+
+use super::tail::Tail;
+
+/// How long a program may take to go once its input has ended.
+const LEAVING: Duration = Duration::from_millis(400);
+
+/// How long it may take once it was asked to.
+const GRACE: Duration = Duration::from_millis(1500);
+
+/// A program that runs.
+#[derive(Debug)]
+pub(crate) struct Program {
+    child: Child,
+    id: String,
+    root: Option<Root>,
+    leftovers: Option<Leftovers>,
+    /// What it has said on its error stream.
+    pub(crate) tail: Arc<Tail>,
+}
+
+/// What is needed to start one.
+pub(crate) struct Plan<'a> {
+    pub(crate) server: &'a str,
+    pub(crate) command: &'a str,
+    pub(crate) args: &'a [String],
+    pub(crate) env: &'a BTreeMap<String, String>,
+    pub(crate) cwd: Option<&'a Path>,
+    /// Our own variables, of which the harmless ones are handed on.
+    pub(crate) surroundings: &'a [(String, String)],
+    pub(crate) leftovers: Option<&'a Leftovers>,
+}
+
+impl Program {
+    /// Starts a program in a process group of its own.
+    pub(crate) async fn start(plan: &Plan<'_>) -> Result<(Self, ChildStdin, ChildStdout), ToolError> {
+        let mut env: BTreeMap<String, String> =
+            hermes_secrets::child_env(plan.surroundings.iter().cloned(), &[]).into_iter().collect();
+        env.extend(plan.env.iter().map(|(name, value)| (name.clone(), value.clone())));
+        let home = env.get("HOME").map(PathBuf::from);
+        let path = env.get("PATH").cloned().unwrap_or_default();
+        let program = find(plan.command, &path, home.as_deref()).ok_or_else(|| missing(plan))?;
+        let id = new_id(plan.server);
+        let outer = plan.surroundings.iter().find(|(name, _)| name == tree::MARK);
+        env.insert(tree::MARK.to_owned(), tree::mark(outer.map(|it| it.1.as_str()), &id));
+
+        let mut command = with_us(&program);
+        command.args(plan.args).env_clear().envs(&env);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.process_group(0).kill_on_drop(true);
+        if let Some(cwd) = plan.cwd {
+            command.current_dir(cwd);
+        }
+        let mut child = spawn(command).await.map_err(|error| {
+            ToolError::unavailable(format!(
+                "The MCP server '{}' cannot be started: {}: {error}",
+                plan.server,
+                program.display()
+            ))
+        })?;
+        let tail = Arc::new(Tail::default());
+        if let Some(stderr) = child.stderr.take() {
+            tokio::spawn(Arc::clone(&tail).follow(stderr));
+        }
+        let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
+        let root = child.id().and_then(|pid| Root::of(pid, &id));
+        let leftovers = plan.leftovers.cloned();
+        let it = Self { child, id, root, leftovers, tail };
+        it.note(plan);
+        match (stdin, stdout) {
+            (Some(stdin), Some(stdout)) => Ok((it, stdin, stdout)),
+            _ => Err(ToolError::internal("The program has no standard streams")),
+        }
+    }
+
+    /// Writes it down, so that the next start can end what a crash of ours
+    /// leaves behind.
+    fn note(&self, plan: &Plan<'_>) {
+        let (Some(leftovers), Some(root)) = (&self.leftovers, &self.root) else { return };
+        let (owner_pid, owner_started) = leftovers::owner();
+        let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        // The arguments may hold a secret.
+        let entry = Entry {
+            id: self.id.clone(),
+            pid: root.pid,
+            started: root.started,
+            command: format!("MCP server {}", plan.server),
+            cwd: plan.cwd.map(Path::to_path_buf).unwrap_or_default(),
+            session: String::new(),
+            owner_pid,
+            owner_started,
+            at,
+            detached: false,
+            output: None,
+            elsewhere: None,
+        };
+        let _ = leftovers.record(&entry);
+    }
+
+    /// Its process id, as long as it runs.
+    pub(crate) fn pid(&self) -> Option<u32> {
+        self.child.id()
+    }
+
+    /// How it has ended, once it has.
+    pub(crate) fn ended(&mut self) -> Option<String> {
+        self.child.try_wait().ok().flatten().map(|status| status.to_string())
+    }
+
+    /// Ends it and all that it has started. Its input has ended before, so it
+    /// may be gone by itself.
+    pub(crate) async fn end(mut self) {
+        let _ = tokio::time::timeout(LEAVING, self.child.wait()).await;
+        if let Some(root) = self.root.clone() {
+            let mut ending = Ending::new(root, GRACE);
+            loop {
+                // Looking at all processes takes some milliseconds.
+                let step = tokio::task::spawn_blocking(move || {
+                    let step = ending.step(Instant::now());
+                    (ending, step)
+                });
+                let Ok((next, step)) = step.await else { break };
+                ending = next;
+                // Nobody else waits for it, and until then it counts as there.
+                let _ = self.child.try_wait();
+                match step {
+                    Step::Wait(pause) => tokio::time::sleep(pause).await,
+                    Step::Done(_) => break,
+                }
+            }
+        }
+        let _ = self.child.start_kill();
+        let _ = tokio::time::timeout(GRACE, self.child.wait()).await;
+        if let Some(leftovers) = &self.leftovers {
+            let _ = leftovers.forget(&self.id);
+        }
+    }
+}
+
+/// Ends what programs of ours that have crashed have left running. Blocks.
+pub(crate) fn reap(leftovers: &Leftovers) -> usize {
+    let orphans = leftovers.orphans();
+    for orphan in &orphans {
+        leftovers.end(orphan, GRACE);
+    }
+    orphans.len()
+}
+
+fn new_id(server: &str) -> String {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    format!("mcp-{}-{}-{number}", super::names::file(server), std::process::id())
+}
+
+fn missing(plan: &Plan<'_>) -> ToolError {
+    let name = plan.command;
+    let hint = match name.rsplit('/').next().unwrap_or(name) {
+        "npx" | "npm" | "node" => "Install Node.js, or give the whole path as `command`.",
+        "uvx" | "uv" => "Install uv, or give the whole path as `command`.",
+        _ => "Install it, or give the whole path as `command`.",
+    };
+    ToolError::unavailable(format!(
+        "The MCP server '{}' cannot be started: there is no program '{name}'",
+        plan.server
+    ))
+    .with_hint(hint)
+}
+
+/// The program that a name means, as a shell would find it.
+fn find(name: &str, path: &str, home: Option<&Path>) -> Option<PathBuf> {
+    if let (Some(rest), Some(home)) = (name.strip_prefix("~/"), home) {
+        return Some(home.join(rest)).filter(|it| it.is_file());
+    }
+    if name.contains('/') {
+        return Some(PathBuf::from(name)).filter(|it| it.is_file());
+    }
+    std::env::split_paths(path).map(|folder| folder.join(name)).find(|it| is_program(it))
+}
+
+#[cfg(unix)]
+fn is_program(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    path.metadata().is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_program(path: &Path) -> bool {
+    path.is_file()
+}
+
+/// The program, told by the system when we die, where there is a way to say
+/// so from outside.
+fn with_us(program: &Path) -> Command {
+    static SETPRIV: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let setpriv = SETPRIV.get_or_init(|| {
+        let places = ["/usr/bin/setpriv", "/bin/setpriv"].map(PathBuf::from);
+        places.into_iter().find(|it| cfg!(target_os = "linux") && is_program(it))
+    });
+    let Some(setpriv) = setpriv else { return Command::new(program) };
+    let mut command = Command::new(setpriv);
+    command.args(["--pdeathsig", "TERM"]).arg(program);
+    command
+}
+
+type Wanted = (Command, Handle, oneshot::Sender<io::Result<Child>>);
+
+/// Starts it from a thread that lives as long as we do: the system takes the
+/// end of the thread that started a program for the end of its parent.
+async fn spawn(command: Command) -> io::Result<Child> {
+    static STARTER: OnceLock<mpsc::Sender<Wanted>> = OnceLock::new();
+    let starter = STARTER.get_or_init(|| {
+        let (sender, wanted) = mpsc::channel::<Wanted>();
+        let work = move || {
+            for (mut command, runtime, answer) in wanted {
+                let _inside = runtime.enter();
+                let _ = answer.send(command.spawn());
+            }
+        };
+        // Without the thread its channel is closed, which is told below.
+        let _ = std::thread::Builder::new().name("mcp-starter".to_owned()).spawn(work);
+        sender
+    });
+    let (answer, started) = oneshot::channel();
+    let gone = || io::Error::other("the thread that starts programs is gone");
+    starter.send((command, Handle::current(), answer)).map_err(|_| gone())?;
+    started.await.map_err(|_| gone())?
+}

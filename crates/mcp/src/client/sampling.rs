@@ -1,0 +1,294 @@
+//! A server asks our model: within the limits that the user has set, and with
+//! nothing of the conversation but what the server itself sends.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use hermes_llm::{Answer as ToolAnswer, Asked, Choice, Finish, Image, Message, Model, Part, Reply, Request};
+use serde_json::{Value, json};
+
+use super::asker::{Answer, Asker, Question};
+use super::plain::excerpt;
+use super::settings::SamplingSettings;
+
+/// How much of a request is shown to the user.
+const SHOWN: usize = 1_500;
+
+/// A model that answers servers.
+#[derive(Debug, Clone)]
+pub struct Chosen {
+    /// It.
+    pub model: Arc<dyn Model>,
+    /// How its server calls it.
+    pub name: String,
+}
+
+/// Which models there are.
+pub trait Models: Send + Sync {
+    /// The model of that name or, without one, the usual.
+    fn choose(&self, name: Option<&str>) -> Option<Chosen>;
+}
+
+/// What a server has asked of the model so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Sampled {
+    /// Requests that were answered.
+    pub requests: u64,
+    /// Requests that were not.
+    pub errors: u64,
+    /// Tokens, both ways.
+    pub tokens: u64,
+    /// Answers that ask for tools.
+    pub tool_uses: u64,
+}
+
+/// The rules of one server, and what it has used up of them.
+pub(crate) struct Sampling {
+    settings: SamplingSettings,
+    models: Option<Arc<dyn Models>>,
+    recent: Mutex<VecDeque<Instant>>,
+    counts: Mutex<Sampled>,
+}
+
+impl Sampling {
+    pub(crate) fn new(settings: SamplingSettings, models: Option<Arc<dyn Models>>) -> Self {
+        Self { settings, models, recent: Mutex::default(), counts: Mutex::default() }
+    }
+
+    /// Whether the server is told that it may ask.
+    pub(crate) fn is_offered(&self) -> bool {
+        self.settings.enabled && self.models.is_some()
+    }
+
+    pub(crate) fn counts(&self) -> Sampled {
+        *self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Answers a request, as it is on the wire. The error is a sentence.
+    pub(crate) async fn answer(
+        &self,
+        server: &str,
+        params: &Value,
+        asker: Option<Arc<dyn Asker>>,
+    ) -> Result<Value, String> {
+        let answered = self.try_answer(server, params, asker).await;
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        match &answered {
+            Ok((_, reply)) => {
+                counts.requests += 1;
+                counts.tokens += reply.usage.input + reply.usage.output;
+                counts.tool_uses += u64::from(!reply.calls.is_empty());
+            }
+            Err(_) => counts.errors += 1,
+        }
+        answered.map(|it| it.0)
+    }
+
+    async fn try_answer(
+        &self,
+        server: &str,
+        params: &Value,
+        asker: Option<Arc<dyn Asker>>,
+    ) -> Result<(Value, Reply), String> {
+        let limits = &self.settings;
+        if !limits.enabled {
+            return Err("sampling is switched off for this server".to_owned());
+        }
+        self.admit()?;
+        let chosen = self.choose(params)?;
+        let request = self.request(&chosen.name, params)?;
+        if limits.ask {
+            let question = Question::Sample {
+                model: chosen.name.clone(),
+                prompt: shown(&request.messages),
+                max_tokens: request.max_tokens.and_then(|it| u32::try_from(it).ok()).unwrap_or(0),
+            };
+            let Some(asker) = asker else {
+                return Err("nobody can be asked whether the model may be used".to_owned());
+            };
+            match asker.ask(server, &question).await {
+                Answer::Agreed | Answer::Filled(_) => {}
+                Answer::Refused => return Err("the user refused".to_owned()),
+                Answer::Nobody => return Err("the user did not answer".to_owned()),
+            }
+        }
+        let reply = tokio::time::timeout(limits.timeout, chosen.model.reply(&request)).await;
+        let reply = reply
+            .map_err(|_| format!("the model took longer than {:?}", limits.timeout))?
+            .map_err(|fault| format!("the model cannot be asked: {fault}"))?;
+        let model = if reply.model.is_empty() { chosen.name } else { reply.model.clone() };
+        Ok((answer_of(&reply, &model), reply))
+    }
+
+    /// Whether another request may be made in this minute.
+    fn admit(&self) -> Result<(), String> {
+        let now = Instant::now();
+        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        while recent.front().is_some_and(|at| now.duration_since(*at) >= Duration::from_secs(60)) {
+            recent.pop_front();
+        }
+        if recent.len() >= self.settings.max_rpm as usize {
+            return Err(format!("more than {} requests in a minute", self.settings.max_rpm));
+        }
+        recent.push_back(now);
+        Ok(())
+    }
+
+    /// The model: the one that is set, else the first of those that the server
+    /// would like, else the usual. It must be one that is allowed.
+    fn choose(&self, params: &Value) -> Result<Chosen, String> {
+        let models = self.models.as_ref().ok_or("there is no model")?;
+        let allowed = &self.settings.allowed_models;
+        let may = |name: &str| allowed.is_empty() || allowed.iter().any(|it| it == name);
+        let chosen = match &self.settings.model {
+            Some(name) => models.choose(Some(name)),
+            None => {
+                let hints = params.pointer("/modelPreferences/hints").and_then(Value::as_array);
+                let names = hints.into_iter().flatten().take(16);
+                let names = names.filter_map(|hint| hint.get("name").and_then(Value::as_str));
+                let liked = names.filter_map(|name| models.choose(Some(name)));
+                let mut liked = liked.filter(|it| may(&it.name));
+                liked.next().or_else(|| models.choose(None))
+            }
+        };
+        let chosen = chosen.ok_or("there is no such model")?;
+        if !may(&chosen.name) {
+            return Err(format!("the model {} is not allowed for this server", chosen.name));
+        }
+        Ok(chosen)
+    }
+
+    fn request(&self, model: &str, params: &Value) -> Result<Request, String> {
+        let limits = &self.settings;
+        let messages = params.get("messages").and_then(Value::as_array).ok_or("no messages")?;
+        let rounds = messages.iter().filter(|message| has_tool_use(message)).count();
+        let tools = params.get("tools").and_then(Value::as_array);
+        let tools = tools.filter(|tools| !tools.is_empty());
+        if tools.is_some() && rounds >= limits.max_tool_rounds as usize {
+            return Err(format!("more than {} rounds with tools", limits.max_tool_rounds));
+        }
+        let mut conversation = Vec::new();
+        if let Some(system) = params.get("systemPrompt").and_then(Value::as_str) {
+            conversation.push(Message::system(system));
+        }
+        messages.iter().for_each(|message| convert(message, &mut conversation));
+        let mut request = Request::new(model, conversation);
+        let wanted = params.get("maxTokens").and_then(Value::as_u64).unwrap_or(u64::MAX);
+        request.max_tokens = Some(wanted.clamp(1, u64::from(limits.max_tokens)));
+        request.temperature = params.get("temperature").and_then(Value::as_f64);
+        request.patience = limits.timeout;
+        if let Some(tools) = tools {
+            request.tools = tools.iter().map(definition).collect();
+            request.choice = match params.pointer("/toolChoice/mode").and_then(Value::as_str) {
+                Some("required") => Choice::Required,
+                Some("none") => Choice::None,
+                _ => Choice::Auto,
+            };
+        }
+        Ok(request)
+    }
+}
+
+fn definition(tool: &Value) -> Value {
+    json!({"type": "function", "function": {
+        "name": tool.get("name").cloned().unwrap_or_default(),
+        "description": tool.get("description").cloned().unwrap_or_else(|| "".into()),
+        "parameters": tool.get("inputSchema").cloned().unwrap_or_else(|| json!({"type": "object"})),
+    }})
+}
+
+/// The pieces of a message, whether it has one or a list of them.
+fn pieces(message: &Value) -> Vec<&Value> {
+    match message.get("content") {
+        Some(Value::Array(items)) => items.iter().collect(),
+        Some(one) => vec![one],
+        None => Vec::new(),
+    }
+}
+
+fn has_tool_use(message: &Value) -> bool {
+    pieces(message).iter().any(|it| it.get("type").and_then(Value::as_str) == Some("tool_use"))
+}
+
+fn convert(message: &Value, conversation: &mut Vec<Message>) {
+    let text = |value: &Value, key: &str| {
+        value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
+    };
+    let mut parts = Vec::new();
+    let mut reply = Reply::default();
+    for piece in pieces(message) {
+        match piece.get("type").and_then(Value::as_str).unwrap_or_default() {
+            "text" => {
+                let said = text(piece, "text");
+                reply.text.push_str(&said);
+                parts.push(Part::Text { text: said });
+            }
+            "image" => parts.push(Part::Image(Image {
+                media_type: text(piece, "mimeType"),
+                data: text(piece, "data"),
+            })),
+            "tool_use" => reply.calls.push(Asked {
+                id: text(piece, "id"),
+                name: text(piece, "name"),
+                arguments: piece.get("input").cloned().unwrap_or_else(|| json!({})).to_string(),
+            }),
+            "tool_result" => {
+                let said = pieces(piece).iter().map(|it| text(it, "text")).collect::<Vec<_>>();
+                conversation.push(Message::Tool(ToolAnswer {
+                    call_id: text(piece, "toolUseId"),
+                    name: String::new(),
+                    content: said.join("\n"),
+                    images: Vec::new(),
+                    is_error: piece.get("isError").and_then(Value::as_bool).unwrap_or(false),
+                }));
+            }
+            _ => {}
+        }
+    }
+    if message.get("role").and_then(Value::as_str) == Some("assistant") {
+        reply.finish = if reply.calls.is_empty() { Finish::Stop } else { Finish::Calls };
+        conversation.push(Message::Assistant(reply));
+    } else if !parts.is_empty() {
+        conversation.push(Message::User { content: parts });
+    }
+}
+
+fn answer_of(reply: &Reply, model: &str) -> Value {
+    let mut content = Vec::new();
+    if !reply.text.is_empty() || reply.calls.is_empty() {
+        content.push(json!({"type": "text", "text": reply.text}));
+    }
+    for call in &reply.calls {
+        let input: Value = serde_json::from_str(&call.arguments)
+            .ok()
+            .filter(Value::is_object)
+            .unwrap_or_else(|| json!({"_raw": call.arguments}));
+        content.push(json!({"type": "tool_use", "id": call.id, "name": call.name, "input": input}));
+    }
+    let reason = match reply.finish {
+        Finish::Length => "maxTokens",
+        Finish::Calls => "toolUse",
+        _ => "endTurn",
+    };
+    let content = match content.len() {
+        1 => content.remove(0),
+        _ => Value::Array(content),
+    };
+    json!({"role": "assistant", "content": content, "model": model, "stopReason": reason})
+}
+
+fn shown(messages: &[Message]) -> String {
+    let last = messages.last().map(Message::text).unwrap_or_default();
+    let system = messages.iter().find(|it| matches!(it, Message::System { .. }));
+    match system {
+        Some(system) if messages.len() > 1 => {
+            format!("[{}]\n{}", excerpt(&system.text(), SHOWN / 3), excerpt(&last, SHOWN))
+        }
+        _ => excerpt(&last, SHOWN),
+    }
+}
+
+#[cfg(test)]
+#[path = "sampling_tests.rs"]
+mod tests;

@@ -1,0 +1,322 @@
+//! What the user has set down of servers: `mcp_servers` in `config.yaml`.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use globset::{Glob, GlobSet, GlobSetBuilder};
+use serde_json::{Map, Value};
+
+use super::read::Reading;
+
+/// All servers, by name.
+#[derive(Debug, Clone, Default)]
+pub struct Settings {
+    /// The servers that can be used as they are set down.
+    pub servers: BTreeMap<String, ServerSettings>,
+    /// What is wrong with the others, one sentence each.
+    pub problems: Vec<String>,
+}
+
+/// How a server is reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Link {
+    /// A program that is started and spoken to through its standard streams.
+    Program {
+        /// The program.
+        command: String,
+        /// Its arguments.
+        args: Vec<String>,
+        /// Variables that it has besides the harmless ones.
+        env: BTreeMap<String, String>,
+        /// The folder that it starts in; ours if there is none.
+        cwd: Option<PathBuf>,
+    },
+    /// A server on the network.
+    Http {
+        /// Its address.
+        url: String,
+        /// Headers of every request.
+        headers: BTreeMap<String, String>,
+        /// Whether it speaks the older way with two connections.
+        sse: bool,
+    },
+}
+
+/// One server.
+#[derive(Debug, Clone)]
+pub struct ServerSettings {
+    /// How it is reached.
+    pub link: Link,
+    /// Whether it is used at all.
+    pub enabled: bool,
+    /// Whether nothing begins without it.
+    pub required: bool,
+    /// How long a call may be silent.
+    pub timeout: Duration,
+    /// How long a call may take, however much it tells of its progress.
+    pub total_timeout: Duration,
+    /// How long it may take to be there.
+    pub connect_timeout: Duration,
+    /// How long the question may take whether it speaks the newer protocol.
+    pub probe_timeout: Duration,
+    /// How often it is looked whether it is still there.
+    pub keepalive: Duration,
+    /// How long a program may be idle before it is ended.
+    pub idle_timeout: Option<Duration>,
+    /// How long a program may live before it is started anew.
+    pub max_lifetime: Option<Duration>,
+    /// Which of its tools are taken.
+    pub tools: ToolFilter,
+    /// Whether and how it may use our model.
+    pub sampling: SamplingSettings,
+    /// Whether and how it may ask the user.
+    pub elicitation: ElicitationSettings,
+    /// Whether it wants a login.
+    pub oauth: Option<OAuthSettings>,
+    /// Whether changed tools are held back.
+    pub pin: bool,
+    /// Whether certificates are checked.
+    pub ssl_verify: bool,
+    /// The entry as it was written, with no variable filled in: what was
+    /// learnt of the server holds for as long as this is the same.
+    pub written: Value,
+}
+
+/// Which of a server's tools are taken.
+#[derive(Debug, Clone)]
+pub struct ToolFilter {
+    include: Option<GlobSet>,
+    exclude: Option<GlobSet>,
+    /// Whether its resources can be listed and read.
+    pub resources: bool,
+    /// Whether its prompts can be listed and taken.
+    pub prompts: bool,
+}
+
+impl ToolFilter {
+    /// Whether the tool of that name, as the server calls it, is taken. With
+    /// names to include, those to exclude do not count.
+    pub fn takes(&self, tool: &str) -> bool {
+        match (&self.include, &self.exclude) {
+            (Some(include), _) => include.is_match(tool),
+            (None, Some(exclude)) => !exclude.is_match(tool),
+            (None, None) => true,
+        }
+    }
+}
+
+/// Whether and how a server may use our model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SamplingSettings {
+    /// Whether it may.
+    pub enabled: bool,
+    /// Requests in a minute.
+    pub max_rpm: u32,
+    /// How long one may take.
+    pub timeout: Duration,
+    /// Tokens of an answer.
+    pub max_tokens: u32,
+    /// Tool rounds of one conversation.
+    pub max_tool_rounds: u32,
+    /// The model, whatever the server would like.
+    pub model: Option<String>,
+    /// The models that may be used; none means any.
+    pub allowed_models: Vec<String>,
+    /// Whether the user is asked each time.
+    pub ask: bool,
+}
+
+/// Whether and how a server may ask the user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ElicitationSettings {
+    /// Whether it may.
+    pub enabled: bool,
+    /// How long the user may take.
+    pub timeout: Duration,
+}
+
+/// A login by OAuth.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OAuthSettings {
+    /// Our name at the server, if it was given one beforehand; an `https` URL
+    /// is a document about us that the server can read.
+    pub client_id: Option<String>,
+    /// The password that goes with it.
+    pub client_secret: Option<String>,
+    /// What is asked for.
+    pub scopes: Vec<String>,
+    /// The port of the answer; any if there is none.
+    pub redirect_port: Option<u16>,
+    /// The whole address of the answer, where it is not ours.
+    pub redirect_uri: Option<String>,
+    /// How we call ourselves.
+    pub client_name: Option<String>,
+    /// How long the user may take.
+    pub timeout: Option<Duration>,
+}
+
+impl Settings {
+    /// Reads `mcp_servers`. `lookup` gives the values of `${NAME}`.
+    pub fn read(servers: &Value, lookup: &dyn Fn(&str) -> Option<String>) -> Self {
+        let mut settings = Self::default();
+        let entries = match servers {
+            Value::Object(entries) => entries,
+            Value::Null => return settings,
+            _ => {
+                settings.problems.push("`mcp_servers` is not a map of names to servers".to_owned());
+                return settings;
+            }
+        };
+        for (name, entry) in entries {
+            match ServerSettings::read(entry, lookup) {
+                Ok(server) => {
+                    settings.servers.insert(name.clone(), server);
+                }
+                Err(problem) => settings.problems.push(format!("MCP server '{name}': {problem}")),
+            }
+        }
+        settings
+    }
+}
+
+impl ServerSettings {
+    /// Reads one entry. The error is a sentence.
+    pub fn read(entry: &Value, lookup: &dyn Fn(&str) -> Option<String>) -> Result<Self, String> {
+        let Value::Object(written) = entry else {
+            return Err("it is not a map of settings".to_owned());
+        };
+        let filled = Reading::fill(written, lookup);
+        let it = Reading(&filled);
+        let link = read_link(&it)?;
+        let lifecycle = it.map("lifecycle");
+        let longest = |name: &str| {
+            let set = it.seconds(name).or_else(|| Reading(&lifecycle).seconds(name));
+            set.filter(|it| !it.is_zero())
+        };
+        let timeout = it.seconds("timeout").unwrap_or(Duration::from_secs(300));
+        let total = it.seconds("max_total_timeout").unwrap_or(Duration::from_secs(3600));
+        let keepalive = it.seconds("keepalive_interval").unwrap_or(Duration::from_secs(180));
+        Ok(Self {
+            link,
+            enabled: it.flag("enabled", true),
+            required: it.flag("required", false),
+            timeout,
+            total_timeout: total.max(timeout),
+            connect_timeout: it.seconds("connect_timeout").unwrap_or(Duration::from_secs(60)),
+            probe_timeout: it.seconds("probe_timeout").unwrap_or(Duration::from_secs(3)),
+            keepalive: keepalive.max(Duration::from_secs(5)),
+            idle_timeout: longest("idle_timeout_seconds"),
+            max_lifetime: longest("max_lifetime_seconds"),
+            tools: read_filter(&it.map("tools"))?,
+            sampling: read_sampling(&it.map("sampling")),
+            elicitation: read_elicitation(&it.map("elicitation")),
+            oauth: read_oauth(&it)?,
+            pin: it.flag("pin", true),
+            ssl_verify: it.flag("ssl_verify", true),
+            written: entry.clone(),
+        })
+    }
+
+    /// `stdio`, `http` or `sse`.
+    pub fn transport(&self) -> &'static str {
+        match &self.link {
+            Link::Program { .. } => "stdio",
+            Link::Http { sse: true, .. } => "sse",
+            Link::Http { .. } => "http",
+        }
+    }
+}
+
+fn read_link(it: &Reading<'_>) -> Result<Link, String> {
+    if let Some(url) = it.text("url") {
+        if !url.starts_with("http://") && !url.starts_with("https://") {
+            return Err(format!("`url` is not an http address: {url}"));
+        }
+        let sse = it.text("transport").is_some_and(|it| it == "sse");
+        return Ok(Link::Http { url, headers: it.texts_by_name("headers"), sse });
+    }
+    let Some(command) = it.text("command").filter(|it| !it.trim().is_empty()) else {
+        return Err("it has neither `command` nor `url`".to_owned());
+    };
+    Ok(Link::Program {
+        command,
+        args: it.texts("args"),
+        env: it.texts_by_name("env"),
+        cwd: it.text("cwd").map(PathBuf::from),
+    })
+}
+
+fn read_filter(tools: &Map<String, Value>) -> Result<ToolFilter, String> {
+    let it = Reading(tools);
+    let globs = |name: &str| -> Result<Option<GlobSet>, String> {
+        let written = it.texts(name);
+        if written.is_empty() {
+            return Ok(None);
+        }
+        let mut set = GlobSetBuilder::new();
+        for pattern in &written {
+            set.add(Glob::new(pattern).map_err(|e| format!("`tools.{name}`: {e}"))?);
+        }
+        set.build().map(Some).map_err(|e| format!("`tools.{name}`: {e}"))
+    };
+    Ok(ToolFilter {
+        include: globs("include")?,
+        exclude: globs("exclude")?,
+        resources: it.flag("resources", true),
+        prompts: it.flag("prompts", true),
+    })
+}
+
+fn read_sampling(sampling: &Map<String, Value>) -> SamplingSettings {
+    let it = Reading(sampling);
+    let count = |name: &str, default: u32| {
+        it.number(name).map_or(default, |set| set.clamp(1.0, f64::from(u32::MAX)) as u32)
+    };
+    SamplingSettings {
+        enabled: it.flag("enabled", true),
+        max_rpm: count("max_rpm", 10),
+        timeout: it.seconds("timeout").unwrap_or(Duration::from_secs(30)),
+        max_tokens: count("max_tokens_cap", 4096),
+        // None at all is a wish of its own here.
+        max_tool_rounds: match it.number("max_tool_rounds") {
+            Some(set) if set < 1.0 => 0,
+            _ => count("max_tool_rounds", 5),
+        },
+        model: it.text("model"),
+        allowed_models: it.texts("allowed_models"),
+        ask: it.flag("ask", true),
+    }
+}
+
+fn read_elicitation(elicitation: &Map<String, Value>) -> ElicitationSettings {
+    let it = Reading(elicitation);
+    ElicitationSettings {
+        enabled: it.flag("enabled", true),
+        timeout: it.seconds("timeout").unwrap_or(Duration::from_secs(300)),
+    }
+}
+
+fn read_oauth(it: &Reading<'_>) -> Result<Option<OAuthSettings>, String> {
+    match it.text("auth").as_deref() {
+        None | Some("header" | "none" | "") => return Ok(None),
+        Some("oauth") => {}
+        Some(other) => return Err(format!("`auth` is 'oauth' or 'header', not '{other}'")),
+    }
+    let map = it.map("oauth");
+    let it = Reading(&map);
+    let scopes = it.text("scope").map(|scope| scope.split_whitespace().map(str::to_owned).collect());
+    Ok(Some(OAuthSettings {
+        client_id: it.text("client_id"),
+        client_secret: it.text("client_secret"),
+        scopes: scopes.unwrap_or_default(),
+        redirect_port: it.number("redirect_port").map(|port| port as u16).filter(|port| *port != 0),
+        redirect_uri: it.text("redirect_uri"),
+        client_name: it.text("client_name"),
+        timeout: it.seconds("timeout"),
+    }))
+}
+
+#[cfg(test)]
+#[path = "settings_tests.rs"]
+mod tests;

@@ -1,0 +1,69 @@
+use serde_json::json;
+
+use super::*;
+
+fn lookup(name: &str) -> Option<String> {
+    (name == "TOKEN").then(|| "s3cret".to_owned())
+}
+
+fn read(entry: Value) -> ServerSettings {
+    ServerSettings::read(&entry, &lookup).unwrap()
+}
+
+#[test]
+fn an_entry_of_hermes_agent_is_read() {
+    let server = read(json!({
+        "command": "npx", "args": ["-y", "pkg", 3], "env": {"A": "${TOKEN}", "N": 1},
+        "timeout": "2.5", "connect_timeout": 7, "enabled": "off", "required": 1,
+        "tools": {"include": ["read_*", "x"], "exclude": "read_file", "prompts": "no"},
+        "sampling": {"max_rpm": 0, "max_tool_rounds": 0, "allowed_models": ["m"]},
+    }));
+    let Link::Program { command, args, env, .. } = &server.link else { panic!("a program") };
+    assert_eq!((command.as_str(), args.len(), args[2].as_str()), ("npx", 3, "3"));
+    assert_eq!((env["A"].as_str(), env["N"].as_str()), ("s3cret", "1"));
+    assert_eq!(server.timeout, Duration::from_millis(2500));
+    assert_eq!(server.connect_timeout, Duration::from_secs(7));
+    assert!(!server.enabled && server.required);
+    assert!(server.tools.takes("read_file") && server.tools.takes("x"));
+    assert!(!server.tools.takes("write_file"));
+    assert!(server.tools.resources && !server.tools.prompts);
+    assert_eq!((server.sampling.max_rpm, server.sampling.max_tool_rounds), (1, 0));
+}
+
+#[test]
+fn integer_zero_switches_off() {
+    assert!(!read(json!({"command": "x", "enabled": 0})).enabled);
+    assert!(read(json!({"command": "x"})).enabled);
+}
+
+#[test]
+fn a_url_wins_and_unknown_variables_stay() {
+    let server = read(json!({
+        "url": "https://h/mcp", "command": "x",
+        "headers": {"Authorization": "Bearer ${env:TOKEN}", "X": "a${NOPE}b${"}
+    }));
+    let Link::Http { headers, sse, .. } = &server.link else { panic!("an address") };
+    assert_eq!(headers["Authorization"], "Bearer s3cret");
+    assert_eq!(headers["X"], "a${NOPE}b${");
+    assert!(!sse);
+    // What the server is known by holds no secret.
+    assert!(!server.written.to_string().contains("s3cret"));
+}
+
+#[test]
+fn one_bad_entry_does_not_cost_the_others() {
+    let all = json!({
+        "good": {"command": "x"}, "empty": {}, "odd": 3, "ftp": {"url": "ftp://x"},
+        "glob": {"command": "x", "tools": {"include": "["}},
+    });
+    let settings = Settings::read(&all, &lookup);
+    assert_eq!(settings.servers.keys().collect::<Vec<_>>(), ["good"]);
+    assert_eq!(settings.problems.len(), 4);
+    assert!(settings.problems.iter().any(|it| it.contains("'glob'")), "{:?}", settings.problems);
+}
+
+#[test]
+fn only_excluded_tools_are_left_out() {
+    let server = read(json!({"command": "x", "tools": {"exclude": ["*delete*"]}}));
+    assert!(server.tools.takes("read") && !server.tools.takes("file_delete"));
+}

@@ -1,0 +1,75 @@
+//! A result as the protocol carries it.
+
+use std::path::Path;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hermes_core::{Attachment, Disposition, ErrorKind, Status, ToolResult};
+use rmcp::ErrorData;
+use rmcp::model::{CallToolResult, ContentBlock};
+use serde_json::Value;
+
+/// The largest picture or sound that is sent along.
+const LARGEST: u64 = 8 << 20;
+
+/// What the client gets. A tool that does not exist is a mistake of the
+/// client; everything else is for the model to read.
+pub(crate) async fn render(result: ToolResult, exists: bool) -> Result<CallToolResult, ErrorData> {
+    let unknown = result.status == Status::Error(ErrorKind::NotFound)
+        && result.disposition == Disposition::NotRun
+        && !exists;
+    if unknown {
+        let details = serde_json::from_str::<Value>(&result.content).ok();
+        let said = details.as_ref().and_then(|d| d.get("error")?.as_str().map(str::to_owned));
+        let message = said.unwrap_or_else(|| format!("Unknown tool: {}", result.name));
+        return Err(ErrorData::invalid_params(message, details));
+    }
+    let mut content = vec![ContentBlock::text(plain(result.content))];
+    for attachment in result.attachments {
+        content.push(attached(attachment).await);
+    }
+    Ok(match result.status {
+        Status::Success => CallToolResult::success(content),
+        Status::Error(_) => CallToolResult::error(content),
+    })
+}
+
+/// A result that is a text is that text; any other stays JSON.
+fn plain(content: String) -> String {
+    if content.starts_with('"')
+        && let Ok(text) = serde_json::from_str(&content)
+    {
+        return text;
+    }
+    content
+}
+
+async fn attached(attachment: Attachment) -> ContentBlock {
+    let Attachment { media_type, path } = attachment;
+    let kind = media_type.split('/').next().unwrap_or_default().to_owned();
+    if kind != "image" && kind != "audio" {
+        return ContentBlock::text(format!("{media_type}: {}", path.display()));
+    }
+    let shown = path.clone();
+    let read = tokio::task::spawn_blocking(move || encode(&path)).await;
+    match (read, kind.as_str()) {
+        (Ok(Ok(data)), "audio") => ContentBlock::audio(data, media_type),
+        (Ok(Ok(data)), _) => ContentBlock::image(data, media_type),
+        (Ok(Err(why)), _) => {
+            ContentBlock::text(format!("{media_type}: {} is not sent: {why}", shown.display()))
+        }
+        (Err(_), _) => ContentBlock::text(format!("{media_type}: {}", shown.display())),
+    }
+}
+
+fn encode(path: &Path) -> Result<String, String> {
+    let size = std::fs::metadata(path).map_err(|e| e.to_string())?.len();
+    if size > LARGEST {
+        return Err(format!("it has {size} bytes, and {LARGEST} are the most"));
+    }
+    Ok(STANDARD.encode(std::fs::read(path).map_err(|e| e.to_string())?))
+}
+
+#[cfg(test)]
+#[path = "answer_tests.rs"]
+mod tests;

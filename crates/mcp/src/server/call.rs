@@ -1,0 +1,161 @@
+//! One call of a client: through the pipeline, with its progress and its
+//! questions on the way.
+
+use std::collections::HashMap;
+use std::pin::pin;
+use std::sync::Arc;
+
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use hermes_core::{Approver, Clarify, ToolCall, ToolResult};
+use hermes_engine::Caller;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, ElicitRequestParams, ElicitResult,
+    InputRequiredResult, ProgressNotificationParam, ProtocolVersion,
+};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, Peer, RoleServer};
+use serde_json::Value;
+use tokio::sync::{mpsc, oneshot};
+
+use super::progress::Signs;
+use super::question::Desk;
+use super::{Shared, answer};
+
+/// Signs of life that wait for a slow client; more are left out.
+const WAITING: usize = 16;
+
+/// What a running call wants of its client. It is done where the client's
+/// request is handled, so that it reaches the client with its answer.
+#[derive(Debug)]
+pub(crate) enum Errand {
+    Progress(ProgressNotificationParam),
+    Ask(Box<ElicitRequestParams>, oneshot::Sender<Option<ElicitResult>>),
+}
+
+/// Makes the call that a client asks for.
+pub(crate) async fn make(
+    shared: &Shared,
+    session: &str,
+    request: CallToolRequestParams,
+    context: &RequestContext<RoleServer>,
+) -> Result<CallToolResponse, ErrorData> {
+    let listing = shared.listing().await;
+    let listing = listing.map_err(|e| ErrorData::internal_error(e.to_string(), None))?;
+    let scope = &listing.definitions.scope;
+    let id = shared.next_call();
+    let (errands, received) = mpsc::channel(WAITING);
+    let mut caller = shared.caller(session);
+    caller.who = "mcp".into();
+    caller.scope = Some(Arc::clone(scope));
+    caller.cancel = shared.calls.child_token();
+    if let Some(token) = context.meta.get_progress_token() {
+        caller.onlooker = Some(Arc::new(Signs::new(&id, token, errands.clone())));
+    }
+    let about = about(session, &request);
+    let desk = desk(shared, &request, context, &about, &id, errands)?;
+    if let Some(desk) = &desk {
+        caller.approver = Some(Arc::clone(desk) as Arc<dyn Approver>);
+        let ports = caller.ports.as_ref().unwrap_or_else(|| shared.engine.ports());
+        let ports = (**ports).clone().with::<dyn Clarify>(Arc::clone(desk) as _);
+        caller.ports = Some(Arc::new(ports));
+    }
+    let arguments = Value::Object(request.arguments.unwrap_or_default());
+    let call = ToolCall::new(id, request.name.into_owned(), arguments);
+    let result = attend(shared, call, &caller, context, received).await;
+    if let Some(questions) = desk.and_then(|desk| desk.open()) {
+        let state = shared.replies.seal(&about)?;
+        return Ok(InputRequiredResult::new(Some(questions), Some(state)).into());
+    }
+    let snapshot = shared.engine.snapshot();
+    let exists = snapshot.find(&result.name).is_some_and(|entry| scope.contains(entry.name()));
+    Ok(answer::render(result, exists).await?.into())
+}
+
+/// Who can be asked about this call, if anybody.
+fn desk(
+    shared: &Shared,
+    request: &CallToolRequestParams,
+    context: &RequestContext<RoleServer>,
+    about: &[u8],
+    id: &str,
+    errands: mpsc::Sender<Errand>,
+) -> Result<Option<Arc<Desk>>, ErrorData> {
+    let answers = match &request.request_state {
+        Some(sealed) if shared.replies.redeem(sealed, about)? => answers(request),
+        _ => HashMap::new(),
+    };
+    if !shared.settings.asks || !fills_in_forms(context) {
+        return Ok(None);
+    }
+    let newer = context.protocol_version().is_some_and(|v| v >= ProtocolVersion::V_2026_07_28);
+    if !newer {
+        return Ok(Some(Arc::new(Desk::now(id, errands))));
+    }
+    let entry = shared.engine.snapshot().find(&request.name).cloned();
+    let repeatable = entry.is_some_and(|entry| entry.spec().annotations.read_only);
+    Ok(Some(Arc::new(Desk::later(id, answers, repeatable))))
+}
+
+/// What a seal is about: this call of this session, and no other.
+fn about(session: &str, request: &CallToolRequestParams) -> Vec<u8> {
+    let call = (session, &request.name, &request.arguments);
+    serde_json::to_vec(&call).unwrap_or_default()
+}
+
+fn answers(request: &CallToolRequestParams) -> HashMap<String, ElicitResult> {
+    let given = request.input_responses.iter().flatten();
+    // What is no answer is as good as none: the question is put again.
+    let read = |value: &Value| serde_json::from_value(value.clone()).ok();
+    given.filter_map(|(key, value)| Some((key.clone(), read(value)?))).collect()
+}
+
+fn fills_in_forms(context: &RequestContext<RoleServer>) -> bool {
+    let asked = context.client_capabilities().and_then(|can| can.elicitation);
+    asked.is_some_and(|can| can.form.is_some() || can.url.is_none())
+}
+
+/// Waits for the result, and does what the call wants of its client meanwhile.
+async fn attend(
+    shared: &Shared,
+    call: ToolCall,
+    caller: &Caller,
+    context: &RequestContext<RoleServer>,
+    mut errands: mpsc::Receiver<Errand>,
+) -> ToolResult {
+    let peer = &context.peer;
+    let mut running = pin!(shared.engine.call(call, caller));
+    let mut questions = FuturesUnordered::new();
+    let result = loop {
+        tokio::select! {
+            biased;
+            () = context.ct.cancelled(), if !caller.cancel.is_cancelled() => caller.cancel.cancel(),
+            Some(errand) = errands.recv() => match errand {
+                Errand::Progress(sign) => drop(peer.notify_progress(sign).await),
+                Errand::Ask(form, reply) => questions.push(ask(peer, *form, reply)),
+            },
+            Some(()) = questions.next() => {}
+            result = &mut running => break result,
+        }
+    };
+    while let Ok(errand) = errands.try_recv() {
+        if let Errand::Progress(sign) = errand {
+            let _ = peer.notify_progress(sign).await;
+        }
+    }
+    result
+}
+
+/// Asks the client, unless nobody waits for the answer any more.
+async fn ask(
+    peer: &Peer<RoleServer>,
+    form: ElicitRequestParams,
+    mut reply: oneshot::Sender<Option<ElicitResult>>,
+) {
+    tokio::select! {
+        answer = peer.create_elicitation(form) => {
+            let _ = reply.send(answer.ok());
+        }
+        () = reply.closed() => {}
+    }
+}

@@ -1,0 +1,127 @@
+//! The tools as the protocol lists them: sorted by name, in pages.
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use hermes_engine::toolsets::ToolsetError;
+use hermes_engine::{DeferMode, Deferral, Definitions, Entry, Owner, is_callable};
+use rmcp::ErrorData;
+use rmcp::model::{JsonObject, ListToolsResult, Tool, ToolAnnotations};
+use serde_json::{Map, Value, json};
+
+use super::Shared;
+
+/// How long a list may be taken for true, for clients that keep it. What
+/// changes meanwhile is announced.
+const FRESH_MS: u64 = 30_000;
+
+/// The list as it was made last.
+#[derive(Debug, Default)]
+pub(crate) struct Catalogue {
+    latest: Mutex<Option<Arc<Listing>>>,
+    /// The definitions that the first list was made from.
+    first: OnceLock<Arc<str>>,
+}
+
+impl Catalogue {
+    /// What clients were told first, if any has asked.
+    pub(crate) fn first(&self) -> Option<&Arc<str>> {
+        self.first.get()
+    }
+}
+
+/// The tools of a moment.
+#[derive(Debug)]
+pub(crate) struct Listing {
+    pub(crate) definitions: Arc<Definitions>,
+    pub(crate) tools: Vec<Tool>,
+}
+
+impl Shared {
+    /// What is offered now.
+    pub(crate) async fn listing(&self) -> Result<Arc<Listing>, ToolsetError> {
+        // A client searches for itself, or not at all.
+        let deferral = Deferral { mode: DeferMode::Off, ..Deferral::default() };
+        let definitions = self.engine.definitions(&self.settings.selection, deferral).await?;
+        let mut latest = self.catalogue.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(kept) = latest.as_ref().filter(|l| Arc::ptr_eq(&l.definitions, &definitions)) {
+            return Ok(Arc::clone(kept));
+        }
+        self.catalogue.first.get_or_init(|| Arc::clone(&definitions.json));
+        let tools = definitions.scope.entries().iter().map(|entry| describe(entry)).collect();
+        let made = Arc::new(Listing { definitions, tools });
+        *latest = Some(Arc::clone(&made));
+        Ok(made)
+    }
+
+    /// The tool of that name, if a list has been made.
+    pub(crate) fn known_tool(&self, name: &str) -> Option<Tool> {
+        let latest = self.catalogue.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        let tools = &latest.as_ref()?.tools;
+        let at = tools.binary_search_by(|tool| (*tool.name).cmp(name)).ok()?;
+        tools.get(at).cloned()
+    }
+}
+
+impl Listing {
+    /// The page after the tool that the cursor names, the first without one.
+    pub(crate) fn page(
+        &self,
+        cursor: Option<&str>,
+        size: usize,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let start = match cursor {
+            None => 0,
+            Some(name) if is_callable(name) => {
+                self.tools.partition_point(|tool| &*tool.name <= name)
+            }
+            Some(_) => {
+                return Err(ErrorData::invalid_params("The cursor is not one of ours", None));
+            }
+        };
+        let rest = self.tools.get(start..).unwrap_or_default();
+        let (page, more) = rest.split_at(size.max(1).min(rest.len()));
+        let mut result = ListToolsResult::with_all_items(page.to_vec());
+        if !more.is_empty() {
+            result.next_cursor = page.last().map(|tool| tool.name.to_string());
+        }
+        result.ttl_ms = Some(FRESH_MS);
+        result.cache_scope = Some(rmcp::model::CacheScope::Private);
+        Ok(result)
+    }
+}
+
+fn describe(entry: &Arc<Entry>) -> Tool {
+    let spec = entry.spec();
+    let function = entry.function();
+    let field = |key: &str| function.get(key).cloned().unwrap_or_default();
+    // Our own schemas are tidied for models; a stranger's says what it says.
+    let schema = if *entry.owner() == Owner::builtin() {
+        field("parameters")
+    } else {
+        entry.tool().parameters()
+    };
+    let description = match field("description") {
+        Value::String(text) => text,
+        _ => spec.description.to_string(),
+    };
+    let like = spec.annotations;
+    Tool::new(spec.name.to_string(), description, object(schema)).with_annotations(
+        ToolAnnotations::new()
+            .read_only(like.read_only)
+            .destructive(like.destructive)
+            .idempotent(like.idempotent)
+            .open_world(like.open_world),
+    )
+}
+
+/// The schema as the protocol wants it: an object, for an object.
+fn object(schema: Value) -> JsonObject {
+    let mut schema = match schema {
+        Value::Object(schema) => schema,
+        _ => Map::new(),
+    };
+    if schema.get("type").is_none() {
+        schema.insert("type".to_owned(), json!("object"));
+    }
+    schema
+}

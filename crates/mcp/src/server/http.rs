@@ -1,0 +1,181 @@
+//! Any number of clients over HTTP, both eras of the protocol at one address.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hermes_core::CancellationToken;
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use rmcp::ServerHandler;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio_util::task::TaskTracker;
+
+use super::{Server, Token};
+
+/// Where the server answers.
+const PATH: &str = "/mcp";
+
+/// The largest request.
+const LARGEST: usize = 64 << 20;
+
+/// Connections at a time.
+const CONNECTIONS: usize = 512;
+
+/// How long a connection may take to say what it wants.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long a session is kept of which nothing is heard.
+const IDLE: Duration = Duration::from_secs(8 * 60 * 60);
+
+/// How long connections may take to end when the server goes.
+const LINGER: Duration = Duration::from_secs(2);
+
+type Reply = Response<BoxBody<Bytes, Infallible>>;
+
+/// Who is let in.
+#[derive(Debug, Clone)]
+pub enum Access {
+    /// Whoever shows this token.
+    Token(Token),
+    /// Anybody who can reach the address; for tests.
+    Open,
+}
+
+/// What is looked at before a request is answered.
+#[derive(Debug, Clone)]
+pub struct Door {
+    /// Who is let in.
+    pub access: Access,
+    /// Names by which the server may be called, besides those of this machine
+    /// itself. A page of another name that leads here is turned away.
+    pub hosts: Vec<String>,
+    /// Pages that may call the server, besides those of this machine itself.
+    pub origins: Vec<String>,
+}
+
+impl Door {
+    /// Only for clients on this machine, and only with that token.
+    pub fn new(access: Access) -> Self {
+        Self { access, hosts: Vec::new(), origins: Vec::new() }
+    }
+
+    fn config(&self, address: Option<IpAddr>, stop: CancellationToken) -> StreamableHttpServerConfig {
+        let own = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
+        // Whoever serves all addresses must say by which name.
+        let served = address.filter(|ip| !ip.is_unspecified()).map(|ip| ip.to_string());
+        let hosts = own.into_iter().chain(served).chain(self.hosts.iter().cloned());
+        let pages = ["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"];
+        let pages = pages.into_iter().map(str::to_owned).chain(self.origins.iter().cloned());
+        StreamableHttpServerConfig::default()
+            .with_allowed_hosts(hosts)
+            .with_allowed_origins(pages)
+            .enforce_origin_validation()
+            .with_json_response(true)
+            .with_max_request_body_bytes(LARGEST)
+            .with_cancellation_token(stop)
+    }
+}
+
+/// Serves whoever connects to `listener`, until `stop` is set. `make` makes
+/// what answers a client.
+pub async fn serve_http<H, F>(
+    server: &Server,
+    listener: TcpListener,
+    door: Door,
+    make: F,
+    stop: CancellationToken,
+) -> io::Result<()>
+where
+    H: ServerHandler + Send + 'static,
+    F: Fn() -> H + Send + Sync + 'static,
+{
+    let mut sessions = LocalSessionManager::default();
+    sessions.session_config.keep_alive = Some(IDLE);
+    let address = listener.local_addr().ok().map(|address| address.ip());
+    let config = door.config(address, stop.clone());
+    let service = StreamableHttpService::new(move || Ok(make()), Arc::new(sessions), config);
+    let entrance = Arc::new(Entrance { access: door.access, service });
+    let _watching = server.watch();
+    // The lists that requests are checked against must be there before them.
+    let _ = server.shared.listing().await;
+    let connections = TaskTracker::new();
+    let room = Arc::new(Semaphore::new(CONNECTIONS));
+    loop {
+        let Some(Ok(place)) = stop.run_until_cancelled(Arc::clone(&room).acquire_owned()).await
+        else {
+            break;
+        };
+        let Some(accepted) = stop.run_until_cancelled(listener.accept()).await else { break };
+        let Ok((stream, _)) = accepted else {
+            // Out of file descriptors, most likely; others end meanwhile.
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            continue;
+        };
+        let entrance = Arc::clone(&entrance);
+        let stop = stop.clone();
+        connections.spawn(async move {
+            stop.run_until_cancelled(entrance.attend(stream)).await;
+            drop(place);
+        });
+    }
+    server.shared.calls.cancel();
+    connections.close();
+    let _ = tokio::time::timeout(LINGER, connections.wait()).await;
+    Ok(())
+}
+
+/// The way in, for every connection.
+struct Entrance<H> {
+    access: Access,
+    service: StreamableHttpService<H, LocalSessionManager>,
+}
+
+impl<H: ServerHandler + Send + 'static> Entrance<H> {
+    /// Answers the requests of one connection.
+    async fn attend(self: Arc<Self>, stream: TcpStream) {
+        // Small answers in pieces would otherwise wait for one another.
+        let _ = stream.set_nodelay(true);
+        let answer = |request| {
+            let entrance = Arc::clone(&self);
+            async move { Ok::<_, Infallible>(entrance.answer(request).await) }
+        };
+        let mut connection = http1::Builder::new();
+        connection.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
+        // A connection that breaks is the client's affair.
+        let _ = connection.serve_connection(TokioIo::new(stream), service_fn(answer)).await;
+    }
+
+    async fn answer(&self, request: Request<Incoming>) -> Reply {
+        if let Access::Token(token) = &self.access {
+            let shown = request.headers().get(AUTHORIZATION);
+            if !shown.is_some_and(|shown| token.is_shown(shown.as_bytes())) {
+                let mut refusal = brief(StatusCode::UNAUTHORIZED, "A bearer token is needed");
+                let wanted = HeaderValue::from_static("Bearer realm=\"hermes\"");
+                refusal.headers_mut().insert(WWW_AUTHENTICATE, wanted);
+                return refusal;
+            }
+        }
+        if request.uri().path() != PATH {
+            return brief(StatusCode::NOT_FOUND, "The server is at /mcp");
+        }
+        self.service.handle(request).await
+    }
+}
+
+fn brief(status: StatusCode, text: &'static str) -> Reply {
+    let mut reply = Response::new(Full::new(Bytes::from_static(text.as_bytes())).boxed());
+    *reply.status_mut() = status;
+    reply
+}

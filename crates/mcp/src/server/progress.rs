@@ -1,0 +1,88 @@
+//! Signs of life of a call, on their way to the client.
+
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use hermes_core::Progress;
+use hermes_engine::Onlooker;
+use rmcp::model::{ProgressNotificationParam, ProgressToken};
+use tokio::sync::mpsc;
+
+use super::call::Errand;
+
+/// No client wants to hear more often.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// The least step: each sign says more than the one before it, as the protocol
+/// demands, even where the tool does not.
+const STEP: f64 = 0.001;
+
+/// Tells the client how a call gets on.
+pub(crate) struct Signs {
+    call: String,
+    token: ProgressToken,
+    errands: mpsc::Sender<Errand>,
+    last: Mutex<Last>,
+}
+
+#[derive(Default)]
+struct Last {
+    value: Option<f64>,
+    counts_to: Option<f64>,
+    at: Option<Instant>,
+}
+
+impl Signs {
+    pub(crate) fn new(call: &str, token: ProgressToken, errands: mpsc::Sender<Errand>) -> Self {
+        Self { call: call.to_owned(), token, errands, last: Mutex::default() }
+    }
+
+    /// The sign as the client is told it; none if it came too soon.
+    fn sign(&self, progress: &Progress, own: bool, now: Instant) -> Option<ProgressNotificationParam> {
+        // How far a call inside the call has come says nothing of the whole.
+        let fraction = progress.fraction.filter(|_| own).map(|f| f.clamp(0.0, 1.0));
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let soon = last.at.is_some_and(|at| now.saturating_duration_since(at) < PAUSE);
+        if soon && fraction.is_none_or(|fraction| fraction < 1.0) {
+            return None;
+        }
+        let value = match (fraction, last.value) {
+            (Some(fraction), None) => fraction * 100.0,
+            (Some(fraction), Some(before)) => (fraction * 100.0).max(before + STEP),
+            (None, None) => 0.0,
+            (None, Some(before)) if last.counts_to.is_some() => before + STEP,
+            (None, Some(before)) => before + 1.0,
+        };
+        if fraction.is_some() {
+            last.counts_to = Some(100.0);
+        }
+        last.value = Some(value);
+        last.at = Some(now);
+        let mut sign = ProgressNotificationParam::new(self.token.clone(), value);
+        sign.total = last.counts_to.map(|total| total.max(value));
+        if !progress.message.is_empty() {
+            sign.message = Some(progress.message.clone());
+        }
+        Some(sign)
+    }
+}
+
+impl Onlooker for Signs {
+    fn progress(&self, call: &str, _tool: &str, progress: &Progress) {
+        if let Some(sign) = self.sign(progress, call == self.call, Instant::now()) {
+            // A client that does not keep up misses some.
+            let _ = self.errands.try_send(Errand::Progress(sign));
+        }
+    }
+}
+
+impl fmt::Debug for Signs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Signs").field("call", &self.call).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+#[path = "progress_tests.rs"]
+mod tests;

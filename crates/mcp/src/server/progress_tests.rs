@@ -1,0 +1,57 @@
+#![allow(clippy::unwrap_used)]
+
+use rmcp::model::NumberOrString;
+
+use super::*;
+
+fn signs() -> Signs {
+    let (errands, _) = mpsc::channel(1);
+    Signs::new("call-1", ProgressToken(NumberOrString::Number(7)), errands)
+}
+
+fn report(fraction: Option<f64>, message: &str) -> Progress {
+    Progress { fraction, message: message.to_owned() }
+}
+
+#[test]
+fn fractions_count_to_a_hundred_and_only_grow() {
+    let (signs, start) = (signs(), Instant::now());
+    let said = [Some(0.0), Some(0.5), Some(0.4), None, Some(1.0)];
+    let told: Vec<_> = said
+        .iter()
+        .zip(1..)
+        .map(|(fraction, at)| {
+            signs.sign(&report(*fraction, "on it"), true, start + PAUSE * at).unwrap()
+        })
+        .collect();
+    assert_eq!(told[1].progress, 50.0);
+    assert!(told.windows(2).all(|pair| pair[0].progress < pair[1].progress), "{told:?}");
+    assert!(told.iter().all(|sign| sign.total == Some(100.0)), "{told:?}");
+    assert_eq!(told[4].progress, 100.0);
+}
+
+#[test]
+fn signs_without_a_fraction_are_counted() {
+    let (signs, start) = (signs(), Instant::now());
+    for count in 0..3_u32 {
+        let told = signs.sign(&report(None, "still"), true, start + PAUSE * (count + 1)).unwrap();
+        assert_eq!(told.progress, f64::from(count));
+        assert_eq!(told.total, None);
+    }
+}
+
+#[test]
+fn too_many_are_left_out_but_not_the_last() {
+    let (signs, now) = (signs(), Instant::now());
+    assert!(signs.sign(&report(Some(0.1), ""), true, now).is_some());
+    assert!(signs.sign(&report(Some(0.2), ""), true, now).is_none());
+    assert!(signs.sign(&report(Some(1.0), ""), true, now).is_some());
+}
+
+#[test]
+fn calls_inside_the_call_do_not_count_as_its_progress() {
+    let signs = signs();
+    let told = signs.sign(&report(Some(0.9), "inner"), false, Instant::now()).unwrap();
+    assert_eq!((told.progress, told.total), (0.0, None));
+    assert_eq!(told.message.as_deref(), Some("inner"));
+}

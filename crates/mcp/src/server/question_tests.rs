@@ -1,0 +1,90 @@
+#![allow(clippy::unwrap_used)]
+
+use serde_json::json;
+
+use super::*;
+
+fn request(call_id: &str) -> ApprovalRequest {
+    ApprovalRequest {
+        call_id: call_id.to_owned(),
+        tool: "terminal".to_owned(),
+        arguments: json!({"command": "rm -rf \u{202e}build"}),
+        effects: Vec::new(),
+        reason: "It deletes".to_owned(),
+        rule: "delete".to_owned(),
+        offers: Vec::new(),
+    }
+}
+
+fn accepted(content: Value) -> ElicitResult {
+    ElicitResult::new(ElicitationAction::Accept).with_content(content)
+}
+
+#[tokio::test]
+async fn what_is_put_off_is_answered_the_next_time() {
+    let first = Desk::later("call-1", HashMap::new(), false);
+    assert_eq!(Approver::ask(&first, request("call-1")).await, Decision::Nobody);
+    let open = first.open().unwrap();
+    assert!(first.open().is_none(), "asked once");
+    let key = open.keys().next().unwrap().clone();
+    for (said, decision) in [
+        ("once", Decision::Approved(Lasting::Once)),
+        ("session", Decision::Approved(Lasting::Session)),
+        ("no", Decision::Refused(None)),
+    ] {
+        let answers = HashMap::from([(key.clone(), accepted(json!({"decision": said})))]);
+        let second = Desk::later("call-2", answers, false);
+        assert_eq!(Approver::ask(&second, request("call-2")).await, decision);
+        assert!(second.open().is_none());
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_has_begun_is_not_put_off() {
+    let desk = Desk::later("call-1", HashMap::new(), false);
+    assert_eq!(Approver::ask(&desk, request("inner")).await, Decision::Nobody);
+    assert_eq!(Clarify::ask(&desk, "Which?", &[]).await, None);
+    assert!(desk.open().is_none());
+}
+
+#[tokio::test]
+async fn an_answer_to_another_question_does_not_count() {
+    let answers = HashMap::from([("approval-0".to_owned(), accepted(json!({"decision": "once"})))]);
+    let desk = Desk::later("call-1", answers, false);
+    assert_eq!(Approver::ask(&desk, request("call-1")).await, Decision::Nobody);
+    assert!(desk.open().is_some());
+}
+
+#[test]
+fn silence_and_half_an_answer_are_a_no() {
+    assert!(matches!(decide(accepted(json!({}))), Decision::Refused(Some(_))));
+    let dismissed = ElicitResult::new(ElicitationAction::Cancel);
+    assert!(matches!(decide(dismissed), Decision::Refused(Some(_))));
+    let declined = ElicitResult::new(ElicitationAction::Decline);
+    assert_eq!(decide(declined), Decision::Refused(None));
+}
+
+#[tokio::test]
+async fn own_words_come_before_a_choice() {
+    let choices = ["red".to_owned(), "blue".to_owned()];
+    let first = Desk::later("call-1", HashMap::new(), true);
+    assert_eq!(Clarify::ask(&first, "Which?", &choices).await, None);
+    let key = first.open().unwrap().keys().next().unwrap().clone();
+    for (content, answer) in [
+        (json!({"choice": "red"}), Some("red")),
+        (json!({"choice": "red", "answer": "green"}), Some("green")),
+        (json!({"answer": " "}), None),
+    ] {
+        let answers = HashMap::from([(key.clone(), accepted(content))]);
+        let second = Desk::later("call-2", answers, true);
+        assert_eq!(Clarify::ask(&second, "Which?", &choices).await.as_deref(), answer);
+    }
+}
+
+#[test]
+fn what_is_hidden_is_shown() {
+    let form = Form::approval(&request("1"));
+    assert!(form.message.contains("·build"), "{}", form.message);
+    assert!(form.message.contains("It deletes"));
+    assert!(form.params().is_some());
+}

@@ -1,0 +1,99 @@
+//! One client, on standard input and output, until it closes the pipe.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use hermes_core::CancellationToken;
+use rmcp::service::ServerInitializeError;
+use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::transport::io::stdio_pipes;
+use rmcp::{RoleServer, ServerHandler, ServiceExt as _};
+use tokio::io::{AsyncRead, ReadBuf};
+use tokio_util::task::AbortOnDropHandle;
+
+use super::{Server, Shared};
+
+/// The longest message, enough for a file of that size less its escapes.
+const LONGEST: usize = 64 << 20;
+
+/// How long calls may go on after the client has closed the pipe. Their
+/// answers may still be read.
+const LINGER: Duration = Duration::from_secs(1);
+
+/// Serves the client at the other end of standard input and output, until it
+/// goes or `stop` is set. Calls that still run are then stopped.
+pub async fn serve_stdio<H: ServerHandler>(
+    server: &Server,
+    handler: H,
+    stop: CancellationToken,
+) -> io::Result<()> {
+    let (input, output) = stdio_pipes();
+    let closed = CancellationToken::new();
+    let input = Input { input, closed: closed.clone() };
+    let transport = AsyncRwTransport::<RoleServer, _, _>::new(input, output);
+    let transport = transport.with_max_line_length(LONGEST);
+    let _watching = server.watch();
+    let shared = &server.shared;
+    let _ending = AbortOnDropHandle::new(tokio::spawn(end(
+        shared.calls.clone(),
+        closed,
+        stop.clone(),
+    )));
+    let served = match handler.serve_with_ct(transport, stop).await {
+        Ok(running) => running.waiting().await.map(drop).map_err(io::Error::other),
+        // A client that goes without a word, or is sent away, is no failure.
+        Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => {
+            Ok(())
+        }
+        Err(error) => Err(io::Error::other(error)),
+    };
+    shared.calls.cancel();
+    served
+}
+
+impl Server {
+    /// Tells clients of changes for as long as the handle lives.
+    pub(super) fn watch(&self) -> AbortOnDropHandle<()> {
+        AbortOnDropHandle::new(tokio::spawn(Shared::watch(std::sync::Arc::clone(&self.shared))))
+    }
+}
+
+/// Stops the calls: at once when the server must go, after a moment when the
+/// client has gone.
+async fn end(calls: CancellationToken, closed: CancellationToken, stop: CancellationToken) {
+    tokio::select! {
+        () = stop.cancelled() => {}
+        () = closed.cancelled() => {
+            let _ = tokio::time::timeout(LINGER, stop.cancelled()).await;
+        }
+    }
+    calls.cancel();
+}
+
+/// Standard input that tells of its end.
+struct Input<R> {
+    input: R,
+    closed: CancellationToken,
+}
+
+impl<R: AsyncRead + Unpin> AsyncRead for Input<R> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let polled = Pin::new(&mut self.input).poll_read(cx, buffer);
+        let ended = match &polled {
+            Poll::Ready(Ok(())) => buffer.filled().len() == before && buffer.remaining() > 0,
+            Poll::Ready(Err(_)) => true,
+            Poll::Pending => false,
+        };
+        if ended {
+            self.closed.cancel();
+        }
+        polled
+    }
+}
