@@ -11,8 +11,7 @@ set -euo pipefail
 
 folder=
 [[ $1 != */* ]] || folder=${1%/*}/
-export CLIPPY_ARGS=-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__
-"${folder}clippy-driver" "$@"
+"${folder}clippy-driver" "$@" -D warnings
 
 words=()
 kind='' place=''

@@ -127,6 +127,11 @@ impl Agent {
         &mut self.makeup
     }
 
+    /// Goes on with another conversation, which is written down already.
+    pub fn set_conversation(&mut self, history: Vec<Message>) {
+        self.conversation = Conversation::new(mend(history).0);
+    }
+
     /// The handle to stop or steer it.
     pub fn interrupt(&self) -> Interrupt {
         self.interrupt.clone()

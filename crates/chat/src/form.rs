@@ -6,7 +6,9 @@ use std::thread::JoinHandle;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 
 use crate::order::Order;
-use crate::{Event, Look, plain};
+use crate::plain::Plain;
+use crate::rich::Rich;
+use crate::{Event, Look};
 
 /// The form that a screen took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,12 +39,12 @@ pub(crate) fn start(line: Line) -> io::Result<(JoinHandle<()>, Form)> {
     let thread = std::thread::Builder::new().name("screen".to_owned());
     let thread = match form {
         Form::Plain | Form::Piped => {
-            let plain = plain::Plain::new(form, line.tell);
+            let plain = Plain::new(form, line.tell);
             thread.spawn(move || runtime.block_on(plain.run(line.ordered)))?
         }
         Form::Rich => {
-            let plain = plain::Plain::new(form, line.tell);
-            thread.spawn(move || runtime.block_on(plain.run(line.ordered)))?
+            let rich = Rich::open(line, &runtime)?;
+            thread.spawn(move || runtime.block_on(rich.run()))?
         }
     };
     Ok((thread, form))

@@ -27,13 +27,20 @@
 //! ```
 
 mod clean;
+mod editor;
 mod event;
 mod form;
 mod look;
+mod markdown;
 mod order;
 mod plain;
 mod question;
+mod rich;
+mod row;
 mod screen;
+mod signals;
+mod transcript;
+mod wrap;
 
 pub use event::{Event, Events};
 pub use form::Form;

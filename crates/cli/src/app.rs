@@ -17,7 +17,7 @@ use hermes::engine::{
 use hermes_checkpoints::{Keeper as FileKeeper, Store as Checkpoints};
 use hermes_config::{Config, ConfigError, Env, Home, RawConfig, Settings, ToolSearchMode, save};
 use hermes_exec::output::Mask;
-use hermes_exec::{Jobs, Times};
+use hermes_exec::{Jobs, Keep, Times};
 use hermes_store::FileSessions;
 
 use crate::args::{CallOptions, Choice, Global};
@@ -116,6 +116,7 @@ impl App {
         let started_in = std::env::current_dir().unwrap_or_else(|_| "/".into());
         let ground = Ground::new(place::backend(&config.settings, &home, &started_in)?, &home);
         let jobs = Jobs::new(ground.backend(), home.cache_dir().join("jobs"));
+        let jobs = jobs.keeping(keep(&config.settings));
         let jobs = Arc::new(jobs.masked(Arc::clone(&secrets) as Arc<dyn Mask>));
         let notices = Arc::new(NoticeQueue::new());
         let keyboard = Arc::new(Keyboard::new(home.env_file(), Arc::clone(&secrets)));
@@ -168,7 +169,7 @@ impl App {
             },
         });
         ready.secrets.check()?;
-        ready.engine.set_policy(self.permissions(ready, &options.profile, &caller.cwd)?);
+        ready.engine.set_policy(self.permissions(ready, &options.profile, &caller.cwd, None)?);
         caller.dry_run = options.dry_run;
         let home = match &place {
             None => std::env::home_dir(),
@@ -309,6 +310,14 @@ fn times(settings: &Settings) -> Times {
         usual: seconds(settings.terminal.timeout),
         longest: seconds(settings.terminal.max_foreground_timeout),
         silence: settings.terminal.inactivity_timeout.map(seconds),
+    }
+}
+
+fn keep(settings: &Settings) -> Keep {
+    const DAY: u64 = 24 * 60 * 60;
+    Keep {
+        age: settings.terminal.output_days.map(|days| Duration::from_secs(days * DAY)),
+        bytes: settings.terminal.output_mb.map(|megabytes| megabytes.saturating_mul(1 << 20)),
     }
 }
 

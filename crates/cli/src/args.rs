@@ -7,12 +7,12 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// Hands for an AI agent: tools behind one pipeline.
 #[derive(Debug, Parser)]
-#[command(name = "hermes", version, arg_required_else_help = true, max_term_width = 100)]
+#[command(name = "hermes", version, max_term_width = 100)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) global: Global,
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: Option<Command>,
 }
 
 /// What every command understands.
@@ -28,6 +28,8 @@ pub(crate) struct Global {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Talk with the agent (the same as no command at all)
+    Chat(crate::commands::chat::Chat),
     /// Give the agent one task and see it through
     Run(crate::commands::run::Run),
     /// Make one tool call

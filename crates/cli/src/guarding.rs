@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use hermes::core::{Approver, Confinement, SessionError, SessionStore};
 use hermes::engine::Secrets;
 use hermes::policy::{
-    ApprovalMode, Mode, Permissions, Places, PolicyError, SavedRules, Settings, Sources, Tickets,
+    ApprovalMode, Mode, Permissions, Places, PolicyError, SavedRules, Settings, SmartApprover,
+    Sources, Tickets,
 };
 use hermes::sandbox::Support;
 use hermes::secrets::{Redactor, Secret, Vault, is_secret};
@@ -18,6 +19,7 @@ use crate::app::{App, Ready};
 use crate::args::ProfileOptions;
 use crate::failure::Failure;
 use crate::prompt::Prompt;
+use crate::reviewer::ModelReviewer;
 
 /// The profile of somebody who has chosen none.
 const DEFAULT_PROFILE: &str = "default";
@@ -112,12 +114,14 @@ impl App {
         chosen.unwrap_or_else(|| DEFAULT_PROFILE.to_owned())
     }
 
-    /// The permissions of this command's calls.
+    /// The permissions of this command's calls, with approvals as the settings
+    /// have them if nothing else is said.
     pub(crate) fn permissions(
         &self,
         ready: &Ready,
         options: &ProfileOptions,
         workspace: &Path,
+        approvals: Option<ApprovalMode>,
     ) -> Result<Arc<Permissions>, Failure> {
         let mut sources = self.sources(&ready.home, options, workspace)?;
         self.narrow(&mut sources, &ready.config)?;
@@ -125,7 +129,7 @@ impl App {
         let keeper = Arc::clone(&ready.secrets);
         let settings = Settings {
             mode: mode(&ready.config),
-            approvals: self.approval_mode(&ready.config),
+            approvals: approvals.unwrap_or_else(|| self.approval_mode(&ready.config)),
             sandbox: Some(Arc::new(can_hold)),
             redact: Some(Arc::new(move |text| keeper.redactor().redact(text).into_owned())),
         };
@@ -148,16 +152,34 @@ impl App {
         }
     }
 
-    /// Who can be asked here: a person at the terminal, if there is one.
+    /// Who can be asked here: a person at the terminal, if there is one; before
+    /// them a model, if the settings want it.
     pub(crate) fn approver(
         &self,
+        ready: &Ready,
         stdin_is_taken: bool,
         has_session: bool,
     ) -> Option<Arc<dyn Approver>> {
         use std::io::IsTerminal as _;
         let is_there =
             std::io::stdin().is_terminal() && self.terminal.stderr_is_person && !stdin_is_taken;
-        is_there.then(|| Arc::new(Prompt::new(self.terminal, has_session)) as Arc<dyn Approver>)
+        let person = is_there
+            .then(|| Arc::new(Prompt::new(self.terminal, has_session)) as Arc<dyn Approver>);
+        self.with_review(ready, person)
+    }
+
+    /// A model looks at questions before this person does, if the settings want
+    /// it.
+    pub(crate) fn with_review(
+        &self,
+        ready: &Ready,
+        person: Option<Arc<dyn Approver>>,
+    ) -> Option<Arc<dyn Approver>> {
+        if self.approval_mode(&ready.config) != ApprovalMode::Smart {
+            return person;
+        }
+        let reviewer = Arc::new(ModelReviewer::new(&ready.home, &ready.config));
+        Some(Arc::new(SmartApprover::new(reviewer, person)))
     }
 }
 

@@ -2,10 +2,11 @@
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hermes::core::{BoxFuture, Passwords};
+use hermes_chat::{Answer, Question, Screen};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use tokio::sync::{Mutex, oneshot};
 
@@ -17,13 +18,15 @@ pub(crate) struct Keyboard {
     /// Who must know what is not to be shown.
     secrets: Arc<Keeper>,
     may_ask: AtomicBool,
+    /// Who shows questions, in a chat.
+    screen: OnceLock<Screen>,
     /// One question at a time.
     turn: Mutex<()>,
 }
 
 impl Keyboard {
     pub(crate) fn new(env_file: PathBuf, secrets: Arc<Keeper>) -> Self {
-        Self { env_file, secrets, may_ask: AtomicBool::new(false), turn: Mutex::new(()) }
+        Self { env_file, secrets, may_ask: AtomicBool::new(false), screen: OnceLock::new(), turn: Mutex::new(()) }
     }
 
     /// Waits until nothing else is asked; none if nobody may be.
@@ -32,6 +35,16 @@ impl Keyboard {
             return None;
         }
         Some(self.turn.lock().await)
+    }
+
+    /// From now on questions are put on this screen.
+    pub(crate) fn lend(&self, screen: Screen) {
+        let _ = self.screen.set(screen);
+    }
+
+    /// The screen that shows questions, in a chat.
+    pub(crate) fn screen(&self) -> Option<&Screen> {
+        self.screen.get()
     }
 
     /// From now on a person may be asked, if there is one.
@@ -50,6 +63,13 @@ impl Passwords for Keyboard {
 
     fn ask<'a>(&'a self, question: &'a str) -> BoxFuture<'a, Option<String>> {
         Box::pin(async move {
+            if let Some(screen) = self.screen() {
+                let title = question.to_owned();
+                let question = Question { title, secret: true, free_text: true, ..Question::default() };
+                let Some(Answer::Text(password)) = screen.ask(question).await else { return None };
+                self.secrets.learn_one("typed password", &password);
+                return Some(password);
+            }
             if !self.may_ask.load(Ordering::Relaxed) {
                 return None;
             }

@@ -13,6 +13,7 @@ mod place;
 mod progress;
 mod prompt;
 mod question;
+mod reviewer;
 mod summary;
 mod table;
 mod terminal;
@@ -33,9 +34,13 @@ fn main() -> ExitCode {
         Err(error) => return usage(&error),
     };
     let app = App::new(&cli.global);
+    let command = match cli.command.map_or_else(talk, Ok) {
+        Ok(command) => command,
+        Err(error) => return usage(&error),
+    };
     let answers_json =
-        app.json || (matches!(cli.command, Command::Call(_)) && !app.terminal.stdout_is_person);
-    let outcome = run(&app, cli.command);
+        app.json || (matches!(command, Command::Call(_)) && !app.terminal.stdout_is_person);
+    let outcome = run(&app, command);
     let exit = outcome.unwrap_or_else(|failure| {
         let failure = app.without_secrets(failure);
         // Programs look for the answer where the answer would have been.
@@ -48,8 +53,15 @@ fn main() -> ExitCode {
     ExitCode::from(exit.code())
 }
 
+/// Whoever says nothing wants to talk.
+fn talk() -> Result<Command, clap::Error> {
+    let cli = Cli::try_parse_from(["hermes", "chat"])?;
+    cli.command.ok_or_else(|| clap::Error::new(clap::error::ErrorKind::MissingSubcommand))
+}
+
 fn run(app: &App, command: Command) -> Outcome {
     match command {
+        Command::Chat(args) => commands::chat::run(app, &args),
         Command::Run(args) => commands::run::run(app, &args),
         Command::Call(args) => commands::call::run(app, &args),
         Command::Exec(args) => commands::exec::run(app, &args),

@@ -3,6 +3,7 @@
 use std::io::{self, BufRead as _, Write as _};
 
 use hermes::core::{BoxFuture, Clarify};
+use hermes_chat::{Answer, Choice, Question};
 use tokio::sync::oneshot;
 
 use crate::keyboard::Keyboard;
@@ -15,6 +16,12 @@ impl Clarify for Keyboard {
         choices: &'a [String],
     ) -> BoxFuture<'a, Option<String>> {
         Box::pin(async move {
+            if let Some(screen) = self.screen() {
+                return match screen.ask(put(question, choices)).await? {
+                    Answer::Text(text) => meant(&text, choices),
+                    Answer::Key(key) => meant(&key.to_string(), choices),
+                };
+            }
             let _turn = self.take_turn().await?;
             let _ = write!(io::stderr(), "{}", written(question, choices));
             let _ = io::stderr().flush();
@@ -28,6 +35,20 @@ impl Clarify for Keyboard {
             });
             meant(&typed.await.ok().flatten()?, choices)
         })
+    }
+}
+
+/// The question as a chat shows it: choices by their numbers.
+fn put(question: &str, choices: &[String]) -> Question {
+    let mut lines = question.lines().map(one_line);
+    let title = lines.next().unwrap_or_default();
+    let numbered = ('1'..='9').zip(choices);
+    Question {
+        title,
+        body: lines.collect(),
+        choices: numbered.map(|(key, label)| Choice::new(key, one_line(label))).collect(),
+        free_text: true,
+        secret: false,
     }
 }
 

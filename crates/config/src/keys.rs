@@ -195,6 +195,10 @@ keys! {
         "The most seconds that a call may wait for a command; in the background there is no limit."
     COMMAND_SILENCE: u64 = "terminal.inactivity_timeout", Kind::Count { min: 0, max: 86_400 }, Preset::Count(0);
         "After how many seconds without output a command is ended; 0 for never."
+    OUTPUT_DAYS: u64 = "terminal.output_days", Kind::Count { min: 0, max: 36_500 }, Preset::Count(7);
+        "For how many days long outputs, pictures of repl and files of detached processes are kept; 0 for ever."
+    OUTPUT_SIZE: u64 = "terminal.output_megabytes", ANY, Preset::Count(4096);
+        "How many megabytes of long outputs and pictures are kept, the newest first; 0 for any number."
     TERMINAL_FOLDER: Option<String> = "terminal.cwd", Kind::Text, Preset::Unset, or TERMINAL_CWD;
         "The folder that a session begins in when commands run elsewhere; unset means that the place decides."
     CONTAINER_CPU: f64 = "terminal.container_cpu", Kind::Percent, Preset::Percent(1.0);

@@ -182,6 +182,10 @@ pub struct Terminal {
     pub max_foreground_timeout: u64,
     /// Seconds without output, if that is bounded.
     pub inactivity_timeout: Option<u64>,
+    /// Days that long outputs are kept, if that is bounded.
+    pub output_days: Option<u64>,
+    /// Megabytes of them, if that is bounded.
+    pub output_mb: Option<u64>,
     /// The folder that a session begins in elsewhere.
     pub cwd: Option<String>,
     /// Bounds of a container.
@@ -347,6 +351,8 @@ impl Terminal {
             timeout: from.read(keys::COMMAND_TIMEOUT),
             max_foreground_timeout: from.read(keys::COMMAND_LONGEST),
             inactivity_timeout: Some(from.read(keys::COMMAND_SILENCE)).filter(|n| *n > 0),
+            output_days: Some(from.read(keys::OUTPUT_DAYS)).filter(|n| *n > 0),
+            output_mb: Some(from.read(keys::OUTPUT_SIZE)).filter(|n| *n > 0),
             cwd: from.read(keys::TERMINAL_FOLDER),
             container: Container {
                 cpu: from.read(keys::CONTAINER_CPU),

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::Serialize;
 
@@ -66,10 +66,14 @@ pub trait Notices: Send + Sync {
     fn withdraw_end(&self, session: &str, process: &str);
 }
 
+/// What is called when something has come.
+type Bell = Arc<dyn Fn() + Send + Sync>;
+
 /// Notices that wait for whoever drives the session to take them.
 #[derive(Default)]
 pub struct NoticeQueue {
     is_heard: AtomicBool,
+    on_news: Mutex<Option<Bell>>,
     waiting: Mutex<HashMap<String, VecDeque<Notice>>>,
 }
 
@@ -82,6 +86,11 @@ impl NoticeQueue {
     /// From now on somebody takes out what comes.
     pub fn listen(&self) {
         self.is_heard.store(true, Ordering::Relaxed);
+    }
+
+    /// From now on this is called whenever something has come.
+    pub fn on_news(&self, call: Bell) {
+        *self.on_news.lock().unwrap_or_else(PoisonError::into_inner) = Some(call);
     }
 
     /// Takes out what waits for a session, the oldest first, at most so many.
@@ -112,6 +121,11 @@ impl Notices for NoticeQueue {
             waiting.pop_front();
         }
         waiting.push_back(notice);
+        drop(all);
+        let call = self.on_news.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(call) = call {
+            call();
+        }
     }
 
     fn withdraw_end(&self, session: &str, process: &str) {

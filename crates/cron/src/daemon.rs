@@ -382,7 +382,7 @@ impl Outcome {
         let word = |key: &str| last.get(key).and_then(Value::as_str).map(str::to_owned);
         let messages = ended.messages.trim();
         let told = || {
-            let said = word("error").or_else(|| (!messages.is_empty()).then(|| messages.to_owned()));
+            let said = word("error").or_else(|| word("reason")).or_else(|| (!messages.is_empty()).then(|| messages.to_owned()));
             said.or_else(|| word("status")).unwrap_or_else(|| "it said nothing".into())
         };
         let (status, error) = match ended.over {

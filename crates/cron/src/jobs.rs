@@ -75,6 +75,16 @@ impl Jobs {
         &self.zone
     }
 
+    /// Now, for those who have no other time.
+    pub fn now(&self) -> Timestamp {
+        Timestamp::now()
+    }
+
+    /// A point in time as people of the time zone read it.
+    pub fn show(&self, at: Timestamp) -> String {
+        at.to_zoned(self.zone.clone()).strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
+    }
+
     /// All jobs, as they stand, and how many entries of the file are not
     /// understood.
     pub fn list(&self) -> Result<(Vec<Job>, usize), CronError> {

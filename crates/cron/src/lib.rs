@@ -5,6 +5,7 @@
 //! claims and runs a program for each. The time is always an argument, so that
 //! nothing here depends on when it is asked.
 
+mod calendar;
 mod child;
 mod claims;
 mod daemon;

@@ -1,14 +1,13 @@
 //! When a job is due.
 
-use croner::Cron;
-use croner::parser::CronParser;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
+use crate::calendar::Calendar;
 use crate::error::CronError;
-use crate::stamp::{self, between, later, whole};
 use crate::span;
+use crate::stamp::{self, between, later, whole};
 
 /// What people can write.
 const FORMS: &str = "Write '30m' or 'in 2h' (once), 'every 30m' (again and again), a time such as \
@@ -140,10 +139,7 @@ impl Schedule {
                 Some(later(base, steps.saturating_mul(period)))
             }
             Self::Cron { expr, .. } => {
-                let from = after.to_zoned(self.zone(usual)?);
-                // A pattern that never comes again has no next slot.
-                let next = compile(expr)?.find_next_occurrence(&from, false);
-                next.ok().map(|at| whole(at.timestamp()))
+                calendar(expr, self.zone(usual)?)?.next(whole(after))
             }
         })
     }
@@ -166,17 +162,11 @@ impl Schedule {
                 slots.extend((from..=count).map(|n| later(first, n * period(*minutes))));
             }
             Self::Cron { expr, .. } => {
-                let cron = compile(expr)?;
-                let mut at = now.to_zoned(self.zone(usual)?);
-                let mut inclusive = true;
-                while slots.len() < most {
-                    let Ok(earlier) = cron.find_previous_occurrence(&at, inclusive) else { break };
-                    if whole(earlier.timestamp()) < first {
-                        break;
-                    }
-                    slots.push(whole(earlier.timestamp()));
-                    at = earlier;
-                    inclusive = false;
+                let calendar = calendar(expr, self.zone(usual)?)?;
+                let mut slot = calendar.last(whole(now), true);
+                while let Some(at) = slot.filter(|at| *at >= first && slots.len() < most) {
+                    slots.push(at);
+                    slot = calendar.last(at, false);
                 }
                 slots.reverse();
             }
@@ -229,19 +219,16 @@ fn period(minutes: u64) -> u64 {
 }
 
 fn by_cron(expr: &str, tz: Option<&str>) -> Result<Schedule, CronError> {
-    compile(expr)?;
-    let zone = tz.map(find_zone).transpose()?;
+    let zone = tz.map(find_zone).transpose()?.unwrap_or(TimeZone::UTC);
+    let is_empty = calendar(expr, zone)?.next(Timestamp::UNIX_EPOCH).is_none();
+    if is_empty {
+        return Err(wrong(&format!("'{expr}' never comes")));
+    }
     let display = match tz {
         Some(name) => format!("{expr} ({name})"),
         None => expr.to_owned(),
     };
-    let schedule = Schedule::Cron { expr: expr.to_owned(), tz: tz.map(str::to_owned), display };
-    let zone = zone.unwrap_or(TimeZone::UTC);
-    let from = Timestamp::UNIX_EPOCH;
-    if schedule.next(from, from, &zone)?.is_none() {
-        return Err(wrong(&format!("'{expr}' never comes")));
-    }
-    Ok(schedule)
+    Ok(Schedule::Cron { expr: expr.to_owned(), tz: tz.map(str::to_owned), display })
 }
 
 /// The zone that a crontab would name in a line of its own.
@@ -251,12 +238,9 @@ fn zone_prefix(text: &str) -> Option<(&str, &str)> {
     Some((name, expr.trim()))
 }
 
-fn compile(expr: &str) -> Result<Cron, CronError> {
-    CronParser::new().parse(expr).map_err(|e| {
-        let text = e.to_string();
-        let reason = text.split_once(": ").map_or(text.as_str(), |(_, reason)| reason);
-        wrong(&format!("'{expr}' is not a cron expression: {}", reason.trim_end_matches('.')))
-    })
+fn calendar(expr: &str, zone: TimeZone) -> Result<Calendar, CronError> {
+    Calendar::new(expr, zone)
+        .map_err(|reason| wrong(&format!("'{expr}' is not a cron expression: {reason}")))
 }
 
 fn find_zone(name: &str) -> Result<TimeZone, CronError> {

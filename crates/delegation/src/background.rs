@@ -135,6 +135,14 @@ impl Background {
         own.map(|job| job.line()).collect()
     }
 
+    /// Waits until nothing is at work any more.
+    pub(crate) async fn settle(&self) {
+        let all: Vec<Arc<Job>> = lock(&self.jobs).by_number.values().cloned().collect();
+        for job in all {
+            job.wait().await;
+        }
+    }
+
     /// Stops a session's own.
     pub(crate) fn stop(&self, session: &str) {
         let jobs = lock(&self.jobs);

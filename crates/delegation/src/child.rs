@@ -102,7 +102,12 @@ impl Parent {
         self.hand_down(&session)?;
         let cwd = self.workplace.cwd();
         let may_delegate = order.scope.contains(crate::delegate_task::NAME);
-        let system = prompt::system(&order.goal, cwd, &order.allowance, may_delegate);
+        let mut system = prompt::system(&order.goal, cwd, &order.allowance, may_delegate);
+        let mut guidance = self.crew.supply.guidance(cwd);
+        if let Some(opening) = guidance.opening() {
+            system.push_str("\n\n");
+            system.push_str(&opening);
+        }
         let child = Child {
             id: &id,
             parent: self.session.id(),
@@ -139,7 +144,7 @@ impl Parent {
             manner: self.manner.clone(),
             reminder: self.crew.supply.reminder(),
             news: self.crew.supply.news(),
-            guidance: self.crew.supply.guidance(cwd),
+            guidance,
             depth: self.depth(),
         };
         Ok(Ready { agent: Agent::new(makeup, Vec::new()), session, budget })

@@ -121,6 +121,13 @@ impl Crew {
         self.background.stop(session);
     }
 
+    /// Stops everything that is in the background, and waits until it has
+    /// ended.
+    pub async fn close(&self) {
+        lock(&self.engine).1.cancel();
+        self.background.settle().await;
+    }
+
     /// The engine, and what stops everything that outlasts a call.
     pub(crate) fn engine(&self) -> Result<(Engine, CancellationToken), ToolError> {
         let (engine, stop) = lock(&self.engine).clone();

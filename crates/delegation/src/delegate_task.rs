@@ -192,6 +192,10 @@ impl Tool for DelegateTask {
         self.crew.supply.availability()
     }
 
+    async fn teardown(&self) {
+        self.crew.close().await;
+    }
+
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Answer, ToolError> {
         let session = cx.session.id();
         if args.action == Action::List {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use hermes_core::{Access, Effect, Resource, ToolCall, ToolResult};
+use hermes_core::{Access, Effect, Resource, Scope, ToolCall, ToolResult};
 use hermes_shell::Extent;
 
 use crate::extent;
@@ -150,12 +150,19 @@ pub(crate) fn next_group<T>(
     let mut paths = RealPaths::new(batch.iter().flat_map(|item| footing(item).effects));
     let mut occupied = Occupied::default();
     let mut size = 0;
+    let mut inside = false;
     for item in batch.iter() {
         let Footing { effects, alone } = footing(item);
+        // Interpreters are beside each other, and beside nothing else.
+        let is_inside = is_inside(effects);
+        if size > 0 && is_inside != inside {
+            break;
+        }
+        inside = is_inside;
         let far = effects.iter().any(reaches_anything);
         let extent = if far { extent(item) } else { Extent::Open };
-        let own: Vec<Effect> =
-            effects.iter().filter(|e| counts(e, extent)).map(|e| paths.resolve(e)).collect();
+        let told = effects.iter().filter(|e| counts(e, extent) && !(inside && reaches_anything(e)));
+        let own: Vec<Effect> = told.map(|e| paths.resolve(e)).collect();
         if size > 0 && (alone || occupied.excludes(extent) || own.iter().any(|e| occupied.meets(e)))
         {
             break;
@@ -182,6 +189,17 @@ fn counts(effect: &Effect, extent: Extent) -> bool {
 /// A shell command or a script may touch any file, process or peer.
 pub(crate) fn reaches_anything(effect: &Effect) -> bool {
     matches!(effect.scope.as_str(), "terminal:execute" | "code:execute")
+}
+
+/// Code that runs in a process with a name, such as a session of an
+/// interpreter, and takes its turn there.
+fn is_inside(effects: &[Effect]) -> bool {
+    let mut far = effects.iter().filter(|effect| reaches_anything(effect)).peekable();
+    far.peek().is_some()
+        && far.all(|effect| effect.scope == Scope::CODE_EXECUTE)
+        && effects.iter().any(|effect| {
+            effect.scope == Scope::PROCESS_MANAGE && matches!(effect.resource, Resource::Name(_))
+        })
 }
 
 /// Two names of one file are one file. Nothing is looked up unless something

@@ -121,6 +121,21 @@ fn a_link_to_nowhere_is_the_place_it_leads_to() {
     real(&at("loop"));
 }
 
+#[test]
+fn interpreters_run_beside_each_other_and_beside_nothing_else() {
+    let code = |name: &str| {
+        let effects = vec![
+            Effect::path(Scope::CODE_EXECUTE, "/nowhere"),
+            Effect::path(Scope::FILE_READ, "/nowhere"),
+            Effect::name(Scope::PROCESS_MANAGE, name),
+        ];
+        (effects, false, Extent::Open)
+    };
+    let read = (vec![Effect::path(Scope::FILE_READ, "/nowhere/a")], false, Extent::Open);
+    let batch = vec![code("a"), code("b"), code("a"), read.clone(), code("c"), read];
+    assert_eq!(plan_with(&batch), [vec![0, 1], vec![2], vec![3], vec![4], vec![5]]);
+}
+
 fn any_effect() -> impl Strategy<Value = Effect> {
     let scope = prop::sample::select(vec![
         Scope::FILE_READ,

@@ -6,16 +6,17 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use hermes_core::{Notices, ToolError};
+use hermes_core::{Notices, ToolContext, ToolError};
 
 use crate::attend::{Attendant, Attention, Breakers};
 use crate::backend::Backend;
 use crate::closing;
 use crate::elsewhere::remarks::{REMARKS, Remarks};
 use crate::job::{Job, Reports};
+use crate::keeping::{self, Keep};
 use crate::leftovers::{self, Entry, Leftovers};
 use crate::local::Local;
 use crate::order::Order;
@@ -58,6 +59,11 @@ pub struct Jobs {
     ran: Mutex<VecDeque<Root>>,
     /// What crashed programs have left elsewhere was looked for.
     swept: AtomicBool,
+    keep: Keep,
+    /// What has grown old was looked for.
+    tidied: AtomicBool,
+    /// The folder is nobody else's, and goes when they are closed.
+    is_passing: bool,
 }
 
 /// A job that others may ask for.
@@ -166,7 +172,29 @@ impl Jobs {
             mask: None,
             ran: Mutex::default(),
             swept: AtomicBool::new(false),
+            keep: Keep::default(),
+            tidied: AtomicBool::new(false),
+            is_passing: false,
         }
+    }
+
+    /// Those of the program that makes a call. One that embeds tools and has
+    /// not said where they may write gets a folder among the temporary files,
+    /// which goes when they are closed.
+    pub fn port(cx: &ToolContext) -> Arc<Self> {
+        static OWN: LazyLock<Arc<Jobs>> = LazyLock::new(|| {
+            let name = format!("{}{}", keeping::PASSING, std::process::id());
+            let jobs = Jobs::local(std::env::temp_dir().join(name));
+            Arc::new(Jobs { is_passing: true, ..jobs })
+        });
+        cx.ports.get::<Self>().unwrap_or_else(|| Arc::clone(&OWN))
+    }
+
+    /// The same, which keep what was written for so long.
+    #[must_use]
+    pub fn keeping(mut self, keep: Keep) -> Self {
+        self.keep = keep;
+        self
     }
 
     /// The same, with somebody who takes secrets out of what lies on the disk.
@@ -203,7 +231,7 @@ impl Jobs {
 
     /// A folder for one job, which is there when this program has ended.
     pub fn lasting_folder(&self) -> Result<PathBuf, ToolError> {
-        Ok(private_folder("hermes-detached-")?.keep())
+        Ok(private_folder(keeping::DETACHED)?.keep())
     }
 
     /// Processes that an earlier program has left behind; none if they cannot
@@ -235,6 +263,7 @@ impl Jobs {
         };
         let reports = Reports { spill: Some(spill), frame };
         let remarks = Remarks::default();
+        self.tidy_up();
         self.end_adrift(&remarks).await;
         let start = Job::start(&*self.backend, id, command, order, reports);
         let job = REMARKS.scope(remarks, start).await?;
@@ -247,6 +276,17 @@ impl Jobs {
             ran.push_back(root);
         }
         Ok(job)
+    }
+
+    /// Throws away what has grown old, once and beside all else.
+    fn tidy_up(&self) {
+        if !self.tidied.swap(true, Ordering::Relaxed) {
+            let (folder, keep) = (self.folder.clone(), self.keep);
+            // Nobody waits for it: a program that ends lets it go.
+            let _ = std::thread::Builder::new()
+                .name("hermes-tidy".to_owned())
+                .spawn(move || keeping::tidy(&folder, keep));
+        }
     }
 
     /// Ends what commands have left that went their own way: those that closed
@@ -326,7 +366,7 @@ impl Jobs {
     /// Writes a job down that runs for longer, so that the next program finds
     /// it if this one crashes.
     fn write_down(&self, job: &Job, session: &str, directory: &Path, output: Option<PathBuf>) {
-        let elsewhere = (!self.backend.is_here()).then(|| self.backend.name().to_owned());
+        let elsewhere = (!self.backend.is_here()).then(|| self.backend.whereabouts());
         if job.pid.is_none() && elsewhere.is_none() {
             return;
         }
@@ -418,6 +458,10 @@ impl Jobs {
         lock(&self.table).retain(|_, listed| listed.detached && !is_over(&listed.job));
         self.end_strays().await;
         lock(&self.scratch).take();
+        // What was detached is written down there.
+        if self.is_passing && lock(&self.table).is_empty() {
+            let _ = std::fs::remove_dir_all(&self.folder);
+        }
     }
 
     fn forget(&self, id: &str) {

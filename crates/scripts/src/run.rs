@@ -309,7 +309,7 @@ impl Run<'_> {
                 Pause::Cancelled => return End::Cancelled,
                 Pause::Deadline if next == until => return End::Timeout,
                 // Nobody is there to type; it gets what it was given.
-                Pause::Question | Pause::Live => tokio::time::sleep(Duration::from_millis(200)).await,
+                Pause::Question => tokio::time::sleep(Duration::from_millis(200)).await,
                 _ => {}
             }
             if vouched.is_none() {

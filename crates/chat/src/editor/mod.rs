@@ -11,7 +11,7 @@ use unicode_segmentation::UnicodeSegmentation as _;
 
 pub(crate) use attach::paths as pasted_paths;
 pub(crate) use history::History;
-pub(crate) use layout::{Laid, lay_out};
+pub(crate) use layout::lay_out;
 
 use crate::clean::clean;
 use undo::Undo;
@@ -105,7 +105,8 @@ impl Editor {
     }
 
     pub(crate) fn clear(&mut self) {
-        let killed = std::mem::take(&mut self.killed);
+        // What was put in whole does not outlast the text it was put into.
+        let killed = self.killed.chars().filter(|c| self.token(*c).is_none()).collect();
         *self = Self { killed, ..Self::default() };
     }
 

@@ -141,13 +141,14 @@ impl Renderer {
 
     fn start_item(&mut self) {
         self.end_text();
+        let depth = self.lists.len();
         let mark = match self.lists.last_mut() {
             Some(Some(number)) => {
                 let mark = format!("{number}. ");
                 *number += 1;
                 Row::new(&mark, PLAIN)
             }
-            _ if self.lists.len() % 2 == 1 => Row::new("• ", PLAIN),
+            _ if depth % 2 == 1 => Row::new("• ", PLAIN),
             _ => Row::new("◦ ", PLAIN),
         };
         let rest = Row::new(&" ".repeat(mark.width()), PLAIN);

@@ -30,7 +30,7 @@ pub(crate) fn run(app: &App, args: &Exec) -> Outcome {
     let mut caller = app.caller(&ready, &args.options, &args.toolsets)?;
     let from_stdin = args.file.as_deref().is_none_or(|f| f == Path::new("-"));
     caller.who = "exec".into();
-    caller.approver = app.approver(from_stdin, true);
+    caller.approver = app.approver(&ready, from_stdin, true);
     ready.warn_of_leftovers(app);
     ready.notices.listen();
     if !from_stdin {

@@ -2,6 +2,7 @@
 
 pub(crate) mod audit;
 pub(crate) mod call;
+pub(crate) mod chat;
 pub(crate) mod checkpoints;
 pub(crate) mod config;
 pub(crate) mod doctor;

@@ -66,7 +66,7 @@ pub(crate) fn run(app: &App, command: Toolsets) -> Outcome {
     }
 }
 
-fn infos(ready: &Ready) -> Result<Vec<ToolsetInfo>, ToolsetError> {
+pub(crate) fn infos(ready: &Ready) -> Result<Vec<ToolsetInfo>, ToolsetError> {
     let snapshot = ready.engine.snapshot();
     let toolsets = ready.engine.toolsets();
     toolsets.names(&*snapshot).iter().map(|name| toolsets.info(name, &*snapshot)).collect()

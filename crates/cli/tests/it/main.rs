@@ -21,6 +21,7 @@ mod memory;
 mod permissions;
 mod person;
 mod processes;
+mod run;
 mod secrets;
 mod session;
 mod sessions;

@@ -299,12 +299,7 @@ impl Way for Docker {
 
     fn lost(&self, exit: Exit) -> BoxFuture<'_, Option<ToolError>> {
         Box::pin(async move {
-            // What a program that is killed ends with, and the engine's own.
-            let is_suspicious = match exit {
-                Exit::Signal(_) => true,
-                Exit::Code(code) => [125, 137, 143, 255].contains(&code) || self.is_cut(),
-            };
-            if !is_suspicious {
+            if exit == Exit::Code(0) {
                 return None;
             }
             let Some(id) = self.container() else { return Some(self.gone()) };

@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use super::remarks::Remarks;
 use super::told::{self, Told};
 use super::{Way, ask, script};
-use crate::backend::{Control, Exit};
+use crate::backend::{Control, Exit, Waiting};
 use crate::local::Local;
 use crate::order::Size;
 use crate::tree::Signal;
@@ -43,7 +43,7 @@ pub(super) struct Remote<W> {
     /// Its code, as it is told there, if somebody tells it.
     told: Option<Told>,
     /// When it was last looked at, and what was seen.
-    asked: Mutex<Option<(Instant, bool)>>,
+    asked: Mutex<Option<(Instant, Waiting)>>,
 }
 
 /// Where something can be said beside the program.
@@ -83,6 +83,7 @@ impl<W: Way> Remote<W> {
             local: Arc::clone(&local),
             mark: mark.clone(),
             unwanted: Arc::clone(&unwanted),
+            told: told.clone(),
         };
         if let Some(news) = way.news() {
             match &voice.remarks {
@@ -110,6 +111,7 @@ struct End<W> {
     local: Arc<Local>,
     mark: String,
     unwanted: Arc<AtomicBool>,
+    told: Option<Told>,
 }
 
 impl<W: Way> End<W> {
@@ -117,6 +119,14 @@ impl<W: Way> End<W> {
         let exit = self.carrier.ended().await;
         let exit = exit.map_err(|error| ToolError::io("The way there", &error))?;
         if exit == Exit::Code(0) || self.unwanted.load(Ordering::Acquire) {
+            return Ok(exit);
+        }
+        // A shell that has said how its program ended was there until then.
+        let said = match &self.told {
+            Some(told) => tokio::time::timeout(CLOSING, told::code(told)).await.ok().flatten(),
+            None => None,
+        };
+        if said.is_some() {
             return Ok(exit);
         }
         if let Some(error) = self.way.lost(exit).await {
@@ -186,7 +196,7 @@ impl<W: Way> Control for Remote<W> {
         })
     }
 
-    fn awaits_input(&self) -> BoxFuture<'_, bool> {
+    fn awaits_input(&self) -> BoxFuture<'_, Waiting> {
         Box::pin(async move {
             let last = *self.asked.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some((at, seen)) = last
@@ -195,7 +205,11 @@ impl<W: Way> Control for Remote<W> {
                 return seen;
             }
             let done = ask(&*self.way, &self.local, &script::waiting(&self.mark), QUESTION).await;
-            let waits = done.is_ok_and(|done| done.output.starts_with(b"waits"));
+            let waits = match done {
+                Ok(done) if done.output.starts_with(b"waits") => Waiting::Typing,
+                Ok(done) if done.output.starts_with(b"looks") => Waiting::Glance,
+                _ => Waiting::Nothing,
+            };
             *self.asked.lock().unwrap_or_else(PoisonError::into_inner) =
                 Some((Instant::now(), waits));
             waits

@@ -8,6 +8,7 @@
 //! one trip is enough.
 
 mod control;
+pub(crate) mod greeting;
 pub(crate) mod remarks;
 mod script;
 pub(crate) mod told;
@@ -32,6 +33,7 @@ use crate::output::Source;
 use crate::ready;
 use crate::tree;
 use control::{Remote, Voice};
+use greeting::Greeting;
 use remarks::Remarks;
 pub(crate) use script::fresh_word;
 pub use script::quote;
@@ -65,10 +67,21 @@ pub trait Way: Debug + Send + Sync + 'static {
     /// program's own end: the connection broke, the container is gone.
     fn failure(&self, exit: Exit, errors: &str) -> Option<ToolError>;
 
-    /// The same of a program that ran: its errors were its own, so this may
-    /// take a look at what is still there.
+    /// The same of a program of which nobody there has said how it ended: its
+    /// errors were its own, so this may take a look at what is still there.
     fn lost(&self, exit: Exit) -> BoxFuture<'_, Option<ToolError>> {
         Box::pin(async move { self.failure(exit, "") })
+    }
+
+    /// Which of the places of this name it leads to.
+    fn whereabouts(&self) -> String {
+        self.name().to_owned()
+    }
+
+    /// Whether somebody there may print something before a program has begun:
+    /// a login shell that greets.
+    fn greets(&self) -> bool {
+        false
     }
 
     /// Whether the carrier may outlast the program, for as long as somebody
@@ -133,6 +146,8 @@ struct Found {
     place: Arc<Place>,
     /// What is in the environment before anything is added.
     bare: BTreeMap<OsString, OsString>,
+    /// Somebody greets there.
+    greets: bool,
 }
 
 impl<W: Way> Elsewhere<W> {
@@ -152,7 +167,7 @@ impl<W: Way> Elsewhere<W> {
     }
 
     async fn look_around(&self) -> Result<Found, ToolError> {
-        let done = ask(&*self.way, &self.local, script::LOOK, FIRST).await?;
+        let (done, greeted) = question(&*self.way, &self.local, script::LOOK, FIRST).await?;
         if let Some(error) = self.way.failure(done.exit, &done.errors) {
             return Err(error);
         }
@@ -168,13 +183,17 @@ impl<W: Way> Elsewhere<W> {
         })?;
         let bare = place.environment.clone();
         place.environment.extend(self.way.environment());
-        Ok(Found { place: Arc::new(place), bare })
+        Ok(Found { place: Arc::new(place), bare, greets: greeted })
     }
 }
 
 impl<W: Way> Backend for Elsewhere<W> {
     fn name(&self) -> &str {
         self.way.name()
+    }
+
+    fn whereabouts(&self) -> String {
+        self.way.whereabouts()
     }
 
     fn open(&self) -> BoxFuture<'_, Result<Arc<Place>, ToolError>> {
@@ -199,9 +218,11 @@ impl<W: Way> Backend for Elsewhere<W> {
                 let sent = script::ended(text, &end);
                 (script::loader(sent.len(), &end), sent)
             };
-            let word = (!terminal && self.way.outlasts()).then(told::fresh_word);
+            let word = (!terminal && self.way.outlasts()).then(script::fresh_word);
             let loader =
                 word.as_ref().map_or_else(|| loader.clone(), |word| told::waiter(&loader, word));
+            let greeting = found.greets.then(|| Greeting::new(order.output));
+            let loader = greeting.as_ref().map_or(loader.clone(), |it| it.before(&loader));
             let carrier = self.way.carrier(&loader, Carriage { terminal });
             let failed = |error: io::Error| ToolError::io("The way there", &error);
             let (heard, said) =
@@ -209,6 +230,9 @@ impl<W: Way> Backend for Elsewhere<W> {
             let mut started = self.local.start(job, carried(carrier, order.output)).await?;
             started.pid = None;
             started.held = self.way.held();
+            if let Some(greeting) = greeting {
+                started.output = greeting.take_out(started.output).map_err(failed)?;
+            }
             let told = word.map(|word| told::overhear(&mut started.output, &word)).transpose();
             let told = told.map_err(failed)?;
             // What is told of the place comes with what the program tells.
@@ -246,9 +270,15 @@ impl<W: Way> Elsewhere<W> {
     async fn leave(&self, text: Vec<u8>, word: &str) -> Result<String, ToolError> {
         let end = script::fresh_word();
         let sent = script::ended(text, &end);
-        let mut errand = errand(&*self.way, &script::keeper(word, sent.len(), &end), FIRST);
+        let keeper = script::keeper(word, sent.len(), &end);
+        let greeting = self.way.greets().then(|| Greeting::new(Output::Apart));
+        let keeper = greeting.as_ref().map_or(keeper.clone(), |it| it.before(&keeper));
+        let mut errand = errand(&*self.way, &keeper, FIRST);
         errand.order.input = Input::Given(sent);
-        let done = errand.run(&*self.local, &end).await?;
+        let mut done = errand.run(&*self.local, &end).await?;
+        if let Some(greeting) = greeting {
+            greeting.take_off(&mut done);
+        }
         if let Some(error) = self.way.failure(done.exit, &done.errors) {
             return Err(error);
         }
@@ -272,8 +302,22 @@ pub(crate) fn mark_of(job: &str) -> String {
 
 /// Runs a few words of `sh` there.
 async fn ask(way: &dyn Way, local: &Local, text: &str, limit: Duration) -> Result<Done, ToolError> {
+    Ok(question(way, local, text, limit).await?.0)
+}
+
+/// The same, and whether somebody has printed something before.
+async fn question(
+    way: &dyn Way,
+    local: &Local,
+    text: &str,
+    limit: Duration,
+) -> Result<(Done, bool), ToolError> {
+    let greeting = way.greets().then(|| Greeting::new(Output::Apart));
+    let text = greeting.as_ref().map_or(text.to_owned(), |it| it.before(text));
     // Each has a name of its own: what is ended is found by it.
-    errand(way, text, limit).run(local, &script::fresh_word()).await
+    let mut done = errand(way, &text, limit).run(local, &script::fresh_word()).await?;
+    let greeted = greeting.is_some_and(|greeting| greeting.take_off(&mut done));
+    Ok((done, greeted))
 }
 
 fn errand(way: &dyn Way, text: &str, limit: Duration) -> Errand {

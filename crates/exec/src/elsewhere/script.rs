@@ -10,6 +10,8 @@ use crate::backend::{Place, Shell};
 use crate::order::{Input, Order, Output};
 use crate::tree::{MARK, Signal};
 
+mod members;
+
 /// Says what is found there: system, folder, shell, environment.
 pub(super) const LOOK: &str = "echo hermes-look; uname -sm; pwd; command -v bash || echo -; \
                                echo hermes-environment; cat /proc/self/environ 2>/dev/null || env";
@@ -52,6 +54,7 @@ pub(super) fn of(order: &Order, found: &BTreeMap<OsString, OsString>, mark: &str
         }
     }
     line(&[b"export ", MARK.as_bytes(), b"=", &quote(mark.as_bytes())]);
+    line(&[members::remember(mark).as_bytes()]);
     if order.output == Output::Together {
         line(&[b"exec 2>&1"]);
     }
@@ -129,8 +132,7 @@ pub(super) fn ending(mark: &str, grace: Duration) -> String {
     format!(
         "{} a=; w() {{ q=$(m) || exit 75; b=; for p in $a $q; do \
          case \" $b \" in *\" $p \"*) continue;; esac; \
-         s=$(cat /proc/$p/stat 2>/dev/null) || continue; \
-         case ${{s##*) }} in Z*|'') ;; *) b=\"$b $p\";; esac; done; a=$b; }}; \
+         case $(z $p) in Z*|'') ;; *) b=\"$b $p\";; esac; done; a=$b; }}; \
          w; [ -n \"$a\" ] || exit 0; kill -TERM $a 2>/dev/null; i=0; \
          while [ $i -lt {rounds} ]; do w; [ -n \"$a\" ] || exit 0; \
          sleep 0.1 2>/dev/null || sleep 1; i=$((i+1)); done; \
@@ -165,14 +167,18 @@ pub(super) fn signal(mark: &str, signal: Signal) -> String {
 
 /// Says `waits` if something with this mark waits for somebody to type: it
 /// reads a terminal, or what the job was started with, or waits for keys of a
-/// terminal that hands over every key at once. The shell of busybox waits with
-/// `poll` for one descriptor, without end, before it reads.
+/// terminal that hands over every key at once; `looks` if it waits for keys
+/// only for a while. The shell of busybox waits with `poll` for one descriptor,
+/// without end, before it reads.
 pub(super) fn waiting(mark: &str) -> String {
     format!(
-        "{} case $(uname -m) in \
+        "{} v=; case $(uname -m) in \
          x86_64) k() {{ case $1 in 0|19) echo r;; 7|23|232|270|271|281|441) echo p;; esac; }};; \
          *) k() {{ case $1 in 63|65) echo r;; 22|72|73|441) echo p;; esac; }};; esac; \
-         for p in $(m); do s=$(cat /proc/$p/stat 2>/dev/null) || continue; \
+         n() {{ case $1 in 7|271|73) n=$3;; 23|270|72) n=$5;; *) n=$4;; esac; \
+         case $n in 0x0|0xffffffff|0xffffffffffffffff) echo waits; exit;; *) v=1;; esac; }}; \
+         for p in $(m); do y $p && {{ echo waits; exit; }}; \
+         s=$(cat /proc/$p/stat 2>/dev/null) || continue; \
          set -- ${{s##*) }}; [ \"$1\" = S ] || continue; g=$3 e=$4 f=$6; \
          for t in /proc/$p/task/*; do read -r c a x 2>/dev/null <$t/syscall || continue; \
          case $(k \"$c\") in r) a=$((a)); d=$(readlink /proc/$p/fd/$a); \
@@ -184,32 +190,14 @@ pub(super) fn waiting(mark: &str) -> String {
          case $d in /dev/pts/*|/dev/tty*|/dev/console|\"$(readlink /proc/$e/fd/0)\") \
          echo waits; exit;; esac; fi;; esac; \
          [ \"$g\" = \"$f\" ] && stty -a 2>/dev/null </proc/$p/fd/0 | grep -q -e -icanon && \
-         {{ echo waits; exit; }};; esac; done; done 2>/dev/null",
+         n $c $x;; esac; done; done 2>/dev/null; [ -z \"$v\" ] || echo looks",
         members(mark)
     )
 }
 
-/// Defines `m`, which says the ids of all processes with this mark, of their
-/// sessions, and of all that they have started.
-///
-/// It is one line, as everything here: some shells that pass it on know no
-/// other text.
+/// Defines what finds the processes of a job.
 fn members(mark: &str) -> String {
-    // One `head` for all: a process each would take a second on a full host.
-    // What a value of somebody's environment looks like is no proof.
-    format!(
-        "m() {{ f=; t=$(head -c 1000000 /proc/[0-9]*/environ /dev/null 2>/dev/null | \
-         tr '\\0' '\\n' | \
-         sed -n -e '/^==> .proc.[0-9]*.environ <==$/{{s,[^0-9],,g;h;}}' \
-         -e '/^{MARK}={mark}$/{{x;p;x;}}' -e '/^{MARK}={mark}[/]/{{x;p;x;}}') || return 1; for p in $t; do \
-         tr '\\0' '\\n' 2>/dev/null </proc/$p/environ | \
-         grep -q -e '^{MARK}={mark}$' -e '^{MARK}={mark}[/]' && f=\"$f $p\"; done; \
-         [ -n \"$f\" ] || return 0; t=$(cat /proc/[0-9]*/stat 2>/dev/null); o=; \
-         while [ \"$o\" != \"$f\" ]; do o=$f; f=$(printf '%s\\n' \"$t\" | {{ while read -r l; do \
-         p=${{l%% *}}; set -- ${{l##*) }}; case \" $f \" in *\" $p \"*) ;; \
-         *\" $2 \"*|*\" $4 \"*) f=\"$f $p\";; esac; done; echo \"$f\"; }}); \
-         done; for p in $f; do [ $p = $$ ] || echo $p; done; }};"
-    )
+    members::by(mark, "/proc")
 }
 
 /// A word that nothing else has in it.

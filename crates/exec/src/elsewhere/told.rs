@@ -5,7 +5,6 @@
 //! So the shell that waits there says how the program ended, in a word among
 //! its errors that is taken out here.
 
-use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io;
 use std::os::fd::OwnedFd;
 
@@ -29,11 +28,6 @@ const CODE: usize = 3;
 tokio::task_local! {
     /// The word of the program that is being started.
     pub(crate) static WORD: String;
-}
-
-/// A word that nothing else has in it.
-pub(crate) fn fresh_word() -> String {
-    format!("h{:016x}", RandomState::new().build_hasher().finish())
 }
 
 /// What the shell there has to say after the program, in words of `sh`.

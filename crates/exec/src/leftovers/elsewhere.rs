@@ -19,11 +19,11 @@ const GRACE: Duration = Duration::from_secs(1);
 const LIMIT: Duration = Duration::from_secs(30);
 
 impl Leftovers {
-    /// The jobs in a place of this name whose owner is gone.
-    pub fn adrift(&self, backend: &str) -> Vec<Entry> {
+    /// The jobs in this place, by its whereabouts, whose owner is gone.
+    pub fn adrift(&self, place: &str) -> Vec<Entry> {
         let mut entries = self.read();
         entries.retain(|it| {
-            it.elsewhere.as_deref() == Some(backend)
+            it.elsewhere.as_deref() == Some(place)
                 && !it.detached
                 && !tree::is_alive(it.owner_pid, it.owner_started)
         });
@@ -35,7 +35,7 @@ impl Leftovers {
     /// # Errors
     /// If the place cannot be reached.
     pub async fn end_adrift(&self, backend: &dyn Backend, word: &str) -> Result<usize, ToolError> {
-        let entries = self.adrift(backend.name());
+        let entries = self.adrift(&backend.whereabouts());
         if entries.is_empty() {
             return Ok(0);
         }
@@ -55,8 +55,8 @@ impl Leftovers {
         let ended: usize = said.trim().parse().unwrap_or_default();
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         for entry in entries {
-            // Another place may have the same name: one in which there was
-            // nothing may be the wrong one.
+            // A container may have the name of another one: one in which there
+            // was nothing may be the wrong one.
             if done.is_well()
                 && (ended > 0 || now.as_secs().saturating_sub(entry.at) > DAY.as_secs())
             {

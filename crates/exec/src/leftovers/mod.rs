@@ -59,8 +59,8 @@ pub struct Entry {
     /// The file that it writes to, if it has one of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<PathBuf>,
-    /// The backend that it runs in, if that is not this machine: then it has
-    /// no process here.
+    /// The whereabouts of the backend that it runs in, if that is not this
+    /// machine: then it has no process here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elsewhere: Option<String>,
 }

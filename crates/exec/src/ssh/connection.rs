@@ -12,6 +12,7 @@ use super::command;
 use super::settings::{HostKey, Settings, expand};
 use super::{told, trouble};
 use crate::backend::Exit;
+use crate::elsewhere::greeting::Greeting;
 use crate::elsewhere::{Carriage, Carrier, quote};
 use crate::errand::{Done, Errand};
 use crate::local::Local;
@@ -99,11 +100,16 @@ impl Connection {
 
     /// Runs a few words of `sh` there.
     pub(super) async fn ask(&self, socket: Option<&Path>, script: &str) -> Result<Done, ToolError> {
-        let carrier = self.carrier(socket, script, Carriage { terminal: false });
-        let done = self.run(carrier, QUESTION).await?;
+        let greeting = Greeting::new(Output::Apart);
+        let script = greeting.before(script);
+        let carrier = self.carrier(socket, &script, Carriage { terminal: false });
+        let mut done = self.run(carrier, QUESTION).await?;
         match trouble::of_a_trip(&self.settings, done.exit, &done.errors, false) {
             Some(error) => Err(error),
-            None => Ok(done),
+            None => {
+                greeting.take_off(&mut done);
+                Ok(done)
+            }
         }
     }
 

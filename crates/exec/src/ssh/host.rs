@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 use super::{Settings, Ssh, marked};
 use crate::backend::{Backend, Control, Exit, Place, Started, Waiting};
-use crate::elsewhere::{Elsewhere, mark_of, told};
+use crate::elsewhere::{Elsewhere, fresh_word, mark_of, told};
 use crate::order::{Order, Output, Size};
 use crate::tree::Signal;
 
@@ -95,7 +95,7 @@ impl Backend for Host {
             let mut started = if terminal {
                 self.place.start(job, order).await?
             } else {
-                let word = told::fresh_word();
+                let word = fresh_word();
                 let begun = told::WORD.scope(word.clone(), self.place.start(job, order)).await;
                 let mut started = begun?;
                 told = Some(overhear(&mut started, &word)?);

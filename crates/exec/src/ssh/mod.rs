@@ -111,6 +111,17 @@ impl Way for Ssh {
         "ssh"
     }
 
+    fn whereabouts(&self) -> String {
+        let Settings { user, host, port, .. } = &self.connection.settings;
+        let user = user.as_ref().map(|user| format!("{user}@")).unwrap_or_default();
+        let port = port.map(|port| format!(":{port}")).unwrap_or_default();
+        format!("ssh {user}{host}{port}")
+    }
+
+    fn greets(&self) -> bool {
+        true
+    }
+
     fn open(&self) -> BoxFuture<'_, Result<(), ToolError>> {
         Box::pin(async {
             // For a program that is being started, that was just done.

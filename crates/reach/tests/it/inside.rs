@@ -16,7 +16,7 @@ use hermes_core::{
 use hermes_engine::{Caller, Engine};
 use hermes_exec::output::Source;
 use hermes_exec::tree::Signal;
-use hermes_exec::{Backend, Control, Exit, Order, Place, Shell, Size, Started};
+use hermes_exec::{Backend, Control, Exit, Order, Place, Shell, Size, Started, Waiting};
 use hermes_reach::{Hands, Settings, over_there, serve};
 use rustix::pipe::{PipeFlags, pipe_with};
 use serde_json::{Value, json};

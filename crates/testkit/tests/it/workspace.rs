@@ -48,10 +48,11 @@ const FAMILY: &str = "hermes-tools-";
 
 /// What a tool family may see: contracts, the doors to files and state, and
 /// the libraries of its subject.
-const SEEN_BY_FAMILIES: [&str; 16] = [
+const SEEN_BY_FAMILIES: [&str; 17] = [
     "hermes-archives",
     "hermes-checks",
     "hermes-core",
+    "hermes-cron",
     "hermes-debug",
     "hermes-discover",
     "hermes-documents",

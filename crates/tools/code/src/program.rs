@@ -19,16 +19,6 @@ const TICK: Duration = Duration::from_secs(1);
 /// Bytes of each output that are looked at.
 const MOST: usize = 16 * 1024 * 1024;
 
-/// The jobs of the program; those of an embedding one that has not said where
-/// they may write are in the system's folder for temporary files.
-pub(crate) fn jobs(cx: &ToolContext) -> Arc<Jobs> {
-    static OWN: LazyLock<Arc<Jobs>> = LazyLock::new(|| {
-        let folder = env::temp_dir().join(format!("hermes-jobs-{}", std::process::id()));
-        Arc::new(Jobs::local(folder))
-    });
-    cx.ports.get::<Jobs>().unwrap_or_else(|| Arc::clone(&OWN))
-}
-
 /// What of our own environment may be passed on.
 pub(crate) fn own() -> Vec<(String, String)> {
     let own = env::vars_os()
@@ -115,7 +105,7 @@ pub(crate) fn tail(text: &str, most: usize) -> &str {
 impl<'a> Bench<'a> {
     /// That of a call.
     pub(crate) async fn of(cx: &'a ToolContext) -> Result<Self, ToolError> {
-        let jobs = jobs(cx);
+        let jobs = Jobs::port(cx);
         let around = Surroundings::of(&jobs, Output::Apart, cx, own).await?;
         let is_here = around.place.is_none();
         Ok(Self { cx, environment: around.environment(), jobs, is_here })
@@ -204,7 +194,7 @@ impl<'a> Bench<'a> {
                 Pause::Deadline if next == until => break,
                 Pause::Cancelled => break,
                 // Nobody is there to type; it gets what it was given.
-                Pause::Question | Pause::Live => tokio::time::sleep(Duration::from_millis(200)).await,
+                Pause::Question => tokio::time::sleep(Duration::from_millis(200)).await,
                 _ => {}
             }
             if vouched.is_none() {

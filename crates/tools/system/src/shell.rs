@@ -13,16 +13,6 @@ use hermes_exec::state::{self, Frame, Report, ShellState};
 use hermes_exec::surroundings::{DOCUMENT, Kept, Surroundings};
 use hermes_exec::{Input, Job, Jobs, Order, Output, Place, Shell};
 
-/// The jobs of the program; those of an embedding one that has not said where
-/// they may write are in the system's folder for temporary files.
-pub(crate) fn jobs(cx: &ToolContext) -> Arc<Jobs> {
-    static OWN: LazyLock<Arc<Jobs>> = LazyLock::new(|| {
-        let folder = env::temp_dir().join(format!("hermes-jobs-{}", std::process::id()));
-        Arc::new(Jobs::local(folder))
-    });
-    cx.ports.get::<Jobs>().unwrap_or_else(|| Arc::clone(&OWN))
-}
-
 /// A command that is about to run in a session's shell.
 #[derive(Debug)]
 pub(crate) struct Prepared {

@@ -119,7 +119,7 @@ fn examine(app: &App, ready: &Ready, findings: &mut Vec<Finding>) -> Result<(), 
 /// Whether the permissions can be used, and whether the system can enforce them.
 fn permissions(app: &App, ready: &Ready) -> Vec<Finding> {
     let options = ProfileOptions::default();
-    let loaded = folder(None).and_then(|cwd| app.permissions(ready, &options, &cwd));
+    let loaded = folder(None).and_then(|cwd| app.permissions(ready, &options, &cwd, None));
     let permissions = match loaded {
         Ok(permissions) => permissions,
         Err(failure) => {

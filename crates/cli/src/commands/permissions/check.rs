@@ -31,7 +31,7 @@ pub(crate) fn run(app: &App, args: &Check, everything: bool) -> Outcome {
     let ready = app.ready()?;
     let mut caller = Caller::new(folder(args.cwd.as_deref())?);
     caller.home = std::env::home_dir().filter(|h| h.is_absolute());
-    let permissions = app.permissions(&ready, &args.options, &caller.cwd)?;
+    let permissions = app.permissions(&ready, &args.options, &caller.cwd, None)?;
     let case = case(&ready, args, &caller)?;
     let (exam, confinement) = permissions.consider(&Proposal {
         tool: &case.tool,

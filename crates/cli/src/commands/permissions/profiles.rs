@@ -12,7 +12,7 @@ use crate::terminal::Style;
 pub(crate) fn list(app: &App, options: &ProfileOptions) -> Outcome {
     let home = app.home()?;
     let config = app.config(&home)?;
-    let sources = app.sources(&home, options, &folder(None)?)?;
+    let sources = app.sources(&home, options, &folder(None)?, None)?;
     let chosen = app.profile_name(&config, options);
     let profiles = sources.profiles();
     if app.json {
@@ -49,7 +49,7 @@ pub(crate) fn list(app: &App, options: &ProfileOptions) -> Outcome {
 pub(crate) fn show(app: &App, name: Option<String>, options: ProfileOptions) -> Outcome {
     let ready = app.ready()?;
     let options = ProfileOptions { profile: name.or(options.profile), ..options };
-    let permissions = app.permissions(&ready, &options, &folder(None)?)?;
+    let permissions = app.permissions(&ready, &options, &folder(None)?, None)?;
     if app.json {
         let layers: Vec<Value> = permissions.layers().map(profile_json).collect();
         let saved = permissions.saved().list();

@@ -70,7 +70,7 @@ fn confinement(
     options: &ProfileOptions,
 ) -> Result<Option<Confinement>, Failure> {
     let cwd = folder(None)?;
-    let permissions = app.permissions(ready, options, &cwd)?;
+    let permissions = app.permissions(ready, options, &cwd, None)?;
     let at = Workplace::new(cwd, std::env::home_dir().filter(|h| h.is_absolute()));
     let session = Session::in_memory();
     let command =

@@ -76,7 +76,7 @@ pub(crate) fn run(app: &App, args: &Run) -> Outcome {
     let options = CallOptions { session: Some(session), ..args.options.clone() };
     let mut caller = app.caller(&ready, &options, &[])?;
     caller.who = "agent".into();
-    caller.approver = app.approver(stdin_is_taken, true);
+    caller.approver = app.approver(&ready, stdin_is_taken, true);
     if !stdin_is_taken {
         ready.keyboard.open();
     }

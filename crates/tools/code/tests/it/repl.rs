@@ -143,3 +143,24 @@ async fn a_cancelled_call_stops_its_code_and_the_end_of_hermes_all() {
     bench.engine.shutdown().await;
     assert!(!is_alive(&pid));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn different_sessions_of_one_batch_run_side_by_side() {
+    let bench = Bench::new();
+    // Each waits for the other.
+    let code = |own: &str, other: &str| {
+        format!(
+            "import os, time\nopen('{own}', 'w').close()\nend = time.time() + 20\n\
+             while not os.path.exists('{other}') and time.time() < end: time.sleep(0.01)\n\
+             os.path.exists('{other}')"
+        )
+    };
+    let call = |id: &str, own: &str, other: &str| {
+        ToolCall::new(id, "repl", json!({ "session": own, "code": code(own, other) }))
+    };
+    let calls = vec![call("1", "a", "b"), call("2", "b", "a")];
+    for result in bench.engine.call_batch(calls, &bench.caller).await {
+        let answer: Value = serde_json::from_str(&result.content).unwrap();
+        assert_eq!(answer["value"], "True", "{answer}");
+    }
+}

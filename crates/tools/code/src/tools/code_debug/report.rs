@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use hermes_core::{ToolContext, ToolError};
 use hermes_debug::{Bounds, Breakpoint, Exception, Frame, Met, Session, Stop, Variable};
-use hermes_exec::{Errand, Input, Order};
+use hermes_exec::{Errand, Input, Jobs, Order};
 use hermes_files::Files;
 use serde::Serialize;
 
@@ -387,7 +387,7 @@ impl<'a> Report<'a> {
         if !file.is_absolute() || line == 0 || line > LAST {
             return None;
         }
-        let jobs = program::jobs(self.cx);
+        let jobs = Jobs::port(self.cx);
         let lines = match jobs.backend().is_here() {
             true => {
                 let opened = Files::new(self.cx).open(file).ok()?;

@@ -55,7 +55,7 @@ impl Start {
             cx.permit(&Scope::FILE_READ, &Resource::Path(file.to_owned()))?;
         }
         let wanted = wanted(&args.breakpoints, &folder, cx)?;
-        let jobs = program::jobs(cx);
+        let jobs = Jobs::port(cx);
         let around = Surroundings::of(&jobs, Output::Apart, cx, program::own).await?;
         let mut environment = around.environment();
         let more = args.env.iter().flatten().map(|(name, value)| (name.into(), value.into()));
@@ -86,7 +86,7 @@ impl Start {
     /// That of a program that was started before.
     pub(super) async fn again(old: &Session, cx: &ToolContext) -> Result<Self, ToolError> {
         let kind = kind_of(old);
-        Self::find(program::jobs(cx), old.launch.clone(), old.wanted(), Some(kind), cx).await
+        Self::find(Jobs::port(cx), old.launch.clone(), old.wanted(), Some(kind), cx).await
     }
 
     async fn find(
@@ -229,7 +229,7 @@ pub(super) async fn check(
     session: &Session,
     cx: &ToolContext,
 ) -> Result<(), ToolError> {
-    let jobs = program::jobs(cx);
+    let jobs = Jobs::port(cx);
     let launch = &session.launch;
     let around = (&launch.environment, confinement(&jobs, cx)?);
     let (program, files) = (launch.target.file(), files(wanted));

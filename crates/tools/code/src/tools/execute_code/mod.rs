@@ -7,9 +7,10 @@ use hermes_core::{
     ToolSpec, Workplace,
 };
 use hermes_scripts::{Language, Mode, Outcome, Script, Scripts};
+use hermes_exec::Jobs;
 use serde::Deserialize;
 
-use crate::program::{jobs, own};
+use crate::program::own;
 
 /// The longest that settings can ask for; the tool keeps to its own limits.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60 + 30);
@@ -108,7 +109,7 @@ impl Tool for ExecuteCode {
             }),
             timeout: args.timeout.map(Duration::from_secs),
         };
-        self.scripts.run(&script, &jobs(cx), own, cx).await
+        self.scripts.run(&script, &Jobs::port(cx), own, cx).await
     }
 
     async fn teardown(&self) {

@@ -9,9 +9,10 @@ use hermes_core::{
     ToolSpec, Workplace,
 };
 use hermes_repl::{Ask, Interpreters, Language, Limits, Stopped};
+use hermes_exec::Jobs;
 use serde::Deserialize;
 
-use crate::program::{jobs, own};
+use crate::program::own;
 
 mod report;
 
@@ -194,7 +195,7 @@ impl Repl {
             timeout: args.timeout.map(Duration::from_secs),
             database,
             code: args.code,
-            jobs: jobs(cx),
+            jobs: Jobs::port(cx),
             limits: limits(cx),
             own,
         };

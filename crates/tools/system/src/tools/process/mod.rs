@@ -6,7 +6,7 @@ use hermes_core::{
     Effect, Example, JsonSchema, Resource, Scope, Tool, ToolContext, ToolError, ToolSpec, Workplace,
 };
 use hermes_exec::screen;
-use hermes_exec::{GRACE, Listed, Patience, Pause, Size, Times};
+use hermes_exec::{GRACE, Jobs, Listed, Patience, Pause, Size, Times};
 use serde::Deserialize;
 
 use crate::shell;
@@ -112,7 +112,7 @@ impl Tool for Process {
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
         let resource = args.session_id.clone().map_or(Resource::Any, Resource::Name);
         cx.permit(&Scope::PROCESS_MANAGE, &resource)?;
-        let jobs = shell::jobs(cx);
+        let jobs = Jobs::port(cx);
         if args.action == Action::List {
             let mut lines: Vec<Line> =
                 jobs.of(cx.session.id()).iter().map(|listed| Line::of(listed)).collect();

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use hermes_core::{Effect, Scope, ToolContext, ToolError};
 use hermes_exec::watch::{Notice, Settings, Watch};
-use hermes_exec::{Ended, Exit, Listed, Patience, Pause, tree};
+use hermes_exec::{Ended, Exit, Jobs, Listed, Patience, Pause, tree};
 
 use super::{Cause, Event};
 use crate::blocking::blocking;
@@ -90,7 +90,7 @@ impl ProcessWatch {
             }
             Target::Pid(pid) => return Ok(Self::Pid(pid, tree::started(pid))),
         };
-        let jobs = shell::jobs(cx);
+        let jobs = Jobs::port(cx);
         let Some(listed) = jobs.get(cx.session.id(), &id) else {
             let there: Vec<String> =
                 jobs.of(cx.session.id()).iter().map(|listed| listed.job.id.clone()).collect();

@@ -123,7 +123,7 @@ impl Tool for Terminal {
         if args.command.trim().is_empty() {
             return empty(fresh.as_deref());
         }
-        let jobs = shell::jobs(cx);
+        let jobs = Jobs::port(cx);
         let _ = self.jobs.set(Arc::clone(&jobs));
         let directory = match &args.workdir {
             Some(folder) => cx.workplace.resolve(folder),

@@ -1,0 +1,140 @@
+//! The terminal itself: taken, given back, read from, written to.
+
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::panic;
+use std::sync::{Mutex, Once, PoisonError};
+use std::time::Duration;
+
+use rustix::io::Errno;
+use rustix::termios::{OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetwinsize, tcsetattr};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::order::Order;
+
+/// Pastes are marked; keys that have no code of their own get one, where that is known.
+const TAKE: &str = "\x1b[?2004h\x1b[>1u";
+const GIVE_BACK: &str = "\x1b[<u\x1b[?2004l\x1b[?2026l\x1b[?25h\x1b[0m";
+
+/// The terminal as it was, while it is taken. It is in one place of the process, because a panic
+/// anywhere must find it.
+static TAKEN: Mutex<Option<Taken>> = Mutex::new(None);
+
+struct Taken {
+    before: Termios,
+    orders: UnboundedSender<Order>,
+}
+
+/// Takes the terminal: keys come as they are pressed, and are not shown by themselves.
+pub(crate) fn take(orders: &UnboundedSender<Order>) -> io::Result<()> {
+    give_back_on_panic();
+    let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let before = match taken.as_ref() {
+        Some(taken) => taken.before.clone(),
+        None => tcgetattr(io::stdin())?,
+    };
+    let mut raw = before.clone();
+    raw.make_raw();
+    // What others write to the terminal, for instance a library's warning, keeps its line ends.
+    raw.output_modes = before.output_modes;
+    // A read never waits; whether there is something to read is known before.
+    raw.special_codes[SpecialCodeIndex::VMIN] = 0;
+    raw.special_codes[SpecialCodeIndex::VTIME] = 0;
+    *taken = Some(Taken { before, orders: orders.clone() });
+    tcsetattr(io::stdin(), OptionalActions::Now, &raw)?;
+    write(TAKE)
+}
+
+/// Gives it back as it was; more than once does no harm.
+pub(crate) fn give_back() {
+    let taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner).take();
+    restore(taken.as_ref());
+}
+
+fn restore(taken: Option<&Taken>) {
+    if let Some(taken) = taken {
+        let _ = write(GIVE_BACK);
+        let _ = tcsetattr(io::stdin(), OptionalActions::Now, &taken.before);
+    }
+}
+
+/// A panic is reported on a terminal that works. If the program goes on, so does the screen.
+fn give_back_on_panic() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let report = panic::take_hook();
+        panic::set_hook(Box::new(move |panic| {
+            let taken = TAKEN.try_lock().ok().and_then(|mut taken| taken.take());
+            if taken.is_some() {
+                let _ = write("\r\n\x1b[J");
+                restore(taken.as_ref());
+            }
+            report(panic);
+            if let Some(taken) = taken {
+                // Nobody is there to take it again if it was the screen that panicked.
+                let _ = taken.orders.send(Order::Retake);
+            }
+        }));
+    });
+}
+
+/// Columns and rows.
+pub(crate) fn size() -> (usize, usize) {
+    match tcgetwinsize(io::stdout()) {
+        Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (size.ws_col.into(), size.ws_row.into()),
+        _ => (80, 24),
+    }
+}
+
+/// Writes everything, past whatever holds the standard output.
+pub(crate) fn write(text: &str) -> io::Result<()> {
+    let mut rest = text.as_bytes();
+    while !rest.is_empty() {
+        match rustix::io::write(io::stdout(), rest) {
+            Ok(written) => rest = rest.get(written..).unwrap_or_default(),
+            Err(Errno::INTR) => {}
+            // Somebody shares this terminal and does not want to wait for it.
+            Err(Errno::AGAIN) => std::thread::sleep(Duration::from_millis(2)),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+/// What is typed.
+pub(crate) struct Keyboard(AsyncFd<OwnedFd>);
+
+impl Keyboard {
+    pub(crate) fn open() -> io::Result<Self> {
+        let fd = io::stdin().as_fd().try_clone_to_owned()?;
+        #[expect(deprecated, reason = "sound for a descriptor that is owned; the other way is unsafe")]
+        let watched = AsyncFd::with_interest(fd, Interest::READABLE)?;
+        Ok(Self(watched))
+    }
+
+    /// Waits for bytes; an error when the terminal is gone.
+    pub(crate) async fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let mut ready = self.0.readable().await?;
+            match rustix::io::read(self.0.get_ref(), &mut *buffer) {
+                Ok(0) if ready.ready().is_read_closed() => {
+                    return Err(io::ErrorKind::UnexpectedEof.into());
+                }
+                Ok(read) => {
+                    // Less than there is room for: that was all.
+                    if read < buffer.len() {
+                        ready.clear_ready();
+                    }
+                    if read > 0 {
+                        return Ok(read);
+                    }
+                }
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => ready.clear_ready(),
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}

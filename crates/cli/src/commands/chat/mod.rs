@@ -1,0 +1,109 @@
+//! `hermes` by itself: a conversation with the agent in the terminal.
+
+mod completer;
+mod orders;
+mod person;
+mod shown;
+mod sitting;
+
+use std::sync::Arc;
+
+use clap::Args;
+use hermes_chat::{Form, Look, Screen};
+
+use super::runtime;
+use crate::app::{App, Ready};
+use crate::args::{CallOptions, Choice};
+use crate::failure::{Exit, Failure, Outcome};
+
+use completer::Words;
+use person::Person;
+use sitting::{Next, Sitting};
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Chat {
+    /// The model, as MODEL or PROVIDER:MODEL
+    #[arg(long, short = 'm', value_name = "NAME")]
+    pub(crate) model: Option<String>,
+    /// Go on with this session; `last` is the last one
+    #[arg(long, short = 'r', value_name = "ID", conflicts_with = "session")]
+    pub(crate) resume: Option<String>,
+    /// Stop a turn after the model was asked so often
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_turns: Option<u32>,
+    /// Print line by line, without drawing on the terminal
+    #[arg(long)]
+    pub(crate) plain: bool,
+    #[command(flatten)]
+    pub(crate) choice: Choice,
+    #[command(flatten)]
+    pub(crate) options: CallOptions,
+}
+
+pub(crate) fn run(app: &App, args: &Chat) -> Outcome {
+    let ready = Arc::new(app.ready()?);
+    ready.warn_of_leftovers(app);
+    ready.notices.listen();
+    let mut resume = args.resume.clone().map(|id| named(&ready, &id)).transpose()?;
+    let look = Look {
+        history: Some(ready.home.root().join("chat_history")),
+        completer: Some(Arc::new(Words::default())),
+        placeholder: "Say what is to be done; /help shows the commands".to_owned(),
+        whole_thoughts: false,
+        plain: args.plain,
+    };
+    let (screen, mut events) = Screen::open(look)?;
+    ready.keyboard.lend(screen.clone());
+    let mut outcome = Ok(Exit::Ok);
+    loop {
+        let next = sit(app, &ready, args, &screen, &mut events, resume.take());
+        match next {
+            Ok(Next::Leave) => break,
+            Ok(Next::Session(id)) => resume = Some(id),
+            Ok(Next::Anew) => {}
+            Err(failure) => {
+                outcome = Err(failure);
+                break;
+            }
+        }
+    }
+    screen.close();
+    ready.settle(app);
+    outcome
+}
+
+/// One session, until the person leaves it.
+fn sit(
+    app: &App,
+    ready: &Arc<Ready>,
+    args: &Chat,
+    screen: &Screen,
+    events: &mut hermes_chat::Events,
+    resume: Option<String>,
+) -> Result<Next, Failure> {
+    let id = resume.clone().or_else(|| args.options.session.clone());
+    let session = id.unwrap_or_else(hermes_history::new_id);
+    let options = CallOptions { session: Some(session), ..args.options.clone() };
+    let mut caller = app.caller(ready, &options, &[])?;
+    caller.who = "agent".into();
+    caller.onlooker = None;
+    if screen.form() != Form::Piped {
+        let person = Arc::new(Person::new(screen.clone()));
+        caller.approver = app.with_review(ready, Some(person));
+    }
+    let is_alone = caller.approver.is_none();
+    runtime::early(async {
+        let sitting = Sitting::begin(app, ready, args, screen, caller, resume, is_alone).await?;
+        let next = sitting.go(events).await;
+        if matches!(next, Next::Leave) {
+            ready.engine.shutdown().await;
+            ready.ground.leave().await;
+        }
+        Ok(next)
+    })?
+}
+
+/// The session that is meant.
+fn named(ready: &Ready, id: &str) -> Result<String, Failure> {
+    Ok(ready.history()?.reader().session(id)?.id)
+}

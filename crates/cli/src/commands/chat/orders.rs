@@ -1,0 +1,372 @@
+//! Orders to the program itself: lines that begin with `/`.
+
+use std::sync::Arc;
+
+use hermes::policy::ApprovalMode;
+use hermes_agent::Budget;
+use hermes_checkpoints::{Plan, Store, Target};
+use hermes_history::{Listing, local};
+use hermes_llm::Message;
+use hermes_memory::Target as List;
+
+use super::sitting::{Next, Sitting, Then};
+use crate::commands::{checkpoints, memory};
+use crate::engagement::told;
+use crate::failure::Failure;
+use crate::models::Models;
+use crate::summary;
+
+/// An order that can be given.
+pub(crate) struct Order {
+    pub(crate) name: &'static str,
+    /// What it takes, as people write it.
+    pub(crate) takes: &'static str,
+    pub(crate) about: &'static str,
+}
+
+const fn order(name: &'static str, takes: &'static str, about: &'static str) -> Order {
+    Order { name, takes, about }
+}
+
+/// All of them.
+pub(crate) const ORDERS: &[Order] = &[
+    order("help", "", "show the commands and keys"),
+    order("model", "[NAME]", "show or change the model (MODEL or PROVIDER:MODEL)"),
+    order("tools", "", "list the tools of this session"),
+    order("toolsets", "[NAMES]", "list groups of tools, or use only these"),
+    order("cost", "", "what was used so far"),
+    order("compact", "", "sum up the conversation to make room"),
+    order("undo", "", "take back the last turn: its messages, and what it changed in files"),
+    order("memory", "", "show what is remembered"),
+    order("todo", "", "show the plan"),
+    order("sessions", "", "list the last sessions"),
+    order("resume", "[ID]", "go on with another session"),
+    order("new", "", "begin a new session"),
+    order("title", "TEXT", "give this session a name"),
+    order("save", "[FILE]", "write the conversation to a file"),
+    order("yolo", "", "ask nothing any more, or ask again"),
+    order("stop", "", "stop the turn that is under way (as Ctrl-C twice)"),
+    order("quit", "", "leave (as Ctrl-D)"),
+];
+
+/// How many of the last messages are shown when a session goes on.
+const SHOWN_AGAIN: usize = 6;
+
+/// Carries an order out.
+pub(crate) async fn carry_out(sitting: &mut Sitting<'_>, order: &str) -> Then {
+    let (name, rest) = order.split_once(char::is_whitespace).unwrap_or((order, ""));
+    let rest = rest.trim();
+    let done = match name {
+        "help" | "?" => help(sitting),
+        "quit" | "exit" | "q" => return Then::End(Next::Leave),
+        "new" | "clear" => return Then::End(Next::Anew),
+        "resume" => match session(sitting, rest) {
+            Ok(id) => return Then::End(Next::Session(id)),
+            Err(failure) => Err(failure),
+        },
+        "model" => model(sitting, rest).await,
+        "tools" => tools(sitting),
+        "toolsets" => toolsets(sitting, rest).await,
+        "cost" | "usage" => cost(sitting),
+        "compact" | "compress" => compact(sitting).await,
+        "undo" => undo(sitting),
+        "memory" => remembered(sitting),
+        "todo" => {
+            sitting.shown.plan();
+            Ok(())
+        }
+        "sessions" | "history" => sessions(sitting),
+        "title" => title(sitting, rest),
+        "save" => save(sitting, rest),
+        "yolo" => yolo(sitting),
+        "stop" => {
+            sitting.screen.note("Nothing is under way.");
+            Ok(())
+        }
+        _ => {
+            let near = ORDERS.iter().find(|known| known.name.starts_with(name));
+            let near = near.map(|near| format!("; did you mean /{}?", near.name));
+            sitting.screen.warn(&format!(
+                "There is no command /{name}{}",
+                near.unwrap_or_else(|| "; /help lists them".to_owned())
+            ));
+            Ok(())
+        }
+    };
+    if let Err(failure) = done {
+        let hint = failure.hint.map(|hint| format!("\n{hint}")).unwrap_or_default();
+        sitting.screen.error(&format!("{}{hint}", failure.message));
+    }
+    Then::Wait
+}
+
+fn help(sitting: &Sitting<'_>) -> Result<(), Failure> {
+    let mut text = String::new();
+    for order in ORDERS {
+        let written = format!("/{} {}", order.name, order.takes);
+        text.push_str(&format!("{written:<20} {}\n", order.about));
+    }
+    text.push_str(
+        "\nEnter sends; Alt-Enter or Ctrl-J begins a new line; Tab completes (@ names a file).\n\
+         What is typed while a turn runs reaches the model with the next result.\n\
+         Ctrl-C stops the calls, again the turn; Ctrl-D leaves.",
+    );
+    sitting.screen.note(&text);
+    Ok(())
+}
+
+async fn model(sitting: &mut Sitting<'_>, wanted: &str) -> Result<(), Failure> {
+    if !wanted.is_empty() {
+        let models = Models::new(&sitting.ready.home, &sitting.ready.config);
+        let watcher = Arc::clone(&sitting.engaged.agent.makeup().watcher);
+        let chosen = models.find(Some(wanted), told(&watcher)).await?;
+        let makeup = sitting.engaged.agent.makeup_mut();
+        makeup.model = chosen.found.model;
+        makeup.manner = chosen.manner;
+        sitting.engaged.how = chosen.found.how;
+    }
+    let makeup = sitting.engaged.agent.makeup();
+    let window = makeup.model.window().map(|tokens| format!(", {tokens} tokens of context"));
+    sitting.screen.note(&format!(
+        "{} ({}{})",
+        makeup.manner.model,
+        sitting.engaged.how,
+        window.unwrap_or_default()
+    ));
+    sitting.show_status();
+    Ok(())
+}
+
+fn tools(sitting: &Sitting<'_>) -> Result<(), Failure> {
+    let definitions = &sitting.engaged.definitions;
+    let snapshot = sitting.ready.engine.snapshot();
+    let mut text = String::new();
+    for name in &definitions.visible {
+        let about = snapshot.find(name).map(|entry| {
+            let spec = entry.spec();
+            (spec.emoji.to_string(), spec.description.lines().next().unwrap_or("").to_owned())
+        });
+        let (emoji, about) = about.unwrap_or_default();
+        text.push_str(&format!("{emoji} {name:<22} {}\n", summary::short(&about, 70)));
+    }
+    if !definitions.deferred.is_empty() {
+        let names: Vec<&str> = definitions.deferred.iter().map(AsRef::as_ref).collect();
+        text.push_str(&format!("found by search: {}\n", names.join(", ")));
+    }
+    for (name, state) in &definitions.unavailable {
+        if let hermes::core::Availability::Missing { reason, .. } = state {
+            text.push_str(&format!("not here: {name} ({reason})\n"));
+        }
+    }
+    sitting.screen.note(text.trim_end());
+    Ok(())
+}
+
+async fn toolsets(sitting: &mut Sitting<'_>, wanted: &str) -> Result<(), Failure> {
+    if wanted.is_empty() {
+        let infos = crate::commands::toolsets::infos(sitting.ready)?;
+        let names: Vec<&str> = infos.iter().map(|info| info.name.as_str()).collect();
+        sitting.screen.note(&format!("{}\n/toolsets NAME,NAME uses only these.", names.join(", ")));
+        return Ok(());
+    }
+    let split = |c: char| c == ',' || c.is_whitespace();
+    let names = wanted.split(split).filter(|name| !name.is_empty()).map(str::to_owned);
+    let choice = crate::args::Choice { toolsets: names.collect(), without: Vec::new() };
+    let (definitions, tools) = sitting.ready.told_tools(&choice).await?;
+    let makeup = sitting.engaged.agent.makeup_mut();
+    makeup.caller.scope = Some(Arc::clone(&definitions.scope));
+    makeup.tools = tools;
+    sitting.screen.note(&format!("{} tools from now on.", definitions.visible.len()));
+    sitting.engaged.definitions = definitions;
+    Ok(())
+}
+
+fn cost(sitting: &Sitting<'_>) -> Result<(), Failure> {
+    let spent = sitting.shown.spent();
+    let cost = spent.cost.map_or("not known".to_owned(), |cost| format!("${cost:.4}"));
+    let definitions = &sitting.engaged.definitions.json;
+    sitting.screen.note(&format!(
+        "sent      {} tokens, {} of them from a cache\nanswered  {} tokens\ncost      {cost}\n\
+         context   {} tokens now, {} of them for {} tools",
+        spent.input,
+        spent.cache_read,
+        spent.output,
+        sitting.shown.used(),
+        crate::tokens::count(definitions),
+        sitting.engaged.definitions.visible.len(),
+    ));
+    Ok(())
+}
+
+async fn compact(sitting: &mut Sitting<'_>) -> Result<(), Failure> {
+    sitting.screen.working(Some("summing up"));
+    let done = sitting.engaged.agent.compact(&Budget::new(Default::default())).await;
+    sitting.screen.working(None);
+    match done {
+        Ok(true) => {}
+        Ok(false) => sitting.screen.note("The conversation is short already."),
+        Err(end) => sitting.screen.error(&format!("It could not be summed up: {}", end.name())),
+    }
+    Ok(())
+}
+
+fn undo(sitting: &mut Sitting<'_>) -> Result<(), Failure> {
+    let session = sitting.engaged.session.clone();
+    let taken = sitting.engaged.store.undo(&session, 1)?;
+    let reader = sitting.engaged.store.reader();
+    let info = reader.session(&session)?;
+    sitting.engaged.agent.set_conversation(reader.conversation(&info)?);
+    let mut told = format!("{} messages are taken back.", taken.messages);
+    let store = checkpoints::store(sitting.app)?;
+    match plan(sitting, &store)? {
+        Some(plan) => {
+            let restored = store.carry_out(&plan, false)?;
+            for path in &restored.done {
+                told.push_str(&format!("\nrestored  {}", path.display()));
+            }
+            for (path, why) in &restored.left {
+                told.push_str(&format!("\nleft      {} ({why})", path.display()));
+            }
+        }
+        None => told.push_str(" It had changed no files that are kept."),
+    }
+    sitting.screen.note(&told);
+    if let Some(text) = taken.said {
+        sitting.screen.fill(&text);
+    }
+    Ok(())
+}
+
+/// How the files come back that the last turn has changed. Another program may
+/// have worked here since, so only this session's own turn counts.
+fn plan(sitting: &mut Sitting<'_>, store: &Store) -> Result<Option<Plan>, Failure> {
+    let Some(began) = sitting.began.pop() else { return Ok(None) };
+    let cwd = sitting.engaged.agent.makeup().caller.cwd.clone();
+    let workspace = checkpoints::workspace(sitting.app, store, Some(&cwd))?;
+    let Ok(plan) = store.plan(Target::Undo { workspace: &workspace, turns: 1 }) else {
+        return Ok(None);
+    };
+    let Some(id) = plan.checkpoints.last() else { return Ok(None) };
+    let kept = store.find(id)?;
+    let is_own = kept.session() == sitting.engaged.session && kept.at() >= began;
+    Ok(is_own.then_some(plan))
+}
+
+fn remembered(sitting: &Sitting<'_>) -> Result<(), Failure> {
+    let lists = memory::lists(&sitting.ready.home, &sitting.ready.config)?;
+    let mut text = String::new();
+    for (title, target) in [("What is known of you", List::User), ("Notes", List::Memory)] {
+        let read = lists.read(target).map_err(Failure::from)?;
+        text.push_str(&format!("{title}:\n"));
+        for entry in &read.entries {
+            text.push_str(&format!("  - {}\n", entry.replace('\n', "\n    ")));
+        }
+        if read.entries.is_empty() {
+            text.push_str("  nothing yet\n");
+        }
+    }
+    text.push_str("`hermes memory` changes it.");
+    sitting.screen.note(&text);
+    Ok(())
+}
+
+fn sessions(sitting: &Sitting<'_>) -> Result<(), Failure> {
+    let listing = Listing { limit: 15, ..Listing::default() };
+    let found = sitting.engaged.store.reader().sessions(&listing)?;
+    let mut text = String::new();
+    for session in found.iter().filter(|session| session.id != sitting.engaged.session) {
+        let title = session.title.as_deref().unwrap_or(&session.preview);
+        let when = local(session.last_active);
+        text.push_str(&format!("{}  {when}  {}\n", session.id, summary::short(title, 60)));
+    }
+    text.push_str("/resume ID goes on with one.");
+    sitting.screen.note(&text);
+    Ok(())
+}
+
+/// The session that is meant; the one before this if none is named.
+fn session(sitting: &Sitting<'_>, named: &str) -> Result<String, Failure> {
+    let reader = sitting.engaged.store.reader();
+    if !named.is_empty() {
+        return Ok(reader.session(named)?.id);
+    }
+    let listing = Listing { limit: 2, ..Listing::default() };
+    let found = reader.sessions(&listing)?;
+    let other = found.into_iter().find(|session| session.id != sitting.engaged.session);
+    let other = other.ok_or_else(|| Failure::not_found("There is no other session"))?;
+    Ok(other.id)
+}
+
+fn title(sitting: &Sitting<'_>, title: &str) -> Result<(), Failure> {
+    if title.is_empty() {
+        return Err(Failure::usage("/title needs a text"));
+    }
+    sitting.engaged.store.rename(&sitting.engaged.session, title)?;
+    sitting.screen.note(&format!("This session is called “{title}” from now on."));
+    Ok(())
+}
+
+fn save(sitting: &Sitting<'_>, file: &str) -> Result<(), Failure> {
+    let name = match file {
+        "" => format!("hermes-{}.md", sitting.engaged.session),
+        file => file.to_owned(),
+    };
+    let path = sitting.engaged.agent.makeup().caller.cwd.join(&name);
+    let mut text = String::new();
+    for message in sitting.engaged.agent.conversation().messages() {
+        let (who, said) = match message {
+            Message::User { .. } => ("You", message.text()),
+            Message::Assistant(reply) => {
+                let calls = reply.calls.iter().map(|call| format!("\n\n`{} {}`", call.name, call.arguments));
+                ("Hermes", format!("{}{}", reply.text, calls.collect::<String>()))
+            }
+            Message::Tool(answer) => ("Result", format!("```\n{}\n```", answer.content)),
+            Message::System { .. } => continue,
+        };
+        text.push_str(&format!("## {who}\n\n{said}\n\n"));
+    }
+    let cannot = |error: std::io::Error| Failure::usage(format!("{}: {error}", path.display()));
+    let file = std::fs::OpenOptions::new().write(true).create_new(true).open(&path);
+    std::io::Write::write_all(&mut file.map_err(cannot)?, text.as_bytes()).map_err(cannot)?;
+    sitting.screen.note(&format!("Written to {}", path.display()));
+    Ok(())
+}
+
+fn yolo(sitting: &mut Sitting<'_>) -> Result<(), Failure> {
+    sitting.is_reckless = !sitting.is_reckless;
+    let mode = sitting.is_reckless.then_some(ApprovalMode::Off);
+    let cwd = sitting.engaged.agent.makeup().caller.cwd.clone();
+    let profile = &sitting.args.options.profile;
+    let permissions = sitting.app.permissions(sitting.ready, profile, &cwd, mode)?;
+    sitting.ready.engine.set_policy(permissions);
+    sitting.screen.warn(match sitting.is_reckless {
+        true => "Nothing is asked any more; what is forbidden stays forbidden. /yolo asks again.",
+        false => "What must be asked is asked again.",
+    });
+    sitting.show_status();
+    Ok(())
+}
+
+/// The last messages of a session that goes on.
+pub(crate) fn show_again(sitting: &Sitting<'_>) {
+    let messages = sitting.engaged.agent.conversation().messages();
+    let said = messages.iter().filter(|message| match message {
+        Message::User { .. } => true,
+        Message::Assistant(reply) => !reply.text.is_empty(),
+        _ => false,
+    });
+    let said: Vec<&Message> = said.collect();
+    let from = said.len().saturating_sub(SHOWN_AGAIN);
+    if from > 0 {
+        sitting.screen.note(&format!("… {from} earlier messages"));
+    }
+    for message in &said[from..] {
+        match message {
+            Message::Assistant(reply) => {
+                sitting.screen.text(&reply.text);
+                sitting.screen.end_text();
+            }
+            other => sitting.screen.user(&other.text()),
+        }
+    }
+}

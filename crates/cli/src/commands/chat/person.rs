@@ -1,0 +1,77 @@
+//! The person in front of the chat, asked about calls.
+
+use hermes::core::{ApprovalRequest, Approver, BoxFuture, Decision, Lasting};
+use hermes_chat::{Answer, Choice, Question, Screen};
+use serde_json::Value;
+
+/// How many effects, and how many lines of what would be written, are shown.
+const EFFECTS: usize = 8;
+const LINES: usize = 12;
+
+/// Asks on the screen.
+pub(crate) struct Person {
+    screen: Screen,
+}
+
+impl Person {
+    pub(crate) fn new(screen: Screen) -> Self {
+        Self { screen }
+    }
+}
+
+impl Approver for Person {
+    fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, Decision> {
+        Box::pin(async move {
+            match self.screen.ask(question(&request)).await {
+                Some(Answer::Key('o')) => Decision::Approved(Lasting::Once),
+                Some(Answer::Key('s')) => Decision::Approved(Lasting::Session),
+                Some(Answer::Key('a')) => Decision::Approved(Lasting::Always),
+                Some(Answer::Text(why)) if !why.trim().is_empty() => {
+                    Decision::Refused(Some(format!("The user refused: {}", why.trim())))
+                }
+                _ => Decision::Refused(None),
+            }
+        })
+    }
+}
+
+fn question(request: &ApprovalRequest) -> Question {
+    let mut body = content(&request.arguments);
+    body.push(format!("why     {}", request.reason));
+    body.push(format!("rule    {}", request.rule));
+    for (at, effect) in request.effects.iter().take(EFFECTS).enumerate() {
+        body.push(format!("{:<8}{effect}", if at == 0 { "does" } else { "" }));
+    }
+    if request.effects.len() > EFFECTS {
+        body.push(format!("{:<8}and {} more", "", request.effects.len() - EFFECTS));
+    }
+    for (at, offer) in request.offers.iter().enumerate() {
+        body.push(format!("{:<8}would allow {offer}", if at == 0 { "always" } else { "" }));
+    }
+    let mut choices = vec![Choice::new('o', "once")];
+    if !request.offers.is_empty() {
+        choices.push(Choice::new('s', "for this session"));
+        choices.push(Choice::new('a', "always"));
+    }
+    choices.push(Choice::new('d', "deny"));
+    Question {
+        title: format!("May {} run?", request.tool),
+        body,
+        choices,
+        free_text: true,
+        secret: false,
+    }
+}
+
+/// What would be run or written, line by line.
+fn content(arguments: &Value) -> Vec<String> {
+    let named = ["command", "code", "patch", "new_string", "content"];
+    let text = named.iter().find_map(|name| arguments.get(name)?.as_str());
+    let Some(text) = text else { return Vec::new() };
+    let mut lines: Vec<String> = text.lines().take(LINES).map(|line| format!("  {line}")).collect();
+    let rest = text.lines().count().saturating_sub(LINES);
+    if rest > 0 {
+        lines.push(format!("  … {rest} more lines"));
+    }
+    lines
+}

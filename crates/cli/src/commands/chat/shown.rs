@@ -1,0 +1,137 @@
+//! What the agent does, shown on the screen.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hermes::core::{Session, ToolResult};
+use hermes::engine::Engine;
+use hermes_agent::{Notice, Watcher};
+use hermes_chat::{Screen, Status, Todo, TodoState};
+use hermes_llm::{Remedy, Usage};
+use serde_json::Value;
+
+use crate::summary;
+
+/// Of a failure, so many characters are shown.
+const NOTE: usize = 100;
+
+/// Shows what happens.
+pub(crate) struct Shown {
+    screen: Screen,
+    engine: Engine,
+    session: Session,
+    used: AtomicU64,
+    spent: Mutex<Usage>,
+}
+
+impl Shown {
+    pub(crate) fn new(screen: Screen, engine: Engine, session: Session) -> Arc<Self> {
+        let spent = Mutex::default();
+        Arc::new(Self { screen, engine, session, used: AtomicU64::new(0), spent })
+    }
+
+    /// What was used since the chat began.
+    pub(crate) fn spent(&self) -> Usage {
+        *self.spent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How full the context is.
+    pub(crate) fn used(&self) -> u64 {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// The last row of the screen.
+    pub(crate) fn status(&self, model: &str, window: Option<u64>, extra: Vec<String>) {
+        self.screen.status(Status {
+            model: model.to_owned(),
+            context_used: self.used(),
+            context_total: window.unwrap_or_default(),
+            cost: self.spent().cost,
+            extra,
+        });
+    }
+
+    /// The plan, as it is now.
+    pub(crate) fn plan(&self) {
+        let Ok(lines) = hermes_tools_agent::todo_lines(&self.session) else { return };
+        let plan: Vec<Todo> = lines.iter().filter_map(|line| task(line)).collect();
+        self.screen.todo(&plan);
+    }
+}
+
+impl Watcher for Shown {
+    fn see(&self, notice: &Notice<'_>) {
+        let screen = &self.screen;
+        match notice {
+            Notice::Asking { .. } => screen.working(Some("thinking")),
+            Notice::Text(text) => screen.text(text),
+            Notice::Thought(text) => screen.thought(text),
+            Notice::Answered { usage, .. } => {
+                screen.working(None);
+                screen.end_text();
+                self.used.store(usage.input + usage.output, Ordering::Relaxed);
+                *self.spent.lock().unwrap_or_else(PoisonError::into_inner) += **usage;
+            }
+            Notice::Again { why } => screen.warn(&format!("Asked again: {why}")),
+            Notice::Began(begun) if begun.parent.is_none() => {
+                let snapshot = self.engine.snapshot();
+                let emoji = snapshot.find(begun.tool).map(|entry| entry.spec().emoji.to_string());
+                let emoji = emoji.unwrap_or_else(|| "⚡".to_owned());
+                screen.call_began(begun.call, &emoji, begun.tool, &summary::of(begun.arguments));
+            }
+            Notice::Progress { call, progress, .. } => {
+                screen.call_progress(call, &progress.message, progress.fraction);
+            }
+            Notice::Ended { result, parent: None } => {
+                let note = if result.is_success() { String::new() } else { why(result) };
+                let id = &result.tool_call_id;
+                screen.call_ended(id, result.is_success(), result.duration, &note);
+                if result.name == "todo" && result.is_success() {
+                    self.plan();
+                }
+            }
+            Notice::Compressed { before, after } => screen.note(&format!(
+                "The conversation was shortened from {before} to {after} tokens."
+            )),
+            Notice::Setback(setback) => {
+                let remedy = match &setback.remedy {
+                    Remedy::Pause(pause) => format!("again in {}", summary::duration(*pause)),
+                    Remedy::Key => "with the next key".to_owned(),
+                    Remedy::Model(model) => format!("{model} is asked instead"),
+                };
+                screen.warn(&format!("{}: {}; {remedy}", setback.model, setback.fault));
+            }
+            Notice::Warning(text) => screen.warn(text),
+            Notice::Began(_) | Notice::Ended { .. } => {}
+        }
+    }
+}
+
+/// Why a call failed, in a few words.
+fn why(result: &ToolResult) -> String {
+    let content: Value = serde_json::from_str(&result.content).unwrap_or_default();
+    let told = content.get("error").or_else(|| content.get("message"));
+    let told = match told {
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Object(error)) => {
+            error.get("message").and_then(Value::as_str).unwrap_or_default().to_owned()
+        }
+        _ => match content.get("exit_code").and_then(Value::as_i64) {
+            Some(code) => format!("exit code {code}"),
+            None => String::new(),
+        },
+    };
+    summary::short(&crate::terminal::one_line(&told), NOTE)
+}
+
+/// A line of the plan: `[x] text`.
+fn task(line: &str) -> Option<Todo> {
+    let (mark, text) = line.split_at_checked(4)?;
+    let state = match mark {
+        "[x] " => TodoState::Done,
+        "[>] " => TodoState::Doing,
+        "[-] " => TodoState::Dropped,
+        _ => TodoState::Open,
+    };
+    Some(Todo { state, text: text.to_owned() })
+}

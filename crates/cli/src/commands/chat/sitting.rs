@@ -1,0 +1,293 @@
+//! One session at the terminal: lines come in, turns go out, and orders to the
+//! program itself are carried out in between.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use hermes::engine::Caller;
+use hermes_agent::{Agent, Budget, End, Interrupt, Level, Outcome, Watcher};
+use hermes_chat::{Event, Events, Form, Screen};
+use hermes_llm::Part;
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+
+use super::Chat;
+use super::orders;
+use super::shown::Shown;
+use crate::app::{App, Ready};
+use crate::engagement::{Engagement, Terms};
+use crate::failure::Failure;
+use crate::summary;
+
+/// What comes after a session.
+#[derive(Debug)]
+pub(crate) enum Next {
+    /// Nothing.
+    Leave,
+    /// This session.
+    Session(String),
+    /// A new session.
+    Anew,
+}
+
+/// What becomes of a line that was typed.
+pub(crate) enum Then {
+    /// The next line is waited for.
+    Wait,
+    /// This is said to the model.
+    Say(String),
+    /// The session is over.
+    End(Next),
+}
+
+/// A turn under way.
+struct Turn {
+    work: JoinHandle<(Agent, Outcome)>,
+    interrupt: Interrupt,
+}
+
+/// A session at the terminal.
+pub(crate) struct Sitting<'a> {
+    pub(crate) app: &'a App,
+    pub(crate) ready: &'a Arc<Ready>,
+    pub(crate) args: &'a Chat,
+    pub(crate) screen: &'a Screen,
+    pub(crate) shown: Arc<Shown>,
+    pub(crate) engaged: Engagement,
+    /// Whether nothing is asked any more.
+    pub(crate) is_reckless: bool,
+    /// When the turns began, in nanoseconds since 1970.
+    pub(crate) began: Vec<i64>,
+}
+
+impl<'a> Sitting<'a> {
+    pub(crate) async fn begin(
+        app: &'a App,
+        ready: &'a Arc<Ready>,
+        args: &'a Chat,
+        screen: &'a Screen,
+        caller: Caller,
+        resume: Option<String>,
+        is_alone: bool,
+    ) -> Result<Self, Failure> {
+        let shown = Shown::new(screen.clone(), ready.engine.clone(), caller.session.clone());
+        let terms = Terms {
+            source: "chat",
+            model: args.model.as_deref(),
+            choice: &args.choice,
+            is_alone,
+            title: None,
+            resume: resume.as_deref(),
+            is_at_home: true,
+            watcher: Arc::clone(&shown) as Arc<dyn Watcher>,
+        };
+        let engaged = ready.engage(caller, terms).await?;
+        let sitting = Self { app, ready, args, screen, shown, engaged, is_reckless: false, began: Vec::new() };
+        sitting.greet(resume.is_some());
+        Ok(sitting)
+    }
+
+    fn greet(&self, goes_on: bool) {
+        let agent = &self.engaged.agent;
+        let tools = self.engaged.definitions.visible.len();
+        let tokens = crate::tokens::count(&self.engaged.definitions.json);
+        let more = match self.engaged.definitions.deferred.len() {
+            0 => String::new(),
+            count => format!(", {count} more by search"),
+        };
+        self.screen.note(&format!(
+            "hermes {} · {} ({}) · {tools} tools, {tokens} tokens{more} · {}",
+            env!("CARGO_PKG_VERSION"),
+            agent.makeup().manner.model,
+            self.engaged.how,
+            agent.makeup().caller.cwd.display(),
+        ));
+        if goes_on {
+            orders::show_again(self);
+        }
+        self.show_status();
+    }
+
+    pub(crate) fn show_status(&self) {
+        let makeup = self.engaged.agent.makeup();
+        let mut extra = Vec::new();
+        if self.is_reckless {
+            extra.push("nothing is asked".to_owned());
+        }
+        self.shown.status(&makeup.manner.model, makeup.model.window(), extra);
+    }
+
+    /// Until the person wants something else.
+    pub(crate) async fn go(mut self, events: &mut Events) -> Next {
+        let news = Arc::new(Notify::new());
+        let wake = Arc::clone(&news);
+        self.ready.notices.on_news(Arc::new(move || wake.notify_one()));
+        let next = loop {
+            let said = tokio::select! {
+                biased;
+                event = events.next() => match event {
+                    None | Some(Event::Quit | Event::Terminated) => break Next::Leave,
+                    Some(Event::Resized) => continue,
+                    Some(Event::Interrupt) => {
+                        self.screen.note("Ctrl-D or /quit leaves.");
+                        continue;
+                    }
+                    Some(Event::Line { text, attachments }) => {
+                        match self.typed(text, &attachments).await {
+                            Ok(Some(said)) => said,
+                            Ok(None) => continue,
+                            Err(next) => break next,
+                        }
+                    }
+                },
+                // A process has ended, for instance; the model goes on with that.
+                () = news.notified() => match self.tell_news() {
+                    Some(said) => said,
+                    None => continue,
+                },
+            };
+            match self.turn(said, events).await {
+                Ok(this) => self = this,
+                Err(()) => return Next::Leave,
+            }
+        };
+        self.end();
+        next
+    }
+
+    /// What a line says to the model; none if it was an order to the program.
+    async fn typed(
+        &mut self,
+        text: String,
+        attachments: &[PathBuf],
+    ) -> Result<Option<Vec<Part>>, Next> {
+        if text.trim().is_empty() {
+            return Ok(None);
+        }
+        self.screen.user(&text);
+        let text = match text.strip_prefix('/').filter(|_| !is_path(&text)) {
+            None => text,
+            Some(order) => match orders::carry_out(self, order).await {
+                Then::Wait => return Ok(None),
+                Then::Say(text) => text,
+                Then::End(next) => return Err(next),
+            },
+        };
+        let mut said = vec![Part::Text { text }];
+        for path in attachments.iter().filter(|path| is_picture(path)) {
+            match hermes_agent::picture(path) {
+                Ok(image) => said.push(Part::Image(image)),
+                Err(why) => self.screen.warn(&format!("{}: {why}", path.display())),
+            }
+        }
+        Ok(Some(said))
+    }
+
+    fn tell_news(&self) -> Option<Vec<Part>> {
+        let makeup = self.engaged.agent.makeup();
+        let told = makeup.news.as_ref().and_then(|news| news(&makeup.caller.session))?;
+        self.screen.note(&summary::short(&told, 300));
+        Some(vec![Part::Text { text: told }])
+    }
+
+    /// One turn. What is typed meanwhile steers it; an error means that the
+    /// agent is lost.
+    async fn turn(self, said: Vec<Part>, events: &mut Events) -> Result<Self, ()> {
+        let budget = self.ready.budget(self.args.max_turns, None);
+        let Self { app, ready, args, screen, shown, engaged, is_reckless, mut began } = self;
+        began.push(hermes_history::Timestamp::now().as_millisecond() * 1_000_000);
+        let Engagement { agent, session, store, definitions, how } = engaged;
+        let mut turn = start(agent, said, budget);
+        let mut leaves = false;
+        // A script says one thing after the other, and steers nothing.
+        let listens = screen.form() != Form::Piped;
+        let (agent, outcome) = loop {
+            tokio::select! {
+                biased;
+                done = &mut turn.work => match done {
+                    Ok(done) => break done,
+                    Err(error) => {
+                        screen.error(&format!("The turn crashed: {error}"));
+                        return Err(());
+                    }
+                },
+                event = events.next(), if listens && !leaves => match event {
+                    None | Some(Event::Quit | Event::Terminated) => {
+                        leaves = true;
+                        turn.interrupt.stop_turn();
+                    }
+                    Some(Event::Interrupt) => match turn.interrupt.stop() {
+                        Level::Calls => screen.note("Stopping the calls; once more stops the turn."),
+                        Level::Turn => screen.note("Stopping the turn."),
+                    },
+                    Some(Event::Line { text, .. }) if text.trim() == "/stop" => {
+                        turn.interrupt.stop_turn();
+                    }
+                    Some(Event::Line { text, .. }) if !text.trim().is_empty() => {
+                        screen.user(&text);
+                        screen.note("The model hears this with the next result.");
+                        turn.interrupt.say(text);
+                    }
+                    Some(Event::Line { .. } | Event::Resized) => {}
+                },
+            }
+        };
+        screen.working(None);
+        screen.end_text();
+        tell_end(screen, &outcome.end);
+        let engaged = Engagement { agent, session, store, definitions, how };
+        let this = Self { app, ready, args, screen, shown, engaged, is_reckless, began };
+        this.show_status();
+        if leaves {
+            this.end();
+            return Err(());
+        }
+        Ok(this)
+    }
+
+    /// The session is closed; one in which nothing was said is not kept.
+    fn end(&self) {
+        let Engagement { agent, session, store, .. } = &self.engaged;
+        if agent.conversation().messages().is_empty() {
+            let _ = store.delete(session);
+            return;
+        }
+        let _ = store.end(session, "left");
+        self.screen.note(&format!("Go on later with: hermes chat --resume {session}"));
+    }
+}
+
+fn start(mut agent: Agent, said: Vec<Part>, budget: Budget) -> Turn {
+    let interrupt = agent.interrupt();
+    let work = tokio::spawn(async move {
+        let outcome = agent.turn(said, &budget).await;
+        (agent, outcome)
+    });
+    Turn { work, interrupt }
+}
+
+fn tell_end(screen: &Screen, end: &End) {
+    match end {
+        End::Done => {}
+        End::CutOff => screen.warn("The answer is cut off: the model had no room left."),
+        End::Budget(what) => screen.warn(&format!("Stopped: {what} are used up. Say “go on”.")),
+        End::Interrupted => screen.note("Stopped. Say what is to be done instead."),
+        End::Lost => screen.warn("Stopped: the model asks for tools that do not exist."),
+        End::Fault(fault) => {
+            let hint = fault.hint.as_deref().map(|hint| format!("\n{hint}")).unwrap_or_default();
+            screen.error(&format!("{fault}{hint}"));
+        }
+        End::Journal(why) => screen.error(&format!("The session cannot be written: {why}")),
+    }
+}
+
+/// Whether a line that begins with a slash begins with a path.
+fn is_path(text: &str) -> bool {
+    let word = text.split_whitespace().next().unwrap_or_default();
+    word[1.min(word.len())..].contains('/') || Path::new(word).exists() && word.len() > 1
+}
+
+fn is_picture(path: &Path) -> bool {
+    let name = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_lowercase();
+    matches!(name.as_str(), "png" | "jpg" | "jpeg" | "gif" | "webp")
+}

@@ -1,0 +1,243 @@
+//! `hermes run` against a model server that plays a script.
+
+use hermes_testkit::models::{ModelServer, Scene, Step};
+use serde_json::{Value, json};
+
+use crate::context::{Run, TestContext};
+
+/// A home whose model is that server.
+fn with_model(server: &ModelServer) -> TestContext {
+    let context = TestContext::new();
+    point(&context, server, "");
+    context
+}
+
+fn point(context: &TestContext, server: &ModelServer, more: &str) {
+    let url = server.url();
+    context.settings(format!(
+        "model:\n  default: scripted\n  base_url: {url}\n  context_length: 32000\n{more}"
+    ));
+}
+
+fn events(run: &Run) -> Vec<Value> {
+    run.stdout.lines().map(|line| serde_json::from_str(line).expect("a JSON line")).collect()
+}
+
+fn of_type<'a>(events: &'a [Value], name: &str) -> Vec<&'a Value> {
+    events.iter().filter(|event| event["type"] == name).collect()
+}
+
+#[test]
+fn a_task_is_seen_through_and_only_the_answer_is_data() {
+    let server = ModelServer::start(vec![
+        Scene::calls("write_file", r#"{"path":"out.txt","content":"hello\n"}"#),
+        Scene::says("It is written."),
+    ]);
+    let context = with_model(&server);
+    let run = context.run(["run", "Write", "hello", "to out.txt"]).succeeds();
+    assert_eq!(run.stdout, "It is written.\n");
+    assert!(run.stderr.contains("write_file"), "{}", run.stderr);
+    assert!(run.stderr.contains("2 turns, 1 calls"), "{}", run.stderr);
+    let written = std::fs::read_to_string(context.work().join("out.txt")).expect("the file");
+    assert_eq!(written, "hello\n");
+    let asked = server.asked();
+    assert_eq!(asked.len(), 2);
+    assert_eq!(asked[0]["messages"][1]["content"], "Write hello to out.txt");
+    assert_eq!(asked[1]["messages"][3]["role"], "tool");
+    // What was told first must stay the same, or no server can keep it.
+    assert_eq!(asked[0]["messages"][0], asked[1]["messages"][0]);
+    assert_eq!(asked[0]["tools"], asked[1]["tools"]);
+}
+
+#[test]
+fn programs_get_an_event_a_line_and_the_result_last() {
+    let server = ModelServer::start(vec![
+        Scene::of([
+            Step::Text("I look. ".into()),
+            Step::call("read_file", r#"{"path":"a.txt"}"#),
+            Step::call("read_file", r#"{"path":"missing.txt"}"#),
+            Step::Usage { input: 100, output: 10, cached: 0, cost: None },
+        ]),
+        Scene::of([
+            Step::Text("One is there.".into()),
+            Step::Usage { input: 200, output: 5, cached: 100, cost: None },
+        ]),
+    ]);
+    let context = with_model(&server);
+    context.file("a.txt", "content of a\n");
+    let run = context.run(["--json", "run", "Which are there?"]).succeeds();
+    let events = events(&run);
+    assert_eq!(events[0]["type"], "session");
+    let calls = of_type(&events, "call");
+    assert_eq!(calls.len(), 2);
+    assert_eq!(calls[0]["arguments"], json!({"path": "a.txt"}));
+    let results = of_type(&events, "call_result");
+    let status = |path: &str| {
+        let id = &calls.iter().find(|call| call["arguments"]["path"] == path).expect("a call")["id"];
+        results.iter().find(|result| &result["id"] == id).expect("its result")["status"].clone()
+    };
+    assert_eq!(status("a.txt"), "success");
+    assert_eq!(status("missing.txt"), "not_found");
+    let last = events.last().expect("a result");
+    assert_eq!(last["type"], "result");
+    assert_eq!(last["status"], "success");
+    assert_eq!(last["text"], "One is there.");
+    assert_eq!(last["usage"]["input_tokens"], 300);
+    assert_eq!(last["session"], events[0]["session"]);
+}
+
+#[test]
+fn a_session_is_kept_and_can_be_gone_on_with() {
+    let server = ModelServer::start(vec![Scene::says("Blue."), Scene::says("As I said: blue.")]);
+    let context = with_model(&server);
+    let first = events(&context.run(["--json", "run", "Which colour?"]).succeeds());
+    let id = first[0]["session"].as_str().expect("an id").to_owned();
+    let shown = context.run(["sessions", "show", &id, "--json"]).succeeds().json();
+    assert!(shown.to_string().contains("Which colour?"), "{shown}");
+    let again = context.run(["run", "--resume", &id, "Say it again"]).succeeds();
+    assert_eq!(again.stdout, "As I said: blue.\n");
+    let asked = server.asked();
+    let roles: Vec<&str> = asked[1]["messages"]
+        .as_array()
+        .expect("messages")
+        .iter()
+        .filter_map(|message| message["role"].as_str())
+        .collect();
+    assert_eq!(roles, ["system", "user", "assistant", "user"]);
+    assert_eq!(asked[0]["messages"][0], asked[1]["messages"][0]);
+    let listed = context.run(["sessions", "list", "--json"]).succeeds().json();
+    assert_eq!(listed["sessions"].as_array().map(Vec::len), Some(1));
+    context.run(["run", "--resume", "nothing_like_it", "x"]).exits(1);
+}
+
+#[test]
+fn nobody_to_ask_means_that_it_is_not_done() {
+    let server = ModelServer::start(vec![
+        Scene::calls("terminal", r#"{"command":"git push --force"}"#),
+        Scene::says("It was not allowed."),
+    ]);
+    let context = with_model(&server);
+    let run = context.run(["--json", "run", "Push it"]).succeeds();
+    let events = events(&run);
+    let results = of_type(&events, "call_result");
+    assert_eq!(results[0]["status"], "approval_required", "{results:?}");
+}
+
+#[test]
+fn a_model_may_approve_and_what_it_does_not_is_asked() {
+    let command = r#"{"command":"git push --force"}"#;
+    for (opinion, status) in [("APPROVE", "success"), ("Fine. APPROVE", "approval_required")] {
+        let server = ModelServer::start(vec![
+            Scene::says(opinion).when("a rule has stopped it"),
+            Scene::calls("terminal", command),
+            Scene::says("Done."),
+        ]);
+        let context = with_model(&server);
+        point(&context, &server, "approvals:\n  mode: smart\n");
+        let events = events(&context.run(["--json", "run", "Push it"]).succeeds());
+        let results = of_type(&events, "call_result");
+        let told = results[0]["status"].as_str().expect("a status");
+        // There is no repository, so git itself fails once it may run.
+        let ran = results[0]["content"].as_str().is_some_and(|c| c.contains("exit_code"));
+        assert_eq!(ran, status == "success", "{opinion}: {told} {}", results[0]["content"]);
+    }
+}
+
+#[test]
+fn budgets_end_a_task_with_a_summary_and_say_so() {
+    let server = ModelServer::start(vec![
+        Scene::says("I have looked at one file.").when("used up"),
+        Scene::calls("read_file", r#"{"path":"a.txt"}"#).again(),
+    ]);
+    let context = with_model(&server);
+    context.file("a.txt", "x\n");
+    let run = context.run(["--json", "run", "--max-turns", "2", "Look on and on"]).exits(1);
+    let events = events(&run);
+    let last = events.last().expect("a result");
+    assert_eq!(last["status"], "failure");
+    assert_eq!(last["end"], "budget");
+    assert_eq!(last["text"], "I have looked at one file.");
+}
+
+#[test]
+fn troubles_of_the_server_are_told_with_what_to_do() {
+    let server = ModelServer::start(vec![
+        Scene::fails(401, json!({"error": {"message": "Incorrect API key provided"}})).again(),
+    ]);
+    let context = with_model(&server);
+    let run = context.run(["run", "Hello"]);
+    assert_eq!(run.code, 4, "{}", run.stderr);
+    assert!(run.stderr.to_lowercase().contains("key"), "{}", run.stderr);
+}
+
+#[test]
+fn a_busy_server_is_asked_again() {
+    let server = ModelServer::start(vec![Scene::busy(429, "0"), Scene::says("At last.")]);
+    let context = with_model(&server);
+    let run = context.run(["run", "Hello"]).succeeds();
+    assert_eq!(run.stdout, "At last.\n");
+    assert_eq!(server.requests().len(), 2);
+}
+
+#[test]
+fn without_a_model_it_says_how_to_set_one_up() {
+    let context = TestContext::new();
+    context.settings("model:\n  base_url: http://127.0.0.1:9/v1\n  default: none\n");
+    let run = context.run(["run", "Hello"]);
+    assert_ne!(run.code, 0);
+    assert!(run.stderr.contains("error:") || run.stderr.contains("warning:"), "{}", run.stderr);
+    assert!(!context.work().join("out.txt").exists());
+}
+
+#[test]
+fn models_without_tool_calls_ask_in_their_text() {
+    let server = ModelServer::start(vec![
+        Scene::fails(
+            400,
+            json!({"error": {"message": "registry/library/tiny does not support tools"}}),
+        ),
+        Scene::says(
+            "<tool_call>\n{\"name\": \"write_file\", \"arguments\": {\"path\": \"t.txt\", \
+             \"content\": \"spoken\"}}\n</tool_call>",
+        ),
+        Scene::says("Done."),
+    ]);
+    let context = with_model(&server);
+    context.run(["run", "Write it"]).succeeds();
+    let written = std::fs::read_to_string(context.work().join("t.txt")).expect("the file");
+    assert_eq!(written, "spoken");
+    let asked = server.asked();
+    assert!(asked[1].get("tools").is_none(), "{}", asked[1]);
+    assert!(asked[1]["messages"][0].to_string().contains("write_file"));
+}
+
+#[test]
+fn the_project_and_the_memory_are_told() {
+    let server = ModelServer::start(vec![
+        Scene::calls("read_file", r#"{"path":"sub/a.txt"}"#),
+        Scene::says("Read."),
+    ]);
+    let context = with_model(&server);
+    context.file("AGENTS.md", "Always use tabs here.");
+    std::fs::create_dir(context.work().join("sub")).expect("made");
+    context.file("sub/AGENTS.md", "This part is frozen.");
+    context.file("sub/a.txt", "x\n");
+    context.run(["memory", "add", "user", "The user is called Ada."]).succeeds();
+    context.run(["run", "Look at it"]).succeeds();
+    let asked = server.asked();
+    let system = asked[0]["messages"][0]["content"].to_string();
+    assert!(system.contains("Always use tabs here."), "{system}");
+    assert!(system.contains("Ada"), "{system}");
+    assert!(!system.contains("frozen"), "{system}");
+    assert!(asked[1]["messages"][3]["content"].to_string().contains("This part is frozen."));
+}
+
+#[test]
+fn standard_input_can_be_a_part_of_the_task() {
+    let server = ModelServer::start(vec![Scene::says("Seen.")]);
+    let context = with_model(&server);
+    context.feed(["run", "Review this:", "-"], "line one\nline two\n").succeeds();
+    let said = server.asked()[0]["messages"][1]["content"].clone();
+    assert_eq!(said, "Review this:\n\nline one\nline two\n");
+    context.run(["run", "  "]).exits(2);
+}

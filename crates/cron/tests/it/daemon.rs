@@ -1,0 +1,300 @@
+//! Whoever runs jobs, with shell scripts for programs.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use hermes_cron::{
+    Bell, Change, Clock, Daemon, Draft, Event, Job, Jobs, Orders, Run, Settings, Status, Until,
+};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+/// Carries out tasks as scripts.
+struct Scripts {
+    run: String,
+    deliver: String,
+    folder: PathBuf,
+}
+
+impl Scripts {
+    fn command(&self, script: &str, run: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).current_dir(&self.folder).env("RUN", run);
+        command
+    }
+}
+
+impl Orders for Scripts {
+    fn run(&self, _: &Job, run: &str) -> Command {
+        self.command(&self.run, run)
+    }
+
+    fn deliver(&self, _: &Job) -> Command {
+        self.command(&self.deliver, "")
+    }
+}
+
+struct Stopped(Timestamp);
+
+impl Clock for Stopped {
+    fn now(&self) -> Timestamp {
+        self.0
+    }
+}
+
+fn noon() -> Timestamp {
+    "2026-11-16T12:00:00Z".parse().unwrap()
+}
+
+fn later(seconds: i64) -> Stopped {
+    Stopped(Timestamp::from_second(noon().as_second() + seconds).unwrap())
+}
+
+fn settings() -> Settings {
+    Settings { poll: Duration::from_millis(10), grace: Duration::from_millis(100), ..Settings::default() }
+}
+
+struct Place {
+    home: tempfile::TempDir,
+    jobs: Jobs,
+}
+
+impl Place {
+    fn new() -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let jobs = Jobs::of(home.path()).in_zone(TimeZone::UTC);
+        Self { home, jobs }
+    }
+
+    fn add(&self, prompt: &str, change: Change) -> Job {
+        let draft = Draft { prompt: prompt.into(), schedule: "in 1m".into(), change };
+        self.jobs.add(draft, noon()).unwrap()
+    }
+
+    fn scripts(&self, run: &str, deliver: &str) -> Scripts {
+        let folder = self.home.path().to_owned();
+        Scripts { run: run.into(), deliver: deliver.into(), folder }
+    }
+
+    /// Runs everything that is due; the runs that are over.
+    fn serve(&self, orders: &Scripts, settings: Settings, clock: &dyn Clock) -> Vec<Run> {
+        let ended = Mutex::new(Vec::new());
+        let tell = |event: &Event<'_>| match event {
+            Event::Ended(run) => ended.lock().unwrap().push((*run).clone()),
+            Event::Trouble(text) => panic!("{text}"),
+            Event::Started { .. } => {}
+        };
+        let daemon = Daemon { jobs: self.jobs.clone(), orders, settings, clock, tell: &tell };
+        daemon.serve(&Bell::default(), Until::Idle).unwrap();
+        ended.into_inner().unwrap()
+    }
+
+    fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.home.path().join(name)).unwrap_or_default()
+    }
+}
+
+/// Answers with what it was told.
+const ECHO: &str = r#"echo '{"type":"other"}'; tr -d '\n' | sed 's/.*\]//' > said
+    printf '{"type":"result","status":"success","text":"%s","session":"s1","usage":{"input":3}}\n' "$(cat said)""#;
+
+#[test]
+fn a_task_is_carried_out_and_its_answer_kept() {
+    let place = Place::new();
+    let job = place.add("Say hello.", Change::default());
+    let runs = place.serve(&place.scripts(ECHO, ""), settings(), &later(60));
+    let [run] = &runs[..] else { panic!("{runs:?}") };
+    assert_eq!((run.status, run.session.as_deref()), (Status::Ok, Some("s1")), "{run:?}");
+    assert_eq!(run.usage["input"], 3);
+    let page = run.output.as_ref().unwrap();
+    assert!(page.ends_with(&format!("cron/output/{}/2026-11-16_12-01-00.md", job.id)), "{page}");
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(page.contains("## Answer\n\nSay hello.\n"), "{page}");
+    assert!(place.serve(&place.scripts(ECHO, ""), settings(), &later(3_600)).is_empty());
+    assert_eq!(place.jobs.history(&job.id, 10).unwrap(), runs);
+}
+
+#[test]
+fn a_failure_is_told() {
+    for (script, status, why) in [
+        ("echo oh no >&2; exit 3", Status::Failed, "oh no (exit status: 3)"),
+        (r#"echo '{"type":"result","status":"budget","text":"so far"}'"#, Status::Failed, "'budget'"),
+        (r#"echo '{"type":"result","status":"success","text":" "}'"#, Status::Failed, "no answer"),
+        ("kill -9 $$", Status::Failed, "signal: 9"),
+    ] {
+        let place = Place::new();
+        let job = place.add("Try.", Change::default());
+        let runs = place.serve(&place.scripts(script, ""), settings(), &later(60));
+        let error = runs[0].error.clone().unwrap_or_default();
+        assert!(runs[0].status == status && error.contains(why), "{script}: {runs:?}");
+        assert_eq!(place.jobs.get(&job.id).unwrap().last_status.as_deref(), Some("error"));
+    }
+}
+
+#[test]
+fn whoever_takes_too_long_is_ended_with_all_that_it_started() {
+    let place = Place::new();
+    place.add("Wait.", Change { timeout_seconds: Some(1), ..Change::default() });
+    let script = "trap '' TERM; sleep 1000 & echo $! > pid; wait; wait; sleep 1000";
+    let runs = place.serve(&place.scripts(script, ""), settings(), &later(60));
+    assert_eq!(runs[0].status, Status::TimedOut);
+    assert_gone(place.read("pid").trim());
+}
+
+/// A process that was ended may take a moment to go.
+fn assert_gone(pid: &str) {
+    let end = Instant::now() + Duration::from_secs(10);
+    let state = |pid: &str| {
+        let text = std::fs::read_to_string(Path::new("/proc").join(pid).join("stat"));
+        text.is_ok_and(|text| !text.contains(") Z "))
+    };
+    assert!(!pid.is_empty());
+    while state(pid) {
+        assert!(Instant::now() < end, "process {pid} lives");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn answers_are_sent_unless_they_are_silent() {
+    let deliver = "cat >> letters; echo >> letters";
+    for (answer, sent) in
+        [("All is well.", true), ("[SILENT]", false), ("report [SILENT]", true), ("silent", false)]
+    {
+        let place = Place::new();
+        place.add("Tell.", Change { deliver: Some("message:phone,chat".into()), ..Change::default() });
+        let script =
+            format!(r#"echo '{{"type":"result","status":"success","text":"{answer}"}}'"#);
+        let runs = place.serve(&place.scripts(&script, deliver), settings(), &later(60));
+        assert_eq!(runs[0].delivered.len(), if sent { 2 } else { 0 }, "{answer}: {runs:?}");
+        let letters = place.read("letters");
+        assert_eq!(letters.matches(answer).count(), if sent { 2 } else { 0 }, "{letters}");
+    }
+}
+
+#[test]
+fn what_cannot_be_sent_is_told_and_a_failure_is_sent_in_a_line() {
+    let place = Place::new();
+    let job = place.add("Tell.", Change { deliver: Some("phone".into()), ..Change::default() });
+    let deliver = r#"cat > letter; echo '{"error":"No approval","kind":"approval_required"}'; exit 4"#;
+    let runs = place.serve(&place.scripts("echo broken >&2; exit 1", deliver), settings(), &later(60));
+    assert_eq!(runs[0].delivered[0].error.as_deref(), Some("No approval (exit status: 4)"));
+    let letter: serde_json::Value = serde_json::from_str(&place.read("letter")).unwrap();
+    assert_eq!(letter["target"], "phone");
+    assert_eq!(letter["message"], "Scheduled task 'Tell.' failed: broken (exit status: 1)");
+    let job = place.jobs.get(&job.id).unwrap();
+    assert_eq!(job.last_delivery_error.as_deref(), Some("phone: No approval (exit status: 4)"));
+}
+
+#[test]
+fn no_more_run_at_once_than_may() {
+    let place = Place::new();
+    for _ in 0..5 {
+        place.add("Count.", Change::default());
+    }
+    // Each says how many are there.
+    let script = r#"mkdir -p here; touch here/$RUN; ls here | wc -l >> counts; sleep 0.05; rm here/$RUN
+        echo '{"type":"result","status":"success","text":"done"}'"#;
+    let settings = Settings { parallel: 2, ..settings() };
+    let runs = place.serve(&place.scripts(script, ""), settings, &later(60));
+    assert_eq!(runs.iter().filter(|run| run.status == Status::Ok).count(), 5);
+    let counts: Vec<u32> =
+        place.read("counts").lines().map(|line| line.trim().parse().unwrap()).collect();
+    assert!(counts.len() == 5 && counts.iter().all(|count| *count <= 2), "{counts:?}");
+}
+
+#[test]
+fn two_daemons_share_the_work() {
+    let place = Place::new();
+    for _ in 0..12 {
+        place.add("Once.", Change::default());
+    }
+    let script = r#"echo $RUN >> runs; echo '{"type":"result","status":"success","text":"done"}'"#;
+    let orders = place.scripts(script, "");
+    let clock = later(60);
+    let told: usize = std::thread::scope(|threads| {
+        let one = threads.spawn(|| place.serve(&orders, settings(), &clock).len());
+        let other = threads.spawn(|| place.serve(&orders, settings(), &clock).len());
+        one.join().unwrap() + other.join().unwrap()
+    });
+    let text = place.read("runs");
+    let mut runs: Vec<&str> = text.lines().collect();
+    runs.sort_unstable();
+    runs.dedup();
+    assert_eq!((text.lines().count(), runs.len(), told), (12, 12, 12));
+    let (jobs, _) = place.jobs.list().unwrap();
+    assert!(jobs.iter().all(|job| job.last_status.as_deref() == Some("ok")));
+}
+
+#[test]
+fn told_to_stop_it_stops_what_runs() {
+    let place = Place::new();
+    let job = place.add("Wait.", Change::default());
+    let orders = place.scripts("touch begun; exec sleep 1000", "");
+    let clock = later(60);
+    let bell = Bell::default();
+    let daemon = Daemon {
+        jobs: place.jobs.clone(),
+        orders: &orders,
+        settings: settings(),
+        clock: &clock,
+        tell: &|_: &Event<'_>| {},
+    };
+    std::thread::scope(|threads| {
+        let daemon = threads.spawn(|| daemon.serve(&bell, Until::Told));
+        let end = Instant::now() + Duration::from_secs(10);
+        while !place.home.path().join("begun").exists() {
+            assert!(Instant::now() < end);
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert!(place.jobs.has_daemon());
+        bell.stop();
+        daemon.join().unwrap().unwrap();
+    });
+    assert!(!place.jobs.has_daemon());
+    let run = place.jobs.history(&job.id, 1).unwrap().remove(0);
+    assert_eq!(run.status, Status::Cancelled);
+    assert!(run.error.unwrap().contains("told to stop"));
+}
+
+#[test]
+fn a_run_can_be_made_by_hand() {
+    let place = Place::new();
+    let job = place.add("Say hello.", Change::default());
+    place.jobs.pause(&job.id, None, noon()).unwrap();
+    let orders = place.scripts(ECHO, "");
+    let clock = later(5);
+    let daemon = Daemon {
+        jobs: place.jobs.clone(),
+        orders: &orders,
+        settings: settings(),
+        clock: &clock,
+        tell: &|_: &Event<'_>| {},
+    };
+    let run = daemon.run_now("say hello.", &Bell::default()).unwrap();
+    assert_eq!(run.status, Status::Ok);
+    let after = place.jobs.get(&job.id).unwrap();
+    assert_eq!((after.next_run_at, after.repeat.completed), (job.next_run_at, 0));
+}
+
+#[test]
+fn answers_do_not_pile_up() {
+    let place = Place::new();
+    let job = place.add("Say hello.", Change::default());
+    let orders = place.scripts(ECHO, "");
+    let clock = later(5);
+    let daemon = Daemon {
+        jobs: place.jobs.clone(),
+        orders: &orders,
+        settings: Settings { kept: 2, ..settings() },
+        clock: &clock,
+        tell: &|_: &Event<'_>| {},
+    };
+    for _ in 0..4 {
+        daemon.run_now(&job.id, &Bell::default()).unwrap();
+    }
+    let pages = std::fs::read_dir(place.jobs.folder().join("output").join(&job.id)).unwrap();
+    assert_eq!(pages.count(), 2);
+}

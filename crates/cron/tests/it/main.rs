@@ -1,0 +1,6 @@
+//! Jobs and whoever runs them, with real processes.
+
+#![allow(clippy::unwrap_used)]
+
+mod daemon;
+mod sharing;

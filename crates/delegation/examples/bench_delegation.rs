@@ -1,0 +1,111 @@
+//! Many sub-agents at once in one process: how long it takes beside the time
+//! that their model takes, and how much memory.
+//!
+//! `cargo run --release -p hermes-delegation --example bench_delegation -- 100`
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use hermes_agent::{Journal, Manner, NoJournal};
+use hermes_core::{BoxFuture, ToolCall};
+use hermes_delegation::{Child, Crew, Mixture, Settings, Supply, tools};
+use hermes_engine::{Caller, Engine};
+use hermes_llm::{Dialect, Endpoint, Http, Model, Server};
+use hermes_testkit::models::{ModelServer, Scene, Step};
+use serde_json::{Value, json};
+
+/// So long the model takes for each answer, in milliseconds.
+const THINKS: u64 = 500;
+
+struct Stock {
+    model: Arc<dyn Model>,
+    working: AtomicUsize,
+    peak: AtomicUsize,
+}
+
+impl Supply for Stock {
+    fn model(&self, _: Option<&str>) -> Result<(Arc<dyn Model>, Manner), String> {
+        Ok((Arc::clone(&self.model), Manner::default()))
+    }
+
+    fn journal(&self, _: &Child<'_>) -> Result<Arc<dyn Journal>, String> {
+        let now = self.working.fetch_add(1, Ordering::SeqCst) + 1;
+        self.peak.fetch_max(now, Ordering::SeqCst);
+        Ok(Arc::new(NoJournal))
+    }
+
+    fn farewell<'a>(&'a self, _: &'a str, _: &'a str) -> BoxFuture<'a, ()> {
+        self.working.fetch_sub(1, Ordering::SeqCst);
+        Box::pin(async {})
+    }
+}
+
+#[tokio::main]
+async fn main() {
+    let wanted: usize = std::env::args().nth(1).and_then(|count| count.parse().ok()).unwrap_or(100);
+    let folder = tempfile::tempdir().unwrap();
+    let server = ModelServer::start(script(wanted));
+    let endpoint = Arc::new(Endpoint::new(Dialect::Chat, server.url(), "scripted"));
+    let model: Arc<dyn Model> = Arc::new(Server::new(Arc::new(Http::default()), endpoint, None));
+    let stock =
+        Arc::new(Stock { model, working: AtomicUsize::new(0), peak: AtomicUsize::new(0) });
+    let settings = Settings { at_once: wanted, ..Settings::default() };
+    let crew = Crew::new(Arc::clone(&stock) as Arc<dyn Supply>, settings, Mixture::default());
+    let engine = Engine::builder()
+        .tools(hermes_tools_file::tools())
+        .tools(tools(&crew))
+        .spill_to(folder.path().join(".spill"))
+        .build()
+        .unwrap();
+    let _serving = crew.serve(engine.clone());
+    let caller = Caller::new(folder.path());
+    // One first, so that what is made once is there.
+    delegate(&engine, &caller, &["warm up".to_owned()]).await;
+    let before = memory("VmRSS");
+
+    let goals: Vec<String> = (0..wanted).map(|at| format!("number {at}.")).collect();
+    let began = Instant::now();
+    let answer = delegate(&engine, &caller, &goals).await;
+    let took = began.elapsed();
+    let results = answer["results"].as_array().unwrap();
+    let done = results.iter().filter(|report| report["status"] == "completed").count();
+    let files = std::fs::read_dir(folder.path()).unwrap().count();
+    let model = 2 * THINKS;
+    println!("{done} of {wanted} sub-agents completed, {} at once", stock.peak.load(Ordering::SeqCst));
+    println!("{} answers of the model, {} calls, {files} files", 2 * done, done);
+    println!("took {} ms, of which the model {model} ms", took.as_millis());
+    println!("memory: {before} kB before, {} kB at most", memory("VmHWM"));
+}
+
+/// Each writes a file, and says so.
+fn script(wanted: usize) -> Vec<Scene> {
+    let mut scenes = vec![Scene::says("Warm.").when("Your task: warm up")];
+    for at in 0..wanted {
+        let goal = format!("Your task: number {at}.");
+        let write = json!({"path": format!("{at}.txt"), "content": "done\n"}).to_string();
+        let call = Step::call("write_file", &write);
+        scenes.push(Scene::of([Step::Wait(THINKS), call]).when(&goal));
+        scenes.push(Scene::of([Step::Wait(THINKS), Step::Text("Done.".into())]).when(&goal));
+    }
+    scenes
+}
+
+async fn delegate(engine: &Engine, caller: &Caller, goals: &[String]) -> Value {
+    let tasks: Vec<Value> =
+        goals.iter().map(|goal| json!({"goal": goal, "toolsets": ["file"]})).collect();
+    let call = ToolCall::new("call", "delegate_task", json!({"tasks": tasks}));
+    let result = engine.call(call, caller).await;
+    assert!(result.is_success(), "{}", result.content);
+    // Long answers go to a file, but for their ends.
+    let whole = result.spilled.map(|path| std::fs::read_to_string(path).unwrap());
+    serde_json::from_str(&whole.unwrap_or(result.content)).unwrap()
+}
+
+/// A figure of this process, in kB.
+fn memory(key: &str) -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'));
+    line.and_then(|rest| rest.split_whitespace().next()?.parse().ok()).unwrap_or(0)
+}

@@ -1,0 +1,109 @@
+use hermes_core::Event;
+use hermes_delegation::Settings;
+use hermes_engine::Caller;
+use hermes_testkit::models::{ModelServer, Scene};
+use serde_json::json;
+
+use crate::stage::{Plan, Stage, endless, json, says};
+
+#[tokio::test]
+async fn a_task_in_the_background_is_asked_after_and_told_of() {
+    let slow = Scene::of([
+        hermes_testkit::models::Step::Wait(60),
+        hermes_testkit::models::Step::Text("All read.".to_owned()),
+        hermes_testkit::models::Step::Usage { input: 50, output: 5, cached: 0, cost: None },
+    ]);
+    let stage = Stage::new([slow]);
+    stage.notices.listen();
+    let begun = stage.delegate(json!({"goal": "read it all", "background": true})).await;
+    assert_eq!((&begun["status"], &begun["count"]), (&json!("dispatched"), &json!(1)));
+    let handle = begun["handle"].clone();
+    let poll = stage.delegate(json!({"action": "poll", "handle": handle})).await;
+    assert_eq!(poll["status"], "working");
+    assert_eq!(poll["tasks"][0]["goal"], "read it all");
+    let list = stage.delegate(json!({"action": "list"})).await;
+    assert_eq!(list["delegations"][0]["handle"], handle);
+
+    let short = json!({"action": "wait", "handle": handle, "timeout": 0.001});
+    assert_eq!(stage.delegate(short).await["status"], "working");
+    let ended = stage.delegate(json!({"action": "wait", "handle": handle})).await;
+    assert_eq!(ended["status"], "completed");
+    assert_eq!(ended["results"][0]["summary"], "All read.");
+    assert_eq!(ended["total"]["tokens"], json!({"input": 50, "output": 5}));
+    assert_eq!(stage.budget.spent().usage.input, 50, "the parent pays");
+    let told = stage.notices.drain(stage.caller.session.id(), 10);
+    assert!(told.is_empty(), "who has waited is not told again: {told:?}");
+
+    let stranger = Caller::new(stage.folder.path());
+    let wanted = json!({"action": "poll", "handle": handle});
+    let other = stage.result_of(wanted, &stranger).await;
+    assert_eq!(json(&other)["kind"], "not_found", "it is nobody else's");
+}
+
+#[tokio::test]
+async fn who_does_not_wait_is_told() {
+    let stage = Stage::new([says("read", "Read.", 1)]);
+    stage.delegate(json!({"goal": "read", "background": true})).await;
+    let session = stage.caller.session.id();
+    let told = loop {
+        let told = stage.notices.drain(session, 10);
+        if !told.is_empty() {
+            break told;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    };
+    assert_eq!(told[0].session_id, "deleg_1");
+    let Event::Completed { reason, exit_code, output } = &told[0].event else { panic!("{told:?}") };
+    assert_eq!((*reason, *exit_code), ("completed", 0));
+    assert!(output.contains("Read."), "{output}");
+}
+
+#[tokio::test]
+async fn it_can_be_cancelled_and_ends_with_the_crew() {
+    let (url, mut told) = endless().await;
+    let plan =
+        Plan { settings: Settings { background: 2, ..Settings::default() }, ..Plan::default() };
+    let mut stage = Stage::at(ModelServer::start(Vec::new()), &url, plan);
+    let begin = json!({"goal": "wait", "background": true});
+    let first = stage.delegate(begin.clone()).await;
+    stage.delegate(begin.clone()).await;
+    assert_eq!((told.recv().await, told.recv().await), (Some("asked"), Some("asked")));
+    assert_eq!(stage.refusal(begin.clone()).await["kind"], "limit");
+
+    let ended = stage.delegate(json!({"action": "cancel", "handle": first["handle"]})).await;
+    assert_eq!(ended["status"], "interrupted");
+    assert_eq!(told.recv().await, Some("closed"));
+    stage.delegate(begin.clone()).await;
+    assert_eq!(told.recv().await, Some("asked"));
+    stage.crew.stop("another session");
+    stage.crew.stop(stage.caller.session.id());
+    assert_eq!((told.recv().await, told.recv().await), (Some("closed"), Some("closed")));
+    // The places of those that were stopped are free once they have ended.
+    for handle in ["deleg_2", "deleg_3"] {
+        stage.delegate(json!({"action": "wait", "handle": handle})).await;
+    }
+    stage.delegate(begin.clone()).await;
+    assert_eq!(told.recv().await, Some("asked"));
+    stage.serving = None;
+    assert_eq!(told.recv().await, Some("closed"));
+    stage.serving = Some(stage.crew.serve(stage.engine.clone()));
+    stage.delegate(json!({"action": "wait", "handle": "deleg_4"})).await;
+    stage.delegate(begin).await;
+    assert_eq!(told.recv().await, Some("asked"));
+    stage.engine.shutdown().await;
+    assert_eq!(told.recv().await, Some("closed"));
+    assert_eq!(stage.budget.spent().usage, Default::default());
+}
+
+#[tokio::test]
+async fn where_nobody_could_be_told_it_is_done_at_once() {
+    let stage = Stage::new(vec![Scene::says("Done.").again()]);
+    let wanted = || json!({"goal": "do it", "background": true});
+    let below = stage.result_of(wanted(), &stage.at_depth(1)).await;
+    let by_hand = stage.result_of(wanted(), &Caller::new(stage.folder.path())).await;
+    for result in [below, by_hand] {
+        let answer = json(&result);
+        assert_eq!(answer["results"][0]["status"], "completed", "{answer}");
+        assert!(answer["note"].as_str().unwrap().contains("background"));
+    }
+}

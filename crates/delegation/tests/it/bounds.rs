@@ -1,0 +1,180 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use hermes_agent::Allowance;
+use hermes_core::{
+    ApprovalRequest, Approver, BoxFuture, Decision, Lasting, Policy, Proposal, Ruling, Scope,
+    Verdict,
+};
+use hermes_delegation::{BLOCKED, Settings};
+use hermes_engine::Engine;
+use hermes_testkit::models::{ModelServer, Scene};
+use serde_json::json;
+
+use crate::stage::{Plan, Prop, Stage, calls, endless, json, says};
+
+#[tokio::test]
+async fn two_deep_is_the_limit() {
+    let stage = Stage::new([says("go on", "Gone on.", 1)]);
+    let result = stage.result_of(json!({"goal": "go on"}), &stage.at_depth(1)).await;
+    assert!(result.is_success(), "{}", result.content);
+    let result = stage.result_of(json!({"goal": "go on"}), &stage.at_depth(2)).await;
+    assert_eq!(json(&result)["kind"], "limit", "{}", result.content);
+    assert_eq!(stage.server.asked().len(), 1);
+}
+
+#[tokio::test]
+async fn a_sub_agent_never_has_what_is_blocked() {
+    let blocked = BLOCKED.iter().filter(|name| **name != "delegate_task");
+    let plan = Plan {
+        builder: Engine::builder().tools(blocked.map(|name| Prop::named(name)).collect()),
+        ..Plan::default()
+    };
+    let stage = Stage::with(
+        [
+            calls("try it", "send_message", &json!({})),
+            calls("try it", "delegate_task", &json!({"goal": "more"})),
+            says("try it", "It did not work.", 1),
+        ],
+        plan,
+    );
+    let answer = stage.delegate(json!({"goal": "try it"})).await;
+    let offered = stage.offered("Your task: try it");
+    assert!(offered.contains(&"write_file".to_owned()), "{offered:?}");
+    assert!(!offered.iter().any(|name| BLOCKED.contains(&name.as_str())), "{offered:?}");
+    let trace = answer["results"][0]["tool_trace"].as_array().unwrap();
+    assert!(trace.iter().all(|step| step["status"] == "error"), "{trace:?}");
+    assert_eq!(stage.server.asked().len(), 3, "nobody else was asked");
+}
+
+#[tokio::test]
+async fn a_sub_agent_gets_what_was_asked_of_what_its_parent_has() {
+    let plan = Plan {
+        builder: Engine::builder().tools(vec![Prop::named("lamp"), Prop::named("siren")]),
+        ..Plan::default()
+    };
+    let script = vec![Scene::says("Done.").again()];
+    let stage = Stage::with(script, plan);
+    stage.delegate(json!({"goal": "shine", "toolsets": ["lamp"]})).await;
+    assert_eq!(stage.offered("Your task: shine"), ["lamp"]);
+    stage.delegate(json!({"goal": "ponder", "toolsets": []})).await;
+    assert!(stage.offered("Your task: ponder").is_empty());
+
+    let mut caller = stage.caller.clone();
+    let scope = stage.engine.everything().restrict(|name| name != "siren");
+    caller.scope = Some(Arc::new(scope));
+    let result = stage.result_of(json!({"goal": "make noise"}), &caller).await;
+    assert!(result.is_success(), "{}", result.content);
+    let offered = stage.offered("Your task: make noise");
+    assert!(offered.contains(&"lamp".to_owned()) && !offered.contains(&"siren".to_owned()));
+
+    let before = stage.server.asked().len();
+    let wanted = json!({"goal": "make noise", "toolsets": ["siren"]});
+    let result = stage.result_of(wanted, &caller).await;
+    assert_eq!(json(&result)["kind"], "invalid_arguments", "{}", result.content);
+    let error = stage.refusal(json!({"goal": "x", "toolsets": ["lampp"]})).await;
+    assert_eq!(error["kind"], "invalid_arguments");
+    assert!(error["error"].as_str().unwrap().contains("lamp"), "{error}");
+    for wrong in [json!({}), json!({"goal": " "}), json!({"tasks": []}), json!({"tasks": [{}]})] {
+        assert_eq!(stage.refusal(wrong).await["kind"], "invalid_arguments");
+    }
+    assert_eq!(stage.server.asked().len(), before, "nothing has begun");
+}
+
+#[tokio::test]
+async fn what_is_left_of_the_budget_is_all_there_is() {
+    let list = |goal: &str| calls(goal, "directory_list", &json!({"path": "."}));
+    let heavy = |goal: &str| {
+        let mut scene = list(goal);
+        scene.steps.push(hermes_testkit::models::Step::Usage {
+            input: 700,
+            output: 0,
+            cached: 0,
+            cost: None,
+        });
+        scene
+    };
+    let plan = Plan {
+        allowance: Allowance { tokens: Some(1_000), ..Allowance::default() },
+        ..Plan::default()
+    };
+    let script = [heavy("look"), heavy("look"), says("look", "So far so good.", 0)];
+    let stage = Stage::with(script, plan);
+    let answer = stage.delegate(json!({"goal": "look"})).await;
+    let report = &answer["results"][0];
+    assert_eq!((&report["status"], &report["exit_reason"]), (&json!("partial"), &json!("budget")));
+    assert_eq!(report["summary"], "So far so good.");
+    assert!(report["error"].as_str().unwrap().contains("900 tokens"), "{report}");
+    assert_eq!(stage.budget.spent().usage.input, 1_400);
+
+    let error = stage.refusal(json!({"goal": "look again"})).await;
+    assert_eq!(error["kind"], "limit");
+    assert_eq!(stage.server.asked().len(), 3, "nobody was asked any more");
+}
+
+#[tokio::test]
+async fn rounds_are_counted_and_no_more_than_is_set() {
+    let list = || calls("look", "directory_list", &json!({"path": "."}));
+    let settings = Settings { rounds: 2, ..Settings::default() };
+    let stage = Stage::with(
+        [list(), list(), says("look", "Two looks.", 1)],
+        Plan { settings, ..Plan::default() },
+    );
+    let answer = stage.delegate(json!({"goal": "look", "max_iterations": 500})).await;
+    let report = &answer["results"][0];
+    assert_eq!(report["exit_reason"], "max_iterations");
+    assert_eq!(report["summary"], "Two looks.");
+}
+
+#[tokio::test]
+async fn a_model_that_says_nothing_is_not_waited_for_beyond_the_time() {
+    let (url, mut told) = endless().await;
+    let settings = Settings { time: Some(Duration::from_millis(60)), ..Settings::default() };
+    let plan = Plan { settings, ..Plan::default() };
+    let stage = Stage::at(ModelServer::start(Vec::new()), &url, plan);
+    let answer = stage.delegate(json!({"goal": "wait"})).await;
+    let report = &answer["results"][0];
+    assert_eq!((&report["status"], &report["exit_reason"]), (&json!("timeout"), &json!("timeout")));
+    assert_eq!((told.recv().await, told.recv().await), (Some("asked"), Some("closed")));
+}
+
+/// Writing is asked about.
+struct Careful;
+
+impl Policy for Careful {
+    fn judge(&self, proposal: &Proposal<'_>) -> Ruling {
+        let writes = proposal.effects.iter().any(|effect| effect.scope == Scope::FILE_WRITE);
+        let verdict = if writes {
+            Verdict::Ask { reason: "it writes".to_owned(), rule: "careful".to_owned() }
+        } else {
+            Verdict::Allow
+        };
+        Ruling::plain(verdict, proposal.effects)
+    }
+}
+
+struct Yes;
+
+impl Approver for Yes {
+    fn ask(&self, _: ApprovalRequest) -> BoxFuture<'_, Decision> {
+        Box::pin(async { Decision::Approved(Lasting::Once) })
+    }
+}
+
+#[tokio::test]
+async fn without_anybody_to_ask_what_must_be_asked_is_not_done() {
+    for (approver, expected) in [(None, "error"), (Some(Arc::new(Yes) as Arc<dyn Approver>), "ok")]
+    {
+        let mut plan =
+            Plan { builder: Engine::builder().policy(Arc::new(Careful)), ..Plan::default() };
+        plan.stock.approver = approver;
+        let write = json!({"path": "a.txt", "content": "x"});
+        let script = [calls("write", "write_file", &write), says("write", "Tried.", 1)];
+        let stage = Stage::with(script, plan);
+        let answer = stage.delegate(json!({"goal": "write"})).await;
+        let report = &answer["results"][0];
+        assert_eq!(report["tool_trace"][0]["status"], expected);
+        assert_eq!(stage.folder.path().join("a.txt").exists(), expected == "ok");
+        assert_eq!(report["artifacts"].as_array().unwrap().len(), usize::from(expected == "ok"));
+    }
+}

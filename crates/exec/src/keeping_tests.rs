@@ -1,0 +1,82 @@
+use super::*;
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Writes a file that was last written to so many hours ago.
+fn write(path: &Path, bytes: usize, hours: u64) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, vec![b'x'; bytes]).unwrap();
+    set_age(path, hours);
+}
+
+fn set_age(path: &Path, hours: u64) {
+    let at = SystemTime::now() - Duration::from_secs(hours * 60 * 60);
+    File::open(path).unwrap().set_modified(at).unwrap();
+}
+
+#[test]
+fn what_is_old_goes_and_the_rest_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let (old, young) = (folder.path().join("output/a.log"), folder.path().join("output/b.log"));
+    let picture = folder.path().join("repl/session/python-main/figure-1.png");
+    let running = folder.path().join("running/a");
+    for path in [&old, &picture, &running] {
+        write(path, 10, 30);
+    }
+    write(&young, 10, 2);
+    tidy_folder(folder.path(), Keep { age: Some(DAY), bytes: None });
+    assert!(!old.exists() && young.exists() && running.exists());
+    assert!(!picture.exists() && !folder.path().join("repl/session").exists());
+    assert!(folder.path().join("repl").exists());
+
+    tidy_folder(folder.path(), Keep { age: None, bytes: None });
+    assert!(young.exists());
+}
+
+#[test]
+fn of_too_much_the_oldest_go_but_nothing_fresh() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join("output").join(name);
+    for (name, hours) in [("now", 0), ("late", 2), ("later", 3)] {
+        write(&file(name), 8192, hours);
+    }
+    tidy_folder(folder.path(), Keep { age: None, bytes: Some(20_000) });
+    assert!(file("now").exists() && file("late").exists() && !file("later").exists());
+    tidy_folder(folder.path(), Keep { age: None, bytes: Some(0) });
+    assert!(file("now").exists() && !file("late").exists());
+}
+
+#[test]
+fn among_temporary_files_only_our_own_old_folders_go() {
+    let (temporary, jobs) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let folder = |name: &str| temporary.path().join(name);
+    let gone = format!("{PASSING}{}", u32::MAX);
+    let ours = format!("{PASSING}{}", std::process::id());
+    let names = ["hermes-detached-a", "hermes-detached-b", "hermes-other", &gone, &ours];
+    for name in names {
+        write(&folder(name).join("output"), 10, 30);
+        set_age(&folder(name), 30);
+    }
+    // This one still writes.
+    write(&folder("hermes-detached-b").join("output"), 10, 0);
+    set_age(&folder("hermes-detached-b"), 30);
+    tidy_temporary(temporary.path(), jobs.path(), DAY);
+    let is_there: Vec<bool> = names.iter().map(|name| folder(name).exists()).collect();
+    assert_eq!(is_there, [false, true, true, false, true]);
+}
+
+#[test]
+fn it_is_not_done_all_the_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("output/a.log");
+    let keep = Keep { age: Some(DAY), bytes: None };
+    write(&file, 10, 30);
+    tidy(folder.path(), keep);
+    assert!(!file.exists());
+    write(&file, 10, 30);
+    tidy(folder.path(), keep);
+    assert!(file.exists(), "it was done just now");
+    set_age(&folder.path().join("output/.tidied"), 2);
+    tidy(folder.path(), keep);
+    assert!(!file.exists());
+}

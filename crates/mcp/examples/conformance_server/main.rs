@@ -1,0 +1,70 @@
+//! The server with what the official conformance suite wants to find there.
+//! Tools that need nothing but the pipeline are tools of an engine, as any
+//! other; those that speak the protocol themselves, prompts and resources are
+//! put around the server's own handler.
+//!
+//! ```text
+//! conformance_server [PORT]     prints the address, serves until it is ended
+//! conformance_server --stdio
+//! ```
+
+mod around;
+mod plain;
+mod rounds;
+mod shelf;
+
+use std::io::Write as _;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
+use hermes_core::CancellationToken;
+use hermes_engine::{Caller, Engine, Owner};
+use hermes_mcp::server::{Access, Carrier, Door, Server, Settings, serve_http, serve_stdio};
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+
+use around::{Around, State};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let folder = std::env::temp_dir().join(format!("hermes-conformance-{}", std::process::id()));
+    std::fs::create_dir_all(&folder)?;
+    let served = serve(&folder).await;
+    std::fs::remove_dir_all(&folder)?;
+    served
+}
+
+async fn serve(folder: &std::path::Path) -> Result<(), Box<dyn std::error::Error>> {
+    let owner = Owner::named("fixtures");
+    let engine = Engine::builder().tools_of(owner, plain::tools(folder)?).build()?;
+    plain::may_change(&engine);
+    let callers = Arc::new(|_: &str| Caller::new(std::env::temp_dir()));
+    let settings = Settings::new("hermes-conformance", env!("CARGO_PKG_VERSION"));
+    let server = Server::new(engine.clone(), settings, callers)?;
+    let state = Arc::new(State::new()?);
+    let stop = CancellationToken::new();
+    let mut ended = signal(SignalKind::terminate())?;
+    let stopping = stop.clone();
+    tokio::spawn(async move {
+        ended.recv().await;
+        stopping.cancel();
+    });
+    let made = server.clone();
+    match std::env::args().nth(1).as_deref() {
+        Some("--stdio") => {
+            let handler = Around::new(made.handler(Carrier::Pipe), state);
+            serve_stdio(&server, handler, stop).await?;
+        }
+        port => {
+            let port = port.map_or(Ok(0), str::parse)?;
+            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
+            let address = listener.local_addr()?;
+            writeln!(std::io::stdout(), "http://{address}/mcp")?;
+            let door = Door::new(Access::Open);
+            let make = move || Around::new(made.handler(Carrier::Http), Arc::clone(&state));
+            serve_http(&server, listener, door, make, stop).await?;
+        }
+    }
+    engine.shutdown().await;
+    Ok(())
+}

@@ -1,0 +1,64 @@
+//! A server that keeps failing is left alone for a while.
+
+use std::time::{Duration, Instant};
+
+/// So many failures in a row are too many.
+const TOO_MANY: u32 = 3;
+
+/// How long it is left alone.
+const PAUSE: Duration = Duration::from_secs(60);
+
+/// How a server has done lately. Only what speaks against the server counts,
+/// not what it answers.
+#[derive(Debug, Default)]
+pub(crate) struct Breaker {
+    failures: u32,
+    until: Option<Instant>,
+}
+
+impl Breaker {
+    /// Whether a call may be tried at `now`; if not, after how many failures
+    /// and for how long. After the pause one call is let through.
+    pub(crate) fn admit(&mut self, now: Instant) -> Result<(), (u32, Duration)> {
+        match self.until {
+            None => Ok(()),
+            Some(until) if now < until => Err((self.failures, until - now)),
+            Some(_) => {
+                self.until = Some(now + PAUSE);
+                Ok(())
+            }
+        }
+    }
+
+    pub(crate) fn succeed(&mut self) {
+        *self = Self::default();
+    }
+
+    pub(crate) fn fail(&mut self, now: Instant) {
+        self.failures = self.failures.saturating_add(1);
+        if self.failures >= TOO_MANY {
+            self.until = Some(now + PAUSE);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_failures_open_it_and_one_call_is_let_through_later() {
+        let (mut breaker, now) = (Breaker::default(), Instant::now());
+        for _ in 0..2 {
+            breaker.fail(now);
+            assert!(breaker.admit(now).is_ok());
+        }
+        breaker.fail(now);
+        assert_eq!(breaker.admit(now + Duration::from_secs(20)), Err((3, Duration::from_secs(40))));
+        let later = now + PAUSE;
+        assert!(breaker.admit(later).is_ok());
+        assert!(breaker.admit(later).is_err());
+        breaker.succeed();
+        assert!(breaker.admit(later).is_ok());
+    }
+}

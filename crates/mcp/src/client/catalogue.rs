@@ -1,0 +1,163 @@
+//! What a server offers, and the copy of it on disk: with that, its tools are
+//! there before it is.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use hermes_store::atomic::write_atomic;
+use rmcp::model::{ClientRequest, ListToolsRequest, PaginatedRequestParams, ServerResult, Tool};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::connection::{Connection, Era, Patience};
+use super::fault::{Fault, odd};
+use super::{digest, names};
+
+/// The form of the file. Another one is not read.
+const VERSION: u32 = 1;
+
+/// How many pages of tools are read, and how many tools are taken.
+const PAGES: usize = 50;
+const MOST: usize = 2_000;
+
+/// The largest file that is read.
+const LARGEST: u64 = 32 * 1024 * 1024;
+
+/// What a server offers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Catalogue {
+    version: u32,
+    /// How it speaks.
+    pub era: Era,
+    /// The version of the protocol.
+    pub protocol: String,
+    /// What it calls itself, and its own version.
+    pub program: Option<(String, String)>,
+    /// Whether it has resources.
+    pub resources: bool,
+    /// Whether it has prompts.
+    pub prompts: bool,
+    /// Its tools, as it defines them.
+    pub tools: Vec<Value>,
+    /// What is wrong with other tools of it, one sentence each.
+    #[serde(default)]
+    pub problems: Vec<String>,
+}
+
+impl Catalogue {
+    /// Asks a server what it offers.
+    pub(crate) async fn ask(connection: &Connection, patience: Duration) -> Result<Self, Fault> {
+        let info = &connection.info;
+        let mut it = Self {
+            version: VERSION,
+            era: connection.era(),
+            protocol: info.protocol_version.to_string(),
+            program: info.server_info.as_ref().map(|it| (it.name.clone(), it.version.clone())),
+            resources: info.capabilities.resources.is_some(),
+            prompts: info.capabilities.prompts.is_some(),
+            tools: Vec::new(),
+            problems: Vec::new(),
+        };
+        if info.capabilities.tools.is_some() {
+            it.ask_for_tools(connection, patience).await?;
+        }
+        Ok(it)
+    }
+
+    async fn ask_for_tools(&mut self, connection: &Connection, patience: Duration) -> Result<(), Fault> {
+        let patience = Patience { idle: patience, total: patience };
+        let mut cursor: Option<String> = None;
+        let mut known = HashSet::new();
+        for _ in 0..PAGES {
+            let params = PaginatedRequestParams::default().with_cursor(cursor.clone());
+            let request = ListToolsRequest::with_param(params);
+            let request = ClientRequest::ListToolsRequest(request);
+            let (tools, next) = match connection.request(request, patience, None).await? {
+                ServerResult::ListToolsResult(page) => {
+                    let tools = page.tools.iter().map(serde_json::to_value);
+                    (tools.filter_map(Result::ok).collect(), page.next_cursor)
+                }
+                // One tool that is no tool makes the whole list something else.
+                other => {
+                    let page = serde_json::to_value(&other).unwrap_or_default();
+                    let Some(tools) = page.get("tools").and_then(Value::as_array) else {
+                        let text = super::plain::excerpt(&page.to_string(), 200);
+                        return Err(Fault::Refused(odd("it", &text)));
+                    };
+                    let next = page.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
+                    (tools.clone(), next)
+                }
+            };
+            for tool in tools {
+                self.add(tool, &mut known);
+            }
+            if next.is_none() || next == cursor || self.tools.len() >= MOST {
+                break;
+            }
+            cursor = next;
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, definition: Value, known: &mut HashSet<String>) {
+        if self.tools.len() >= MOST {
+            return;
+        }
+        let tool = match serde_json::from_value::<Tool>(definition.clone()) {
+            Ok(tool) => tool,
+            Err(error) => {
+                let name = definition.get("name").and_then(Value::as_str).unwrap_or("?");
+                let name = super::plain::excerpt(name, 100);
+                self.problems.push(format!("The tool '{name}' is left out: {error}"));
+                return;
+            }
+        };
+        if tool.name.is_empty() {
+            self.problems.push("A tool without a name is left out".to_owned());
+        } else if !known.insert(tool.name.to_string()) {
+            let name = super::plain::excerpt(&tool.name, 100);
+            self.problems.push(format!("A second tool named '{name}' is left out"));
+        } else if let Ok(definition) = serde_json::to_value(&tool) {
+            self.tools.push(definition);
+        }
+    }
+
+    /// The file of a server with these settings.
+    fn file(folder: &Path, server: &str, written: &Value) -> PathBuf {
+        let hash = digest::of_json(written);
+        folder.join(format!("{}.{}.json", names::file(server), &hash[..16]))
+    }
+
+    /// What was kept of a server with these settings.
+    pub(crate) fn load(folder: &Path, server: &str, written: &Value) -> Option<Self> {
+        let path = Self::file(folder, server, written);
+        if path.metadata().ok()?.len() > LARGEST {
+            return None;
+        }
+        let it: Self = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
+        (it.version == VERSION).then_some(it)
+    }
+
+    /// Keeps it, unless it is kept already.
+    pub(crate) fn save(&self, folder: &Path, server: &str, written: &Value) -> std::io::Result<()> {
+        let path = Self::file(folder, server, written);
+        let bytes = serde_json::to_vec(self)?;
+        if std::fs::read(&path).is_ok_and(|kept| kept == bytes) {
+            return Ok(());
+        }
+        std::fs::create_dir_all(folder)?;
+        write_atomic(&path, &bytes, 0o600)
+    }
+
+    /// Forgets what is kept of servers of that name, whatever their settings.
+    pub(crate) fn forget(folder: &Path, server: &str) {
+        let prefix = format!("{}.", names::file(server));
+        let Ok(files) = std::fs::read_dir(folder) else { return };
+        for file in files.flatten() {
+            if file.file_name().to_string_lossy().starts_with(&prefix) {
+                let _ = std::fs::remove_file(file.path());
+            }
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! One connection to a server: how it comes about, what goes through it, how
+//! it ends.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use hermes_core::{ToolContext, ToolError};
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, CallToolResult, CancelledNotificationParam,
+    ClientRequest, GetPromptRequest, GetPromptRequestParams, GetPromptResult, InputRequiredResult,
+    InputResponses, JsonObject, ProtocolVersion, ReadResourceRequest, ReadResourceRequestParams,
+    ReadResourceResult, RequestId, ServerPeerInfo, ServerResult,
+};
+use rmcp::service::{
+    ClientInitializeError, ClientLifecycleMode, Peer, PeerRequestOptions, RoleClient,
+    RunningService, RunningServiceCancellationToken, ServiceError, serve_client_with_lifecycle,
+};
+use rmcp::transport::Transport;
+use tokio_util::sync::CancellationToken;
+
+use super::fault::{Fault, odd};
+use super::host::Host;
+use super::program::Program;
+use super::tail::Tail;
+
+/// How often a server may want something more before it answers.
+const ROUNDS: usize = 10;
+
+/// How long a connection may take to close.
+const CLOSING: Duration = Duration::from_millis(500);
+
+/// Which way a server speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Era {
+    /// With a greeting first, and a session.
+    Legacy,
+    /// Each request by itself.
+    Modern,
+}
+
+/// A connection.
+pub(crate) struct Connection {
+    server: Arc<str>,
+    peer: Peer<RoleClient>,
+    host: Arc<Host>,
+    stop: Mutex<Option<RunningServiceCancellationToken>>,
+    /// Set once nothing goes through it any more.
+    pub(crate) closed: CancellationToken,
+    program: tokio::sync::Mutex<Option<Program>>,
+    tail: Option<Arc<Tail>>,
+    pub(crate) info: Arc<ServerPeerInfo>,
+}
+
+/// What a request may take.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Patience {
+    /// How long it may be silent.
+    pub(crate) idle: Duration,
+    /// How long it may take.
+    pub(crate) total: Duration,
+}
+
+impl Connection {
+    /// Greets the server that `transport` leads to.
+    pub(crate) async fn greet<T>(
+        server: Arc<str>,
+        host: &Arc<Host>,
+        transport: T,
+        era: Option<Era>,
+    ) -> Result<Self, ClientInitializeError>
+    where
+        T: Transport<RoleClient> + 'static,
+    {
+        let mode = match era {
+            Some(Era::Legacy) => ClientLifecycleMode::Initialize,
+            _ => ClientLifecycleMode::Auto {
+                preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+                legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
+            },
+        };
+        let service = serve_client_with_lifecycle(Arc::clone(host), transport, mode).await?;
+        Ok(Self::over(server, host, service))
+    }
+
+    fn over(
+        server: Arc<str>,
+        host: &Arc<Host>,
+        service: RunningService<RoleClient, Arc<Host>>,
+    ) -> Self {
+        let peer = service.peer().clone();
+        let stop = Mutex::new(Some(service.cancellation_token()));
+        let closed = CancellationToken::new();
+        let told = closed.clone();
+        tokio::spawn(async move {
+            let _ = service.waiting().await;
+            told.cancel();
+        });
+        let none = || ServerPeerInfo::new(ProtocolVersion::V_2024_11_05, Default::default());
+        let info = peer.peer_info().unwrap_or_else(|| Arc::new(none()));
+        let program = tokio::sync::Mutex::new(None);
+        Self { server, peer, host: Arc::clone(host), stop, closed, program, tail: None, info }
+    }
+
+    /// The connection with the program at its other end, which ends with it.
+    #[must_use]
+    pub(crate) fn to(mut self, program: Program) -> Self {
+        self.tail = Some(Arc::clone(&program.tail));
+        self.program = tokio::sync::Mutex::new(Some(program));
+        self
+    }
+
+    pub(crate) fn era(&self) -> Era {
+        if self.info.protocol_version.has_initialize() { Era::Legacy } else { Era::Modern }
+    }
+
+    pub(crate) fn peer(&self) -> &Peer<RoleClient> {
+        &self.peer
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.is_cancelled() || self.peer.is_transport_closed()
+    }
+
+    /// What its program last said on its error stream.
+    pub(crate) fn last_words(&self) -> String {
+        self.tail.as_ref().map(|tail| tail.text()).unwrap_or_default()
+    }
+
+    /// The process id of its program.
+    pub(crate) async fn pid(&self) -> Option<u32> {
+        self.program.lock().await.as_ref().and_then(Program::pid)
+    }
+
+    /// How its program has ended, if it has.
+    pub(crate) async fn exit(&self) -> Option<String> {
+        self.program.lock().await.as_mut().and_then(Program::ended)
+    }
+
+    /// Ends the connection and its program.
+    pub(crate) async fn close(&self) {
+        let stop = self.stop.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(stop) = stop {
+            stop.cancel();
+        }
+        let _ = tokio::time::timeout(CLOSING, self.closed.cancelled()).await;
+        let program = self.program.lock().await.take();
+        if let Some(program) = program {
+            program.end().await;
+        }
+        self.closed.cancel();
+    }
+
+    /// Sends a request and waits for what comes back. Whoever stops waiting
+    /// tells the server so.
+    pub(crate) async fn request(
+        &self,
+        request: ClientRequest,
+        patience: Patience,
+        cx: Option<&ToolContext>,
+    ) -> Result<ServerResult, Fault> {
+        let fault = |error| Fault::of(&self.server, error);
+        let options = PeerRequestOptions::with_timeout(patience.idle)
+            .reset_timeout_on_progress()
+            .with_max_total_timeout(patience.total);
+        let handle = self.peer.send_request_with_option(request, options).await;
+        let handle = match handle {
+            Err(ServiceError::TransportClosed) => {
+                return Err(Fault::NotSent("the connection is closed".to_owned()));
+            }
+            other => other.map_err(fault)?,
+        };
+        let mut abandoned = Abandoned { peer: &self.peer, id: Some(handle.id.clone()) };
+        let _attending = cx.map(|cx| self.host.attend(handle.progress_token.clone(), cx));
+        let answered = match cx {
+            None => handle.await_response().await.map_err(fault),
+            Some(cx) => match cx.cancel.run_until_cancelled(handle.await_response()).await {
+                Some(answered) => answered.map_err(fault),
+                None => return Err(Fault::Cancelled),
+            },
+        };
+        abandoned.id = None;
+        answered
+    }
+
+    /// Calls a tool, and gives the server whatever it wants to know first.
+    pub(crate) async fn call_tool(
+        &self,
+        tool: &str,
+        arguments: JsonObject,
+        patience: Patience,
+        cx: &ToolContext,
+    ) -> Result<CallToolResult, Fault> {
+        let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        for _ in 0..ROUNDS {
+            let request = ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()));
+            match self.request(request, patience, Some(cx)).await? {
+                ServerResult::CallToolResult(result) => return Ok(result),
+                ServerResult::InputRequiredResult(wanted) => {
+                    (params.input_responses, params.request_state) = self.fulfil(wanted, cx).await?;
+                }
+                ServerResult::EmptyResult(_) => return Ok(CallToolResult::success(Vec::new())),
+                other => return Err(self.odd(&other)),
+            }
+        }
+        Err(self.endless())
+    }
+
+    pub(crate) async fn read_resource(
+        &self,
+        uri: &str,
+        patience: Patience,
+        cx: &ToolContext,
+    ) -> Result<ReadResourceResult, Fault> {
+        let mut params = ReadResourceRequestParams::new(uri);
+        for _ in 0..ROUNDS {
+            let request = ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params.clone()));
+            match self.request(request, patience, Some(cx)).await? {
+                ServerResult::ReadResourceResult(result) => return Ok(result),
+                ServerResult::InputRequiredResult(wanted) => {
+                    (params.input_responses, params.request_state) = self.fulfil(wanted, cx).await?;
+                }
+                other => return Err(self.odd(&other)),
+            }
+        }
+        Err(self.endless())
+    }
+
+    pub(crate) async fn get_prompt(
+        &self,
+        name: &str,
+        arguments: JsonObject,
+        patience: Patience,
+        cx: &ToolContext,
+    ) -> Result<GetPromptResult, Fault> {
+        let mut params = GetPromptRequestParams::new(name);
+        params.arguments = Some(arguments);
+        for _ in 0..ROUNDS {
+            let request = ClientRequest::GetPromptRequest(GetPromptRequest::new(params.clone()));
+            match self.request(request, patience, Some(cx)).await? {
+                ServerResult::GetPromptResult(result) => return Ok(result),
+                ServerResult::InputRequiredResult(wanted) => {
+                    (params.input_responses, params.request_state) = self.fulfil(wanted, cx).await?;
+                }
+                other => return Err(self.odd(&other)),
+            }
+        }
+        Err(self.endless())
+    }
+
+    /// What a server wants to know before it answers.
+    async fn fulfil(
+        &self,
+        wanted: InputRequiredResult,
+        cx: &ToolContext,
+    ) -> Result<(Option<InputResponses>, Option<String>), Fault> {
+        let requests = wanted.input_requests.unwrap_or_default();
+        if requests.is_empty() && wanted.request_state.is_none() {
+            return Err(Fault::Refused(odd(&self.server, "it wants to know more, and not what")));
+        }
+        if requests.is_empty() {
+            // It only wants to be asked again.
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        let mut responses = InputResponses::new();
+        for (key, request) in requests {
+            let answered = cx.cancel.run_until_cancelled(self.host.fulfil(&request)).await;
+            let answer = answered.ok_or(Fault::Cancelled)?.map_err(|error| {
+                Fault::Refused(
+                    ToolError::denied(format!(
+                        "The MCP server '{}' wants something that it may not have: {}",
+                        self.server, error.message
+                    ))
+                    .with_hint("Go on without this tool, or ask the user."),
+                )
+            })?;
+            responses.insert(key, answer);
+        }
+        Ok(((!responses.is_empty()).then_some(responses), wanted.request_state))
+    }
+
+    fn odd(&self, result: &ServerResult) -> Fault {
+        let text = serde_json::to_string(result).unwrap_or_default();
+        Fault::Refused(odd(&self.server, &super::plain::excerpt(&text, 300)))
+    }
+
+    fn endless(&self) -> Fault {
+        Fault::Refused(odd(&self.server, "it always wants to know more"))
+    }
+}
+
+impl std::fmt::Debug for Connection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Connection").field("server", &self.server).finish_non_exhaustive()
+    }
+}
+
+/// A request that somebody waits for.
+struct Abandoned<'a> {
+    peer: &'a Peer<RoleClient>,
+    id: Option<RequestId>,
+}
+
+impl Drop for Abandoned<'_> {
+    fn drop(&mut self) {
+        let (Some(id), Ok(runtime)) = (self.id.take(), tokio::runtime::Handle::try_current()) else {
+            return;
+        };
+        let peer = self.peer.clone();
+        runtime.spawn(async move {
+            let reason = Some("no longer wanted".to_owned());
+            let _ = peer.notify_cancelled(CancelledNotificationParam::new(Some(id), reason)).await;
+        });
+    }
+}

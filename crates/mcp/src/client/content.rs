@@ -1,0 +1,209 @@
+//! A server's answer as a result: text as text, what is structured once,
+//! images and sounds as files that come with it.
+
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hermes_core::{Attachment, ToolError, ToolOutput};
+use rmcp::model::{CallToolResult, ContentBlock, GetPromptResult, ReadResourceResult, ResourceContents};
+use serde_json::{Map, Value, json};
+
+use super::digest;
+use super::plain::{excerpt, strip_controls};
+
+/// How much of a server's complaint is shown.
+const COMPLAINT: usize = 8_000;
+
+/// Where the files of answers go.
+#[derive(Debug, Clone)]
+pub(crate) struct Media {
+    folder: PathBuf,
+}
+
+impl Media {
+    pub(crate) fn new(folder: PathBuf) -> Self {
+        Self { folder }
+    }
+
+    /// Puts base64 into a file. The same bytes are the same file.
+    fn keep(&self, data: &str, media_type: &str) -> Result<Attachment, String> {
+        let compact: String;
+        let data = if data.contains(char::is_whitespace) {
+            compact = data.split_whitespace().collect();
+            &compact
+        } else {
+            data
+        };
+        let bytes = STANDARD.decode(data).map_err(|error| error.to_string())?;
+        let name = format!("{}.{}", &digest::of_bytes(&bytes)[..20], extension(media_type));
+        let path = self.folder.join(name);
+        let written = std::fs::create_dir_all(&self.folder)
+            .and_then(|()| hermes_store::atomic::write_atomic(&path, &bytes, 0o600));
+        written.map_err(|error| error.to_string())?;
+        Ok(Attachment { media_type: excerpt(media_type, 100), path })
+    }
+
+    /// Keeps it and says so in a line.
+    fn place(&self, what: &str, data: &str, media_type: &str, into: &mut Gathered) {
+        match self.keep(data, media_type) {
+            Ok(kept) => {
+                into.texts.push(format!("[{what} {}: {}]", kept.media_type, kept.path.display()));
+                into.attachments.push(kept);
+            }
+            Err(why) => into.texts.push(format!("[{what} that cannot be read: {why}]")),
+        }
+    }
+}
+
+/// The ending of a file of that type.
+fn extension(media_type: &str) -> String {
+    let subtype = media_type.split(';').next().unwrap_or_default().rsplit('/').next();
+    let subtype = subtype.unwrap_or_default().trim_start_matches("x-");
+    let subtype = subtype.split('+').next().unwrap_or_default();
+    match subtype {
+        "jpeg" => "jpg".to_owned(),
+        "plain" => "txt".to_owned(),
+        "mpeg" => "mp3".to_owned(),
+        other if !other.is_empty() && other.len() <= 10 && other.chars().all(|c| c.is_ascii_alphanumeric()) => {
+            other.to_lowercase()
+        }
+        _ => "bin".to_owned(),
+    }
+}
+
+#[derive(Default)]
+struct Gathered {
+    texts: Vec<String>,
+    attachments: Vec<Attachment>,
+}
+
+impl Gathered {
+    fn add(&mut self, block: &ContentBlock, server: &str, media: &Media) {
+        match block {
+            ContentBlock::Text(text) => self.texts.push(text.text.clone()),
+            ContentBlock::Image(image) => media.place("image", &image.data, &image.mime_type, self),
+            ContentBlock::Audio(audio) => media.place("audio", &audio.data, &audio.mime_type, self),
+            ContentBlock::Resource(embedded) => self.add_resource(&embedded.resource, media),
+            ContentBlock::ResourceLink(link) => {
+                let reader = super::names::wire(server, super::extras::READ_RESOURCE);
+                self.texts.push(format!(
+                    "[resource {} ({}): read it with {reader}]",
+                    excerpt(&link.uri, 500),
+                    excerpt(&link.name, 200)
+                ));
+            }
+            _ => self.texts.push("[content of a kind that is not known]".to_owned()),
+        }
+    }
+
+    fn add_resource(&mut self, resource: &ResourceContents, media: &Media) {
+        match resource {
+            ResourceContents::TextResourceContents { text, .. } => self.texts.push(text.clone()),
+            ResourceContents::BlobResourceContents { uri, blob, mime_type, .. } => {
+                let media_type = mime_type.as_deref().unwrap_or("application/octet-stream");
+                media.place(&format!("resource {}", excerpt(uri, 300)), blob, media_type, self);
+            }
+            _ => self.texts.push("[a resource of a kind that is not known]".to_owned()),
+        }
+    }
+}
+
+/// The result of a tool.
+pub(crate) fn of_call(
+    server: &str,
+    tool: &str,
+    result: &CallToolResult,
+    media: &Media,
+) -> Result<ToolOutput, ToolError> {
+    let mut gathered = Gathered::default();
+    result.content.iter().for_each(|block| gathered.add(block, server, media));
+    let text = gathered.texts.join("\n");
+    let structured = result.structured_content.as_ref().filter(|it| !it.is_null());
+    if result.is_error == Some(true) {
+        let said = match (text.trim().is_empty(), structured) {
+            (true, Some(structured)) => structured.to_string(),
+            (true, None) => "it does not say why".to_owned(),
+            (false, _) => text,
+        };
+        let said = excerpt(&strip_controls(&said), COMPLAINT);
+        let error = ToolError::conflict(format!("The tool {tool} of '{server}' failed: {said}"));
+        return Err(error.with_hint(
+            "These are the server's own words; correct the call, or go on in another way.",
+        ));
+    }
+    let mut object = Map::new();
+    match structured {
+        // It is the same in another form, or the only form.
+        Some(structured) if text.is_empty() || says_the_same(&text, structured) => {
+            object.insert("result".to_owned(), structured.clone());
+        }
+        Some(structured) => {
+            object.insert("result".to_owned(), text.into());
+            object.insert("structuredContent".to_owned(), structured.clone());
+        }
+        None => {
+            object.insert("result".to_owned(), text.into());
+        }
+    }
+    Ok(ToolOutput::from(object).with_attachments(gathered.attachments))
+}
+
+fn says_the_same(text: &str, structured: &Value) -> bool {
+    let Ok(said) = serde_json::from_str::<Value>(text) else {
+        // Plain text that some servers wrap, for want of an object.
+        return structured.as_object().is_some_and(|fields| {
+            fields.len() == 1 && fields.get("result").and_then(Value::as_str) == Some(text)
+        });
+    };
+    said == *structured
+        || structured.as_object().is_some_and(|fields| {
+            fields.len() == 1 && fields.get("result") == Some(&said)
+        })
+}
+
+/// What a resource holds.
+pub(crate) fn of_resource(result: &ReadResourceResult, media: &Media) -> ToolOutput {
+    let mut gathered = Gathered::default();
+    result.contents.iter().for_each(|it| gathered.add_resource(it, media));
+    let mut object = Map::new();
+    object.insert("result".to_owned(), gathered.texts.join("\n").into());
+    ToolOutput::from(object).with_attachments(gathered.attachments)
+}
+
+/// What a prompt says.
+pub(crate) fn of_prompt(
+    server: &str,
+    result: &GetPromptResult,
+    media: &Media,
+) -> Result<ToolOutput, ToolError> {
+    let mut attachments = Vec::new();
+    let mut messages = Vec::new();
+    for message in &result.messages {
+        let mut gathered = Gathered::default();
+        gathered.add(&message.content, server, media);
+        messages.push(json!({"role": message.role, "content": gathered.texts.join("\n")}));
+        attachments.append(&mut gathered.attachments);
+    }
+    let mut object = Map::new();
+    object.insert("messages".to_owned(), messages.into());
+    if let Some(description) = &result.description {
+        object.insert("description".to_owned(), description.clone().into());
+    }
+    Ok(ToolOutput::from(object).with_attachments(attachments))
+}
+
+/// Removes files of answers that nobody has touched for so long. Blocks.
+pub(crate) fn sweep(folder: &Path, age: std::time::Duration) {
+    let Ok(files) = std::fs::read_dir(folder) else { return };
+    for file in files.flatten() {
+        let modified = file.metadata().ok().and_then(|it| it.modified().ok());
+        if modified.and_then(|at| at.elapsed().ok()).is_some_and(|since| since >= age) {
+            let _ = std::fs::remove_file(file.path());
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "content_tests.rs"]
+mod tests;

@@ -1,0 +1,66 @@
+use super::*;
+
+fn answer(result: Value) -> (Result<ToolOutput, ToolError>, tempfile::TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    let media = Media::new(folder.path().join("media"));
+    let result: CallToolResult = serde_json::from_value(result).unwrap();
+    (of_call("s", "t", &result, &media), folder)
+}
+
+fn content(result: Value) -> Value {
+    serde_json::from_str(answer(result).0.unwrap().content()).unwrap()
+}
+
+#[test]
+fn what_is_structured_is_told_once() {
+    let text = |text: &str| json!([{"type": "text", "text": text}]);
+    let both = json!({"content": text("{\"b\": 2, \"a\": 1}"), "structuredContent": {"a": 1, "b": 2}});
+    assert_eq!(content(both), json!({"result": {"a": 1, "b": 2}}));
+    let wrapped = json!({"content": text("hi"), "structuredContent": {"result": "hi"}});
+    assert_eq!(content(wrapped), json!({"result": {"result": "hi"}}));
+    let only = json!({"content": [], "structuredContent": {"a": 1}});
+    assert_eq!(content(only), json!({"result": {"a": 1}}));
+    let differs = json!({"content": text("five"), "structuredContent": {"n": 5}});
+    assert_eq!(content(differs), json!({"result": "five", "structuredContent": {"n": 5}}));
+    let plain = json!({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]});
+    assert_eq!(content(plain), json!({"result": "a\nb"}));
+}
+
+#[test]
+fn an_image_is_a_file_and_not_text() {
+    let pixels = STANDARD.encode(b"\x89PNG not really");
+    let image = json!({"content": [{"type": "image", "data": pixels, "mimeType": "image/png"}]});
+    let (output, _folder) = answer(image);
+    let output = output.unwrap();
+    assert!(!output.content().contains(&pixels));
+    let kept = &output.attachments[0];
+    assert_eq!(kept.media_type, "image/png");
+    assert_eq!(kept.path.extension().unwrap(), "png");
+    assert_eq!(std::fs::read(&kept.path).unwrap(), b"\x89PNG not really");
+    let broken = json!({"content": [{"type": "image", "data": "%", "mimeType": "image/png"}]});
+    assert!(content(broken)["result"].as_str().unwrap().contains("cannot be read"));
+}
+
+#[test]
+fn types_of_strangers_make_harmless_names() {
+    assert_eq!(extension("image/svg+xml; charset=utf-8"), "svg");
+    assert_eq!(extension("text/../../etc"), "etc");
+    assert_eq!(extension("a/b.c"), "bin");
+    assert_eq!(extension(""), "bin");
+}
+
+#[test]
+fn a_failure_is_one() {
+    let failed = json!({"content": [{"type": "text", "text": "no such issue\u{1b}[2J"}], "isError": true});
+    let error = answer(failed).0.unwrap_err();
+    assert_eq!(error.message(), "The tool t of 's' failed: no such issue");
+    let silent = json!({"content": [], "isError": true});
+    assert!(answer(silent).0.unwrap_err().message().contains("does not say why"));
+}
+
+#[test]
+fn links_tell_how_to_follow_them() {
+    let link = json!({"content": [{"type": "resource_link", "uri": "x://y", "name": "n"}]});
+    let text = content(link)["result"].as_str().unwrap().to_owned();
+    assert!(text.contains("x://y") && text.contains("mcp__s__read_resource"), "{text}");
+}

@@ -1,0 +1,116 @@
+//! What a model is told of a server's tool: the server's own words, without
+//! what a reader would not see, and without orders to whoever reads them.
+
+use hermes_threats::{Level, scan};
+use serde_json::{Map, Value, json};
+
+use super::plain::strip_hidden;
+
+/// How long a description may be, and one of a parameter.
+const LONGEST: usize = 4_000;
+const LONGEST_INNER: usize = 1_000;
+
+/// How deep a schema may be nested.
+const DEEPEST: usize = 40;
+
+/// The largest schema, in bytes.
+const LARGEST: usize = 256 * 1024;
+
+/// What a model is told.
+#[derive(Debug, Clone)]
+pub(crate) struct Described {
+    pub(crate) description: String,
+    pub(crate) parameters: Value,
+    /// What the scan has found, by name.
+    pub(crate) findings: Vec<String>,
+}
+
+/// What a model is told of a tool with this definition.
+pub(crate) fn describe(server: &str, definition: &Value) -> Described {
+    let text = |key: &str| definition.get(key).and_then(Value::as_str).unwrap_or_default();
+    let raw = if text("description").trim().is_empty() { text("title") } else { text("description") };
+    let mut findings: Vec<String> = found_in(raw);
+    let mut description = match strip_hidden(raw.trim(), LONGEST) {
+        empty if empty.is_empty() => {
+            let name = strip_hidden(text("name"), 100);
+            format!("The tool {name} of the MCP server {server}.")
+        }
+        text => text,
+    };
+    if !findings.is_empty() {
+        description = format!(
+            "A tool of the MCP server {server}. (Its description is withheld: it gives orders to \
+             its reader.)"
+        );
+    }
+    let schema = definition.get("inputSchema").cloned().unwrap_or_else(|| json!({}));
+    let parameters = if schema.to_string().len() > LARGEST {
+        findings.push("schema-too-large".to_owned());
+        json!({"type": "object"})
+    } else {
+        tidy(schema, &mut findings)
+    };
+    findings.sort();
+    findings.dedup();
+    Described { description, parameters, findings }
+}
+
+fn found_in(text: &str) -> Vec<String> {
+    let found = scan(text, Level::Context).into_iter();
+    // What is hidden is taken out, which is enough.
+    let told = found.filter(|finding| finding.category != hermes_threats::Category::Concealment);
+    told.map(|finding| finding.id.to_owned()).collect()
+}
+
+fn tidy(mut schema: Value, findings: &mut Vec<String>) -> Value {
+    clean(&mut schema, DEEPEST, findings);
+    let Value::Object(fields) = &mut schema else { return json!({"type": "object"}) };
+    fields.entry("type").or_insert_with(|| "object".into());
+    if !fields.get("properties").is_none_or(Value::is_object) {
+        fields.insert("properties".to_owned(), json!({}));
+    }
+    drop_unknown_names(fields);
+    schema
+}
+
+/// A name that is required and not described cannot be given.
+fn drop_unknown_names(fields: &mut Map<String, Value>) {
+    let Some(properties) = fields.get("properties").and_then(Value::as_object).cloned() else { return };
+    let Some(Value::Array(required)) = fields.get_mut("required") else { return };
+    required.retain(|name| name.as_str().is_some_and(|name| properties.contains_key(name)));
+    if required.is_empty() {
+        fields.remove("required");
+    }
+}
+
+/// Cleans the texts, and takes out what would have to be fetched.
+fn clean(value: &mut Value, levels: usize, findings: &mut Vec<String>) {
+    match value {
+        Value::Object(_) | Value::Array(_) if levels == 0 => *value = json!({}),
+        Value::Array(items) => items.iter_mut().for_each(|item| clean(item, levels - 1, findings)),
+        Value::Object(fields) => {
+            let is_remote = |value: &Value| value.as_str().is_some_and(|it| !it.starts_with('#'));
+            if fields.get("$ref").is_some_and(is_remote) {
+                fields.remove("$ref");
+            }
+            for (key, field) in fields.iter_mut() {
+                match field {
+                    Value::String(text) if key == "description" || key == "title" => {
+                        let found = found_in(text);
+                        *text = strip_hidden(text, LONGEST_INNER);
+                        if !found.is_empty() {
+                            "(withheld)".clone_into(text);
+                            findings.extend(found);
+                        }
+                    }
+                    other => clean(other, levels - 1, findings),
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+#[path = "describe_tests.rs"]
+mod tests;

@@ -1,0 +1,156 @@
+//! The way to a server: its program is started, or its address called, and it
+//! is asked which protocol it speaks.
+
+use std::time::{Duration, Instant};
+
+use hermes_core::{ErrorKind, ToolError};
+use rmcp::service::ClientInitializeError;
+
+use super::catalogue::Catalogue;
+use super::connection::{Connection, Era};
+use super::fault::{causes, wants_login};
+use super::pipes::Pipes;
+use super::plain::excerpt;
+use super::program::{Plan, Program};
+use super::server::Server;
+use super::settings::Link;
+use super::{http, login_wanted, osv};
+
+/// How long a program that has closed its output may take to say how it ended.
+const LAST_WORDS: Duration = Duration::from_millis(200);
+
+/// Why a server could not be greeted.
+pub(crate) enum Trouble {
+    /// It can be tried in another way.
+    Unclear(ToolError),
+    /// It cannot.
+    Final(ToolError),
+}
+
+impl Trouble {
+    fn into_error(self) -> ToolError {
+        match self {
+            Self::Unclear(error) | Self::Final(error) => error,
+        }
+    }
+}
+
+/// Opens a connection: first in the way that worked last time.
+pub(crate) async fn open(server: &Server) -> Result<Connection, ToolError> {
+    let settings = server.settings();
+    let kept = server.catalogue().map(|catalogue| catalogue.era).or_else(|| {
+        let folder = &server.shared().catalogues;
+        Catalogue::load(folder, server.name(), &settings.written).map(|it| it.era)
+    });
+    let until = Instant::now() + settings.connect_timeout;
+    let first = match &settings.link {
+        Link::Program { .. } => {
+            osv::check(server).await?;
+            start(server, kept, until).await
+        }
+        Link::Http { .. } => http::call(server, kept, until).await,
+    };
+    let trouble = match first {
+        Ok(connection) => return Ok(connection),
+        Err(trouble) => trouble,
+    };
+    // Some fall over at a question that they do not know; and some that did
+    // not know it yesterday do so today.
+    let other = match kept {
+        Some(Era::Legacy) => None,
+        _ => Some(Era::Legacy),
+    };
+    match (trouble, &settings.link) {
+        (Trouble::Unclear(error), _) if Instant::now() >= until => Err(error),
+        (Trouble::Unclear(error), Link::Program { .. }) => {
+            start(server, other, until).await.map_err(|_| error)
+        }
+        (Trouble::Unclear(error), Link::Http { .. }) if kept == Some(Era::Legacy) => {
+            http::call(server, None, until).await.map_err(|_| error)
+        }
+        (trouble, _) => Err(trouble.into_error()),
+    }
+}
+
+/// Starts the program and greets it.
+async fn start(server: &Server, era: Option<Era>, until: Instant) -> Result<Connection, Trouble> {
+    let (settings, shared) = (server.settings(), server.shared());
+    let Link::Program { command, args, env, cwd } = &settings.link else {
+        return Err(Trouble::Final(ToolError::internal("This server is no program")));
+    };
+    let plan = Plan {
+        server: server.name(),
+        command,
+        args,
+        env,
+        cwd: cwd.as_deref(),
+        surroundings: &shared.surroundings,
+        leftovers: shared.leftovers.as_ref(),
+    };
+    let (program, stdin, stdout) = Program::start(&plan).await.map_err(Trouble::Final)?;
+    let pipes = Pipes::new(stdout, stdin, program.tail.clone(), settings.probe_timeout);
+    let greeting = Connection::greet(server.name().into(), server.host(), pipes, era);
+    let left = until.saturating_duration_since(Instant::now());
+    let trouble = match tokio::time::timeout(left, greeting).await {
+        Ok(Ok(connection)) => return Ok(connection.to(program)),
+        Ok(Err(error)) => Trouble::Unclear(explain(server, &error)),
+        Err(_) => Trouble::Final(late(server)),
+    };
+    Err(give_up(program, trouble).await)
+}
+
+/// Ends a program that could not be greeted, and tells what it said.
+async fn give_up(mut program: Program, trouble: Trouble) -> Trouble {
+    let until = Instant::now() + LAST_WORDS;
+    let mut exit = program.ended();
+    while exit.is_none() && matches!(trouble, Trouble::Unclear(_)) && Instant::now() < until {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        exit = program.ended();
+    }
+    if exit.is_some() {
+        // Its error stream may not be read to its end yet.
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let words = program.tail.text();
+    program.end().await;
+    match trouble {
+        Trouble::Unclear(error) => Trouble::Unclear(with_words(error, exit.as_deref(), &words)),
+        Trouble::Final(error) => Trouble::Final(with_words(error, exit.as_deref(), &words)),
+    }
+}
+
+pub(crate) fn late(server: &Server) -> ToolError {
+    ToolError::new(
+        ErrorKind::Timeout,
+        format!(
+            "The MCP server '{}' did not answer within {} s",
+            server.name(),
+            server.settings().connect_timeout.as_secs_f64()
+        ),
+    )
+    .with_hint("A first start may take long; `connect_timeout` of the server allows more time.")
+}
+
+pub(crate) fn explain(server: &Server, error: &ClientInitializeError) -> ToolError {
+    if error.is_authorization_required() || wants_login(error) {
+        return login_wanted(server.name());
+    }
+    ToolError::new(
+        ErrorKind::Network,
+        format!(
+            "The MCP server '{}' cannot be used: {}",
+            server.name(),
+            excerpt(&causes(error), 600)
+        ),
+    )
+}
+
+/// An error with how a program has ended and what it said last.
+pub(crate) fn with_words(error: ToolError, exit: Option<&str>, words: &str) -> ToolError {
+    let mut message = error.message().to_owned();
+    if let Some(exit) = exit {
+        message.push_str(&format!("; its program has ended ({exit})"));
+    }
+    let error = error.with_message(message);
+    if words.is_empty() { error } else { error.with("stderr", words) }
+}

@@ -1,0 +1,182 @@
+//! What a server's tools were like when they were first used. A tool that
+//! says something else today may want something else, so it is held back
+//! until somebody has looked at the difference.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use hermes_store::atomic::write_atomic;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::plain::excerpt;
+use super::{digest, names};
+
+/// How much of a difference is shown.
+const LINES: usize = 40;
+const LINE: usize = 400;
+
+/// The largest file that is read.
+const LARGEST: u64 = 32 * 1024 * 1024;
+
+/// The tools of a server as they were taken.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct Pins {
+    /// Which server that was: its program and arguments, or its address.
+    #[serde(default)]
+    identity: String,
+    #[serde(default)]
+    tools: BTreeMap<String, Pin>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Pin {
+    sha256: String,
+    definition: Value,
+}
+
+/// What became of a tool.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Standing {
+    /// It is as it was, or new and nothing speaks against it.
+    Good,
+    /// It has changed.
+    Changed {
+        /// What it was.
+        was: Box<Value>,
+        /// What is different, in lines.
+        difference: String,
+    },
+    /// It is new, and others have gone: it may be one of them by another name.
+    Renamed {
+        /// Those that have gone.
+        gone: Vec<String>,
+    },
+}
+
+impl Pins {
+    pub(crate) fn file(folder: &Path, server: &str) -> PathBuf {
+        folder.join(format!("{}.json", names::file(server)))
+    }
+
+    /// Those of a server. A file that cannot be read is an error: to take it
+    /// for none would be to accept everything.
+    pub(crate) fn load(folder: &Path, server: &str) -> Result<Option<Self>, String> {
+        let path = Self::file(folder, server);
+        let told = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+        match std::fs::metadata(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(told(&error)),
+            Ok(found) if found.len() > LARGEST => return Err(told(&"the file is too large")),
+            Ok(_) => {}
+        }
+        let bytes = std::fs::read(&path).map_err(|error| told(&error))?;
+        serde_json::from_slice(&bytes).map(Some).map_err(|error| told(&error))
+    }
+
+    pub(crate) fn save(&self, folder: &Path, server: &str) -> std::io::Result<()> {
+        std::fs::create_dir_all(folder)?;
+        write_atomic(&Self::file(folder, server), &serde_json::to_vec_pretty(self)?, 0o600)
+    }
+
+    /// What became of each tool. Those that are new and good are taken as they
+    /// are now; whether there were any is told, too.
+    pub(crate) fn judge(&mut self, identity: &str, tools: &[Value]) -> (Vec<Standing>, bool) {
+        let is_first = self.tools.is_empty();
+        let mut has_news = self.identity != identity;
+        identity.clone_into(&mut self.identity);
+        let today: Vec<&str> = tools.iter().map(name_of).collect();
+        let gone: Vec<String> =
+            self.tools.keys().filter(|name| !today.contains(&name.as_str())).cloned().collect();
+        let mut standings = Vec::new();
+        for (tool, name) in tools.iter().zip(today) {
+            let sha256 = digest::of_json(tool);
+            let standing = match self.tools.get(name) {
+                Some(pin) if pin.sha256 == sha256 => Standing::Good,
+                Some(pin) => Standing::Changed {
+                    was: Box::new(pin.definition.clone()),
+                    difference: difference(&pin.definition, tool),
+                },
+                None if !is_first && !gone.is_empty() => Standing::Renamed { gone: gone.clone() },
+                None => {
+                    has_news = true;
+                    self.tools.insert(name.to_owned(), Pin { sha256, definition: tool.clone() });
+                    Standing::Good
+                }
+            };
+            standings.push(standing);
+        }
+        (standings, has_news)
+    }
+
+    /// Takes tools as they are now: the one of that name, or all. Those that
+    /// have gone are forgotten. How many there were.
+    pub(crate) fn accept(&mut self, tools: &[Value], only: Option<&str>) -> usize {
+        let mut accepted = 0;
+        for tool in tools {
+            let name = name_of(tool);
+            if only.is_some_and(|only| only != name) {
+                continue;
+            }
+            let pin = Pin { sha256: digest::of_json(tool), definition: tool.clone() };
+            let before = self.tools.insert(name.to_owned(), pin);
+            accepted += usize::from(before.is_none_or(|before| before.definition != *tool));
+        }
+        let today: Vec<&str> = tools.iter().map(name_of).collect();
+        // With one accepted by name, the others that are new stay in doubt as
+        // long as what has gone is remembered.
+        let is_settled = today.iter().all(|name| self.tools.contains_key(*name));
+        if only.is_none() || is_settled {
+            self.tools.retain(|name, _| today.contains(&name.as_str()));
+        }
+        accepted
+    }
+}
+
+pub(crate) fn name_of(tool: &Value) -> &str {
+    tool.get("name").and_then(Value::as_str).unwrap_or_default()
+}
+
+/// What is different, one line for each value: `-` as it was, `+` as it is.
+fn difference(was: &Value, is: &Value) -> String {
+    let (mut before, mut after) = (BTreeMap::new(), BTreeMap::new());
+    flatten(was, String::new(), 12, &mut before);
+    flatten(is, String::new(), 12, &mut after);
+    let mut keys: Vec<&String> = before.keys().chain(after.keys()).collect();
+    keys.sort();
+    keys.dedup();
+    let mut lines = Vec::new();
+    for key in keys {
+        let (old, new) = (before.get(key), after.get(key));
+        if old == new {
+            continue;
+        }
+        let line = |sign: char, text: &String| format!("{sign} {key}: {}", excerpt(text, LINE));
+        lines.extend(old.map(|text| line('-', text)));
+        lines.extend(new.map(|text| line('+', text)));
+    }
+    if lines.len() > LINES {
+        let more = lines.len() - LINES;
+        lines.truncate(LINES);
+        lines.push(format!("… and {more} more lines"));
+    }
+    lines.join("\n")
+}
+
+fn flatten(value: &Value, path: String, levels: usize, into: &mut BTreeMap<String, String>) {
+    let fields: Map<String, Value> = match value {
+        Value::Object(fields) if levels > 0 && !fields.is_empty() => fields.clone(),
+        other => {
+            into.insert(path, other.to_string());
+            return;
+        }
+    };
+    for (key, field) in fields {
+        let path = if path.is_empty() { key } else { format!("{path}.{key}") };
+        flatten(&field, path, levels - 1, into);
+    }
+}
+
+#[cfg(test)]
+#[path = "pins_tests.rs"]
+mod tests;

@@ -1,0 +1,613 @@
+//! A server under supervision: started when it is needed, looked after while
+//! it runs, started again when it falls over, left alone when it keeps doing
+//! so. What happens to one server concerns no other.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use hermes_core::{ErrorKind, ToolContext, ToolError};
+use hermes_engine::Owner;
+use serde_json::Value;
+use tokio::sync::{Notify, watch};
+use tokio_util::sync::CancellationToken;
+
+use super::Shared;
+use super::breaker::Breaker;
+use super::catalogue::Catalogue;
+use super::connection::{Connection, Patience};
+use super::content::Media;
+use super::extras::Extra;
+use super::fault::Fault;
+use super::host::Host;
+use super::pins::{Pins, Standing, name_of};
+use super::sampling::Sampling;
+use super::settings::ServerSettings;
+use super::tool::RemoteTool;
+use super::{dial, names};
+
+/// How often a server is started again before it is left alone.
+const TRIES: u32 = 5;
+
+/// After that, how long until it is tried once more.
+const PARKED: Duration = Duration::from_secs(300);
+
+/// A connection that has lasted so long was a good one.
+const LASTING: Duration = Duration::from_secs(30);
+
+/// Changes that come one after the other are taken together.
+const DEBOUNCE: Duration = Duration::from_millis(120);
+
+/// How long a sign of life may take.
+const LIVELY: Duration = Duration::from_secs(30);
+
+/// Where a server is in its life.
+#[derive(Debug, Clone)]
+pub(crate) enum Phase {
+    /// Not started; its tools may be known from before.
+    Idle,
+    /// On its way.
+    Connecting,
+    /// There.
+    Ready(Arc<Connection>),
+    /// Not there, and why. The number tells one failure from another.
+    Down(u64, ToolError),
+    /// No longer wanted.
+    Stopped,
+}
+
+/// A server.
+pub(crate) struct Server {
+    name: Arc<str>,
+    settings: ServerSettings,
+    shared: Arc<Shared>,
+    host: Arc<Host>,
+    phase: watch::Sender<Phase>,
+    wake: Notify,
+    stop: CancellationToken,
+    breaker: Mutex<Breaker>,
+    failures: AtomicU64,
+    busy: AtomicUsize,
+    used: Mutex<Instant>,
+    catalogue: Mutex<Option<Arc<Catalogue>>>,
+    published: Mutex<Published>,
+}
+
+/// What stands in the registry.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Published {
+    /// Names, and what tells one form of a tool from another.
+    pub(crate) tools: BTreeMap<String, String>,
+    /// Those that are held back.
+    pub(crate) held_back: Vec<String>,
+    /// What was found in texts, and what else is wrong.
+    pub(crate) problems: Vec<String>,
+}
+
+/// Why a connection is no longer looked after.
+enum Over {
+    /// It was lost.
+    Lost,
+    /// It is not needed at the moment, or has lived for long enough.
+    Resting,
+    /// It is not needed any more.
+    Stopped,
+}
+
+/// While it lives, a call runs.
+pub(crate) struct Busy<'a>(&'a Server);
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        self.0.busy.fetch_sub(1, Ordering::Relaxed);
+        *lock(&self.0.used) = Instant::now();
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Server {
+    pub(crate) fn new(name: &str, settings: ServerSettings, shared: &Arc<Shared>) -> Arc<Self> {
+        let name: Arc<str> = name.into();
+        let sampling = Sampling::new(settings.sampling.clone(), shared.models.clone());
+        let host = Host::new(
+            Arc::clone(&name),
+            sampling,
+            settings.elicitation.clone(),
+            shared.asker.clone(),
+            shared.roots.clone(),
+        );
+        Arc::new(Self {
+            name,
+            settings,
+            shared: Arc::clone(shared),
+            host: Arc::new(host),
+            phase: watch::Sender::new(Phase::Idle),
+            wake: Notify::new(),
+            stop: CancellationToken::new(),
+            breaker: Mutex::default(),
+            failures: AtomicU64::new(0),
+            busy: AtomicUsize::new(0),
+            used: Mutex::new(Instant::now()),
+            catalogue: Mutex::default(),
+            published: Mutex::default(),
+        })
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(crate) fn settings(&self) -> &ServerSettings {
+        &self.settings
+    }
+
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
+    pub(crate) fn host(&self) -> &Arc<Host> {
+        &self.host
+    }
+
+    pub(crate) fn media(&self) -> &Media {
+        &self.shared.media
+    }
+
+    pub(crate) fn phase(&self) -> Phase {
+        self.phase.borrow().clone()
+    }
+
+    pub(crate) fn catalogue(&self) -> Option<Arc<Catalogue>> {
+        lock(&self.catalogue).clone()
+    }
+
+    pub(crate) fn published(&self) -> Published {
+        lock(&self.published).clone()
+    }
+
+    pub(crate) fn patience(&self) -> Patience {
+        Patience { idle: self.settings.timeout, total: self.settings.total_timeout }
+    }
+
+    /// The longest that a call can take, with a server that has to be started
+    /// first and one more try.
+    pub(crate) fn longest(&self) -> Duration {
+        2 * self.settings.connect_timeout + self.settings.total_timeout + Duration::from_secs(30)
+    }
+
+    /// From now on a call runs.
+    pub(crate) fn busy(&self) -> Busy<'_> {
+        self.busy.fetch_add(1, Ordering::Relaxed);
+        Busy(self)
+    }
+
+    pub(crate) fn went_well(&self) {
+        lock(&self.breaker).succeed();
+    }
+
+    /// A call has broken down. A connection that loses messages is not used
+    /// again.
+    pub(crate) fn went_badly(&self, connection: &Connection, fault: &Fault) {
+        lock(&self.breaker).fail(Instant::now());
+        let is_program = matches!(self.settings.link, super::settings::Link::Program { .. });
+        if is_program && !matches!(fault, Fault::Late(_)) {
+            connection.closed.cancel();
+        }
+    }
+
+    /// Puts what is known of before into the registry. Whether anything is.
+    pub(crate) fn recall(self: &Arc<Self>) -> bool {
+        let folder = &self.shared.catalogues;
+        let Some(kept) = Catalogue::load(folder, &self.name, &self.settings.written) else {
+            return false;
+        };
+        self.publish(&Arc::new(kept));
+        true
+    }
+
+    /// Begins to look after it: at once, or when it is first needed.
+    pub(crate) fn begin(self: &Arc<Self>, at_once: bool) {
+        if at_once {
+            self.wake.notify_one();
+        }
+        tokio::spawn(Arc::clone(self).supervise());
+    }
+
+    /// Ends it, and waits until nothing of it is left.
+    pub(crate) async fn end(&self) {
+        self.stop.cancel();
+        let mut phase = self.phase.subscribe();
+        let _ = phase.wait_for(|phase| matches!(phase, Phase::Stopped)).await;
+    }
+
+    /// Waits until it is there, or has failed once.
+    pub(crate) async fn settled(&self) -> Result<(), ToolError> {
+        let mut phase = self.phase.subscribe();
+        let is_settled = |phase: &Phase| {
+            matches!(phase, Phase::Ready(_) | Phase::Down(..) | Phase::Stopped)
+        };
+        match phase.wait_for(is_settled).await.as_deref() {
+            Ok(Phase::Down(_, error)) => Err(error.clone()),
+            Ok(Phase::Stopped) | Err(_) => Err(self.gone()),
+            Ok(_) => Ok(()),
+        }
+    }
+
+    fn gone(&self) -> ToolError {
+        ToolError::unavailable(format!("The MCP server '{}' has been ended", self.name))
+    }
+
+    /// The connection, for a call. A server that is not there is started.
+    pub(crate) async fn connection(&self, cx: &ToolContext) -> Result<Arc<Connection>, ToolError> {
+        cx.race(self.reach()).await?
+    }
+
+    async fn reach(&self) -> Result<Arc<Connection>, ToolError> {
+        let seen = self.failures.load(Ordering::Acquire);
+        let mut phase = self.phase.subscribe();
+        let admitted = lock(&self.breaker).admit(Instant::now());
+        if let Err((failures, left)) = admitted {
+            let why = match &*phase.borrow() {
+                Phase::Down(_, error) => format!(": {error}"),
+                _ => String::new(),
+            };
+            return Err(ToolError::new(
+                ErrorKind::Network,
+                format!(
+                    "The MCP server '{}' has failed {failures} times in a row and is left alone \
+                     for another {} s{why}",
+                    self.name,
+                    left.as_secs().max(1)
+                ),
+            )
+            .with_hint("Go on without it for now."));
+        }
+        let patience = self.settings.connect_timeout + Duration::from_secs(10);
+        let waiting = async {
+            let mut is_asked = false;
+            loop {
+                match &*phase.borrow_and_update() {
+                    Phase::Ready(connection) if !connection.is_closed() => {
+                        return Ok(Arc::clone(connection));
+                    }
+                    Phase::Down(number, error) if *number > seen => return Err(error.clone()),
+                    Phase::Stopped => return Err(self.gone()),
+                    _ => {}
+                }
+                if !is_asked {
+                    self.wake.notify_one();
+                    is_asked = true;
+                }
+                if phase.changed().await.is_err() {
+                    return Err(self.gone());
+                }
+            }
+        };
+        tokio::time::timeout(patience, waiting).await.unwrap_or_else(|_| {
+            Err(ToolError::new(
+                ErrorKind::Timeout,
+                format!("The MCP server '{}' was not there within {patience:?}", self.name),
+            ))
+        })
+    }
+
+    /// The supervisor.
+    async fn supervise(self: Arc<Self>) {
+        let mut tries = 0;
+        if !self.rest(None).await {
+            return self.stopped();
+        }
+        loop {
+            self.phase.send_replace(Phase::Connecting);
+            let opened = tokio::select! {
+                opened = self.open() => opened,
+                () = self.stop.cancelled() => return self.stopped(),
+            };
+            match opened {
+                Ok(connection) => {
+                    let connection = Arc::new(connection);
+                    lock(&self.breaker).succeed();
+                    *lock(&self.used) = Instant::now();
+                    let since = Instant::now();
+                    self.phase.send_replace(Phase::Ready(Arc::clone(&connection)));
+                    let over = self.attend(&connection).await;
+                    if since.elapsed() >= LASTING {
+                        tries = 0;
+                    }
+                    let lost = self.lost(&connection).await;
+                    connection.close().await;
+                    match over {
+                        Over::Stopped => return self.stopped(),
+                        Over::Resting => {
+                            tries = 0;
+                            self.phase.send_replace(Phase::Idle);
+                            if !self.rest(None).await {
+                                return self.stopped();
+                            }
+                            continue;
+                        }
+                        Over::Lost => self.fail(lost),
+                    }
+                }
+                Err(error) => {
+                    lock(&self.breaker).fail(Instant::now());
+                    self.fail(error);
+                }
+            }
+            tries += 1;
+            let pause = if tries < TRIES { backoff(tries) } else { PARKED };
+            if !self.rest(Some(pause)).await {
+                return self.stopped();
+            }
+        }
+    }
+
+    fn stopped(&self) {
+        self.phase.send_replace(Phase::Stopped);
+    }
+
+    fn fail(&self, error: ToolError) {
+        let number = self.failures.fetch_add(1, Ordering::AcqRel) + 1;
+        self.phase.send_replace(Phase::Down(number, error));
+    }
+
+    /// Waits until it is needed, or the pause is over. False if it is to end.
+    async fn rest(&self, pause: Option<Duration>) -> bool {
+        let over = async {
+            match pause {
+                Some(pause) => tokio::time::sleep(pause).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = self.stop.cancelled() => false,
+            () = self.wake.notified() => true,
+            () = over => true,
+        }
+    }
+
+    async fn open(self: &Arc<Self>) -> Result<Connection, ToolError> {
+        let connection = dial::open(self).await?;
+        match self.refresh(&connection).await {
+            Ok(()) => Ok(connection),
+            Err(fault) => {
+                let error = match fault {
+                    Fault::Refused(error) => error,
+                    Fault::Login => super::login_wanted(&self.name),
+                    fault => ToolError::new(
+                        ErrorKind::Network,
+                        format!("The MCP server '{}' does not list its tools: {fault:?}", self.name),
+                    ),
+                };
+                let error = self.with_last_words(error, &connection).await;
+                connection.close().await;
+                Err(error)
+            }
+        }
+    }
+
+    /// Asks what it offers, and puts that into the registry.
+    async fn refresh(self: &Arc<Self>, connection: &Connection) -> Result<(), Fault> {
+        let catalogue = Catalogue::ask(connection, self.settings.connect_timeout).await?;
+        let folder = &self.shared.catalogues;
+        // Without it the next start is slower, and that is all.
+        let _ = catalogue.save(folder, &self.name, &self.settings.written);
+        self.publish(&Arc::new(catalogue));
+        Ok(())
+    }
+
+    /// Looks after a connection until it is over.
+    async fn attend(self: &Arc<Self>, connection: &Arc<Connection>) -> Over {
+        let since = Instant::now();
+        let _listening = super::listen::begin(connection, &self.host.changed);
+        let mut lively = tokio::time::interval(self.settings.keepalive);
+        lively.reset();
+        let mut look = tokio::time::interval(Duration::from_secs(1));
+        let changed = Arc::clone(&self.host.changed);
+        loop {
+            tokio::select! {
+                () = self.stop.cancelled() => return Over::Stopped,
+                () = connection.closed.cancelled() => return Over::Lost,
+                () = changed.notified() => {
+                    tokio::time::sleep(DEBOUNCE).await;
+                    // Whatever came meanwhile is part of what is read now.
+                    let _ = tokio::time::timeout(Duration::ZERO, changed.notified()).await;
+                    if self.refresh(connection).await.is_err_and(|fault| fault.is_breakdown()) {
+                        return Over::Lost;
+                    }
+                }
+                _ = lively.tick() => {
+                    if self.busy.load(Ordering::Relaxed) == 0 && !self.is_lively(connection).await {
+                        return Over::Lost;
+                    }
+                }
+                _ = look.tick(), if self.may_rest() => {
+                    if self.wants_rest(since) {
+                        return Over::Resting;
+                    }
+                }
+            }
+        }
+    }
+
+    fn may_rest(&self) -> bool {
+        self.settings.idle_timeout.is_some() || self.settings.max_lifetime.is_some()
+    }
+
+    fn wants_rest(&self, since: Instant) -> bool {
+        let idle = lock(&self.used).elapsed();
+        let is_idle = self.settings.idle_timeout.is_some_and(|most| idle >= most);
+        let is_old = self.settings.max_lifetime.is_some_and(|most| since.elapsed() >= most);
+        self.busy.load(Ordering::Relaxed) == 0 && (is_idle || is_old)
+    }
+
+    async fn is_lively(&self, connection: &Connection) -> bool {
+        let patience = Patience { idle: LIVELY, total: LIVELY };
+        let request = super::listen::sign_of_life(connection.era());
+        // A server that refuses is there.
+        match connection.request(request, patience, None).await {
+            Ok(_) => true,
+            Err(fault) => !fault.is_breakdown(),
+        }
+    }
+
+    async fn lost(&self, connection: &Connection) -> ToolError {
+        let error = ToolError::new(
+            ErrorKind::Network,
+            format!("The MCP server '{}' has closed the connection", self.name),
+        );
+        self.with_last_words(error, connection).await
+    }
+
+    /// An error with how its program has ended and what it said last.
+    pub(crate) async fn with_last_words(&self, error: ToolError, connection: &Connection) -> ToolError {
+        let exit = connection.exit().await;
+        dial::with_words(error, exit.as_deref(), &connection.last_words())
+    }
+
+    /// Puts its tools into the registry in place of those that were there: all
+    /// at once, and without those that stay as they are.
+    pub(crate) fn publish(self: &Arc<Self>, catalogue: &Arc<Catalogue>) {
+        let (tools, mut problems) = self.tools_of(catalogue);
+        problems.extend(catalogue.problems.iter().cloned());
+        let owner = Owner::named(format!("mcp:{}", self.name));
+        let mut published = lock(&self.published);
+        let mut next = Published::default();
+        let engine = &self.shared.engine;
+        let edited: Result<(), std::convert::Infallible> = engine.registry().edit(|edit| {
+            let kept: Vec<&str> = tools.iter().map(RemoteTool::name).collect();
+            for gone in published.tools.keys().filter(|name| !kept.contains(&name.as_str())) {
+                let _ = edit.deregister(gone, &owner);
+            }
+            for tool in tools {
+                let (name, print) = (tool.name().to_owned(), tool.print());
+                if tool.is_held_back() {
+                    next.held_back.push(name.clone());
+                }
+                if !tool.findings.is_empty() {
+                    problems.push(format!("{name}: {}", tool.findings.join(", ")));
+                }
+                if published.tools.get(&name) != Some(&print) {
+                    let bare = tool.without_aliases();
+                    // Another name is a courtesy, and not worth the tool.
+                    let registered = edit
+                        .register(Arc::new(tool), &owner)
+                        .or_else(|_| edit.register(Arc::new(bare), &owner));
+                    if let Err(error) = registered {
+                        problems.push(format!("{name}: {error}"));
+                        continue;
+                    }
+                }
+                next.tools.insert(name, print);
+            }
+            if !next.tools.is_empty() && published.tools.is_empty() {
+                let _ = edit.alias_toolset(&*self.name, names::toolset(&self.name), &owner);
+            }
+            Ok(())
+        });
+        let Ok(()) = edited;
+        next.problems = problems;
+        *published = next;
+        drop(published);
+        *lock(&self.catalogue) = Some(Arc::clone(catalogue));
+    }
+
+    /// Takes its tools out of the registry.
+    pub(crate) fn withdraw(&self) {
+        let owner = Owner::named(format!("mcp:{}", self.name));
+        let published = std::mem::take(&mut *lock(&self.published));
+        let edited: Result<(), std::convert::Infallible> =
+            self.shared.engine.registry().edit(|edit| {
+                for name in published.tools.keys() {
+                    let _ = edit.deregister(name, &owner);
+                }
+                Ok(())
+            });
+        let Ok(()) = edited;
+    }
+
+    fn tools_of(self: &Arc<Self>, catalogue: &Catalogue) -> (Vec<RemoteTool>, Vec<String>) {
+        let filter = &self.settings.tools;
+        let taken = catalogue.tools.iter().filter(|tool| filter.takes(name_of(tool)));
+        let definitions: Vec<Value> = taken.cloned().collect();
+        let mut problems = Vec::new();
+        let standings = self.judge(&definitions, &mut problems);
+        let mut tools: Vec<RemoteTool> = definitions
+            .iter()
+            .zip(&standings)
+            .map(|(definition, standing)| RemoteTool::new(self, definition, standing))
+            .collect();
+        let extras = Extra::of(catalogue, filter).into_iter();
+        tools.extend(extras.map(|extra| RemoteTool::extra(self, extra)));
+        if self.shared.is_plain_name_unique(&self.name) {
+            self.add_aliases(&mut tools, &definitions);
+        }
+        (tools, problems)
+    }
+
+    /// Gives tools the names that they have in Hermes Agent, where those are
+    /// nobody else's.
+    fn add_aliases(&self, tools: &mut [RemoteTool], definitions: &[Value]) {
+        let mut taken: Vec<String> = tools.iter().map(|tool| tool.name().to_owned()).collect();
+        for (tool, definition) in tools.iter_mut().zip(definitions) {
+            let other = names::other(&self.name, name_of(definition));
+            if let Some(other) = other.filter(|other| !taken.contains(other)) {
+                taken.push(other.clone());
+                tool.add_alias(other);
+            }
+        }
+    }
+
+    /// How each tool stands to what it was like at first.
+    fn judge(&self, definitions: &[Value], problems: &mut Vec<String>) -> Vec<Standing> {
+        let all_good = || vec![Standing::Good; definitions.len()];
+        if !self.settings.pin {
+            return all_good();
+        }
+        let folder = &self.shared.pins;
+        let mut pins = match Pins::load(folder, &self.name) {
+            Ok(pins) => pins.unwrap_or_default(),
+            Err(error) => {
+                problems.push(format!("What its tools were like cannot be read: {error}"));
+                let unread = Standing::Renamed { gone: vec!["what it was".to_owned()] };
+                return vec![unread; definitions.len()];
+            }
+        };
+        let (standings, has_news) = pins.judge(&self.identity(), definitions);
+        if has_news && let Err(error) = pins.save(folder, &self.name) {
+            problems.push(format!("What its tools are like cannot be kept: {error}"));
+        }
+        standings
+    }
+
+    /// What the server is, without what is secret.
+    fn identity(&self) -> String {
+        use super::settings::Link;
+        match &self.settings.link {
+            Link::Program { .. } => {
+                let part = |key: &str| self.settings.written.get(key).cloned().unwrap_or_default();
+                format!("{} {}", part("command"), part("args"))
+            }
+            Link::Http { .. } => self.settings.written.get("url").cloned().unwrap_or_default().to_string(),
+        }
+    }
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Server").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// The pause before another try: longer each time, and not the same for all.
+fn backoff(tries: u32) -> Duration {
+    let base = Duration::from_millis(500) * 2u32.saturating_pow(tries.min(6));
+    let jitter = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .map_or(0, |it| it.subsec_nanos() % 1000);
+    base.min(Duration::from_secs(60)).mul_f64(0.75 + f64::from(jitter) / 2000.0)
+}

@@ -1,0 +1,310 @@
+//! A server's tool as one of ours.
+
+use std::sync::Arc;
+
+use hermes_core::{
+    Alias, Availability, BoundCall, BoxFuture, Clarify, DynTool, Effect, ErrorKind, Scope,
+    ToolContext, ToolError, ToolOutput, ToolSpec, Workplace,
+};
+use serde_json::{Map, Value};
+
+use super::asker::ByClarify;
+use super::connection::Connection;
+use super::content;
+use super::describe::{Described, describe};
+use super::fault::Fault;
+use super::pins::{Standing, name_of};
+use super::server::Server;
+use super::{extras, names};
+
+/// What a call of the tool does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Deed {
+    /// Calls the server's tool.
+    Call,
+    /// One of the things that every server with resources or prompts can do.
+    Extra(extras::Extra),
+}
+
+/// A tool of a server.
+pub(crate) struct RemoteTool {
+    server: Arc<Server>,
+    /// Its name at the server.
+    tool: String,
+    spec: ToolSpec,
+    parameters: Value,
+    deed: Deed,
+    /// Whether the server says that it can be called twice.
+    repeatable: bool,
+    /// Why it cannot be called before somebody has looked at it.
+    held_back: Option<ToolError>,
+    /// What the scan of its texts has found.
+    pub(crate) findings: Vec<String>,
+}
+
+impl RemoteTool {
+    /// The tool of that definition.
+    pub(crate) fn new(server: &Arc<Server>, definition: &Value, standing: &Standing) -> Self {
+        let name = name_of(definition);
+        // What a changed tool says of itself is not told before it is accepted.
+        let (told, held_back) = match standing {
+            Standing::Good => (describe(server.name(), definition), None),
+            Standing::Changed { was, difference } => {
+                (describe(server.name(), was), Some(changed(server.name(), name, difference)))
+            }
+            Standing::Renamed { gone } => {
+                let told = Described {
+                    description: format!(
+                        "A new tool of the MCP server {}, which nobody has looked at yet.",
+                        server.name()
+                    ),
+                    parameters: serde_json::json!({"type": "object"}),
+                    findings: Vec::new(),
+                };
+                (told, Some(renamed(server.name(), name, gone)))
+            }
+        };
+        let hint = |key: &str| {
+            definition.get("annotations").and_then(|it| it.get(key)).and_then(Value::as_bool)
+        };
+        let looks_only = hint("readOnlyHint") == Some(true);
+        let mut spec = spec(server, name).description(told.description);
+        // A hint is no promise: it decides what is tried again, and nothing
+        // that needs trust.
+        spec.annotations.destructive = !looks_only && hint("destructiveHint").unwrap_or(true);
+        Self {
+            server: Arc::clone(server),
+            tool: name.to_owned(),
+            spec,
+            parameters: told.parameters,
+            deed: Deed::Call,
+            repeatable: looks_only || hint("idempotentHint") == Some(true),
+            held_back,
+            findings: told.findings,
+        }
+    }
+
+    /// One of the things that every server with resources or prompts can do.
+    pub(crate) fn extra(server: &Arc<Server>, extra: extras::Extra) -> Self {
+        let spec = spec(server, extra.name()).description(extra.description(server.name()));
+        Self {
+            server: Arc::clone(server),
+            tool: extra.name().to_owned(),
+            spec,
+            parameters: extra.parameters(),
+            deed: Deed::Extra(extra),
+            repeatable: true,
+            held_back: None,
+            findings: Vec::new(),
+        }
+    }
+
+    pub(crate) fn add_alias(&mut self, name: String) {
+        self.spec.aliases.push(Alias { name: name.into(), preset: None });
+    }
+
+    pub(crate) fn without_aliases(&self) -> Self {
+        let mut spec = self.spec.clone();
+        spec.aliases.clear();
+        Self {
+            server: Arc::clone(&self.server),
+            tool: self.tool.clone(),
+            spec,
+            parameters: self.parameters.clone(),
+            deed: self.deed.clone(),
+            repeatable: self.repeatable,
+            held_back: self.held_back.clone(),
+            findings: self.findings.clone(),
+        }
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.spec.name
+    }
+
+    pub(crate) fn is_held_back(&self) -> bool {
+        self.held_back.is_some()
+    }
+
+    /// What tells one form of it from another.
+    pub(crate) fn print(&self) -> String {
+        let parts = serde_json::json!([
+            self.spec.description,
+            self.parameters,
+            self.repeatable,
+            self.held_back.as_ref().map(ToolError::to_value),
+            self.spec.aliases.iter().map(|alias| &*alias.name).collect::<Vec<_>>(),
+        ]);
+        super::digest::of_json(&parts)
+    }
+
+    fn effect(&self) -> Effect {
+        Effect::name(Scope::named(format!("mcp:{}", self.server.name())), self.tool.clone())
+    }
+
+    /// Does it, once more if that can do no harm.
+    async fn run(&self, arguments: Map<String, Value>, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
+        if let Some(why) = &self.held_back {
+            return Err(why.clone());
+        }
+        let effect = self.effect();
+        cx.permit(&effect.scope, &effect.resource)?;
+        let asker = cx.ports.get::<dyn Clarify>().map(|clarify| Arc::new(ByClarify(clarify)));
+        let _asking = asker.map(|asker| self.server.host().ask_through(asker));
+        let mut is_first = true;
+        loop {
+            let connection = self.server.connection(cx).await?;
+            let _busy = self.server.busy();
+            let done = self.try_once(&connection, arguments.clone(), cx).await;
+            let fault = match done {
+                Ok(output) => {
+                    self.server.went_well();
+                    return output;
+                }
+                Err(fault) => fault,
+            };
+            if fault.is_breakdown() {
+                self.server.went_badly(&connection, &fault);
+            }
+            let may_repeat = matches!(fault, Fault::NotSent(_))
+                || (self.repeatable && matches!(fault, Fault::Lost(_)));
+            if !(is_first && may_repeat) {
+                return Err(self.explain(fault, &connection).await);
+            }
+            is_first = false;
+        }
+    }
+
+    async fn try_once(
+        &self,
+        connection: &Connection,
+        arguments: Map<String, Value>,
+        cx: &ToolContext,
+    ) -> Result<Result<ToolOutput, ToolError>, Fault> {
+        let (server, media) = (self.server.name(), self.server.media());
+        let patience = self.server.patience();
+        match &self.deed {
+            Deed::Call => {
+                let result = connection.call_tool(&self.tool, arguments, patience, cx).await?;
+                Ok(content::of_call(server, &self.tool, &result, media))
+            }
+            Deed::Extra(extra) => extra.run(server, connection, &arguments, patience, cx, media).await,
+        }
+    }
+
+    async fn explain(&self, fault: Fault, connection: &Connection) -> ToolError {
+        let server = self.server.name();
+        let failed = match fault {
+            Fault::Refused(error) => return error,
+            Fault::Cancelled => return ToolError::cancelled(),
+            Fault::Login => return super::login_wanted(server),
+            Fault::NotSent(why) => ToolError::new(
+                ErrorKind::Network,
+                format!("The MCP server '{server}' cannot be reached: {why}"),
+            )
+            .with_hint("The call was not made. Try again later, or go on without it."),
+            Fault::Lost(why) => ToolError::new(
+                ErrorKind::Timeout,
+                format!(
+                    "The MCP server '{server}' was lost while {} ran ({why}); whether it was done \
+                     is unknown",
+                    self.tool
+                ),
+            )
+            .with("effect_disposition", "unknown")
+            .with_hint("Look at what has happened before you call it again."),
+            Fault::Late(after) => ToolError::new(
+                ErrorKind::Timeout,
+                format!(
+                    "The MCP server '{server}' said nothing for {} s while {} ran, and was told to \
+                     stop; whether it was done is unknown",
+                    after.as_secs_f64(),
+                    self.tool
+                ),
+            )
+            .with("effect_disposition", "unknown")
+            .with_hint("Look at what has happened before you call it again; `timeout` of the server allows more time."),
+        };
+        self.server.with_last_words(failed, connection).await
+    }
+}
+
+fn spec(server: &Server, tool: &str) -> ToolSpec {
+    let mut spec = ToolSpec::new(names::wire(server.name(), tool), names::toolset(server.name()))
+        .emoji("🔌")
+        .keyword(names::canonical(server.name(), tool))
+        .keyword("mcp")
+        // Somebody else's text: it is labelled as such on its way to a model.
+        .open_world();
+    spec.timeout = Some(server.longest());
+    spec
+}
+
+fn changed(server: &str, tool: &str, difference: &str) -> ToolError {
+    ToolError::new(
+        ErrorKind::ApprovalRequired,
+        format!("The tool {tool} of the MCP server '{server}' has changed since it was first used"),
+    )
+    .with("difference", difference)
+    .with_hint(format!(
+        "Show the user the difference; `hermes mcp accept {server} {tool}` takes it as it is now."
+    ))
+}
+
+fn renamed(server: &str, tool: &str, gone: &[String]) -> ToolError {
+    let gone: Vec<&str> = gone.iter().take(10).map(String::as_str).collect();
+    ToolError::new(
+        ErrorKind::ApprovalRequired,
+        format!(
+            "The tool {tool} of the MCP server '{server}' is new, while {} is gone: it may be the \
+             same one by another name",
+            gone.join(", ")
+        ),
+    )
+    .with_hint(format!(
+        "Ask the user; `hermes mcp accept {server} {tool}` takes it as it is now."
+    ))
+}
+
+impl DynTool for RemoteTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn parameters(&self) -> Value {
+        self.parameters.clone()
+    }
+
+    fn bind(self: Arc<Self>, arguments: &Value) -> Result<Box<dyn BoundCall>, ToolError> {
+        self.bind_owned(arguments.clone())
+    }
+
+    fn bind_owned(self: Arc<Self>, arguments: Value) -> Result<Box<dyn BoundCall>, ToolError> {
+        match arguments {
+            Value::Object(arguments) => Ok(Box::new(Bound { tool: self, arguments })),
+            Value::Null => Ok(Box::new(Bound { tool: self, arguments: Map::new() })),
+            _ => Err(ToolError::invalid("The arguments are not an object")),
+        }
+    }
+
+    fn check(&self) -> BoxFuture<'_, Availability> {
+        // A server that is not there is told of by the call, with the reason.
+        Box::pin(async { Availability::Ready })
+    }
+}
+
+struct Bound {
+    tool: Arc<RemoteTool>,
+    arguments: Map<String, Value>,
+}
+
+impl BoundCall for Bound {
+    fn effects(&self, _at: &Workplace) -> Vec<Effect> {
+        vec![self.tool.effect()]
+    }
+
+    fn run(self: Box<Self>, cx: ToolContext) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
+        let Bound { tool, arguments } = *self;
+        Box::pin(async move { tool.run(arguments, &cx).await })
+    }
+}
