@@ -36,8 +36,7 @@ generated: ## Check that those files are current
 bench: ## Measure against the original; writes bench/RESULTS.md
 	bench/setup.sh
 	$(CARGO) build --release -p hermes-cli
-	$(CARGO) build --release -p hermes --example bench_engine
-	$(CARGO) build --release -p hermes-sandbox --example bench_spawn
+	$(CARGO) build --release -p hermes -p hermes-sandbox --examples
 	python3 bench/run.py
 
 picture: ## Record the terminal picture of the README

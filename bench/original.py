@@ -307,6 +307,31 @@ def measure_terminal(quick: bool) -> None:
     emit("terminal.memory", growth_bytes=peak_memory() - before)
 
 
+def measure_code(folder: Path, quick: bool) -> None:
+    """Scripts as its agent runs them; each may make fifty calls, so their rate is not taken."""
+    from tools.code_execution_tool import execute_code
+
+    for number in range(40):
+        (folder / f"{number}.txt").write_text("a line of its own\n" * 100)
+    tasks = count()
+
+    def script(code: str) -> Callable[[], object]:
+        def run() -> None:
+            answer = json.loads(execute_code(code, task_id=f"bench-{next(tasks)}"))
+            if answer.get("status") != "success":
+                raise SystemExit(f"the script ended with {answer}")
+
+        return run
+
+    rounds = 2 if quick else 10
+    measure_plain("code.empty_script", script("pass"), rounds)
+    reading = (
+        "from hermes_tools import read_file\n"
+        f"for n in range(40): read_file(path={str(folder)!r} + f'/{{n}}.txt')"
+    )
+    measure_plain("code.read_files", script(reading), rounds)
+
+
 def peak_memory() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
@@ -316,10 +341,14 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer repetitions")
     parser.add_argument("--files", type=Path, help="measure the file tools, below this folder")
     parser.add_argument("--terminal", action="store_true", help="measure the terminal")
+    parser.add_argument("--code", type=Path, help="measure scripts, below this folder")
     options = parser.parse_args()
     quick = options.quick
     if options.terminal:
         measure_terminal(quick)
+        return
+    if options.code is not None:
+        measure_code(options.code, quick)
         return
     if options.files is not None:
         measure_files(options.files, quick)

@@ -23,7 +23,7 @@ VENV = BENCH / ".venv"
 IN_PROCESS_ROUNDS = 5
 IN_PROCESS_ROUNDS_QUICK = 2
 BUILD_HERMES = "cargo build --release -p hermes-cli"
-BUILD_ENGINE = "cargo build --release --workspace --examples"
+BUILD_EXAMPLES = "cargo build --release -p hermes -p hermes-sandbox --examples"
 
 
 def parse_options() -> argparse.Namespace:
@@ -43,19 +43,22 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument(
         "--terminal", type=Path, default=REPOSITORY / "target/release/examples/bench_terminal"
     )
+    parser.add_argument(
+        "--code", type=Path, default=REPOSITORY / "target/release/examples/bench_code"
+    )
     parser.add_argument("--rg", type=Path, help="ripgrep, to measure searches against")
     parser.add_argument("--no-original", action="store_true", help="measure `hermes` alone")
     parser.add_argument("--date", help="date to print in the results; today if left out")
     options = parser.parse_args()
     # Measured programs run in a folder of their own.
-    for name in ("out", "hermes", "engine", "spawn", "files", "terminal"):
+    for name in ("out", "hermes", "engine", "spawn", "files", "terminal", "code"):
         setattr(options, name, getattr(options, name).resolve())
     return options
 
 
 def missing_parts(options: argparse.Namespace) -> list[str]:
     messages = []
-    for path, build in ((options.hermes, BUILD_HERMES), (options.engine, BUILD_ENGINE)):
+    for path, build in ((options.hermes, BUILD_HERMES), (options.engine, BUILD_EXAMPLES)):
         if not (path.is_file() and os.access(path, os.X_OK)):
             messages.append(f"{path.name} is not at {path}; build it with: {build}")
     if not options.no_original and not (VENV / "bin/hermes").is_file():
@@ -107,6 +110,9 @@ def measure(options: argparse.Namespace, network: str, work: Path) -> dict[str, 
     terminal = commands(options, venv, ours, theirs, work)
     recorder.note("terminal measured")
 
+    code = scripts(options, venv, ours, theirs, work)
+    recorder.note("scripts measured")
+
     programs = in_process_programs(options, venv, ours, theirs)
     rounds = IN_PROCESS_ROUNDS_QUICK if options.quick else IN_PROCESS_ROUNDS
     inprocess.measure(programs, rounds, recorder.note)
@@ -129,6 +135,7 @@ def measure(options: argparse.Namespace, network: str, work: Path) -> dict[str, 
         "spawn": spawn,
         "files": files,
         "terminal": terminal,
+        "code": code,
         "schemas": {
             "hermes": schemas.cost_of(TOOLSET, options.hermes, ours),
             "original": theirs_in_prompt,
@@ -191,6 +198,28 @@ def commands(
             for field in ("p50_us", "growth_bytes"):
                 if name in found and field in values:
                     found[name][f"original_{field.removeprefix('p50_')}"] = values[field]
+    return found
+
+
+def scripts(
+    options: argparse.Namespace,
+    venv: Path | None,
+    ours: dict[str, str],
+    theirs: dict[str, str],
+    work: Path,
+) -> dict[str, dict[str, Any]] | None:
+    """Scripts against the bare interpreter, by turns, and against the original's."""
+    if not options.code.is_file():
+        return None
+    quick = {"HERMES_BENCH_QUICK": "1"} if options.quick else {}
+    found = metrics_of([str(options.code), str(work)], {**ours, **quick})
+    if venv is not None:
+        folder = work / "original-code"
+        folder.mkdir()
+        command = [str(venv / "bin/python"), str(BENCH / "original.py"), "--code", str(folder)]
+        for name, values in metrics_of(command + ["--quick"] * options.quick, theirs).items():
+            if name in found:
+                found[name]["original_us"] = values["p50_us"]
     return found
 
 

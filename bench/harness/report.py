@@ -49,6 +49,8 @@ def render(results: Fields) -> str:
         _beside(_fields(results, "files"), _FILE_WORK, "bench_files"),
         "## Terminal",
         _terminal(_fields(results, "terminal")),
+        "## Scripts",
+        _code(_fields(results, "code")),
         f"## Schemas of `{TOOLSET}`",
         _schemas(_fields(results, "schemas")),
         *_remarks(_rows(results, "remarks")),
@@ -180,6 +182,20 @@ _COMMANDS = {
     "terminal.eight_sleeps": ("8 × `sleep 0.5` in one batch", "one `bash -c 'sleep 0.5'`"),
     "terminal.gigabyte": ("1 GB of output", "reading it from a pipe"),
 }
+
+
+_SCRIPTS = {
+    "code.empty_script": ("an empty script", "`python3 -c pass`"),
+    "code.read_files": ("40 × `read_file` in one script", "`python3`, reading them itself"),
+}
+
+
+def _code(metrics: Fields) -> str:
+    table = _beside(metrics, _SCRIPTS, "bench_code")
+    calls = _fields(metrics, "code.calls")
+    if not calls:
+        return table
+    return f"{table}\n\nCalls of a tool that does nothing: {_figure(calls.get('rate_per_s'))} /s."
 
 
 def _terminal(metrics: Fields) -> str:

@@ -58,6 +58,10 @@ def _terminal(metric: str, name: str) -> Callable[[Results], float | None]:
     return lambda results: _number(results, "terminal", f"terminal.{metric}", name)
 
 
+def _code(metric: str, name: str) -> Callable[[Results], float | None]:
+    return lambda results: _number(results, "code", f"code.{metric}", name)
+
+
 def _scaled(measure: Callable[[Results], float | None], by: float) -> Callable[[Results], float | None]:
     def scaled(results: Results) -> float | None:
         measured = measure(results)
@@ -156,6 +160,19 @@ TARGETS: tuple[Target, ...] = (
         32,
         "MB",
         _scaled(_terminal("memory", "growth_bytes"), 1e6),
+    ),
+    Target(
+        "`execute_code`, an empty script over `python3 -c pass`, p50",
+        1.3,
+        "×",
+        _code("empty_script", "ratio"),
+    ),
+    Target(
+        "`execute_code`, tool calls of one script, one after the other",
+        5000,
+        "/s",
+        _code("calls", "rate_per_s"),
+        at_least=True,
     ),
     # "As with 100": a tenth is what two equal medians differ by on a shared machine.
     Target("one call, 10,000 tools over 100, p50", 1.1, "×", _many_over_few_tools),

@@ -70,7 +70,7 @@ impl Completer for Commands {
 }
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> std::io::Result<()> {
+pub(crate) async fn main() -> std::io::Result<()> {
     let look = Look {
         history: std::env::var_os("CHAT_DEMO_HISTORY").map(Into::into),
         completer: Some(Arc::new(Commands)),

@@ -8,10 +8,11 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 
 use crate::clean::{Cleaner, clean, one_line};
-use crate::form::Form;
+use crate::form::{Form, is_dumb};
 use crate::order::{Order, TodoState, Weight};
+use crate::row::Palette;
 use crate::signals::{Signals, Wish};
-use crate::transcript::brief;
+use crate::transcript::{Transcript, brief};
 use crate::{Answer, Event, Question};
 
 /// After this long without output the person is asked for the next line.
@@ -42,6 +43,8 @@ pub(crate) struct Plain {
     unfinished: String,
     /// Standard output is this terminal as well.
     shares_terminal: bool,
+    /// Makes Markdown readable, where that can be shown.
+    rendered: Option<Transcript>,
 }
 
 enum Woken {
@@ -65,6 +68,7 @@ impl Plain {
             questions: VecDeque::new(),
             unfinished: String::new(),
             shares_terminal: io::stdout().is_terminal(),
+            rendered: can_render().then(|| Transcript::new(columns(), false)),
         }
     }
 
@@ -156,7 +160,13 @@ impl Plain {
         match order {
             Order::Text(piece) => {
                 let mut text = String::new();
-                self.cleaner.push(&piece, &mut text);
+                match &mut self.rendered {
+                    Some(transcript) => {
+                        transcript.text(&piece);
+                        text = written(transcript);
+                    }
+                    None => self.cleaner.push(&piece, &mut text),
+                }
                 self.say(&text);
             }
             Order::EndText => self.end_speech(),
@@ -218,6 +228,11 @@ impl Plain {
     }
 
     fn end_speech(&mut self) {
+        if let Some(transcript) = &mut self.rendered {
+            transcript.end_text();
+            let text = written(transcript);
+            self.say(&text);
+        }
         if std::mem::take(&mut self.is_speaking) {
             self.end_line();
         }
@@ -285,6 +300,27 @@ impl Plain {
             self.ask();
         }
     }
+}
+
+/// Whether standard output shows styles: a terminal, and nobody who wants none.
+fn can_render() -> bool {
+    let wants_none = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let is_dumb = is_dumb(std::env::var("TERM").ok().as_deref());
+    io::stdout().is_terminal() && !is_dumb && !wants_none
+}
+
+fn columns() -> usize {
+    rustix::termios::tcgetwinsize(io::stdout())
+        .map_or(80, |size| usize::from(size.ws_col).saturating_sub(1).max(20))
+}
+
+fn written(transcript: &mut Transcript) -> String {
+    let mut text = String::new();
+    for row in transcript.take_rows() {
+        row.write(&mut text, Palette::Colours);
+        text.push('\n');
+    }
+    text
 }
 
 /// What a line answers: a key, a label, or in words.

@@ -110,6 +110,7 @@ impl Row {
         self.spans.iter().map(|span| width(&span.text)).sum()
     }
 
+    #[cfg(test)]
     pub(crate) fn text(&self) -> String {
         self.spans.iter().map(|span| span.text.as_str()).collect()
     }

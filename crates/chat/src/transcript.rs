@@ -12,6 +12,10 @@ use crate::wrap::{Indent, wrap};
 const LONGEST_ECHO: usize = 20;
 /// So much of a thought is held for its live row.
 const THOUGHT_TAIL: usize = 4096;
+/// Of text that is not complete, so much can be seen.
+const LIVE_TAIL: usize = 16 * 1024;
+/// Of what is asked about, so many lines are printed.
+const LONGEST_BODY: usize = 2_000;
 
 /// What was shown last; other things stand apart from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,7 +82,10 @@ impl Transcript {
 
     /// Text that is not complete yet: at most so many of its last rows.
     pub(crate) fn unfinished(&self, most: usize) -> Vec<Row> {
-        let Some(block) = self.blocks.unfinished() else { return Vec::new() };
+        let Some(mut block) = self.blocks.unfinished() else { return Vec::new() };
+        if let Block::Markdown { text, .. } | Block::Line(text) = &mut block {
+            keep_tail(text, LIVE_TAIL);
+        }
         let mut rows = Vec::new();
         let gap = matches!(block, Block::Markdown { gap: true, .. });
         if self.wants_gap(Last::Text) || (gap && self.last == Last::Text) {
@@ -150,11 +157,7 @@ impl Transcript {
         });
         thought.cleaner.push(piece, &mut thought.text);
         if !whole && thought.text.len() > 2 * THOUGHT_TAIL {
-            let mut from = thought.text.len() - THOUGHT_TAIL;
-            while !thought.text.is_char_boundary(from) {
-                from += 1;
-            }
-            thought.text.drain(..from);
+            keep_tail(&mut thought.text, THOUGHT_TAIL);
         }
     }
 
@@ -251,8 +254,12 @@ impl Transcript {
         self.end_speech();
         self.begin(Last::Other);
         self.rows.push(Row::new("? ", Colour::Cyan.bold()).with(&one_line(title), BOLD));
-        for line in body {
+        for line in body.iter().take(LONGEST_BODY) {
             self.lines(&clean(line), "  │ ", "  │ ", PLAIN);
+        }
+        let hidden = body.len().saturating_sub(LONGEST_BODY);
+        if hidden > 0 {
+            self.lines(&format!("… {hidden} more lines"), "  │ ", "  │ ", DIM);
         }
     }
 
@@ -281,6 +288,15 @@ impl Transcript {
             self.rows.extend(wrap(&spans, self.columns, &indent));
         }
     }
+}
+
+/// Cuts off the beginning of a text that is longer than it may be.
+fn keep_tail(text: &mut String, most: usize) {
+    let mut from = text.len().saturating_sub(most);
+    while !text.is_char_boundary(from) {
+        from += 1;
+    }
+    text.drain(..from);
 }
 
 /// The beginning of the row of a call.

@@ -133,6 +133,7 @@ impl App {
             .with::<dyn Passwords>(Arc::clone(&keyboard) as Arc<dyn Passwords>)
             .with::<dyn Clarify>(Arc::clone(&keyboard) as Arc<dyn Clarify>)
             .with(Arc::new(memory::lists(&home, &config)?))
+            .with(Arc::new(crate::commands::cron::jobs(&home, &config)?))
             .with(Arc::clone(&jobs))
             .with(Arc::new(hermes_history::History::of(home.root())));
         let tools = messaging::aim(tools(ground.file_tools()), &config, &secrets)?;

@@ -70,6 +70,9 @@ pub(crate) enum Command {
     /// Offer tools to other programs by the Model Context Protocol
     #[command(subcommand)]
     Mcp(crate::commands::mcp::Mcp),
+    /// Plan tasks that run by themselves at set times, and run them
+    #[command(subcommand)]
+    Cron(crate::commands::cron::Cron),
     /// Look at processes that an earlier hermes has left running, and end them
     #[command(subcommand)]
     Processes(crate::commands::processes::Processes),

@@ -77,6 +77,7 @@ fn run(app: &App, command: Command) -> Outcome {
         Command::Sessions(args) => commands::sessions::run(app, args),
         Command::Memory(args) => commands::memory::run(app, args),
         Command::Mcp(args) => commands::mcp::run(app, args),
+        Command::Cron(args) => commands::cron::run(app, args),
         Command::Processes(args) => commands::processes::run(app, &args),
         Command::Doctor(asked) => commands::doctor::run(app, &asked),
         Command::Hands => commands::hands::run(),

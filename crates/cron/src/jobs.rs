@@ -57,6 +57,11 @@ impl Jobs {
         self
     }
 
+    /// The same by the zone's name, such as `Europe/Berlin`.
+    pub fn in_zone_named(self, name: &str) -> Result<Self, CronError> {
+        Ok(self.in_zone(crate::schedule::find_zone(name)?))
+    }
+
     /// As a scheduled run sees them: it can change nothing, so that no run
     /// schedules the next.
     #[must_use]

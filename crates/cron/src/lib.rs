@@ -25,6 +25,7 @@ pub use claims::Claim;
 pub use daemon::{Bell, Clock, Daemon, Event, Orders, Settings, SystemClock, Until};
 pub use error::CronError;
 pub use job::{Change, Draft, Job, Missed, Repeat, State, Target};
+pub use jiff::Timestamp;
 pub use jobs::Jobs;
 pub use run::{Delivery, Ending, Run, Status};
 pub use schedule::Schedule;

@@ -243,7 +243,7 @@ fn calendar(expr: &str, zone: TimeZone) -> Result<Calendar, CronError> {
         .map_err(|reason| wrong(&format!("'{expr}' is not a cron expression: {reason}")))
 }
 
-fn find_zone(name: &str) -> Result<TimeZone, CronError> {
+pub(crate) fn find_zone(name: &str) -> Result<TimeZone, CronError> {
     TimeZone::get(name).map_err(|_| {
         CronError::Schedule(format!(
             "There is no time zone '{name}'; names are like Europe/Berlin or UTC"

@@ -49,8 +49,7 @@ async fn main() {
     let server = ModelServer::start(script(wanted));
     let endpoint = Arc::new(Endpoint::new(Dialect::Chat, server.url(), "scripted"));
     let model: Arc<dyn Model> = Arc::new(Server::new(Arc::new(Http::default()), endpoint, None));
-    let stock =
-        Arc::new(Stock { model, working: AtomicUsize::new(0), peak: AtomicUsize::new(0) });
+    let stock = Arc::new(Stock { model, working: AtomicUsize::new(0), peak: AtomicUsize::new(0) });
     let settings = Settings { at_once: wanted, ..Settings::default() };
     let crew = Crew::new(Arc::clone(&stock) as Arc<dyn Supply>, settings, Mixture::default());
     let engine = Engine::builder()
@@ -73,7 +72,10 @@ async fn main() {
     let done = results.iter().filter(|report| report["status"] == "completed").count();
     let files = std::fs::read_dir(folder.path()).unwrap().count();
     let model = 2 * THINKS;
-    println!("{done} of {wanted} sub-agents completed, {} at once", stock.peak.load(Ordering::SeqCst));
+    println!(
+        "{done} of {wanted} sub-agents completed, {} at once",
+        stock.peak.load(Ordering::SeqCst)
+    );
     println!("{} answers of the model, {} calls, {files} files", 2 * done, done);
     println!("took {} ms, of which the model {model} ms", took.as_millis());
     println!("memory: {before} kB before, {} kB at most", memory("VmHWM"));

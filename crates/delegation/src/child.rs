@@ -5,9 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use hermes_agent::{Agent, Budget, Makeup, Manner, Outcome, Standing};
-use hermes_core::{
-    CancellationToken, MemorySessions, Ports, Session, Taint, ToolError, Workplace,
-};
+use hermes_core::{CancellationToken, MemorySessions, Ports, Session, Taint, ToolError, Workplace};
 use hermes_engine::{Caller, Engine};
 use hermes_llm::{Model, Part};
 use hermes_threats::{Level, label, scan};

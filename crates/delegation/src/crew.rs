@@ -96,14 +96,7 @@ impl Crew {
     pub fn new(supply: Arc<dyn Supply>, settings: Settings, mixture: Mixture) -> Arc<Self> {
         let background = Background::new(settings.background);
         let engine = Mutex::new((Weak::new(), CancellationToken::new()));
-        Arc::new(Self {
-            supply,
-            settings,
-            mixture,
-            background,
-            engine,
-            lanes: Mutex::default(),
-        })
+        Arc::new(Self { supply, settings, mixture, background, engine, lanes: Mutex::default() })
     }
 
     /// From now on sub-agents make their calls by this engine, until what this

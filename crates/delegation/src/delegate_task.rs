@@ -282,9 +282,7 @@ impl DelegateTask {
 
     fn model(&self, standing: Option<&Standing>) -> Result<(Arc<dyn Model>, Manner), ToolError> {
         match (self.crew.settings.model.as_deref(), standing) {
-            (None, Some(standing)) => {
-                Ok((Arc::clone(&standing.model), standing.manner.clone()))
-            }
+            (None, Some(standing)) => Ok((Arc::clone(&standing.model), standing.manner.clone())),
             (name, _) => self.crew.supply.model(name).map_err(ToolError::unavailable),
         }
     }
@@ -337,12 +335,8 @@ impl DelegateTask {
     ) -> Result<Answer, ToolError> {
         let board = Arc::new(Board::new(goals.clone(), None));
         let session = parent.session.id().to_owned();
-        let begun = self.crew.background.begin(
-            &session,
-            goals.clone(),
-            Arc::clone(&board),
-            cancel.clone(),
-        );
+        let begun =
+            self.crew.background.begin(&session, goals.clone(), Arc::clone(&board), cancel.clone());
         let job = begun?;
         let handle = job.handle().to_owned();
         let notices = parent.ports.get::<dyn Notices>();
@@ -376,11 +370,7 @@ fn whether_in_background(args: &Args, parent: &Parent, cx: &ToolContext) -> (boo
     (may, (!may).then_some(why))
 }
 
-fn answer(
-    results: Vec<Report>,
-    took: Duration,
-    note: Option<String>,
-) -> Result<Answer, ToolError> {
+fn answer(results: Vec<Report>, took: Duration, note: Option<String>) -> Result<Answer, ToolError> {
     let total = Total::of(&results);
     if results.iter().any(|report| report.status != Status::Failed) {
         let total_duration_seconds = seconds(took);

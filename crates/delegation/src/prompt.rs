@@ -28,7 +28,11 @@ pub(crate) fn system(goal: &str, cwd: &Path, limits: &Allowance, may_delegate: b
 /// The task as it is said.
 pub(crate) fn task(goal: &str, context: &str) -> String {
     let (goal, context) = (goal.trim(), context.trim());
-    if context.is_empty() { goal.to_owned() } else { format!("{goal}\n\nWhat you need to know:\n{context}") }
+    if context.is_empty() {
+        goal.to_owned()
+    } else {
+        format!("{goal}\n\nWhat you need to know:\n{context}")
+    }
 }
 
 fn limits_in_words(limits: &Allowance) -> String {

@@ -134,9 +134,7 @@ impl Cause {
             error: Some(ToolError::limit(why)),
         };
         match end {
-            End::Done => {
-                Self { status: Status::Completed, exit_reason: "completed", error: None }
-            }
+            End::Done => Self { status: Status::Completed, exit_reason: "completed", error: None },
             End::CutOff => partial("cut_off", "Its last message is cut off".to_owned()),
             End::Budget(what) if what.ends_with("rounds") => {
                 partial("max_iterations", format!("It has used up its {what}"))

@@ -32,8 +32,7 @@ pub(crate) async fn see_through(
     for (at, order) in orders.iter().enumerate() {
         let (parent, order) = (Arc::clone(&parent), Arc::clone(order));
         let (board, cancel) = (Arc::clone(&board), cancel.clone());
-        let task =
-            working.spawn(async move { (at, parent.work(&order, &board, &cancel).await) });
+        let task = working.spawn(async move { (at, parent.work(&order, &board, &cancel).await) });
         places.insert(task.id(), at);
     }
     let out_of_patience = async {

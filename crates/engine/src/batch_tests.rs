@@ -1,4 +1,3 @@
-use hermes_core::Scope;
 use proptest::prelude::*;
 
 use super::*;

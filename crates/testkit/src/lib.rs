@@ -3,4 +3,5 @@
 pub mod contract;
 pub mod fuzz;
 pub mod models;
+pub mod place;
 pub mod probe;

@@ -84,6 +84,18 @@ impl Editor {
         whole
     }
 
+    /// What was typed, as it was seen.
+    pub(crate) fn shown(&self) -> String {
+        let mut shown = String::with_capacity(self.text.len());
+        for c in self.text.chars() {
+            match self.label(c) {
+                Some(label) => shown.push_str(&label),
+                None => shown.push(c),
+            }
+        }
+        shown
+    }
+
     /// The files that were put in and are still there.
     pub(crate) fn files(&self) -> Vec<PathBuf> {
         let mut files = Vec::new();

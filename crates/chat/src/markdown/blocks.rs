@@ -97,9 +97,16 @@ impl Blocks {
             return None;
         }
         let text = format!("{}{}", self.block, self.line);
-        let is_new = self.block.is_empty();
-        let gap = if is_new { self.was_blank } else { self.gap };
-        Some(Block::Markdown { text, gap, number: self.number })
+        if !self.block.is_empty() {
+            return Some(Block::Markdown { text, gap: self.gap, number: self.number });
+        }
+        let number = item(&self.line).flatten().map(|number| self.counted(number));
+        Some(Block::Markdown { text, gap: self.was_blank, number })
+    }
+
+    /// Lists may count 1, 1, 1; readers want 1, 2, 3.
+    fn counted(&self, number: u64) -> u64 {
+        self.last_number.map_or(number, |last| last.saturating_add(1))
     }
 
     fn hold_bounds(&mut self, done: &mut Vec<Block>) {
@@ -199,8 +206,7 @@ impl Blocks {
         self.inner_fence = None;
         self.kind = match item(line) {
             Some(number) if !is_rule(line) => {
-                // Lists may count 1, 1, 1; readers want 1, 2, 3.
-                self.number = number.map(|number| self.last_number.map_or(number, |last| last + 1));
+                self.number = number.map(|number| self.counted(number));
                 self.last_number = self.number;
                 Kind::Item
             }

@@ -19,11 +19,13 @@ pub(crate) fn render(block: &Block, columns: usize) -> Vec<Row> {
     match block {
         Block::Markdown { text, number, .. } => Renderer::new(columns, *number).run(text),
         Block::Code { language, .. } => {
-            let language = if language.is_empty() { "" } else { &format!(" {language}") };
-            vec![Row::new(&format!("{CODE_INDENT}╭─{language}"), DIM)]
+            if language.is_empty() {
+                return Vec::new();
+            }
+            vec![Row::new(&format!("{CODE_INDENT}─── {language}"), DIM)]
         }
         Block::Line(line) => vec![Row::new(CODE_INDENT, PLAIN).with(&untabbed(line), CODE)],
-        Block::CodeEnd => vec![Row::new(&format!("{CODE_INDENT}╰─"), DIM)],
+        Block::CodeEnd => Vec::new(),
     }
 }
 
@@ -129,7 +131,10 @@ impl Renderer {
                 self.links.push((clean(&dest_url), self.spans.len()));
                 self.restyle(|style| style.italic = true);
             }
-            Tag::Table(_) => self.table = Some(Table::default()),
+            Tag::Table(alignments) => {
+                self.end_text();
+                self.table = Some(Table::new(alignments));
+            }
             Tag::TableHead | Tag::TableRow => {
                 if let Some(table) = &mut self.table {
                     table.begin_row();
@@ -276,7 +281,7 @@ impl Renderer {
             // The mark of an item that is about to begin belongs to its own row.
             let mut row = Row::default();
             for (mark, rest) in &self.indents {
-                if mark.is_none() {
+                if mark.is_none() && row.width() <= self.columns / 2 {
                     row.append(rest);
                 }
             }

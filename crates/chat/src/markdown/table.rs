@@ -1,5 +1,7 @@
 //! Tables, made to fit.
 
+use pulldown_cmark::Alignment;
+
 use crate::row::{DIM, PLAIN, Row, Span};
 use crate::wrap::{Indent, wrap};
 
@@ -7,12 +9,17 @@ const BETWEEN: &str = " │ ";
 const NARROWEST: usize = 4;
 
 /// The cells of a table; the first row is its head.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Table {
     cells: Vec<Vec<Vec<Span>>>,
+    alignments: Vec<Alignment>,
 }
 
 impl Table {
+    pub(super) fn new(alignments: Vec<Alignment>) -> Self {
+        Self { cells: Vec::new(), alignments }
+    }
+
     pub(super) fn begin_row(&mut self) {
         self.cells.push(Vec::new());
     }
@@ -31,7 +38,7 @@ impl Table {
         let widths = self.widths(room);
         let mut rows = Vec::new();
         for (at, cells) in self.cells.iter().enumerate() {
-            rows.extend(lay_out(cells, &widths));
+            rows.extend(lay_out(cells, &widths, &self.alignments));
             if at == 0 {
                 let rule: Vec<String> = widths.iter().map(|width| "─".repeat(*width)).collect();
                 rows.push(Row::new(&rule.join("─┼─"), DIM));
@@ -63,7 +70,7 @@ impl Table {
     }
 }
 
-fn lay_out(cells: &[Vec<Span>], widths: &[usize]) -> Vec<Row> {
+fn lay_out(cells: &[Vec<Span>], widths: &[usize], alignments: &[Alignment]) -> Vec<Row> {
     let wrapped: Vec<Vec<Row>> = widths
         .iter()
         .enumerate()
@@ -82,9 +89,17 @@ fn lay_out(cells: &[Vec<Span>], widths: &[usize]) -> Vec<Row> {
                 }
                 let part = cell.get(line).cloned().unwrap_or_default();
                 let is_last = at + 1 == widths.len();
-                let padding = if is_last { 0 } else { width.saturating_sub(part.width()) };
+                let room = width.saturating_sub(part.width());
+                let before = match alignments.get(at) {
+                    Some(Alignment::Right) => room,
+                    Some(Alignment::Center) => room / 2,
+                    _ => 0,
+                };
+                row.push(&" ".repeat(before), PLAIN);
                 row.append(&part);
-                row.push(&" ".repeat(padding), PLAIN);
+                if !is_last {
+                    row.push(&" ".repeat(room - before), PLAIN);
+                }
             }
             row
         })

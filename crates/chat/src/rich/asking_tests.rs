@@ -1,0 +1,94 @@
+use super::*;
+
+fn asking(question: Question) -> (Asking, Instant) {
+    let (answer, _) = oneshot::channel();
+    let mut asking = Asking::new(0, question, answer);
+    let shown = Instant::now();
+    asking.show(shown, 60, 10);
+    (asking, shown + Duration::from_secs(1))
+}
+
+fn approval() -> Question {
+    Question {
+        title: "Run it?".into(),
+        body: vec!["$ ls".into()],
+        choices: vec![Choice::new('y', "Yes"), Choice::new('a', "Always"), Choice::new('A', "All"), Choice::new('n', "No")],
+        ..Question::default()
+    }
+}
+
+fn key(code: Code) -> Key {
+    Key::plain(code)
+}
+
+#[test]
+fn a_key_answers() {
+    for (pressed, want) in [
+        (Code::Char('y'), Reply::Answered(Answer::Key('y'))),
+        (Code::Char('Y'), Reply::Answered(Answer::Key('y'))),
+        (Code::Char('A'), Reply::Answered(Answer::Key('A'))),
+        (Code::Char('x'), Reply::Open),
+        (Code::Enter, Reply::Answered(Answer::Key('y'))),
+        (Code::Escape, Reply::Refused),
+    ] {
+        let (mut asking, now) = asking(approval());
+        assert_eq!(asking.key(key(pressed), now, None), want, "{pressed:?}");
+    }
+    let (mut asking, now) = asking(approval());
+    assert_eq!(asking.key(Key::ctrl('c'), now, None), Reply::Interrupted);
+}
+
+#[test]
+fn arrows_choose() {
+    let (mut asking, now) = asking(approval());
+    assert_eq!(asking.key(key(Code::Up), now, None), Reply::Open);
+    assert_eq!(asking.key(key(Code::Enter), now, None), Reply::Answered(Answer::Key('n')));
+}
+
+#[test]
+fn whoever_is_typing_does_not_answer() {
+    let (mut asking, later) = asking(approval());
+    let just_before = later - Duration::from_millis(100);
+    assert_eq!(asking.key(key(Code::Char('y')), later, Some(just_before)), Reply::NotMine);
+    // It has only just appeared.
+    let shown = asking.shown.unwrap();
+    assert_eq!(asking.key(key(Code::Char('y')), shown, None), Reply::NotMine);
+    let paused = later + Duration::from_secs(1);
+    assert_eq!(asking.key(key(Code::Char('y')), paused, Some(later)), Reply::Answered(Answer::Key('y')));
+}
+
+#[test]
+fn words_are_an_answer_where_they_may_be() {
+    let question = Question { free_text: true, ..approval() };
+    let (mut asking, now) = asking(question);
+    for c in "maybe".chars() {
+        assert_eq!(asking.key(key(Code::Char(c)), now, None), Reply::Open);
+    }
+    assert_eq!(asking.key(key(Code::Enter), now, None), Reply::Answered(Answer::Text("maybe".into())));
+    assert_eq!(asking.key(key(Code::Escape), now, None), Reply::Open);
+    assert_eq!(asking.key(key(Code::Escape), now, None), Reply::Refused);
+}
+
+#[test]
+fn a_secret_is_never_shown() {
+    let question = Question { title: "Password".into(), secret: true, ..Question::default() };
+    let (mut asking, now) = asking(question);
+    for c in "hunter2".chars() {
+        asking.key(key(Code::Char(c)), now, None);
+    }
+    let rows: String = asking.live(60).rows.iter().map(Row::text).collect();
+    assert!(rows.contains("•••••••") && !rows.contains("hunter2"));
+    let answer = Answer::Text("hunter2".into());
+    assert_eq!(asking.told(Some(&answer)), "•••");
+    assert_eq!(asking.key(key(Code::Enter), now, None), Reply::Answered(answer));
+}
+
+#[test]
+fn a_body_that_is_too_long_is_printed_instead() {
+    let body = (0..100).map(|line| format!("line {line}")).collect();
+    let (answer, _) = oneshot::channel();
+    let mut asking = Asking::new(0, Question { body, ..approval() }, answer);
+    assert!(asking.show(Instant::now(), 60, 10));
+    assert!(!asking.show(Instant::now(), 60, 10));
+    assert!(asking.live(60).rows.len() < 10);
+}

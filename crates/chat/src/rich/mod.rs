@@ -51,7 +51,7 @@ pub(crate) struct Rich {
     /// Text that is not taken in yet.
     backlog: String,
     last_bytes: Instant,
-    last_draw: Option<Instant>,
+    last_draw: Instant,
     is_dirty: bool,
 }
 
@@ -94,7 +94,7 @@ impl Rich {
             tell,
             backlog: String::new(),
             last_bytes: Instant::now(),
-            last_draw: None,
+            last_draw: Instant::now(),
             is_dirty: true,
         })
     }
@@ -173,7 +173,7 @@ impl Rich {
         if !bytes.is_empty() {
             terminal::write(&bytes)?;
         }
-        self.last_draw = Some(Instant::now());
+        self.last_draw = Instant::now();
         Ok(())
     }
 
@@ -185,7 +185,7 @@ impl Rich {
         } else {
             return None;
         };
-        Some(self.last_draw.map_or_else(Instant::now, |last| last + wait))
+        Some(self.last_draw + wait)
     }
 
     fn escape_at(&self) -> Option<Instant> {

@@ -14,7 +14,7 @@ use crate::row::{Colour, DIM, PLAIN, Row};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
     Nothing,
-    Send { text: String, files: Vec<PathBuf> },
+    Send { text: String, shown: String, files: Vec<PathBuf> },
     Interrupt,
     Quit,
     Suspend,
@@ -130,14 +130,15 @@ impl Prompt {
             self.changed();
             return Wanted::Nothing;
         }
-        let (text, files) = (self.editor.whole(), self.editor.files());
+        let (text, shown) = (self.editor.whole(), self.editor.shown());
+        let files = self.editor.files();
         if text.trim().is_empty() {
             return Wanted::Nothing;
         }
         self.history.add(&text);
         self.editor.clear();
         self.changed();
-        Wanted::Send { text: text.trim_end().to_owned(), files }
+        Wanted::Send { text: text.trim_end().to_owned(), shown, files }
     }
 
     /// Keys that move the cursor, or through the history.

@@ -17,6 +17,9 @@ use crate::row::{DIM, PLAIN, Palette, Row, Style};
 use crate::transcript::{Ended, Transcript};
 use crate::{Answer, Event, Look};
 
+/// So many sent lines may wait to be shown again.
+const MOST_SENT: usize = 16;
+
 /// What a screen consists of.
 pub(crate) struct Ui {
     transcript: Transcript,
@@ -29,6 +32,8 @@ pub(crate) struct Ui {
     columns: usize,
     height: usize,
     last_key: Option<Instant>,
+    /// Lines that were sent, and how they looked, until they are shown again.
+    sent: VecDeque<(String, String)>,
     tell: UnboundedSender<Event>,
 }
 
@@ -51,6 +56,7 @@ impl Ui {
             columns,
             height,
             last_key: None,
+            sent: VecDeque::new(),
             tell,
         }
     }
@@ -99,7 +105,7 @@ impl Ui {
                 }
             }
             Order::Message(weight, text) => self.transcript.message(weight, &text),
-            Order::User(text) => self.transcript.user(&text),
+            Order::User(text) => self.user(&text),
             Order::Todo(plan) => self.transcript.todo(&plan),
             Order::Status(status) => self.status = status,
             Order::Fill(text) => self.prompt.fill(&text),
@@ -147,7 +153,9 @@ impl Ui {
             }
         };
         match wanted {
-            Wanted::Send { text, files } => {
+            Wanted::Send { text, shown, files } => {
+                self.sent.truncate(MOST_SENT - 1);
+                self.sent.push_front((text.clone(), shown));
                 let _ = self.tell.send(Event::Line { text, attachments: files });
             }
             Wanted::Interrupt => {
@@ -159,6 +167,18 @@ impl Ui {
             other => return other,
         }
         Wanted::Nothing
+    }
+
+    /// A paste that was one thing when it was typed is not spread out afterwards.
+    fn user(&mut self, text: &str) {
+        match self.sent.iter().position(|(sent, _)| sent == text) {
+            Some(at) => {
+                if let Some((_, shown)) = self.sent.remove(at) {
+                    self.transcript.user(&shown);
+                }
+            }
+            None => self.transcript.user(text),
+        }
     }
 
     fn answer(&mut self, answer: Option<Answer>) {

@@ -1,0 +1,215 @@
+use std::time::Duration;
+
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::sync::oneshot;
+
+use super::super::keys::Code;
+use super::*;
+use crate::order::Weight;
+use crate::{Choice, Question};
+
+struct Stage {
+    ui: Ui,
+    events: UnboundedReceiver<Event>,
+    terminal: vt100::Parser,
+    now: Instant,
+}
+
+impl Stage {
+    fn new(height: u16, columns: u16) -> Self {
+        let (tell, events) = unbounded_channel();
+        let size = (usize::from(columns), usize::from(height));
+        let ui = Ui::new(&Look::default(), size, Palette::Colours, tell);
+        let terminal = vt100::Parser::new(height, columns, 1_000);
+        Self { ui, events, terminal, now: Instant::now() }
+    }
+
+    fn order(&mut self, order: Order) {
+        self.ui.order(order, self.now);
+    }
+
+    /// Types with pauses, as people who read do.
+    fn keys(&mut self, codes: &[Code]) {
+        for code in codes {
+            self.now += Duration::from_secs(1);
+            self.ui.input(Input::Key(Key::plain(*code)), self.now);
+        }
+    }
+
+    fn screen(&mut self) -> Vec<String> {
+        let bytes = self.ui.draw(self.now);
+        self.terminal.process(bytes.as_bytes());
+        let text = self.terminal.screen().contents();
+        text.lines().map(|line| line.trim_end().to_owned()).collect()
+    }
+
+    fn ask(&mut self, number: u64, title: &str) -> oneshot::Receiver<Option<Answer>> {
+        let (answer, answered) = oneshot::channel();
+        let choices = vec![Choice::new('y', "Yes"), Choice::new('n', "No")];
+        let question = Question { title: title.into(), choices, ..Question::default() };
+        self.order(Order::Ask { number, question, answer });
+        self.screen();
+        answered
+    }
+}
+
+fn began(id: &str) -> Order {
+    let (emoji, summary) = ("📖".to_owned(), format!("file {id}"));
+    Order::CallBegan { id: id.into(), emoji, name: "read_file".into(), summary }
+}
+
+#[test]
+fn an_answer_is_live_until_it_is_complete() {
+    let mut stage = Stage::new(12, 40);
+    stage.order(Order::User("hi".into()));
+    stage.order(Order::Text("# Hello\nsome *te".into()));
+    assert_eq!(stage.screen(), ["❯ hi", "", "Hello", "some *te", "", "❯"]);
+    stage.order(Order::Text("xt*\n\nmore".into()));
+    assert_eq!(stage.screen(), ["❯ hi", "", "Hello", "some text", "", "more", "", "❯"]);
+    stage.order(Order::EndText);
+    assert_eq!(stage.screen(), ["❯ hi", "", "Hello", "some text", "", "more", "", "❯"]);
+}
+
+#[test]
+fn calls_run_side_by_side_and_end_as_one_row_each() {
+    let mut stage = Stage::new(14, 60);
+    stage.order(Order::Text("Looking.".into()));
+    stage.order(began("a"));
+    stage.order(began("b"));
+    let fraction = Some(0.5);
+    stage.order(Order::CallProgress { id: "b".into(), message: "half".into(), fraction });
+    stage.now += Duration::from_secs(3);
+    let rows = stage.screen();
+    assert!(stage.ui.is_turning());
+    assert_eq!(rows[0], "Looking.");
+    assert!(rows[2].ends_with("read_file file a  3 s"), "{rows:?}");
+    assert!(rows[3].contains("half") && rows[3].contains("▰▰▰▰▰▱▱▱▱▱ 50 %"), "{rows:?}");
+    let duration = Duration::from_secs(3);
+    stage.order(Order::CallEnded { id: "b".into(), ok: true, duration, note: String::new() });
+    stage.order(Order::CallEnded { id: "a".into(), ok: false, duration, note: "gone".into() });
+    let want = ["Looking.", "", "✓ 📖 read_file file b  3.0 s", "✗ 📖 read_file file a  3.0 s", "    gone", "", "❯"];
+    assert_eq!(stage.screen(), want);
+    assert!(!stage.ui.is_turning());
+}
+
+#[test]
+fn the_status_says_how_it_stands() {
+    let mut stage = Stage::new(6, 80);
+    let status = Status {
+        model: "opus".into(),
+        context_used: 24_310,
+        context_total: 200_000,
+        cost: Some(0.0123),
+        extra: vec!["yolo".into()],
+    };
+    stage.order(Order::Status(status));
+    assert_eq!(stage.screen(), ["❯", "  opus · 24.3k / 200k (12 %) · $0.0123 · yolo"]);
+}
+
+#[test]
+fn what_is_typed_outlasts_a_question() {
+    let mut stage = Stage::new(12, 60);
+    stage.keys(&[Code::Char('h'), Code::Char('i')]);
+    let mut first = stage.ask(1, "One?");
+    let mut second = stage.ask(2, "Two?");
+    let rows = stage.screen();
+    assert!(rows.iter().any(|row| row == "? One?") && rows.iter().any(|row| row == "❯ hi"), "{rows:?}");
+    stage.keys(&[Code::Char('y')]);
+    assert_eq!(first.try_recv(), Ok(Some(Answer::Key('y'))));
+    let rows = stage.screen();
+    assert!(rows.iter().any(|row| row == "? One? → Yes") && rows.iter().any(|row| row == "? Two?"), "{rows:?}");
+    stage.keys(&[Code::Escape]);
+    assert_eq!(second.try_recv(), Ok(None));
+    stage.keys(&[Code::Enter]);
+    let line = Event::Line { text: "hi".into(), attachments: Vec::new() };
+    assert_eq!(stage.events.try_recv(), Ok(line));
+}
+
+#[test]
+fn a_question_can_be_taken_back() {
+    let mut stage = Stage::new(12, 60);
+    let _first = stage.ask(1, "One?");
+    stage.order(Order::Withdraw(1));
+    assert_eq!(stage.screen(), ["❯"]);
+}
+
+#[test]
+fn a_paste_is_shown_again_as_it_was_seen() {
+    let mut stage = Stage::new(12, 60);
+    let long = "line\n".repeat(50);
+    stage.ui.input(Input::Paste(long.clone()), stage.now);
+    stage.keys(&[Code::Enter]);
+    let Ok(Event::Line { text, .. }) = stage.events.try_recv() else { panic!("no line") };
+    assert_eq!(text, long.trim_end());
+    stage.order(Order::User(text));
+    assert_eq!(stage.screen(), ["❯ [pasted 50 lines]", "", "❯"]);
+}
+
+#[test]
+fn a_screen_that_shrinks_keeps_its_transcript() {
+    let mut stage = Stage::new(10, 50);
+    stage.order(Order::Message(Weight::Note, "kept".into()));
+    stage.order(Order::Text("words that fill more than one narrow row of text".into()));
+    stage.screen();
+    // A terminal that breaks rows anew leaves them as they would have been written.
+    stage.terminal = vt100::Parser::new(10, 20, 100);
+    stage.terminal.process(b"  kept\r\n\r\nwords that fill more\r\n than one narrow row \r\nof text\r\n\r\n> ");
+    stage.ui.resize((20, 10));
+    let want = ["  kept", "", "words that fill", "more than one", "narrow row of text", "", "❯"];
+    assert_eq!(stage.screen(), want);
+    assert_eq!(stage.events.try_recv(), Ok(Event::Resized));
+}
+
+#[test]
+fn ten_thousand_lines_of_code_leave_a_small_live_area() {
+    let mut stage = Stage::new(20, 40);
+    let code: String = (0..10_000).map(|line| format!("line {line}\n")).collect();
+    stage.order(Order::Text(format!("```\n{code}unfinished")));
+    let bytes = stage.ui.draw(stage.now);
+    assert_eq!(bytes.matches("line 9999").count(), 1);
+    stage.order(Order::Text(" still".into()));
+    let next = stage.ui.draw(stage.now);
+    assert!(next.len() < 200, "{next:?}");
+}
+
+#[test]
+fn no_order_can_write_commands_to_the_terminal() {
+    let mut stage = Stage::new(30, 60);
+    let evil = "x\x1b]0;t\x07\x1b[2J\u{9b}5m\u{202e}\x08y";
+    stage.order(Order::User(evil.into()));
+    stage.order(Order::Thought(evil.into()));
+    stage.order(Order::Text(evil.into()));
+    stage.order(Order::EndText);
+    for weight in [Weight::Note, Weight::Warning, Weight::Error] {
+        stage.order(Order::Message(weight, evil.into()));
+    }
+    let summary = evil.to_owned();
+    stage.order(Order::CallBegan { id: "1".into(), emoji: evil.into(), name: evil.into(), summary });
+    stage.order(Order::CallProgress { id: "1".into(), message: evil.into(), fraction: Some(f64::NAN) });
+    stage.order(Order::Working(Some(evil.into())));
+    stage.order(Order::Fill(evil.into()));
+    let extra = vec![evil.to_owned()];
+    stage.order(Order::Status(Status { model: evil.into(), extra, ..Status::default() }));
+    let (answer, _answered) = oneshot::channel();
+    let question = Question {
+        title: evil.into(),
+        body: vec![evil.into()],
+        choices: vec![Choice::new('y', evil)],
+        ..Question::default()
+    };
+    stage.order(Order::Ask { number: 0, question, answer });
+    let bytes = stage.ui.draw(stage.now);
+    // What is left are our own: modes, styles, moves of the cursor, and erasing to the end.
+    for command in bytes.split('\x1b').skip(1) {
+        let end = command.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(0);
+        let (parameters, last) = (&command[..end], command.as_bytes()[end]);
+        assert!(
+            matches!((parameters, last), ("[?2026" | "[?25", b'h' | b'l'))
+                || matches!(last, b'm' | b'A' | b'B' | b'C' | b'K')
+                || (parameters, last) == ("[", b'J'),
+            "{command:?}"
+        );
+        assert_ne!(command, "[0;5m");
+    }
+    assert!(!bytes.contains(['\x07', '\u{9b}', '\u{202e}', '\x08']));
+}

@@ -5,6 +5,7 @@ pub(crate) mod call;
 pub(crate) mod chat;
 pub(crate) mod checkpoints;
 pub(crate) mod config;
+pub(crate) mod cron;
 pub(crate) mod doctor;
 pub(crate) mod exec;
 pub(crate) mod hands;

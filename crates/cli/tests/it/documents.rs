@@ -3,10 +3,13 @@
 use std::path::Path;
 use std::process::Command;
 
+use hermes_testkit::models::{ModelServer, Scene};
+
 use crate::context::TestContext;
 
-const DOCUMENTS: [&str; 6] = [
+const DOCUMENTS: [&str; 7] = [
     "README.md",
+    "docs/agent.md",
     "docs/checkpoints.md",
     "docs/files.md",
     "docs/permissions.md",
@@ -19,6 +22,7 @@ fn every_command_in_the_documents_works() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let binary = Path::new(env!("CARGO_BIN_EXE_hermes")).parent().expect("a folder");
     let path = format!("{}:{}", binary.display(), std::env::var("PATH").unwrap_or_default());
+    let server = ModelServer::start(vec![Scene::says("Hello.").again()]);
     let mut ran = 0;
     for name in DOCUMENTS {
         let text = std::fs::read_to_string(root.join(name)).expect("a document");
@@ -30,6 +34,9 @@ fn every_command_in_the_documents_works() {
                 .current_dir(context.work())
                 .env("PATH", &path)
                 .env("HERMES_HOME", context.home())
+                .env("OPENAI_BASE_URL", server.url())
+                .env("OPENAI_API_KEY", "none")
+                .env("HERMES_MODEL", "gpt-scripted")
                 .output()
                 .expect("bash runs");
             let said = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -16,6 +16,7 @@ mod dry_run;
 mod exec;
 mod homes;
 mod interrupt;
+mod killed;
 mod malformed;
 mod memory;
 mod permissions;

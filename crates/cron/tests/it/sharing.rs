@@ -152,8 +152,8 @@ fn a_change_changes_what_it_names() {
     };
     let after = jobs.change(&job.id, change, now()).unwrap();
     assert_eq!(after.next_run_at, Some("2026-11-17T00:00:00Z".parse().unwrap()));
-    assert_eq!((after.prompt, after.timeout_seconds), (job.prompt, Some(90)));
     assert_eq!(after.targets().len(), 2);
+    assert_eq!((after.prompt, after.timeout_seconds), (job.prompt, Some(90)));
     let emptied = Change { deliver: Some(String::new()), budget: Some(0.0), ..Change::default() };
     let after = jobs.change(&job.id, emptied, now()).unwrap();
     assert_eq!((after.deliver.as_str(), after.budget), ("local", None));

@@ -249,13 +249,17 @@ impl MixtureOfAgents {
         for (at, voice) in merging.iter().enumerate() {
             if let Some(text) = asking.ask_one(0, voice, messages.clone()).await? {
                 if at > 0 {
-                    asking.notes.push("The aggregator did not answer; another one took its place".into());
+                    asking
+                        .notes
+                        .push("The aggregator did not answer; another one took its place".into());
                 }
                 return Ok((voice.label.clone(), text));
             }
         }
-        let given: Vec<_> =
-            answers.iter().map(|(voice, text)| json!({"model": voice.label, "answer": text})).collect();
+        let given: Vec<_> = answers
+            .iter()
+            .map(|(voice, text)| json!({"model": voice.label, "answer": text}))
+            .collect();
         let error = ToolError::new(
             hermes_core::ErrorKind::Network,
             "The models have answered, but none could make one answer of theirs",

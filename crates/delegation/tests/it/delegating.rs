@@ -17,18 +17,14 @@ async fn a_task_is_done_and_told() {
         calls("make a note", "read_file", &json!({"path": "absent.txt"})),
         says("make a note", "The note is in note.txt.", 300),
     ]);
-    let answer =
-        stage.delegate(json!({"goal": "make a note", "context": "It says hello."})).await;
+    let answer = stage.delegate(json!({"goal": "make a note", "context": "It says hello."})).await;
     let path = stage.folder.path().join("note.txt");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "hello\n");
     let report = &answer["results"][0];
     assert_eq!(report["status"], "completed");
     assert_eq!(report["exit_reason"], "completed");
     assert_eq!(report["summary"], "The note is in note.txt.");
-    assert_eq!(
-        report["artifacts"],
-        json!([{"path": path.to_str().unwrap(), "change": "written"}])
-    );
+    assert_eq!(report["artifacts"], json!([{"path": path.to_str().unwrap(), "change": "written"}]));
     assert_eq!((&report["api_calls"], &report["tool_calls"]), (&json!(3), &json!(2)));
     // The server counts 100 and 10 for each of the calls.
     assert_eq!(report["tokens"], json!({"input": 500, "output": 30}));

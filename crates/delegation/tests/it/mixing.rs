@@ -46,8 +46,7 @@ async fn a_dead_model_is_done_without() {
         ModelServer::start([answer("Rayleigh.", 100)]),
         ModelServer::start([answer("Scattering.", 200)]),
     );
-    let mut plan =
-        plan(&[("one", &one.url()), ("dead", &nowhere()), ("two", &two.url())], None);
+    let mut plan = plan(&[("one", &one.url()), ("dead", &nowhere()), ("two", &two.url())], None);
     plan.mixture.references.push("unheard-of".to_owned());
     let stage = Stage::with([answer("Rayleigh scattering.", 300)], plan);
     let told = mix(&stage).await;
@@ -122,8 +121,7 @@ async fn one_model_stands_for_several_at_different_temperatures() {
     assert_eq!(told["response"], "merged", "{told}");
     assert_eq!(told["failed"], 0);
     let asked = stage.server.asked();
-    let mut warm: Vec<f64> =
-        asked.iter().filter_map(|body| body["temperature"].as_f64()).collect();
+    let mut warm: Vec<f64> = asked.iter().filter_map(|body| body["temperature"].as_f64()).collect();
     warm.sort_by(f64::total_cmp);
     assert_eq!(warm, [0.2, 0.4, 0.6, 1.0], "three opinions and the aggregator");
     assert_eq!(asked.len(), 5);

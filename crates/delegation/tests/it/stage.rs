@@ -5,9 +5,7 @@ use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use hermes_agent::{
-    Allowance, Budget, Entry, Journal, JournalError, Manner, Nobody, Standing,
-};
+use hermes_agent::{Allowance, Budget, Entry, Journal, JournalError, Manner, Nobody, Standing};
 use hermes_core::{
     Approver, Availability, BoundCall, BoxFuture, DynTool, Effect, NoticeQueue, Notices, Ports,
     ToolCall, ToolContext, ToolError, ToolOutput, ToolResult, ToolSpec, Workplace,

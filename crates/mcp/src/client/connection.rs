@@ -127,11 +127,6 @@ impl Connection {
         self.tail.as_ref().map(|tail| tail.text()).unwrap_or_default()
     }
 
-    /// The process id of its program.
-    pub(crate) async fn pid(&self) -> Option<u32> {
-        self.program.lock().await.as_ref().and_then(Program::pid)
-    }
-
     /// How its program has ended, if it has.
     pub(crate) async fn exit(&self) -> Option<String> {
         self.program.lock().await.as_mut().and_then(Program::ended)

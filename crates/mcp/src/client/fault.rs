@@ -109,7 +109,7 @@ pub(crate) fn causes(error: &(dyn Error + 'static)) -> String {
 }
 
 fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
-    std::iter::successors(Some(error), |error| error.source()).take(16)
+    std::iter::successors(Some(error), |error: &&'a (dyn Error + 'static)| (*error).source()).take(16)
 }
 
 /// Whether it cannot have reached the server.

@@ -113,11 +113,6 @@ impl Program {
         let _ = leftovers.record(&entry);
     }
 
-    /// Its process id, as long as it runs.
-    pub(crate) fn pid(&self) -> Option<u32> {
-        self.child.id()
-    }
-
     /// How it has ended, once it has.
     pub(crate) fn ended(&mut self) -> Option<String> {
         self.child.try_wait().ok().flatten().map(|status| status.to_string())

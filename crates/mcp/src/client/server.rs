@@ -3,7 +3,7 @@
 //! so. What happens to one server concerns no other.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -66,6 +66,7 @@ pub(crate) struct Server {
     phase: watch::Sender<Phase>,
     wake: Notify,
     stop: CancellationToken,
+    is_begun: AtomicBool,
     breaker: Mutex<Breaker>,
     failures: AtomicU64,
     busy: AtomicUsize,
@@ -128,6 +129,7 @@ impl Server {
             phase: watch::Sender::new(Phase::Idle),
             wake: Notify::new(),
             stop: CancellationToken::new(),
+            is_begun: AtomicBool::new(false),
             breaker: Mutex::default(),
             failures: AtomicU64::new(0),
             busy: AtomicUsize::new(0),
@@ -211,6 +213,9 @@ impl Server {
 
     /// Begins to look after it: at once, or when it is first needed.
     pub(crate) fn begin(self: &Arc<Self>, at_once: bool) {
+        if self.is_begun.swap(true, Ordering::AcqRel) {
+            return;
+        }
         if at_once {
             self.wake.notify_one();
         }
@@ -220,6 +225,9 @@ impl Server {
     /// Ends it, and waits until nothing of it is left.
     pub(crate) async fn end(&self) {
         self.stop.cancel();
+        if !self.is_begun.load(Ordering::Acquire) {
+            return;
+        }
         let mut phase = self.phase.subscribe();
         let _ = phase.wait_for(|phase| matches!(phase, Phase::Stopped)).await;
     }

@@ -1,55 +1,18 @@
 //! Interpreters in a place that is reached by a carrier.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hermes_core::{BoxFuture, ToolError};
-use hermes_exec::{Carriage, Carrier, Elsewhere, Exit, Jobs, Way};
+use hermes_exec::{Elsewhere, Jobs};
 use hermes_repl::{Language, Status};
+use hermes_testkit::place::NextDoor;
 
 use crate::bench::{Bench, has, is_alive};
-
-/// A place that is reached like another host, and is this one.
-#[derive(Debug)]
-struct NextDoor;
-
-impl Way for NextDoor {
-    fn name(&self) -> &str {
-        "next door"
-    }
-
-    fn open(&self) -> BoxFuture<'_, Result<(), ToolError>> {
-        Box::pin(async { Ok(()) })
-    }
-
-    fn carrier(&self, script: &str, _carriage: Carriage) -> Carrier {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let home = std::env::var_os("HOME").unwrap_or_default();
-        Carrier {
-            program: "sh".into(),
-            arguments: vec!["-c".into(), script.into()],
-            environment: BTreeMap::from([("PATH".into(), path), ("HOME".into(), home)]),
-        }
-    }
-
-    fn held(&self) -> Option<String> {
-        None
-    }
-
-    fn failure(&self, _exit: Exit, _errors: &str) -> Option<ToolError> {
-        None
-    }
-
-    fn close(&self) -> BoxFuture<'_, ()> {
-        Box::pin(async {})
-    }
-}
 
 fn bench() -> Bench {
     let mut bench = Bench::new();
     let folder = bench.jobs.folder().to_owned();
-    bench.jobs = Arc::new(Jobs::new(Arc::new(Elsewhere::new(NextDoor)), folder));
+    bench.jobs = Arc::new(Jobs::new(Arc::new(Elsewhere::new(NextDoor::default())), folder));
     bench
 }
 

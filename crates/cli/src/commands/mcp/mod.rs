@@ -1,7 +1,9 @@
 //! `hermes mcp`: our tools for other programs, and theirs for us, by the Model
 //! Context Protocol.
 
+mod add;
 mod serve;
+mod servers;
 
 use clap::Subcommand;
 
@@ -12,10 +14,42 @@ use crate::failure::Outcome;
 pub(crate) enum Mcp {
     /// Offer tools to another program, on standard input and output or over HTTP
     Serve(serve::Serve),
+    /// List the servers whose tools are used
+    List,
+    /// Use the tools of another server
+    Add(add::Add),
+    /// Use the tools of a server no longer, and forget its login
+    Remove {
+        /// Its name
+        name: String,
+    },
+    /// Connect to a server, and tell how long it takes and what its tools cost
+    Test {
+        /// Its name
+        name: String,
+    },
+    /// Log in to a server, in a browser
+    Login {
+        /// Its name
+        name: String,
+    },
+    /// Take a server's tools as they are now, after they have changed
+    Accept {
+        /// The name of the server
+        name: String,
+        /// One of its tools, by the server's own name for it; all if none is named
+        tool: Option<String>,
+    },
 }
 
 pub(crate) fn run(app: &App, command: Mcp) -> Outcome {
     match command {
         Mcp::Serve(args) => serve::run(app, &args),
+        Mcp::List => servers::list(app),
+        Mcp::Add(args) => add::run(app, &args),
+        Mcp::Remove { name } => servers::remove(app, &name),
+        Mcp::Test { name } => servers::test(app, &name),
+        Mcp::Login { name } => servers::login(app, &name),
+        Mcp::Accept { name, tool } => servers::accept(app, &name, tool.as_deref()),
     }
 }

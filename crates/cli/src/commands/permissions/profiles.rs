@@ -12,7 +12,7 @@ use crate::terminal::Style;
 pub(crate) fn list(app: &App, options: &ProfileOptions) -> Outcome {
     let home = app.home()?;
     let config = app.config(&home)?;
-    let sources = app.sources(&home, options, &folder(None)?, None)?;
+    let sources = app.sources(&home, options, &folder(None)?)?;
     let chosen = app.profile_name(&config, options);
     let profiles = sources.profiles();
     if app.json {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use hermes_core::{BoxFuture, Clarify, DynTool, Ports, ToolCall};
+use hermes_cron::Jobs;
 use hermes_engine::{Caller, Engine};
 use hermes_memory::{Limits, Memory};
 use hermes_testkit::contract::contains;
@@ -10,7 +11,7 @@ use hermes_tools_agent::messages::Targets;
 use serde_json::Value;
 
 /// The tools whose examples cannot work without a port.
-pub(crate) const NEED_PORTS: &[&str] = &["clarify", "memory", "send_message"];
+pub(crate) const NEED_PORTS: &[&str] = &["clarify", "cronjob", "memory", "send_message"];
 
 /// A user who takes the first choice.
 struct Obliging;
@@ -42,7 +43,10 @@ async fn run_examples(tool: &Arc<dyn DynTool>) -> usize {
     for example in &spec.examples {
         let folder = tempfile::tempdir().expect("a folder");
         let memory = Memory::new(folder.path().join("memories"), Limits::default());
-        let ports = Ports::new().with(Arc::new(memory)).with::<dyn Clarify>(Arc::new(Obliging));
+        let ports = Ports::new()
+            .with(Arc::new(memory))
+            .with(Arc::new(Jobs::of(folder.path())))
+            .with::<dyn Clarify>(Arc::new(Obliging));
         let engine = Engine::builder()
             .spill_to(folder.path().join("spill"))
             .ports(ports)

@@ -1,12 +1,12 @@
 //! Programs of checks are held, ended and found elsewhere like all others.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hermes_core::{BoxFuture, Confinement, Ports, ToolContext, ToolError};
-use hermes_exec::{Backend, Jobs, Local, Order, Place, Shell, Started};
+use hermes_core::{Confinement, Ports, ToolContext, ToolError};
+use hermes_exec::Jobs;
+use hermes_testkit::place::Afar;
 use serde_json::{Value, json};
 
 use crate::checks::{Project, brief, has};
@@ -109,48 +109,12 @@ async fn tests_run_within_walls_and_their_report_gets_out() {
     assert!(project.path().join("in").exists() && !target.exists());
 }
 
-/// This machine, as if it were another: its files are reached by programs
-/// alone.
-#[derive(Debug)]
-struct Afar(Local);
-
-impl Backend for Afar {
-    fn name(&self) -> &str {
-        "afar"
-    }
-
-    fn open(&self) -> BoxFuture<'_, Result<Arc<Place>, ToolError>> {
-        let keep = ["PATH", "HOME", "RUSTUP_HOME", "CARGO_HOME"];
-        let environment = std::env::vars_os().filter(|(name, _)| keep.iter().any(|k| name == k));
-        let environment: BTreeMap<_, _> = environment.collect();
-        let place = Place {
-            directory: "/".into(),
-            environment,
-            shell: Shell::Posix,
-            system: "Linux x86_64".to_owned(),
-        };
-        Box::pin(async { Ok(Arc::new(place)) })
-    }
-
-    fn start<'a>(
-        &'a self,
-        job: &'a str,
-        order: Order,
-    ) -> BoxFuture<'a, Result<Started, ToolError>> {
-        self.0.start(job, order)
-    }
-
-    fn cleanup(&self) -> BoxFuture<'_, ()> {
-        self.0.cleanup()
-    }
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn projects_elsewhere_are_checked_there() {
     let manifest = "[package]\nname = \"small\"\nversion = \"0.1.0\"\nedition = \"2021\"\n";
     let code = "pub fn f( ) -> i32 {\n    return 1;\n}\n\n#[test]\nfn bad() {\n    assert_eq!(f(), 2);\n}\n";
     let files = [("Cargo.toml", manifest), ("src/lib.rs", code)];
-    let project = Project::on(Arc::new(Afar(Local::default())), &files);
+    let project = Project::on(Arc::new(Afar::default()), &files);
     let lint = project.call("code_lint", json!({})).await;
     assert_eq!(brief(&lint), ["src/lib.rs:2:5 warning clippy::needless_return"], "{lint:#}");
     let format = project.call("code_format", json!({})).await;

@@ -9,9 +9,10 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hermes_core::{BoxFuture, Confinement, DynTool, Ports, ToolCall, ToolContext, ToolError};
+use hermes_core::{Confinement, DynTool, Ports, ToolCall, ToolContext, ToolError};
 use hermes_engine::{Caller, Engine};
-use hermes_exec::{Backend, Jobs, Local, Order, Started};
+use hermes_exec::Jobs;
+use hermes_testkit::place::Afar;
 use serde_json::{Value, json};
 
 use crate::checks::{Project, has};
@@ -447,38 +448,12 @@ async fn within_walls_and_without_a_network_programs_are_debugged_all_the_same()
     held.tool.teardown().await;
 }
 
-/// This machine, as if it were another.
-#[derive(Debug)]
-struct Afar(Local);
-
-impl Backend for Afar {
-    fn name(&self) -> &str {
-        "afar"
-    }
-
-    fn open(&self) -> BoxFuture<'_, Result<Arc<hermes_exec::Place>, ToolError>> {
-        self.0.open()
-    }
-
-    fn start<'a>(
-        &'a self,
-        job: &'a str,
-        order: Order,
-    ) -> BoxFuture<'a, Result<Started, ToolError>> {
-        self.0.start(job, order)
-    }
-
-    fn cleanup(&self) -> BoxFuture<'_, ()> {
-        self.0.cleanup()
-    }
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn programs_elsewhere_are_debugged_there() {
     if !has("node") {
         return;
     }
-    let project = Project::on(Arc::new(Afar(Local::default())), &[("shop 'a'.js", SHOP_JS)]);
+    let project = Project::on(Arc::new(Afar::default()), &[("shop 'a'.js", SHOP_JS)]);
     let at = json!([{ "file": "shop 'a'.js", "line": 12, "hit": 2 }]);
     let run = json!({ "program": "shop 'a'.js", "breakpoints": at });
     let stop = project.call("code_debug", run).await;

@@ -159,7 +159,7 @@ async fn different_sessions_of_one_batch_run_side_by_side() {
         ToolCall::new(id, "repl", json!({ "session": own, "code": code(own, other) }))
     };
     let calls = vec![call("1", "a", "b"), call("2", "b", "a")];
-    for result in bench.engine.call_batch(calls, &bench.caller).await {
+    for result in bench.engine.dispatch(calls, &bench.caller).await {
         let answer: Value = serde_json::from_str(&result.content).unwrap();
         assert_eq!(answer["value"], "True", "{answer}");
     }

@@ -4,6 +4,7 @@
 mod batches;
 mod contract;
 mod desk;
+mod elsewhere;
 mod faults;
 mod notices;
 mod processes;

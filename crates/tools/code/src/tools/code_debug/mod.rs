@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use hermes_core::{
     Effect, Example, JsonSchema, Resource, Scope, Tool, ToolContext, ToolError, ToolSpec, Workplace,
 };
-use hermes_debug::{Bounds, Kind, Met, Session, Sessions, Step, Target, Variable};
+use hermes_debug::{Bounds, Met, Session, Sessions, Step, Target, Variable};
 use serde::Deserialize;
 
 use report::{Output, Report};

@@ -12,7 +12,6 @@ use hermes_files::Files;
 use serde::Serialize;
 
 use super::{Action, Args};
-use crate::program;
 
 /// Lines around the one that it stopped at.
 const AROUND: u64 = 4;

@@ -1,53 +1,18 @@
 //! Scripts where commands run in another place: their calls come back.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use hermes_core::{BoxFuture, ToolError};
-use hermes_exec::{Carriage, Carrier, Elsewhere, Exit, Way};
+use hermes_exec::Elsewhere;
+use hermes_testkit::place::NextDoor;
 use serde_json::json;
 
 use super::desk::{Desired, Desk, has_node, text};
 
-/// A place that is reached like another host, and is this one.
-#[derive(Debug)]
-struct NextDoor;
-
-impl Way for NextDoor {
-    fn name(&self) -> &str {
-        "next door"
-    }
-
-    fn open(&self) -> BoxFuture<'_, Result<(), ToolError>> {
-        Box::pin(async { Ok(()) })
-    }
-
-    fn carrier(&self, script: &str, _carriage: Carriage) -> Carrier {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        Carrier {
-            program: "sh".into(),
-            arguments: vec!["-c".into(), script.into()],
-            environment: BTreeMap::from([("PATH".into(), path), ("HOME".into(), "/".into())]),
-        }
-    }
-
-    fn held(&self) -> Option<String> {
-        None
-    }
-
-    fn failure(&self, _exit: Exit, _errors: &str) -> Option<ToolError> {
-        None
-    }
-
-    fn close(&self) -> BoxFuture<'_, ()> {
-        Box::pin(async {})
-    }
-}
-
 fn desk() -> Desk {
+    let way = NextDoor { home: Some("/".into()), ..NextDoor::default() };
     let desk = Desk::with(Desired {
-        backend: Some(Arc::new(Elsewhere::new(NextDoor))),
+        backend: Some(Arc::new(Elsewhere::new(way))),
         ..Desired::default()
     });
     desk.write("a.txt", "alpha");

@@ -10,7 +10,6 @@ use hermes_exec::{Ended, Exit, Jobs, Listed, Patience, Pause, tree};
 
 use super::{Cause, Event};
 use crate::blocking::blocking;
-use crate::shell;
 
 /// How much of the output is looked through at a time.
 const PIECE: usize = 256 * 1024;

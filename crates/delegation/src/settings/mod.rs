@@ -1,5 +1,7 @@
 //! What may be set.
 
+mod read;
+
 use std::time::Duration;
 
 /// Tools that a sub-agent does not get: they speak to the user or to others in

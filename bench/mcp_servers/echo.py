@@ -1,0 +1,18 @@
+"""The echo server of the official Python SDK: on a pipe, or over HTTP at a port."""
+
+import sys
+
+from mcp.server import MCPServer
+
+server = MCPServer("echo")
+
+
+@server.tool()
+def echo(message: str) -> str:
+    return message
+
+
+if len(sys.argv) > 1:
+    server.run("streamable-http", port=int(sys.argv[1]))
+else:
+    server.run("stdio")

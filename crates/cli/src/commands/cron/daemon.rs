@@ -1,0 +1,196 @@
+//! Running jobs: each is a `hermes run` of its own, so that none can harm the
+//! others, and nobody is there to say yes for it.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use hermes::core::{CancellationToken, ErrorKind};
+use hermes_config::Config;
+use hermes_cron::{Bell, Daemon, Event, Job, Jobs, Orders, Settings, Status, SystemClock, Until};
+use serde_json::{Value, json};
+
+use super::show::told;
+use crate::app::App;
+use crate::commands::runtime;
+use crate::failure::{Exit, Failure, Outcome};
+use crate::terminal::{Terminal, one_line};
+
+/// Toolsets that a run has no use for: it must not plan the next one, its
+/// answer is sent for it, and nobody is there to answer.
+const WITHOUT: &str = "cronjob,messaging,clarify";
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Options {
+    /// Run what is due now, and end
+    #[arg(long)]
+    once: bool,
+    /// Run at most so many at once
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
+    parallel: Option<u16>,
+}
+
+/// Our own program.
+#[derive(Debug)]
+struct Ourselves {
+    program: PathBuf,
+    /// For jobs that do not say where.
+    folder: PathBuf,
+}
+
+impl Ourselves {
+    fn new(jobs: &Jobs) -> Result<Self, Failure> {
+        let program = std::env::current_exe().map_err(|e| {
+            Failure::failed(ErrorKind::Internal, format!("The program does not find itself: {e}"))
+        })?;
+        let folder = jobs.folder().join("work");
+        std::fs::create_dir_all(&folder).map_err(|e| {
+            Failure::failed(ErrorKind::Internal, format!("{}: {e}", folder.display()))
+        })?;
+        Ok(Self { program, folder })
+    }
+
+    /// A command that nobody watches. What is said for this terminal does not
+    /// hold for it.
+    fn command(&self, job: &Job) -> Command {
+        let mut command = Command::new(&self.program);
+        command.current_dir(job.workdir.as_ref().map_or(&self.folder, |dir| dir.as_ref()));
+        for name in ["HERMES_SESSION", "HERMES_YOLO"] {
+            command.env_remove(name);
+        }
+        command
+    }
+}
+
+impl Orders for Ourselves {
+    fn run(&self, job: &Job, run: &str) -> Command {
+        let mut command = self.command(job);
+        command.env(Jobs::INSIDE, run);
+        // With `=`, no value can pass for an option.
+        command.args(["run", "--json", "--quiet", "--source=cron"]);
+        command.arg(format!("--without={WITHOUT}")).arg(format!("--title={}", job.name));
+        let toolsets = job.enabled_toolsets.as_ref().map(|names| names.join(","));
+        for (name, value) in [
+            ("toolset", toolsets),
+            ("model", job.model.clone()),
+            ("profile", job.profile.clone()),
+            ("max-turns", job.max_turns.map(|turns| turns.to_string())),
+            ("budget", job.budget.map(|budget| budget.to_string())),
+        ] {
+            command.args(value.map(|value| format!("--{name}={value}")));
+        }
+        command.arg("-");
+        command
+    }
+
+    fn deliver(&self, job: &Job) -> Command {
+        let mut command = self.command(job);
+        command.args(["call", "--json", "--quiet"]);
+        command.args(job.profile.as_ref().map(|name| format!("--profile={name}")));
+        command.args(["send_message", "-"]);
+        command
+    }
+}
+
+fn settings(config: &Config, parallel: Option<u16>) -> Settings {
+    let usual = Settings::default();
+    let number = |name: &str| {
+        let said = config.document.value().pointer(&format!("/cron/{name}"));
+        said.and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok()).filter(|n| *n > 0)
+    };
+    let variable = std::env::var("HERMES_CRON_MAX_PARALLEL").ok().and_then(|n| n.parse().ok());
+    Settings {
+        parallel: parallel
+            .map(usize::from)
+            .or(variable)
+            .or_else(|| number("max_parallel_jobs"))
+            .unwrap_or(usual.parallel)
+            .clamp(1, 64),
+        kept: number("output_retention").unwrap_or(usual.kept),
+        time: number("timeout_seconds")
+            .map_or(usual.time, |n| Duration::from_secs(u64::try_from(n).unwrap_or(u64::MAX))),
+        ..usual
+    }
+}
+
+/// Runs jobs until a signal says stop.
+pub(super) fn serve(app: &App, config: &Config, jobs: &Jobs, options: &Options) -> Outcome {
+    let until = if options.once { Until::Idle } else { Until::Told };
+    if !options.once && !app.json {
+        app.terminal.note("Running jobs when they are due. Ctrl-C stops.");
+    }
+    attended(app, config, jobs, options.parallel, move |daemon, bell| daemon.serve(bell, until))??;
+    Ok(Exit::Ok)
+}
+
+/// Makes one run, and tells how it went.
+pub(super) fn run_now(app: &App, config: &Config, jobs: &Jobs, wanted: &str) -> Outcome {
+    let wanted = wanted.to_owned();
+    let made = attended(app, config, jobs, None, move |daemon, bell| daemon.run_now(&wanted, bell));
+    let run = made??;
+    if app.json {
+        app.terminal.line(&json!({ "schema_version": 1, "run": run }).to_string())?;
+    } else {
+        app.terminal.line(&format!("{}: {}", run.status.name(), one_line(&told(&run))))?;
+    }
+    Ok(match run.status {
+        Status::Ok => Exit::Ok,
+        Status::Cancelled => Exit::Kind(ErrorKind::Cancelled),
+        _ => Exit::Failed,
+    })
+}
+
+/// Does something that a signal stops in good order.
+fn attended<T: Send + 'static>(
+    app: &App,
+    config: &Config,
+    jobs: &Jobs,
+    parallel: Option<u16>,
+    work: impl FnOnce(&Daemon<'_>, &Bell) -> T + Send + 'static,
+) -> Result<T, Failure> {
+    let orders = Ourselves::new(jobs)?;
+    let settings = settings(config, parallel);
+    let (jobs, terminal, json) = (jobs.clone(), app.terminal, app.json);
+    let cancel = CancellationToken::new();
+    let stopped = cancel.clone();
+    let bell = Arc::new(Bell::default());
+    let heard = Arc::clone(&bell);
+    let done = runtime::with_tools(&cancel, async move {
+        tokio::spawn(async move {
+            stopped.cancelled().await;
+            heard.stop();
+        });
+        let work = tokio::task::spawn_blocking(move || {
+            let tell = |event: &Event<'_>| say(terminal, json, event);
+            let daemon =
+                Daemon { jobs, orders: &orders, settings, clock: &SystemClock, tell: &tell };
+            work(&daemon, &bell)
+        });
+        work.await
+    })?;
+    done.map_err(|e| Failure::failed(ErrorKind::Internal, format!("The daemon crashed: {e}")))
+}
+
+fn say(terminal: Terminal, json: bool, event: &Event<'_>) {
+    let (line, text) = match event {
+        Event::Started { job, run } => (
+            json!({ "type": "started", "job": job.id, "name": job.name, "run": run }),
+            format!("{}: begins ({run})", one_line(&job.name)),
+        ),
+        Event::Ended(run) => (
+            json!({ "type": "ended", "run": run }),
+            format!("{}: {}  {}", run.id, run.status.name(), one_line(&told(run))),
+        ),
+        Event::Trouble(what) => {
+            (json!({ "type": "trouble", "error": what }), format!("trouble: {}", one_line(what)))
+        }
+    };
+    if json {
+        // A reader that has gone away is no reason to stop.
+        let _ = terminal.line(&line.to_string());
+    } else {
+        terminal.note(&text);
+    }
+}

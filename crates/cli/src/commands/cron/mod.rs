@@ -1,0 +1,278 @@
+//! `hermes cron`: tasks that run by themselves at set times.
+
+mod daemon;
+mod show;
+
+use std::io::Read as _;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use hermes::core::ErrorKind;
+use hermes_config::{Config, Home};
+use hermes_cron::{Change, CronError, Draft, Job, Jobs, Missed};
+use serde_json::json;
+
+use crate::app::{App, folder};
+use crate::failure::{Exit, Failure, Outcome};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Cron {
+    /// List the jobs
+    List,
+    /// Plan a task
+    #[command(visible_alias = "create")]
+    Add {
+        /// When: '30m' or 'in 2h' (once), 'every 30m', '2030-02-03T14:00' (once), or a cron
+        /// expression such as '0 9 * * MON-FRI'
+        schedule: String,
+        /// The task; `-` for standard input
+        prompt: String,
+        #[command(flatten)]
+        terms: Terms,
+    },
+    /// Show a job
+    Show {
+        /// Its id or name
+        job: String,
+    },
+    /// Change a job
+    Edit {
+        /// Its id or name
+        job: String,
+        /// Another schedule
+        #[arg(long, value_name = "WHEN")]
+        schedule: Option<String>,
+        /// Another task; `-` for standard input
+        #[arg(long, value_name = "TASK")]
+        prompt: Option<String>,
+        #[command(flatten)]
+        terms: Terms,
+    },
+    /// Keep a job from running
+    Pause {
+        /// Its id or name
+        job: String,
+        /// Why
+        #[arg(long, value_name = "TEXT")]
+        reason: Option<String>,
+    },
+    /// Let a job run again, from its next time on
+    Resume {
+        /// Its id or name
+        job: String,
+    },
+    /// Run a job now, and wait for it
+    Run {
+        /// Its id or name
+        job: String,
+        /// Leave it to the daemon
+        #[arg(long)]
+        later: bool,
+    },
+    /// Take a job away; its answers stay
+    Remove {
+        /// Its id or name
+        job: String,
+    },
+    /// Show how the runs of a job went, the latest first
+    History {
+        /// Its id or name
+        job: String,
+        /// How many
+        #[arg(long, default_value_t = 20, value_name = "N")]
+        limit: usize,
+    },
+    /// Run jobs when they are due, until told to stop
+    Daemon(daemon::Options),
+}
+
+/// Everything about a job but what and when.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Terms {
+    /// What to call it
+    #[arg(long, value_name = "TEXT")]
+    name: Option<String>,
+    /// The time zone of the schedule, such as Europe/Berlin
+    #[arg(long, value_name = "ZONE")]
+    tz: Option<String>,
+    /// Run so many times; 0 for without end
+    #[arg(long, value_name = "N")]
+    repeat: Option<u32>,
+    /// Send answers to these message targets, too
+    #[arg(long, value_name = "TARGETS")]
+    deliver: Option<String>,
+    /// The model, as MODEL or PROVIDER:MODEL
+    #[arg(long, short = 'm', value_name = "NAME")]
+    model: Option<String>,
+    /// The tools of a run
+    #[arg(
+        long = "toolset",
+        visible_alias = "toolsets",
+        value_name = "NAMES",
+        value_delimiter = ','
+    )]
+    toolsets: Option<Vec<String>>,
+    /// Work in this folder; the current one if a job is added
+    #[arg(long, short = 'C', value_name = "DIR")]
+    cwd: Option<PathBuf>,
+    /// Use this permission profile
+    #[arg(long, value_name = "NAME")]
+    profile: Option<String>,
+    /// Ask the model at most so often
+    #[arg(long, value_name = "N")]
+    max_turns: Option<u32>,
+    /// Stop a run when this many dollars are spent
+    #[arg(long, value_name = "USD")]
+    budget: Option<f64>,
+    /// Stop a run after this many seconds
+    #[arg(long, value_name = "SECONDS")]
+    timeout: Option<u64>,
+    /// What becomes of missed runs: skip, once, or all:N
+    #[arg(long, value_name = "RULE")]
+    missed: Option<String>,
+    /// Begin a run again that was interrupted
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true")]
+    retry: Option<bool>,
+}
+
+impl Terms {
+    fn change(self) -> Result<Change, Failure> {
+        let workdir = match self.cwd {
+            None => None,
+            Some(dir) => Some(text_of(folder(Some(&dir))?)?),
+        };
+        Ok(Change {
+            name: self.name,
+            prompt: None,
+            schedule: None,
+            tz: self.tz,
+            repeat: self.repeat,
+            deliver: self.deliver,
+            model: self.model,
+            toolsets: self.toolsets.map(|names| names.into_iter().filter(|n| !n.is_empty()).collect()),
+            workdir,
+            profile: self.profile,
+            max_turns: self.max_turns,
+            budget: self.budget,
+            timeout_seconds: self.timeout,
+            missed: self.missed.map(|rule| Missed::parse(&rule)).transpose()?,
+            retry: self.retry,
+        })
+    }
+}
+
+impl From<CronError> for Failure {
+    fn from(error: CronError) -> Self {
+        let text = error.to_string();
+        match error {
+            CronError::Schedule(text) => match text.split_once(". Write ") {
+                Some((what, forms)) => Failure::usage(what).hint(format!("Write {forms}.")),
+                None => Failure::usage(text),
+            },
+            CronError::Invalid(_) => Failure::usage(text),
+            CronError::NotFound(_) => {
+                Failure::not_found(text).hint("`hermes cron list` shows the jobs.")
+            }
+            CronError::Ambiguous { matches, .. } => {
+                Failure::usage(text).hint(format!("Name one by its id: {}.", matches.join(", ")))
+            }
+            CronError::Threat { .. } => Failure::failed(ErrorKind::Denied, text)
+                .hint("A scheduled task runs unwatched. Say what is to be done in plain words."),
+            CronError::State(_) => Failure::failed(ErrorKind::Conflict, text),
+            CronError::Inside => Failure::failed(ErrorKind::Denied, text),
+            CronError::Busy { .. } => Failure::failed(ErrorKind::Timeout, text),
+            CronError::Damaged { .. } => Failure::failed(ErrorKind::Conflict, text)
+                .hint("Mend the file or move it away."),
+            _ => Failure::failed(ErrorKind::Internal, text).hint("Look at HERMES_HOME/cron."),
+        }
+    }
+}
+
+/// The jobs of a home, as the settings want them.
+pub(crate) fn jobs(home: &Home, config: &Config) -> Result<Jobs, Failure> {
+    let inside = std::env::var_os(Jobs::INSIDE).is_some_and(|run| !run.is_empty());
+    let jobs = Jobs::of(home.root()).inside(inside);
+    let zone = config.document.value().get("timezone").and_then(serde_json::Value::as_str);
+    match zone.map(str::trim).filter(|name| !name.is_empty()) {
+        None => Ok(jobs),
+        Some(name) => jobs.in_zone_named(name).map_err(|e| {
+            Failure::from(e).or_hint("Mend `timezone` in config.yaml.")
+        }),
+    }
+}
+
+pub(crate) fn run(app: &App, command: Cron) -> Outcome {
+    let home = app.home()?;
+    let config = app.config(&home)?;
+    let jobs = jobs(&home, &config)?;
+    let now = jobs.now();
+    match command {
+        Cron::List => show::list(app, &jobs)?,
+        Cron::Show { job } => show::one(app, &jobs, &jobs.get(&job)?)?,
+        Cron::History { job, limit } => show::history(app, &jobs, &job, limit)?,
+        Cron::Add { schedule, prompt, terms } => {
+            let mut change = terms.change()?;
+            if change.workdir.is_none() {
+                change.workdir = Some(text_of(folder(None)?)?);
+            }
+            let draft = Draft { prompt: piped(prompt)?, schedule, change };
+            let job = jobs.add(draft, now)?;
+            tell(app, &jobs, &job, "is planned")?;
+        }
+        Cron::Edit { job, schedule, prompt, terms } => {
+            let prompt = prompt.map(piped).transpose()?;
+            let change = Change { schedule, prompt, ..terms.change()? };
+            let job = jobs.change(&job, change, now)?;
+            tell(app, &jobs, &job, "is changed")?;
+        }
+        Cron::Pause { job, reason } => {
+            tell(app, &jobs, &jobs.pause(&job, reason, now)?, "is paused")?;
+        }
+        Cron::Resume { job } => tell(app, &jobs, &jobs.resume(&job, now)?, "goes on")?,
+        Cron::Remove { job } => tell(app, &jobs, &jobs.remove(&job, now)?, "is removed")?,
+        Cron::Run { job, later: true } => {
+            tell(app, &jobs, &jobs.ask(&job, now)?, "is left to the daemon")?;
+        }
+        Cron::Run { job, later: false } => return daemon::run_now(app, &config, &jobs, &job),
+        Cron::Daemon(options) => return daemon::serve(app, &config, &jobs, &options),
+    }
+    Ok(Exit::Ok)
+}
+
+fn tell(app: &App, jobs: &Jobs, job: &Job, what: &str) -> Result<(), Failure> {
+    let running = jobs.has_daemon();
+    if app.json {
+        let told = json!({ "schema_version": 1, "job": job, "daemon_running": running });
+        app.terminal.line(&told.to_string())?;
+        return Ok(());
+    }
+    let next = job.next_run_at.filter(|_| job.enabled);
+    let next = next.map_or(String::new(), |at| format!(" Next: {}.", jobs.show(at)));
+    app.terminal.line(&job.id)?;
+    app.terminal.note(&format!("'{}' ({}) {what}.{next}", job.name, job.schedule_display));
+    if !running && job.enabled && what != "is removed" {
+        app.terminal.note("Nothing runs it yet: start `hermes cron daemon`.");
+    }
+    Ok(())
+}
+
+/// A text, or what comes in on standard input.
+fn piped(text: String) -> Result<String, Failure> {
+    if text != "-" {
+        return Ok(text);
+    }
+    let mut input = String::new();
+    std::io::stdin()
+        .lock()
+        .take(1 << 20)
+        .read_to_string(&mut input)
+        .map_err(|e| Failure::usage(format!("Standard input cannot be read: {e}")))?;
+    Ok(input)
+}
+
+fn text_of(folder: PathBuf) -> Result<String, Failure> {
+    folder
+        .into_os_string()
+        .into_string()
+        .map_err(|_| Failure::usage("The folder's name is not text").hint("Give --cwd DIR."))
+}

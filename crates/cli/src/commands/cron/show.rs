@@ -1,0 +1,130 @@
+//! What is planned, and how it went, for people and programs.
+
+use hermes_cron::{Job, Jobs, Run, Status};
+use serde_json::json;
+
+use crate::app::App;
+use crate::failure::Failure;
+use crate::table::Table;
+use crate::terminal::{Style, one_line, visible};
+
+pub(super) fn list(app: &App, jobs: &Jobs) -> Result<(), Failure> {
+    let (all, others) = jobs.list()?;
+    let running = jobs.has_daemon();
+    if app.json {
+        let told = json!({
+            "schema_version": 1, "jobs": all, "not_understood": others, "daemon_running": running,
+        });
+        app.terminal.line(&told.to_string())?;
+        return Ok(());
+    }
+    let mut table = Table::default();
+    for job in &all {
+        let next = job.next_run_at.filter(|_| job.enabled).map(|at| jobs.show(at));
+        let state = if job.held.is_some() { "running" } else { job.state.name() };
+        let last = job.last_status.clone().unwrap_or_else(|| "-".into());
+        table.row([
+            (job.id.clone(), Some(Style::Bold)),
+            (one_line(&job.name), None),
+            (one_line(&job.schedule_display), Some(Style::Cyan)),
+            (state.to_owned(), None),
+            (last, None),
+            (next.unwrap_or_else(|| "-".into()), Some(Style::Dim)),
+        ]);
+    }
+    if all.is_empty() {
+        app.terminal.note("No jobs yet. Plan one: hermes cron add '0 9 * * *' \"TASK\"");
+    } else {
+        app.terminal.line(&table.render(&app.terminal))?;
+    }
+    if others > 0 {
+        app.terminal.warn(&format!("{others} entries of jobs.json are not understood."));
+    }
+    if !running && all.iter().any(|job| job.enabled) {
+        app.terminal.note("Nothing runs them yet: start `hermes cron daemon`.");
+    }
+    Ok(())
+}
+
+pub(super) fn one(app: &App, jobs: &Jobs, job: &Job) -> Result<(), Failure> {
+    if app.json {
+        let told = json!({ "schema_version": 1, "job": job, "daemon_running": jobs.has_daemon() });
+        app.terminal.line(&told.to_string())?;
+        return Ok(());
+    }
+    let heading = app.terminal.paint(Style::Bold, &one_line(&job.name));
+    app.terminal.line(&format!("{heading}  {}", job.id))?;
+    let number = |n: Option<u32>| n.map(|n| n.to_string());
+    let at = |at: Option<hermes_cron::Timestamp>| at.map(|at| jobs.show(at));
+    let times = job.repeat.times.map(|n| format!("{} of {n} runs", job.repeat.completed));
+    let rows = [
+        ("schedule", Some(job.schedule_display.clone())),
+        ("state", Some(job.state.name().to_owned())),
+        ("reason", job.paused_reason.clone()),
+        ("running", job.held.as_ref().map(|held| format!("{} (process {})", held.run, held.pid))),
+        ("next", at(job.next_run_at.filter(|_| job.enabled))),
+        ("repeat", times),
+        ("last run", at(job.last_run_at)),
+        ("last status", job.last_status.clone()),
+        ("last error", job.last_error.clone()),
+        ("delivery", job.last_delivery_error.clone()),
+        ("deliver", Some(job.deliver.clone())),
+        ("missed", Some(job.missed.to_string())),
+        ("retry", job.retry.then(|| "yes".to_owned())),
+        ("folder", job.workdir.clone()),
+        ("toolsets", job.enabled_toolsets.as_ref().map(|names| names.join(", "))),
+        ("model", job.model.clone()),
+        ("profile", job.profile.clone()),
+        ("max turns", number(job.max_turns)),
+        ("budget", job.budget.map(|usd| format!("${usd}"))),
+        ("time limit", job.timeout_seconds.map(|seconds| format!("{seconds} s"))),
+        ("not run here", job.elsewhere().map(|what| format!("it has '{what}'"))),
+    ];
+    for (name, value) in rows {
+        if let Some(value) = value {
+            app.terminal.line(&format!("{name:12} {}", one_line(&value)))?;
+        }
+    }
+    app.terminal.line(&format!("\n{}", visible(&job.prompt)))?;
+    Ok(())
+}
+
+pub(super) fn history(app: &App, jobs: &Jobs, wanted: &str, limit: usize) -> Result<(), Failure> {
+    let runs = jobs.history(wanted, limit)?;
+    if app.json {
+        app.terminal.line(&json!({ "schema_version": 1, "runs": runs }).to_string())?;
+        return Ok(());
+    }
+    if runs.is_empty() {
+        app.terminal.note("It has not run yet.");
+        return Ok(());
+    }
+    let mut table = Table::default();
+    for run in runs {
+        let seconds = run.ended.as_second() - run.started.as_second();
+        let style = if run.status == Status::Ok { Style::Green } else { Style::Red };
+        table.row([
+            (jobs.show(run.started), Some(Style::Dim)),
+            (run.status.name().to_owned(), Some(style)),
+            (format!("{seconds} s"), None),
+            (run.session.clone().unwrap_or_else(|| "-".into()), None),
+            (one_line(&told(&run)), None),
+        ]);
+    }
+    app.terminal.line(&table.render(&app.terminal))?;
+    Ok(())
+}
+
+/// What there is to say of a run, in a line.
+pub(super) fn told(run: &Run) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    parts.extend(run.error.clone());
+    if run.missed > 0 {
+        parts.push(format!("{} missed before", run.missed));
+    }
+    let lost = run.delivered.iter().filter_map(|delivery| {
+        Some(format!("not sent to {}: {}", delivery.target, delivery.error.as_ref()?))
+    });
+    parts.extend(lost);
+    if parts.is_empty() { run.output.clone().unwrap_or_default() } else { parts.join("; ") }
+}

@@ -1,0 +1,122 @@
+//! `hermes mcp add`: a server is tried, and set down if it works.
+
+use clap::Args;
+use hermes_config::edit;
+use serde_json::{Map, Value, json};
+
+use super::servers::{self, SECTION};
+use crate::app::App;
+use crate::failure::{Exit, Failure, Outcome};
+
+/// The longest name; tools carry it in theirs.
+const LONGEST: usize = 32;
+
+#[derive(Debug, Args)]
+pub(crate) struct Add {
+    /// What the server is to be called here
+    name: String,
+    /// Where it listens
+    #[arg(long, value_name = "URL", conflicts_with = "command")]
+    url: Option<String>,
+    /// A header for every request, such as `Authorization=Bearer ${GITHUB_TOKEN}`
+    #[arg(long, value_name = "NAME=VALUE", value_parser = pair, requires = "url")]
+    header: Vec<(String, String)>,
+    /// It wants a login (OAuth); `hermes mcp login` makes it
+    #[arg(long, requires = "url")]
+    oauth: bool,
+    /// A variable for the program; ${NAME} stands for one of ours or a secret
+    #[arg(long, value_name = "NAME=VALUE", value_parser = pair, requires = "command")]
+    env: Vec<(String, String)>,
+    /// Put it in place of one of the same name
+    #[arg(long)]
+    replace: bool,
+    /// Set it down without trying it
+    #[arg(long)]
+    untried: bool,
+    /// The program that is the server, and its arguments, after `--`
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+pub(super) fn run(app: &App, args: &Add) -> Outcome {
+    let ready = app.ready()?;
+    let entry = entry(args)?;
+    if ready.mcp_settings().get(&args.name).is_some() && !args.replace {
+        return Err(Failure::usage(format!("There is an MCP server '{}' already", args.name))
+            .hint("Choose another name, or give --replace."));
+    }
+    let alone = json!({ args.name.as_str(): entry });
+    let candidates = ready.mcp_servers(&alone);
+    if let Some(problem) = candidates.problems().first() {
+        return Err(Failure::usage(problem.clone()));
+    }
+    // One that wants a login cannot be tried before it.
+    let trial = if args.untried || args.oauth {
+        None
+    } else {
+        let name = args.name.clone();
+        let tried = servers::with_servers(candidates, |servers| async move {
+            servers.try_out(&name).await
+        });
+        Some(tried.map_err(|failure| {
+            failure.or_hint("Nothing was written; --untried sets it down all the same.")
+        })?)
+    };
+    servers::change(app, &ready.home, &args.name, |text, path| edit::set(text, path, &entry))?;
+    if let Some(trial) = trial {
+        servers::show(app, &trial)?;
+    } else if app.json {
+        let answer = json!({ "schema_version": 1, "server": args.name, "added": true });
+        app.terminal.line(&answer.to_string())?;
+    }
+    app.terminal.note(&format!("{}.{} is in config.yaml.", SECTION, args.name));
+    if args.oauth {
+        app.terminal.note(&format!("`hermes mcp login {}` logs in.", args.name));
+    }
+    Ok(Exit::Ok)
+}
+
+/// The entry as it is written.
+fn entry(args: &Add) -> Result<Value, Failure> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if args.name.is_empty() || args.name.len() > LONGEST || !args.name.chars().all(fits) {
+        return Err(Failure::usage(format!("'{}' cannot be the name of a server", args.name))
+            .hint(format!("Use 1 to {LONGEST} letters, digits, '-' or '_'.")));
+    }
+    let map = |pairs: &[(String, String)]| -> Value {
+        Value::Object(pairs.iter().map(|(k, v)| (k.clone(), v.clone().into())).collect())
+    };
+    let mut entry = Map::new();
+    match (&args.url, args.command.split_first()) {
+        (Some(url), _) => {
+            entry.insert("url".into(), url.clone().into());
+            if !args.header.is_empty() {
+                entry.insert("headers".into(), map(&args.header));
+            }
+            if args.oauth {
+                entry.insert("auth".into(), "oauth".into());
+            }
+        }
+        (None, Some((program, rest))) => {
+            entry.insert("command".into(), program.clone().into());
+            if !rest.is_empty() {
+                entry.insert("args".into(), rest.into());
+            }
+            if !args.env.is_empty() {
+                entry.insert("env".into(), map(&args.env));
+            }
+        }
+        (None, None) => {
+            return Err(Failure::usage("A server is a program or an address")
+                .hint("Give --url URL, or `-- COMMAND ARGUMENTS`."));
+        }
+    }
+    Ok(Value::Object(entry))
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("must be NAME=VALUE".to_owned()),
+    }
+}

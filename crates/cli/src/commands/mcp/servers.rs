@@ -1,0 +1,280 @@
+//! The servers of others that are set down in the settings.
+
+use std::future::Future;
+use std::io::{self, BufRead as _, IsTerminal as _};
+use std::sync::Arc;
+
+use hermes::core::{BoxFuture, CancellationToken};
+use hermes::engine::Secrets as _;
+use hermes_config::{ConfigError, Home, KeyPath, edit, save};
+use hermes_mcp::client::{Deps, Link, OSV, Servers, Settings, Trial, Visitor};
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+
+use crate::app::{App, Ready};
+use crate::commands::runtime;
+use crate::failure::{Exit, Failure, Outcome};
+use crate::table::Table;
+use crate::terminal::{Style, Terminal, one_line};
+
+/// Where servers are set down.
+pub(super) const SECTION: &str = "mcp_servers";
+
+impl Ready {
+    /// What the settings say of servers.
+    pub(crate) fn mcp_settings(&self) -> Value {
+        let path = KeyPath::of([SECTION]);
+        path.and_then(|path| self.config.get(&path)).map_or(Value::Null, |(value, _)| value)
+    }
+
+    /// These servers, as `mcp_servers` describes them.
+    pub(crate) fn mcp_servers(&self, entries: &Value) -> Servers {
+        let lookup = |name: &str| {
+            let found = self.secrets.lookup(name).ok().flatten();
+            found.map(|secret| secret.expose().to_owned())
+        };
+        let surroundings = std::env::vars_os();
+        let surroundings = surroundings
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+        let osv = KeyPath::of(["mcp", "osv_url"]).and_then(|path| self.config.get(&path));
+        let osv = osv.and_then(|(value, _)| value.as_str().map(str::to_owned));
+        let deps = Deps {
+            engine: self.engine.clone(),
+            cache: self.home.cache_dir(),
+            state: self.home.root().to_owned(),
+            roots: std::env::current_dir().into_iter().collect(),
+            asker: None,
+            models: None,
+            surroundings: surroundings.collect(),
+            osv: Some(osv.unwrap_or_else(|| OSV.to_owned())).filter(|url| !url.is_empty()),
+        };
+        Servers::new(Settings::read(entries, &lookup), deps)
+    }
+}
+
+/// Does something with servers, and ends those that it has started.
+pub(super) fn with_servers<T, W>(
+    servers: Servers,
+    work: impl FnOnce(Arc<Servers>) -> W,
+) -> Result<T, Failure>
+where
+    T: Send + 'static,
+    W: Future<Output = Result<T, hermes::core::ToolError>> + Send + 'static,
+{
+    let servers = Arc::new(servers);
+    let work = work(Arc::clone(&servers));
+    let stop = CancellationToken::new();
+    let stopped = stop.clone();
+    let outcome = runtime::with_tools(&stop, async move {
+        let outcome = stopped.run_until_cancelled(work).await;
+        servers.stop().await;
+        outcome
+    })?;
+    match outcome {
+        Some(outcome) => Ok(outcome?),
+        None => Err(hermes::core::ToolError::cancelled().into()),
+    }
+}
+
+pub(super) fn list(app: &App) -> Outcome {
+    let ready = app.ready()?;
+    let entries = ready.mcp_settings();
+    let known = Settings::read(&entries, &|_| None);
+    for problem in &known.problems {
+        app.terminal.warn(problem);
+    }
+    let redactor = ready.secrets.redactor();
+    let target = |link: &Link| {
+        let text = match link {
+            Link::Program { command, args, .. } => {
+                std::iter::once(command).chain(args).cloned().collect::<Vec<_>>().join(" ")
+            }
+            Link::Http { url, .. } => url.to_string(),
+        };
+        redactor.redact(&text).into_owned()
+    };
+    if app.json {
+        let servers: Vec<Value> = known
+            .servers
+            .iter()
+            .map(|(name, server)| {
+                json!({ "name": name, "transport": server.transport(),
+                        "target": target(&server.link), "enabled": server.enabled,
+                        "required": server.required })
+            })
+            .collect();
+        let answer =
+            json!({ "schema_version": 1, "servers": servers, "problems": known.problems });
+        app.terminal.line(&answer.to_string())?;
+        return Ok(Exit::Ok);
+    }
+    if known.servers.is_empty() {
+        app.terminal.note("There are no servers; `hermes mcp add` sets one down.");
+        return Ok(Exit::Ok);
+    }
+    let mut table = Table::default();
+    for (name, server) in &known.servers {
+        let state = match (server.enabled, server.required) {
+            (false, _) => "off",
+            (true, true) => "required",
+            (true, false) => "on",
+        };
+        table.row([
+            (name.clone(), Some(Style::Bold)),
+            (server.transport().to_owned(), None),
+            (state.to_owned(), None),
+            (one_line(&target(&server.link)), Some(Style::Dim)),
+        ]);
+    }
+    app.terminal.line(&table.render(&app.terminal))?;
+    Ok(Exit::Ok)
+}
+
+pub(super) fn test(app: &App, name: &str) -> Outcome {
+    let ready = app.ready()?;
+    let servers = ready.mcp_servers(&ready.mcp_settings());
+    warn_of(app, &servers, name);
+    let wanted = name.to_owned();
+    let trial = with_servers(servers, |servers| async move { servers.try_out(&wanted).await })?;
+    show(app, &trial)?;
+    Ok(Exit::Ok)
+}
+
+/// Tells what is wrong with the entry of that name.
+fn warn_of(app: &App, servers: &Servers, name: &str) {
+    let about = format!("'{name}'");
+    for problem in servers.problems().iter().filter(|problem| problem.contains(&about)) {
+        app.terminal.warn(problem);
+    }
+}
+
+/// What a trial has shown.
+pub(super) fn show(app: &App, trial: &Trial) -> Result<(), Failure> {
+    if app.json {
+        let mut answer = json!({ "schema_version": 1 });
+        if let (Some(answer), Ok(Value::Object(told))) =
+            (answer.as_object_mut(), serde_json::to_value(trial))
+        {
+            answer.extend(told);
+        }
+        app.terminal.line(&answer.to_string())?;
+        return Ok(());
+    }
+    let status = &trial.status;
+    let mut lines = vec![
+        format!(
+            "{} over {}, {}",
+            app.terminal.paint(Style::Bold, &status.name),
+            status.transport,
+            status.program.as_deref().unwrap_or("a server without a name"),
+        ),
+        format!("protocol:  {}", status.protocol.as_deref().unwrap_or("unknown")),
+        format!("ready:     {:.0} ms until its tools were known", trial.ready_ms),
+        format!("answer:    {:.1} ms for a harmless request", trial.answer_ms),
+        format!("tools:     {}, about {} tokens", trial.tools.len(), trial.schema_tokens),
+    ];
+    lines.extend(trial.tools.iter().map(|tool| format!("  {tool}")));
+    lines.extend(status.held_back.iter().map(|tool| {
+        format!("held back: {tool} has changed; `hermes mcp accept {} {tool}` takes it", status.name)
+    }));
+    app.terminal.line(&lines.join("\n"))?;
+    for problem in &status.problems {
+        app.terminal.warn(problem);
+    }
+    Ok(())
+}
+
+pub(super) fn accept(app: &App, name: &str, tool: Option<&str>) -> Outcome {
+    let ready = app.ready()?;
+    let servers = ready.mcp_servers(&ready.mcp_settings());
+    let accepted = servers.accept(name, tool)?;
+    if app.json {
+        let answer = json!({ "schema_version": 1, "server": name, "accepted": accepted });
+        app.terminal.line(&answer.to_string())?;
+    } else {
+        app.terminal.note(&format!("{accepted} taken as they are now."));
+    }
+    Ok(Exit::Ok)
+}
+
+pub(super) fn login(app: &App, name: &str) -> Outcome {
+    let ready = app.ready()?;
+    let servers = ready.mcp_servers(&ready.mcp_settings());
+    let (wanted, browser) = (name.to_owned(), Browser { terminal: app.terminal });
+    with_servers(servers, |servers| async move { servers.login(&wanted, &browser).await })?;
+    if app.json {
+        let answer = json!({ "schema_version": 1, "server": name, "logged_in": true });
+        app.terminal.line(&answer.to_string())?;
+    } else {
+        app.terminal.note("Logged in.");
+    }
+    Ok(Exit::Ok)
+}
+
+/// A person with a browser, here or elsewhere.
+struct Browser {
+    terminal: Terminal,
+}
+
+impl Visitor for Browser {
+    fn visit<'a>(&'a self, url: &'a str) -> BoxFuture<'a, Option<String>> {
+        Box::pin(async move {
+            self.terminal.note(&format!("Open this address in a browser:\n{url}"));
+            if !io::stdin().is_terminal() {
+                // The browser brings the answer.
+                return std::future::pending().await;
+            }
+            self.terminal.note(
+                "If the browser is on another machine, paste the address that it ends up at here.",
+            );
+            let (send, typed) = oneshot::channel();
+            // A thread of its own: a login that is through must not wait for it.
+            std::thread::spawn(move || {
+                let mut line = String::new();
+                let read = io::stdin().lock().read_line(&mut line);
+                let _ = send.send(read.ok().filter(|read| *read > 0).map(|_| line));
+            });
+            let line = typed.await.ok().flatten()?;
+            Some(line.trim().to_owned()).filter(|line| !line.is_empty())
+        })
+    }
+}
+
+pub(super) fn remove(app: &App, name: &str) -> Outcome {
+    let ready = app.ready()?;
+    let entries = ready.mcp_settings();
+    if entries.get(name).is_none() {
+        return Err(Failure::not_found(format!("There is no MCP server '{name}'"))
+            .hint("`hermes mcp list` shows those that there are."));
+    }
+    let servers = ready.mcp_servers(&entries);
+    let wanted = name.to_owned();
+    // An entry that cannot be used has left nothing to forget.
+    let _ = with_servers(servers, |servers| async move { servers.forget(&wanted).await });
+    change(app, &ready.home, name, |text, path| edit::unset(text, path))?;
+    if app.json {
+        let answer = json!({ "schema_version": 1, "server": name, "removed": true });
+        app.terminal.line(&answer.to_string())?;
+    } else {
+        app.terminal.note(&format!("{name} is no longer in {}", ready.home.config_file().display()));
+    }
+    Ok(Exit::Ok)
+}
+
+/// Changes the entry of a server; comments and everything else stay.
+pub(super) fn change(
+    app: &App,
+    home: &Home,
+    name: &str,
+    edit: impl FnOnce(&str, &KeyPath) -> Result<String, edit::EditError>,
+) -> Result<(), Failure> {
+    let file = home.config_file();
+    let Some(path) = KeyPath::of([SECTION, name]) else { return Ok(()) };
+    let env = app.env.clone();
+    let checked = |text: &str| -> Result<String, ConfigError> {
+        let new = edit(text, &path).map_err(ConfigError::from)?;
+        hermes_config::RawConfig::parse(file.clone(), new.clone(), env)?.resolve()?;
+        Ok(new)
+    };
+    Ok(save::update(&file, checked)?)
+}

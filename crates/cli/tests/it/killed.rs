@@ -1,0 +1,90 @@
+//! A task whose process is killed at any moment leaves a session that can be
+//! gone on with: every call in it has exactly one result.
+
+use std::collections::HashMap;
+use std::process::Stdio;
+use std::time::Duration;
+
+use hermes_history::{Reader, Span};
+use hermes_llm::Message;
+use hermes_testkit::models::{ModelServer, Scene, Step};
+
+use crate::context::TestContext;
+
+/// How many runs are killed; `HERMES_KILLS` asks for more.
+fn runs() -> u64 {
+    std::env::var("HERMES_KILLS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(12)
+}
+
+fn script() -> Vec<Scene> {
+    let write = |at: u32| {
+        let arguments = format!(r#"{{"path":"f{at}.txt","content":"{}"}}"#, "x".repeat(2000));
+        Step::call("write_file", &arguments)
+    };
+    vec![
+        Scene::says("All is well.").when("go on after that"),
+        Scene::of([Step::Text("I write. ".into()), write(1), write(2), write(3)]).again(),
+    ]
+}
+
+#[test]
+fn a_session_survives_a_kill_at_any_moment() {
+    let server = ModelServer::start(script());
+    let context = TestContext::new();
+    context.settings(format!("model:\n  default: scripted\n  base_url: {}\n", server.url()));
+    let runs = runs();
+    let mut resumed = 0;
+    for at in 0..runs {
+        let mut command = context.command(["run", "--max-turns", "40", "Write and write"]);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.spawn().expect("the command starts");
+        // Moments from before the first word to far into the task.
+        std::thread::sleep(Duration::from_millis(30 + at * 37 % 400));
+        child.kill().expect("killed");
+        child.wait().expect("ended");
+        let database = context.home().join("sessions.db");
+        let Some(reader) = Reader::open(&database).expect("the sessions can be read") else {
+            continue;
+        };
+        let sessions = reader.sessions(&hermes_history::Listing::default()).expect("a list");
+        let Some(session) = sessions.first() else { continue };
+        let kept = reader.messages(session, Span::All).expect("the messages can be read");
+        check(kept.iter().map(|kept| &kept.message));
+        if at == runs - 1 {
+            let id = session.id.clone();
+            drop(reader);
+            context.run(["run", "--resume", &id, "go on after that"]).succeeds();
+            resumed += 1;
+            let said = server.asked().pop().expect("it was asked");
+            let messages = said["messages"].as_array().expect("messages").clone();
+            let calls: usize =
+                messages.iter().filter_map(|m| m["tool_calls"].as_array()).map(Vec::len).sum();
+            let answers = messages.iter().filter(|m| m["role"] == "tool").count();
+            assert_eq!(calls, answers, "every call has its result when the session goes on");
+        }
+    }
+    assert_eq!(resumed, 1);
+    let left = std::fs::read_dir(context.work()).expect("the folder").flatten();
+    let stray: Vec<_> = left.filter(|e| e.file_name().to_string_lossy().contains(".tmp")).collect();
+    assert!(stray.len() <= 3, "{stray:?}");
+}
+
+/// No result without its call, and none twice.
+fn check<'a>(messages: impl Iterator<Item = &'a Message>) {
+    let mut open: HashMap<String, usize> = HashMap::new();
+    for message in messages {
+        match message {
+            Message::Assistant(reply) => {
+                for call in &reply.calls {
+                    assert_eq!(open.insert(call.id.clone(), 0), None, "an id is there twice");
+                }
+            }
+            Message::Tool(answer) => {
+                let count = open.get_mut(&answer.call_id).expect("the call of a result");
+                *count += 1;
+                assert_eq!(*count, 1, "a call has two results");
+            }
+            _ => {}
+        }
+    }
+}

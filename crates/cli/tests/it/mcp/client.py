@@ -1,0 +1,205 @@
+"""A client of the official Python SDK that puts `hermes mcp serve` to the test.
+
+    client.py stdio HERMES [ARGUMENTS...]
+    client.py http URL TOKEN
+
+The server asks before the task list is changed; notes.txt is in its folder.
+Everything is tried in both eras of the protocol. What is not as it should be
+ends the program with a traceback.
+"""
+
+import asyncio
+import contextlib
+import glob
+import os
+import sys
+import time
+import urllib.error
+import urllib.request
+
+import httpx2
+from mcp import Client, MCPError, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+from mcp.types import ElicitResult
+
+TODO = {"todos": [{"id": "a", "content": "x", "status": "pending"}]}
+
+
+def text(result):
+    return "\n".join(block.text for block in result.content if block.type == "text")
+
+
+class Person:
+    """Whoever is asked; answers with what was prepared."""
+
+    def __init__(self):
+        self.asked = []
+        self.answer = ElicitResult(action="decline")
+
+    async def __call__(self, context, params):
+        self.asked.append(params)
+        return self.answer
+
+    def says(self, **content):
+        self.answer = ElicitResult(action="accept", content=content)
+
+
+async def lists(client):
+    listed = await client.list_tools()
+    tools = {tool.name: tool for tool in listed.tools}
+    assert list(tools) == sorted(tools), list(tools)
+    assert {"read_file", "terminal", "todo", "clarify"} <= set(tools), list(tools)
+    assert "tool_search" not in tools
+    for tool in tools.values():
+        assert tool.description and tool.input_schema["type"] == "object", tool
+    assert tools["read_file"].annotations.read_only_hint is True
+    assert tools["write_file"].annotations.read_only_hint is False
+    again = await client.list_tools(cache_mode="refresh")
+    assert [t.model_dump() for t in again.tools] == [t.model_dump() for t in listed.tools]
+
+
+async def calls(client):
+    read = await client.call_tool("read_file", {"path": "notes.txt"})
+    assert not read.is_error and "first line" in text(read), read
+    missing = await client.call_tool("read_file", {"path": "nowhere.txt"})
+    assert missing.is_error and '"not_found"' in text(missing), missing
+    wrong = await client.call_tool("read_file", {"path": 7, "offset": "far"})
+    assert wrong.is_error and '"invalid_arguments"' in text(wrong), wrong
+    try:
+        await client.call_tool("read_fil_e_s_please", {})
+        raise AssertionError("an unknown tool was called")
+    except MCPError as error:
+        assert error.code == -32602, error
+    # Side by side: the answers find their questions.
+    several = await asyncio.gather(
+        *(client.call_tool("terminal", {"command": f"echo number {n}"}) for n in range(8))
+    )
+    for n, result in enumerate(several):
+        assert f"number {n}" in text(result), result
+
+
+async def asks(client, person):
+    person.answer = ElicitResult(action="decline")
+    refused = await client.call_tool("todo", TODO)
+    assert refused.is_error and '"denied"' in text(refused), refused
+    assert "todo" in person.asked[-1].message, person.asked
+    person.answer = ElicitResult(action="cancel")
+    put_away = await client.call_tool("todo", TODO)
+    assert put_away.is_error and '"denied"' in text(put_away), put_away
+    person.says(decision="once")
+    done = await client.call_tool("todo", TODO)
+    assert not done.is_error, done
+    before = len(person.asked)
+    person.says(decision="session")
+    assert not (await client.call_tool("todo", TODO)).is_error
+    assert not (await client.call_tool("todo", TODO)).is_error
+    assert len(person.asked) == before + 1, "asked again after a yes for the session"
+    kept = await client.call_tool("todo", {})
+    assert '"x"' in text(kept), kept
+    person.says(choice="blue")
+    chosen = await client.call_tool(
+        "clarify", {"question": "Which colour?", "choices": ["red", "blue"]}
+    )
+    assert "blue" in text(chosen), chosen
+    assert "Which colour?" in person.asked[-1].message
+
+
+async def cannot_ask(client):
+    held = await client.call_tool("todo", TODO)
+    assert held.is_error and '"approval_required"' in text(held), held
+    assert '"token"' in text(held), held
+    empty = await client.call_tool("todo", {})
+    assert '"x"' not in text(empty), "another client's list"
+
+
+def running(mark):
+    for path in glob.glob("/proc/[0-9]*/cmdline"):
+        with contextlib.suppress(OSError), open(path, "rb") as file:
+            if f"\0{mark}\0".encode() in b"\0" + file.read():
+                return True
+    return False
+
+
+async def eventually(wanted, what):
+    until = time.monotonic() + 20
+    while not wanted():
+        assert time.monotonic() < until, what
+        await asyncio.sleep(0.02)
+
+
+async def stops(client, mark):
+    """A call that is given up takes its processes along."""
+    call = asyncio.create_task(client.call_tool("terminal", {"command": f"sleep {mark}"}))
+    await eventually(lambda: running(mark), "the command starts")
+    call.cancel()
+    with contextlib.suppress(asyncio.CancelledError, MCPError):
+        await call
+    await eventually(lambda: not running(mark), "the command ends")
+
+
+async def reports(client):
+    heard = []
+
+    async def hear(progress, total, message):
+        heard.append((progress, total, message))
+
+    await client.call_tool("sleep", {"seconds": 1.2}, progress_callback=hear)
+    values = [progress for progress, _, _ in heard]
+    assert values and values == sorted(set(values)), heard
+
+
+@contextlib.asynccontextmanager
+async def over_http(url, token):
+    headers = {"Authorization": f"Bearer {token}"}
+    async with httpx2.AsyncClient(headers=headers, timeout=60) as http:
+        async with streamable_http_client(url, http_client=http) as streams:
+            yield streams
+
+
+def knock(url, headers):
+    """The status of a request that no client of the protocol would make."""
+    request = urllib.request.Request(url, b"{}", {"Content-Type": "application/json", **headers})
+    try:
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return answer.status
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def guards(url, token):
+    shown = {"Authorization": f"Bearer {token}", "Accept": "application/json, text/event-stream"}
+    assert knock(url, {}) == 401
+    assert knock(url, {"Authorization": "Bearer " + "0" * len(token)}) == 401
+    assert knock(url, {**shown, "Host": "evil.example"}) == 403
+    assert knock(url, {**shown, "Origin": "https://evil.example"}) == 403
+    assert knock(url + "/elsewhere", shown) == 404
+
+
+async def main(way, *rest):
+    def connect(mode, person=None):
+        if way == "stdio":
+            env = {name: os.environ[name] for name in ("HERMES_HOME", "HOME", "PATH")}
+            params = StdioServerParameters(command=rest[0], args=rest[1:], env=env)
+            return Client(params, mode=mode, elicitation_callback=person)
+        return Client(over_http(*rest), mode=mode, elicitation_callback=person)
+
+    for mode in ("legacy", "auto"):
+        person = Person()
+        async with connect(mode, person) as client:
+            wanted = "2025-11-25" if mode == "legacy" else "2026-07-28"
+            assert client.protocol_version == wanted, client.protocol_version
+            assert client.server_info.name == "hermes"
+            await lists(client)
+            await calls(client)
+            await asks(client, person)
+            await reports(client)
+            await stops(client, f"86399.{os.getpid()}{'1' if mode == 'legacy' else '2'}")
+        if (way, mode) != ("http", "auto"):
+            async with connect(mode) as client:
+                await cannot_ask(client)
+    if way == "http":
+        guards(*rest)
+    print("all well")
+
+
+asyncio.run(main(*sys.argv[1:]))

@@ -1,0 +1,103 @@
+//! `hermes mcp serve`, with clients that are not ours: the official Python
+//! SDK over both carriers and in both eras of the protocol.
+
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::context::{Run, TestContext};
+
+/// The list is asked about, and only changes of it.
+const ASKING: &str = "profiles:
+  default:
+    extends: default
+    approval_required: [plan:write]
+";
+
+fn asking() -> TestContext {
+    let context = TestContext::new();
+    std::fs::write(context.home().join("hermes_permissions.yaml"), ASKING).expect("profiles");
+    context.file("notes.txt", "first line\nsecond line\n");
+    context
+}
+
+/// The client, if its language is there.
+#[expect(clippy::print_stdout, reason = "a skipped test says why")]
+fn client(context: &TestContext, args: &[&str]) -> Option<Run> {
+    let Some(venv) = std::env::var_os("HERMES_TEST_MCP_PYTHON").map(PathBuf::from) else {
+        println!("skipped: HERMES_TEST_MCP_PYTHON names no environment with the Python SDK");
+        return None;
+    };
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/mcp/client.py");
+    let mut command = Command::new(venv.join("bin/python"));
+    command.arg(script).args(args);
+    context.settle(&mut command);
+    Some(context.finish(command, b""))
+}
+
+#[test]
+fn a_client_on_a_pipe_has_all_it_needs() {
+    let context = asking();
+    let hermes = assert_cmd::cargo::cargo_bin!("hermes").display().to_string();
+    let args = ["stdio", &hermes, "mcp", "serve", "--toolsets", "coding,system"];
+    let Some(run) = client(&context, &args) else { return };
+    assert_eq!(run.code, 0, "{}\n{}", run.stdout, run.stderr);
+    assert_eq!(run.stdout.trim(), "all well");
+}
+
+#[test]
+fn clients_over_http_have_all_they_need_and_nobody_else_gets_in() {
+    let context = asking();
+    let mut command =
+        context.command(["mcp", "serve", "--http", "127.0.0.1:0", "--toolsets", "coding,system"]);
+    let mut server = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("starts");
+    let mut url = String::new();
+    let stdout = server.stdout.take().expect("its output");
+    BufReader::new(stdout).read_line(&mut url).expect("an address");
+    let file = context.home().join("mcp-server-token");
+    let mode = std::fs::metadata(&file).expect("the token").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let token = std::fs::read_to_string(&file).expect("the token");
+    let run = client(&context, &["http", url.trim(), token.trim()]);
+    let pid = rustix::process::Pid::from_child(&server);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it can be ended");
+    let ended = server.wait_with_output().expect("it ends");
+    assert_eq!(ended.status.code(), Some(0), "{}", String::from_utf8_lossy(&ended.stderr));
+    let Some(run) = run else { return };
+    assert_eq!(run.code, 0, "{}\n{}", run.stdout, run.stderr);
+    assert_eq!(run.stdout.trim(), "all well");
+}
+
+#[test]
+fn the_server_goes_with_its_client_and_says_nothing_else() {
+    let context = asking();
+    let gone = context.run(["mcp", "serve"]);
+    assert_eq!((gone.code, gone.stdout.as_str()), (0, ""));
+    let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {},
+        "clientInfo": {"name": "pipe", "version": "0"}}});
+    let call = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {
+        "name": "terminal", "arguments": {"command": "echo to the end; echo aside >&2"}}});
+    // What was asked before the pipe was closed is still answered.
+    let run = context.feed(["mcp", "serve"], format!("{hello}\n{call}\n"));
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let lines: Vec<Value> =
+        run.stdout.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(lines.len(), 2, "{}", run.stdout);
+    assert_eq!(lines[0]["result"]["protocolVersion"], "2025-06-18");
+    assert!(lines[1]["result"]["content"][0]["text"].to_string().contains("to the end"));
+}
+
+#[test]
+fn a_slip_on_the_command_line_is_told_at_once() {
+    let context = TestContext::new();
+    let run = context.run(["mcp", "serve", "--toolsets", "codign"]).exits(2);
+    assert!(run.stderr.contains("codign") && run.stderr.contains("coding"), "{}", run.stderr);
+    context.run(["mcp", "serve", "--http", "somewhere"]).exits(2);
+    context.run(["mcp", "serve", "--token-env", "X"]).exits(2);
+    let run = context.run(["mcp", "serve", "--http", "0", "--token-env", "HERMES_NO_SUCH"]).exits(2);
+    assert!(run.stderr.contains("HERMES_NO_SUCH"), "{}", run.stderr);
+}

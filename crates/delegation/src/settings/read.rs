@@ -1,0 +1,177 @@
+//! Settings as they stand in a configuration, under the names that Hermes Agent
+//! gives them. What is not known here is left alone.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::{Mixture, Settings};
+
+/// A section of a configuration, and where it is.
+#[derive(Clone, Copy)]
+struct Section<'a> {
+    name: &'a str,
+    value: &'a Value,
+}
+
+impl Settings {
+    /// Reads the section `delegation`. An error names what is wrong.
+    pub fn read(section: &Value) -> Result<Self, String> {
+        let section = Section { name: "delegation", value: section };
+        section.check()?;
+        let usual = Self::default();
+        let time = section.number("child_timeout_seconds")?.filter(|seconds| *seconds > 0.0);
+        Ok(Self {
+            model: section.own_model()?,
+            at_once: section.count("max_concurrent_children", 1)?.unwrap_or(usual.at_once),
+            depth: section.count("max_spawn_depth", 0)?.unwrap_or(usual.depth),
+            rounds: section.count("max_iterations", 1)?.unwrap_or(usual.rounds),
+            time: time.map(|seconds| section.time("child_timeout_seconds", seconds)).transpose()?,
+            summary: section.count("max_summary_chars", 1)?.unwrap_or(usual.summary),
+            blocked: section.words("blocked_tools")?.unwrap_or(usual.blocked),
+            orchestrators: section.switch("orchestrator_enabled")?.unwrap_or(usual.orchestrators),
+            background: section.count("max_background", 0)?.unwrap_or(usual.background),
+        })
+    }
+}
+
+impl Mixture {
+    /// Reads the section `moa`: a mixture, or several under `presets` of which
+    /// `active_preset` or `default_preset` names one.
+    pub fn read(section: &Value) -> Result<Self, String> {
+        let whole = Section { name: "moa", value: section };
+        whole.check()?;
+        let chosen = match whole.text("active_preset")? {
+            Some(name) => Some(name),
+            None => whole.text("default_preset")?,
+        };
+        let name = format!("moa.presets.{}", chosen.unwrap_or_default());
+        let section = match chosen {
+            None => whole,
+            Some(preset) => {
+                let value = section.get("presets").and_then(|presets| presets.get(preset));
+                let value = value.ok_or_else(|| format!("{name} is not there"))?;
+                Section { name: &name, value }
+            }
+        };
+        section.check()?;
+        section.mixture()
+    }
+}
+
+impl<'a> Section<'a> {
+    fn mixture(self) -> Result<Mixture, String> {
+        let usual = Mixture::default();
+        let patience = self.number("timeout_seconds")?.filter(|seconds| *seconds > 0.0);
+        let patience = patience.map(|seconds| self.time("timeout_seconds", seconds)).transpose()?;
+        let aggregator = self.value.get("aggregator").filter(|value| !value.is_null());
+        Ok(Mixture {
+            references: self.models("reference_models")?,
+            aggregator: aggregator.map(|value| self.model("aggregator", value)).transpose()?,
+            layers: self.count("layers", 1)?.unwrap_or(usual.layers),
+            least: self.count("min_successful_references", 1)?.unwrap_or(usual.least),
+            reference_temperature: self
+                .warmth("reference_temperature", usual.reference_temperature)?,
+            aggregator_temperature: self
+                .warmth("aggregator_temperature", usual.aggregator_temperature)?,
+            spread: usual.spread,
+            max_tokens: self.count("max_tokens", 1)?.unwrap_or(usual.max_tokens),
+            patience: patience.unwrap_or(usual.patience),
+            at_once: usual.at_once,
+        })
+    }
+
+    /// A temperature; written down as nothing, the model decides.
+    fn warmth(self, key: &str, usual: Option<f64>) -> Result<Option<f64>, String> {
+        if self.value.get(key) == Some(&Value::Null) {
+            return Ok(None);
+        }
+        Ok(self.number(key)?.or(usual))
+    }
+
+    fn check(self) -> Result<(), String> {
+        match self.value {
+            Value::Object(_) | Value::Null => Ok(()),
+            _ => Err(format!("{} must hold settings", self.name)),
+        }
+    }
+
+    /// What stands there, if anything does.
+    fn get(self, key: &str) -> Option<&'a Value> {
+        self.value.get(key).filter(|value| !value.is_null())
+    }
+
+    fn wrong(self, key: &str, must: &str) -> String {
+        format!("{}.{key} must be {must}", self.name)
+    }
+
+    fn text(self, key: &str) -> Result<Option<&'a str>, String> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        let text = value.as_str().ok_or_else(|| self.wrong(key, "text"))?.trim();
+        Ok(Some(text).filter(|text| !text.is_empty()))
+    }
+
+    fn switch(self, key: &str) -> Result<Option<bool>, String> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        value.as_bool().map(Some).ok_or_else(|| self.wrong(key, "true or false"))
+    }
+
+    fn number(self, key: &str) -> Result<Option<f64>, String> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        let number = value.as_f64().filter(|number| *number >= 0.0);
+        number.map(Some).ok_or_else(|| self.wrong(key, "a number that is not below 0"))
+    }
+
+    fn time(self, key: &str, seconds: f64) -> Result<Duration, String> {
+        Duration::try_from_secs_f64(seconds).map_err(|_| self.wrong(key, "a time in seconds"))
+    }
+
+    fn count<T: TryFrom<u64>>(self, key: &str, least: u64) -> Result<Option<T>, String> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        let count = value.as_u64().filter(|count| *count >= least);
+        let count = count.and_then(|count| T::try_from(count).ok());
+        let must = if least == 0 { "a whole number" } else { "a whole number above 0" };
+        count.map(Some).ok_or_else(|| self.wrong(key, must))
+    }
+
+    fn words(self, key: &str) -> Result<Option<Vec<String>>, String> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        let list = value.as_array().and_then(|list| {
+            list.iter().map(|word| word.as_str().map(str::to_owned)).collect::<Option<Vec<_>>>()
+        });
+        list.map(Some).ok_or_else(|| self.wrong(key, "a list of names"))
+    }
+
+    /// `model`, at `provider` if that is said.
+    fn own_model(self) -> Result<Option<String>, String> {
+        let (model, provider) = (self.text("model")?, self.text("provider")?);
+        Ok(model.map(|model| named(model, provider)))
+    }
+
+    fn models(self, key: &str) -> Result<Vec<String>, String> {
+        let Some(value) = self.get(key) else { return Ok(Vec::new()) };
+        let list = value.as_array().ok_or_else(|| self.wrong(key, "a list of models"))?;
+        list.iter().map(|value| self.model(key, value)).collect()
+    }
+
+    /// A model: its name, or its name and its provider.
+    fn model(self, key: &str, value: &Value) -> Result<String, String> {
+        let field = |name: &str| value.get(name).and_then(Value::as_str);
+        let model = value.as_str().or_else(|| field("model"));
+        let model = model.map(str::trim).filter(|model| !model.is_empty());
+        let model = model.ok_or_else(|| self.wrong(key, "MODEL, or {provider, model}"))?;
+        Ok(named(model, field("provider")))
+    }
+}
+
+/// A model as it is asked for: `PROVIDER:MODEL`, or its name alone.
+fn named(model: &str, provider: Option<&str>) -> String {
+    match provider {
+        Some(provider) => format!("{provider}:{model}"),
+        None => model.to_owned(),
+    }
+}
+
+#[cfg(test)]
+#[path = "read_tests.rs"]
+mod tests;

@@ -1,0 +1,89 @@
+use serde_json::json;
+
+use super::*;
+
+#[test]
+fn what_is_not_said_is_as_usual() {
+    for nothing in [Value::Null, json!({}), json!({"api_key": "k", "inherit_mcp_toolsets": true})] {
+        assert_eq!(Settings::read(&nothing), Ok(Settings::default()));
+        assert_eq!(Mixture::read(&nothing), Ok(Mixture::default()));
+    }
+}
+
+#[test]
+fn what_is_said_counts() {
+    let section = json!({
+        "model": "small-1", "provider": "work", "max_concurrent_children": 5, "max_spawn_depth": 1,
+        "max_iterations": 20, "child_timeout_seconds": 0, "orchestrator_enabled": false,
+        "max_summary_chars": 9_000, "blocked_tools": ["terminal"], "max_background": 0,
+    });
+    let expected = Settings {
+        model: Some("work:small-1".to_owned()),
+        at_once: 5,
+        depth: 1,
+        rounds: 20,
+        time: None,
+        summary: 9_000,
+        blocked: vec!["terminal".to_owned()],
+        orchestrators: false,
+        background: 0,
+    };
+    assert_eq!(Settings::read(&section), Ok(expected));
+    let timed = Settings::read(&json!({"child_timeout_seconds": 1.5}));
+    assert_eq!(timed.map(|timed| timed.time), Ok(Some(Duration::from_millis(1_500))));
+}
+
+#[test]
+fn a_mixture_is_found_among_the_presets() {
+    let one = json!({
+        "reference_models": ["a", {"provider": "openrouter", "model": "b/c"}],
+        "aggregator": {"model": "d"}, "reference_temperature": null, "max_tokens": 100,
+        "layers": 2, "min_successful_references": 2, "timeout_seconds": 60,
+    });
+    let presets = json!({"default_preset": "one", "presets": {"one": one, "two": {"layers": 3}}});
+    let read = Mixture::read(&presets);
+    assert_eq!(read, Mixture::read(&one));
+    let expected = Mixture {
+        references: vec!["a".to_owned(), "openrouter:b/c".to_owned()],
+        aggregator: Some("d".to_owned()),
+        layers: 2,
+        least: 2,
+        reference_temperature: None,
+        max_tokens: 100,
+        patience: Duration::from_secs(60),
+        ..Mixture::default()
+    };
+    assert_eq!(read, Ok(expected));
+    let mut other = presets;
+    other["active_preset"] = json!("two");
+    assert_eq!(Mixture::read(&other).map(|mixture| mixture.layers), Ok(3));
+    other["active_preset"] = json!("three");
+    assert_eq!(Mixture::read(&other), Err("moa.presets.three is not there".to_owned()));
+}
+
+#[test]
+fn a_slip_is_named() {
+    let slips = [
+        json!({"max_iterations": 0}),
+        json!({"max_iterations": "many"}),
+        json!({"max_spawn_depth": 300}),
+        json!({"child_timeout_seconds": -1}),
+        json!({"child_timeout_seconds": 1e300}),
+        json!({"orchestrator_enabled": "yes"}),
+        json!({"blocked_tools": ["a", 1]}),
+        json!({"model": 3}),
+    ];
+    for slip in slips {
+        let key = slip.as_object().and_then(|fields| fields.keys().next().cloned());
+        let said = Settings::read(&slip).unwrap_err();
+        assert!(
+            said.starts_with(&format!("delegation.{} must be", key.unwrap_or_default())),
+            "{said}"
+        );
+    }
+    assert!(Settings::read(&json!([])).is_err());
+    for slip in [json!({"reference_models": "a"}), json!({"aggregator": {}}), json!({"layers": 0})]
+    {
+        assert!(Mixture::read(&slip).is_err(), "{slip}");
+    }
+}

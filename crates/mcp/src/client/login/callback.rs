@@ -1,0 +1,116 @@
+//! The answer of a login: the browser is sent to an address of this machine.
+
+use std::io;
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+
+/// The longest request that is read.
+const LONGEST: usize = 16 * 1024;
+
+const PAGE: &str = "<!doctype html><title>Logged in</title><p>You can close this window.";
+
+/// Somebody who waits for the answer.
+#[derive(Debug)]
+pub(super) struct Callback {
+    listener: TcpListener,
+    port: u16,
+}
+
+impl Callback {
+    /// Listens at a port: this one, or where it need not be this one, any.
+    pub(super) async fn open(port: Option<u16>, is_fixed: bool) -> io::Result<Self> {
+        let listener = match TcpListener::bind(("127.0.0.1", port.unwrap_or(0))).await {
+            Err(_) if !is_fixed => TcpListener::bind(("127.0.0.1", 0)).await?,
+            opened => opened?,
+        };
+        let port = listener.local_addr()?.port();
+        Ok(Self { listener, port })
+    }
+
+    pub(super) fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Waits for the answer: what the browser asks for. Other visitors are
+    /// sent away.
+    pub(super) async fn wait(self) -> String {
+        loop {
+            let Ok((stream, _)) = self.listener.accept().await else {
+                tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+                continue;
+            };
+            let patience = std::time::Duration::from_secs(5);
+            if let Ok(Ok(Some(target))) = tokio::time::timeout(patience, serve(stream)).await {
+                return target;
+            }
+        }
+    }
+}
+
+async fn serve(mut stream: TcpStream) -> io::Result<Option<String>> {
+    let mut request = Vec::new();
+    let mut buffer = [0; 1024];
+    while !request.windows(4).any(|it| it == b"\r\n\r\n") && request.len() < LONGEST {
+        let read = stream.read(&mut buffer).await?;
+        if read == 0 {
+            break;
+        }
+        request.extend_from_slice(&buffer[..read]);
+    }
+    let text = String::from_utf8_lossy(&request);
+    let mut words = text.lines().next().unwrap_or_default().split(' ');
+    let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let is_it = method == "GET"
+        && target.contains('?')
+        && (target.contains("code=") || target.contains("error="));
+    let (status, page) = if is_it { ("200 OK", PAGE) } else { ("404 Not Found", "") };
+    let answer = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: text/html\r\nContent-Length: {}\r\n\
+         Connection: close\r\n\r\n{page}",
+        page.len()
+    );
+    stream.write_all(answer.as_bytes()).await?;
+    stream.shutdown().await?;
+    Ok(is_it.then(|| target.to_owned()))
+}
+
+/// The whole address of an answer: people paste it, or the part with the
+/// question mark, or only what is behind it.
+pub(super) fn complete(answer: &str, redirect: &str) -> String {
+    let answer = answer.trim();
+    if answer.starts_with("http://") || answer.starts_with("https://") {
+        return answer.to_owned();
+    }
+    let query = answer.split_once('?').map_or(answer, |it| it.1);
+    format!("{redirect}?{query}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_part_of_an_address_will_do() {
+        let whole = "http://127.0.0.1:1/callback?code=a&state=b";
+        for given in [whole, "/callback?code=a&state=b", "?code=a&state=b", " code=a&state=b\n"] {
+            assert_eq!(complete(given, "http://127.0.0.1:1/callback"), whole);
+        }
+    }
+
+    #[tokio::test]
+    async fn only_the_answer_ends_the_wait() {
+        let callback = Callback::open(None, false).await.unwrap();
+        let port = callback.port();
+        let waiting = tokio::spawn(callback.wait());
+        for target in ["/favicon.ico", "/callback?code=x&state=y"] {
+            let mut stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+            let request = format!("GET {target} HTTP/1.1\r\nHost: x\r\n\r\n");
+            stream.write_all(request.as_bytes()).await.unwrap();
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).await.unwrap();
+            assert_eq!(answer.starts_with("HTTP/1.1 200"), target.contains("code"));
+        }
+        assert_eq!(waiting.await.unwrap(), "/callback?code=x&state=y");
+    }
+}

@@ -1,0 +1,78 @@
+use std::os::unix::fs::PermissionsExt as _;
+
+use super::*;
+
+fn credentials() -> StoredCredentials {
+    let tokens = json!({
+        "access_token": "a", "token_type": "bearer", "expires_in": 60, "refresh_token": "r"
+    });
+    let tokens = serde_json::from_value(tokens).unwrap();
+    StoredCredentials::new("me".into(), Some(tokens), vec!["x".into()], Some(1_000))
+        .with_issuer(Some("https://i".into()))
+}
+
+#[tokio::test]
+async fn what_is_kept_comes_back_and_is_nobody_elses() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::new(&folder.path().join("t"), "my server", "https://h/mcp");
+    assert!(store.load().await.unwrap().is_none());
+    store.save(credentials()).await.unwrap();
+    let back = store.load().await.unwrap().unwrap();
+    assert_eq!(serde_json::to_value(&back).unwrap(), serde_json::to_value(credentials()).unwrap());
+    for (path, mode) in [("t", 0o700), ("t/my_server.json", 0o600), ("t/my_server.client.json", 0o600)] {
+        let found = std::fs::metadata(folder.path().join(path)).unwrap().permissions().mode();
+        assert_eq!(found & 0o777, mode, "{path}");
+    }
+    // Another server of that name gets nothing.
+    let other = Store::new(&folder.path().join("t"), "my server", "https://evil/mcp");
+    assert!(other.load().await.unwrap().is_none());
+    assert!(other.registration().is_none());
+}
+
+#[tokio::test]
+async fn files_of_hermes_agent_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, value: Value| {
+        std::fs::write(folder.path().join(name), value.to_string()).unwrap();
+    };
+    write("s.json", json!({
+        "access_token": "a", "token_type": "Bearer", "expires_in": 100, "expires_at": 1100.5,
+        "scope": "p q", "refresh_token": null,
+    }));
+    write("s.client.json", json!({
+        "client_id": "c", "redirect_uris": ["http://127.0.0.1:4000/callback"], "client_name": "H"
+    }));
+    let store = Store::new(folder.path(), "s", "https://h");
+    let back = store.load().await.unwrap().unwrap();
+    assert_eq!((back.client_id.as_str(), back.token_received_at), ("c", Some(1000)));
+    assert_eq!(back.granted_scopes, ["p", "q"]);
+    assert_eq!(store.registration().unwrap().port, 4000);
+}
+
+#[tokio::test]
+async fn a_rejected_token_is_forgotten_and_the_registration_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::new(folder.path(), "s", "https://h");
+    store.save(credentials()).await.unwrap();
+    let mut older = credentials();
+    older.token_received_at = Some(5);
+    store.on_refresh_token_rejected(&older).await.unwrap();
+    assert!(store.load().await.unwrap().unwrap().token_response.is_some());
+    store.on_refresh_token_rejected(&credentials()).await.unwrap();
+    let back = store.load().await.unwrap().unwrap();
+    assert!(back.token_response.is_none());
+    assert_eq!(back.client_id, "me");
+}
+
+#[tokio::test]
+async fn one_refreshes_at_a_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::new(folder.path(), "s", "https://h");
+    let held = store.acquire_refresh_guard().await.unwrap();
+    let other = store.clone();
+    let mut waiting = tokio::spawn(async move { other.acquire_refresh_guard().await.is_ok() });
+    let early = tokio::time::timeout(std::time::Duration::from_millis(30), &mut waiting).await;
+    assert!(early.is_err());
+    drop(held);
+    assert!(waiting.await.unwrap());
+}

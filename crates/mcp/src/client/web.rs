@@ -1,0 +1,277 @@
+//! Requests over HTTP. An answer is read no further than it may be long, in
+//! whichever form it comes.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures_util::stream::{BoxStream, Stream, StreamExt as _};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use reqwest::{Response, StatusCode};
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
+};
+use rmcp::transport::streamable_http_client::{
+    AuthRequiredError, HttpStatusError, InsufficientScopeError, SseError, StreamableHttpClient,
+    StreamableHttpError, StreamableHttpPostResponse,
+};
+use sse_stream::{Sse, SseStream};
+
+use super::pipes::{LONGEST, TOO_LONG};
+
+const SESSION: &str = "Mcp-Session-Id";
+const JSON: &str = "application/json";
+const EVENTS: &str = "text/event-stream";
+
+/// How much of an error is read.
+const ERROR_BYTES: usize = 64 * 1024;
+
+type Headers = HashMap<HeaderName, HeaderValue>;
+type Fault = StreamableHttpError<reqwest::Error>;
+
+/// An HTTP client that reads no endless answers.
+#[derive(Debug, Clone)]
+pub(crate) struct Web(pub(crate) reqwest::Client);
+
+impl StreamableHttpClient for Web {
+    type Error = reqwest::Error;
+
+    async fn post_message(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session: Option<Arc<str>>,
+        token: Option<String>,
+        headers: Headers,
+    ) -> Result<StreamableHttpPostResponse, Fault> {
+        self.post_message_with_max_sse_event_size(uri, message, session, token, headers, LONGEST)
+            .await
+    }
+
+    async fn post_message_with_max_sse_event_size(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session: Option<Arc<str>>,
+        token: Option<String>,
+        headers: Headers,
+        longest: usize,
+    ) -> Result<StreamableHttpPostResponse, Fault> {
+        let mut request = self.0.post(&*uri).header(ACCEPT, format!("{EVENTS}, {JSON}"));
+        for (name, value) in headers {
+            request = request.header(name, value);
+        }
+        if let Some(token) = token {
+            request = request.bearer_auth(token);
+        }
+        let had_session = session.is_some();
+        if let Some(session) = session {
+            request = request.header(SESSION, &*session);
+        }
+        let answer = request.json(&message).send().await?;
+        let status = answer.status();
+        if let Some(fault) = login_wanted(&answer) {
+            return Err(fault);
+        }
+        if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
+            return Ok(StreamableHttpPostResponse::Accepted);
+        }
+        if status == StatusCode::NOT_FOUND && had_session {
+            return Err(StreamableHttpError::SessionExpired);
+        }
+        let session = text_of(&answer, SESSION);
+        let kind = text_of(&answer, CONTENT_TYPE.as_str()).unwrap_or_default();
+        if !status.is_success() {
+            return refused(&message, had_session, answer, session).await;
+        }
+        if kind.starts_with(EVENTS) {
+            let bytes = Bounded { inner: answer.bytes_stream().boxed(), longest, read: 0, last: [0; 3] };
+            let events = SseStream::from_bytes_stream(bytes).boxed();
+            return Ok(StreamableHttpPostResponse::Sse(events, session));
+        }
+        let wants_answer = id_of(&message).is_some();
+        let body = read(answer, longest).await?;
+        match serde_json::from_slice::<ServerJsonRpcMessage>(&body) {
+            Ok(answer) if kind.starts_with(JSON) => {
+                Ok(StreamableHttpPostResponse::Json(answer, session))
+            }
+            _ if !wants_answer => Ok(StreamableHttpPostResponse::Accepted),
+            Ok(_) => Err(StreamableHttpError::UnexpectedContentType(Some(kind))),
+            Err(error) => {
+                let text = String::from_utf8_lossy(&body);
+                let text = super::plain::excerpt(&text, 200);
+                Err(unexpected(format!("{error}, in an answer of type '{kind}': {text}")))
+            }
+        }
+    }
+
+    async fn delete_session(
+        &self,
+        uri: Arc<str>,
+        session: Arc<str>,
+        token: Option<String>,
+        headers: Headers,
+    ) -> Result<(), Fault> {
+        self.0.delete_session(uri, session, token, headers).await
+    }
+
+    async fn get_stream(
+        &self,
+        uri: Arc<str>,
+        session: Option<Arc<str>>,
+        last_event: Option<String>,
+        token: Option<String>,
+        headers: Headers,
+    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, Fault> {
+        self.get_stream_with_max_sse_event_size(uri, session, last_event, token, headers, LONGEST)
+            .await
+    }
+
+    async fn get_stream_with_max_sse_event_size(
+        &self,
+        uri: Arc<str>,
+        session: Option<Arc<str>>,
+        last_event: Option<String>,
+        token: Option<String>,
+        headers: Headers,
+        longest: usize,
+    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, Fault> {
+        let inner = &self.0;
+        inner
+            .get_stream_with_max_sse_event_size(uri, session, last_event, token, headers, longest)
+            .await
+    }
+}
+
+fn unexpected(text: String) -> Fault {
+    StreamableHttpError::UnexpectedServerResponse(Cow::Owned(text))
+}
+
+fn text_of(answer: &Response, header: &str) -> Option<String> {
+    let value = answer.headers().get(header)?;
+    Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
+}
+
+fn id_of(message: &ClientJsonRpcMessage) -> Option<&RequestId> {
+    match message {
+        JsonRpcMessage::Request(request) => Some(&request.id),
+        _ => None,
+    }
+}
+
+fn login_wanted(answer: &Response) -> Option<Fault> {
+    let challenge = text_of(answer, WWW_AUTHENTICATE.as_str())?;
+    match answer.status() {
+        StatusCode::UNAUTHORIZED => {
+            Some(StreamableHttpError::AuthRequired(AuthRequiredError::new(challenge)))
+        }
+        StatusCode::FORBIDDEN => {
+            let scope = challenge.split("scope=\"").nth(1).and_then(|rest| rest.split('"').next());
+            let scope = scope.map(str::to_owned);
+            let error = InsufficientScopeError::new(challenge, scope);
+            Some(StreamableHttpError::InsufficientScope(error))
+        }
+        _ => None,
+    }
+}
+
+/// An answer that is none, or that explains why there is none.
+async fn refused(
+    message: &ClientJsonRpcMessage,
+    had_session: bool,
+    answer: Response,
+    session: Option<String>,
+) -> Result<StreamableHttpPostResponse, Fault> {
+    let status = answer.status();
+    let retry_after = text_of(&answer, RETRY_AFTER.as_str());
+    let body = read(answer, ERROR_BYTES).await.unwrap_or_default();
+    let text = String::from_utf8_lossy(&body);
+    let told = match serde_json::from_slice::<ServerJsonRpcMessage>(&body) {
+        Ok(JsonRpcMessage::Error(error)) => Some(error),
+        _ => None,
+    };
+    let is_login = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+    let is_probe = matches!(
+        message,
+        JsonRpcMessage::Request(request)
+            if matches!(request.request, ClientRequest::DiscoverRequest(_))
+    );
+    // Servers that do not know the question refuse it in many ways, and often
+    // without saying which question they mean.
+    if is_probe && !had_session && status.is_client_error() && !is_login {
+        let error = match told {
+            Some(error) => error.error,
+            None => ErrorData::invalid_request(format!("HTTP {status}"), None),
+        };
+        let answer = ServerJsonRpcMessage::error(error, id_of(message).cloned());
+        return Ok(StreamableHttpPostResponse::Json(answer, None));
+    }
+    if let Some(error) = told.filter(|_| !is_login) {
+        return Ok(StreamableHttpPostResponse::Json(JsonRpcMessage::Error(error), session));
+    }
+    if status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error() {
+        return Err(HttpStatusError::new(status.as_u16(), retry_after).into());
+    }
+    Err(unexpected(format!("HTTP {status}: {}", super::plain::excerpt(&text, 200))))
+}
+
+/// Reads an answer that may not be longer than this.
+async fn read(mut answer: Response, longest: usize) -> Result<Vec<u8>, Fault> {
+    let mut body = Vec::new();
+    while let Some(piece) = answer.chunk().await? {
+        if body.len() + piece.len() > longest {
+            return Err(unexpected(TOO_LONG.to_owned()));
+        }
+        body.extend_from_slice(&piece);
+    }
+    Ok(body)
+}
+
+/// A stream of events of which none is longer than this.
+struct Bounded<S> {
+    inner: S,
+    longest: usize,
+    read: usize,
+    last: [u8; 3],
+}
+
+/// Why such a stream ends.
+#[derive(Debug, thiserror::Error)]
+enum Ended {
+    #[error("{}", TOO_LONG)]
+    TooLong,
+    #[error(transparent)]
+    Http(#[from] reqwest::Error),
+}
+
+impl<S, B> Stream for Bounded<S>
+where
+    S: Stream<Item = Result<B, reqwest::Error>> + Unpin,
+    B: AsRef<[u8]>,
+{
+    type Item = Result<B, Ended>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let piece = match self.inner.poll_next_unpin(cx) {
+            Poll::Ready(Some(Ok(piece))) => piece,
+            Poll::Ready(Some(Err(error))) => return Poll::Ready(Some(Err(error.into()))),
+            Poll::Ready(None) => return Poll::Ready(None),
+            Poll::Pending => return Poll::Pending,
+        };
+        for byte in piece.as_ref() {
+            self.read += 1;
+            let [_, b, c] = self.last;
+            self.last = [b, c, *byte];
+            // An empty line ends an event.
+            if matches!(self.last, [_, b'\n', b'\n'] | [b'\n', b'\r', b'\n'] | [_, b'\r', b'\r']) {
+                self.read = 0;
+            }
+            if self.read > self.longest {
+                return Poll::Ready(Some(Err(Ended::TooLong)));
+            }
+        }
+        Poll::Ready(Some(Ok(piece)))
+    }
+}

@@ -1,0 +1,219 @@
+"""An MCP server in plain JSON-RPC that can do everything wrong.
+
+    odd.py [MODE...]
+
+Modes: hang, exit, modern, deaf (dies at a question that it does not know),
+silent (does not answer a question that it does not know), twice (a name twice
+and a tool that is none), tools=FILE (definitions from a file, read anew for
+each list).
+"""
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+
+MODES = dict((m.split("=", 1) + [""])[:2] for m in sys.argv[1:])
+MODERN = "modern" in MODES
+OUT = threading.Lock()
+EXTRA = []
+WAITING = {}
+CANCELLED = set()
+
+
+def send(message):
+    line = json.dumps({"jsonrpc": "2.0", **message})
+    with OUT:
+        sys.stdout.write(line + "\n")
+        sys.stdout.flush()
+
+
+def answer(id, result):
+    if MODERN:
+        result = {"resultType": "complete", **result}
+    send({"id": id, "result": result})
+
+
+def refuse(id, code, text, data=None):
+    send({"id": id, "error": {"code": code, "message": text, **({"data": data} if data else {})}})
+
+
+def tool(name, **more):
+    return {"name": name, "description": "The tool " + name + ".",
+            "inputSchema": {"type": "object", "properties": {}, "additionalProperties": True}, **more}
+
+
+NAMES = ("echo env pid die flood garbage wrong_id sleep progress structured image fail add_tool "
+         "spawn elicit visit sample roots big cancelled log count").split()
+
+
+def tools():
+    if MODES.get("tools"):
+        with open(MODES["tools"]) as file:
+            return json.load(file)
+    listed = [tool(name) for name in NAMES]
+    listed.append(tool("safe_die", annotations={"readOnlyHint": True}))
+    if "twice" in MODES:
+        listed += [tool("echo"), {"name": "no_schema", "description": "x"}, {"description": "no name"}]
+    return listed + EXTRA
+
+
+def ask(method, params):
+    """A request of our own, the older way."""
+    id = "s%d" % (len(WAITING) + 1)
+    WAITING[id] = (threading.Event(), [])
+    send({"id": id, "method": method, "params": params})
+    WAITING[id][0].wait(10)
+    return WAITING[id][1][0]
+
+
+FORM = {"message": "Who are you?", "requestedSchema": {
+    "type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}}
+SAMPLE = {"messages": [{"role": "user", "content": {"type": "text", "text": "hello"}}], "maxTokens": 10}
+
+
+def text(value):
+    return {"content": [{"type": "text", "text": value if isinstance(value, str) else json.dumps(value)}]}
+
+
+def call(id, params):
+    name, given = params.get("name"), params.get("arguments") or {}
+    token = (params.get("_meta") or {}).get("progressToken")
+    asked = {"elicit": ("elicitation/create", {"mode": "form", **FORM}),
+             "visit": ("elicitation/create", {"mode": "url", "message": "Pay", "url": "https://pay.example/",
+                                              "elicitationId": "1"}),
+             "sample": ("sampling/createMessage", SAMPLE), "roots": ("roots/list", {})}
+    if name in asked:
+        method, wanted = asked[name]
+        if not MODERN:
+            return answer(id, text(ask(method, wanted)))
+        given_back = params.get("inputResponses")
+        if not given_back:
+            return send({"id": id, "result": {
+                "resultType": "input_required", "requestState": "st",
+                "inputRequests": {"q": {"method": method, "params": wanted}}}})
+        if params.get("requestState") != "st":
+            return refuse(id, -32602, "the state is gone")
+        return answer(id, text(given_back["q"]))
+    if name == "echo":
+        return answer(id, text(given.get("text", "")))
+    if name == "env":
+        return answer(id, text(dict(os.environ)))
+    if name == "pid":
+        return answer(id, text(str(os.getpid())))
+    if name == "count":
+        with open(given["file"], "a") as file:
+            file.write("x")
+        return answer(id, text("counted"))
+    if name in ("die", "safe_die"):
+        # Once: a file remembers that it has been.
+        if not os.path.exists(given["file"]):
+            open(given["file"], "w").close()
+            sys.stderr.write("I am dying now\n")
+            sys.stderr.flush()
+            os._exit(3)
+        return answer(id, text("alive again"))
+    if name == "flood":
+        for _ in range(64):
+            sys.stderr.write("e" * 65536 + "\n")
+        sys.stderr.flush()
+        return answer(id, text("flooded"))
+    if name == "garbage":
+        with OUT:
+            sys.stdout.write("this is no JSON\n{\"half\": \n\x00\x01\n[1,2]\n\n")
+            sys.stdout.flush()
+        return answer(id, text("after garbage"))
+    if name == "wrong_id":
+        return answer(id + 100000, text("for somebody else"))
+    if name == "sleep":
+        time.sleep(given.get("seconds", 0.1))
+        if id in CANCELLED:
+            return None
+        return answer(id, text("slept"))
+    if name == "cancelled":
+        return answer(id, text(sorted(CANCELLED)))
+    if name == "progress":
+        for step in (1, 2, 3):
+            send({"method": "notifications/progress",
+                  "params": {"progressToken": token, "progress": step, "total": 4, "message": "step %d" % step}})
+            time.sleep(given.get("pause", 0))
+        return answer(id, text("done"))
+    if name == "log":
+        send({"method": "notifications/message", "params": {"level": "warning", "data": "watch out"}})
+        return answer(id, text("logged"))
+    if name == "structured":
+        return answer(id, {**text({"n": 5}), "structuredContent": {"n": 5}})
+    if name == "image":
+        return answer(id, {"content": [{"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png"}]})
+    if name == "fail":
+        return answer(id, {**text("there is no such thing"), "isError": True})
+    if name == "add_tool":
+        EXTRA.append(tool(given["name"]))
+        for _ in range(5):
+            send({"method": "notifications/tools/list_changed"})
+        return answer(id, text("added"))
+    if name == "spawn":
+        child = subprocess.Popen(["sleep", "600"], start_new_session=True, stdout=subprocess.DEVNULL)
+        return answer(id, text(str(child.pid)))
+    if name == "big":
+        piece = "x" * (1 << 20)
+        with OUT:
+            sys.stdout.write('{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"' % id)
+            for _ in range(given.get("megabytes", 100)):
+                sys.stdout.write(piece)
+            sys.stdout.write('"}]}}\n')
+            sys.stdout.flush()
+        return None
+    if any(name == extra["name"] for extra in tools()):
+        return answer(id, text("I am " + str(name)))
+    return refuse(id, -32602, "Unknown tool: " + str(name))
+
+
+def discover(id):
+    answer(id, {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {"listChanged": True}},
+                "serverInfo": {"name": "odd", "version": "2"}, "ttlMs": 0, "cacheScope": "private"})
+
+
+def main():
+    if "exit" in MODES:
+        sys.stderr.write("\x1b[31mERROR:\x1b[0m no licence found\n")
+        sys.exit(7)
+    if "hang" in MODES:
+        sys.stderr.write("still loading\n")
+        sys.stderr.flush()
+        time.sleep(600)
+    for line in sys.stdin:
+        message = json.loads(line)
+        method, id, params = message.get("method"), message.get("id"), message.get("params") or {}
+        if method is None:
+            if id in WAITING:
+                WAITING[id][1].append(message.get("result") or message.get("error"))
+                WAITING[id][0].set()
+        elif method == "notifications/cancelled":
+            CANCELLED.add(params.get("requestId"))
+        elif method == "initialize" and not MODERN:
+            answer(id, {"protocolVersion": params["protocolVersion"],
+                        "capabilities": {"tools": {"listChanged": True}, "logging": {}},
+                        "serverInfo": {"name": "odd", "version": "1"}})
+        elif method == "server/discover" and MODERN:
+            discover(id)
+        elif method == "server/discover" and "deaf" in MODES:
+            os._exit(9)
+        elif method == "server/discover" and "silent" in MODES:
+            pass
+        elif method == "ping":
+            answer(id, {})
+        elif method == "tools/list":
+            answer(id, {"tools": tools(), **({"ttlMs": 0, "cacheScope": "private"} if MODERN else {})})
+        elif method == "tools/call":
+            threading.Thread(target=call, args=(id, params), daemon=True).start()
+        elif method == "subscriptions/listen":
+            send({"method": "notifications/subscriptions/acknowledged", "params": {
+                "notifications": params.get("notifications", {}),
+                "_meta": {"io.modelcontextprotocol/subscriptionId": id}}})
+        elif id is not None:
+            refuse(id, -32601, "Method not found")
+
+
+main()

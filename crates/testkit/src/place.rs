@@ -1,0 +1,94 @@
+//! Places that are reached like other hosts, and are this machine.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::sync::Arc;
+
+use hermes_core::{BoxFuture, ToolError};
+use hermes_exec::{
+    Backend, Carriage, Carrier, Exit, Local, Order, Place, Shell, Started, Way,
+};
+
+/// The way to a shell of this machine.
+#[derive(Debug, Clone, Default)]
+pub struct NextDoor {
+    /// The home there; else the one here.
+    pub home: Option<OsString>,
+    /// What its login shell prints before all else.
+    pub greeting: &'static str,
+}
+
+impl Way for NextDoor {
+    fn name(&self) -> &str {
+        "next door"
+    }
+
+    fn open(&self) -> BoxFuture<'_, Result<(), ToolError>> {
+        Box::pin(async { Ok(()) })
+    }
+
+    fn carrier(&self, script: &str, _carriage: Carriage) -> Carrier {
+        let own = |name: &str| std::env::var_os(name).unwrap_or_default();
+        let home = self.home.clone().unwrap_or_else(|| own("HOME"));
+        let script = match self.greeting {
+            "" => script.to_owned(),
+            greeting => format!("echo '{greeting}'; echo '{greeting}' >&2; {script}"),
+        };
+        Carrier {
+            program: "sh".into(),
+            arguments: vec!["-c".into(), script.into()],
+            environment: BTreeMap::from([("PATH".into(), own("PATH")), ("HOME".into(), home)]),
+        }
+    }
+
+    fn greets(&self) -> bool {
+        !self.greeting.is_empty()
+    }
+
+    fn held(&self) -> Option<String> {
+        None
+    }
+
+    fn failure(&self, _exit: Exit, _errors: &str) -> Option<ToolError> {
+        None
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {})
+    }
+}
+
+/// This machine, as if it were another: its files are reached by programs
+/// alone, and little of the environment is there.
+#[derive(Debug, Default)]
+pub struct Afar(Local);
+
+impl Backend for Afar {
+    fn name(&self) -> &str {
+        "afar"
+    }
+
+    fn open(&self) -> BoxFuture<'_, Result<Arc<Place>, ToolError>> {
+        let keep = ["PATH", "HOME", "RUSTUP_HOME", "CARGO_HOME"];
+        let environment = std::env::vars_os().filter(|(name, _)| keep.iter().any(|k| name == k));
+        let place = Place {
+            directory: "/".into(),
+            environment: environment.collect(),
+            shell: Shell::Posix,
+            system: "Linux x86_64".to_owned(),
+        };
+        Box::pin(async { Ok(Arc::new(place)) })
+    }
+
+    fn start<'a>(
+        &'a self,
+        job: &'a str,
+        order: Order,
+    ) -> BoxFuture<'a, Result<Started, ToolError>> {
+        self.0.start(job, order)
+    }
+
+    fn cleanup(&self) -> BoxFuture<'_, ()> {
+        self.0.cleanup()
+    }
+}

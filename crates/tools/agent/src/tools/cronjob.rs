@@ -1,0 +1,400 @@
+//! Tasks that run by themselves at set times.
+
+use hermes_core::{
+    Effect, ErrorKind, Example, JsonSchema, Resource, Scope, Tool, ToolContext, ToolError,
+    ToolSpec, Workplace,
+};
+use hermes_cron::{Change, CronError, Draft, Job, Jobs, Missed, Run, Target};
+use serde::{Deserialize, Serialize};
+
+/// How many runs a history shows.
+const RUNS: usize = 20;
+
+/// How much of a prompt a list shows.
+const PREVIEW: usize = 100;
+
+#[derive(Debug, Default)]
+pub(crate) struct Cronjob;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Action {
+    Create,
+    List,
+    Show,
+    Update,
+    Pause,
+    Resume,
+    Run,
+    Remove,
+    History,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Args {
+    /// What to do
+    action: Action,
+    /// The job's id or name; for all but create and list
+    #[serde(default)]
+    job_id: Option<String>,
+    /// The task, with all that is needed to understand it: a run knows nothing of this conversation
+    #[serde(default)]
+    prompt: Option<String>,
+    /// Once: '30m', 'in 2h', '2030-02-03T14:00'. Repeated: 'every 30m', '0 9 * * MON-FRI'
+    #[serde(default)]
+    schedule: Option<String>,
+    /// The time zone of the schedule, such as Europe/Berlin
+    #[serde(default)]
+    timezone: Option<String>,
+    /// What to call it
+    #[serde(default)]
+    name: Option<String>,
+    /// Run so many times; 0 for without end
+    #[serde(default)]
+    repeat: Option<u32>,
+    /// Where answers go: local (a file), or names of send_message targets, with commas
+    #[serde(default)]
+    deliver: Option<String>,
+    /// The model, instead of the usual one
+    #[serde(default)]
+    model: Option<String>,
+    /// Toolsets of the run, instead of the usual ones
+    #[serde(default)]
+    enabled_toolsets: Option<Vec<String>>,
+    /// The folder to work in; this one if left out
+    #[serde(default)]
+    workdir: Option<String>,
+    /// What becomes of runs missed while nothing ran: skip, once, or all:N
+    #[serde(default)]
+    missed: Option<String>,
+    /// Begin a run again that was interrupted
+    #[serde(default)]
+    retry: Option<bool>,
+    /// How long a run may take, in seconds
+    #[serde(default)]
+    timeout: Option<u64>,
+    /// Why it is paused
+    #[serde(default)]
+    reason: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(crate) enum Answer {
+    Changed {
+        success: bool,
+        job_id: String,
+        name: String,
+        schedule: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        next_run_at: Option<String>,
+        deliver: String,
+        message: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        notice: Option<&'static str>,
+    },
+    Listed {
+        count: usize,
+        jobs: Vec<Row>,
+        scheduler_running: bool,
+    },
+    Shown {
+        job: Box<Job>,
+        scheduler_running: bool,
+    },
+    Past {
+        job_id: String,
+        count: usize,
+        runs: Vec<Run>,
+    },
+}
+
+/// A job in a list.
+#[derive(Debug, Serialize)]
+pub(crate) struct Row {
+    job_id: String,
+    name: String,
+    schedule: String,
+    state: &'static str,
+    running: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_run_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_run_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_status: Option<String>,
+    prompt_preview: String,
+}
+
+impl Args {
+    fn scope(&self) -> Scope {
+        match self.action {
+            Action::List | Action::Show | Action::History => Scope::SCHEDULE_READ,
+            _ => Scope::SCHEDULE_WRITE,
+        }
+    }
+
+    /// What it is done to.
+    fn resource(&self) -> Resource {
+        let named = match self.action {
+            Action::List => None,
+            Action::Create => self.name.as_deref(),
+            _ => self.job_id.as_deref(),
+        };
+        let named = named.map(str::trim).filter(|name| !name.is_empty());
+        Resource::Name(named.unwrap_or("jobs").to_owned())
+    }
+
+    /// The message targets that answers will go to from now on.
+    fn targets(&self) -> Vec<String> {
+        let changes = matches!(self.action, Action::Create | Action::Update);
+        let deliver = self.deliver.as_deref().filter(|_| changes).unwrap_or_default();
+        let messages = Target::list(deliver).into_iter().filter_map(|target| match target {
+            Target::Message(name) => Some(name),
+            Target::File => None,
+        });
+        messages.collect()
+    }
+
+    /// The folder that runs will work in from now on, if it is said.
+    fn folder(&self, at: &Workplace) -> Option<std::path::PathBuf> {
+        let said = self.workdir.as_deref().filter(|dir| !dir.trim().is_empty());
+        match self.action {
+            Action::Create => Some(at.resolve(said.unwrap_or("."))),
+            Action::Update => said.map(|dir| at.resolve(dir)),
+            _ => None,
+        }
+    }
+
+    fn effects(&self, at: &Workplace) -> Vec<Effect> {
+        let mut effects = vec![Effect { scope: self.scope(), resource: self.resource() }];
+        let message = |name| Effect::name(Scope::MESSAGE_SEND, name);
+        effects.extend(self.targets().into_iter().map(message));
+        // A run may write where it works.
+        effects.extend(self.folder(at).map(|dir| Effect::path(Scope::FILE_WRITE, dir)));
+        effects
+    }
+
+    fn job(&self) -> Result<&str, ToolError> {
+        let named = self.job_id.as_deref().map(str::trim).filter(|id| !id.is_empty());
+        named.ok_or_else(|| {
+            ToolError::invalid("job_id is missing").with_hint("action list shows the jobs.")
+        })
+    }
+
+    fn change(&mut self, folder: Option<String>) -> Result<Change, ToolError> {
+        let missed = self.missed.take().map(|rule| Missed::parse(&rule)).transpose();
+        Ok(Change {
+            name: self.name.take(),
+            prompt: self.prompt.take(),
+            schedule: self.schedule.take(),
+            tz: self.timezone.take(),
+            repeat: self.repeat,
+            deliver: self.deliver.take(),
+            model: self.model.take(),
+            toolsets: self.enabled_toolsets.take(),
+            workdir: folder,
+            profile: None,
+            max_turns: None,
+            budget: None,
+            timeout_seconds: self.timeout,
+            missed: missed.map_err(|e| explain(&e))?,
+            retry: self.retry,
+        })
+    }
+}
+
+impl Tool for Cronjob {
+    type Args = Args;
+    type Output = Answer;
+
+    fn spec() -> ToolSpec {
+        ToolSpec::new("cronjob", "cronjob")
+            .emoji("⏰")
+            .description(
+                "Tasks that run by themselves at set times, each in a conversation of its own, with nobody \
+                 to ask. '30m' runs once, in 30 minutes; 'every 30m' runs again and again. Create, list, \
+                 show, update, pause, resume, run now, remove, history.",
+            )
+            .alias("cronjob_manage")
+            .preset("schedule_cronjob", r#"{"action":"create"}"#)
+            .preset("list_cronjobs", r#"{"action":"list"}"#)
+            .preset("remove_cronjob", r#"{"action":"remove"}"#)
+            .parameter_alias("id", "job_id")
+            .parameter_alias("task", "prompt")
+            .parameter_alias("tz", "timezone")
+            .keyword("schedule")
+            .keyword("reminder")
+            .keyword("later")
+            .keyword("daily")
+            .keyword("periodic")
+            .example(
+                Example::new(
+                    "Every working day at nine",
+                    r#"{"action":"create","name":"News","prompt":"Tell what is new in CHANGELOG.md since yesterday.","schedule":"0 9 * * MON-FRI","timezone":"Europe/Berlin"}"#,
+                )
+                .gives(r#"{"success":true,"name":"News","schedule":"0 9 * * MON-FRI (Europe/Berlin)"}"#),
+            )
+            .example(
+                Example::new(
+                    "Once, in two hours",
+                    r#"{"action":"create","prompt":"Check whether the build has finished.","schedule":"2h"}"#,
+                )
+                .gives(r#"{"success":true,"schedule":"once in 2h","deliver":"local"}"#),
+            )
+            .example(Example::new("See what is planned", r#"{"action":"list"}"#).gives(r#"{"count":0}"#))
+    }
+
+    fn effects(&self, args: &Args, at: &Workplace) -> Vec<Effect> {
+        args.effects(at)
+    }
+
+    async fn run(&self, args: Args, cx: &ToolContext) -> Result<Answer, ToolError> {
+        for effect in args.effects(&cx.workplace) {
+            cx.permit(&effect.scope, &effect.resource)?;
+        }
+        let Some(jobs) = cx.ports.get::<Jobs>() else {
+            return Err(ToolError::unavailable("There is no schedule here"));
+        };
+        let folder = args.folder(&cx.workplace);
+        let folder = folder.map(|dir| dir.into_os_string().into_string()).transpose();
+        let folder = folder
+            .map_err(|_| ToolError::invalid("The folder's name is not text; name another"))?;
+        // Another process may hold the lock.
+        let work = tokio::task::spawn_blocking(move || serve(&jobs, args, folder));
+        work.await.map_err(|e| ToolError::internal(format!("The schedule was lost: {e}")))?
+    }
+}
+
+fn serve(jobs: &Jobs, mut args: Args, folder: Option<String>) -> Result<Answer, ToolError> {
+    let now = jobs.now();
+    let running = jobs.has_daemon();
+    match args.action {
+        Action::List => {
+            let (all, _) = jobs.list().map_err(|e| explain(&e))?;
+            let rows: Vec<Row> = all.into_iter().map(|job| row(jobs, job)).collect();
+            Ok(Answer::Listed { count: rows.len(), jobs: rows, scheduler_running: running })
+        }
+        Action::Show => {
+            let job = jobs.get(args.job()?).map_err(|e| explain(&e))?;
+            Ok(Answer::Shown { job: Box::new(job), scheduler_running: running })
+        }
+        Action::History => {
+            let job = jobs.get(args.job()?).map_err(|e| explain(&e))?;
+            let runs = jobs.history(&job.id, RUNS).map_err(|e| explain(&e))?;
+            Ok(Answer::Past { job_id: job.id, count: runs.len(), runs })
+        }
+        Action::Create => {
+            let missing = |what: &str| {
+                ToolError::invalid(format!("create needs {what}"))
+                    .with_hint("prompt is the task, schedule says when.")
+            };
+            let prompt = args.prompt.take().ok_or_else(|| missing("prompt"))?;
+            let schedule = args.schedule.take().ok_or_else(|| missing("schedule"))?;
+            let draft = Draft { prompt, schedule, change: args.change(folder)? };
+            let job = jobs.add(draft, now).map_err(|e| explain(&e))?;
+            let message = format!("Job '{}' is planned: {}.", job.name, job.schedule_display);
+            Ok(report(jobs, job, message))
+        }
+        Action::Update => {
+            let wanted = args.job()?.to_owned();
+            let change = args.change(folder)?;
+            let job = jobs.change(&wanted, change, now).map_err(|e| explain(&e))?;
+            let message = format!("Job '{}' is changed.", job.name);
+            Ok(report(jobs, job, message))
+        }
+        Action::Pause => {
+            let reason = args.reason.take();
+            let job = jobs.pause(args.job()?, reason, now).map_err(|e| explain(&e))?;
+            let message = format!("Job '{}' is paused.", job.name);
+            Ok(report(jobs, job, message))
+        }
+        Action::Resume => {
+            let job = jobs.resume(args.job()?, now).map_err(|e| explain(&e))?;
+            let message = format!("Job '{}' goes on.", job.name);
+            Ok(report(jobs, job, message))
+        }
+        Action::Run => {
+            let job = jobs.ask(args.job()?, now).map_err(|e| explain(&e))?;
+            let message = match &job.held {
+                Some(_) => format!("Job '{}' is running already.", job.name),
+                None => format!("Job '{}' runs as soon as the scheduler sees it.", job.name),
+            };
+            Ok(report(jobs, job, message))
+        }
+        Action::Remove => {
+            let job = jobs.remove(args.job()?, now).map_err(|e| explain(&e))?;
+            let message = format!("Job '{}' is removed; its answers stay.", job.name);
+            Ok(report(jobs, job, message))
+        }
+    }
+}
+
+fn row(jobs: &Jobs, job: Job) -> Row {
+    let preview = match job.prompt.char_indices().nth(PREVIEW) {
+        Some((end, _)) => format!("{}…", job.prompt.get(..end).unwrap_or_default()),
+        None => job.prompt,
+    };
+    Row {
+        schedule: job.schedule_display,
+        state: job.state.name(),
+        running: job.held.is_some(),
+        next_run_at: job.next_run_at.filter(|_| job.enabled).map(|at| jobs.show(at)),
+        last_run_at: job.last_run_at.map(|at| jobs.show(at)),
+        last_status: job.last_status,
+        prompt_preview: preview,
+        job_id: job.id,
+        name: job.name,
+    }
+}
+
+fn report(jobs: &Jobs, job: Job, message: String) -> Answer {
+    let next = job.next_run_at.filter(|_| job.enabled).map(|at| jobs.show(at));
+    let idle = !jobs.has_daemon();
+    Answer::Changed {
+        success: true,
+        job_id: job.id,
+        name: job.name,
+        schedule: job.schedule_display,
+        next_run_at: next,
+        deliver: job.deliver,
+        message,
+        notice: idle.then_some(
+            "No scheduler is running: jobs begin when the user starts `hermes cron daemon`.",
+        ),
+    }
+}
+
+/// The error in words that tell what to do next.
+fn explain(error: &CronError) -> ToolError {
+    let text = error.to_string();
+    match error {
+        CronError::Schedule(_) | CronError::Invalid(_) => ToolError::invalid(text),
+        CronError::NotFound(_) => {
+            ToolError::not_found(text).with_hint("action list shows the jobs.")
+        }
+        CronError::Ambiguous { matches, .. } => ToolError::invalid(text)
+            .with("matches", matches.clone())
+            .with_hint("Name the job by its id."),
+        CronError::Threat { rule, .. } => ToolError::denied(text)
+            .with("rule", *rule)
+            .with_hint("A scheduled task runs unwatched. Say what is to be done in plain words."),
+        CronError::State(_) => ToolError::conflict(text),
+        CronError::Inside => ToolError::denied(text)
+            .with_hint("Say in your answer what should be scheduled; the user decides."),
+        CronError::Busy { .. } => ToolError::new(ErrorKind::Timeout, text)
+            .with_hint("Nothing was written. Try again."),
+        CronError::Damaged { .. } => ToolError::conflict(text)
+            .with_hint("Ask the user to mend the file or move it away."),
+        CronError::Io { source, .. } => {
+            let kind = ToolError::io("", source).kind();
+            ToolError::new(kind, text)
+        }
+        _ => ToolError::internal(text),
+    }
+}
+
+#[cfg(test)]
+#[path = "cronjob_tests.rs"]
+mod tests;

@@ -1,0 +1,126 @@
+//! Commands in another place: what is kept of them, and what is told.
+
+use std::sync::Arc;
+
+use hermes_exec::Elsewhere;
+use hermes_testkit::place::NextDoor;
+use serde_json::{Value, json};
+
+use crate::desk::{Desired, Desk, eventually};
+
+fn desk(way: NextDoor) -> Desk {
+    Desk::with(Desired { backend: Some(Arc::new(Elsewhere::new(way))), ..Desired::default() })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_state_of_a_command_that_was_ended_is_kept() {
+    let desk = desk(NextDoor::default());
+    let command = "export KEPT=yes; cd /usr; echo begun; sleep 600";
+    let answer = desk.call("terminal", json!({ "command": command, "timeout": 1 })).await;
+    assert_eq!((&answer["status"], &answer["output"]), (&json!("timeout"), &json!("begun\n")));
+    assert_eq!(desk.output("echo $KEPT $PWD").await, "yes /usr\n");
+    desk.engine.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_greeting_is_no_output() {
+    let desk = desk(NextDoor { greeting: "Welcome!", ..NextDoor::default() });
+    let arguments = json!({ "command": "echo out; echo err >&2", "separate": true });
+    let answer = desk.call("terminal", arguments).await;
+    assert_eq!((&answer["stdout"], &answer["stderr"]), (&json!("out\n"), &json!("err\n")));
+    // Of one stream nothing may be lost, whatever comes first.
+    let answer = desk.run("seq 1000; cat").await;
+    let lines = answer["output"].as_str().unwrap().lines().filter(|line| *line != "Welcome!");
+    assert_eq!(lines.count(), 1000, "{answer}");
+    assert_eq!(answer["exit_code"], 0, "{answer}");
+    let id = desk.start("sleep 600").await;
+    let killed = desk.process("kill", &id).await;
+    assert_eq!((&killed["status"], &killed["output"]), (&json!("killed"), &json!("")), "{killed}");
+    desk.engine.shutdown().await;
+}
+
+async fn poll(desk: &Desk, id: &Value, what: &str) -> Value {
+    let mut seen = desk.process("poll", id).await;
+    while !seen["output"].as_str().unwrap_or_default().contains(what) && seen["exit_code"].is_null()
+    {
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        seen = desk.process("poll", id).await;
+    }
+    seen
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_poll_has_whole_lines() {
+    let desk = desk(NextDoor::default());
+    let arguments = json!({ "command": "read x; echo got $x; read y", "background": true });
+    let id = desk.call("terminal", arguments).await["session_id"].clone();
+    let arguments = json!({ "action": "submit", "session_id": id, "data": "a" });
+    let mut answer = desk.call("process", arguments).await;
+    if answer["output"] == "" {
+        answer = poll(&desk, &id, "got").await;
+    }
+    assert_eq!(answer["output"], "got a\n", "{answer}");
+    desk.process("kill", &id).await;
+    desk.engine.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_process_whose_end_is_not_known_is_told_so() {
+    let desk = desk(NextDoor::default());
+    let id = desk.start("read x; kill -9 $$").await;
+    let arguments = json!({ "action": "submit", "session_id": id, "data": "a", "timeout": 30 });
+    let answer = desk.call("process", arguments).await;
+    assert_eq!(answer["status"], "lost", "{answer}");
+    assert!(answer["error"].as_str().unwrap().contains("is not known"), "{answer}");
+    assert!(answer["exit_code"].is_null(), "{answer}");
+    let listed = desk.call("process", json!({ "action": "list" })).await;
+    assert_eq!(listed["processes"][0]["status"], "lost", "{listed}");
+    desk.engine.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_lingers_ages_until_it_has_ended() {
+    let desk = Desk::new();
+    let answer = desk.run("while [ ! -e stop ]; do sleep 0.02; done &").await;
+    let id = answer["session_id"].clone();
+    let first = desk.process("poll", &id).await;
+    assert_eq!(first["status"], "lingering", "{first}");
+    let mut seen = first.clone();
+    while seen["uptime_seconds"] == first["uptime_seconds"] {
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        seen = desk.process("poll", &id).await;
+    }
+    std::fs::write(desk.path().join("stop"), "").unwrap();
+    let mut status = Value::Null;
+    while status != "exited" {
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        status = desk.process("poll", &id).await["status"].clone();
+        assert_ne!(status, "running");
+    }
+    eventually("its processes are gone", || crate::desk::processes_of(&id) == 0).await;
+    desk.engine.shutdown().await;
+}
+
+/// A program that looks for keys for a while at a time.
+const GLANCES: &str = r#"python3 -c '
+import os, select, sys, termios, tty
+tty.setcbreak(0)
+os.write(1, (sys.argv[1] + "drawn").encode().replace(b"E", b"\x1b"))
+while not select.select([0], [], [], 60)[0]: pass
+' "#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_that_keeps_up_its_screen_is_no_question() {
+    let desk = Desk::new();
+    for (cursor, status) in [("E[?25l", "running"), ("E[?25h", "awaiting_input")] {
+        let arguments = json!({ "command": format!("{GLANCES}'{cursor}'"), "pty": true });
+        let answer = desk.call("terminal", arguments).await;
+        assert_eq!(answer["status"], status, "{answer}");
+        assert!(answer["screen"].as_str().unwrap().contains("drawn"), "{answer}");
+        let id = answer["session_id"].clone();
+        let keys = json!({ "action": "keys", "session_id": id, "keys": "q", "timeout": 30 });
+        let ended = desk.call("process", keys).await;
+        assert_eq!((&ended["status"], &ended["exit_code"]), (&json!("exited"), &json!(0)));
+    }
+    desk.engine.shutdown().await;
+}
