@@ -22,6 +22,10 @@ const CUT_OFF: u32 = 4;
 /// The room for an answer where nothing was said, and the most.
 const ROOM: u64 = 4_096;
 const MOST_ROOM: u64 = 32_768;
+/// What a model is told that may not call tools any more.
+const SUM_UP: &str = "\
+The budget of this task is used up, so no more tools can be called. Say in a few sentences what was \
+done, what was found, and what is left to do.";
 /// How often in a row a model may ask for nothing but what does not exist.
 const STRIKES: u32 = 3;
 
@@ -169,7 +173,9 @@ impl Agent {
         let manner = &self.makeup.manner;
         let (history, _) = mend(self.conversation.messages().to_vec());
         let system = Message::system(self.system());
-        let messages = std::iter::once(system).chain(history).collect();
+        // Nobody has said this, so it is no part of the conversation.
+        let last_word = (choice == Choice::None).then(|| Message::user(SUM_UP));
+        let messages = std::iter::once(system).chain(history).chain(last_word).collect();
         Request {
             tools: std::sync::Arc::clone(&self.makeup.tools),
             choice,
@@ -280,10 +286,6 @@ impl Agent {
     ) -> Result<End, Stop> {
         let began = matches!(self.conversation.messages().last(), Some(Message::Tool(_)));
         if began {
-            self.add(Message::user(
-                "The budget of this task is used up, so no more tools can be called. Say in a few \
-                 sentences what was done, what was found, and what is left to do.",
-            ))?;
             let reply = self.ask(budget, tally, Choice::None).await?;
             tally.text.clone_from(&reply.text);
             self.add(Message::Assistant(Reply { calls: Vec::new(), ..reply }))?;

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_chat::{
-    Candidate, Choice, Completer, Completions, Event, Look, Question, Screen, Status, Todo,
+    Candidate, Choice, Completer, Completions, Event, Form, Look, Question, Screen, Status, Todo,
     TodoState,
 };
+use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 const COMMANDS: [(&str, &str); 12] = [
@@ -84,6 +85,7 @@ pub(crate) async fn main() -> std::io::Result<()> {
         cost: Some(0.0),
         ..Status::default()
     };
+    let mut answers = JoinSet::new();
     screen.status(status.clone());
     screen.note("Nobody is here but an echo. Ctrl-D leaves.");
     while let Some(event) = events.next().await {
@@ -96,19 +98,21 @@ pub(crate) async fn main() -> std::io::Result<()> {
                 if text == "/quit" {
                     break;
                 }
-                tokio::spawn(answer(screen.clone(), text));
+                answers.spawn(answer(screen.clone(), text));
                 status.context_used += 1_234;
                 status.cost = status.cost.map(|cost| cost + 0.0042);
                 screen.status(status.clone());
             }
             Event::Interrupt => screen.warn("interrupted"),
-            Event::Quit => break,
+            Event::Quit => {
+                // The input of a pipe ends while answers are still wanted.
+                while screen.form() == Form::Piped && answers.join_next().await.is_some() {}
+                break;
+            }
             Event::Terminated => break,
             Event::Resized => {}
         }
     }
-    // Answers that are under way may still be shown in a pipe.
-    tokio::task::yield_now().await;
     screen.close();
     Ok(())
 }

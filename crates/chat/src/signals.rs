@@ -45,6 +45,11 @@ impl Signals {
         })
     }
 
+    /// Waits until the program goes on after it was stopped.
+    pub(crate) async fn continued(&mut self) {
+        self.proceed.recv().await;
+    }
+
     /// The next one. Whoever asks again to leave, some time after the first, need not wait: that
     /// ends the process.
     pub(crate) async fn next(&mut self) -> Wish {

@@ -7,6 +7,9 @@
 
 mod changed;
 mod finding;
+#[cfg(test)]
+#[path = "fixture_tests.rs"]
+mod fixture;
 pub mod format;
 mod install;
 mod lines;

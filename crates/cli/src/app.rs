@@ -2,7 +2,7 @@
 //! state are put together.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use hermes::AuditRecorder;
@@ -16,9 +16,12 @@ use hermes::engine::{
 };
 use hermes_checkpoints::{Keeper as FileKeeper, Store as Checkpoints};
 use hermes_config::{Config, ConfigError, Env, Home, RawConfig, Settings, ToolSearchMode, save};
+use hermes_delegation::{Crew, Mixture, Serving, Settings as Delegation, Supply};
 use hermes_exec::output::Mask;
 use hermes_exec::{Jobs, Keep, Times};
+use hermes_mcp::client::Servers;
 use hermes_store::FileSessions;
+use serde_json::Value;
 
 use crate::args::{CallOptions, Choice, Global};
 use crate::commands::{audit, checkpoints, memory, runtime};
@@ -28,6 +31,7 @@ use crate::keyboard::Keyboard;
 use crate::messaging;
 use crate::place::{self, Ground};
 use crate::progress::ProgressLine;
+use crate::supply::Stock;
 use crate::terminal::Terminal;
 
 /// What every command starts from.
@@ -43,6 +47,11 @@ pub(crate) struct Ready {
     pub(crate) config: Config,
     pub(crate) engine: Engine,
     pub(crate) secrets: Arc<Keeper>,
+    /// What sub-agents are given.
+    pub(crate) stock: Arc<Stock>,
+    _serving: Serving,
+    /// The servers whose tools are offered, once they are.
+    pub(crate) servers: OnceLock<Arc<Servers>>,
     /// Where commands run and files are.
     pub(crate) ground: Ground,
     /// Commands that run.
@@ -136,13 +145,21 @@ impl App {
             .with(Arc::new(crate::commands::cron::jobs(&home, &config)?))
             .with(Arc::clone(&jobs))
             .with(Arc::new(hermes_history::History::of(home.root())));
-        let tools = messaging::aim(tools(ground.file_tools()), &config, &secrets)?;
+        let mut tools = messaging::aim(tools(ground.file_tools()), &config, &secrets)?;
+        let stock = Stock::new(&home, &config);
+        stock.look_after(Arc::clone(&jobs));
+        let crew = crew(&stock, &config)?;
+        tools.extend(hermes_delegation::tools(&crew));
         let engine =
             engine(&home, &config.settings, &secrets, &records, ports, checkpoints.clone(), tools)?;
+        let serving = crew.serve(engine.clone());
         Ok(Ready {
             home,
             config,
             engine,
+            stock,
+            _serving: serving,
+            servers: OnceLock::new(),
             secrets,
             ground,
             jobs,
@@ -268,6 +285,15 @@ fn engine(
     let custom = load_toolsets(home, &engine.snapshot())?;
     engine.set_toolsets(custom);
     Ok(engine)
+}
+
+/// Who does parts of the work, by the settings.
+fn crew(stock: &Arc<Stock>, config: &Config) -> Result<Arc<Crew>, Failure> {
+    let section = |name: &str| config.document.value().get(name).unwrap_or(&Value::Null);
+    let wrong = |why: String| Failure::usage(why).hint("Mend it in config.yaml.");
+    let delegation = Delegation::read(section("delegation")).map_err(wrong)?;
+    let mixture = Mixture::read(section("moa")).map_err(wrong)?;
+    Ok(Crew::new(Arc::clone(stock) as Arc<dyn Supply>, delegation, mixture))
 }
 
 /// The variables of the home's `.env` file.

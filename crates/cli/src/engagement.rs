@@ -64,6 +64,7 @@ impl Ready {
         let models = Models::new(&self.home, &self.config);
         let Chosen { found, manner } =
             models.find(terms.model, told(&terms.watcher)).await?;
+        self.stock.begin(caller.session.id(), caller.approver.clone());
         let (definitions, tools) = self.told_tools(terms.choice).await?;
         let mut caller = caller;
         caller.scope = Some(Arc::clone(&definitions.scope));
@@ -104,9 +105,7 @@ impl Ready {
             journal,
             watcher: terms.watcher,
             manner,
-            reminder: Some(Arc::new(|session: &Session| {
-                hermes_tools_agent::todo_reminder(session).ok().flatten()
-            })),
+            reminder: Some(todo_reminder()),
             news: Some(self.news()),
             guidance,
             depth: 0,
@@ -189,6 +188,11 @@ impl Ready {
             ..Allowance::default()
         })
     }
+}
+
+/// What of the plan is still to do.
+pub(crate) fn todo_reminder() -> Reminder {
+    Arc::new(|session: &Session| hermes_tools_agent::todo_reminder(session).ok().flatten())
 }
 
 /// Troubles with the model are shown to whoever watches.

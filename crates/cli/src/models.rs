@@ -82,6 +82,14 @@ impl Models {
         Ok(Chosen { found, manner })
     }
 
+    /// Whether the settings or the environment name a model.
+    pub(crate) fn are_configured(&self) -> bool {
+        let variables = hermes_store::dotenv::Dotenv::load(&self.home.env_file()).vars;
+        let lookup =
+            |name: &str| std::env::var(name).ok().or_else(|| variables.get(name).cloned());
+        find::configured(&self.settings, &lookup).is_ok_and(|found| !found.is_empty())
+    }
+
     /// The provider, if there is one of that name, and the model.
     fn apart<'a>(&self, wanted: &'a str) -> (Option<&'a str>, &'a str) {
         match wanted.split_once(':') {

@@ -1,6 +1,7 @@
 //! Tasks for sub-agents.
 
-use std::collections::HashSet;
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -18,8 +19,8 @@ use crate::background::{Job, Line, View};
 use crate::board::Board;
 use crate::child::{GOAL, Parent};
 use crate::crew::Crew;
-use crate::order::{self, Order, Role, Task, share};
-use crate::outfit::Outfitter;
+use crate::order::{self, Order, Role, Task, share, used_up};
+use crate::outfit::{Outfit, Outfitter};
 use crate::report::{Report, Status, Total};
 use crate::text::{excerpt, seconds};
 use crate::together::see_through;
@@ -122,8 +123,12 @@ impl DelegateTask {
 impl Args {
     /// What is asked for, one by one.
     fn tasks(&self) -> Vec<Task> {
+        let is_batch = self.tasks.as_ref().is_some_and(|tasks| !tasks.is_empty());
+        // A goal beside tasks is what they are all for.
+        let whole = self.goal.as_deref().filter(|goal| is_batch && !goal.trim().is_empty());
+        let all = joined(whole, self.context.as_deref());
         let common = |task: &Task| Task {
-            context: joined(self.context.as_deref(), task.context.as_deref()),
+            context: joined(all.as_deref(), task.context.as_deref()),
             toolsets: task.toolsets.clone().or_else(|| self.toolsets.clone()),
             role: task.role.or(self.role),
             max_iterations: task.max_iterations.or(self.max_iterations),
@@ -217,7 +222,8 @@ async fn attend(
     job: &Job,
     cx: &ToolContext,
 ) -> Result<Answer, ToolError> {
-    let most = Duration::try_from_secs_f64(timeout.unwrap_or(WAIT)).unwrap_or(Duration::MAX);
+    let most = timeout.unwrap_or(WAIT).max(0.0);
+    let most = Duration::try_from_secs_f64(most).unwrap_or(Duration::MAX);
     if action == Action::Cancel {
         job.cancel.cancel();
     }
@@ -273,8 +279,8 @@ impl DelegateTask {
             let message = format!("Sub-agents stand {most} deep already, which is the limit");
             return Err(ToolError::limit(message).with_hint("Do the task yourself."));
         }
-        if let Some(what) = standing.budget.exhausted() {
-            let message = format!("Nothing is left to hand on: {what} are used up");
+        if let Some(what) = used_up(&standing.budget, true) {
+            let message = format!("Nothing is left to hand on: the task has used up {what}");
             return Err(ToolError::limit(message).with_hint("Answer with what is known."));
         }
         Ok(())
@@ -303,6 +309,8 @@ impl DelegateTask {
             Outfitter { engine, held, blocked: &settings.blocked, window: model.window() };
         let depth = standing.map_or(0, |standing| standing.depth).saturating_add(1);
         let mut orders = Vec::with_capacity(tasks.len());
+        // Tasks that get the same tools share them.
+        let mut outfits: HashMap<(Option<&[String]>, bool), Outfit> = HashMap::new();
         for (index, task) in tasks.iter().enumerate() {
             let mut notes = Vec::new();
             let wants = task.role == Some(Role::Orchestrator);
@@ -311,14 +319,17 @@ impl DelegateTask {
                 notes.push("It worked without sub-agents, which are not allowed here".to_owned());
             }
             let toolsets = task.toolsets.as_deref();
-            let outfit = outfitter.outfit(toolsets, wants && may).await?;
+            let outfit = match outfits.entry((toolsets, wants && may)) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(free) => free.insert(outfitter.outfit(toolsets, wants && may).await?),
+            };
             let budget = standing.map(|standing| &standing.budget);
             orders.push(Order {
                 index,
                 goal: task.goal.trim().to_owned(),
                 context: task.context.clone().unwrap_or_default(),
-                tools: outfit.tools,
-                scope: outfit.scope,
+                tools: Arc::clone(&outfit.tools),
+                scope: Arc::clone(&outfit.scope),
                 allowance: share(budget, tasks.len(), task.max_iterations, settings),
                 notes,
             });

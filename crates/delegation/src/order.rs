@@ -80,6 +80,28 @@ pub(crate) fn check(tasks: &[Task]) -> Result<(), ToolError> {
     Ok(())
 }
 
+/// What there is nothing left of, in words. How often the parent has asked its
+/// model is no matter here, and for answers without tools neither are calls.
+pub(crate) fn used_up(budget: &Budget, needs_calls: bool) -> Option<String> {
+    let left = budget.left();
+    if needs_calls && left.calls == Some(0) {
+        return Some("its tool calls".to_owned());
+    }
+    if left.tokens == Some(0) {
+        return Some("its tokens".to_owned());
+    }
+    if left.cost.is_some_and(|cost| cost <= 0.0) {
+        return Some("its money".to_owned());
+    }
+    if left.time.is_some_and(|time| time.is_zero()) {
+        return Some("its time".to_owned());
+    }
+    let of_no_matter = |what: &String| {
+        what.ends_with("rounds") || (!needs_calls && what.ends_with("tool calls"))
+    };
+    budget.exhausted().filter(|what| !of_no_matter(what))
+}
+
 /// What each of so many sub-agents may use: an equal part of what is left,
 /// but for the part that the parent keeps. Time runs for all at once.
 pub(crate) fn share(

@@ -22,6 +22,27 @@ fn what_is_left_is_shared_and_a_part_is_kept() {
 }
 
 #[test]
+fn the_last_round_of_a_parent_does_not_keep_it_from_handing_on() {
+    let parent =
+        Budget::new(Allowance { rounds: Some(1), calls: Some(1), ..Allowance::default() });
+    parent.spend_round();
+    assert_eq!(used_up(&parent, true), None);
+    parent.spend_calls(1);
+    assert_eq!(used_up(&parent, false), None, "an answer needs no calls");
+    assert!(used_up(&parent, true).is_some());
+    for allowance in [
+        Allowance { tokens: Some(0), ..Allowance::default() },
+        Allowance { cost: Some(0.0), ..Allowance::default() },
+        Allowance { time: Some(Duration::ZERO), ..Allowance::default() },
+    ] {
+        let empty = Budget::new(allowance);
+        assert!(used_up(&empty, false).is_some());
+        let below = Budget::new(Allowance::default()).carve(allowance);
+        assert!(used_up(&below, true).is_some());
+    }
+}
+
+#[test]
 fn without_bounds_there_are_none_but_the_rounds() {
     let free = share(None, 2, None, &Settings::default());
     assert_eq!(free, Allowance { rounds: Some(50), ..Allowance::default() });

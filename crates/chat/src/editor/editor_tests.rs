@@ -30,11 +30,11 @@ fn words_and_lines_are_stepped_over() {
         editor.step(step);
         assert_eq!(shown(&editor), want, "{step:?}");
     }
-    assert!(editor.step_line(false));
+    assert!(editor.step_line(Way::Up));
     assert_eq!(shown(&editor), "one t|wo\nthree");
-    assert!(!editor.step_line(false));
-    assert!(editor.step_line(true));
-    assert!(!editor.step_line(true));
+    assert!(!editor.step_line(Way::Up));
+    assert!(editor.step_line(Way::Down));
+    assert!(!editor.step_line(Way::Down));
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn a_long_paste_is_one_thing_and_is_sent_whole() {
     let long = "line\n".repeat(214);
     editor.paste(&long);
     editor.insert_char('!');
-    let laid = lay_out(&editor, &Row::new("> ", PLAIN), 60, "", false);
+    let laid = lay_out(&editor, &Row::new("> ", PLAIN), 60, "", Sight::Shown);
     assert_eq!(laid.rows[0].text(), "> see [pasted 214 lines]!");
     assert_eq!(editor.whole(), format!("see {long}!"));
     editor.delete(Step::Left);
@@ -87,7 +87,7 @@ fn files_are_named_and_given_along() {
     let mut editor = Editor::default();
     editor.attach("/tmp/my picture.PNG".into());
     editor.insert("what is this?");
-    let laid = lay_out(&editor, &Row::default(), 60, "", false);
+    let laid = lay_out(&editor, &Row::default(), 60, "", Sight::Shown);
     assert_eq!(laid.rows[0].text(), "[picture my picture.PNG] what is this?");
     assert_eq!(editor.whole(), "/tmp/my picture.PNG what is this?");
     assert_eq!(editor.files(), [PathBuf::from("/tmp/my picture.PNG")]);
@@ -105,14 +105,14 @@ fn nothing_harmful_gets_in() {
 fn the_layout_follows_the_cursor() {
     let mut editor = typed("abcdefgh");
     let prompt = Row::new("> ", PLAIN);
-    let laid = lay_out(&editor, &prompt, 6, "", false);
+    let laid = lay_out(&editor, &prompt, 6, "", Sight::Shown);
     let rows: Vec<String> = laid.rows.iter().map(Row::text).collect();
     assert_eq!(rows, ["> abcd", "  efgh", "  "]);
     assert_eq!((laid.row, laid.column), (2, 2));
     editor.step(Step::TextStart);
-    let laid = lay_out(&editor, &prompt, 6, "", false);
+    let laid = lay_out(&editor, &prompt, 6, "", Sight::Shown);
     assert_eq!((laid.row, laid.column), (0, 2));
-    let hidden = lay_out(&editor, &prompt, 20, "", true);
+    let hidden = lay_out(&editor, &prompt, 20, "", Sight::Hidden);
     assert_eq!(hidden.rows[0].text(), "> ••••••••");
     assert_eq!(laid.windowed(1).rows.len(), 1);
 }
@@ -125,7 +125,7 @@ enum Act {
     Delete(Step),
     Kill(Step),
     Yank,
-    Line(bool),
+    Line(Way),
     Undo,
     Redo,
 }
@@ -137,13 +137,16 @@ fn act() -> impl Strategy<Value = Act> {
     ]);
     let letter = prop::sample::select(vec!['a', ' ', '\n', '世', '\u{301}', '\u{1f468}', '\u{200d}', 'क', 'ि']);
     prop_oneof![
-        4 => letter.prop_map(Act::Type),
+        letter.clone().prop_map(Act::Type),
+        letter.clone().prop_map(Act::Type),
+        letter.prop_map(Act::Type),
         "[a\n]{0,12}".prop_map(Act::Paste),
         step.clone().prop_map(Act::Go),
         step.clone().prop_map(Act::Delete),
         step.prop_map(Act::Kill),
         Just(Act::Yank),
-        any::<bool>().prop_map(Act::Line),
+        Just(Act::Line(Way::Up)),
+        Just(Act::Line(Way::Down)),
         Just(Act::Undo),
         Just(Act::Redo),
     ]
@@ -163,13 +166,13 @@ proptest! {
                 Act::Delete(step) => editor.delete(step),
                 Act::Kill(step) => editor.kill(step),
                 Act::Yank => editor.yank(),
-                Act::Line(down) => { editor.step_line(down); }
+                Act::Line(way) => { editor.step_line(way); }
                 Act::Undo => editor.undo(),
                 Act::Redo => editor.redo(),
             }
             prop_assert!(editor.text.is_char_boundary(editor.cursor));
             prop_assert!(editor.is_boundary(editor.cursor), "{:?}", shown(&editor));
-            let laid = lay_out(&editor, &Row::new("> ", PLAIN), 10, "", false);
+            let laid = lay_out(&editor, &Row::new("> ", PLAIN), 10, "", Sight::Shown);
             prop_assert!(laid.row < laid.rows.len() && laid.column < 10);
             prop_assert!(laid.rows.iter().all(|row| row.width() <= 10));
         }

@@ -7,6 +7,14 @@ use crate::row::{Colour, DIM, PLAIN, Row, Style, width};
 
 const TOKEN: Style = Colour::Magenta.style();
 
+/// Whether a text may be seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sight {
+    Shown,
+    /// Nothing of it but its length.
+    Hidden,
+}
+
 /// Rows, and where the cursor is in them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Laid {
@@ -29,14 +37,13 @@ impl Laid {
     }
 }
 
-/// Lays out a text behind a prompt; `ghost` is shown dimly after it. With `hidden`, nothing of the
-/// text is seen but its length.
+/// Lays out a text behind a prompt; `ghost` is shown dimly after it.
 pub(crate) fn lay_out(
     editor: &Editor,
     prompt: &Row,
     columns: usize,
     ghost: &str,
-    hidden: bool,
+    sight: Sight,
 ) -> Laid {
     let mut layout = Layout::new(prompt, columns);
     for (at, character) in editor.text().grapheme_indices(true) {
@@ -47,7 +54,7 @@ pub(crate) fn lay_out(
         match (character, label) {
             ("\n", _) => layout.break_row(),
             (_, Some(label)) => label.graphemes(true).for_each(|part| layout.put(part, TOKEN)),
-            _ if hidden => layout.put("•", PLAIN),
+            _ if sight == Sight::Hidden => layout.put("•", PLAIN),
             ("\t", _) => layout.put("    ", PLAIN),
             (character, None) => layout.put(character, PLAIN),
         }

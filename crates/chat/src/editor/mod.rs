@@ -11,7 +11,7 @@ use unicode_segmentation::UnicodeSegmentation as _;
 
 pub(crate) use attach::paths as pasted_paths;
 pub(crate) use history::History;
-pub(crate) use layout::lay_out;
+pub(crate) use layout::{Sight, lay_out};
 
 use crate::clean::clean;
 use undo::Undo;
@@ -38,6 +38,13 @@ pub(crate) struct Editor {
 enum Token {
     Paste(String),
     File(PathBuf),
+}
+
+/// To the line above or below, to an older or a newer one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    Up,
+    Down,
 }
 
 /// What a step of the cursor goes over.
@@ -262,11 +269,11 @@ impl Editor {
     }
 
     /// Moves the cursor to the line above or below; false if there is none.
-    pub(crate) fn step_line(&mut self, down: bool) -> bool {
+    pub(crate) fn step_line(&mut self, way: Way) -> bool {
         self.undo.pause();
         let start = self.target(Step::LineStart);
         let column = self.text.get(start..self.cursor).unwrap_or_default().graphemes(true).count();
-        let line = if down {
+        let line = if way == Way::Down {
             let end = self.target(Step::LineEnd);
             if end == self.text.len() {
                 return false;

@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 use super::keys::{Code, Key};
 use super::painter::Live;
 use crate::clean::{clean, one_line};
-use crate::editor::{Editor, Step, lay_out};
+use crate::editor::{Editor, Sight, Step, lay_out};
 use crate::row::{BOLD, Colour, DIM, PLAIN, Row, Span};
 use crate::wrap::{Indent, wrap};
 use crate::{Answer, Choice, Question};
@@ -208,7 +208,8 @@ impl Asking {
         }
         if let Some(editor) = &self.typing {
             let prompt = Row::new("  ✎ ", Colour::Cyan.bold());
-            let laid = lay_out(editor, &prompt, columns, "", self.question.secret).windowed(8);
+            let sight = if self.question.secret { Sight::Hidden } else { Sight::Shown };
+            let laid = lay_out(editor, &prompt, columns, "", sight).windowed(8);
             cursor = (rows.len() + laid.row, laid.column);
             rows.extend(laid.rows);
         } else if self.question.free_text {

@@ -276,7 +276,21 @@ fn character(number: u32) -> Option<Code> {
         9 => Code::Tab,
         27 => Code::Escape,
         8 | 127 => Code::Backspace,
-        // Keys that have no character have numbers of a private area.
+        // Keys that have no character have numbers of a private area, and so have those of the
+        // number pad.
+        57399..=57408 => Code::Char(char::from_digit(number - 57399, 10)?),
+        57409 => Code::Char('.'),
+        57410 => Code::Char('/'),
+        57411 => Code::Char('*'),
+        57412 => Code::Char('-'),
+        57413 => Code::Char('+'),
+        57417 => Code::Left,
+        57418 => Code::Right,
+        57419 => Code::Up,
+        57420 => Code::Down,
+        57423 => Code::Home,
+        57424 => Code::End,
+        57426 => Code::Delete,
         57344..=63743 => return None,
         number => Code::Char(char::from_u32(number).filter(|c| !c.is_control())?),
     })

@@ -10,18 +10,27 @@ const MOST_ROWS: usize = 6;
 const MOST: usize = 500;
 const WIDEST: usize = 32;
 
+/// Why a menu opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Opening {
+    /// By itself.
+    Automatic,
+    /// Somebody asked for it.
+    Wanted,
+}
+
 /// Candidates, one of which may be chosen.
 #[derive(Debug)]
 pub(super) struct Menu {
     start: usize,
     candidates: Vec<Candidate>,
     chosen: Option<usize>,
-    automatic: bool,
+    opening: Opening,
 }
 
 impl Menu {
     /// A menu, if there is anything to choose from.
-    pub(super) fn new(found: Completions, automatic: bool, typed: &str) -> Option<Self> {
+    pub(super) fn new(found: Completions, opening: Opening, typed: &str) -> Option<Self> {
         let Completions { start, mut candidates } = found;
         candidates.truncate(MOST);
         if !typed.is_char_boundary(start) {
@@ -29,10 +38,13 @@ impl Menu {
         }
         // What is typed already is no way to go on.
         let is_typed = |candidate: &Candidate| typed.get(start..) == Some(candidate.text.trim_end());
-        if candidates.is_empty() || (automatic && candidates.len() == 1 && candidates.iter().all(is_typed)) {
+        let is_over = opening == Opening::Automatic
+            && candidates.len() == 1
+            && candidates.iter().all(is_typed);
+        if candidates.is_empty() || is_over {
             return None;
         }
-        Some(Self { start, candidates, chosen: None, automatic })
+        Some(Self { start, candidates, chosen: None, opening })
     }
 
     pub(super) fn start(&self) -> usize {
@@ -49,7 +61,7 @@ impl Menu {
 
     /// It opened by itself.
     pub(super) fn is_automatic(&self) -> bool {
-        self.automatic
+        self.opening == Opening::Automatic
     }
 
     pub(super) fn chosen(&self) -> Option<&Candidate> {

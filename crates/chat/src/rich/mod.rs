@@ -110,7 +110,7 @@ impl Rich {
         };
         let backlog = std::mem::take(&mut self.backlog);
         self.ui.order(Order::Text(backlog), Instant::now());
-        let last = self.ui.erase(true);
+        let last = self.ui.finish();
         let _ = terminal::write(&last);
         terminal::give_back();
         if next == Next::Terminate {
@@ -260,13 +260,13 @@ impl Rich {
 
     /// Stops the whole job, as the shell expects it, and comes back when it is continued.
     async fn suspend(&mut self) -> Next {
-        let bytes = self.ui.erase(false);
+        let bytes = self.ui.erase();
         let _ = terminal::write(&bytes);
         terminal::give_back();
         if kill_current_process_group(Signal::TSTP).is_ok() {
             // The signal may reach another thread first. If there is no shell to come back to,
             // nothing is stopped.
-            let _ = tokio::time::timeout(STOP, self.signals.next()).await;
+            let _ = tokio::time::timeout(STOP, self.signals.continued()).await;
         }
         self.retake()
     }

@@ -40,13 +40,10 @@ impl Painter {
     /// went down with them.
     pub(crate) fn resize(&mut self, columns: usize, height: usize) {
         let columns = columns.max(1);
-        if columns < self.columns {
-            let (row, column) = self.drawn.cursor;
-            let above = self.drawn.rows.iter().take(row);
-            let broken: usize = above.map(|row| row.width().div_ceil(columns).max(1)).sum();
-            self.below = broken + column / columns;
-        }
-        self.below = self.below.min(height.saturating_sub(1));
+        let (row, column) = self.drawn.cursor;
+        let above = self.drawn.rows.iter().take(row);
+        let broken: usize = above.map(|row| row.width().div_ceil(columns).max(1)).sum();
+        self.below = (broken + column / columns).min(height.saturating_sub(1));
         self.columns = columns;
         self.height = height;
         self.is_stale = true;

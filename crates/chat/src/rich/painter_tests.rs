@@ -9,6 +9,11 @@ fn live(texts: &[&str], cursor: (usize, usize)) -> Live {
     Live { rows: rows(texts), cursor }
 }
 
+fn terminal(height: u16, columns: u16) -> vt100::Parser {
+    let size = |size: u16| std::num::NonZero::new(size).unwrap();
+    vt100::Parser::new(size(height), size(columns), 1_000)
+}
+
 struct Screen {
     painter: Painter,
     terminal: vt100::Parser,
@@ -17,7 +22,7 @@ struct Screen {
 impl Screen {
     fn new(height: u16, columns: u16) -> Self {
         let painter = Painter::new(columns.into(), height.into(), Palette::Colours);
-        Self { painter, terminal: vt100::Parser::new(height, columns, 100) }
+        Self { painter, terminal: terminal(height, columns) }
     }
 
     fn draw(&mut self, printed: &[&str], live: Live) {
@@ -65,9 +70,8 @@ fn rows_that_became_too_long_are_taken_away() {
     let mut screen = Screen::new(8, 30);
     screen.draw(&["before"], live(&["a row of twenty-four col", "> typed"], (1, 7)));
     // What a terminal makes of it that breaks its rows anew.
-    let mut terminal = vt100::Parser::new(8, 12, 100);
-    terminal.process(b"before\r\na row of twe\r\nnty-four col\r\n> typed");
-    screen.terminal = terminal;
+    screen.terminal = terminal(8, 12);
+    screen.terminal.process(b"before\r\na row of twe\r\nnty-four col\r\n> typed");
     screen.painter.resize(12, 8);
     screen.draw(&[], live(&["a row", "> typed"], (1, 7)));
     assert_eq!(screen.lines(), ["before", "a row", "> typed"]);

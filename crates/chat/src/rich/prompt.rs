@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::keys::{Code, Key};
-use super::menu::Menu;
+use super::menu::{Menu, Opening};
 use super::painter::Live;
 use crate::Completer;
-use crate::editor::{Editor, History, Step, lay_out, pasted_paths};
+use crate::editor::{Editor, History, Sight, Step, Way, lay_out, pasted_paths};
 use crate::row::{Colour, DIM, PLAIN, Row};
 
 /// What a key asks of others.
@@ -164,14 +164,14 @@ impl Prompt {
             (Code::Home, ..) | (Code::Char('a'), true, _) => Step::LineStart,
             (Code::End, ..) | (Code::Char('e'), true, _) => Step::LineEnd,
             (Code::Up, ..) | (Code::Char('p'), true, _) => {
-                if !self.editor.step_line(false) {
-                    self.recall(false);
+                if !self.editor.step_line(Way::Up) {
+                    self.recall(Way::Up);
                 }
                 return true;
             }
             (Code::Down, ..) | (Code::Char('n'), true, _) => {
-                if !self.editor.step_line(true) {
-                    self.recall(true);
+                if !self.editor.step_line(Way::Down) {
+                    self.recall(Way::Down);
                 }
                 return true;
             }
@@ -207,9 +207,12 @@ impl Prompt {
         }
     }
 
-    fn recall(&mut self, down: bool) {
+    fn recall(&mut self, way: Way) {
         let at = self.recalled.as_ref().map_or(self.history.len(), |(at, _)| *at);
-        let next = if down { at + 1 } else { at.wrapping_sub(1) };
+        let next = match way {
+            Way::Down => at + 1,
+            Way::Up => at.wrapping_sub(1),
+        };
         if let Some(line) = self.history.get(next) {
             let line = line.to_owned();
             let before = match self.recalled.take() {
@@ -218,7 +221,7 @@ impl Prompt {
             };
             self.editor.set(&line);
             self.recalled = Some((next, before));
-        } else if down && let Some((_, before)) = self.recalled.take() {
+        } else if way == Way::Down && let Some((_, before)) = self.recalled.take() {
             self.editor = before;
         }
         self.menu = None;
@@ -297,7 +300,7 @@ impl Prompt {
 
     fn complete(&mut self) {
         if self.menu.is_none() {
-            self.open_menu(false);
+            self.open_menu(Opening::Wanted);
         }
         let Some(menu) = &mut self.menu else { return };
         if menu.len() == 1 {
@@ -311,7 +314,7 @@ impl Prompt {
         if common.len() > typed.len() && common.starts_with(typed) {
             let start = menu.start();
             self.editor.complete(start, &common);
-            self.open_menu(false);
+            self.open_menu(Opening::Wanted);
         } else {
             menu.step(1);
         }
@@ -323,16 +326,18 @@ impl Prompt {
             self.editor.complete(menu.start(), &candidate.text.clone());
             self.recalled = None;
             // A folder or a command may go on.
-            self.open_menu(true);
+            self.open_menu(Opening::Automatic);
         }
     }
 
-    fn open_menu(&mut self, automatic: bool) {
+    fn open_menu(&mut self, opening: Opening) {
         let typed = self.editor.text();
         let is_command = typed.starts_with('/') && !typed.contains('\n');
         self.menu = match &self.completer {
-            Some(completer) if !automatic || (is_command && self.editor.is_at_end()) => {
-                Menu::new(completer.complete(typed, self.editor.cursor()), automatic, typed)
+            Some(completer)
+                if opening == Opening::Wanted || (is_command && self.editor.is_at_end()) =>
+            {
+                Menu::new(completer.complete(typed, self.editor.cursor()), opening, typed)
             }
             _ => None,
         };
@@ -343,7 +348,7 @@ impl Prompt {
         if self.recalled.is_some() && self.editor.is_empty() {
             self.recalled = None;
         }
-        self.open_menu(true);
+        self.open_menu(Opening::Automatic);
     }
 
     /// How the line may go on, if the person wants it to.
@@ -368,7 +373,7 @@ impl Prompt {
             None => Row::new("❯ ", Colour::Blue.bold()),
         };
         let ghost = if self.editor.is_empty() { self.placeholder.clone() } else { self.ghost() };
-        let laid = lay_out(&self.editor, &mark, columns, &ghost, false).windowed(most);
+        let laid = lay_out(&self.editor, &mark, columns, &ghost, Sight::Shown).windowed(most);
         let mut live = Live { rows: laid.rows, cursor: (laid.row, laid.column) };
         if let Some(search) = &self.search {
             let is_missing = search.found.is_none() && !search.query.is_empty();

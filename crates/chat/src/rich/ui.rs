@@ -201,11 +201,14 @@ impl Ui {
         self.painter.draw(&printed, live)
     }
 
-    /// The bytes that leave nothing but what was printed. With `over`, nothing follows.
-    pub(crate) fn erase(&mut self, over: bool) -> String {
-        if over {
-            self.transcript.end_speech();
-        }
+    /// The bytes that end everything, and leave nothing but what was printed.
+    pub(crate) fn finish(&mut self) -> String {
+        self.transcript.end_speech();
+        self.erase()
+    }
+
+    /// The bytes that take away what is live.
+    pub(crate) fn erase(&mut self) -> String {
         let printed = self.transcript.take_rows();
         self.painter.erase(&printed)
     }

@@ -8,6 +8,11 @@ use super::*;
 use crate::order::Weight;
 use crate::{Choice, Question};
 
+fn blank(height: u16, columns: u16) -> vt100::Parser {
+    let size = |size: u16| std::num::NonZero::new(size).unwrap();
+    vt100::Parser::new(size(height), size(columns), 1_000)
+}
+
 struct Stage {
     ui: Ui,
     events: UnboundedReceiver<Event>,
@@ -20,7 +25,7 @@ impl Stage {
         let (tell, events) = unbounded_channel();
         let size = (usize::from(columns), usize::from(height));
         let ui = Ui::new(&Look::default(), size, Palette::Colours, tell);
-        let terminal = vt100::Parser::new(height, columns, 1_000);
+        let terminal = blank(height, columns);
         Self { ui, events, terminal, now: Instant::now() }
     }
 
@@ -152,7 +157,7 @@ fn a_screen_that_shrinks_keeps_its_transcript() {
     stage.order(Order::Text("words that fill more than one narrow row of text".into()));
     stage.screen();
     // A terminal that breaks rows anew leaves them as they would have been written.
-    stage.terminal = vt100::Parser::new(10, 20, 100);
+    stage.terminal = blank(10, 20);
     stage.terminal.process(b"  kept\r\n\r\nwords that fill more\r\n than one narrow row \r\nof text\r\n\r\n> ");
     stage.ui.resize((20, 10));
     let want = ["  kept", "", "words that fill", "more than one", "narrow row of text", "", "❯"];

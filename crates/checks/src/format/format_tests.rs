@@ -1,4 +1,5 @@
 use super::*;
+use crate::fixture::project;
 
 fn listed(name: &str, stdout: &str, stderr: &str) -> Listed {
     let formatter = FORMATTERS.iter().find(|one| one.name == name).unwrap();
@@ -42,24 +43,6 @@ fn what_would_change_is_read() {
     );
     assert_eq!(rust.broken, [("/w/bad.rs".to_owned(), "unclosed delimiter".to_owned())]);
     assert_eq!(listed("gofmt", "a.go\n", "b.go:3:1: expected 'package'\n").broken[0].0, "b.go");
-}
-
-fn project(files: &[(&str, &str)], below: &[&str], programs: &[&str]) -> Survey {
-    let mut folder = Folder { path: "/w".into(), ..Folder::default() };
-    for (name, text) in files {
-        folder.names.insert((*name).to_owned());
-        folder.texts.insert((*name).to_owned(), (*text).to_owned());
-    }
-    Survey {
-        path: "/w".into(),
-        folders: vec![folder],
-        files: below.iter().map(|name| Path::new("/w").join(name)).collect(),
-        programs: programs
-            .iter()
-            .map(|name| ((*name).to_owned(), Path::new("/bin").join(name)))
-            .collect(),
-        ..Survey::default()
-    }
 }
 
 fn chosen(survey: &Survey) -> Vec<(&'static str, usize)> {

@@ -1,5 +1,6 @@
 use super::*;
 use crate::finding::Severity;
+use crate::fixture::project;
 
 fn read(name: &str, said: Said<'_>) -> Vec<Finding> {
     let linter = LINTERS.iter().find(|linter| linter.name == name).unwrap();
@@ -155,24 +156,6 @@ fn what_makes_no_sense_is_no_answer() {
     for linter in LINTERS {
         let read = (linter.read)(&out("Segmentation fault\n"));
         assert!(read.is_none_or(|found| found.is_empty()), "{}", linter.name);
-    }
-}
-
-fn project(files: &[(&str, &str)], below: &[&str], programs: &[&str]) -> Survey {
-    let mut folder = Folder { path: "/w".into(), ..Folder::default() };
-    for (name, text) in files {
-        folder.names.insert((*name).to_owned());
-        folder.texts.insert((*name).to_owned(), (*text).to_owned());
-    }
-    Survey {
-        path: "/w".into(),
-        folders: vec![folder],
-        files: below.iter().map(|name| Path::new("/w").join(name)).collect(),
-        programs: programs
-            .iter()
-            .map(|name| ((*name).to_owned(), Path::new("/bin").join(name)))
-            .collect(),
-        ..Survey::default()
     }
 }
 

@@ -328,7 +328,11 @@ fn unittest_words(wish: &Wish) -> Vec<String> {
 }
 
 fn cargo_words(wish: &Wish) -> Vec<String> {
-    let mut all = words(&["test", "--no-fail-fast", "--color=never"]);
+    rust_words(&["test", "--no-fail-fast", "--color=never"], wish)
+}
+
+fn rust_words(fixed: &[&str], wish: &Wish) -> Vec<String> {
+    let mut all = words(fixed);
     // A file of `tests` is a program of its own.
     let own = wish.target.strip_prefix("./tests/").and_then(|name| name.strip_suffix(".rs"));
     all.extend(own.iter().flat_map(|name| ["--test".to_owned(), (*name).to_owned()]));
@@ -342,7 +346,7 @@ fn cargo_words(wish: &Wish) -> Vec<String> {
 }
 
 fn nextest_words(wish: &Wish) -> Vec<String> {
-    let mut all = words(&[
+    let fixed = [
         "nextest",
         "run",
         "--no-fail-fast",
@@ -351,16 +355,8 @@ fn nextest_words(wish: &Wish) -> Vec<String> {
         "--final-status-level=none",
         "--failure-output=immediate",
         "--success-output=never",
-    ]);
-    let own = wish.target.strip_prefix("./tests/").and_then(|name| name.strip_suffix(".rs"));
-    all.extend(own.iter().flat_map(|name| ["--test".to_owned(), (*name).to_owned()]));
-    if !wish.only.is_empty() {
-        all.extend(words(&["--", "--exact"]));
-        all.extend_from_slice(&wish.only);
-    } else if let Some(filter) = &wish.filter {
-        all.extend(["--".to_owned(), filter.clone()]);
-    }
-    all
+    ];
+    rust_words(&fixed, wish)
 }
 
 fn javascript_words(fixed: &[&str], wish: &Wish) -> Vec<String> {

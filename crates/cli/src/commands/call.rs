@@ -15,6 +15,7 @@ use crate::values::{self, Parameters};
 
 pub(crate) fn run(app: &App, args: &Call) -> Outcome {
     let ready = app.ready()?;
+    ready.join_servers(app, args.tool.starts_with("mcp"))?;
     let mut caller = app.caller(&ready, &args.options, &[])?;
     caller.who = "cli".into();
     // Programs want the answer as it is; it says itself that it came from outside.
@@ -32,12 +33,12 @@ pub(crate) fn run(app: &App, args: &Call) -> Outcome {
     };
     let call = ToolCall { id: "call_1".into(), name: args.tool.clone(), arguments };
     let engine = ready.engine.clone();
-    let ground = ready.ground.clone();
+    let leaving = ready.leaving();
     let cancel = caller.cancel.clone();
     let result = runtime::with_tools(&cancel, async move {
         let result = engine.call(call, &caller).await;
         engine.shutdown().await;
-        ground.leave().await;
+        leaving.leave().await;
         result
     })?;
     ready.settle(app);

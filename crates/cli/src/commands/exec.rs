@@ -27,6 +27,7 @@ pub(crate) fn run(app: &App, args: &Exec) -> Outcome {
     let dialect = args.dialect.as_deref().map(str::parse::<Dialect>).transpose();
     let dialect = dialect.map_err(|e| Failure::usage(e.to_string()).hint(e.hint()))?;
     let ready = app.ready()?;
+    ready.join_servers(app, true)?;
     let mut caller = app.caller(&ready, &args.options, &args.toolsets)?;
     let from_stdin = args.file.as_deref().is_none_or(|f| f == Path::new("-"));
     caller.who = "exec".into();
@@ -56,10 +57,10 @@ pub(crate) fn run(app: &App, args: &Exec) -> Outcome {
         secrets: Arc::clone(&ready.secrets),
         for_people: app.terminal.stdout_is_person && !app.json,
     };
-    let ground = ready.ground.clone();
+    let leaving = ready.leaving();
     let outcome = runtime::with_tools(&cancel, async move {
         let outcome = session.serve(received).await;
-        ground.leave().await;
+        leaving.leave().await;
         outcome
     })?;
     ready.settle(app);

@@ -5,11 +5,12 @@ use std::time::Instant;
 
 use futures_util::StreamExt as _;
 use futures_util::stream;
-use hermes_agent::{Manner, Standing};
+use hermes_agent::{Budget, Manner, Standing};
 use hermes_core::{BoxFuture, ToolContext, ToolError};
 use hermes_llm::{Fault, FaultKind, Finish, Message, Model, Reply, Request, Usage};
 use serde::Serialize;
 
+use crate::order::used_up;
 use crate::report::Tokens;
 use crate::settings::Mixture;
 use crate::text::seconds;
@@ -99,12 +100,16 @@ impl<'a> Asking<'a> {
 
     /// An error if there is nothing left to ask with.
     pub(super) fn within_budget(&self) -> Result<(), ToolError> {
-        let used = self.standing.as_ref().and_then(|standing| standing.budget.exhausted());
-        match used {
+        let standing = self.standing.as_ref();
+        match standing.and_then(|standing| used_up(&standing.budget, false)) {
             None => Ok(()),
-            Some(what) => Err(ToolError::limit(format!("Nothing is left: {what} are used up"))
+            Some(what) => Err(ToolError::limit(format!("The task has used up {what}"))
                 .with_hint("Answer with what is known.")),
         }
+    }
+
+    fn budget(&self) -> Option<&Budget> {
+        self.standing.as_ref().map(|standing| &standing.budget)
     }
 
     /// Asks all of them, side by side. Those that have answered, in their
@@ -117,9 +122,13 @@ impl<'a> Asking<'a> {
     ) -> Result<Vec<(Voice, String)>, ToolError> {
         let mixture = self.mixture;
         // Boxed, since the compiler cannot tell otherwise that it may move between threads.
+        let budget = self.budget();
         let requests: Vec<BoxFuture<'_, Heard>> = voices
             .iter()
-            .map(|voice| Box::pin(ask(mixture, layer, voice, messages.clone())) as BoxFuture<'_, _>)
+            .map(|voice| {
+                let asked = ask(mixture, budget, layer, voice, messages.clone());
+                Box::pin(asked) as BoxFuture<'_, _>
+            })
             .collect();
         let all = stream::iter(requests).buffered(mixture.at_once.max(1)).collect::<Vec<_>>();
         let all = self.cx.race(all).await?;
@@ -139,23 +148,27 @@ impl<'a> Asking<'a> {
         voice: &Voice,
         messages: Vec<Message>,
     ) -> Result<Option<String>, ToolError> {
-        let one = self.cx.race(ask(self.mixture, layer, voice, messages)).await?;
+        let one = self.cx.race(ask(self.mixture, self.budget(), layer, voice, messages)).await?;
         Ok(self.note(one))
     }
 
     /// Writes down what a request took.
     fn note(&mut self, heard: Heard) -> Option<String> {
         self.usage += heard.usage;
-        if let Some(standing) = &self.standing {
-            standing.budget.spend_usage(heard.usage);
-        }
         self.opinions.push(heard.opinion);
         heard.answer.ok()
     }
 }
 
-/// Asks a model. Whatever happens is what it has said.
-async fn ask(mixture: &Mixture, layer: usize, voice: &Voice, messages: Vec<Message>) -> Heard {
+/// Asks a model. Whatever happens is what it has said, and is billed at once:
+/// the others may be cut short.
+async fn ask(
+    mixture: &Mixture,
+    budget: Option<&Budget>,
+    layer: usize,
+    voice: &Voice,
+    messages: Vec<Message>,
+) -> Heard {
     let began = Instant::now();
     let mut request = Request {
         max_tokens: Some(voice.manner.max_tokens.unwrap_or(mixture.max_tokens)),
@@ -173,6 +186,9 @@ async fn ask(mixture: &Mixture, layer: usize, voice: &Voice, messages: Vec<Messa
         reply = self::reply(mixture, voice, &request).await;
     }
     let usage = reply.as_ref().map(|reply| reply.usage).unwrap_or_default();
+    if let Some(budget) = budget {
+        budget.spend_usage(usage);
+    }
     let answer = reply.and_then(text_of);
     let error = answer.as_ref().err();
     let opinion = Opinion {

@@ -89,6 +89,37 @@ async fn tasks_are_done_side_by_side_and_one_that_fails_harms_none() {
     assert!(stage.server.asked().iter().all(|body| body.to_string().contains("All know this.")));
 }
 
+/// Remembers what progress was shown.
+#[derive(Default)]
+struct Lines(std::sync::Mutex<Vec<String>>);
+
+impl hermes_engine::Onlooker for Lines {
+    fn progress(&self, _: &str, tool: &str, progress: &hermes_core::Progress) {
+        let fraction = progress.fraction.unwrap_or_default();
+        self.0.lock().unwrap().push(format!("{tool} {fraction} {}", progress.message));
+    }
+}
+
+#[tokio::test]
+async fn what_they_do_is_shown_while_they_do_it() {
+    let mut stage = Stage::new([
+        calls("look", "directory_list", &json!({"path": "."})),
+        says("look", "Looked.", 1),
+        says("think", "Thought.", 1),
+    ]);
+    let lines = Arc::new(Lines::default());
+    stage.caller.onlooker = Some(Arc::clone(&lines) as Arc<dyn hermes_engine::Onlooker>);
+    // Models write lists as text now and then.
+    let tasks = r#"[{"goal": "look"}, {"goal": "think"}]"#;
+    stage.delegate(json!({"goal": "Know it all", "tasks": tasks})).await;
+    let shown = lines.0.lock().unwrap();
+    let has = |part: &str| shown.iter().any(|line| line.contains(part));
+    assert!(has("delegate_task 0 0 of 2 done"), "{shown:?}");
+    assert!(has("1: directory_list ."), "{shown:?}");
+    assert_eq!(shown.last().unwrap(), "delegate_task 1 2 of 2 done");
+    assert!(stage.server.asked().iter().all(|body| body.to_string().contains("Know it all")));
+}
+
 #[tokio::test]
 async fn no_more_work_at_a_time_than_may() {
     let scenes: Vec<Scene> =

@@ -249,6 +249,8 @@ impl Flight {
 
     async fn execute_prepared(self: Arc<Self>, prepared: Prepared) -> ToolResult {
         let Prepared { mut call, bound, hook_verdict } = prepared;
+        // What it has waited for others is not its own time.
+        call.started = Instant::now();
         self.show_beginning(&call);
         let mut judged = Judged::default();
         let landed = match self.clear(&call, hook_verdict, &mut judged).await {

@@ -55,6 +55,19 @@ pub(crate) struct Desk<'a> {
 }
 
 impl<'a> Desk<'a> {
+    /// The error if the files there call for no such tool.
+    pub(crate) fn nothing<'n>(
+        &self,
+        what: &str,
+        names: impl Iterator<Item = &'n str>,
+    ) -> ToolError {
+        let path = self.show(&self.path);
+        ToolError::not_found(format!("No {what} is known for what is at {path}")).with_hint(format!(
+            "Its files name none, and none is usual for them. Give another path, or 'tool': {}.",
+            names.collect::<Vec<_>>().join(", ")
+        ))
+    }
+
     /// Looks around a path.
     pub(crate) async fn at(
         cx: &'a ToolContext,

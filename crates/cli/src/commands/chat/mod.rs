@@ -44,6 +44,7 @@ pub(crate) fn run(app: &App, args: &Chat) -> Outcome {
     let ready = Arc::new(app.ready()?);
     ready.warn_of_leftovers(app);
     ready.notices.listen();
+    ready.join_servers(app, true)?;
     let mut resume = args.resume.clone().map(|id| named(&ready, &id)).transpose()?;
     let look = Look {
         history: Some(ready.home.root().join("chat_history")),
@@ -97,7 +98,7 @@ fn sit(
         let next = sitting.go(events).await;
         if matches!(next, Next::Leave) {
             ready.engine.shutdown().await;
-            ready.ground.leave().await;
+            ready.leaving().leave().await;
         }
         Ok(next)
     })?

@@ -14,6 +14,8 @@ use crate::summary;
 
 /// Of a failure, so many characters are shown.
 const NOTE: usize = 100;
+/// Longer answers of calls that went well are not looked into.
+const SHORT: usize = 100_000;
 
 /// Shows what happens.
 pub(crate) struct Shown {
@@ -83,7 +85,7 @@ impl Watcher for Shown {
                 screen.call_progress(call, &progress.message, progress.fraction);
             }
             Notice::Ended { result, parent: None } => {
-                let note = if result.is_success() { String::new() } else { why(result) };
+                let note = why(result);
                 let id = &result.tool_call_id;
                 screen.call_ended(id, result.is_success(), result.duration, &note);
                 if result.name == "todo" && result.is_success() {
@@ -107,19 +109,25 @@ impl Watcher for Shown {
     }
 }
 
-/// Why a call failed, in a few words.
+/// Why a call failed, or what is odd about it, in a few words.
 fn why(result: &ToolResult) -> String {
+    if result.is_success() && result.content.len() > SHORT {
+        return String::new();
+    }
     let content: Value = serde_json::from_str(&result.content).unwrap_or_default();
+    if result.is_success() {
+        return match content.get("exit_code").and_then(Value::as_i64) {
+            None | Some(0) => String::new(),
+            Some(code) => format!("exit code {code}"),
+        };
+    }
     let told = content.get("error").or_else(|| content.get("message"));
     let told = match told {
         Some(Value::String(text)) => text.clone(),
         Some(Value::Object(error)) => {
             error.get("message").and_then(Value::as_str).unwrap_or_default().to_owned()
         }
-        _ => match content.get("exit_code").and_then(Value::as_i64) {
-            Some(code) => format!("exit code {code}"),
-            None => String::new(),
-        },
+        _ => String::new(),
     };
     summary::short(&crate::terminal::one_line(&told), NOTE)
 }

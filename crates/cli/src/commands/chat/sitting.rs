@@ -34,8 +34,6 @@ pub(crate) enum Next {
 pub(crate) enum Then {
     /// The next line is waited for.
     Wait,
-    /// This is said to the model.
-    Say(String),
     /// The session is over.
     End(Next),
 }
@@ -165,14 +163,12 @@ impl<'a> Sitting<'a> {
             return Ok(None);
         }
         self.screen.user(&text);
-        let text = match text.strip_prefix('/').filter(|_| !is_path(&text)) {
-            None => text,
-            Some(order) => match orders::carry_out(self, order).await {
-                Then::Wait => return Ok(None),
-                Then::Say(text) => text,
-                Then::End(next) => return Err(next),
-            },
-        };
+        if let Some(order) = text.strip_prefix('/').filter(|_| !is_path(&text)) {
+            return match orders::carry_out(self, order).await {
+                Then::Wait => Ok(None),
+                Then::End(next) => Err(next),
+            };
+        }
         let mut said = vec![Part::Text { text }];
         for path in attachments.iter().filter(|path| is_picture(path)) {
             match hermes_agent::picture(path) {

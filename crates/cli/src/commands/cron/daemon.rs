@@ -1,7 +1,7 @@
 //! Running jobs: each is a `hermes run` of its own, so that none can harm the
 //! others, and nobody is there to say yes for it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,7 +56,7 @@ impl Ourselves {
     /// hold for it.
     fn command(&self, job: &Job) -> Command {
         let mut command = Command::new(&self.program);
-        command.current_dir(job.workdir.as_ref().map_or(&self.folder, |dir| dir.as_ref()));
+        command.current_dir(job.workdir.as_ref().map_or(self.folder.as_path(), Path::new));
         for name in ["HERMES_SESSION", "HERMES_YOLO"] {
             command.env_remove(name);
         }

@@ -4,10 +4,12 @@ use std::future::Future;
 use std::io::{self, BufRead as _, IsTerminal as _};
 use std::sync::Arc;
 
-use hermes::core::{BoxFuture, CancellationToken};
+use hermes::core::{BoxFuture, CancellationToken, Clarify};
 use hermes::engine::Secrets as _;
 use hermes_config::{ConfigError, Home, KeyPath, edit, save};
-use hermes_mcp::client::{Deps, Link, OSV, Servers, Settings, Trial, Visitor};
+use hermes_mcp::client::{
+    ByClarify, Deps, Link, Models, OSV, Servers, Settings, Trial, Visitor,
+};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
@@ -43,8 +45,8 @@ impl Ready {
             cache: self.home.cache_dir(),
             state: self.home.root().to_owned(),
             roots: std::env::current_dir().into_iter().collect(),
-            asker: None,
-            models: None,
+            asker: Some(Arc::new(ByClarify(Arc::clone(&self.keyboard) as Arc<dyn Clarify>))),
+            models: Some(Arc::clone(&self.stock) as Arc<dyn Models>),
             surroundings: surroundings.collect(),
             osv: Some(osv.unwrap_or_else(|| OSV.to_owned())).filter(|url| !url.is_empty()),
         };

@@ -69,6 +69,7 @@ pub(crate) fn run(app: &App, args: &Run) -> Outcome {
     let (task, stdin_is_taken) = task(&args.task)?;
     let said = parts(task, &args.image)?;
     let ready = app.ready()?;
+    ready.join_servers(app, true)?;
     let session = match &args.resume {
         None => args.options.session.clone().unwrap_or_else(hermes_history::new_id),
         Some(id) => ready.history()?.reader().session(id)?.id,
@@ -109,7 +110,7 @@ pub(crate) fn run(app: &App, args: &Run) -> Outcome {
             Err(failure) => Err(failure),
         };
         working.engine.shutdown().await;
-        working.ground.leave().await;
+        working.leaving().leave().await;
         ended
     })?;
     ready.settle(app);

@@ -9,35 +9,10 @@ use hermes_exec::Jobs;
 use hermes_testkit::place::Afar;
 use serde_json::{Value, json};
 
-use crate::checks::{Project, brief, has};
+use crate::checks::{Project, are_gone, brief, has, pids};
 
 /// A test that says who it is and then does not end.
 const ENDLESS: &str = "import os, subprocess, time, unittest\n\n\nclass A(unittest.TestCase):\n    def test_long(self):\n        child = subprocess.Popen(['sleep', '600'])\n        with open('pids.part', 'w') as file:\n            file.write(f'{os.getpid()} {child.pid}')\n        os.rename('pids.part', 'pids')\n        time.sleep(600)\n";
-
-async fn pids(project: &Project) -> Vec<PathBuf> {
-    let begin = Instant::now();
-    while !project.path().join("pids").exists() {
-        assert!(begin.elapsed() < Duration::from_secs(60), "the test does not begin");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    let text = project.read("pids");
-    text.split(' ').map(|pid| Path::new("/proc").join(pid)).collect()
-}
-
-/// Whether these processes are gone; one that nobody has waited for counts.
-async fn are_gone(pids: &[PathBuf]) -> bool {
-    let is_gone = |pid: &PathBuf| {
-        std::fs::read_to_string(pid.join("stat")).map_or(true, |stat| stat.contains(") Z "))
-    };
-    let begin = Instant::now();
-    while begin.elapsed() < Duration::from_secs(20) {
-        if pids.iter().all(is_gone) {
-            return true;
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    false
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cancelled_call_ends_all_that_it_started() {
@@ -45,7 +20,7 @@ async fn a_cancelled_call_ends_all_that_it_started() {
     let other = Arc::clone(&project);
     let call =
         tokio::spawn(async move { other.call("code_test", json!({ "tool": "unittest" })).await });
-    let pids = pids(&project).await;
+    let pids = pids(project.path()).await;
     project.caller().cancel.cancel();
     let answer = call.await.unwrap();
     assert_eq!(answer["kind"], "cancelled", "{answer}");
@@ -59,7 +34,7 @@ async fn a_call_whose_time_is_up_ends_all_that_it_started() {
     let call = tokio::spawn(async move {
         other.call("code_test", json!({ "tool": "unittest", "timeout": 15 })).await
     });
-    let pids = pids(&project).await;
+    let pids = pids(project.path()).await;
     let answer = call.await.unwrap();
     assert_eq!(answer["status"], "timeout", "{answer}");
     assert!(are_gone(&pids).await, "{pids:?}");

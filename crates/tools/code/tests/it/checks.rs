@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use std::{env, fs};
 
 use hermes_core::{Ports, ToolCall};
@@ -172,4 +173,31 @@ async fn a_tool_that_is_missing_is_named_with_the_command_that_installs_it() {
     if !has("taplo") {
         assert_eq!(format["install"], "cargo install taplo-cli --locked", "{format}");
     }
+}
+
+/// The ids that a program has written into the file `pids`, once it has.
+pub(crate) async fn pids(folder: &Path) -> Vec<u32> {
+    let begin = Instant::now();
+    while !folder.join("pids").exists() {
+        assert!(begin.elapsed() < Duration::from_secs(60), "the program does not begin");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let text = fs::read_to_string(folder.join("pids")).unwrap();
+    text.split(' ').map(|pid| pid.parse().unwrap()).collect()
+}
+
+/// Whether these processes are gone; one that nobody has waited for counts.
+pub(crate) async fn are_gone(pids: &[u32]) -> bool {
+    let is_gone = |pid: &u32| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat"));
+        stat.map_or(true, |stat| stat.contains(") Z "))
+    };
+    let begin = Instant::now();
+    while begin.elapsed() < Duration::from_secs(20) {
+        if pids.iter().all(is_gone) {
+            return true;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    false
 }

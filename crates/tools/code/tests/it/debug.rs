@@ -15,7 +15,7 @@ use hermes_exec::Jobs;
 use hermes_testkit::place::Afar;
 use serde_json::{Value, json};
 
-use crate::checks::{Project, has};
+use crate::checks::{Project, are_gone, has, pids};
 
 const SHOP: &str = r#"import sys
 
@@ -88,32 +88,6 @@ fn place(answer: &Value) -> (&str, u64, &str) {
     let at = &answer["location"];
     let text = |name: &str| at[name].as_str().unwrap_or_else(|| panic!("{answer:#}"));
     (text("file"), at["line"].as_u64().unwrap(), text("function"))
-}
-
-async fn pids(folder: &Path) -> Vec<u32> {
-    let begin = Instant::now();
-    while !folder.join("pids").exists() {
-        assert!(begin.elapsed() < Duration::from_secs(60), "the program does not begin");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    let text = fs::read_to_string(folder.join("pids")).unwrap();
-    text.split(' ').map(|pid| pid.parse().unwrap()).collect()
-}
-
-/// Whether these processes are gone; one that nobody has waited for counts.
-async fn are_gone(pids: &[u32]) -> bool {
-    let is_gone = |pid: &u32| {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat"));
-        stat.map_or(true, |stat| stat.contains(") Z "))
-    };
-    let begin = Instant::now();
-    while begin.elapsed() < Duration::from_secs(20) {
-        if pids.iter().all(is_gone) {
-            return true;
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    false
 }
 
 #[tokio::test(flavor = "multi_thread")]

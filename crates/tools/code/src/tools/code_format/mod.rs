@@ -116,7 +116,8 @@ impl Tool for CodeFormat {
         let choices = format::choose(&desk.survey, args.tool.as_deref())
             .map_err(|all| checks::unknown(args.tool.as_deref().unwrap_or_default(), &all))?;
         if choices.is_empty() {
-            return Err(nothing(&desk));
+            let names = format::FORMATTERS.iter().map(|one| one.name);
+            return Err(desk.nothing("formatter", names));
         }
         let mut shaping = Shaping::new(&desk, args.check);
         let mut tools = Vec::new();
@@ -176,13 +177,4 @@ fn refuse_if_nothing_ran(runs: &[Run], choices: &[Choice]) -> Result<(), ToolErr
     let all: Vec<&str> = choices.iter().map(|choice| choice.install.as_str()).collect();
     let name = choices.first().map_or("", |choice| choice.formatter.name);
     Err(checks::missing(name, &all.join(" ; ")))
-}
-
-fn nothing(desk: &Desk<'_>) -> ToolError {
-    let names: Vec<_> = format::FORMATTERS.iter().map(|one| one.name).collect();
-    ToolError::not_found(format!("No formatter is known for what is at {}", desk.show(&desk.path)))
-        .with_hint(format!(
-            "Its files name none, and none is usual for them. Give another path, or 'tool': {}.",
-            names.join(", ")
-        ))
 }

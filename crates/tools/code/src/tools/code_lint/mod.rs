@@ -139,7 +139,8 @@ impl Tool for CodeLint {
         let choices = lint::choose(&desk.survey, args.tool.as_deref())
             .map_err(|all| checks::unknown(args.tool.as_deref().unwrap_or_default(), &all))?;
         if choices.is_empty() {
-            return Err(nothing(&desk));
+            let names = lint::LINTERS.iter().map(|one| one.name);
+            return Err(desk.nothing("linter", names));
         }
         let mut check = Check::default();
         for choice in &choices {
@@ -211,13 +212,4 @@ fn by_rule(findings: &[Finding]) -> BTreeMap<String, usize> {
     most.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     most.truncate(RULES);
     most.into_iter().collect()
-}
-
-fn nothing(desk: &Desk<'_>) -> ToolError {
-    let names: Vec<_> = lint::LINTERS.iter().map(|linter| linter.name).collect();
-    ToolError::not_found(format!("No linter is known for what is at {}", desk.show(&desk.path)))
-        .with_hint(format!(
-            "Its files name none, and none is usual for them. Give another path, or 'tool': {}.",
-            names.join(", ")
-        ))
 }

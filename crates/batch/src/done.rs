@@ -1,0 +1,150 @@
+//! What a batch has done so far, read from its lines.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, BufWriter, Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::PathBuf;
+
+use crate::BatchError;
+use crate::folder::Folder;
+use crate::prompt::Prompts;
+use crate::row::{Mark, ToolStats};
+
+/// Where the line of a prompt is.
+#[derive(Debug)]
+struct Place {
+    file: usize,
+    from: u64,
+    length: u64,
+    mark: Mark,
+}
+
+/// What is done.
+#[derive(Debug, Default)]
+pub(crate) struct Done {
+    files: Vec<PathBuf>,
+    /// By the place of the prompt.
+    places: BTreeMap<usize, Place>,
+    /// Lines of prompts that are not in the file any more, or have changed.
+    pub(crate) strange: usize,
+}
+
+/// The sums over all lines.
+#[derive(Debug, Default, serde::Serialize)]
+pub(crate) struct Sums {
+    pub(crate) conversations: usize,
+    pub(crate) completed: usize,
+    pub(crate) partial: usize,
+    pub(crate) with_reasoning: usize,
+    pub(crate) left_out: usize,
+    pub(crate) api_calls: u64,
+    pub(crate) input_tokens: u64,
+    pub(crate) output_tokens: u64,
+    pub(crate) toolsets: BTreeMap<String, u64>,
+    pub(crate) tool_stats: BTreeMap<String, ToolStats>,
+}
+
+impl Done {
+    /// Reads the lines of a batch; torn ones are cut off.
+    pub(crate) fn read(folder: &Folder, prompts: &Prompts) -> Result<Self, BatchError> {
+        let hashes: BTreeMap<usize, &str> =
+            prompts.prompts.iter().map(|prompt| (prompt.index, prompt.hash.as_str())).collect();
+        let mut done = Self { files: folder.batches()?, ..Self::default() };
+        for (number, path) in done.files.iter().enumerate() {
+            folder.cut_torn(path)?;
+            let wrong = |e| BatchError::io("read", path, e);
+            let mut from = BufReader::new(File::open(path).map_err(wrong)?);
+            let (mut at, mut line) = (0, Vec::new());
+            loop {
+                line.clear();
+                let length = from.read_until(b'\n', &mut line).map_err(wrong)? as u64;
+                if length == 0 {
+                    break;
+                }
+                let place = serde_json::from_slice::<Mark>(&line)
+                    .ok()
+                    .map(|mark| Place { file: number, from: at, length, mark });
+                at += length;
+                match place {
+                    Some(place)
+                        if hashes.get(&place.mark.prompt_index)
+                            == Some(&place.mark.metadata.prompt_hash.as_str()) =>
+                    {
+                        done.places.entry(place.mark.prompt_index).or_insert(place);
+                    }
+                    _ => done.strange += 1,
+                }
+            }
+        }
+        Ok(done)
+    }
+
+    /// Whether a prompt is done.
+    pub(crate) fn has(&self, index: usize) -> bool {
+        self.places.contains_key(&index)
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Writes all lines into one file, in the order of the prompts, and adds
+    /// them up. Left out are those with tools that nobody knows and, if they
+    /// are not wanted, those without thoughts.
+    pub(crate) fn combine(
+        &self,
+        folder: &Folder,
+        known: &[String],
+        needs_reasoning: bool,
+    ) -> Result<Sums, BatchError> {
+        let path = folder.path().join("trajectories.jsonl");
+        let temporary = folder.path().join(".trajectories.tmp");
+        let wrong = |e| BatchError::io("write", &path, e);
+        let mut sums = Sums::default();
+        let mut to = BufWriter::new(File::create(&temporary).map_err(wrong)?);
+        let mut open: BTreeMap<usize, File> = BTreeMap::new();
+        for place in self.places.values() {
+            let is_known = |name: &String| known.is_empty() || known.contains(name);
+            let used = place.mark.tool_stats.iter().filter(|(_, stats)| stats.count > 0);
+            let is_strange = used.into_iter().any(|(name, _)| !is_known(name));
+            if is_strange || (needs_reasoning && !place.mark.metadata.has_reasoning) {
+                sums.left_out += 1;
+                continue;
+            }
+            sums.add(&place.mark);
+            let from = match open.entry(place.file) {
+                std::collections::btree_map::Entry::Occupied(entry) => entry.into_mut(),
+                std::collections::btree_map::Entry::Vacant(entry) => {
+                    let Some(path) = self.files.get(place.file) else { continue };
+                    entry.insert(File::open(path).map_err(|e| BatchError::io("read", path, e))?)
+                }
+            };
+            from.seek(SeekFrom::Start(place.from)).map_err(wrong)?;
+            std::io::copy(&mut from.take(place.length), &mut to).map_err(wrong)?;
+        }
+        to.flush().and_then(|()| to.get_ref().sync_all()).map_err(wrong)?;
+        std::fs::rename(&temporary, &path).map_err(wrong)?;
+        Ok(sums)
+    }
+}
+
+impl Sums {
+    fn add(&mut self, mark: &Mark) {
+        self.conversations += 1;
+        self.completed += usize::from(mark.completed);
+        self.partial += usize::from(!mark.completed);
+        self.with_reasoning += usize::from(mark.metadata.has_reasoning);
+        self.api_calls += mark.api_calls;
+        self.input_tokens += mark.metadata.input_tokens;
+        self.output_tokens += mark.metadata.output_tokens;
+        for name in &mark.toolsets_used {
+            *self.toolsets.entry(name.clone()).or_default() += 1;
+        }
+        for (name, stats) in &mark.tool_stats {
+            let sum = self.tool_stats.entry(name.clone()).or_default();
+            sum.count += stats.count;
+            sum.success += stats.success;
+            sum.failure += stats.failure;
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! The prompts: a JSON object a line, with `prompt` in it.
+
+use std::io::{BufRead as _, BufReader, Read};
+use std::path::Path;
+
+use serde::Deserialize;
+
+use crate::BatchError;
+
+/// The longest line that is read.
+const LONGEST: u64 = 16 * 1024 * 1024;
+
+/// One prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prompt {
+    /// Its place in the file, from 0. Lines that are no prompts are counted, so
+    /// that mending one moves no other.
+    pub index: usize,
+    /// What is asked.
+    pub text: String,
+    /// The folder to work in, if it names one.
+    pub cwd: Option<String>,
+    /// What tells its content from that of others.
+    pub hash: String,
+}
+
+/// A line that is no prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BadLine {
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+/// A file of prompts.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Prompts {
+    /// Those that can be read.
+    pub prompts: Vec<Prompt>,
+    /// The lines that cannot.
+    pub bad: Vec<BadLine>,
+}
+
+#[derive(Deserialize)]
+struct Line {
+    prompt: String,
+    #[serde(default)]
+    cwd: Option<String>,
+    #[serde(default)]
+    image: Option<serde_json::Value>,
+    #[serde(default)]
+    docker_image: Option<serde_json::Value>,
+}
+
+impl Prompts {
+    /// Reads a file.
+    pub fn load(path: &Path) -> Result<Self, BatchError> {
+        let file = std::fs::File::open(path).map_err(|e| BatchError::io("open", path, e))?;
+        Self::read(file).map_err(|e| BatchError::io("read", path, e))
+    }
+
+    /// Reads lines. Blank ones are passed over.
+    pub fn read(from: impl Read) -> std::io::Result<Self> {
+        let mut from = BufReader::new(from);
+        let mut all = Self::default();
+        let mut bytes = Vec::new();
+        for index in 0.. {
+            bytes.clear();
+            if from.by_ref().take(LONGEST).read_until(b'\n', &mut bytes)? == 0 {
+                break;
+            }
+            let is_cut = bytes.len() as u64 == LONGEST && !bytes.ends_with(b"\n");
+            if is_cut {
+                skip_line(&mut from)?;
+                all.bad.push(BadLine { line: index + 1, why: "it is longer than 16 MB".into() });
+                continue;
+            }
+            let line = bytes.trim_ascii();
+            let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+            if line.is_empty() {
+                continue;
+            }
+            match prompt(index, line) {
+                Ok(prompt) => all.prompts.push(prompt),
+                Err(why) => all.bad.push(BadLine { line: index + 1, why }),
+            }
+        }
+        Ok(all)
+    }
+}
+
+fn prompt(index: usize, line: &[u8]) -> Result<Prompt, String> {
+    let read: Line = serde_json::from_slice(line).map_err(|e| match e.classify() {
+        // The line is ours to tell; the parser knows only this one.
+        serde_json::error::Category::Data => e.to_string(),
+        _ => format!("it is not JSON (column {})", e.column()),
+    })?;
+    if read.prompt.trim().is_empty() {
+        return Err("the prompt is blank".into());
+    }
+    // Run without them, it would be another task.
+    for (name, value) in [("image", read.image), ("docker_image", read.docker_image)] {
+        if value.is_some_and(|value| !value.is_null()) {
+            return Err(format!("'{name}' is not supported"));
+        }
+    }
+    let cwd = read.cwd.filter(|dir| !dir.trim().is_empty());
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(read.prompt.as_bytes());
+    hasher.update(&[0]);
+    hasher.update(cwd.as_deref().unwrap_or_default().as_bytes());
+    let hash = hasher.finalize().to_hex().chars().take(32).collect();
+    Ok(Prompt { index, text: read.prompt, cwd, hash })
+}
+
+/// Reads on to the line's end, keeping nothing.
+fn skip_line(from: &mut BufReader<impl Read>) -> std::io::Result<()> {
+    loop {
+        let piece = from.fill_buf()?;
+        if piece.is_empty() {
+            return Ok(());
+        }
+        let end = piece.iter().position(|byte| *byte == b'\n');
+        let count = end.map_or(piece.len(), |end| end + 1);
+        from.consume(count);
+        if end.is_some() {
+            return Ok(());
+        }
+    }
+}

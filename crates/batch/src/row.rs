@@ -1,0 +1,124 @@
+//! A line of the output: a conversation, and what can be counted of it.
+
+use std::collections::BTreeMap;
+
+use hermes_llm::Message;
+use serde::{Deserialize, Serialize};
+
+use crate::prompt::Prompt;
+use crate::trajectory::{Turn, has_reasoning, is_failure, turns};
+use crate::worker::Conversation;
+
+/// How often a tool was called.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolStats {
+    /// In all.
+    pub count: u64,
+    /// With an answer.
+    pub success: u64,
+    /// With a failure.
+    pub failure: u64,
+}
+
+/// A line of the output.
+#[derive(Debug, Serialize)]
+pub(crate) struct Row {
+    prompt_index: usize,
+    conversations: Vec<Turn>,
+    metadata: Metadata,
+    completed: bool,
+    partial: bool,
+    api_calls: u32,
+    toolsets_used: Vec<String>,
+    tool_stats: BTreeMap<String, ToolStats>,
+    tool_error_counts: BTreeMap<String, u64>,
+}
+
+#[derive(Debug, Serialize)]
+struct Metadata {
+    batch_num: usize,
+    timestamp: String,
+    model: String,
+    prompt_hash: String,
+    has_reasoning: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session: Option<String>,
+    input_tokens: u64,
+    output_tokens: u64,
+}
+
+/// What of a line is needed to know what it is about.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Mark {
+    pub(crate) prompt_index: usize,
+    pub(crate) metadata: MarkMetadata,
+    #[serde(default)]
+    pub(crate) completed: bool,
+    #[serde(default)]
+    pub(crate) api_calls: u64,
+    #[serde(default)]
+    pub(crate) toolsets_used: Vec<String>,
+    #[serde(default)]
+    pub(crate) tool_stats: BTreeMap<String, ToolStats>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct MarkMetadata {
+    pub(crate) prompt_hash: String,
+    #[serde(default)]
+    pub(crate) has_reasoning: bool,
+    #[serde(default)]
+    pub(crate) input_tokens: u64,
+    #[serde(default)]
+    pub(crate) output_tokens: u64,
+}
+
+impl Row {
+    /// The line for a conversation. Every tool that is known has its place, so
+    /// that all lines have the same shape.
+    pub(crate) fn new(
+        prompt: &Prompt,
+        batch_num: usize,
+        toolsets: Vec<String>,
+        conversation: Conversation,
+        known: &[String],
+    ) -> Self {
+        let stats = stats(&conversation.messages, known);
+        let errors = stats.iter().map(|(name, stats)| (name.clone(), stats.failure)).collect();
+        Self {
+            prompt_index: prompt.index,
+            conversations: turns(&conversation.tools, &conversation.messages),
+            metadata: Metadata {
+                batch_num,
+                timestamp: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+                model: conversation.model,
+                prompt_hash: prompt.hash.clone(),
+                has_reasoning: has_reasoning(&conversation.messages),
+                session: conversation.session,
+                input_tokens: conversation.usage.input,
+                output_tokens: conversation.usage.output,
+            },
+            completed: conversation.completed,
+            partial: !conversation.completed,
+            api_calls: conversation.api_calls,
+            toolsets_used: toolsets,
+            tool_stats: stats,
+            tool_error_counts: errors,
+        }
+    }
+}
+
+fn stats(messages: &[Message], known: &[String]) -> BTreeMap<String, ToolStats> {
+    let mut stats: BTreeMap<String, ToolStats> =
+        known.iter().map(|name| (name.clone(), ToolStats::default())).collect();
+    for message in messages {
+        let Message::Tool(answer) = message else { continue };
+        let of = stats.entry(answer.name.clone()).or_default();
+        of.count += 1;
+        match is_failure(answer) {
+            true => of.failure += 1,
+            false => of.success += 1,
+        }
+    }
+    stats
+}

@@ -1,0 +1,169 @@
+//! A conversation in the form that models are trained on: who speaks, and what
+//! they say, with thoughts, calls and answers marked in the text.
+
+use hermes_llm::{Answer, Message, Part, Reply};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// One turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Turn {
+    /// `system`, `human`, `gpt` or `tool`.
+    pub from: String,
+    /// What is said.
+    pub value: String,
+}
+
+/// The turns of a conversation. The first tells of the tools; answers of tools
+/// that follow one another are one turn.
+pub fn turns(tools: &[Value], messages: &[Message]) -> Vec<Turn> {
+    let mut turns = vec![turn("system", system(tools))];
+    for message in messages {
+        match message {
+            // What the model was told first is how it was run, not what it
+            // should learn.
+            Message::System { .. } => {}
+            Message::User { content } => turns.push(turn("human", said(content))),
+            Message::Assistant(reply) => turns.push(turn("gpt", answered(reply))),
+            Message::Tool(answer) => {
+                let block = response(answer);
+                match turns.last_mut() {
+                    Some(last) if last.from == "tool" => {
+                        last.value.push('\n');
+                        last.value.push_str(&block);
+                    }
+                    _ => turns.push(turn("tool", block)),
+                }
+            }
+        }
+    }
+    turns
+}
+
+/// Whether the model thought aloud anywhere.
+pub(crate) fn has_reasoning(messages: &[Message]) -> bool {
+    messages.iter().any(|message| match message {
+        Message::Assistant(reply) => !thought(reply).0.is_empty(),
+        _ => false,
+    })
+}
+
+/// Whether an answer tells of a failure.
+pub(crate) fn is_failure(answer: &Answer) -> bool {
+    if answer.is_error {
+        return true;
+    }
+    let is_set = |value: Option<&Value>| value.is_some_and(|value| !value.is_null());
+    match serde_json::from_str::<Value>(&answer.content) {
+        Ok(Value::Object(fields)) => {
+            is_set(fields.get("error"))
+                || fields.get("success") == Some(&Value::Bool(false))
+                || is_set(fields.get("content").and_then(|content| content.get("error")))
+        }
+        _ => {
+            let head: String = answer.content.trim_start().chars().take(6).collect();
+            head.eq_ignore_ascii_case("error:")
+        }
+    }
+}
+
+fn turn(from: &str, value: String) -> Turn {
+    Turn { from: from.to_owned(), value }
+}
+
+fn system(tools: &[Value]) -> String {
+    let shown: Vec<Value> = tools.iter().map(definition).collect();
+    let shown = serde_json::to_string(&shown).unwrap_or_default();
+    format!(
+        "You are a model that calls functions. The functions you may call are given as JSON within \
+         <tools> tags. Call as many as the task needs, and make no assumptions about values you were \
+         not given. Think first, within <think> tags.\n<tools>\n{shown}\n</tools>\nEach call is a JSON \
+         object with name and arguments, within tags of its own:\n<tool_call>\n{{\"name\": \"NAME\", \
+         \"arguments\": {{}}}}\n</tool_call>\nThe answers come within <tool_response> tags."
+    )
+}
+
+/// Name, description and parameters, in whatever shape they were sent.
+fn definition(tool: &Value) -> Value {
+    let inner = tool.get("function").unwrap_or(tool);
+    let parameters = inner.get("parameters").or_else(|| inner.get("input_schema"));
+    json!({
+        "name": inner.get("name"),
+        "description": inner.get("description"),
+        "parameters": parameters,
+    })
+}
+
+fn said(content: &[Part]) -> String {
+    let parts: Vec<&str> = content
+        .iter()
+        .map(|part| match part {
+            Part::Text { text } => text.as_str(),
+            Part::Image(_) => "[image]",
+        })
+        .collect();
+    parts.join("\n")
+}
+
+/// What was thought, and what was said besides.
+fn thought(reply: &Reply) -> (String, String) {
+    let mut text = reply.text.clone();
+    let mut thoughts = Vec::new();
+    if let Some(reasoning) = &reply.reasoning
+        && !reasoning.text.trim().is_empty()
+    {
+        thoughts.push(reasoning.text.trim().to_owned());
+    }
+    for (open, close) in
+        [("<REASONING_SCRATCHPAD>", "</REASONING_SCRATCHPAD>"), ("<think>", "</think>")]
+    {
+        let mut rest = String::new();
+        let mut tail = text.as_str();
+        while let Some((before, after)) = tail.split_once(open) {
+            let (inner, after) = after.split_once(close).unwrap_or((after, ""));
+            rest.push_str(before);
+            if !inner.trim().is_empty() {
+                thoughts.push(inner.trim().to_owned());
+            }
+            tail = after;
+        }
+        rest.push_str(tail);
+        text = rest;
+    }
+    (thoughts.join("\n"), text.trim().to_owned())
+}
+
+fn answered(reply: &Reply) -> String {
+    let (thoughts, text) = thought(reply);
+    let mut value = format!("<think>\n{thoughts}\n</think>\n");
+    let mut pieces = Vec::new();
+    if !text.is_empty() {
+        pieces.push(text);
+    }
+    for call in &reply.calls {
+        let arguments = match serde_json::from_str::<Value>(&call.arguments) {
+            Ok(arguments) => arguments,
+            Err(_) if call.arguments.trim().is_empty() => json!({}),
+            Err(_) => Value::String(call.arguments.clone()),
+        };
+        let call = json!({ "name": call.name, "arguments": arguments });
+        pieces.push(format!("<tool_call>\n{call}\n</tool_call>"));
+    }
+    value.push_str(&pieces.join("\n"));
+    value
+}
+
+fn response(answer: &Answer) -> String {
+    // A number or a word that happens to be JSON stays text.
+    let content = match serde_json::from_str::<Value>(&answer.content) {
+        Ok(content @ (Value::Object(_) | Value::Array(_))) => content,
+        _ => Value::String(answer.content.clone()),
+    };
+    let block =
+        json!({ "tool_call_id": answer.call_id, "name": answer.name, "content": content });
+    format!("<tool_response>\n{block}\n</tool_response>")
+}
+
+#[cfg(test)]
+#[path = "trajectory_tests.rs"]
+mod tests;

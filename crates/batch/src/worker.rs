@@ -1,0 +1,48 @@
+//! Whoever holds the conversations.
+
+use hermes_core::BoxFuture;
+use hermes_llm::{Message, Usage};
+use serde_json::Value;
+
+use crate::prompt::Prompt;
+
+/// Whoever holds the conversations. Each is on its own: nothing of one can be
+/// seen in another.
+pub trait Worker: Send + Sync + 'static {
+    /// Has a conversation about a prompt, with the tools of these toolsets.
+    fn run<'a>(
+        &'a self,
+        prompt: &'a Prompt,
+        toolsets: &'a [String],
+    ) -> BoxFuture<'a, Result<Conversation, Failed>>;
+}
+
+/// A conversation that is over.
+#[derive(Debug, Clone, Default)]
+pub struct Conversation {
+    /// The definitions that the model was shown, each with a name, a
+    /// description and parameters.
+    pub tools: Vec<Value>,
+    /// What was said, without what the model was told first.
+    pub messages: Vec<Message>,
+    /// Whether it came to its own end.
+    pub completed: bool,
+    /// How often the model was asked.
+    pub api_calls: u32,
+    /// The model.
+    pub model: String,
+    /// What it took.
+    pub usage: Usage,
+    /// The session that keeps it.
+    pub session: Option<String>,
+}
+
+/// Why there is no conversation. The prompt is tried again when the batch is
+/// resumed.
+#[derive(Debug, Clone)]
+pub enum Failed {
+    /// It was stopped.
+    Stopped,
+    /// It went wrong; how.
+    Error(String),
+}

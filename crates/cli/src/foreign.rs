@@ -1,0 +1,76 @@
+//! The tools of other programs (MCP), as a part of this one.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hermes_delegation::Supply as _;
+use hermes_mcp::client::{Chosen, Models, Servers};
+
+use crate::app::{App, Ready};
+use crate::commands::runtime;
+use crate::failure::Failure;
+use crate::place::Ground;
+use crate::supply::Stock;
+
+/// How long a command waits for servers of which nothing is known yet.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+impl Ready {
+    /// Offers the tools of the servers that are set down: what is known of them
+    /// at once, and those of others if somebody `waits` for them.
+    pub(crate) fn join_servers(&self, app: &App, waits: bool) -> Result<(), Failure> {
+        let entries = self.mcp_settings();
+        if entries.as_object().is_none_or(serde_json::Map::is_empty) {
+            return Ok(());
+        }
+        let servers = Arc::new(self.mcp_servers(&entries));
+        for problem in servers.problems() {
+            app.terminal.warn(problem);
+        }
+        let joined = self.servers.get_or_init(|| servers);
+        runtime::early(async {
+            joined.start();
+            if waits {
+                joined.settle(PATIENCE).await;
+            }
+            joined.required().await
+        })??;
+        for status in joined.status() {
+            if let (true, Some(error)) = (waits, &status.error) {
+                app.terminal.warn(&format!("MCP server {}: {error}", status.name));
+            }
+            for problem in &status.problems {
+                app.terminal.warn(&format!("MCP server {}: {problem}", status.name));
+            }
+        }
+        Ok(())
+    }
+
+    /// What is to be left when all calls are made.
+    pub(crate) fn leaving(&self) -> Leaving {
+        Leaving { ground: self.ground.clone(), servers: self.servers.get().cloned() }
+    }
+}
+
+/// What is to be left when all calls are made: the place where commands run,
+/// and the servers of others.
+pub(crate) struct Leaving {
+    ground: Ground,
+    servers: Option<Arc<Servers>>,
+}
+
+impl Leaving {
+    pub(crate) async fn leave(self) {
+        self.ground.leave().await;
+        if let Some(servers) = self.servers {
+            servers.stop().await;
+        }
+    }
+}
+
+impl Models for Stock {
+    fn choose(&self, name: Option<&str>) -> Option<Chosen> {
+        let (model, manner) = self.model(name).ok()?;
+        Some(Chosen { model, name: manner.model })
+    }
+}

@@ -1,0 +1,120 @@
+//! What sub-agents need of this program: models, sessions, somebody to ask.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use hermes::core::{Approver, Availability, BoxFuture};
+use hermes_agent::{Guidance, Journal, Manner, Reminder, SessionJournal};
+use hermes_config::{Config, Home};
+use hermes_delegation::{Child, Supply};
+use hermes_exec::Jobs;
+use hermes_history::{Beginning, History, Kinship, Parent};
+use hermes_llm::{Model, find::HOW_TO_SET_UP};
+
+use crate::engagement::todo_reminder;
+use crate::models::Models;
+
+/// How long a process of a sub-agent that is through may take to end.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// What sub-agents are given.
+pub(crate) struct Stock {
+    models: Models,
+    history: History,
+    jobs: OnceLock<Arc<Jobs>>,
+    /// Whether an agent has found a model.
+    has_model: AtomicBool,
+    approvers: Mutex<HashMap<String, Arc<dyn Approver>>>,
+}
+
+impl Stock {
+    pub(crate) fn new(home: &Home, config: &Config) -> Arc<Self> {
+        Arc::new(Self {
+            models: Models::new(home, config),
+            history: History::of(home.root()),
+            jobs: OnceLock::new(),
+            has_model: AtomicBool::new(false),
+            approvers: Mutex::default(),
+        })
+    }
+
+    /// Whose processes sub-agents leave behind.
+    pub(crate) fn look_after(&self, jobs: Arc<Jobs>) {
+        let _ = self.jobs.set(jobs);
+    }
+
+    /// An agent has begun: there is a model, and its session has this person.
+    pub(crate) fn begin(&self, session: &str, approver: Option<Arc<dyn Approver>>) {
+        self.has_model.store(true, Ordering::Relaxed);
+        let mut approvers = self.approvers.lock().unwrap_or_else(PoisonError::into_inner);
+        match approver {
+            Some(approver) => approvers.insert(session.to_owned(), approver),
+            None => approvers.remove(session),
+        };
+    }
+}
+
+impl Supply for Stock {
+    fn model(&self, name: Option<&str>) -> Result<(Arc<dyn Model>, Manner), String> {
+        let find = self.models.find(name, Arc::new(|_| {}));
+        let runtime = tokio::runtime::Handle::try_current().map_err(|error| error.to_string())?;
+        let chosen = tokio::task::block_in_place(|| runtime.block_on(find));
+        let chosen = chosen.map_err(|fault| match fault.hint {
+            Some(hint) => format!("{}. {hint}", fault.message),
+            None => fault.message,
+        })?;
+        Ok((chosen.found.model, chosen.manner))
+    }
+
+    fn availability(&self) -> Availability {
+        if self.has_model.load(Ordering::Relaxed) || self.models.are_configured() {
+            return Availability::Ready;
+        }
+        Availability::missing("no model is set up", HOW_TO_SET_UP)
+    }
+
+    fn journal(&self, child: &Child<'_>) -> Result<Arc<dyn Journal>, String> {
+        let store = self.history.store().map_err(|error| error.to_string())?;
+        let parent = store.reader().session(child.parent).ok().filter(|p| p.id == child.parent);
+        let title: String = child.goal.chars().take(80).collect();
+        let beginning = Beginning {
+            id: Some(child.id.to_owned()),
+            source: "subagent".to_owned(),
+            title: Some(title),
+            cwd: Some(child.cwd.display().to_string()),
+            model: Some(child.model.to_owned()),
+            system: Some(child.system.to_owned()),
+            parent: parent.map(|parent| Parent { id: parent.id, by: Kinship::Delegation }),
+        };
+        let id = store.begin(&beginning).map_err(|error| error.to_string())?;
+        Ok(Arc::new(SessionJournal::new(store, id)))
+    }
+
+    fn approver(&self, session: &str) -> Option<Arc<dyn Approver>> {
+        self.approvers.lock().unwrap_or_else(PoisonError::into_inner).get(session).cloned()
+    }
+
+    fn reminder(&self) -> Option<Reminder> {
+        Some(todo_reminder())
+    }
+
+    fn guidance(&self, cwd: &Path) -> Guidance {
+        Guidance::of(cwd)
+    }
+
+    fn farewell<'a>(&'a self, child: &'a str, status: &'a str) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            if let Ok(store) = self.history.store() {
+                let _ = store.end(child, status);
+            }
+            for listed in self.jobs.get().map(|jobs| jobs.of(child)).unwrap_or_default() {
+                if !listed.detached {
+                    listed.job.end(GRACE).await;
+                }
+            }
+        })
+    }
+}

@@ -1,0 +1,183 @@
+//! Servers that break down in every way, and what is told of it.
+
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use super::{World, odd, until, with};
+
+fn text(answer: &Value) -> String {
+    answer.to_string()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_are_told_as_they_are() {
+    let world = World::new();
+    let servers = world.ready(&json!({"odd": odd(&[])})).await;
+    assert_eq!(world.call("mcp__odd__echo", json!({"text": "hi"})).await, json!({"result": "hi"}));
+    // Under its exact name, too.
+    assert_eq!(world.call("mcp-odd:echo", json!({"text": "hi"})).await, json!({"result": "hi"}));
+    assert_eq!(world.call("mcp__odd__structured", json!({})).await, json!({"result": {"n": 5}}));
+    let image = world.result("mcp__odd__image", json!({})).await;
+    assert_eq!(image.attachments[0].media_type, "image/png");
+    assert_eq!(std::fs::read(&image.attachments[0].path).unwrap(), b"\x89PNG\r\n\x1a\n");
+    let failed = world.call("mcp__odd__fail", json!({})).await;
+    assert!(text(&failed).contains("there is no such thing"), "{failed}");
+    assert_eq!(failed["kind"], "conflict");
+    let long = world.result("mcp__odd__echo", json!({"text": "z".repeat(200)})).await;
+    assert!(long.untrusted);
+    world.call("mcp__odd__log", json!({})).await;
+    let status = servers.status().remove(0);
+    assert_eq!(status.log, ["warning: watch out"]);
+    assert_eq!((status.status, status.transport), ("connected", "stdio"));
+    servers.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn garbage_and_floods_do_no_harm() {
+    let world = World::new();
+    let servers = world.ready(&json!({"odd": odd(&[])})).await;
+    assert_eq!(world.call("mcp__odd__garbage", json!({})).await, json!({"result": "after garbage"}));
+    assert_eq!(world.call("mcp__odd__flood", json!({})).await, json!({"result": "flooded"}));
+    servers.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_of_a_hundred_megabytes_is_refused_and_the_server_lives_on() {
+    let world = World::new();
+    let servers = world.ready(&json!({"odd": odd(&[])})).await;
+    let big = world.call("mcp__odd__big", json!({"megabytes": 100})).await;
+    assert_eq!(big["kind"], "limit", "{big}");
+    assert_eq!(world.call("mcp__odd__echo", json!({"text": "hi"})).await, json!({"result": "hi"}));
+    servers.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_to_nobody_leaves_the_call_waiting_for_its_time() {
+    let world = World::new();
+    let servers = world.ready(&json!({"odd": with(odd(&[]), json!({"timeout": 0.2}))})).await;
+    let late = world.call("mcp__odd__wrong_id", json!({})).await;
+    assert_eq!((late["kind"].as_str(), late["effect_disposition"].as_str()), (Some("timeout"), Some("unknown")));
+    assert!(text(&late).contains("0.2 s"), "{late}");
+    servers.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_dies_in_a_call_is_started_again_and_the_call_is_not_repeated() {
+    let world = World::new();
+    let servers = world.ready(&json!({"odd": odd(&[])})).await;
+    let file = world.path("died").display().to_string();
+    let lost = world.call("mcp__odd__die", json!({"file": file})).await;
+    assert_eq!(lost["effect_disposition"], "unknown", "{lost}");
+    assert!(lost["stderr"].as_str().unwrap().contains("I am dying now"), "{lost}");
+    // The next call finds it alive.
+    assert_eq!(world.call("mcp__odd__die", json!({"file": file})).await, json!({"result": "alive again"}));
+    servers.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_can_do_no_harm_is_repeated() {
+    let world = World::new();
+    let servers = world.ready(&json!({"odd": odd(&[])})).await;
+    let file = world.path("died").display().to_string();
+    let done = world.call("mcp__odd__safe_die", json!({"file": file})).await;
+    assert_eq!(done, json!({"result": "alive again"}));
+    servers.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_cannot_start_says_why() {
+    let world = World::new();
+    let servers = world.ready(&json!({
+        "gone": odd(&["exit"]),
+        "none": {"command": "no-such-program-anywhere"},
+        "slow": with(odd(&["hang"]), json!({"connect_timeout": 0.4, "required": true})),
+        "off": with(odd(&[]), json!({"enabled": false})),
+    }))
+    .await;
+    let all = servers.status();
+    let by_name = |name: &str| all.iter().find(|it| it.name == name).unwrap();
+    let gone = by_name("gone").error.clone().unwrap();
+    assert!(gone.contains("exit status: 7"), "{gone}");
+    let none = by_name("none").error.clone().unwrap();
+    assert!(none.contains("no program 'no-such-program-anywhere'"), "{none}");
+    assert_eq!(by_name("off").status, "disabled");
+    let required = servers.required().await.unwrap_err();
+    assert!(required.message().contains("'slow' did not answer within 0.4 s"), "{required}");
+    assert_eq!(required.details()["stderr"], "still loading");
+    let tried = servers.try_out("gone").await.unwrap_err();
+    assert!(tried.details()["stderr"].as_str().unwrap().contains("ERROR: no licence found"), "{tried:?}");
+    assert!(servers.try_out("nope").await.unwrap_err().hint().contains("gone"));
+    servers.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_three_failures_a_server_is_left_alone() {
+    let world = World::new();
+    let servers = world.ready(&json!({"odd": odd(&["exit"])})).await;
+    let mut last = String::new();
+    for _ in 0..3 {
+        last = servers.try_out("odd").await.unwrap_err().message().to_owned();
+    }
+    assert!(last.contains("times in a row and is left alone"), "{last}");
+    servers.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn some_broken_servers_cost_the_others_nothing() {
+    let world = World::new();
+    let mut all = serde_json::Map::new();
+    for number in 0..6 {
+        all.insert(format!("good{number}"), odd(&[]));
+    }
+    for number in 0..5 {
+        let mode = ["exit", "hang"][number % 2];
+        all.insert(format!("bad{number}"), with(odd(&[mode]), json!({"connect_timeout": 60})));
+    }
+    let servers = world.start(&Value::Object(all));
+    until("six servers are there", || {
+        servers.status().iter().filter(|it| it.status == "connected").count() == 6
+    })
+    .await;
+    let answer = world.call("mcp__good5__echo", json!({"text": "hi"})).await;
+    assert_eq!(answer, json!({"result": "hi"}));
+    servers.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_that_come_twice_and_tools_that_are_none_are_left_out() {
+    let world = World::new();
+    let servers = world.ready(&json!({"odd": odd(&["twice"])})).await;
+    let problems = servers.status().remove(0).problems.join("\n");
+    assert!(problems.contains("second tool named 'echo'"), "{problems}");
+    assert!(problems.contains("'no_schema' is left out"), "{problems}");
+    assert_eq!(world.call("mcp__odd__echo", json!({"text": "hi"})).await, json!({"result": "hi"}));
+    servers.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn servers_that_do_not_know_the_newer_protocol_are_greeted_the_older_way() {
+    for mode in ["deaf", "silent"] {
+        let world = World::new();
+        let entry = with(odd(&[mode]), json!({"probe_timeout": 0.1}));
+        let servers = world.ready(&json!({"odd": entry})).await;
+        let answer = world.call("mcp__odd__echo", json!({"text": mode})).await;
+        assert_eq!(answer, json!({"result": mode}));
+        assert_eq!(servers.status()[0].protocol.as_deref(), Some("2025-11-25"));
+        servers.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_calls_run_at_the_same_time() {
+    let world = World::new();
+    let servers = world.ready(&json!({"odd": odd(&[])})).await;
+    let began = Instant::now();
+    let calls = (0..32).map(|_| world.call("mcp__odd__sleep", json!({"seconds": 0.2})));
+    for answer in futures_util::future::join_all(calls).await {
+        assert_eq!(answer, json!({"result": "slept"}));
+    }
+    // One after the other they would take 6.4 s.
+    assert!(began.elapsed().as_secs() < 5);
+    servers.stop().await;
+}

@@ -1,0 +1,154 @@
+//! Programs: what they may see, and that nothing of them is left.
+
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use hermes_core::{CancellationToken, ToolCall};
+use hermes_engine::Caller;
+use serde_json::{Value, json};
+
+use super::{World, content, is_running, odd, until, with};
+
+async fn text_of(world: &World, tool: &str) -> String {
+    world.call(tool, json!({})).await["result"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_sees_only_harmless_variables_and_its_own() {
+    let world = World::new();
+    let entry = with(odd(&[]), json!({"env": {"MINE": "1"}}));
+    let settings = hermes_mcp::client::Settings::read(&json!({"odd": entry}), &|_| None);
+    let surroundings = [("PATH", "/usr/bin:/bin"), ("HOME", "/home/x"), ("OPENAI_API_KEY", "sk-123"), ("LANG", "C")];
+    let deps = hermes_mcp::client::Deps {
+        engine: world.engine.clone(),
+        cache: world.path("cache"),
+        state: world.path("state"),
+        roots: Vec::new(),
+        asker: None,
+        models: None,
+        surroundings: surroundings.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
+        osv: None,
+    };
+    let servers = hermes_mcp::client::Servers::new(settings, deps);
+    servers.start();
+    servers.settle(Duration::from_secs(20)).await;
+    let seen: Value = serde_json::from_str(&text_of(&world, "mcp__odd__env").await).unwrap();
+    let names: Vec<&str> = seen.as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!((seen["MINE"].as_str(), seen["HOME"].as_str()), (Some("1"), Some("/home/x")));
+    for name in &names {
+        let known = ["PATH", "HOME", "LANG", "MINE", "HERMES_JOB", "LC_CTYPE"];
+        assert!(known.contains(name), "{name} of {names:?}");
+    }
+    servers.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_left_of_a_server_and_what_it_started() {
+    let world = World::new();
+    let servers = world.ready(&json!({"odd": odd(&[])})).await;
+    let server = text_of(&world, "mcp__odd__pid").await;
+    let child = text_of(&world, "mcp__odd__spawn").await;
+    assert!(is_running(&server) && is_running(&child));
+    servers.stop().await;
+    assert!(!is_running(&server) && !is_running(&child));
+    let left = std::fs::read_dir(world.path("state/mcp/running")).unwrap().count();
+    assert_eq!(left, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_crash_has_left_is_ended_at_the_next_start() {
+    let world = World::new();
+    // A process that a program which is gone has written down.
+    let mut orphan = Command::new("sleep")
+        .arg("600")
+        .env("HERMES_JOB", "mcp-x-1-1")
+        .stdin(Stdio::null())
+        .spawn()
+        .unwrap();
+    let pid = orphan.id();
+    let leftovers = hermes_exec::leftovers::Leftovers::open(world.path("state/mcp/running")).unwrap();
+    let entry = hermes_exec::leftovers::Entry {
+        id: "mcp-x-1-1".to_owned(),
+        pid,
+        started: hermes_exec::tree::started(pid).unwrap(),
+        command: "MCP server x".to_owned(),
+        cwd: "/".into(),
+        session: String::new(),
+        owner_pid: 1,
+        owner_started: 1,
+        at: 1,
+        detached: false,
+        output: None,
+        elsewhere: None,
+    };
+    leftovers.record(&entry).unwrap();
+    // A stranger that has got the number of another is left alone.
+    let mut stranger = Command::new("sleep").arg("600").stdin(Stdio::null()).spawn().unwrap();
+    let other = hermes_exec::leftovers::Entry { id: "mcp-y-1-2".into(), pid: stranger.id(), started: 7, ..entry };
+    leftovers.record(&other).unwrap();
+
+    let servers = world.start(&json!({}));
+    tokio::task::spawn_blocking(move || orphan.wait()).await.unwrap().unwrap();
+    assert!(is_running(&stranger.id().to_string()));
+    stranger.kill().unwrap();
+    stranger.wait().unwrap();
+    servers.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_learnt_is_there_before_the_server_is() {
+    let world = World::new();
+    let entry = json!({"odd": odd(&[])});
+    let servers = world.ready(&entry).await;
+    servers.stop().await;
+    let world = World { engine: hermes_engine::Engine::builder().build().unwrap(), ..world };
+    let servers = world.start(&entry);
+    assert!(world.tools().contains(&"mcp__odd__echo".to_owned()));
+    assert_eq!(servers.status()[0].status, "idle");
+    assert_eq!(world.call("mcp__odd__echo", json!({"text": "hi"})).await, json!({"result": "hi"}));
+    assert_eq!(servers.status()[0].status, "connected");
+    servers.stop().await;
+    // Other settings may be another server.
+    let world = World { engine: hermes_engine::Engine::builder().build().unwrap(), ..world };
+    let servers = world.start(&json!({"odd": with(odd(&[]), json!({"env": {"A": "b"}}))}));
+    assert_eq!(servers.status()[0].tools, 0);
+    servers.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_idle_program_is_ended_and_comes_back() {
+    let world = World::new();
+    let entry = with(odd(&[]), json!({"lifecycle": {"idle_timeout_seconds": 0.1}}));
+    let servers = world.ready(&json!({"odd": entry})).await;
+    let first = text_of(&world, "mcp__odd__pid").await;
+    until("it rests", || servers.status()[0].status == "idle").await;
+    assert!(!is_running(&first));
+    assert_ne!(text_of(&world, "mcp__odd__pid").await, first);
+    servers.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_is_cancelled_is_told_to_the_server() {
+    let world = World::new();
+    let servers = world.ready(&json!({"odd": odd(&[])})).await;
+    let cancel = CancellationToken::new();
+    let caller = Caller { cancel: cancel.clone(), labels: false, ..Caller::new(world.home.path()) };
+    let engine = world.engine.clone();
+    let running = tokio::spawn(async move {
+        let call = ToolCall::new("1", "mcp__odd__sleep", json!({"seconds": 5}));
+        engine.call(call, &caller).await
+    });
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    cancel.cancel();
+    let answer = content(&running.await.unwrap());
+    assert_eq!(answer["kind"], "cancelled", "{answer}");
+    let mut told = String::new();
+    for _ in 0..100 {
+        told = text_of(&world, "mcp__odd__cancelled").await;
+        if told != "[]" {
+            break;
+        }
+    }
+    assert_ne!(told, "[]");
+    servers.stop().await;
+}

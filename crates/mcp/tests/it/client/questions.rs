@@ -1,0 +1,105 @@
+//! Servers that ask the user, the model or for our folders, in both ways in
+//! which the protocol lets them.
+
+use std::sync::Arc;
+
+use futures_util::stream;
+use hermes_core::BoxFuture;
+use hermes_llm::{Event, Fault, Finish, Model, Request, Stream};
+use hermes_mcp::client::{Answer, Asker, Chosen, Models, Question};
+use serde_json::{Value, json};
+
+use super::{World, odd, with};
+
+struct Person;
+
+impl Asker for Person {
+    fn ask<'a>(&'a self, server: &'a str, question: &'a Question) -> BoxFuture<'a, Answer> {
+        assert_eq!(server, "odd");
+        let answer = match question {
+            Question::Form { fields, .. } => {
+                let filled = json!({(fields[0].name.as_str()): "Ann"});
+                Answer::Filled(filled.as_object().unwrap().clone())
+            }
+            Question::Visit { url, .. } if url == "https://pay.example/" => Answer::Refused,
+            Question::Sample { prompt, .. } if prompt == "hello" => Answer::Agreed,
+            other => panic!("{other:?}"),
+        };
+        Box::pin(async { answer })
+    }
+}
+
+#[derive(Debug)]
+struct Parrot;
+
+impl Model for Parrot {
+    fn name(&self) -> &str {
+        "parrot"
+    }
+
+    fn window(&self) -> Option<u64> {
+        None
+    }
+
+    fn ask<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Result<Stream, Fault>> {
+        let text = request.messages.last().map(|it| it.text()).unwrap_or_default();
+        let events = [Ok(Event::Text(format!("{text}!"))), Ok(Event::Finish(Finish::Stop))];
+        Box::pin(async move { Ok(Box::pin(stream::iter(events)) as Stream) })
+    }
+}
+
+impl Models for Parrot {
+    fn choose(&self, _: Option<&str>) -> Option<Chosen> {
+        Some(Chosen { model: Arc::new(Parrot), name: "parrot".to_owned() })
+    }
+}
+
+async fn asked(world: &World, tool: &str) -> Value {
+    let answer = world.call(tool, json!({})).await;
+    let text = answer["result"].as_str().unwrap_or_else(|| panic!("{answer}"));
+    serde_json::from_str(text).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn questions_are_answered_in_both_eras() {
+    for modes in [&[][..], &["modern"]] {
+        let mut world = World::new();
+        world.asker = Some(Arc::new(Person));
+        world.models = Some(Arc::new(Parrot));
+        world.roots = vec!["/work/a b".into()];
+        let servers = world.ready(&json!({"odd": odd(modes)})).await;
+        let version = if modes.is_empty() { "2025-11-25" } else { "2026-07-28" };
+        assert_eq!(servers.status()[0].protocol.as_deref(), Some(version));
+        let form = asked(&world, "mcp__odd__elicit").await;
+        assert_eq!(form, json!({"action": "accept", "content": {"name": "Ann"}}));
+        assert_eq!(asked(&world, "mcp__odd__visit").await, json!({"action": "decline"}));
+        let sampled = asked(&world, "mcp__odd__sample").await;
+        assert_eq!((sampled["content"]["text"].as_str(), sampled["model"].as_str()), (Some("hello!"), Some("parrot")));
+        let roots = asked(&world, "mcp__odd__roots").await;
+        assert_eq!(roots["roots"][0]["uri"], "file:///work/a%20b");
+        assert_eq!(servers.status()[0].sampling.unwrap().requests, 1);
+        servers.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_anybody_there_nothing_is_answered() {
+    let world = World::new();
+    let servers = world.ready(&json!({"odd": odd(&["modern"])})).await;
+    assert_eq!(asked(&world, "mcp__odd__elicit").await, json!({"action": "decline"}));
+    let refused = world.call("mcp__odd__sample", json!({})).await;
+    assert_eq!(refused["kind"], "denied", "{refused}");
+    servers.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_switched_off_is_refused() {
+    let mut world = World::new();
+    world.asker = Some(Arc::new(Person));
+    world.models = Some(Arc::new(Parrot));
+    let off = json!({"sampling": {"enabled": false}, "elicitation": {"enabled": false}});
+    let servers = world.ready(&json!({"odd": with(odd(&[]), off)})).await;
+    assert_eq!(asked(&world, "mcp__odd__elicit").await, json!({"action": "decline"}));
+    assert!(asked(&world, "mcp__odd__sample").await["message"].as_str().unwrap().contains("switched off"));
+    servers.stop().await;
+}

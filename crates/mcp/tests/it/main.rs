@@ -1,0 +1,4 @@
+//! Both halves, each with a foreign implementation at the other end.
+#![allow(clippy::unwrap_used)]
+
+mod client;
