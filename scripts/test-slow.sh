@@ -1,28 +1,43 @@
 #!/usr/bin/env bash
-# Runs the tests of components that take minutes to set up. What was fetched is
-# kept for the next time, in HERMES_SLOW_DIR.
+# Runs the tests of components that take minutes to set up, and those that take
+# minutes themselves. What was fetched is kept for the next time, in
+# HERMES_SLOW_DIR.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 folder=${HERMES_SLOW_DIR:-/var/tmp/hermes-slow}
 mkdir -p "$folder"
 lines=$(mktemp)
+started=()
 end() {
-  scripts/components/apptainer.sh stop "$folder/apptainer"
+  for name in "${started[@]}"; do scripts/components/"$name".sh stop "$folder/$name"; done
   rm -f "$lines"
 }
 trap end EXIT
 
-# Not in a pipe: what it starts must not hold the end of one.
-status=0
-scripts/components/apptainer.sh start "$folder/apptainer" >"$lines" || status=$?
-if ((status == 77)); then exit 0; fi
-if ((status != 0)); then exit "$status"; fi
-# shellcheck disable=SC1090
-. "$lines"
+# tests CRATE FILTER: one crate's integration tests of that name.
+tests() {
+  if cargo nextest --version >/dev/null 2>&1; then
+    cargo nextest run --locked -p "$1" --test it "$2"
+  else
+    cargo test --locked -p "$1" --test it "$2"
+  fi
+}
 
-if cargo nextest --version >/dev/null 2>&1; then
-  cargo nextest run --locked -p hermes-exec --test it singularity:: "$@"
-else
-  cargo test --locked -p hermes-exec --test it singularity::
-fi
+# with COMPONENT CRATE FILTER: the same, with a component running. One that
+# cannot be had here has said why.
+with() {
+  local status=0
+  # Not in a pipe: what it starts must not hold the end of one.
+  scripts/components/"$1".sh start "$folder/$1" >"$lines" || status=$?
+  if ((status == 77)); then return 0; fi
+  if ((status != 0)); then return "$status"; fi
+  started+=("$1")
+  # shellcheck disable=SC1090
+  . "$lines"
+  tests "$2" "$3"
+}
+
+with apptainer hermes-exec singularity::
+with model hermes-cli real_model::
+HERMES_KILLS=${HERMES_KILLS:-200} tests hermes-cli killed::

@@ -14,6 +14,7 @@ use crate::budget::Budget;
 use crate::journal::JournalError;
 use crate::mend::mend;
 use crate::outcome::{End, Outcome};
+use crate::spoken::Aloud;
 use crate::watcher::Notice;
 
 /// How often an answer that was cut off in the middle of a call is asked for
@@ -208,6 +209,7 @@ impl Agent {
         };
         let mut stream = asked;
         let mut gathering = Gathering::default();
+        let mut aloud = request.speaks_calls.then(Aloud::default);
         loop {
             let event = tokio::select! {
                 biased;
@@ -215,12 +217,29 @@ impl Agent {
                 event = stream.next() => event,
             };
             match event {
-                None => return Ok(gathering.finish()),
+                None => {
+                    let rest = aloud.map(Aloud::end).unwrap_or_default();
+                    if !rest.is_empty() {
+                        self.see(&Notice::Text(&rest));
+                    }
+                    return Ok(gathering.finish());
+                }
                 Some(Ok(event)) => {
                     match &event {
-                        Event::Text(text) => self.see(&Notice::Text(text)),
+                        Event::Text(text) => match &mut aloud {
+                            None => self.see(&Notice::Text(text)),
+                            Some(aloud) => {
+                                let said = aloud.hear(text);
+                                if !said.is_empty() {
+                                    self.see(&Notice::Text(&said));
+                                }
+                            }
+                        },
                         Event::Thought(text) => self.see(&Notice::Thought(text)),
-                        Event::Again => self.see(&Notice::Again { why: "the answer broke off" }),
+                        Event::Again => {
+                            aloud = request.speaks_calls.then(Aloud::default);
+                            self.see(&Notice::Again { why: "the answer broke off" });
+                        }
                         _ => {}
                     }
                     gathering.add(&event);

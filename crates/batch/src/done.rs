@@ -61,9 +61,12 @@ impl Done {
                 if length == 0 {
                     break;
                 }
-                let place = serde_json::from_slice::<Mark>(&line)
-                    .ok()
-                    .map(|mark| Place { file: number, from: at, length, mark });
+                let place = serde_json::from_slice::<Mark>(&line).ok().map(|mark| Place {
+                    file: number,
+                    from: at,
+                    length,
+                    mark,
+                });
                 at += length;
                 match place {
                     Some(place)

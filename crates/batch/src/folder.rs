@@ -114,8 +114,7 @@ impl Folder {
         let mut line = serde_json::to_vec(value).map_err(|e| wrong(std::io::Error::other(e)))?;
         line.push(b'\n');
         let is_new = !path.exists();
-        let mut file =
-            OpenOptions::new().create(true).append(true).open(&path).map_err(wrong)?;
+        let mut file = OpenOptions::new().create(true).append(true).open(&path).map_err(wrong)?;
         let before = file.metadata().map_err(wrong)?.len();
         let written = file.write_all(&line).and_then(|()| file.sync_data());
         if let Err(error) = written {

@@ -91,12 +91,8 @@ pub async fn run(
     let folder = Folder::open(&batch.output, &batch.plan, batch.resume)?;
     let done = Done::read(&folder, &batch.prompts)?;
     folder.remove("failures.jsonl")?;
-    let mut progress = Progress {
-        total: batch.prompts.prompts.len(),
-        done: done.count(),
-        failed: 0,
-        running: 0,
-    };
+    let mut progress =
+        Progress { total: batch.prompts.prompts.len(), done: done.count(), failed: 0, running: 0 };
     let before = progress.done;
     let mut waiting = batch.prompts.prompts.iter().filter(|prompt| !done.has(prompt.index));
     let mut running: JoinSet<Ended> = JoinSet::new();

@@ -159,8 +159,7 @@ fn response(answer: &Answer) -> String {
         Ok(content @ (Value::Object(_) | Value::Array(_))) => content,
         _ => Value::String(answer.content.clone()),
     };
-    let block =
-        json!({ "tool_call_id": answer.call_id, "name": answer.name, "content": content });
+    let block = json!({ "tool_call_id": answer.call_id, "name": answer.name, "content": content });
     format!("<tool_response>\n{block}\n</tool_response>")
 }
 

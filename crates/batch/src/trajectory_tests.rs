@@ -86,8 +86,11 @@ fn failures_are_told_from_answers() {
         _ => unreachable!(),
     };
     for content in [
-        r#"{"error":"no"}"#, r#"{"success":false}"#, r#"{"content":{"error":"no"}}"#,
-        "Error: no", " error: no",
+        r#"{"error":"no"}"#,
+        r#"{"success":false}"#,
+        r#"{"content":{"error":"no"}}"#,
+        "Error: no",
+        " error: no",
     ] {
         assert!(fails(content), "{content}");
     }

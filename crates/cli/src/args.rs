@@ -73,6 +73,9 @@ pub(crate) enum Command {
     /// Plan tasks that run by themselves at set times, and run them
     #[command(subcommand)]
     Cron(crate::commands::cron::Cron),
+    /// Have many conversations, and write them down for training
+    #[command(subcommand)]
+    Batch(crate::commands::batch::Batch),
     /// Look at processes that an earlier hermes has left running, and end them
     #[command(subcommand)]
     Processes(crate::commands::processes::Processes),

@@ -80,6 +80,7 @@ fn run(app: &App, command: Command) -> Outcome {
         Command::Memory(args) => commands::memory::run(app, args),
         Command::Mcp(args) => commands::mcp::run(app, args),
         Command::Cron(args) => commands::cron::run(app, args),
+        Command::Batch(args) => commands::batch::run(app, args),
         Command::Processes(args) => commands::processes::run(app, &args),
         Command::Doctor(asked) => commands::doctor::run(app, &asked),
         Command::Hands => commands::hands::run(),

@@ -10,9 +10,9 @@
 
 use croner::Cron;
 use croner::parser::CronParser;
+use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::{Offset, TimeZone};
-use jiff::Timestamp;
 
 /// How many changes of the clock are looked through for a slot.
 const CHANGES: usize = 1_000;

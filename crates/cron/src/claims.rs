@@ -229,12 +229,7 @@ impl Jobs {
     }
 
     /// Says how the run has ended, and gives the claim back.
-    pub fn finish(
-        &self,
-        claim: Claim,
-        ending: Ending,
-        now: Timestamp,
-    ) -> Result<Run, CronError> {
+    pub fn finish(&self, claim: Claim, ending: Ending, now: Timestamp) -> Result<Run, CronError> {
         let now = whole(now);
         let run = Run {
             id: claim.run.clone(),
@@ -317,8 +312,7 @@ impl Jobs {
     /// When there is something to do next; none if nothing is planned.
     pub fn next_due(&self) -> Result<Option<Timestamp>, CronError> {
         let document = self.read()?;
-        let waiting =
-            document.jobs().filter(|job| job.held.is_none() && job.elsewhere().is_none());
+        let waiting = document.jobs().filter(|job| job.held.is_none() && job.elsewhere().is_none());
         Ok(waiting.filter_map(due_at).min())
     }
 
@@ -425,9 +419,10 @@ fn note(job: &mut Job, run: &Run) {
     } else {
         Some(run.error.clone().unwrap_or_else(|| run.status.name().to_owned()))
     };
-    let failed = run.delivered.iter().find_map(|delivery| {
-        Some(format!("{}: {}", delivery.target, delivery.error.as_ref()?))
-    });
+    let failed = run
+        .delivered
+        .iter()
+        .find_map(|delivery| Some(format!("{}: {}", delivery.target, delivery.error.as_ref()?)));
     job.last_delivery_error = failed;
 }
 

@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use crate::CronError;
 use crate::child::{self, Ended, Input, Limits, Over};
 use crate::claims::Claim;
 use crate::job::{Job, Target};
 use crate::jobs::Jobs;
 use crate::output::{self, Answer};
 use crate::run::{Delivery, Ending, Run, Status};
-use crate::CronError;
 
 /// How long the delivery of an answer may take.
 const DELIVERY: Duration = Duration::from_secs(120);
@@ -281,7 +281,7 @@ impl Daemon<'_> {
         let handle = claim.hand_over(&task(&claim.job))?;
         let command = self.orders.run(&claim.job, &claim.run);
         let ended = child::attend(command, Input::File(handle), limits, &mut halt);
-        let outcome = Outcome::of(ended, time);
+        let outcome = Outcome::of(ended, time).held_to_its_word();
         let ending = self.hand_on(&claim, outcome, bell);
         self.jobs.finish(claim, ending, self.clock.now())
     }
@@ -364,6 +364,8 @@ impl Watch {
 #[derive(Debug)]
 struct Outcome {
     status: Status,
+    /// How it went in its own word, if it told a result.
+    said: Option<String>,
     text: String,
     error: Option<String>,
     session: Option<String>,
@@ -382,7 +384,9 @@ impl Outcome {
         let word = |key: &str| last.get(key).and_then(Value::as_str).map(str::to_owned);
         let messages = ended.messages.trim();
         let told = || {
-            let said = word("error").or_else(|| word("reason")).or_else(|| (!messages.is_empty()).then(|| messages.to_owned()));
+            let said = word("error")
+                .or_else(|| word("reason"))
+                .or_else(|| (!messages.is_empty()).then(|| messages.to_owned()));
             said.or_else(|| word("status")).unwrap_or_else(|| "it said nothing".into())
         };
         let (status, error) = match ended.over {
@@ -396,24 +400,23 @@ impl Outcome {
         Self {
             status,
             error,
+            said: word("status").filter(|_| word("type").as_deref() == Some("result")),
             text: word("text").unwrap_or_default(),
             session: word("session"),
             usage: last.get("usage").cloned().unwrap_or_default(),
         }
-        .held_to_its_word(word("status").as_deref(), word("type").as_deref())
     }
 
-    /// A task that is done has an answer.
-    fn held_to_its_word(mut self, status: Option<&str>, kind: Option<&str>) -> Self {
-        if self.status != Status::Ok || kind != Some("result") {
-            return self;
-        }
-        if status != Some("success") {
+    /// A task that is done has an answer, and its program says that it is done.
+    fn held_to_its_word(mut self) -> Self {
+        if self.status == Status::Ok {
+            let wrong = match self.said.as_deref() {
+                Some("success") if !self.text.trim().is_empty() => return self,
+                Some("success") | None => "It gave no answer".to_owned(),
+                Some(other) => format!("It ended with '{other}'"),
+            };
             self.status = Status::Failed;
-            self.error = Some(format!("It ended with '{}'", status.unwrap_or("nothing")));
-        } else if self.text.trim().is_empty() {
-            self.status = Status::Failed;
-            self.error = Some("It gave no answer".into());
+            self.error = Some(wrong);
         }
         self
     }
@@ -422,6 +425,7 @@ impl Outcome {
         Self {
             status: Status::Failed,
             error: Some(error),
+            said: None,
             text: String::new(),
             session: None,
             usage: Value::Null,

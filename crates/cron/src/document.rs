@@ -26,8 +26,7 @@ enum Entry {
 impl Document {
     /// Reads the file; a bare list will do.
     pub(crate) fn parse(path: &Path, text: &str) -> Result<Self, CronError> {
-        let damaged =
-            |reason: String| CronError::Damaged { path: path.to_owned(), reason };
+        let damaged = |reason: String| CronError::Damaged { path: path.to_owned(), reason };
         if text.trim().is_empty() {
             return Ok(Self::default());
         }
@@ -41,12 +40,11 @@ impl Document {
             },
             _ => return Err(damaged("it is neither an object nor a list".into())),
         };
-        let entries = list.into_iter().map(|item| {
-            match serde_json::from_value::<Box<Job>>(item.clone()) {
+        let entries =
+            list.into_iter().map(|item| match serde_json::from_value::<Box<Job>>(item.clone()) {
                 Ok(job) if has_plain_ids(&job) => Entry::Job(job),
                 _ => Entry::Other(item),
-            }
-        });
+            });
         Ok(Self { entries: entries.collect(), rest })
     }
 

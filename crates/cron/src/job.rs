@@ -10,7 +10,8 @@ use crate::schedule::Schedule;
 use crate::{CronError, stamp};
 
 /// What of a job only Hermes Agent can do.
-const ELSEWHERE: [&str; 6] = ["script", "no_agent", "skills", "context_from", "base_url", "provider"];
+const ELSEWHERE: [&str; 6] =
+    ["script", "no_agent", "skills", "context_from", "base_url", "provider"];
 
 /// A task at set times.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -138,9 +138,7 @@ impl Schedule {
                 let steps = if after < base { 0 } else { between(base, after) / period + 1 };
                 Some(later(base, steps.saturating_mul(period)))
             }
-            Self::Cron { expr, .. } => {
-                calendar(expr, self.zone(usual)?)?.next(whole(after))
-            }
+            Self::Cron { expr, .. } => calendar(expr, self.zone(usual)?)?.next(whole(after)),
         })
     }
 

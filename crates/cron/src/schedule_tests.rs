@@ -50,13 +50,26 @@ fn what_people_write_is_understood() {
         assert_eq!(parse(text).expect(text).display(), shown, "{text}");
     }
     for wrong in [
-        "", "every", "every 90s", "every 0m", "every moon", "tomorrow", "30 9 *", "61 * * * *",
-        "0 0 30 2 *", "@never", "2020-01-01", "99999999999999999999d", "0 9 * * MON ; rm", "12",
+        "",
+        "every",
+        "every 90s",
+        "every 0m",
+        "every moon",
+        "tomorrow",
+        "30 9 *",
+        "61 * * * *",
+        "0 0 30 2 *",
+        "@never",
+        "2020-01-01",
+        "99999999999999999999d",
+        "0 9 * * MON ; rm",
+        "12",
     ] {
         let error = parse(wrong).expect_err(wrong).to_string();
         assert!(error.contains("Write '30m'"), "{wrong}: {error}");
     }
-    let nowhere = Schedule::parse("@daily", Some("Mars/Base"), &TimeZone::UTC, Timestamp::UNIX_EPOCH);
+    let nowhere =
+        Schedule::parse("@daily", Some("Mars/Base"), &TimeZone::UTC, Timestamp::UNIX_EPOCH);
     assert!(nowhere.expect_err("no zone").to_string().contains("Mars/Base"));
 }
 

@@ -69,9 +69,10 @@ impl Bridge {
     ) -> Result<Self, ToolError> {
         let (find, bridge) = match plan.language {
             Language::Python => (include_str!("assets/find.sh"), include_str!("assets/bridge.py")),
-            Language::JavaScript => {
-                (include_str!("assets/find_node.sh"), include_str!("assets/bridge.cjs"))
-            }
+            Language::JavaScript => (
+                include_str!("assets/find_node.sh"),
+                concat!(include_str!("assets/frames.cjs"), include_str!("assets/bridge.cjs")),
+            ),
         };
         let mode = if plan.mode == Mode::Project { "project" } else { "strict" };
         let files: BTreeMap<&str, &str> = plan

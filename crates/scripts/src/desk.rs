@@ -135,13 +135,23 @@ impl Desk {
         let text = match self.permit(&request) {
             Ok(number) => {
                 let id = format!("{}.{number}", self.call_id);
-                let Request { id: own, tool, args, .. } = request;
+                let Request { id: own, tool, mut args, .. } = request;
+                self.ask_for_all(&tool, &mut args);
                 let result = self.make(ToolCall::new(id, tool, Value::Object(args))).await;
                 told(own, result)
             }
             Err(error) => failed(Some(request.id), &error.to_json()),
         };
         Answer { text, hang_up: false }
+    }
+
+    /// What a model was shown before is told to it in a word; a script has not
+    /// seen it.
+    fn ask_for_all(&self, tool: &str, args: &mut Map<String, Value>) {
+        let tool = self.tools.iter().find(|known| known.name == tool);
+        if tool.is_some_and(|tool| tool.parameters.iter().any(|it| it.name == "fresh")) {
+            args.entry("fresh").or_insert(Value::Bool(true));
+        }
     }
 
     /// Whether a call may be made, and which one it is.

@@ -210,3 +210,23 @@ fn what_was_put_aside_or_labelled_is_whole_again() {
     result.content = json!({ "untrusted": true, "content": { "found": 1 } }).to_string();
     assert_eq!(whole(result), r#"{"found":1}"#);
 }
+
+#[tokio::test]
+async fn a_script_gets_the_whole_of_what_the_model_has_seen() {
+    let tool = Offered {
+        name: "read_file".into(),
+        description: String::new(),
+        parameters: vec![Parameter {
+            name: "fresh".into(),
+            schema: json!({}),
+            is_required: false,
+        }],
+        is_open: false,
+    };
+    let host = Echo::new(None, false);
+    let desk = Arc::new(Desk::new(Some(host), "outer".into(), Arc::new(vec![tool]), 9).unwrap());
+    let answer = ask(&desk, "read_file", json!({ "path": "a" })).await;
+    assert_eq!(answer["result"], json!({ "path": "a", "fresh": true }));
+    let answer = ask(&desk, "read_file", json!({ "fresh": false })).await;
+    assert_eq!(answer["result"], json!({ "fresh": false }));
+}

@@ -9,7 +9,11 @@ use crate::limits::Language;
 use crate::offer::{Offered, Parameter};
 
 const PYTHON: &str = include_str!("assets/hermes_tools.py");
-const NODE: &str = include_str!("assets/hermes_tools.cjs");
+const NODE: &str = concat!(
+    "'use strict';\n",
+    include_str!("assets/frames.cjs"),
+    include_str!("assets/hermes_tools.cjs")
+);
 const PRELUDE: &str = include_str!("assets/prelude.cjs");
 /// Where modules and programs find the same thing.
 const PACKAGE: &str = r#"{"name":"hermes_tools","main":"index.cjs","exports":{"import":"./index.mjs","require":"./index.cjs"}}"#;

@@ -8,7 +8,7 @@ use hermes_checkpoints::Limits;
 
 use crate::bench::Bench;
 
-const FILES: usize = 300;
+const FILES: usize = 100;
 const ROLE: &str = "CHECKPOINTS_TEST_ROLE";
 const FOLDER: &str = "CHECKPOINTS_TEST_FOLDER";
 
@@ -65,7 +65,7 @@ fn a_restore_that_was_killed_leaves_each_file_old_or_new_and_can_go_on() {
         bench.write("made/x", "made");
     });
     let new = bench.picture();
-    for at in [1, 20, 150] {
+    for at in [1, 20, 60] {
         let mut child = start(&bench, "undo:");
         while count(&bench, "old") < at && child.try_wait().unwrap().is_none() {}
         child.kill().unwrap();

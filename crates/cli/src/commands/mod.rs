@@ -1,6 +1,7 @@
 //! The commands, one module each.
 
 pub(crate) mod audit;
+pub(crate) mod batch;
 pub(crate) mod call;
 pub(crate) mod chat;
 pub(crate) mod checkpoints;

@@ -3,11 +3,14 @@
 
 mod approvals;
 mod audit;
+mod batch;
 mod call;
 mod canary;
+mod chat;
 mod checkpoints;
 mod config;
 mod context;
+mod cron;
 mod crowd;
 mod deluge;
 mod doctor;
@@ -22,6 +25,7 @@ mod memory;
 mod permissions;
 mod person;
 mod processes;
+mod real_model;
 mod run;
 mod secrets;
 mod session;

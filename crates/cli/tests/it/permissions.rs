@@ -347,7 +347,15 @@ const BROKEN: &[(&str, &str, &str)] = &[
 #[test]
 fn a_broken_file_stops_everything_and_says_where() {
     let request = r#"{"tool_calls":[{"id":"1","name":"todo","arguments":{"todos":[{"id":"a","content":"x","status":"pending"}]}}]}"#;
-    for (text, line, told) in BROKEN {
+    let commands = [
+        vec!["call", "todo", CHANGE, "--session", "s"],
+        vec!["exec", "--session", "s"],
+        vec!["permissions", "check", "todo", CHANGE],
+        vec!["permissions", "explain", "--command", "ls"],
+        vec!["permissions", "show"],
+        vec!["call", "--dry-run", "todo", CHANGE],
+    ];
+    for (at, (text, line, told)) in BROKEN.iter().enumerate() {
         for of_project in [false, true] {
             let context = TestContext::new();
             if of_project {
@@ -355,15 +363,10 @@ fn a_broken_file_stops_everything_and_says_where() {
             } else {
                 profiles(&context, text)
             }
-            for args in [
-                vec!["call", "todo", CHANGE, "--session", "s"],
-                vec!["exec", "--session", "s"],
-                vec!["permissions", "check", "todo", CHANGE],
-                vec!["permissions", "explain", "--command", "ls"],
-                vec!["permissions", "show"],
-                vec!["call", "--dry-run", "todo", CHANGE],
-            ] {
-                let run = context.feed(&args, request).exits(2);
+            // Every command with one of them, every one of them with some command.
+            let some = if at == 0 { 0..commands.len() } else { at % 6..at % 6 + 1 };
+            for args in &commands[some] {
+                let run = context.feed(args, request).exits(2);
                 let place = format!("hermes_permissions.yaml{line}");
                 assert!(run.stderr.contains(&place), "{args:?} {text}: {}", run.stderr);
                 assert!(run.stderr.contains(told), "{args:?} {text}: {}", run.stderr);

@@ -53,7 +53,11 @@ fn later(seconds: i64) -> Stopped {
 }
 
 fn settings() -> Settings {
-    Settings { poll: Duration::from_millis(10), grace: Duration::from_millis(100), ..Settings::default() }
+    Settings {
+        poll: Duration::from_millis(10),
+        grace: Duration::from_millis(100),
+        ..Settings::default()
+    }
 }
 
 struct Place {
@@ -120,8 +124,13 @@ fn a_task_is_carried_out_and_its_answer_kept() {
 fn a_failure_is_told() {
     for (script, status, why) in [
         ("echo oh no >&2; exit 3", Status::Failed, "oh no (exit status: 3)"),
-        (r#"echo '{"type":"result","status":"budget","text":"so far"}'"#, Status::Failed, "'budget'"),
+        (
+            r#"echo '{"type":"result","status":"budget","text":"so far"}'"#,
+            Status::Failed,
+            "'budget'",
+        ),
         (r#"echo '{"type":"result","status":"success","text":" "}'"#, Status::Failed, "no answer"),
+        ("echo done", Status::Failed, "no answer"),
         ("kill -9 $$", Status::Failed, "signal: 9"),
     ] {
         let place = Place::new();
@@ -164,9 +173,11 @@ fn answers_are_sent_unless_they_are_silent() {
         [("All is well.", true), ("[SILENT]", false), ("report [SILENT]", true), ("silent", false)]
     {
         let place = Place::new();
-        place.add("Tell.", Change { deliver: Some("message:phone,chat".into()), ..Change::default() });
-        let script =
-            format!(r#"echo '{{"type":"result","status":"success","text":"{answer}"}}'"#);
+        place.add(
+            "Tell.",
+            Change { deliver: Some("message:phone,chat".into()), ..Change::default() },
+        );
+        let script = format!(r#"echo '{{"type":"result","status":"success","text":"{answer}"}}'"#);
         let runs = place.serve(&place.scripts(&script, deliver), settings(), &later(60));
         assert_eq!(runs[0].delivered.len(), if sent { 2 } else { 0 }, "{answer}: {runs:?}");
         let letters = place.read("letters");
@@ -178,8 +189,10 @@ fn answers_are_sent_unless_they_are_silent() {
 fn what_cannot_be_sent_is_told_and_a_failure_is_sent_in_a_line() {
     let place = Place::new();
     let job = place.add("Tell.", Change { deliver: Some("phone".into()), ..Change::default() });
-    let deliver = r#"cat > letter; echo '{"error":"No approval","kind":"approval_required"}'; exit 4"#;
-    let runs = place.serve(&place.scripts("echo broken >&2; exit 1", deliver), settings(), &later(60));
+    let deliver =
+        r#"cat > letter; echo '{"error":"No approval","kind":"approval_required"}'; exit 4"#;
+    let runs =
+        place.serve(&place.scripts("echo broken >&2; exit 1", deliver), settings(), &later(60));
     assert_eq!(runs[0].delivered[0].error.as_deref(), Some("No approval (exit status: 4)"));
     let letter: serde_json::Value = serde_json::from_str(&place.read("letter")).unwrap();
     assert_eq!(letter["target"], "phone");

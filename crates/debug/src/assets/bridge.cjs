@@ -190,7 +190,9 @@ const notices = {
       const seeks = script && !sought.has(script.scriptId) ? functions.map((one) => seek(one, script)) : [];
       if (script) sought.add(script.scriptId);
       const hitBreakpoints = pause.hitBreakpoints.filter((id) => id !== entry);
-      Promise.allSettled(seeks).then(() => met({...pause, hitBreakpoints}, !isStepping && !isPauseAsked));
+      Promise.allSettled(seeks)
+        .then(() => (seeks.length ? justSet(pause.callFrames[0]) : []))
+        .then((ids) => met({...pause, hitBreakpoints: [...new Set([...hitBreakpoints, ...ids])]}, !isStepping && !isPauseAsked));
       return;
     }
     if (pause.callFrames[0].functionName === 'hermesLast') last(pause);
@@ -304,12 +306,24 @@ async function seek(wanted, script) {
     if (!locations.length) continue;
     const set = await inspect('Debugger.setBreakpoint', {location: locations[0], condition: wanted.condition});
     wanted.found++;
-    breakpoints.set(set.breakpointId, {...wanted, file: fileOf(script.url)});
+    breakpoints.set(set.breakpointId, {...wanted, file: fileOf(script.url), at: set.actualLocation});
     event('breakpoint', {
       reason: 'changed',
       breakpoint: {id: wanted.id, verified: true, line: set.actualLocation.lineNumber + 1, source: {path: fileOf(script.url)}},
     });
   }
+}
+
+// The breakpoints of functions that it stands at without having met them: a
+// file may begin with such a function, and they were set only now.
+async function justSet({callFrameId, location}) {
+  const ids = [];
+  for (const [id, {at, condition}] of breakpoints) {
+    if (!at || ['scriptId', 'lineNumber', 'columnNumber'].some((key) => at[key] !== location[key])) continue;
+    const is = condition && await inspect('Debugger.evaluateOnCallFrame', {callFrameId, expression: `Boolean(${condition})`, silent: true});
+    if (!is || is.result.value === true) ids.push(id);
+  }
+  return ids;
 }
 
 // ---- values

@@ -10,7 +10,7 @@ use std::time::Duration;
 use hermes_core::{CancellationToken, Grants};
 use hermes_files::{Change, Existing, Files, Mode};
 
-const WRITES: u64 = 10_000;
+const KILLS: u64 = 60;
 const FOLDER: &str = "HERMES_TEST_KILLED_IN";
 const MANY: usize = 40;
 const NAMES: [&str; 3] = ["one", "two", "three"];
@@ -137,22 +137,18 @@ fn a_killed_writer_leaves_the_old_or_the_new() {
     };
     let everything = Grants::everything();
     let files = Files::with(&everything);
-    let (mut kills, mut found_left) = (0_u64, 0);
-    while reached() < WRITES {
+    for kill in 0..KILLS {
         let mut child = start(folder.path(), "killing::write_on_and_on");
         // A different number each time, so that it dies at different moments.
-        let until = reached() + 40 + kills * 37 % 83;
+        let until = reached() + 5 + kill * 37 % 83;
         while reached() < until {
             assert!(child.try_wait().unwrap().is_none(), "the writer gave up");
         }
         child.kill().unwrap();
         child.wait().unwrap();
-        kills += 1;
         reached();
-        found_left += left();
         // The next start.
         files.write(&folder.path().join("next"), b"x", Mode::default()).unwrap();
         assert_eq!(left(), 0);
     }
-    assert!(kills > 50, "killed {kills} times, {found_left} files had been left");
 }

@@ -52,46 +52,55 @@ fn command() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 1..12).prop_map(|pieces| pieces.join(" "))
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+/// No file is written for what it finds.
+fn config() -> ProptestConfig {
+    ProptestConfig { failure_persistence: None, ..ProptestConfig::default() }
+}
 
-    /// However much is allowed, what is denied stays denied.
-    #[test]
-    fn allowing_more_never_lifts_a_denial(command in command(), extra in command()) {
+/// However much is allowed, what is denied stays denied.
+#[test]
+fn allowing_more_never_lifts_a_denial() {
+    use hermes_core::Policy as _;
+    // Rules are slow to read, so what is the same in every case is read once.
+    let narrow = World::new();
+    let base = narrow.with("profiles: {p: {allow: ['*'], deny: [env:write]}}", "p").unwrap();
+    proptest!(config(), |(command in command(), extra in command())| {
         let world = World::new();
-        let base = world.with("profiles: {p: {allow: ['*'], deny: [env:write]}}", "p").unwrap();
         let rule = serde_json::Value::from(extra.clone());
         let yaml = format!(
             "profiles: {{p: {{allow: ['*', {{scope: terminal:execute, commands: [{rule}]}}, {{scope: file:*, paths: ['/**']}}], \
              deny: [env:write], restrictions: {{terminal:execute: {{allowed_commands: ['*', {rule}]}}}}}}}}"
         );
         let Ok(more) = world.with(&yaml, "p") else { return Ok(()) };
-        let before = world.judged(&base, &command);
+        let before = narrow.judged(&base, &command);
         let after = world.judged(&more, &command);
         prop_assert!(before != Answer::Deny || after == Answer::Deny, "{command}");
         let resource = Resource::Command(command.clone());
         let effects = [Effect { scope: Scope::TERMINAL_EXECUTE, resource }];
         let at = world.at();
-        use hermes_core::Policy as _;
         more.remember(&world.proposal(&effects, &at), hermes_core::Lasting::Always).unwrap();
         prop_assert!(before != Answer::Deny || world.judged(&more, &command) == Answer::Deny);
-    }
+    });
+}
 
-    /// A part that is denied is denied in company.
-    #[test]
-    fn company_does_not_help(command in command()) {
-        let world = World::new();
-        let p = world.builtin("default");
+/// A part that is denied is denied in company.
+#[test]
+fn company_does_not_help() {
+    let world = World::new();
+    let p = world.builtin("default");
+    proptest!(config(), |(command in command())| {
         for bad in ["rm -rf /", "cat ~/.ssh/id_rsa", "reboot"] {
             let together = format!("{bad}\n{command}");
             prop_assert_ne!(world.judged(&p, &together), Answer::Allow, "{}", together);
         }
-    }
+    });
+}
 
-    #[test]
-    fn any_text_is_judged(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
-        let world = World::new();
-        let p = world.builtin("default");
+#[test]
+fn any_text_is_judged() {
+    let world = World::new();
+    let p = world.builtin("default");
+    proptest!(config(), |(bytes in prop::collection::vec(any::<u8>(), 0..300))| {
         world.command(&p, &String::from_utf8_lossy(&bytes));
-    }
+    });
 }

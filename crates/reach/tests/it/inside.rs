@@ -142,6 +142,7 @@ impl BoundCall for Doing {
                 }
                 "panic" => panic!("as asked"),
                 "hang" => {
+                    cx.report(None, "begun");
                     cx.cancel.cancelled().await;
                     Err(ToolError::limit("stopped in order"))
                 }
@@ -235,11 +236,14 @@ async fn a_tool_that_crashes_ends_its_own_call_only() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_call_that_is_stopped_may_still_say_something() {
     let room = Room::new();
-    let cx = room.context();
+    let heard = Arc::new(Heard::default());
+    let cx = ToolContext { progress: Some(Arc::clone(&heard) as _), ..room.context() };
     let cancel = cx.cancel.clone();
     let call = room.call(cx, json!({"do": "hang"}));
     let (answer, ()) = tokio::join!(call, async {
-        tokio::time::sleep(Duration::from_millis(100)).await;
+        while heard.0.lock().unwrap().is_empty() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
         cancel.cancel();
     });
     assert_eq!(answer.unwrap_err().message(), "stopped in order");

@@ -103,19 +103,19 @@ async fn large_texts_go_both_ways() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_gigabyte_is_read_by_the_page() {
+async fn a_huge_file_is_read_by_the_page() {
     let world = World::new();
     let path = world.work().join("huge.txt");
     let mut file = BufWriter::with_capacity(1 << 20, fs::File::create(&path).unwrap());
     let block = ("y".repeat(1023) + "\n").repeat(1024);
-    for _ in 0..1024 {
+    for _ in 0..128 {
         file.write_all(block.as_bytes()).unwrap();
     }
     writeln!(file, "the last line").unwrap();
     file.into_inner().unwrap();
     let first = world.call("read_file", json!({"path": "huge.txt", "limit": 2})).await;
     assert!(first["error"].is_null(), "{first}");
-    let arguments = json!({"path": "huge.txt", "offset": 1024 * 1024 + 1, "limit": 1});
+    let arguments = json!({"path": "huge.txt", "offset": 128 * 1024 + 1, "limit": 1});
     let last = world.call("read_file", arguments).await;
     assert!(last.to_string().contains("the last line"), "{last}");
     world.hands.close().await;

@@ -1,7 +1,7 @@
 // Messages out of a stream: each begins with `head` bytes, the last four of
-// which say how long it is. `each` gets the first number and the message, and
-// ends it all by an answer of false.
-const frames = (head, each) => {
+// which say how long it is. `each` gets the message and the first number; for
+// one that is too long it gets nothing, and that is the end.
+const frames = (head, each, most = Infinity) => {
   let parts = [], have = 0, want = null;
   const take = (size) => {
     const all = parts.length === 1 ? parts[0] : Buffer.concat(parts);
@@ -17,12 +17,12 @@ const frames = (head, each) => {
         if (have < head) return;
         const first = take(head);
         want = [first.readUInt32BE(0), first.readUInt32BE(head - 4)];
-        if (want[1] > 67108864 && each(want[0], null) === false) return;
+        if (want[1] > most) return each(null, want[0]);
       }
       if (have < want[1]) return;
       const [number, size] = want;
       want = null;
-      if (each(number, take(size)) === false) return;
+      each(take(size), number);
     }
   };
 };

@@ -1,4 +1,3 @@
-'use strict';
 // The tools of this session as functions. Each gives a promise of what the
 // tool answers; one that fails is rejected with a ToolError. Arguments are
 // given by name in one object, or one after the other.
@@ -32,27 +31,7 @@ function lose() {
 
 function connect() {
   const made = require('net').connect(process.env.HERMES_RPC_SOCKET || '');
-  let parts = [], have = 0, want = null;
-  const take = (size) => {
-    const all = parts.length === 1 ? parts[0] : Buffer.concat(parts);
-    parts = [all.subarray(size)];
-    have -= size;
-    return all.subarray(0, size);
-  };
-  made.on('data', (data) => {
-    parts.push(data);
-    have += data.length;
-    for (;;) {
-      if (want === null) {
-        if (have < 4) return;
-        want = take(4).readUInt32BE(0);
-      }
-      if (have < want) return;
-      const body = take(want);
-      want = null;
-      answer(JSON.parse(body.toString('utf8')));
-    }
-  });
+  made.on('data', frames(4, (body) => answer(JSON.parse(body.toString('utf8')))));
   const gone = () => { if (line === made) lose(); };
   made.on('error', gone);
   made.on('close', gone);
@@ -74,12 +53,10 @@ function call(tool, args) {
     const id = ++number;
     const request = { id, token: process.env.HERMES_RPC_TOKEN || '', tool, args };
     const body = Buffer.from(JSON.stringify(request));
-    const size = Buffer.alloc(4);
-    size.writeUInt32BE(body.length, 0);
     line = line || connect();
     line.ref();
     waiting.set(id, { tool, resolve, reject });
-    line.write(Buffer.concat([size, body]));
+    line.write(framed(body));
   });
 }
 

@@ -141,6 +141,7 @@ fn heavy_crates_stay_where_they_belong() {
         ("landlock", "hermes-sandbox"),
         ("nucleo-matcher", "hermes-search"),
         ("pdf-extract", "hermes-documents"),
+        ("rmcp", "hermes-mcp"),
         ("rusqlite", "hermes-history"),
         ("sevenz-rust2", "hermes-archives"),
         ("similar", "hermes-text"),

@@ -1,6 +1,7 @@
 //! Running jobs: each is a `hermes run` of its own, so that none can harm the
 //! others, and nobody is there to say yes for it.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -189,7 +190,8 @@ fn say(terminal: Terminal, json: bool, event: &Event<'_>) {
     };
     if json {
         // A reader that has gone away is no reason to stop.
-        let _ = terminal.line(&line.to_string());
+        let mut out = std::io::stdout().lock();
+        let _ = writeln!(out, "{line}").and_then(|()| out.flush());
     } else {
         terminal.note(&text);
     }

@@ -149,7 +149,9 @@ impl Terms {
             repeat: self.repeat,
             deliver: self.deliver,
             model: self.model,
-            toolsets: self.toolsets.map(|names| names.into_iter().filter(|n| !n.is_empty()).collect()),
+            toolsets: self
+                .toolsets
+                .map(|names| names.into_iter().filter(|n| !n.is_empty()).collect()),
             workdir,
             profile: self.profile,
             max_turns: self.max_turns,
@@ -181,8 +183,9 @@ impl From<CronError> for Failure {
             CronError::State(_) => Failure::failed(ErrorKind::Conflict, text),
             CronError::Inside => Failure::failed(ErrorKind::Denied, text),
             CronError::Busy { .. } => Failure::failed(ErrorKind::Timeout, text),
-            CronError::Damaged { .. } => Failure::failed(ErrorKind::Conflict, text)
-                .hint("Mend the file or move it away."),
+            CronError::Damaged { .. } => {
+                Failure::failed(ErrorKind::Conflict, text).hint("Mend the file or move it away.")
+            }
             _ => Failure::failed(ErrorKind::Internal, text).hint("Look at HERMES_HOME/cron."),
         }
     }
@@ -195,9 +198,9 @@ pub(crate) fn jobs(home: &Home, config: &Config) -> Result<Jobs, Failure> {
     let zone = config.document.value().get("timezone").and_then(serde_json::Value::as_str);
     match zone.map(str::trim).filter(|name| !name.is_empty()) {
         None => Ok(jobs),
-        Some(name) => jobs.in_zone_named(name).map_err(|e| {
-            Failure::from(e).or_hint("Mend `timezone` in config.yaml.")
-        }),
+        Some(name) => jobs
+            .in_zone_named(name)
+            .map_err(|e| Failure::from(e).or_hint("Mend `timezone` in config.yaml.")),
     }
 }
 

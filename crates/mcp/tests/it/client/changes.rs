@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hermes_core::{Progress, ToolCall};
-use hermes_engine::{Caller, Onlooker};
+use hermes_engine::Onlooker;
 use serde_json::{Value, json};
 
-use super::{World, content, odd, until, with};
+use super::{World, caller, content, odd, until, with};
 
 fn tool(name: &str, description: &str) -> Value {
     json!({"name": name, "description": description, "inputSchema": {"type": "object"}})
@@ -114,7 +114,7 @@ async fn progress_is_shown_and_keeps_a_call_alive() {
     let seen = Arc::new(Seen::default());
     // Longer than it may be silent.
     let call = ToolCall::new("1", "mcp__odd__progress", json!({"pause": 0.2}));
-    let mut caller = Caller { labels: false, ..Caller::new(world.home.path()) };
+    let mut caller = caller(world.home.path());
     caller.onlooker = Some(Arc::clone(&seen) as Arc<dyn Onlooker>);
     let answer = content(&world.engine.call(call, &caller).await);
     assert_eq!(answer, json!({"result": "done"}));

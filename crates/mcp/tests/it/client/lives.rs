@@ -4,10 +4,9 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use hermes_core::{CancellationToken, ToolCall};
-use hermes_engine::Caller;
 use serde_json::{Value, json};
 
-use super::{World, content, is_running, odd, until, with};
+use super::{World, caller, content, is_running, odd, until, with};
 
 async fn text_of(world: &World, tool: &str) -> String {
     world.call(tool, json!({})).await["result"].as_str().unwrap().to_owned()
@@ -132,7 +131,8 @@ async fn a_call_that_is_cancelled_is_told_to_the_server() {
     let world = World::new();
     let servers = world.ready(&json!({"odd": odd(&[])})).await;
     let cancel = CancellationToken::new();
-    let caller = Caller { cancel: cancel.clone(), labels: false, ..Caller::new(world.home.path()) };
+    let mut caller = caller(world.home.path());
+    caller.cancel = cancel.clone();
     let engine = world.engine.clone();
     let running = tokio::spawn(async move {
         let call = ToolCall::new("1", "mcp__odd__sleep", json!({"seconds": 5}));

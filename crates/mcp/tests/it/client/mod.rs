@@ -2,6 +2,7 @@
 
 mod changes;
 mod faults;
+mod guarded;
 mod http;
 mod lives;
 mod questions;
@@ -67,7 +68,7 @@ impl World {
     }
 
     pub(crate) async fn result(&self, tool: &str, arguments: Value) -> ToolResult {
-        let caller = Caller { labels: false, ..Caller::new(self.home.path()) };
+        let caller = caller(self.home.path());
         self.engine.call(ToolCall::new("1", tool, arguments), &caller).await
     }
 
@@ -83,13 +84,20 @@ impl World {
     }
 }
 
+/// Whoever makes calls, and does not want strangers' text wrapped.
+pub(crate) fn caller(cwd: &Path) -> Caller {
+    let mut caller = Caller::new(cwd);
+    caller.labels = false;
+    caller
+}
+
 /// The answer without the mark that it came from outside.
 pub(crate) fn content(result: &ToolResult) -> Value {
     let value: Value = serde_json::from_str(&result.content).unwrap();
     if result.untrusted { value["content"].clone() } else { value }
 }
 
-fn servers_folder() -> PathBuf {
+pub(crate) fn servers_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/servers")
 }
 

@@ -383,10 +383,12 @@ fn explain(error: &CronError) -> ToolError {
         CronError::State(_) => ToolError::conflict(text),
         CronError::Inside => ToolError::denied(text)
             .with_hint("Say in your answer what should be scheduled; the user decides."),
-        CronError::Busy { .. } => ToolError::new(ErrorKind::Timeout, text)
-            .with_hint("Nothing was written. Try again."),
-        CronError::Damaged { .. } => ToolError::conflict(text)
-            .with_hint("Ask the user to mend the file or move it away."),
+        CronError::Busy { .. } => {
+            ToolError::new(ErrorKind::Timeout, text).with_hint("Nothing was written. Try again.")
+        }
+        CronError::Damaged { .. } => {
+            ToolError::conflict(text).with_hint("Ask the user to mend the file or move it away.")
+        }
         CronError::Io { source, .. } => {
             let kind = ToolError::io("", source).kind();
             ToolError::new(kind, text)

@@ -47,7 +47,8 @@ async fn a_job_lives_and_goes() {
     assert!(call("resume").await.unwrap()["next_run_at"].is_string());
     call("run").await.unwrap();
     assert!(call("show").await.unwrap()["job"]["asked"]["at"].is_string());
-    let update = json!({"action": "update", "job_id": "look around.", "name": "Guard", "repeat": 3});
+    let update =
+        json!({"action": "update", "job_id": "look around.", "name": "Guard", "repeat": 3});
     assert_eq!(desk.call(update).await.unwrap()["name"], "Guard");
     assert_eq!(call("show").await.unwrap()["job"]["repeat"]["times"], 3);
     assert_eq!(call("history").await.unwrap()["count"], 0);

@@ -120,7 +120,7 @@ async fn much_output_and_large_values_are_bounded() {
     let code = "console.log('x'.repeat(5_000_000));\nconst list = Array.from({length: 100_000}, (_, i) => ({i}));\nconst text = 'y'.repeat(1_000_000);\nconst deep = {a: {b: {c: {d: 1}}}};\ndeep.self = deep; deep.map = new Map([['k', 1]]);\nconsole.log('end');\n";
     let project = Project::of(&[("a.js", code)]);
     let at = json!([{ "file": "a.js", "line": 6 }]);
-    let run = json!({ "program": "a.js", "breakpoints": at, "depth": 3 });
+    let run = json!({ "program": "a.js", "breakpoints": at });
     let stop = project.call("code_debug", run).await;
     assert_eq!(place(&stop).1, 6, "{}", stop.to_string().len());
     assert!(stop.to_string().len() < 60_000, "{}", stop.to_string().len());
@@ -133,4 +133,19 @@ async fn much_output_and_large_values_are_bounded() {
     let one = json!({ "action": "variables", "path": "list[99999].i" });
     let one = project.call("code_debug", one).await;
     assert_eq!(one["value"]["value"], "99999", "{one:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_function_that_a_file_begins_with_is_met() {
+    if !has("node") {
+        return;
+    }
+    let code = "function one(x) { return x + 1; }\nconsole.log(one(1), one(2));\n";
+    let project = Project::of(&[("a.js", code)]);
+    for (condition, first) in [(Value::Null, "1"), (json!("x === 2"), "2")] {
+        let at = json!([{ "function": "one", "condition": condition }]);
+        let stop = project.call("code_debug", json!({ "program": "a.js", "breakpoints": at })).await;
+        assert_eq!(place(&stop), ("a.js", 1, "one"), "{stop:#}");
+        assert_eq!(local(&stop, "x"), first, "{stop:#}");
+    }
 }

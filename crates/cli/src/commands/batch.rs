@@ -1,0 +1,351 @@
+//! `hermes batch`: many prompts, each a conversation of its own, written down
+//! for training.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use clap::{Args, Subcommand};
+use hermes::core::{BoxFuture, CancellationToken, ErrorKind};
+use hermes::engine::distributions::{self, Distribution};
+use hermes_agent::{End, Nobody};
+use hermes_batch::{
+    Batch as Work, BatchError, Conversation, Failed, Plan, Progress, Prompt, Prompts, Summary,
+    Worker,
+};
+use hermes_llm::Part;
+use serde_json::json;
+
+use super::runtime;
+use crate::app::{App, Ready};
+use crate::args::{CallOptions, Choice, ProfileOptions};
+use crate::engagement::Terms;
+use crate::failure::{Exit, Failure, Outcome};
+use crate::terminal::{Terminal, one_line};
+
+/// How many bad lines are told of one by one.
+const TOLD: usize = 20;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Batch {
+    /// Have a conversation about each prompt of a file, and write them down
+    Run(Run),
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Run {
+    /// A file with a JSON object a line: `prompt`, and `cwd` if it needs a folder
+    prompts: PathBuf,
+    /// Where the output goes
+    #[arg(long, short, value_name = "DIR")]
+    output: PathBuf,
+    /// How toolsets are drawn: a name from `hermes toolsets sample`, or chances such as
+    /// `web=50,file=20`
+    #[arg(long, default_value = "default", value_name = "NAME")]
+    distribution: String,
+    /// How many conversations at once
+    #[arg(long, default_value_t = 4, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    workers: u16,
+    /// The same seed draws the same toolsets
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    seed: u64,
+    /// Ask the model at most so often for a prompt
+    #[arg(long, default_value_t = 10, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_turns: u32,
+    /// The model, as MODEL or PROVIDER:MODEL
+    #[arg(long, short = 'm', value_name = "NAME")]
+    model: Option<String>,
+    /// Go on with the batch in the output folder
+    #[arg(long)]
+    resume: bool,
+    /// How many prompts share a file
+    #[arg(long, default_value_t = 100, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    batch_size: u32,
+    /// Only so many prompts, from the beginning
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+    /// Leave conversations without thoughts out of trajectories.jsonl
+    #[arg(long)]
+    need_reasoning: bool,
+    #[command(flatten)]
+    profile: ProfileOptions,
+}
+
+impl From<BatchError> for Failure {
+    fn from(error: BatchError) -> Self {
+        let text = error.to_string();
+        match error {
+            BatchError::Taken(_) => {
+                Failure::usage(text).hint("Go on with it by --resume, or name another folder.")
+            }
+            BatchError::Busy(_) => Failure::failed(ErrorKind::Conflict, text),
+            BatchError::Different { what, .. } => Failure::usage(text)
+                .hint(format!("Give the same --{what}, or name another folder.")),
+            BatchError::Tools(_) => Failure::usage(text)
+                .hint("`hermes toolsets list` shows the toolsets that are there."),
+            _ => Failure::failed(ErrorKind::Internal, text).hint("Check the file and the folder."),
+        }
+    }
+}
+
+pub(crate) fn run(app: &App, command: Batch) -> Outcome {
+    let Batch::Run(args) = command;
+    let mut prompts = Prompts::load(&args.prompts)?;
+    for bad in prompts.bad.iter().take(TOLD) {
+        app.terminal.warn(&format!(
+            "{}:{}: {}",
+            args.prompts.display(),
+            bad.line,
+            one_line(&bad.why)
+        ));
+    }
+    if prompts.bad.len() > TOLD {
+        app.terminal.warn(&format!("{} more lines are no prompts", prompts.bad.len() - TOLD));
+    }
+    prompts.prompts.truncate(args.limit.unwrap_or(usize::MAX));
+    let ready = app.ready()?;
+    let work = plan(&args, prompts, &ready)?;
+    drop(ready);
+    let cancel = CancellationToken::new();
+    let worker = Desk::new(app, &args, cancel.clone())?;
+    let bar = Bar::new(app);
+    let stop = cancel.clone();
+    let summary = runtime::with_tools(&cancel, async move {
+        hermes_batch::run(work, Arc::new(worker), &stop, &|progress| bar.show(progress)).await
+    })??;
+    report(app, &args, &summary)
+}
+
+fn plan(args: &Run, prompts: Prompts, ready: &Ready) -> Result<Work, Failure> {
+    let distribution = match args.distribution.contains('=') {
+        true => Distribution::parse(&args.distribution)?,
+        false => distributions::find(&args.distribution)?,
+    };
+    let snapshot = ready.engine.snapshot();
+    let toolsets = ready.engine.toolsets();
+    distribution.check(&toolsets, &*snapshot)?;
+    let drawable = distribution.shares.iter().map(|share| share.toolset.clone());
+    Ok(Work {
+        toolsets: drawable.filter(|name| toolsets.contains(name, &*snapshot)).collect(),
+        tools: snapshot.entries().iter().map(|entry| entry.name().to_owned()).collect(),
+        prompts,
+        output: std::path::absolute(&args.output)?,
+        plan: Plan {
+            seed: args.seed,
+            distribution: args.distribution.clone(),
+            model: args.model.clone(),
+            max_turns: Some(args.max_turns),
+            batch_size: usize::try_from(args.batch_size).unwrap_or(usize::MAX),
+        },
+        resume: args.resume,
+        workers: usize::from(args.workers),
+        distribution,
+        needs_reasoning: args.need_reasoning,
+    })
+}
+
+fn report(app: &App, args: &Run, summary: &Summary) -> Outcome {
+    let exit = match (summary.stopped, summary.failed) {
+        (true, _) => Exit::Kind(ErrorKind::Cancelled),
+        (false, 0) => Exit::Ok,
+        (false, _) => Exit::Failed,
+    };
+    if app.json {
+        let told = json!({ "schema_version": 1, "summary": summary, "output": args.output });
+        app.terminal.line(&told.to_string())?;
+        return Ok(exit);
+    }
+    let folder = args.output.display();
+    app.terminal.line(&format!(
+        "{} of {} prompts done ({} before), {} failed; {} in {folder}/trajectories.jsonl",
+        summary.done, summary.prompts, summary.done_before, summary.failed, summary.trajectories,
+    ))?;
+    if summary.left_out > 0 {
+        app.terminal.note(&format!("{} are left out of it.", summary.left_out));
+    }
+    if summary.strange > 0 {
+        let count = summary.strange;
+        app.terminal.warn(&format!("{count} lines of the output are about other prompts."));
+    }
+    if summary.failed > 0 {
+        app.terminal.note(&format!("What failed is in {folder}/failures.jsonl."));
+    }
+    if summary.done < summary.prompts {
+        app.terminal.note("The same command with --resume goes on.");
+    }
+    Ok(exit)
+}
+
+/// Holds conversations, each with tools, folder and permissions of its own.
+struct Desk {
+    app: Arc<App>,
+    model: Option<String>,
+    max_turns: u32,
+    profile: ProfileOptions,
+    /// The folders of prompts that name none.
+    folders: PathBuf,
+    /// What relative folders are relative to.
+    base: PathBuf,
+    cancel: CancellationToken,
+}
+
+impl Desk {
+    fn new(app: &App, args: &Run, cancel: CancellationToken) -> Result<Self, Failure> {
+        let file = std::path::absolute(&args.prompts)?;
+        Ok(Self {
+            app: Arc::new(App { terminal: Terminal::new(true), json: true, env: app.env.clone() }),
+            model: args.model.clone(),
+            max_turns: args.max_turns,
+            profile: args.profile.clone(),
+            folders: std::path::absolute(&args.output)?.join("work"),
+            base: file.parent().map_or_else(PathBuf::new, Path::to_path_buf),
+            cancel,
+        })
+    }
+
+    /// The folder of a prompt, and whether it is made for it.
+    fn folder(&self, prompt: &Prompt) -> (PathBuf, bool) {
+        match &prompt.cwd {
+            Some(dir) => (self.base.join(dir), false),
+            None => (self.folders.join(prompt.index.to_string()), true),
+        }
+    }
+
+    async fn talk(&self, prompt: &Prompt, toolsets: &[String]) -> Result<Conversation, Failure> {
+        let (folder, is_made) = self.folder(prompt);
+        if is_made {
+            // What an earlier attempt has left is not part of the task.
+            let _ = std::fs::remove_dir_all(&folder);
+            std::fs::create_dir_all(&folder)?;
+        }
+        let options = CallOptions {
+            session: Some(hermes_history::new_id()),
+            cwd: Some(folder.clone()),
+            timeout: None,
+            dry_run: false,
+            profile: self.profile.clone(),
+        };
+        let app = Arc::clone(&self.app);
+        let made = tokio::task::spawn_blocking(move || {
+            let ready = app.prepare()?;
+            let caller = app.caller(&ready, &options, &[])?;
+            Ok::<_, Failure>((ready, caller))
+        });
+        let crashed = |e: tokio::task::JoinError| {
+            Failure::failed(ErrorKind::Internal, format!("The tools cannot be made ready: {e}"))
+        };
+        let (ready, mut caller) = made.await.map_err(crashed)??;
+        caller.who = "agent".into();
+        // Nobody is there to say yes.
+        caller.approver = None;
+        caller.cancel = self.cancel.child_token();
+        let budget = ready.budget(Some(self.max_turns), None);
+        let choice = Choice { toolsets: toolsets.to_vec(), without: vec!["clarify".into()] };
+        let terms = Terms {
+            source: "batch",
+            model: self.model.as_deref(),
+            choice: &choice,
+            is_alone: true,
+            title: None,
+            resume: None,
+            is_at_home: false,
+            watcher: Arc::new(Nobody),
+        };
+        let engaged = ready.engage(caller, terms).await;
+        let ended = match engaged {
+            Ok(mut engaged) => {
+                let said = vec![Part::Text { text: prompt.text.clone() }];
+                let interrupt = engaged.agent.interrupt();
+                let stopped = self.cancel.clone();
+                let watch = tokio::spawn(async move {
+                    stopped.cancelled().await;
+                    interrupt.stop_turn();
+                });
+                let outcome = engaged.agent.turn(said, &budget).await;
+                watch.abort();
+                let _ = engaged.store.end(&engaged.session, outcome.end.name());
+                Ok((outcome, engaged))
+            }
+            Err(failure) => Err(failure),
+        };
+        ready.engine.shutdown().await;
+        ready.ground.leave().await;
+        ready.settle(&self.app);
+        if is_made {
+            // Folders that were of no use are not kept.
+            let _ = std::fs::remove_dir(&folder);
+        }
+        let (outcome, engaged) = ended?;
+        let fault = match &outcome.end {
+            End::Fault(fault) => Some(fault.to_string()),
+            End::Journal(why) => Some(why.clone()),
+            End::Interrupted => Some("it was stopped".to_owned()),
+            _ => None,
+        };
+        if let Some(fault) = fault {
+            return Err(Failure::failed(ErrorKind::Internal, fault));
+        }
+        let makeup = engaged.agent.makeup();
+        Ok(Conversation {
+            tools: makeup.tools.to_vec(),
+            messages: engaged.agent.conversation().messages().to_vec(),
+            completed: outcome.end.is_well(),
+            api_calls: outcome.asked,
+            model: makeup.manner.model.clone(),
+            usage: outcome.usage,
+            session: Some(engaged.session),
+        })
+    }
+}
+
+impl Worker for Desk {
+    fn run<'a>(
+        &'a self,
+        prompt: &'a Prompt,
+        toolsets: &'a [String],
+    ) -> BoxFuture<'a, Result<Conversation, Failed>> {
+        Box::pin(async move {
+            let talked = self.talk(prompt, toolsets).await;
+            talked.map_err(|failure| match self.cancel.is_cancelled() {
+                true => Failed::Stopped,
+                false => Failed::Error(failure.message),
+            })
+        })
+    }
+}
+
+/// One line on standard error that is written over.
+struct Bar {
+    is_shown: bool,
+    began: Instant,
+}
+
+impl Bar {
+    fn new(app: &App) -> Self {
+        Self { is_shown: app.terminal.stderr_is_person && !app.json, began: Instant::now() }
+    }
+
+    fn show(&self, progress: Progress) {
+        if !self.is_shown {
+            return;
+        }
+        let Progress { total, done, failed, running } = progress;
+        let width = 24;
+        let full = if total == 0 { width } else { (done * width / total).min(width) };
+        let bar = format!("{}{}", "█".repeat(full), "░".repeat(width - full));
+        let seconds = self.began.elapsed().as_secs();
+        let _ = write!(
+            std::io::stderr(),
+            "\r\x1b[2K{bar} {done}/{total}, {failed} failed, {running} running, {seconds} s"
+        );
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        if self.is_shown {
+            let _ = write!(std::io::stderr(), "\r\x1b[2K");
+        }
+    }
+}

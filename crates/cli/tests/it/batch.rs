@@ -1,0 +1,114 @@
+//! `hermes batch` against a model server that plays a script.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use hermes_testkit::models::{ModelServer, Scene, Step};
+use serde_json::{Value, json};
+
+use crate::context::TestContext;
+
+fn with_model(server: &ModelServer) -> TestContext {
+    let context = TestContext::new();
+    context.settings(format!(
+        "model:\n  default: scripted\n  base_url: {}\n  context_length: 32000\n",
+        server.url()
+    ));
+    context
+}
+
+fn rows(context: &TestContext, name: &str) -> Vec<Value> {
+    let text = std::fs::read_to_string(context.work().join("out").join(name)).unwrap_or_default();
+    text.lines().map(|line| serde_json::from_str(line).expect("a JSON line")).collect()
+}
+
+const RUN: [&str; 8] = [
+    "batch",
+    "run",
+    "prompts.jsonl",
+    "--output=out",
+    "--distribution=file=100",
+    "--workers=2",
+    "--seed=7",
+    "--json",
+];
+
+#[test]
+fn each_prompt_is_a_conversation_of_its_own() {
+    let write = |name: &str| format!(r#"{{"path":"{name}","content":"x"}}"#);
+    let server = ModelServer::start(vec![
+        Scene::of([Step::Thought("A file.".into()), Step::call("write_file", &write("a.txt"))])
+            .when("Write a file."),
+        Scene::says("Hello.").when("Say hello."),
+        Scene::says("It is written."),
+    ]);
+    let context = with_model(&server);
+    context.file(
+        "prompts.jsonl",
+        "{\"prompt\":\"Write a file.\"}\noops\n{\"prompt\":\"Say hello.\"}\n",
+    );
+    let run = context.run(RUN.iter().filter(|word| **word != "--workers=2")).succeeds();
+    assert!(run.stderr.contains("prompts.jsonl:2: "), "{}", run.stderr);
+    let summary = run.json()["summary"].clone();
+    assert_eq!((&summary["done"], &summary["bad_lines"]), (&json!(2), &json!(1)), "{summary}");
+    let rows = rows(&context, "trajectories.jsonl");
+    assert_eq!(rows.len(), 2);
+    let said = |row: &Value, at: usize| {
+        row["conversations"][at]["value"].as_str().unwrap_or_default().to_owned()
+    };
+    assert!(said(&rows[0], 0).contains("write_file"), "{}", rows[0]);
+    assert!(
+        said(&rows[0], 2).starts_with("<think>\nA file.\n</think>\n<tool_call>\n"),
+        "{}",
+        rows[0]
+    );
+    assert_eq!(rows[0]["tool_stats"]["write_file"]["success"], 1);
+    assert_eq!(said(&rows[1], 2), "<think>\n\n</think>\nHello.");
+    assert_eq!(rows[1]["metadata"]["model"], "scripted");
+    // The file is in the folder of its prompt, and the other left none.
+    assert!(context.work().join("out/work/0/a.txt").exists());
+    assert!(!context.work().join("out/work/2").exists());
+    let taken = context.run(RUN).exits(2);
+    assert!(taken.stdout.contains("--resume"), "{}", taken.stdout);
+}
+
+#[test]
+fn a_batch_that_is_killed_goes_on() {
+    let server =
+        ModelServer::start(vec![Scene::of([Step::Wait(15), Step::Text("Done.".into())]).again()]);
+    let context = with_model(&server);
+    let count = 12;
+    let lines: String = (0..count).map(|n| format!("{{\"prompt\":\"Task {n}.\"}}\n")).collect();
+    context.file("prompts.jsonl", lines);
+    for (at, wait) in [60, 150, 260].into_iter().enumerate() {
+        let mut command = context.command(RUN);
+        if at > 0 {
+            command.arg("--resume");
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.spawn().expect("it starts");
+        std::thread::sleep(Duration::from_millis(wait));
+        child.kill().expect("killed");
+        child.wait().expect("gone");
+    }
+    let summary = context.run(RUN.iter().chain(&["--resume"])).succeeds().json()["summary"].clone();
+    assert_eq!(summary["done"], count, "{summary}");
+    let rows = rows(&context, "trajectories.jsonl");
+    let order: Vec<u64> = rows.iter().filter_map(|row| row["prompt_index"].as_u64()).collect();
+    assert_eq!(order, (0..count).collect::<Vec<_>>());
+    let kept: usize = (0..1).map(|n| self::rows(&context, &format!("batch_{n}.jsonl")).len()).sum();
+    assert_eq!(kept, rows.len());
+}
+
+#[test]
+fn what_fails_says_so() {
+    let server = ModelServer::start(vec![
+        Scene::fails(400, json!({"error": {"message": "No such model"}})).again(),
+    ]);
+    let context = with_model(&server);
+    context.file("prompts.jsonl", "{\"prompt\":\"One.\"}\n");
+    let run = context.run(RUN).exits(1);
+    assert_eq!(run.json()["summary"]["failed"], 1);
+    let failure = rows(&context, "failures.jsonl")[0]["error"].to_string();
+    assert!(failure.contains("No such model"), "{failure}");
+}

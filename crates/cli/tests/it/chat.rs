@@ -1,0 +1,181 @@
+//! The conversation in a real terminal (tmux) and in a pipe, against a model
+//! server that plays a script.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use hermes_testkit::models::{ModelServer, Scene, Step};
+
+use crate::context::TestContext;
+
+/// A terminal that a test types into.
+struct Tmux {
+    socket: String,
+}
+
+impl Tmux {
+    /// The chat in a terminal; none if there is no tmux.
+    #[expect(clippy::print_stdout, reason = "a skipped test says why")]
+    fn start(context: &TestContext, arguments: &str) -> Option<Self> {
+        if !Command::new("tmux").arg("-V").output().is_ok_and(|output| output.status.success()) {
+            println!("skipped: tmux is not installed");
+            return None;
+        }
+        let name = context.work().parent().and_then(|p| p.file_name()).map(|n| n.to_owned());
+        let socket = format!("hermes-{}", name.expect("a name").to_string_lossy());
+        let tmux = Self { socket };
+        let hermes = assert_cmd::cargo::cargo_bin!("hermes").display().to_string();
+        let line = format!("{hermes} {arguments}; echo ended with $?; exec cat");
+        let mut command = tmux.command();
+        command.args(["new-session", "-d", "-x", "90", "-y", "40"]).arg(&line);
+        context.settle(&mut command);
+        command.env("SHELL", "/bin/sh").env("TERM", "xterm-256color").env_remove("TMUX");
+        let started = command.output().expect("tmux runs");
+        assert!(started.status.success(), "{}", String::from_utf8_lossy(&started.stderr));
+        Some(tmux)
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new("tmux");
+        command.args(["-L", &self.socket, "-f", "/dev/null"]);
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> String {
+        let output = self.command().args(arguments).output().expect("tmux runs");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    fn keys(&self, keys: &[&str]) {
+        self.run(&[&["send-keys", "-t", "0"], keys].concat());
+    }
+
+    fn line(&self, text: &str) {
+        self.run(&["send-keys", "-t", "0", "-l", text]);
+        self.keys(&["Enter"]);
+    }
+
+    /// What stands on the screen and above it.
+    fn screen(&self) -> String {
+        self.run(&["capture-pane", "-p", "-t", "0", "-S", "-200"])
+    }
+
+    /// Waits until this is seen.
+    fn sees(&self, text: &str) {
+        let until = Instant::now() + Duration::from_secs(40);
+        while !self.screen().contains(text) {
+            assert!(Instant::now() < until, "{text:?} is not seen:\n{}", self.screen());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+impl Drop for Tmux {
+    fn drop(&mut self) {
+        self.run(&["kill-server"]);
+    }
+}
+
+fn with_model(server: &ModelServer) -> TestContext {
+    let context = TestContext::new();
+    let url = server.url();
+    context.settings(format!(
+        "model:\n  default: scripted\n  base_url: {url}\n  context_length: 32000\n"
+    ));
+    context
+}
+
+fn last(text: &str, scene: Scene) -> Scene {
+    Scene { last: text.to_owned(), ..scene }
+}
+
+#[test]
+fn a_conversation_in_a_terminal() {
+    let server = ModelServer::start(vec![
+        last("greet me", Scene::of([
+            Step::Text("# Good day\n\nI have **two** hands".into()),
+            Step::Wait(150),
+            Step::Text(", and `tools`.\n\n- one\n- two\n".into()),
+        ])),
+        last("publish it", Scene::calls("terminal", r#"{"command":"git push --force"}"#)),
+        last("refused", Scene::says("Then I leave it alone.")),
+        last("take your time", Scene::calls("terminal", r#"{"command":"sleep 30; echo over"}"#)),
+        last("quicker", Scene::says("I have heard you and stopped.")),
+    ]);
+    let context = with_model(&server);
+    let Some(tmux) = Tmux::start(&context, "") else { return };
+    tmux.sees("/help shows the commands");
+    tmux.line("greet me");
+    tmux.sees("• two");
+    let seen = tmux.screen();
+    assert!(seen.contains("Good day") && !seen.contains("# Good day"), "{seen}");
+    assert!(seen.contains("I have two hands, and tools."), "{seen}");
+
+    tmux.line("publish it");
+    tmux.sees("May terminal run?");
+    tmux.sees("git push --force");
+    tmux.keys(&["d"]);
+    tmux.sees("Then I leave it alone.");
+
+    tmux.line("take your time");
+    tmux.sees("sleep 30");
+    tmux.run(&["resize-window", "-t", "0", "-x", "60", "-y", "30"]);
+    tmux.line("do it quicker");
+    tmux.sees("The model hears this");
+    tmux.keys(&["C-c"]);
+    tmux.sees("I have heard you and stopped.");
+
+    tmux.line("/cost");
+    tmux.sees("answered");
+    tmux.keys(&["C-d"]);
+    tmux.sees("ended with 0");
+    let seen = tmux.screen();
+    let resume = seen.lines().find(|line| line.contains("--resume")).expect("how to go on");
+    let id = resume.split_whitespace().last().expect("an id").to_owned();
+    drop(tmux);
+
+    server.add(last("and now", Scene::says("Now we go on.")));
+    let tmux = Tmux::start(&context, &format!("chat --resume {id}")).expect("tmux");
+    tmux.sees("I have heard you and stopped.");
+    tmux.line("and now");
+    tmux.sees("Now we go on.");
+    let asked = server.asked().pop().expect("it was asked");
+    assert!(asked.to_string().contains("greet me"), "the conversation goes on");
+}
+
+#[test]
+fn a_turn_is_taken_back_with_what_it_wrote() {
+    let server = ModelServer::start(vec![
+        last("write", Scene::calls("write_file", r#"{"path":"note.txt","content":"new\n"}"#)),
+        last("note.txt", Scene::says("It is written.")),
+        last("what now", Scene::says("Nothing.")),
+    ]);
+    let context = with_model(&server);
+    context.file("note.txt", "old\n");
+    let input = "write it\n/undo\nwhat now\n";
+    let run = context.feed(["chat"], input).succeeds();
+    assert!(run.stdout.contains("It is written."), "{}", run.stdout);
+    let note = std::fs::read_to_string(context.work().join("note.txt")).expect("the file");
+    assert_eq!(note, "old\n", "{}\n{}", run.stdout, run.stderr);
+    let asked = server.asked().pop().expect("it was asked");
+    assert!(!asked.to_string().contains("write it"), "{asked}");
+}
+
+#[test]
+fn in_a_pipe_only_answers_are_printed() {
+    let server = ModelServer::start(vec![Scene::says("One."), Scene::says("Two.")]);
+    let context = with_model(&server);
+    let run = context.feed::<&str>([], "first\nsecond\n").succeeds();
+    assert!(run.stdout.contains("One.") && run.stdout.contains("Two."), "{}", run.stdout);
+    assert!(!run.stdout.contains('\u{1b}'), "{:?}", run.stdout);
+    assert_eq!(server.asked().len(), 2);
+}
+
+#[test]
+fn a_chat_in_which_nothing_was_said_is_not_kept() {
+    let server = ModelServer::start(Vec::<Scene>::new());
+    let context = with_model(&server);
+    context.feed(["chat"], "/help\n/tools\n/nonsense\n").succeeds();
+    let listed = context.run(["sessions", "list", "--json"]).succeeds().json();
+    assert_eq!(listed["sessions"].as_array().map(Vec::len), Some(0));
+}
