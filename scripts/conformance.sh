@@ -5,7 +5,9 @@
 #
 #   conformance.sh [server] [client]    both unless named; a line for each run,
 #                                       then what was bad; 77 and a reason if
-#                                       the suite cannot be had here
+#                                       the suite cannot be had here. What is
+#                                       built already is used as it is with
+#                                       CONFORMANCE_BUILT=1
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -85,11 +87,13 @@ check_client() {
 parts=("$@")
 ((${#parts[@]})) || parts=(server client)
 install
-settings=(--locked -p hermes-mcp)
+# With the features of the whole workspace, as the tests are built.
+settings=(--quiet --locked --workspace)
 [[ -z ${CARGO_CONFIG-} ]] || settings+=(--config "$CARGO_CONFIG")
 for part in "${parts[@]}"; do
-  cargo build --quiet "${settings[@]}" --example "conformance_$part"
+  settings+=(--example "conformance_$part")
 done
+[[ -n ${CONFORMANCE_BUILT-} ]] || cargo build "${settings[@]}"
 for part in "${parts[@]}"; do
   case $part in
     server | client) "check_$part" ;;

@@ -27,11 +27,16 @@ finish() {
   rm -rf "$running"
 }
 # What is only installed stays for the next time.
-home_of() { [[ $1 == code ]] && echo "$PWD/target/components/code" || echo "$running/$1"; }
+home_of() {
+  case $1 in
+    code | mcp) echo "$PWD/target/components/$1" ;;
+    *) echo "$running/$1" ;;
+  esac
+}
 trap finish EXIT
 # They start side by side, and may all want apt.
 echo 'DPkg::Lock::Timeout "300";' >"$running/apt.conf"
-for name in ${COMPONENTS-docker sshd code}; do
+for name in ${COMPONENTS-docker sshd code mcp}; do
   mkdir -p "$(home_of "$name")"
   APT_CONFIG=$running/apt.conf scripts/components/"$name".sh start "$(home_of "$name")" \
     >"$running/$name.env" </dev/null &
@@ -62,7 +67,14 @@ for at in "${!names[@]}"; do
 done
 
 if [[ -n $has_nextest ]]; then
+  # One more than there are processors: many tests wait more than they work.
+  export NEXTEST_TEST_THREADS=${NEXTEST_TEST_THREADS-$(($(getconf _NPROCESSORS_ONLN) + 1))}
   cargo nextest run "${settings[@]}" "$@"
 else
   cargo test "${settings[@]}" --lib --bins --tests
+fi
+
+# The official suite of the Model Context Protocol, for our server and client.
+if [[ -n ${COMPONENTS-all} ]]; then
+  scripts/conformance.sh || { status=$?; ((status == 77)) || exit "$status"; }
 fi

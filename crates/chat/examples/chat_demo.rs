@@ -62,10 +62,8 @@ impl Completer for Commands {
     fn complete(&self, line: &str, cursor: usize) -> Completions {
         let typed = line.get(..cursor).unwrap_or_default();
         let fits = COMMANDS.iter().filter(|(name, _)| name.starts_with(typed));
-        let candidates = fits.map(|(name, note)| Candidate {
-            text: format!("{name} "),
-            note: (*note).to_owned(),
-        });
+        let candidates = fits
+            .map(|(name, note)| Candidate { text: format!("{name} "), note: (*note).to_owned() });
         Completions { start: 0, candidates: candidates.collect() }
     }
 }
@@ -199,14 +197,15 @@ async fn words(screen: &Screen) {
 }
 
 async fn secret(screen: &Screen) {
-    let question =
-        Question { title: "Password".to_owned(), secret: true, ..Question::default() };
+    let question = Question { title: "Password".to_owned(), secret: true, ..Question::default() };
     let answer = screen.ask(question).await;
     screen.note(&format!("answered: {}", answer.is_some()));
 }
 
 async fn think(screen: &Screen) {
-    for word in "First I look at the question. Then I wonder what it means.\nThen I answer.".split_inclusive(' ') {
+    for word in "First I look at the question. Then I wonder what it means.\nThen I answer."
+        .split_inclusive(' ')
+    {
         screen.thought(word);
         sleep(Duration::from_millis(50)).await;
     }

@@ -310,8 +310,8 @@ fn can_render() -> bool {
 }
 
 fn columns() -> usize {
-    rustix::termios::tcgetwinsize(io::stdout())
-        .map_or(80, |size| usize::from(size.ws_col).saturating_sub(1).max(20))
+    let columns = rustix::termios::tcgetwinsize(io::stdout()).map_or(0, |size| size.ws_col);
+    if columns == 0 { 79 } else { usize::from(columns).saturating_sub(1).max(20) }
 }
 
 fn written(transcript: &mut Transcript) -> String {

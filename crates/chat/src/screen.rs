@@ -40,12 +40,8 @@ impl Screen {
         let (tell, told) = unbounded_channel();
         let line = Line { look, orders: orders.clone(), ordered, tell };
         let (thread, form) = crate::form::start(line)?;
-        let shared = Shared {
-            orders,
-            thread: Mutex::new(Some(thread)),
-            questions: AtomicU64::new(0),
-            form,
-        };
+        let shared =
+            Shared { orders, thread: Mutex::new(Some(thread)), questions: AtomicU64::new(0), form };
         Ok((Self(Arc::new(shared)), Events(told)))
     }
 

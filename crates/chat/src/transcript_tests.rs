@@ -23,9 +23,20 @@ fn different_things_stand_apart() {
     transcript.text("Done.");
     transcript.end_text();
     let want = [
-        "❯ do it", "", "Sure.", "", "Now", "",
-        "✓ 📖 read_file a.txt  1.2 s", "✗ 📖 read_file a.txt  1.2 s", "    no such file", "",
-        "! careful", "  here", "", "Done.",
+        "❯ do it",
+        "",
+        "Sure.",
+        "",
+        "Now",
+        "",
+        "✓ 📖 read_file a.txt  1.2 s",
+        "✗ 📖 read_file a.txt  1.2 s",
+        "    no such file",
+        "",
+        "! careful",
+        "  here",
+        "",
+        "Done.",
     ];
     assert_eq!(texts(&mut transcript), want);
 }
@@ -43,7 +54,7 @@ fn a_call_has_one_row_whatever_it_was_called_with() {
         note: "",
     };
     transcript.call(&ended);
-    assert_eq!(texts(&mut transcript), ["✓ x a very long su…  1 min 15 s"]);
+    assert_eq!(texts(&mut transcript), ["✓ x a very long s…  1 min 15 s"]);
 }
 
 #[test]
@@ -83,7 +94,12 @@ fn unfinished_text_is_bounded() {
 #[test]
 fn times_are_brief() {
     for (milliseconds, want) in [
-        (3, "3 ms"), (180, "0.2 s"), (9_400, "9.4 s"), (42_000, "42 s"), (75_000, "1 min 15 s"), (7_380_000, "2 h 3 min"),
+        (3, "3 ms"),
+        (180, "0.2 s"),
+        (9_400, "9.4 s"),
+        (42_000, "42 s"),
+        (75_000, "1 min 15 s"),
+        (7_380_000, "2 h 3 min"),
     ] {
         assert_eq!(brief(Duration::from_millis(milliseconds)), want);
     }

@@ -117,8 +117,29 @@ impl<'a> Wrapper<'a> {
         };
         let closes = matches!(
             character,
-            "。" | "、" | "，" | "．" | "！" | "？" | "：" | "；" | "」" | "』" | "）" | "】" | "》" | "〉"
-                | "”" | "’" | "ー" | "." | "," | "!" | "?" | ":" | ";" | ")"
+            "。" | "、"
+                | "，"
+                | "．"
+                | "！"
+                | "？"
+                | "："
+                | "；"
+                | "」"
+                | "』"
+                | "）"
+                | "】"
+                | "》"
+                | "〉"
+                | "”"
+                | "’"
+                | "ー"
+                | "."
+                | ","
+                | "!"
+                | "?"
+                | ":"
+                | ";"
+                | ")"
         );
         let may_break = match self.previous {
             Kind::Opening => false,
@@ -189,8 +210,8 @@ impl<'a> Wrapper<'a> {
 
     fn finish(mut self) -> Vec<Row> {
         self.end_word();
-        let is_empty = self.used <= self.row_indent() && !self.rows.is_empty();
-        if !is_empty {
+        // A line end at the end begins no row.
+        if self.rows.is_empty() || self.row != self.indent.rest {
             self.rows.push(self.row);
         }
         self.rows

@@ -19,6 +19,7 @@ use hermes_config::{Config, ConfigError, Env, Home, RawConfig, Settings, ToolSea
 use hermes_delegation::{Crew, Mixture, Serving, Settings as Delegation, Supply};
 use hermes_exec::output::Mask;
 use hermes_exec::{Jobs, Keep, Times};
+use hermes_history::Summaries;
 use hermes_mcp::client::Servers;
 use hermes_store::FileSessions;
 use serde_json::Value;
@@ -27,6 +28,7 @@ use crate::args::{CallOptions, Choice, Global};
 use crate::commands::{audit, checkpoints, memory, runtime};
 use crate::failure::Failure;
 use crate::guarding::{Discreet, Keeper};
+use crate::helper::Helper;
 use crate::keyboard::Keyboard;
 use crate::messaging;
 use crate::place::{self, Ground};
@@ -144,6 +146,7 @@ impl App {
             .with(Arc::new(memory::lists(&home, &config)?))
             .with(Arc::new(crate::commands::cron::jobs(&home, &config)?))
             .with(Arc::clone(&jobs))
+            .with::<dyn Summaries>(Arc::new(Helper::new(&home, &config, "session_search")))
             .with(Arc::new(hermes_history::History::of(home.root())));
         let mut tools = messaging::aim(tools(ground.file_tools()), &config, &secrets)?;
         let stock = Stock::new(&home, &config);

@@ -18,8 +18,8 @@ use serde_json::{Value, json};
 use crate::app::{App, Ready};
 use crate::args::ProfileOptions;
 use crate::failure::Failure;
+use crate::helper::Helper;
 use crate::prompt::Prompt;
-use crate::reviewer::ModelReviewer;
 
 /// The profile of somebody who has chosen none.
 const DEFAULT_PROFILE: &str = "default";
@@ -178,7 +178,7 @@ impl App {
         if self.approval_mode(&ready.config) != ApprovalMode::Smart {
             return person;
         }
-        let reviewer = Arc::new(ModelReviewer::new(&ready.home, &ready.config));
+        let reviewer = Arc::new(Helper::new(&ready.home, &ready.config, "approval"));
         Some(Arc::new(SmartApprover::new(reviewer, person)))
     }
 }

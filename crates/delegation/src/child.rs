@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use hermes_agent::{Agent, Budget, Makeup, Manner, Outcome, Standing};
-use hermes_core::{CancellationToken, MemorySessions, Ports, Session, Taint, ToolError, Workplace};
+use hermes_core::{
+    Approver, CancellationToken, MemorySessions, Ports, Session, Taint, ToolError, Workplace,
+};
 use hermes_engine::{Caller, Engine};
 use hermes_llm::{Model, Part};
 use hermes_threats::{Level, label, scan};
@@ -26,6 +28,14 @@ pub(crate) const GOAL: usize = 120;
 /// What all reports of a call may take together, and what each may in any case.
 const ALL: usize = 60_000;
 const EACH: usize = 2_000;
+
+/// How long it is waited for that what a sub-agent has left is cleared away.
+const AT_EASE: Duration = Duration::from_secs(10);
+const IN_HASTE: Duration = Duration::from_millis(500);
+
+/// Who is asked about the calls of an agent's sub-agents, and of theirs: a port
+/// of their calls.
+struct Asked(Option<Arc<dyn Approver>>);
 
 /// What the sub-agents of a call have in common.
 pub(crate) struct Parent {
@@ -81,8 +91,18 @@ impl Parent {
         };
         let said = Said { text: outcome.text, session: &ready.session };
         let report = self.report(order, board, Some(said), cause);
-        self.crew.supply.farewell(&id, report.status.name()).await;
+        self.say_farewell(&report, cancel.is_cancelled()).await;
         report
+    }
+
+    /// A sub-agent is through. What it has left is seen to in any case, but
+    /// whoever was stopped does not wait long for it.
+    pub(crate) async fn say_farewell(&self, report: &Report, is_stopped: bool) {
+        let supply = Arc::clone(&self.crew.supply);
+        let (id, status) = (report.session_id.clone(), report.status.name());
+        let farewell = tokio::spawn(async move { supply.farewell(&id, status).await });
+        let patience = if is_stopped { IN_HASTE } else { AT_EASE };
+        let _ = tokio::time::timeout(patience, farewell).await;
     }
 
     fn prepare(
@@ -120,9 +140,13 @@ impl Parent {
         caller.task_id = id.as_str().into();
         caller.home = self.workplace.home().map(Into::into);
         caller.cancel = stop.clone();
-        caller.approver = self.crew.supply.approver(self.session.id());
+        let asked = self
+            .ports
+            .get::<Asked>()
+            .unwrap_or_else(|| Arc::new(Asked(self.crew.supply.approver(self.session.id()))));
+        caller.approver = asked.0.clone();
         caller.scope = Some(Arc::clone(&order.scope));
-        caller.ports = Some(Arc::clone(&self.ports));
+        caller.ports = Some(Arc::new(Ports::clone(&self.ports).with(asked)));
         caller.who = "subagent".into();
         let eyes = Eyes {
             board: Arc::clone(board),

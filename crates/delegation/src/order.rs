@@ -96,9 +96,8 @@ pub(crate) fn used_up(budget: &Budget, needs_calls: bool) -> Option<String> {
     if left.time.is_some_and(|time| time.is_zero()) {
         return Some("its time".to_owned());
     }
-    let of_no_matter = |what: &String| {
-        what.ends_with("rounds") || (!needs_calls && what.ends_with("tool calls"))
-    };
+    let of_no_matter =
+        |what: &String| what.ends_with("rounds") || (!needs_calls && what.ends_with("tool calls"));
     budget.exhausted().filter(|what| !of_no_matter(what))
 }
 

@@ -71,7 +71,7 @@ pub(crate) async fn see_through(
         };
         let report = parent.report(order, &board, None, cause);
         if !report.session_id.is_empty() {
-            parent.crew.supply.farewell(&report.session_id, report.status.name()).await;
+            parent.say_farewell(&report, cancel.is_cancelled()).await;
         }
         told.push(report);
     }

@@ -290,8 +290,11 @@ impl Job {
             Waiting::Nothing => None,
             Waiting::Typing => Some(Pause::Question),
             // Whoever wants something typed shows where it will stand.
-            Waiting::Glance => match self.screen().map(|screen| screen.cursor().visible) {
-                Some(false) => Some(Pause::Live),
+            Waiting::Glance => match self.screen() {
+                Some(screen) if !screen.cursor().visible => {
+                    // It has yet to draw.
+                    (!screen.text().trim().is_empty()).then_some(Pause::Live)
+                }
                 _ => Some(Pause::Question),
             },
         }
@@ -348,7 +351,8 @@ impl Job {
         *lock(&self.last) = Instant::now();
         let bytes = match &self.frame {
             Some(frame) if source == Source::Stdout => lock(frame).feed(bytes),
-            _ => Cow::Borrowed(bytes),
+            Some(frame) => lock(frame).feed_errors(bytes),
+            None => Cow::Borrowed(bytes),
         };
         self.log().push(source, &bytes);
         let replies = self.screen().map(|mut screen| {
@@ -362,8 +366,12 @@ impl Job {
 
     fn finish(&self, exit: Exit, lingers: bool) {
         if let Some(frame) = &self.frame {
-            let rest = lock(frame).finish();
-            self.log().push(Source::Stdout, &rest);
+            let (rest, errors) = lock(frame).finish();
+            let mut log = self.log();
+            log.push(Source::Stdout, &rest);
+            if !errors.is_empty() {
+                log.push(Source::Stderr, &errors);
+            }
         }
         let after = self.began.elapsed();
         self.ended.send_replace(Some(Ended { exit, after, lingers }));

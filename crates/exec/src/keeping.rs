@@ -93,7 +93,11 @@ fn collect(folder: &Path, depth: usize, files: &mut Vec<Old>) {
         if found.is_dir() && depth > 0 {
             collect(&entry.path(), depth - 1, files);
         } else if found.is_file() {
-            files.push(Old { path: entry.path(), bytes: found.blocks() * 512, since: idle(&found) });
+            files.push(Old {
+                path: entry.path(),
+                bytes: found.blocks() * 512,
+                since: idle(&found),
+            });
         }
     }
 }
@@ -124,7 +128,7 @@ fn tidy_temporary(temporary: &Path, jobs: &Path, age: Duration) {
             continue;
         }
         // One that still runs may have nothing to say for weeks.
-        let used = used.get_or_insert_with(|| outputs(jobs));
+        let used = used.get_or_insert_with(|| [outputs(jobs), held(temporary)].concat());
         if !used.iter().any(|file| file.starts_with(entry.path())) {
             let _ = fs::remove_dir_all(entry.path());
         }
@@ -141,6 +145,16 @@ fn outputs(jobs: &Path) -> Vec<PathBuf> {
     let list = folder.is_dir().then(|| Leftovers::open(folder).ok()).flatten();
     let left = list.map(|list| list.orphans()).unwrap_or_default();
     left.into_iter().filter_map(|entry| entry.output).collect()
+}
+
+/// The files below a folder that a process of ours has open, where the system
+/// tells: a detached job may be another home's.
+fn held(folder: &Path) -> Vec<PathBuf> {
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let files = processes.flat_map(|process| fs::read_dir(process.path().join("fd")));
+    let files = files.flat_map(Iterator::flatten);
+    let targets = files.filter_map(|file| fs::read_link(file.path()).ok());
+    targets.filter(|target| target.starts_with(folder)).collect()
 }
 
 #[cfg(test)]

@@ -52,7 +52,14 @@ fn among_temporary_files_only_our_own_old_folders_go() {
     let folder = |name: &str| temporary.path().join(name);
     let gone = format!("{PASSING}{}", u32::MAX);
     let ours = format!("{PASSING}{}", std::process::id());
-    let names = ["hermes-detached-a", "hermes-detached-b", "hermes-other", &gone, &ours];
+    let names = [
+        "hermes-detached-a",
+        "hermes-detached-b",
+        "hermes-detached-c",
+        "hermes-other",
+        &gone,
+        &ours,
+    ];
     for name in names {
         write(&folder(name).join("output"), 10, 30);
         set_age(&folder(name), 30);
@@ -60,9 +67,14 @@ fn among_temporary_files_only_our_own_old_folders_go() {
     // This one still writes.
     write(&folder("hermes-detached-b").join("output"), 10, 0);
     set_age(&folder("hermes-detached-b"), 30);
-    tidy_temporary(temporary.path(), jobs.path(), DAY);
+    // And somebody has this one open.
+    let open = File::open(folder("hermes-detached-c").join("output")).unwrap();
+    let place = temporary.path().canonicalize().unwrap();
+    tidy_temporary(&place, jobs.path(), DAY);
+    drop(open);
     let is_there: Vec<bool> = names.iter().map(|name| folder(name).exists()).collect();
-    assert_eq!(is_there, [false, true, true, false, true]);
+    let is_held = Path::new("/proc/self/fd").exists();
+    assert_eq!(is_there, [false, true, is_held, true, false, true]);
 }
 
 #[test]

@@ -18,6 +18,7 @@ mod schema;
 mod search;
 mod snippet;
 mod store;
+mod summary;
 mod words;
 
 pub use discover::{Discovery, Found};
@@ -29,6 +30,7 @@ pub use reader::{Listing, Reader, Span};
 pub use record::{Beginning, Kept, Kinship, Parent, SessionInfo, Standing};
 pub use search::{Hit, Query, Results, Sort};
 pub use store::{Deleted, Store, Undone, new_id};
+pub use summary::Summaries;
 
 /// The name of the file in the home folder.
 pub const FILE: &str = "sessions.db";

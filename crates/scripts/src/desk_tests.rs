@@ -216,11 +216,7 @@ async fn a_script_gets_the_whole_of_what_the_model_has_seen() {
     let tool = Offered {
         name: "read_file".into(),
         description: String::new(),
-        parameters: vec![Parameter {
-            name: "fresh".into(),
-            schema: json!({}),
-            is_required: false,
-        }],
+        parameters: vec![Parameter { name: "fresh".into(), schema: json!({}), is_required: false }],
         is_open: false,
     };
     let host = Echo::new(None, false);

@@ -357,10 +357,11 @@ proptest! {
         ),
     ) {
         static KNOWING: LazyLock<Redactor> = LazyLock::new(|| knowing(REALISTIC));
+        static KNOWING_NOTHING: LazyLock<Redactor> = LazyLock::new(Redactor::default);
         // Words in a row may well have the shape of a token. None are most of a
         // value.
         let text = words.concat();
-        prop_assert_eq!(KNOWING.redact(&text), Redactor::default().redact(&text));
+        prop_assert_eq!(KNOWING.redact(&text), KNOWING_NOTHING.redact(&text));
     }
 }
 

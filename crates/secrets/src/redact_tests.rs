@@ -217,10 +217,10 @@ proptest! {
             0..30,
         ),
     ) {
-        let redactor = knowing(&[("A", "hunter22")]);
+        static KNOWING: LazyLock<Redactor> = LazyLock::new(|| knowing(&[("A", "hunter22")]));
         let text = parts.concat();
-        let once = redactor.redact(&text).into_owned();
+        let once = KNOWING.redact(&text).into_owned();
         prop_assert!(!once.contains("hunter22"));
-        prop_assert_eq!(redactor.redact(&once), once.as_str());
+        prop_assert_eq!(KNOWING.redact(&once), once.as_str());
     }
 }

@@ -5,9 +5,7 @@ use std::ffi::OsString;
 use std::sync::Arc;
 
 use hermes_core::{BoxFuture, ToolError};
-use hermes_exec::{
-    Backend, Carriage, Carrier, Exit, Local, Order, Place, Shell, Started, Way,
-};
+use hermes_exec::{Backend, Carriage, Carrier, Exit, Local, Order, Place, Shell, Started, Way};
 
 /// The way to a shell of this machine.
 #[derive(Debug, Clone, Default)]

@@ -18,7 +18,10 @@ fn paths_are_found_however_they_are_written() {
     let escaped = s.replace(' ', "\\ ").replace('(', "\\(").replace(')', "\\)");
     assert_eq!(found(&format!("{escaped} {p}")), Some(vec![spaced.clone(), plain.clone()]));
     let address = s.replace(' ', "%20");
-    assert_eq!(found(&format!("file://{address}\r\nfile://{p}")), Some(vec![spaced, plain.clone()]));
+    assert_eq!(
+        found(&format!("file://{address}\r\nfile://{p}")),
+        Some(vec![spaced, plain.clone()])
+    );
     assert_eq!(found("~/a.png"), Some(vec![plain]));
 }
 
@@ -27,8 +30,15 @@ fn text_stays_text() {
     let folder = tempfile::tempdir().unwrap();
     let home = Some(folder.path());
     for paste in [
-        "", "hello", "/no/such/file.png", "/", "it's", "look at /etc/passwd please",
-        "https://example.com/a.png", "file:///%zz", "~/nothing",
+        "",
+        "hello",
+        "/no/such/file.png",
+        "/",
+        "it's",
+        "look at /etc/passwd please",
+        "https://example.com/a.png",
+        "file:///%zz",
+        "~/nothing",
     ] {
         assert_eq!(paths(paste, home), None, "{paste:?}");
     }

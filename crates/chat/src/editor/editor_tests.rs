@@ -132,10 +132,26 @@ enum Act {
 
 fn act() -> impl Strategy<Value = Act> {
     let step = prop::sample::select(vec![
-        Step::Left, Step::Right, Step::WordLeft, Step::WordRight,
-        Step::LineStart, Step::LineEnd, Step::TextStart, Step::TextEnd,
+        Step::Left,
+        Step::Right,
+        Step::WordLeft,
+        Step::WordRight,
+        Step::LineStart,
+        Step::LineEnd,
+        Step::TextStart,
+        Step::TextEnd,
     ]);
-    let letter = prop::sample::select(vec!['a', ' ', '\n', '世', '\u{301}', '\u{1f468}', '\u{200d}', 'क', 'ि']);
+    let letter = prop::sample::select(vec![
+        'a',
+        ' ',
+        '\n',
+        '世',
+        '\u{301}',
+        '\u{1f468}',
+        '\u{200d}',
+        'क',
+        'ि',
+    ]);
     prop_oneof![
         letter.clone().prop_map(Act::Type),
         letter.clone().prop_map(Act::Type),

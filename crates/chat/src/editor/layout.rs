@@ -80,7 +80,13 @@ impl Layout {
     fn new(prompt: &Row, columns: usize) -> Self {
         let used = prompt.width();
         let indent = " ".repeat(used);
-        Self { laid: Laid::default(), row: prompt.clone(), used, columns: columns.max(used + 2), indent }
+        Self {
+            laid: Laid::default(),
+            row: prompt.clone(),
+            used,
+            columns: columns.max(used + 2),
+            indent,
+        }
     }
 
     fn mark(&mut self) {

@@ -185,7 +185,11 @@ impl Editor {
             Token::File(path) => {
                 let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
                 let name = crate::clean::one_line(&name);
-                if attach::is_picture(path) { format!("[picture {name}]") } else { format!("[file {name}]") }
+                if attach::is_picture(path) {
+                    format!("[picture {name}]")
+                } else {
+                    format!("[file {name}]")
+                }
             }
         })
     }
@@ -199,15 +203,22 @@ impl Editor {
     /// A combining mark may have joined what is around it.
     fn settle(&mut self) {
         if !self.is_boundary(self.cursor) {
-            self.cursor = self.target(Step::Right);
+            self.cursor = self.boundary_after(self.cursor);
         }
     }
 
     fn is_boundary(&self, at: usize) -> bool {
-        if at == 0 || at == self.text.len() {
-            return true;
-        }
-        self.text.grapheme_indices(true).map(|(start, _)| start).any(|start| start == at)
+        self.boundary_after(at) == at
+    }
+
+    fn boundary_before(&self, at: usize) -> usize {
+        let starts = self.text.grapheme_indices(true).map(|(start, _)| start);
+        starts.take_while(|start| *start <= at).last().unwrap_or(0)
+    }
+
+    fn boundary_after(&self, at: usize) -> usize {
+        let mut starts = self.text.grapheme_indices(true).map(|(start, _)| start);
+        starts.find(|start| *start >= at).unwrap_or(self.text.len())
     }
 
     /// Moves the cursor.
@@ -255,11 +266,11 @@ impl Editor {
             Step::Right => self.cursor + after.graphemes(true).next().map_or(0, str::len),
             Step::WordLeft => {
                 let words = before.trim_end_matches(|c: char| !is_word(c));
-                words.trim_end_matches(is_word).len()
+                self.boundary_before(words.trim_end_matches(is_word).len())
             }
             Step::WordRight => {
                 let rest = after.trim_start_matches(|c: char| !is_word(c));
-                self.text.len() - rest.trim_start_matches(is_word).len()
+                self.boundary_after(self.text.len() - rest.trim_start_matches(is_word).len())
             }
             Step::LineStart => before.rfind('\n').map_or(0, |at| at + 1),
             Step::LineEnd => self.cursor + after.find('\n').unwrap_or(after.len()),

@@ -40,8 +40,8 @@ pub(crate) struct Blocks {
     /// The block that is being gathered stands apart.
     gap: bool,
     number: Option<u64>,
-    /// The number of the item before, while its list goes on.
-    last_number: Option<u64>,
+    /// The number of the item before and what follows it, while its list goes on.
+    last_number: Option<(u64, char)>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -105,8 +105,11 @@ impl Blocks {
     }
 
     /// Lists may count 1, 1, 1; readers want 1, 2, 3.
-    fn counted(&self, number: u64) -> u64 {
-        self.last_number.map_or(number, |last| last.saturating_add(1))
+    fn counted(&self, (number, mark): (u64, char)) -> u64 {
+        match self.last_number {
+            Some((last, same)) if same == mark => last.saturating_add(1),
+            _ => number,
+        }
     }
 
     fn hold_bounds(&mut self, done: &mut Vec<Block>) {
@@ -207,7 +210,7 @@ impl Blocks {
         self.kind = match item(line) {
             Some(number) if !is_rule(line) => {
                 self.number = number.map(|number| self.counted(number));
-                self.last_number = self.number;
+                self.last_number = self.number.zip(number.map(|(_, mark)| mark));
                 Kind::Item
             }
             _ => {
@@ -297,8 +300,8 @@ fn is_underline(line: &str) -> bool {
     is_made_of('=') || is_made_of('-')
 }
 
-/// Whether a line begins an item, and with which number.
-fn item(line: &str) -> Option<Option<u64>> {
+/// Whether a line begins an item, and with which number and mark.
+fn item(line: &str) -> Option<Option<(u64, char)>> {
     if indent(line) >= 4 {
         return None;
     }
@@ -308,7 +311,8 @@ fn item(line: &str) -> Option<Option<u64>> {
         (None, text.strip_prefix(['-', '*', '+'])?)
     } else {
         let (digits, rest) = text.split_at_checked(digits).filter(|(head, _)| head.len() < 10)?;
-        (digits.parse().ok(), rest.strip_prefix(['.', ')'])?)
+        let mark = rest.chars().next().filter(|mark| matches!(mark, '.' | ')'))?;
+        (digits.parse().ok().zip(Some(mark)), rest.get(1..)?)
     };
     (rest.is_empty() || rest.starts_with([' ', '\t'])).then_some(number)
 }

@@ -12,7 +12,8 @@ fn shown(pieces: &[&str], columns: usize) -> Vec<String> {
     blocks.finish(&mut done);
     let mut rows: Vec<Row> = Vec::new();
     for block in &done {
-        let gap = matches!(block, Block::Markdown { gap: true, .. } | Block::Code { gap: true, .. });
+        let gap =
+            matches!(block, Block::Markdown { gap: true, .. } | Block::Code { gap: true, .. });
         if gap && !rows.is_empty() {
             rows.push(Row::default());
         }
@@ -100,7 +101,6 @@ enough to be broken.
       body();
   }
 after Heading
-
     a │ long head
 ──────┼──────────
 12345 │ x
@@ -111,7 +111,6 @@ text (http://x.y) and
 http://x.y 🖼 pic (a.png)
 • ☑ done
 • ☐ open
-
     - not an item";
     let rows = shown(&[SAMPLE], 24);
     let rows: Vec<&str> = rows.iter().map(String::as_str).collect();
@@ -133,7 +132,11 @@ fn styles_are_those_of_the_text() {
 #[test]
 fn nothing_in_a_text_reaches_the_terminal_as_a_command() {
     let text = drawn("a &#27;[2J b &#x9b;31m `\u{202e}` [l](http://x/&#27;[31m) <b>&#7;</b>");
-    let bare = text.replace("\x1b[0m", "").replace("\x1b[0;36m", "").replace("\x1b[0;4m", "").replace("\x1b[0;2m", "");
+    let bare = text
+        .replace("\x1b[0m", "")
+        .replace("\x1b[0;36m", "")
+        .replace("\x1b[0;4m", "")
+        .replace("\x1b[0;2m", "");
     assert!(!bare.contains(['\x1b', '\u{9b}', '\u{202e}', '\x07']), "{bare:?}");
 }
 
@@ -166,16 +169,24 @@ fn a_line_without_end_is_not_kept_whole() {
     assert!(done.len() > 10);
     let Some(Block::Markdown { text, .. }) = blocks.unfinished() else { panic!("nothing to see") };
     assert!(text.len() <= 70_000);
-    let all: usize = done.iter().map(|block| match block {
-        Block::Markdown { text, .. } => text.trim_end().len() + 1,
-        other => panic!("{other:?}"),
-    }).sum();
+    let all: usize = done
+        .iter()
+        .map(|block| match block {
+            Block::Markdown { text, .. } => text.trim_end().len() + 1,
+            other => panic!("{other:?}"),
+        })
+        .sum();
     assert!(all + text.len() >= 1_000_000);
 }
 
 #[test]
 fn deep_nesting_leaves_room_for_the_text() {
-    for text in [">".repeat(5_000) + " x", "- ".repeat(2_000) + "x", "*".repeat(5_000) + "x", "[".repeat(5_000)] {
+    for text in [
+        ">".repeat(5_000) + " x",
+        "- ".repeat(2_000) + "x",
+        "*".repeat(5_000) + "x",
+        "[".repeat(5_000),
+    ] {
         let rows = shown(&[&text], 40);
         assert!(rows.iter().all(|row| crate::row::width(row) <= 40), "{:.20}", text);
     }
@@ -184,7 +195,13 @@ fn deep_nesting_leaves_room_for_the_text() {
 #[test]
 fn a_table_that_is_too_wide_is_broken_in_its_cells() {
     let text = "|a|b|\n|-|-|\n|short|a much longer text that does not fit|\n";
-    let want = ["a     │ b", "──────┼──────────────", "short │ a much longer", "      │ text that", "      │ does not fit"];
+    let want = [
+        "a     │ b",
+        "──────┼───────────────",
+        "short │ a much longer",
+        "      │ text that does",
+        "      │ not fit",
+    ];
     let rows = shown(&[text], 22);
     assert_eq!(rows.iter().map(|row| row.trim_end()).collect::<Vec<_>>(), want);
 }

@@ -48,6 +48,8 @@ struct Renderer {
     table: Option<Table>,
     /// A row between this block and the next.
     wants_gap: bool,
+    /// A list inside an item has just ended.
+    is_after_list: bool,
 }
 
 impl Renderer {
@@ -64,6 +66,7 @@ impl Renderer {
             code: None,
             table: None,
             wants_gap: false,
+            is_after_list: false,
         }
     }
 
@@ -105,9 +108,12 @@ impl Renderer {
             }
             Tag::List(first) => {
                 self.end_text();
+                // A list inside an item stands close to it.
+                self.wants_gap &= self.lists.is_empty();
                 let first = first.map(|first| self.number.take().unwrap_or(first));
                 self.lists.push(first);
             }
+            Tag::Paragraph => self.wants_gap |= std::mem::take(&mut self.is_after_list),
             Tag::Item => self.start_item(),
             Tag::CodeBlock(kind) => {
                 self.end_text();
@@ -146,6 +152,7 @@ impl Renderer {
 
     fn start_item(&mut self) {
         self.end_text();
+        self.is_after_list = false;
         let depth = self.lists.len();
         let mark = match self.lists.last_mut() {
             Some(Some(number)) => {
@@ -180,6 +187,7 @@ impl Renderer {
             }
             TagEnd::List(_) => {
                 self.lists.pop();
+                self.is_after_list = true;
             }
             TagEnd::CodeBlock => self.end_code(),
             TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough => {
@@ -230,9 +238,9 @@ impl Renderer {
     fn end_link(&mut self) {
         self.styles.pop();
         let Some((address, from)) = self.links.pop() else { return };
-        let text: String =
-            self.spans.iter().skip(from).map(|span| span.text.as_str()).collect();
-        let bare = |address: &str| address.trim_start_matches("mailto:").trim_end_matches('/').to_owned();
+        let text: String = self.spans.iter().skip(from).map(|span| span.text.as_str()).collect();
+        let bare =
+            |address: &str| address.trim_start_matches("mailto:").trim_end_matches('/').to_owned();
         if !address.is_empty() && bare(&address) != bare(&text) {
             self.styled(&format!(" ({address})"), DIM);
         }

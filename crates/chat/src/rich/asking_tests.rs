@@ -12,7 +12,12 @@ fn approval() -> Question {
     Question {
         title: "Run it?".into(),
         body: vec!["$ ls".into()],
-        choices: vec![Choice::new('y', "Yes"), Choice::new('a', "Always"), Choice::new('A', "All"), Choice::new('n', "No")],
+        choices: vec![
+            Choice::new('y', "Yes"),
+            Choice::new('a', "Always"),
+            Choice::new('A', "All"),
+            Choice::new('n', "No"),
+        ],
         ..Question::default()
     }
 }
@@ -54,7 +59,10 @@ fn whoever_is_typing_does_not_answer() {
     let shown = asking.shown.unwrap();
     assert_eq!(asking.key(key(Code::Char('y')), shown, None), Reply::NotMine);
     let paused = later + Duration::from_secs(1);
-    assert_eq!(asking.key(key(Code::Char('y')), paused, Some(later)), Reply::Answered(Answer::Key('y')));
+    assert_eq!(
+        asking.key(key(Code::Char('y')), paused, Some(later)),
+        Reply::Answered(Answer::Key('y'))
+    );
 }
 
 #[test]
@@ -64,7 +72,10 @@ fn words_are_an_answer_where_they_may_be() {
     for c in "maybe".chars() {
         assert_eq!(asking.key(key(Code::Char(c)), now, None), Reply::Open);
     }
-    assert_eq!(asking.key(key(Code::Enter), now, None), Reply::Answered(Answer::Text("maybe".into())));
+    assert_eq!(
+        asking.key(key(Code::Enter), now, None),
+        Reply::Answered(Answer::Text("maybe".into()))
+    );
     assert_eq!(asking.key(key(Code::Escape), now, None), Reply::Open);
     assert_eq!(asking.key(key(Code::Escape), now, None), Reply::Refused);
 }

@@ -34,9 +34,24 @@ impl Calls {
         self.0.is_empty()
     }
 
-    pub(super) fn begin(&mut self, id: String, emoji: String, name: String, summary: String, now: Instant) {
+    pub(super) fn begin(
+        &mut self,
+        id: String,
+        emoji: String,
+        name: String,
+        summary: String,
+        now: Instant,
+    ) {
         self.0.retain(|call| call.id != id);
-        self.0.push(Call { id, emoji, name, summary, since: now, message: String::new(), fraction: None });
+        self.0.push(Call {
+            id,
+            emoji,
+            name,
+            summary,
+            since: now,
+            message: String::new(),
+            fraction: None,
+        });
     }
 
     pub(super) fn progress(&mut self, id: &str, message: &str, fraction: Option<f64>) {
@@ -102,7 +117,11 @@ pub(super) fn whole_seconds(elapsed: Duration) -> String {
 
 fn bar(fraction: f64) -> Row {
     let fraction = fraction.clamp(0.0, 1.0);
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 100")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "between 0 and 100"
+    )]
     let percent = (fraction * 100.0).round() as usize;
     let full = percent * BAR / 100;
     Row::new(&"▰".repeat(full), Colour::Cyan.style())

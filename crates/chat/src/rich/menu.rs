@@ -37,7 +37,8 @@ impl Menu {
             return None;
         }
         // What is typed already is no way to go on.
-        let is_typed = |candidate: &Candidate| typed.get(start..) == Some(candidate.text.trim_end());
+        let is_typed =
+            |candidate: &Candidate| typed.get(start..) == Some(candidate.text.trim_end());
         let is_over = opening == Opening::Automatic
             && candidates.len() == 1
             && candidates.iter().all(is_typed);

@@ -16,11 +16,11 @@ use rustix::process::{Signal, kill_current_process_group};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 
+use crate::Event;
 use crate::form::Line;
 use crate::order::Order;
 use crate::row::Palette;
 use crate::signals::{Signals, Wish};
-use crate::Event;
 use keys::{Input, Parser};
 use prompt::Wanted;
 use terminal::Keyboard;

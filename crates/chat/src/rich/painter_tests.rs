@@ -45,7 +45,10 @@ fn live_rows_stay_below_what_is_printed() {
     assert_eq!(screen.terminal.screen().cursor_position(), (2, 5));
     // Past the bottom everything moves up.
     screen.draw(&["three", "four", "five"], live(&["work", "> ", "status"], (1, 2)));
-    assert_eq!(screen.lines(), ["three", "four", "five", "work", "> ", "status"].map(str::trim_end));
+    assert_eq!(
+        screen.lines(),
+        ["three", "four", "five", "work", "> ", "status"].map(str::trim_end)
+    );
     assert_eq!(screen.terminal.screen().cursor_position(), (4, 2));
     // Fewer rows leave nothing behind.
     screen.draw(&[], live(&["> "], (0, 2)));
@@ -56,12 +59,14 @@ fn live_rows_stay_below_what_is_printed() {
 fn only_what_differs_is_written() {
     let mut screen = Screen::new(6, 40);
     screen.draw(&[], live(&["spin 1", "> a long line of text", "status"], (1, 3)));
-    let bytes = screen.painter.draw(&[], live(&["spin 2", "> a long line of text", "status"], (1, 3)));
+    let bytes =
+        screen.painter.draw(&[], live(&["spin 2", "> a long line of text", "status"], (1, 3)));
     assert!(bytes.contains("spin 2") && !bytes.contains("status"), "{bytes:?}");
     screen.terminal.process(bytes.as_bytes());
     assert_eq!(screen.lines(), ["spin 2", "> a long line of text", "status"]);
     assert_eq!(screen.terminal.screen().cursor_position(), (1, 3));
-    let nothing = screen.painter.draw(&[], live(&["spin 2", "> a long line of text", "status"], (1, 3)));
+    let nothing =
+        screen.painter.draw(&[], live(&["spin 2", "> a long line of text", "status"], (1, 3)));
     assert_eq!(nothing, "");
 }
 

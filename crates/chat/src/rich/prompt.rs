@@ -138,7 +138,8 @@ impl Prompt {
         self.history.add(&text);
         self.editor.clear();
         self.changed();
-        Wanted::Send { text: text.trim_end().to_owned(), shown, files }
+        let [text, shown] = [text, shown].map(|text| text.trim_end().to_owned());
+        Wanted::Send { text, shown, files }
     }
 
     /// Keys that move the cursor, or through the history.
@@ -221,7 +222,9 @@ impl Prompt {
             };
             self.editor.set(&line);
             self.recalled = Some((next, before));
-        } else if way == Way::Down && let Some((_, before)) = self.recalled.take() {
+        } else if way == Way::Down
+            && let Some((_, before)) = self.recalled.take()
+        {
             self.editor = before;
         }
         self.menu = None;

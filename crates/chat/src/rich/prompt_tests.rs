@@ -143,7 +143,10 @@ fn the_beginning_of_an_old_line_suggests_the_rest() {
 fn commands_have_a_menu_by_themselves() {
     let mut prompt = prompt();
     write(&mut prompt, "/to");
-    assert_eq!(rows(&prompt), ["❯ /tools", "  /tools      a note", "  /toolsets   a note"].map(str::to_owned));
+    assert_eq!(
+        rows(&prompt),
+        ["❯ /tools", "  /tools     a note", "  /toolsets  a note"].map(str::to_owned)
+    );
     // All agree so far; then they are to be chosen from.
     press(&mut prompt, Code::Tab);
     assert_eq!(prompt.editor.text(), "/tools");

@@ -7,7 +7,9 @@ use std::sync::{Mutex, Once, PoisonError};
 use std::time::Duration;
 
 use rustix::io::Errno;
-use rustix::termios::{OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetwinsize, tcsetattr};
+use rustix::termios::{
+    OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetwinsize, tcsetattr,
+};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::mpsc::UnboundedSender;
@@ -109,7 +111,10 @@ pub(crate) struct Keyboard(AsyncFd<OwnedFd>);
 impl Keyboard {
     pub(crate) fn open() -> io::Result<Self> {
         let fd = io::stdin().as_fd().try_clone_to_owned()?;
-        #[expect(deprecated, reason = "sound for a descriptor that is owned; the other way is unsafe")]
+        #[expect(
+            deprecated,
+            reason = "sound for a descriptor that is owned; the other way is unsafe"
+        )]
         let watched = AsyncFd::with_interest(fd, Interest::READABLE)?;
         Ok(Self(watched))
     }

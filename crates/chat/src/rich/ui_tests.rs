@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use proptest::prelude::*;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::oneshot;
 
@@ -92,7 +93,15 @@ fn calls_run_side_by_side_and_end_as_one_row_each() {
     let duration = Duration::from_secs(3);
     stage.order(Order::CallEnded { id: "b".into(), ok: true, duration, note: String::new() });
     stage.order(Order::CallEnded { id: "a".into(), ok: false, duration, note: "gone".into() });
-    let want = ["Looking.", "", "✓ 📖 read_file file b  3.0 s", "✗ 📖 read_file file a  3.0 s", "    gone", "", "❯"];
+    let want = [
+        "Looking.",
+        "",
+        "✓ 📖 read_file file b  3.0 s",
+        "✗ 📖 read_file file a  3.0 s",
+        "    gone",
+        "",
+        "❯",
+    ];
     assert_eq!(stage.screen(), want);
     assert!(!stage.ui.is_turning());
 }
@@ -118,11 +127,17 @@ fn what_is_typed_outlasts_a_question() {
     let mut first = stage.ask(1, "One?");
     let mut second = stage.ask(2, "Two?");
     let rows = stage.screen();
-    assert!(rows.iter().any(|row| row == "? One?") && rows.iter().any(|row| row == "❯ hi"), "{rows:?}");
+    assert!(
+        rows.iter().any(|row| row == "? One?") && rows.iter().any(|row| row == "❯ hi"),
+        "{rows:?}"
+    );
     stage.keys(&[Code::Char('y')]);
     assert_eq!(first.try_recv(), Ok(Some(Answer::Key('y'))));
     let rows = stage.screen();
-    assert!(rows.iter().any(|row| row == "? One? → Yes") && rows.iter().any(|row| row == "? Two?"), "{rows:?}");
+    assert!(
+        rows.iter().any(|row| row == "? One? → Yes") && rows.iter().any(|row| row == "? Two?"),
+        "{rows:?}"
+    );
     stage.keys(&[Code::Escape]);
     assert_eq!(second.try_recv(), Ok(None));
     stage.keys(&[Code::Enter]);
@@ -158,7 +173,9 @@ fn a_screen_that_shrinks_keeps_its_transcript() {
     stage.screen();
     // A terminal that breaks rows anew leaves them as they would have been written.
     stage.terminal = blank(10, 20);
-    stage.terminal.process(b"  kept\r\n\r\nwords that fill more\r\n than one narrow row \r\nof text\r\n\r\n> ");
+    stage.terminal.process(
+        b"  kept\r\n\r\nwords that fill more\r\n than one narrow row\r\n of text\r\n\r\n> ",
+    );
     stage.ui.resize((20, 10));
     let want = ["  kept", "", "words that fill", "more than one", "narrow row of text", "", "❯"];
     assert_eq!(stage.screen(), want);
@@ -189,8 +206,17 @@ fn no_order_can_write_commands_to_the_terminal() {
         stage.order(Order::Message(weight, evil.into()));
     }
     let summary = evil.to_owned();
-    stage.order(Order::CallBegan { id: "1".into(), emoji: evil.into(), name: evil.into(), summary });
-    stage.order(Order::CallProgress { id: "1".into(), message: evil.into(), fraction: Some(f64::NAN) });
+    stage.order(Order::CallBegan {
+        id: "1".into(),
+        emoji: evil.into(),
+        name: evil.into(),
+        summary,
+    });
+    stage.order(Order::CallProgress {
+        id: "1".into(),
+        message: evil.into(),
+        fraction: Some(f64::NAN),
+    });
     stage.order(Order::Working(Some(evil.into())));
     stage.order(Order::Fill(evil.into()));
     let extra = vec![evil.to_owned()];
@@ -217,4 +243,82 @@ fn no_order_can_write_commands_to_the_terminal() {
         assert_ne!(command, "[0;5m");
     }
     assert!(!bytes.contains(['\x07', '\u{9b}', '\u{202e}', '\x08']));
+}
+
+/// Everything that was ever on the screen and is not taken away, without empty rows at the end.
+fn whole(terminal: &mut vt100::Parser) -> Vec<String> {
+    let screen = terminal.screen_mut();
+    let columns = screen.size().1.into();
+    screen.set_scrollback(usize::MAX);
+    let mut rows = Vec::new();
+    for offset in (1..=screen.scrollback()).rev() {
+        screen.set_scrollback(offset);
+        rows.extend(screen.rows(0, columns).next());
+    }
+    screen.set_scrollback(0);
+    rows.extend(screen.rows(0, columns));
+    while rows.last().is_some_and(|row| row.trim().is_empty()) {
+        rows.pop();
+    }
+    rows
+}
+
+#[derive(Clone, Debug)]
+enum Act {
+    Order(u8, String),
+    Type(char),
+    Draw,
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    let text = prop::sample::select(vec![
+        "one ", "two words\n", "\n\n", "```\n", "- item\n", "| a | b |\n|-|-|\n", "> said\n", "世界",
+        "a line that is long enough to be broken into several rows of the screen\n",
+    ]);
+    let letter = prop::sample::select(vec!['a', ' ', '界', '/']);
+    prop_oneof![
+        (0u8..9, text).prop_map(|(kind, text)| Act::Order(kind, text.to_owned())),
+        letter.prop_map(Act::Type),
+        Just(Act::Draw),
+        Just(Act::Draw),
+    ]
+}
+
+fn made(kind: u8, text: String) -> Order {
+    let id = format!("{}", text.len() % 3);
+    let duration = Duration::from_secs(2);
+    match kind {
+        0..3 => Order::Text(text),
+        3 => Order::EndText,
+        4 => Order::Message(Weight::Note, text),
+        5 => began(&id),
+        6 => Order::CallEnded { id, ok: true, duration, note: text },
+        7 => Order::Working(Some(text)),
+        _ => Order::Fill(text),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    /// However often the screen is drawn in between, what stays is what was printed.
+    #[test]
+    fn nothing_live_is_left_behind(acts in prop::collection::vec(act(), 0..60), height in 4u16..14) {
+        let (mut often, mut once) = (Stage::new(height, 30), Stage::new(height, 30));
+        for act in acts {
+            match act {
+                Act::Order(kind, text) => {
+                    often.order(made(kind, text.clone()));
+                    once.order(made(kind, text));
+                }
+                Act::Type(c) => often.keys(&[Code::Char(c)]),
+                Act::Draw => drop(often.screen()),
+            }
+        }
+        for stage in [&mut often, &mut once] {
+            let bytes = stage.ui.finish();
+            stage.terminal.process(bytes.as_bytes());
+        }
+        prop_assert_eq!(whole(&mut often.terminal), whole(&mut once.terminal));
+    }
 }

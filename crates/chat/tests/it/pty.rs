@@ -45,7 +45,8 @@ impl Terminal {
         let mut command = demo(&["setsid", "--ctty"]);
         command.env("TERM", term).stdin(stream()).stdout(stream()).stderr(stream());
         let child = command.spawn().unwrap();
-        let seen = Seen { screen: vt100::Parser::new(size(24), size(60), 1_000), bytes: Vec::new() };
+        let seen =
+            Seen { screen: vt100::Parser::new(size(24), size(60), 1_000), bytes: Vec::new() };
         let seen = Arc::new(Mutex::new(seen));
         watch(File::from(ours.try_clone().unwrap()), Arc::clone(&seen));
         let keys = File::from(ours.try_clone().unwrap());
@@ -81,7 +82,12 @@ impl Terminal {
     pub(crate) fn wait_until(&self, what: &str, is_so: impl Fn(&str) -> bool) {
         let since = Instant::now();
         while !is_so(&self.screen()) {
-            assert!(since.elapsed() < PATIENCE, "no {what} in:\n{}\n{:?}", self.screen(), self.bytes());
+            assert!(
+                since.elapsed() < PATIENCE,
+                "no {what} in:\n{}\n{:?}",
+                self.screen(),
+                self.bytes()
+            );
             std::thread::sleep(Duration::from_millis(5));
         }
     }

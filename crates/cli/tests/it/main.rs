@@ -21,6 +21,7 @@ mod homes;
 mod interrupt;
 mod killed;
 mod malformed;
+mod mcp;
 mod memory;
 mod permissions;
 mod person;

@@ -161,6 +161,25 @@ impl Approver for Yes {
     }
 }
 
+/// Who may be asked about a sub-agent may be asked about its own, too.
+#[tokio::test]
+async fn the_same_person_is_asked_all_the_way_down() {
+    let mut plan = Plan { builder: Engine::builder().policy(Arc::new(Careful)), ..Plan::default() };
+    plan.stock.approver = Some(Arc::new(Yes));
+    let write = json!({"path": "deep.txt", "content": "x"});
+    let script = [
+        calls("dig", "write_file", &write),
+        says("dig", "Dug.", 1),
+        calls("lead", "delegate_task", &json!({"goal": "dig"})),
+        says("lead", "Led.", 1),
+    ];
+    let mut stage = Stage::with(script, plan);
+    stage.caller.session = hermes_core::Session::in_memory();
+    *stage.stock.person_of.lock().unwrap() = Some(stage.caller.session.id().to_owned());
+    stage.delegate(json!({"goal": "lead", "role": "orchestrator"})).await;
+    assert!(stage.folder.path().join("deep.txt").exists());
+}
+
 #[tokio::test]
 async fn without_anybody_to_ask_what_must_be_asked_is_not_done() {
     for (approver, expected) in [(None, "error"), (Some(Arc::new(Yes) as Arc<dyn Approver>), "ok")]

@@ -51,6 +51,8 @@ pub(crate) struct Stock {
     pub(crate) models: BTreeMap<String, Arc<dyn Model>>,
     pub(crate) books: Arc<Books>,
     pub(crate) approver: Option<Arc<dyn Approver>>,
+    /// The one session whose approver it is; none is all.
+    pub(crate) person_of: Mutex<Option<String>>,
     /// At work now, and at most.
     pub(crate) working: AtomicUsize,
     pub(crate) peak: AtomicUsize,
@@ -73,8 +75,9 @@ impl Supply for Stock {
         Ok(Arc::new(Page(Arc::clone(&self.books), child.id.to_owned())))
     }
 
-    fn approver(&self, _: &str) -> Option<Arc<dyn Approver>> {
-        self.approver.clone()
+    fn approver(&self, session: &str) -> Option<Arc<dyn Approver>> {
+        let person_of = self.person_of.lock().unwrap();
+        self.approver.clone().filter(|_| person_of.as_deref().is_none_or(|own| own == session))
     }
 
     fn farewell<'a>(&'a self, _: &'a str, status: &'a str) -> BoxFuture<'a, ()> {

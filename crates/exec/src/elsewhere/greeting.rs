@@ -87,11 +87,7 @@ impl Greeting {
     }
 }
 
-async fn pass_on(
-    from: &[(Source, AsyncFd<OwnedFd>)],
-    to: &AsyncFd<OwnedFd>,
-    mut sieve: Sieve,
-) {
+async fn pass_on(from: &[(Source, AsyncFd<OwnedFd>)], to: &AsyncFd<OwnedFd>, mut sieve: Sieve) {
     let mut buffer = vec![0; CHUNK];
     while let (_, Ok(read @ 1..)) = ready::read(from, &mut buffer).await {
         let text = sieve.pass(buffer.get(..read).unwrap_or_default());

@@ -37,7 +37,12 @@ pub(crate) fn saying(word: &str) -> String {
 
 /// Runs a script in a shell that waits for it, and says how it ended.
 pub(crate) fn waiter(script: &str, word: &str) -> String {
-    format!("trap : INT QUIT; ( {script} ); c=$?; {}exit $c", saying(word))
+    // Some shells tell of a program that was killed, which is not its output.
+    format!(
+        "trap : INT QUIT; exec 3>&2 2>/dev/null; ( exec 2>&3 3>&-; {script} ); c=$?; exec 2>&3; \
+         {}exit $c",
+        saying(word)
+    )
 }
 
 /// The code of a program, once it is told.

@@ -10,8 +10,12 @@
 /// ssh tells no more than that something went wrong. It lives through what a
 /// terminal sends to all, and says `last` at the end.
 pub(super) fn line(script: &str, last: &str) -> String {
-    let script = spelled(script);
-    format!("sh -c 'trap : INT QUIT; sh -c \"$(printf \"{script}\")\"; c=$?; {last}exit $c'")
+    let script = spelled(&format!("exec 2>&3 3>&-; {script}"));
+    // Some shells tell of a program that was killed, which is not its output.
+    format!(
+        "sh -c 'trap : INT QUIT; exec 3>&2 2>/dev/null; \
+         sh -c \"$(printf \"{script}\")\"; c=$?; exec 2>&3; {last}exit $c'"
+    )
 }
 
 /// The text as `printf` reads it between double quotes.

@@ -1,14 +1,16 @@
-//! A report between marks, taken out of the output while it flows.
+//! What is ours in the output of a command, taken out while it flows: a report
+//! between marks, and what bash shows of it when it shows what it reads.
 
 use std::borrow::Cow;
 
 use super::script::marks;
+use super::strike::Strike;
 
 /// A longer report is no report.
 const LONGEST: usize = 16 * 1024 * 1024;
 
-/// Takes a framed report out of a stream.
-#[derive(Debug)]
+/// Takes what is ours out of the streams of a command.
+#[derive(Debug, Default)]
 pub struct Frame {
     begin: Vec<u8>,
     end: Vec<u8>,
@@ -16,10 +18,15 @@ pub struct Frame {
     held: Vec<u8>,
     report: Vec<u8>,
     stage: Stage,
+    /// What is shown of our own, in the output and among the errors.
+    shown: Option<(Strike, Strike)>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Stage {
+    /// There is none to come.
+    #[default]
+    Nothing,
     Before,
     Inside,
     After,
@@ -32,16 +39,38 @@ impl Frame {
         Self {
             begin: format!("\x1e{begin}\n").into_bytes(),
             end: format!("\n{end}\n").into_bytes(),
-            held: Vec::new(),
-            report: Vec::new(),
             stage: Stage::Before,
+            ..Self::default()
         }
+    }
+
+    /// The same, which takes out a text that bash may show, too.
+    #[must_use]
+    pub fn without(mut self, shown: Option<String>) -> Self {
+        self.shown = shown.map(|text| (Strike::of(&text), Strike::of(&text)));
+        self
     }
 
     /// What of the stream so far is output.
     pub fn feed<'a>(&mut self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
+        let output = self.around_report(bytes);
+        match &mut self.shown {
+            Some((strike, _)) => Cow::Owned(strike.feed(&output)),
+            None => output,
+        }
+    }
+
+    /// The same of its errors, if they come in a stream of their own.
+    pub fn feed_errors<'a>(&mut self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
+        match &mut self.shown {
+            Some((_, strike)) => Cow::Owned(strike.feed(bytes)),
+            None => Cow::Borrowed(bytes),
+        }
+    }
+
+    fn around_report<'a>(&mut self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         match self.stage {
-            Stage::After => Cow::Borrowed(bytes),
+            Stage::Nothing | Stage::After => Cow::Borrowed(bytes),
             Stage::Inside => Cow::Owned(self.inside(bytes)),
             Stage::Before if self.held.is_empty() => self.before(Cow::Borrowed(bytes)),
             Stage::Before => {
@@ -52,9 +81,13 @@ impl Frame {
         }
     }
 
-    /// The stream has ended: what was held back is output after all.
-    pub fn finish(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.held)
+    /// The streams have ended: what was held back of them is output after all.
+    pub fn finish(&mut self) -> (Vec<u8>, Vec<u8>) {
+        let rest = std::mem::take(&mut self.held);
+        match &mut self.shown {
+            Some((output, errors)) => ([output.finish(), rest].concat(), errors.finish()),
+            None => (rest, Vec::new()),
+        }
     }
 
     /// The report, if it came to its end.

@@ -12,7 +12,7 @@ fn through(stream: &[u8], pieces: usize) -> (Vec<u8>, Option<Vec<u8>>) {
     for piece in stream.chunks(pieces) {
         output.extend_from_slice(&frame.feed(piece));
     }
-    output.extend(frame.finish());
+    output.extend(frame.finish().0);
     (output, frame.report().map(<[u8]>::to_vec))
 }
 

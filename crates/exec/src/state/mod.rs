@@ -13,6 +13,7 @@ mod frame;
 mod posix;
 mod quote;
 mod script;
+mod strike;
 mod variable;
 
 use std::collections::BTreeMap;
@@ -28,7 +29,7 @@ pub use foregone::foregone;
 pub use frame::Frame;
 pub use posix::{posix_script, read_posix};
 use quote::quote;
-pub use script::{Report, arguments, script};
+pub use script::{Report, arguments, script, shown_at_exit};
 use variable::Variable;
 
 /// What differs from a shell that has just been started.

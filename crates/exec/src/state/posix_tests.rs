@@ -32,7 +32,7 @@ impl Session {
             .unwrap();
         let mut frame = Frame::new("n7");
         let mut output = frame.feed(&done.stdout).into_owned();
-        output.extend(frame.finish());
+        output.extend(frame.finish().0);
         let after = read_posix(frame.report().unwrap(), &self.state, &base).unwrap();
         let before = self.state.clone();
         self.state.merge(&before, &after);

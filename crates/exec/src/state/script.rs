@@ -121,14 +121,25 @@ fn opening(state: &ShellState, command: &str, report: &Report<'_>) -> String {
     }
     opening.push_str("builtin unset BASH_EXECUTION_STRING __hermes_x __hermes_i; ");
     opening.push_str(&dump(report));
-    let mut at_exit = AT_EXIT.to_owned();
     if may_set_trap(state, command) {
-        at_exit.push_str(THEN_THEIRS);
         opening.push_str(TRAP);
     }
-    opening.push_str(&format!("__hermes_e={}; ", quote_lines(&at_exit)));
+    opening.push_str(&format!("__hermes_e={}; ", quote_lines(&at_exit(state, command))));
     opening.push_str("builtin trap -- \"$__hermes_e\" EXIT; ");
     opening
+}
+
+fn at_exit(state: &ShellState, command: &str) -> String {
+    let then = if may_set_trap(state, command) { THEN_THEIRS } else { "" };
+    format!("{AT_EXIT}{then}")
+}
+
+/// The line of ours that bash shows when such a command exits, if it may have
+/// been told to show what it reads; see [`Frame::without`](super::Frame::without).
+pub fn shown_at_exit(state: &ShellState, command: &str) -> Option<String> {
+    let is_on = state.options.get("verbose") == Some(&true);
+    let may_be_set = command.contains("set") && command.contains('v');
+    (is_on || may_be_set).then(|| format!("{}\n", at_exit(state, command)))
 }
 
 /// What is known only here and matters when the report is read.

@@ -51,7 +51,7 @@ impl Session {
         let dump = if self.framed {
             let mut frame = Frame::new("n0nce");
             let mut shown = frame.feed(&output.stdout).into_owned();
-            shown.extend(frame.finish());
+            shown.extend(frame.finish().0);
             output.stdout = shown;
             frame.report().unwrap_or_default().to_vec()
         } else {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use hermes_core::ErrorKind;
 use hermes_exec::docker::{Docker, Settings};
-use hermes_exec::{Backend, Elsewhere};
+use hermes_exec::{Backend, Elsewhere, Exit, Way as _};
 
 use crate::contract::{Scene, contract};
 
@@ -320,4 +320,17 @@ async fn what_is_missing_is_told_with_the_next_step() {
     let volume = Settings { volumes: vec!["/no/such:/x".into()], ..engine.settings("volume") };
     let error = place(&volume).open().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_that_found_no_container_is_told_that_it_is_gone() {
+    let Some(engine) = engine() else { return };
+    let settings = engine.settings("gone");
+    let place = place(&settings);
+    place.open().await.unwrap();
+    assert!(place.way().lost(Exit::Code(1)).await.is_none(), "it is there");
+    engine.say(&["rm", "--force", &place.way().container().unwrap()]);
+    let error = place.way().lost(Exit::Code(1)).await.unwrap();
+    assert!(error.message().contains("stopped or removed"), "{error}");
+    place.cleanup().await;
 }

@@ -343,3 +343,35 @@ async fn what_cannot_be_sent_is_an_error_and_nothing_runs() {
     let error = server.refusal().await;
     assert!(error.message().contains("did not get there"), "{error}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_login_shell_prints_is_no_output() {
+    let Some(mut server) = Server::find() else { return };
+    let loud = server.path("ssh");
+    fs::write(&loud, "#!/bin/sh\necho Welcome\necho 'New mail.' >&2\nexec ssh \"$@\"\n").unwrap();
+    fs::set_permissions(&loud, fs::Permissions::from_mode(0o755)).unwrap();
+    server.settings.program = loud.into();
+    let scene = server.scene().await;
+    assert_eq!(scene.run(scene.sh("echo here; echo there >&2")).await.text(), "here\nthere\n");
+    let mut order = scene.sh("echo here; echo there >&2");
+    order.output = hermes_exec::Output::Apart;
+    let mut lines: Vec<String> = scene.run(order).await.text().lines().map(str::to_owned).collect();
+    lines.sort();
+    assert_eq!(lines, ["here", "there"]);
+    let number = scene.number();
+    let job = scene.start(scene.sh(&format!("sleep {number}"))).await;
+    job.end(std::time::Duration::from_secs(1)).await;
+    scene.until_gone(&number).await;
+    leave(&scene).await;
+}
+
+#[test]
+fn hosts_are_told_apart() {
+    let whereabouts = |host: &str, port| {
+        let settings = Settings { host: host.into(), port, ..Settings::default() };
+        Host::new(settings).whereabouts()
+    };
+    assert_eq!(whereabouts("a", None), "ssh a");
+    let all = [whereabouts("a", None), whereabouts("b", None), whereabouts("a", Some(2))];
+    assert!(all[0] != all[1] && all[0] != all[2]);
+}

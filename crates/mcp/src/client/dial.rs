@@ -8,7 +8,7 @@ use rmcp::service::ClientInitializeError;
 
 use super::catalogue::Catalogue;
 use super::connection::{Connection, Era};
-use super::fault::{causes, wants_login};
+use super::fault::{greeting_causes, wants_login};
 use super::pipes::Pipes;
 use super::plain::excerpt;
 use super::program::{Plan, Program};
@@ -140,7 +140,7 @@ pub(crate) fn explain(server: &Server, error: &ClientInitializeError) -> ToolErr
         format!(
             "The MCP server '{}' cannot be used: {}",
             server.name(),
-            excerpt(&causes(error), 600)
+            excerpt(&greeting_causes(error), 600)
         ),
     )
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hermes_core::{ErrorKind, ToolError};
 use rmcp::model::{ErrorCode, ErrorData};
-use rmcp::service::ServiceError;
+use rmcp::service::{ClientInitializeError, ServiceError};
 
 use super::pipes::{TOO_LONG, UNREADABLE};
 use super::plain::excerpt;
@@ -106,6 +106,18 @@ pub(crate) fn causes(error: &(dyn Error + 'static)) -> String {
         next = error.source().filter(|_| parts.len() < 5);
     }
     parts.join(": ")
+}
+
+/// Why a server could not be greeted.
+pub(crate) fn greeting_causes(error: &ClientInitializeError) -> String {
+    match error {
+        ClientInitializeError::LegacyFallbackFailed { discover, fallback } => {
+            let (newer, older) = (greeting_causes(discover), greeting_causes(fallback));
+            if newer == older { newer } else { format!("{older} (the newer way: {newer})") }
+        }
+        ClientInitializeError::TransportError { error, .. } => causes(error.error.as_ref()),
+        other => causes(other),
+    }
 }
 
 fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {

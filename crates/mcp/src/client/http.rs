@@ -81,7 +81,7 @@ pub(crate) async fn call(
         Ok(Ok(connection)) => Ok(connection),
         Err(_) => Err(Trouble::Final(late(server))),
         Ok(Err(error)) => {
-            let text = super::fault::causes(&error);
+            let text = super::fault::greeting_causes(&error);
             let failed = explain(server, &error);
             let knows_it_not =
                 ["HTTP 400", "HTTP 404", "HTTP 405", "text/event-stream", "404 Not Found", "405 Method"]

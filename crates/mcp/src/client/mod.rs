@@ -26,6 +26,7 @@ mod plain;
 mod program;
 mod read;
 mod sampling;
+mod screen;
 mod server;
 mod settings;
 mod sse;
@@ -342,7 +343,10 @@ impl Servers {
 
     /// Logs in to a server, with the help of whoever is there.
     pub async fn login(&self, name: &str, visitor: &dyn Visitor) -> Result<(), ToolError> {
-        login::login(self.get(name)?, visitor).await
+        let server = self.get(name)?;
+        login::login(server, visitor).await?;
+        server.encourage();
+        Ok(())
     }
 
     /// Forgets a server: its tools, what they were like, its login.

@@ -191,6 +191,14 @@ impl Server {
         lock(&self.breaker).succeed();
     }
 
+    /// Something has changed for the better: it is tried again at once.
+    pub(crate) fn encourage(&self) {
+        self.went_well();
+        if !matches!(*self.phase.borrow(), Phase::Ready(_)) {
+            self.wake.notify_one();
+        }
+    }
+
     /// A call has broken down. A connection that loses messages is not used
     /// again.
     pub(crate) fn went_badly(&self, connection: &Connection, fault: &Fault) {
@@ -342,7 +350,12 @@ impl Server {
                     }
                 }
                 Err(error) => {
-                    lock(&self.breaker).fail(Instant::now());
+                    // Who wants a login gets none by being asked again.
+                    if error.details().contains_key("needs_reauth") {
+                        tries = TRIES;
+                    } else {
+                        lock(&self.breaker).fail(Instant::now());
+                    }
                     self.fail(error);
                 }
             }

@@ -239,9 +239,13 @@ fn read_link(it: &Reading<'_>) -> Result<Link, String> {
     let Some(command) = it.text("command").filter(|it| !it.trim().is_empty()) else {
         return Err("it has neither `command` nor `url`".to_owned());
     };
+    let args = it.texts("args");
+    if let Some(why) = super::screen::screen(&command, &args) {
+        return Err(why);
+    }
     Ok(Link::Program {
         command,
-        args: it.texts("args"),
+        args,
         env: it.texts_by_name("env"),
         cwd: it.text("cwd").map(PathBuf::from),
     })

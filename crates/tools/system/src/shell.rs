@@ -62,8 +62,10 @@ impl Prepared {
         let words = Words { shell: bash(), script, base: &base };
         let order = Order { confinement, ..words.order(&before, how) };
         let from = From::File(report);
+        let shown = state::shown_at_exit(&before, command);
+        let frame = shown.is_some().then(|| Frame::default().without(shown));
         let after = After { command: command.to_owned(), before, base, variables, from };
-        Ok(Self { order, frame: None, after })
+        Ok(Self { order, frame, after })
     }
 
     /// The walls of that place hold the command, not those that were made for
@@ -84,8 +86,9 @@ impl Prepared {
         };
         let words = Words { shell: shell.into(), script, base: &base };
         let order = words.order(&before, how);
+        let shown = state::shown_at_exit(&before, command);
         let after = After { command: command.to_owned(), before, base, variables, from };
-        Self { order, frame: is_framed.then(|| Frame::new(&nonce)), after }
+        Self { order, frame: is_framed.then(|| Frame::new(&nonce).without(shown)), after }
     }
 }
 

@@ -11,11 +11,7 @@ use crate::tree::MARK;
 /// one; and `y`, which tells whether one reads its terminal, if the others
 /// cannot.
 pub(super) fn by(mark: &str, folder: &str) -> String {
-    format!(
-        "if [ -r {folder}/self/stat ]; then {}else {}fi; ",
-        by_mark(mark),
-        by_parents(mark)
-    )
+    format!("if [ -r {folder}/self/stat ]; then {}else {}fi; ", by_mark(mark), by_parents(mark))
 }
 
 fn by_mark(mark: &str) -> String {

@@ -41,7 +41,8 @@ fn without_marks_a_job_is_known_by_its_parents_and_its_group() {
         let mut found: Vec<String> =
             String::from_utf8(said.stdout).unwrap().lines().map(str::to_owned).collect();
         found.sort();
-        if found.iter().filter(|it| it.starts_with("sleep")).count() == 3 || Instant::now() > until {
+        if found.iter().filter(|it| it.starts_with("sleep")).count() == 3 || Instant::now() > until
+        {
             break found;
         }
         std::thread::sleep(Duration::from_millis(20));

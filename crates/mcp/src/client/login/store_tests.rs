@@ -4,7 +4,8 @@ use super::*;
 
 fn credentials() -> StoredCredentials {
     let tokens = json!({
-        "access_token": "a", "token_type": "bearer", "expires_in": 60, "refresh_token": "r"
+        "access_token": "a", "token_type": "bearer", "expires_in": 60, "refresh_token": "r",
+        "scope": "x"
     });
     let tokens = serde_json::from_value(tokens).unwrap();
     StoredCredentials::new("me".into(), Some(tokens), vec!["x".into()], Some(1_000))

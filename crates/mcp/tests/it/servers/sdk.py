@@ -3,6 +3,7 @@
     sdk.py [http PORT_FILE | sse PORT_FILE]
 """
 import base64
+import os
 import socket
 import sys
 
@@ -70,9 +71,9 @@ def main():
     app = server.sse_app() if sys.argv[1] == "sse" else server.streamable_http_app()
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
+    listener.listen(64)
     with open(sys.argv[2] + ".tmp", "w") as file:
         file.write(str(listener.getsockname()[1]))
-    import os
     os.rename(sys.argv[2] + ".tmp", sys.argv[2])
     uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[listener])
 

@@ -328,7 +328,8 @@ async fn chosen_exceptions_stop_even_if_they_are_caught() {
     project.write("b.py", "import sys\nsys.exit(3)\n");
     let exit = project.call("code_debug", json!({ "program": "b.py" })).await;
     assert_eq!((&exit["status"], &exit["exit_code"]), (&json!("ended"), &json!(3)), "{exit:#}");
-    let module = project.call("code_debug", json!({ "program": "-m a", "stop_on": ["raised"] })).await;
+    let module =
+        project.call("code_debug", json!({ "program": "-m a", "stop_on": ["raised"] })).await;
     assert_eq!(
         (&module["exception"]["type"], place(&module).1),
         (&json!("KeyError"), 2),

@@ -233,3 +233,19 @@ async fn it_is_said_what_was_too_much_and_who_ended_it() {
     let answer = desk.call("terminal", json!({ "command": "sleep 60", "timeout": 1 })).await;
     assert_eq!(answer["exit_code_meaning"], "ended by hermes", "{answer}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_bash_shows_at_an_exit_is_the_users_own() {
+    let desk = Desk::new();
+    let arguments = json!({ "command": "set -v; echo a; exit 3", "separate": true });
+    let answer = desk.call("terminal", arguments).await;
+    assert_eq!((&answer["stdout"], &answer["stderr"]), (&json!("a\n"), &json!("")), "{answer}");
+    assert_eq!(answer["exit_code"], 3);
+    // It is still on.
+    let answer = desk.run("trap 'echo bye' EXIT; false; exit 4").await;
+    assert!(!answer["output"].as_str().unwrap().contains("__hermes"), "{answer}");
+    let answer = desk.run("set +v; set -x; f() { exit 5; }; f").await;
+    assert_eq!(answer["exit_code"], 5, "{answer}");
+    assert!(!answer["output"].as_str().unwrap().contains("__hermes"), "{answer}");
+    assert_eq!(desk.output("echo $-").await.lines().count(), 2, "one of them is the trace");
+}

@@ -43,6 +43,10 @@ pub(crate) struct Item {
 }
 
 impl Item {
+    pub(super) fn session(&self) -> String {
+        self.session_id.clone()
+    }
+
     pub(super) fn of(found: Found) -> Self {
         let Found { session, hit, beginning, around, end, before, after } = found;
         let ends = |kept: &[Kept]| kept.iter().map(|kept| Said::of(kept, None, BOOKEND)).collect();
@@ -99,6 +103,10 @@ pub(crate) struct Recent {
 }
 
 impl Recent {
+    pub(super) fn session(&self) -> String {
+        self.session_id.clone()
+    }
+
     pub(super) fn of(session: &SessionInfo) -> Self {
         Self {
             session_id: session.id.clone(),

@@ -314,9 +314,7 @@ async fn look_at(session: &Session, frame: usize, args: &Args) -> Result<Vec<Var
         false => args.expression.as_ref(),
     };
     match text {
-        Some(text) => {
-            Ok(vec![session.evaluate(frame, text, is_statement, Bounds::ONE).await?])
-        }
+        Some(text) => Ok(vec![session.evaluate(frame, text, is_statement, Bounds::ONE).await?]),
         None => {
             let bounds = Bounds { first: 100, all: 300, ..Bounds::LOCALS };
             Ok(session.locals(frame, bounds).await?.0)

@@ -6,8 +6,8 @@ use hermes_core::{
     Effect, Example, JsonSchema, Resource, ResultLimit, Scope, Tool, ToolContext, ToolError,
     ToolSpec, Workplace,
 };
-use hermes_scripts::{Language, Mode, Outcome, Script, Scripts};
 use hermes_exec::Jobs;
+use hermes_scripts::{Language, Mode, Outcome, Script, Scripts};
 use serde::Deserialize;
 
 use crate::program::own;

@@ -8,8 +8,8 @@ use hermes_core::{
     Attachment, Effect, Example, JsonSchema, ResultLimit, Scope, Tool, ToolContext, ToolError,
     ToolSpec, Workplace,
 };
-use hermes_repl::{Ask, Interpreters, Language, Limits, Stopped};
 use hermes_exec::Jobs;
+use hermes_repl::{Ask, Interpreters, Language, Limits, Stopped};
 use serde::Deserialize;
 
 use crate::program::own;

@@ -11,10 +11,8 @@ use super::desk::{Desired, Desk, has_node, text};
 
 fn desk() -> Desk {
     let way = NextDoor { home: Some("/".into()), ..NextDoor::default() };
-    let desk = Desk::with(Desired {
-        backend: Some(Arc::new(Elsewhere::new(way))),
-        ..Desired::default()
-    });
+    let desk =
+        Desk::with(Desired { backend: Some(Arc::new(Elsewhere::new(way))), ..Desired::default() });
     desk.write("a.txt", "alpha");
     desk
 }

@@ -9,7 +9,6 @@ use hermes_exec::screen;
 use hermes_exec::{GRACE, Jobs, Listed, Patience, Pause, Size, Times};
 use serde::Deserialize;
 
-
 mod left;
 mod report;
 

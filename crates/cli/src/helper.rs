@@ -1,4 +1,5 @@
-//! The model that looks at questions first, in approval mode `smart`.
+//! Models that help beside the conversation: one looks at questions first, in
+//! approval mode `smart`; one sums up what a search has found.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,7 +7,8 @@ use std::time::Duration;
 use hermes::core::BoxFuture;
 use hermes::policy::Reviewer;
 use hermes_config::{Config, Home};
-use hermes_llm::{Choice, Message, Model, Request};
+use hermes_history::Summaries;
+use hermes_llm::{Choice, Fault, Message, Model, Request};
 use serde_json::Value;
 use tokio::sync::OnceCell;
 
@@ -17,17 +19,18 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// One word is wanted, but some models think before they say it.
 const ROOM: u64 = 2_048;
 
-/// Asks the model of `auxiliary.approval`, or the usual one.
-pub(crate) struct ModelReviewer {
+/// Asks the model of a task in `auxiliary`, or the usual one.
+pub(crate) struct Helper {
     models: Models,
     wanted: Option<String>,
     found: OnceCell<(Arc<dyn Model>, String)>,
 }
 
-impl ModelReviewer {
-    pub(crate) fn new(home: &Home, config: &Config) -> Self {
+impl Helper {
+    /// For that task, such as `approval`.
+    pub(crate) fn new(home: &Home, config: &Config, task: &str) -> Self {
         let said = |name: &str| {
-            let path = format!("/auxiliary/approval/{name}");
+            let path = format!("/auxiliary/{task}/{name}");
             let said = config.document.value().pointer(&path).and_then(Value::as_str);
             said.filter(|said| !matches!(*said, "" | "auto")).map(str::to_owned)
         };
@@ -38,26 +41,32 @@ impl ModelReviewer {
         Self { models: Models::new(home, config), wanted, found: OnceCell::new() }
     }
 
-    async fn ask(&self, prompt: String) -> Option<String> {
+    async fn ask(&self, prompt: String) -> Result<String, Fault> {
         let find = || async {
             let found = self.models.find(self.wanted.as_deref(), Arc::new(|_| {})).await;
             found.map(|Chosen { found, manner }| (found.model, manner.model))
         };
-        let (model, name) = self.found.get_or_try_init(find).await.ok()?;
+        let (model, name) = self.found.get_or_try_init(find).await?;
         let request = Request {
             choice: Choice::None,
             max_tokens: Some(ROOM),
             temperature: Some(0.0),
             ..Request::new(name.clone(), vec![Message::user(prompt)])
         };
-        model.reply(&request).await.ok().map(|reply| reply.text)
+        Ok(model.reply(&request).await?.text)
     }
 }
 
-impl Reviewer for ModelReviewer {
+impl Reviewer for Helper {
     fn review(&self, prompt: String) -> BoxFuture<'_, Option<String>> {
         Box::pin(async move {
-            tokio::time::timeout(PATIENCE, self.ask(prompt)).await.ok().flatten()
+            tokio::time::timeout(PATIENCE, self.ask(prompt)).await.ok()?.ok()
         })
+    }
+}
+
+impl Summaries for Helper {
+    fn sum_up(&self, prompt: String) -> BoxFuture<'_, Result<String, String>> {
+        Box::pin(async move { self.ask(prompt).await.map_err(|fault| fault.message) })
     }
 }

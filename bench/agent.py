@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""Measures the agent: the time of a turn outside the model, and a chat that waits.
+
+    cargo build --release -p hermes-cli
+    cargo build --release -p hermes-testkit --example model_server
+    python3 bench/agent.py [-n 200]
+
+The model is a server on loopback that plays a script, so what is measured is everything
+but a model: its own time is a part of the figures. Prints a line for each figure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pty
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+def parse_options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("-n", type=int, default=200, help="turns of one task")
+    parser.add_argument("--rounds", type=int, default=5, help="how often it is measured")
+    parser.add_argument("--hermes", type=Path, default=REPOSITORY / "target/release/hermes")
+    parser.add_argument(
+        "--server", type=Path, default=REPOSITORY / "target/release/examples/model_server"
+    )
+    return parser.parse_args()
+
+
+def call(turn: int) -> dict[str, object]:
+    arguments = json.dumps({"path": "a.txt", "offset": turn % 90 + 1, "limit": 5})
+    step = {"call": {"name": "read_file", "arguments": arguments}}
+    return {"steps": [step, {"usage": {"input": 1000, "output": 10}}]}
+
+
+def task(options: argparse.Namespace, home: Path, turns: int) -> float:
+    """Seconds that a task of so many turns takes."""
+    script = home / "script.json"
+    scenes = [call(turn) for turn in range(turns - 1)] + [{"steps": [{"text": "Done."}]}]
+    script.write_text(json.dumps(scenes), encoding="utf-8")
+    server = subprocess.Popen([options.server, script], stdout=subprocess.PIPE, text=True)
+    try:
+        assert server.stdout is not None
+        url = server.stdout.readline().strip()
+        settings = f"model:\n  default: scripted\n  base_url: {url}\n  context_length: 4000000\n"
+        (home / "config.yaml").write_text(settings, encoding="utf-8")
+        environment = {"HERMES_HOME": str(home), "HOME": str(home), "PATH": os.environ["PATH"]}
+        command = [options.hermes, "--json", "run", "--max-turns", str(turns + 5), "Read it"]
+        began = time.perf_counter()
+        done = subprocess.run(command, cwd=home, env=environment, capture_output=True, text=True)
+        took = time.perf_counter() - began
+        last = json.loads(done.stdout.splitlines()[-1])
+        if done.returncode != 0 or last["turns"] != turns:
+            raise RuntimeError(f"the task failed: {last} {done.stderr}")
+        return took
+    finally:
+        server.kill()
+        server.wait()
+
+
+def idle_chat(options: argparse.Namespace, home: Path) -> float:
+    """Megabytes of a chat that waits for its first line."""
+    script = home / "script.json"
+    script.write_text("[]", encoding="utf-8")
+    server = subprocess.Popen([options.server, script], stdout=subprocess.PIPE, text=True)
+    assert server.stdout is not None
+    url = server.stdout.readline().strip()
+    settings = f"model:\n  default: scripted\n  base_url: {url}\n  context_length: 32000\n"
+    (home / "config.yaml").write_text(settings, encoding="utf-8")
+    child, terminal = pty.fork()
+    if child == 0:
+        os.chdir(home)
+        os.environ.update(HERMES_HOME=str(home), HOME=str(home), TERM="xterm-256color")
+        os.execv(options.hermes, ["hermes"])
+    try:
+        seen = b""
+        while b"/help" not in seen:
+            seen += os.read(terminal, 65536)
+        time.sleep(1.0)
+        status = Path(f"/proc/{child}/status").read_text(encoding="utf-8")
+        resident = next(line for line in status.splitlines() if line.startswith("VmRSS"))
+        return int(resident.split()[1]) / 1024
+    finally:
+        os.kill(child, 9)
+        os.waitpid(child, 0)
+        server.kill()
+        server.wait()
+
+
+def main() -> int:
+    options = parse_options()
+    for program in (options.hermes, options.server):
+        if not program.is_file():
+            print(f"missing: {program}; the head of this file says how to build it", file=sys.stderr)
+            return 2
+    per_turn, whole = [], []
+    for _ in range(options.rounds):
+        with tempfile.TemporaryDirectory() as folder:
+            home = Path(folder)
+            (home / "a.txt").write_text("a line\n" * 200, encoding="utf-8")
+            one = task(options, home, 1)
+            many = task(options, home, options.n)
+            whole.append(one * 1e3)
+            per_turn.append((many - one) / (options.n - 1) * 1e3)
+    with tempfile.TemporaryDirectory() as folder:
+        idle = idle_chat(options, Path(folder))
+    print(f"a turn with one call, all but the model: {statistics.median(per_turn):.2f} ms (≤ 20)")
+    print(f"a task of one turn, start to end: {statistics.median(whole):.1f} ms")
+    print(f"a chat that waits: {idle:.1f} MB (≤ 30)")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
