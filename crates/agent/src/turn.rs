@@ -152,7 +152,7 @@ impl Agent {
             budget.spend_usage(reply.usage);
             tally.usage += reply.usage;
             self.conversation.count(&reply.usage);
-            let reply = tidy(reply, self.makeup.manner.speaks_calls);
+            let reply = tidy(reply, self.makeup.manner.speaks_calls, self.conversation.messages());
             let is_cut = matches!(reply.finish, Finish::Length | Finish::Broken);
             if is_cut && !reply.calls.is_empty() {
                 if attempt < CUT_OFF && budget.exhausted().is_none() {
@@ -319,19 +319,28 @@ impl Agent {
 
 /// An answer without calls that are there twice, and with those that were only
 /// spoken.
-fn tidy(mut reply: Reply, speaks_calls: bool) -> Reply {
+fn tidy(mut reply: Reply, speaks_calls: bool, earlier: &[Message]) -> Reply {
     if speaks_calls && reply.calls.is_empty() {
         crate::spoken::take_calls(&mut reply);
     }
     let mut seen = HashSet::new();
     reply.calls.retain(|call| seen.insert((call.name.clone(), call.arguments.clone())));
-    let mut ids = HashSet::new();
+    // Some servers begin to count anew with every answer.
+    let mut ids: HashSet<String> = earlier.iter().flat_map(calls_of).collect();
     for (at, call) in reply.calls.iter_mut().enumerate() {
         if call.id.is_empty() || !ids.insert(call.id.clone()) {
             call.id = format!("call_{}_{at}", crate::spoken::fresh());
         }
     }
     reply
+}
+
+/// The ids of the calls that a message asks for.
+fn calls_of(message: &Message) -> Vec<String> {
+    match message {
+        Message::Assistant(reply) => reply.calls.iter().map(|call| call.id.clone()).collect(),
+        _ => Vec::new(),
+    }
 }
 
 fn is_unknown_tool(result: &ToolResult) -> bool {

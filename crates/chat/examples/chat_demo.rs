@@ -1,7 +1,8 @@
 //! A conversation with nobody: it says back what is typed, and shows what the screen can do.
 //!
 //! Lines that begin with a slash ask for more: `/stream`, `/code N`, `/calls`, `/ask`, `/words`,
-//! `/secret`, `/think`, `/todo`, `/evil`, `/big`, `/panic`, `/quit`.
+//! `/secret`, `/think`, `/todo`, `/evil`, `/big`, `/panic`, `/quit`; `/boom` lets the
+//! screen itself panic.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -61,6 +62,7 @@ struct Commands;
 impl Completer for Commands {
     fn complete(&self, line: &str, cursor: usize) -> Completions {
         let typed = line.get(..cursor).unwrap_or_default();
+        assert_ne!(typed, "/boom", "the screen itself panics");
         let fits = COMMANDS.iter().filter(|(name, _)| name.starts_with(typed));
         let candidates = fits
             .map(|(name, note)| Candidate { text: format!("{name} "), note: (*note).to_owned() });

@@ -15,7 +15,7 @@ use crate::{Event, Look};
 pub enum Form {
     /// A terminal that is drawn on.
     Rich,
-    /// A terminal with a person at it, used line by line.
+    /// A terminal with a person at it, used line by start.
     Plain,
     /// Nobody is there: lines come from a file or a pipe, and questions are not answered. The
     /// input may end while an answer is still wanted.
@@ -23,7 +23,7 @@ pub enum Form {
 }
 
 /// What the thread gets.
-pub(crate) struct Line {
+pub(crate) struct Start {
     pub(crate) look: Look,
     /// For those who interrupt: the panic hook.
     pub(crate) orders: UnboundedSender<Order>,
@@ -33,17 +33,17 @@ pub(crate) struct Line {
 
 /// Starts the thread that draws. It is a thread of its own because a slow terminal must hold up
 /// nobody else.
-pub(crate) fn start(line: Line) -> io::Result<(JoinHandle<()>, Form)> {
-    let form = choose(&line.look);
+pub(crate) fn start(start: Start) -> io::Result<(JoinHandle<()>, Form)> {
+    let form = choose(&start.look);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let thread = std::thread::Builder::new().name("screen".to_owned());
     let thread = match form {
         Form::Plain | Form::Piped => {
-            let plain = Plain::new(form, line.tell);
-            thread.spawn(move || runtime.block_on(plain.run(line.ordered)))?
+            let plain = Plain::new(form, start.tell);
+            thread.spawn(move || runtime.block_on(plain.run(start.ordered)))?
         }
         Form::Rich => {
-            let rich = Rich::open(line, &runtime)?;
+            let rich = Rich::open(start, &runtime)?;
             thread.spawn(move || runtime.block_on(rich.run()))?
         }
     };

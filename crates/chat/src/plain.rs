@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::time::Duration;
 
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 
@@ -45,6 +46,8 @@ pub(crate) struct Plain {
     shares_terminal: bool,
     /// Makes Markdown readable, where that can be shown.
     rendered: Option<Transcript>,
+    /// What is typed is not shown.
+    hushed: Option<Hushed>,
 }
 
 enum Woken {
@@ -68,6 +71,7 @@ impl Plain {
             questions: VecDeque::new(),
             unfinished: String::new(),
             shares_terminal: io::stdout().is_terminal(),
+            hushed: None,
             rendered: can_render().then(|| Transcript::new(columns(), false)),
         }
     }
@@ -149,6 +153,7 @@ impl Plain {
         if !rest.trim().is_empty() {
             self.tell(Event::Line { text: clean(&rest), attachments: Vec::new() });
         }
+        self.hushed = None;
         for waiting in self.questions.drain(..) {
             let _ = waiting.answer.send(None);
         }
@@ -276,6 +281,9 @@ impl Plain {
             text.push_str(&format!("\n  {}  {}", choice.key, one_line(&choice.label)));
         }
         self.remark(&text);
+        if question.secret {
+            self.hushed = Hushed::new();
+        }
         self.prompt("? ");
     }
 
@@ -290,6 +298,7 @@ impl Plain {
         if let Some(waiting) = self.questions.pop_front() {
             let _ = waiting.answer.send(answer);
         }
+        self.hushed = None;
         self.ask();
     }
 
@@ -297,8 +306,29 @@ impl Plain {
         let was_first = self.questions.front().is_some_and(|first| first.number == number);
         self.questions.retain(|waiting| waiting.number != number);
         if was_first {
+            self.hushed = None;
             self.ask();
         }
+    }
+}
+
+/// A terminal that does not show what is typed, until this is dropped.
+struct Hushed(Termios);
+
+impl Hushed {
+    fn new() -> Option<Self> {
+        let before = tcgetattr(io::stdin()).ok()?;
+        let mut hushed = before.clone();
+        hushed.local_modes.remove(LocalModes::ECHO);
+        tcsetattr(io::stdin(), OptionalActions::Now, &hushed).ok()?;
+        Some(Self(before))
+    }
+}
+
+impl Drop for Hushed {
+    fn drop(&mut self) {
+        let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.0);
+        let _ = writeln!(io::stderr());
     }
 }
 
@@ -363,3 +393,7 @@ fn read_lines() -> UnboundedReceiver<String> {
     });
     lines
 }
+
+#[cfg(test)]
+#[path = "plain_tests.rs"]
+mod tests;

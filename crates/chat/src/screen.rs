@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 
-use crate::form::{Form, Line};
+use crate::form::{Form, Start};
 use crate::order::{Order, Weight};
 use crate::{Answer, Events, Look, Question, Status, Todo};
 
@@ -38,8 +38,8 @@ impl Screen {
     pub fn open(look: Look) -> io::Result<(Self, Events)> {
         let (orders, ordered) = unbounded_channel();
         let (tell, told) = unbounded_channel();
-        let line = Line { look, orders: orders.clone(), ordered, tell };
-        let (thread, form) = crate::form::start(line)?;
+        let start = Start { look, orders: orders.clone(), ordered, tell };
+        let (thread, form) = crate::form::start(start)?;
         let shared =
             Shared { orders, thread: Mutex::new(Some(thread)), questions: AtomicU64::new(0), form };
         Ok((Self(Arc::new(shared)), Events(told)))

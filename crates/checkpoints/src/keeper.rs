@@ -246,7 +246,7 @@ impl Keeper {
     /// Clears away what is old when a checkpoint begins.
     fn tidy(&self, turn: &mut Turn, workspace: &Path) {
         if turn.is_new() {
-            let tidied = self.store.tidy(&self.store.folder_of(workspace));
+            let tidied = self.store.tidy(&self.store.folder_of(workspace), turn.others() + 1);
             let tidied =
                 tidied.map_err(|e| self.store.failed("clear away in", self.store.root(), &e));
             // The call is kept all the same.

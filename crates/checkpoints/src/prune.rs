@@ -98,14 +98,13 @@ impl Store {
         Ok(usage)
     }
 
-    /// After a checkpoint was begun: the oldest of its workspace go, and now
-    /// and then everything is looked through.
-    pub(crate) fn tidy(&self, folder: &Path) -> io::Result<()> {
-        let there = logs(folder)?;
+    /// After a checkpoint was begun: the oldest of its workspace go, if there
+    /// are so many, and now and then everything is looked through.
+    pub(crate) fn tidy(&self, folder: &Path, count: usize) -> io::Result<()> {
         // To find out which ones go, they have to be opened: not every time.
         let most = self.limits.per_workspace;
-        if there.len() > most + most / SLACK {
-            for path in self.surplus(&there) {
+        if count > most + most / SLACK {
+            for path in self.surplus(&logs(folder)?) {
                 remove(path)?;
             }
         }

@@ -109,7 +109,7 @@ impl Store {
         }
         restored.checkpoint = Some(manifest.id().to_owned());
         // Everything is in place; what is to be cleared away can wait.
-        let _ = self.tidy(&folder);
+        let _ = logs(&folder).and_then(|there| self.tidy(&folder, there.len()));
         Ok(restored)
     }
 

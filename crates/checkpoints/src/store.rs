@@ -206,6 +206,26 @@ fn is_meant(id: &str, name: &str) -> bool {
     id == name || (name.len() >= SHORTEST && id.starts_with(name))
 }
 
+/// The log of a checkpoint, if there is one, and how many logs there are.
+pub(crate) fn log_of(folder: &Path, id: &str) -> io::Result<(Option<PathBuf>, usize)> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((None, 0)),
+        Err(error) => return Err(error),
+    };
+    let (own, any) = (format!("-{id}.{LOG}"), format!(".{LOG}"));
+    let (mut found, mut count) = (None, 0);
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let name = name.as_bytes();
+        count += usize::from(name.ends_with(any.as_bytes()));
+        if name.ends_with(own.as_bytes()) {
+            found = Some(entry.path());
+        }
+    }
+    Ok((found, count))
+}
+
 /// The logs in a folder, the oldest first.
 pub(crate) fn logs(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(folder) {

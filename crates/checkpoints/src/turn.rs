@@ -15,7 +15,7 @@ use crate::manifest::{CallLine, Change, Line, Log, Manifest, Seen, TreeLine};
 use crate::objects::make_folder;
 use crate::prune::{Pointer, remove};
 use crate::state::{Hash, State};
-use crate::store::{LOG, Store, logs, now};
+use crate::store::{LOG, Store, log_of, now};
 use crate::tree::Listing;
 
 /// Entries below one folder that is about to change.
@@ -74,6 +74,8 @@ pub(crate) struct Turn {
     /// None as long as nothing was written.
     log: Option<Log>,
     is_new: bool,
+    /// How many logs there were beside it.
+    others: usize,
     running: Vec<Running>,
 }
 
@@ -81,9 +83,7 @@ impl Turn {
     /// The turn as it was left, or a new one.
     pub(crate) fn find(store: &Store, id: &str, change: &Impending<'_>, workspace: &Path) -> Self {
         let folder = store.folder_of(workspace);
-        let end = format!("-{id}.{LOG}");
-        let is_it = |path: &&PathBuf| path.to_string_lossy().ends_with(&end);
-        let there = logs(&folder).unwrap_or_default().iter().find(is_it).cloned();
+        let (there, others) = log_of(&folder, id).unwrap_or_default();
         let left = there.and_then(|path| {
             let manifest = Manifest::load(&path).ok().flatten()?;
             Some((manifest, Log::reopen(path).ok()?))
@@ -96,7 +96,7 @@ impl Turn {
                 (Manifest::new(id.into(), workspace, session, turn, Kind::Turn, now()), None)
             }
         };
-        Self { manifest, log, is_new: false, running: Vec::new() }
+        Self { manifest, log, is_new: false, others, running: Vec::new() }
     }
 
     pub(crate) fn is_running(&self) -> bool {
@@ -137,6 +137,11 @@ impl Turn {
     /// Whether the checkpoint was begun by the last call; asked once.
     pub(crate) fn is_new(&mut self) -> bool {
         std::mem::take(&mut self.is_new)
+    }
+
+    /// How many checkpoints its workspace had beside it when it was begun.
+    pub(crate) fn others(&self) -> usize {
+        self.others
     }
 
     /// Keeps what is at a place that is about to change, and below it.

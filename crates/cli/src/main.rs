@@ -24,7 +24,7 @@ mod values;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::{CommandFactory as _, Parser as _};
 
 use crate::app::App;
 use crate::args::{Cli, Command};
@@ -36,7 +36,7 @@ fn main() -> ExitCode {
         Err(error) => return usage(&error),
     };
     let app = App::new(&cli.global);
-    let command = match cli.command.map_or_else(talk, Ok) {
+    let command = match cli.command.map_or_else(|| talk(app.json), Ok) {
         Ok(command) => command,
         Err(error) => return usage(&error),
     };
@@ -56,7 +56,13 @@ fn main() -> ExitCode {
 }
 
 /// Whoever says nothing wants to talk.
-fn talk() -> Result<Command, clap::Error> {
+fn talk(for_programs: bool) -> Result<Command, clap::Error> {
+    if for_programs {
+        return Err(Cli::command().error(
+            clap::error::ErrorKind::MissingSubcommand,
+            "a conversation has no JSON form; `hermes run --json TASK` has",
+        ));
+    }
     let cli = Cli::try_parse_from(["hermes", "chat"])?;
     cli.command.ok_or_else(|| clap::Error::new(clap::error::ErrorKind::MissingSubcommand))
 }
@@ -86,7 +92,7 @@ fn run(app: &App, command: Command) -> Outcome {
         Command::Hands => commands::hands::run(),
         Command::Completions { shell } => {
             let mut script = Vec::new();
-            let mut command = <Cli as clap::CommandFactory>::command();
+            let mut command = Cli::command();
             clap_complete::generate(shell, &mut command, "hermes", &mut script);
             app.terminal.line(String::from_utf8_lossy(&script).trim_end())?;
             Ok(Exit::Ok)

@@ -125,7 +125,7 @@ fn hostile_texts_cost_linear_time() {
         "<think>",
         "<tool_call>{\"\\",
     ] {
-        let text = piece.repeat((1 << 20) / piece.len());
+        let text = piece.repeat((4 << 20) / piece.len());
         let read = read(&text);
         assert!(matches!(
             read,

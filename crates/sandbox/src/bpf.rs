@@ -1,6 +1,7 @@
-//! Assembles seccomp filters. The kernel runs a filter for every system call
-//! that there is whenever it is loaded, so the time of a spawn depends on how
-//! many steps each takes: the rules are found by bisection, not one by one.
+//! Assembles seccomp filters. Whenever one is loaded, the kernel translates it
+//! and runs it for every system call that there is, so the time of a spawn
+//! depends on its length and on how many steps each call takes: the rules are
+//! found by bisection, not one by one, and share their ends.
 
 use std::collections::BTreeMap;
 
@@ -53,19 +54,26 @@ const ARCHITECTURE: u32 = 0xc000_00b7;
 #[cfg(target_arch = "x86_64")]
 const SHORT_POINTERS: u32 = 0x4000_0000;
 
+/// An instruction jumps over so many at most, with some room for those that
+/// come in between.
+const REACH: usize = 240;
+
 /// The filter that applies the rules and allows everything else. Programs of
 /// another architecture, whose numbers mean other calls, are killed.
 pub(crate) fn assemble(rules: &BTreeMap<u32, Rule>) -> Vec<sock_filter> {
-    let mut program = vec![
-        step(LOAD, ARCHITECTURE_OFFSET),
-        branch(IF_EQUAL, ARCHITECTURE, 1, 0),
-        step(RETURN, libc::SECCOMP_RET_KILL_PROCESS),
-        step(LOAD, NUMBER_OFFSET),
-    ];
+    let mut code = Code::default();
+    let judged = code.bisect(&runs(rules));
     #[cfg(target_arch = "x86_64")]
-    program.extend([branch(IF_AT_LEAST, SHORT_POINTERS, 0, 1), refuse(libc::ENOSYS)]);
-    program.extend(bisect(&runs(rules)));
-    program
+    let judged = {
+        let unknown = code.end(refusal(libc::ENOSYS));
+        code.branch(IF_AT_LEAST, SHORT_POINTERS, unknown, judged)
+    };
+    let judged = code.load(NUMBER_OFFSET, judged);
+    let killed = code.end(libc::SECCOMP_RET_KILL_PROCESS);
+    let known = code.branch(IF_EQUAL, ARCHITECTURE, judged, killed);
+    code.load(ARCHITECTURE_OFFSET, known);
+    code.backwards.reverse();
+    code.backwards
 }
 
 /// Neighbouring numbers with the same rule.
@@ -87,87 +95,142 @@ fn runs(rules: &BTreeMap<u32, Rule>) -> Vec<Run<'_>> {
     runs
 }
 
-/// Expects the number in the accumulator, and always returns. The depth is the
-/// logarithm of the number of runs.
-fn bisect(runs: &[Run<'_>]) -> Vec<sock_filter> {
-    let (left, right) = runs.split_at(runs.len() / 2);
-    let (Some(_), Some(first)) = (left.first(), right.first()) else {
-        return runs.first().map_or_else(|| vec![allow()], judge_run);
-    };
-    let (below, above) = (bisect(left), bisect(right));
-    let mut program = match u8::try_from(below.len()) {
-        Ok(length) => vec![branch(IF_AT_LEAST, first.first, length, 0)],
-        Err(_) => {
-            vec![branch(IF_AT_LEAST, first.first, 0, 1), step(JUMP, below.len() as u32)]
-        }
-    };
-    program.extend(below);
-    program.extend(above);
-    program
+/// A program that is written from its end, since jumps only lead forward: what
+/// an instruction leads to is there before it.
+#[derive(Debug, Default)]
+struct Code {
+    backwards: Vec<sock_filter>,
 }
 
-fn judge_run(run: &Run<'_>) -> Vec<sock_filter> {
-    let mut program = if run.first == run.last {
-        vec![branch(IF_EQUAL, run.first, 1, 0), allow()]
-    } else {
-        vec![branch(IF_AT_LEAST, run.first, 0, 1), branch(IF_ABOVE, run.last, 0, 1), allow()]
-    };
-    match run.rule {
-        Rule::Refuse(error) => program.push(refuse(*error)),
-        Rule::RefuseWhen(alternatives) => {
-            for checks in alternatives {
-                program.extend(judge(checks));
-            }
-            program.push(allow());
+/// The place of an instruction, counted from the end.
+type At = usize;
+
+impl Code {
+    fn put(&mut self, instruction: sock_filter) -> At {
+        self.backwards.push(instruction);
+        self.backwards.len() - 1
+    }
+
+    /// How far a jump from the next instruction to that place is.
+    fn distance(&self, to: At) -> usize {
+        self.backwards.len() - 1 - to
+    }
+
+    /// A place in reach that leads there.
+    fn near(&mut self, to: At) -> At {
+        let distance = self.distance(to);
+        if distance <= REACH { to } else { self.put(step(JUMP, distance as u32)) }
+    }
+
+    /// Answers with this value.
+    fn end(&mut self, value: u32) -> At {
+        let is_it = |it: &sock_filter| u32::from(it.code) == RETURN && it.k == value;
+        match self.backwards.iter().rposition(is_it) {
+            Some(at) if self.distance(at) <= REACH => at,
+            _ => self.put(step(RETURN, value)),
         }
     }
-    program
-}
 
-/// Refuses if all checks hold, else goes on behind. Built from the end, so
-/// that each check knows how far it is from there.
-fn judge(checks: &[Check]) -> Vec<sock_filter> {
-    let mut backwards = vec![refuse(libc::EPERM)];
-    for check in checks.iter().rev() {
-        let out = backwards.len() as u8;
-        let argument = match *check {
-            Check::Equal(argument, value) => {
-                backwards.push(branch(IF_EQUAL, value, 0, out));
-                argument
+    fn branch(&mut self, code: u32, k: u32, yes: At, no: At) -> At {
+        let (yes, no) = (self.near(yes), self.near(no));
+        let [jt, jf] = [yes, no].map(|to| self.distance(to) as u8);
+        self.put(sock_filter { code: code as u16, jt, jf, k })
+    }
+
+    /// Loads a word for what comes next.
+    fn load(&mut self, offset: u32, next: At) -> At {
+        self.follow(step(LOAD, offset), next)
+    }
+
+    /// An instruction with only one way on.
+    fn follow(&mut self, instruction: sock_filter, next: At) -> At {
+        let distance = self.distance(next);
+        if distance > 0 {
+            self.put(step(JUMP, distance as u32));
+        }
+        self.put(instruction)
+    }
+
+    /// Expects the number in the accumulator. The depth is the logarithm of
+    /// the number of runs.
+    fn bisect(&mut self, runs: &[Run<'_>]) -> At {
+        let (left, right) = runs.split_at(runs.len() / 2);
+        match (left.first(), right.first()) {
+            (None, None) => self.end(libc::SECCOMP_RET_ALLOW),
+            (Some(run), None) | (None, Some(run)) => self.judge_run(run),
+            (Some(_), Some(first)) => {
+                let (above, below) = (self.bisect(right), self.bisect(left));
+                self.branch(IF_AT_LEAST, first.first, above, below)
             }
-            Check::Differs(argument, value) => {
-                backwards.push(branch(IF_EQUAL, value, out, 0));
-                argument
-            }
-            Check::AnyBit(argument, bits) => {
-                backwards.push(branch(IF_ANY_BIT, bits, 0, out));
-                argument
-            }
-            Check::Masked(argument, mask, value) => {
-                backwards.push(branch(IF_EQUAL, value, 0, out));
-                backwards.push(step(AND, mask));
-                argument
+        }
+    }
+
+    fn judge_run(&mut self, run: &Run<'_>) -> At {
+        let judged = match run.rule {
+            Rule::Refuse(error) => self.end(refusal(*error)),
+            Rule::RefuseWhen(alternatives) => {
+                let allowed = self.end(libc::SECCOMP_RET_ALLOW);
+                alternatives.iter().rev().fold(allowed, |next, checks| self.judge(checks, next))
             }
         };
-        // The low half comes first, on both architectures.
-        backwards.push(step(LOAD, ARGUMENTS_OFFSET + 8 * argument));
+        let allowed = self.end(libc::SECCOMP_RET_ALLOW);
+        if run.first == run.last {
+            return self.branch(IF_EQUAL, run.first, judged, allowed);
+        }
+        let within = self.branch(IF_ABOVE, run.last, allowed, judged);
+        let allowed = self.end(libc::SECCOMP_RET_ALLOW);
+        self.branch(IF_AT_LEAST, run.first, within, allowed)
     }
-    backwards.reverse();
-    backwards
+
+    /// Refuses if all checks hold, else goes on.
+    fn judge(&mut self, checks: &[Check], otherwise: At) -> At {
+        let mut then = self.end(refusal(libc::EPERM));
+        for (at, check) in checks.iter().enumerate().rev() {
+            let argument = match *check {
+                Check::Equal(argument, value) => {
+                    then = self.branch(IF_EQUAL, value, then, otherwise);
+                    argument
+                }
+                Check::Differs(argument, value) => {
+                    then = self.branch(IF_EQUAL, value, otherwise, then);
+                    argument
+                }
+                Check::AnyBit(argument, bits) => {
+                    then = self.branch(IF_ANY_BIT, bits, then, otherwise);
+                    argument
+                }
+                Check::Masked(argument, mask, value) => {
+                    then = self.branch(IF_EQUAL, value, then, otherwise);
+                    then = self.follow(step(AND, mask), then);
+                    argument
+                }
+            };
+            let before = at.checked_sub(1).and_then(|before| checks.get(before));
+            if before.and_then(Check::leaves) != Some(argument) {
+                // The low half comes first, on both architectures.
+                then = self.load(ARGUMENTS_OFFSET + 8 * argument, then);
+            }
+        }
+        then
+    }
+}
+
+impl Check {
+    /// The argument that is in the accumulator after it, as it was given.
+    fn leaves(&self) -> Option<u32> {
+        match *self {
+            Self::Equal(argument, _) | Self::Differs(argument, _) | Self::AnyBit(argument, _) => {
+                Some(argument)
+            }
+            Self::Masked(..) => None,
+        }
+    }
 }
 
 fn step(code: u32, k: u32) -> sock_filter {
-    branch(code, k, 0, 0)
+    sock_filter { code: code as u16, jt: 0, jf: 0, k }
 }
 
-fn branch(code: u32, k: u32, jt: u8, jf: u8) -> sock_filter {
-    sock_filter { code: code as u16, jt, jf, k }
-}
-
-fn allow() -> sock_filter {
-    step(RETURN, libc::SECCOMP_RET_ALLOW)
-}
-
-fn refuse(error: i32) -> sock_filter {
-    step(RETURN, libc::SECCOMP_RET_ERRNO | error as u32)
+fn refusal(error: i32) -> u32 {
+    libc::SECCOMP_RET_ERRNO | error as u32
 }

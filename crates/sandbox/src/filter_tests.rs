@@ -117,3 +117,38 @@ fn numbers_of_the_variant_with_short_pointers_do_not_exist() {
         assert_eq!(run(&program, 0x4000_0000 + number, [0; 6]), ENOSYS);
     }
 }
+
+#[test]
+fn a_filter_of_many_rules_reaches_all_of_its_ends() {
+    let checks = || vec![vec![Check::Equal(0, 7), Check::Masked(1, 0xf0, 0x30)]];
+    let rules: BTreeMap<u32, Rule> = (0..900)
+        .step_by(2)
+        .map(|number| match number % 6 {
+            0 => (number, Rule::Refuse(libc::EPERM)),
+            2 => (number, Rule::Refuse(libc::ENOSYS)),
+            _ => (number, Rule::RefuseWhen(checks())),
+        })
+        .collect();
+    let program = bpf::assemble(&rules);
+    assert!(program.len() > 600, "{}", program.len());
+    for number in 0..1000 {
+        let (plain, caught) =
+            (run(&program, number, [0; 6]), run(&program, number, [7, 0x3f, 0, 0, 0, 0]));
+        match rules.get(&number) {
+            None => assert_eq!((plain, caught), (ALLOW, ALLOW), "{number}"),
+            Some(Rule::Refuse(error)) => {
+                let refused = libc::SECCOMP_RET_ERRNO | *error as u32;
+                assert_eq!((plain, caught), (refused, refused), "{number}");
+            }
+            Some(Rule::RefuseWhen(_)) => assert_eq!((plain, caught), (ALLOW, EPERM), "{number}"),
+        }
+    }
+}
+
+#[test]
+fn a_filter_is_short() {
+    // Each instruction costs every spawn.
+    for shape in all_shapes() {
+        assert!(build(shape).len() < 130, "{}", build(shape).len());
+    }
+}

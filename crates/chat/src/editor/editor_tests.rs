@@ -112,6 +112,10 @@ fn the_layout_follows_the_cursor() {
     editor.step(Step::TextStart);
     let laid = lay_out(&editor, &prompt, 6, "", Sight::Shown);
     assert_eq!((laid.row, laid.column), (0, 2));
+    let worded = lay_out(&typed("one two three"), &prompt, 9, "", Sight::Shown);
+    let rows: Vec<String> = worded.rows.iter().map(Row::text).collect();
+    assert_eq!(rows, ["> one two", "  three"]);
+    assert_eq!((worded.row, worded.column), (1, 7));
     let hidden = lay_out(&editor, &prompt, 20, "", Sight::Hidden);
     assert_eq!(hidden.rows[0].text(), "> ••••••••");
     assert_eq!(laid.windowed(1).rows.len(), 1);

@@ -74,25 +74,27 @@ struct Layout {
     used: usize,
     columns: usize,
     indent: String,
+    /// The column after the last space of this row.
+    after_space: Option<usize>,
 }
 
 impl Layout {
     fn new(prompt: &Row, columns: usize) -> Self {
         let used = prompt.width();
-        let indent = " ".repeat(used);
         Self {
             laid: Laid::default(),
             row: prompt.clone(),
             used,
             columns: columns.max(used + 2),
-            indent,
+            indent: " ".repeat(used),
+            after_space: None,
         }
     }
 
     fn mark(&mut self) {
         // The cursor needs a place of its own after the last character of a row.
         if self.used + 1 > self.columns {
-            self.break_row();
+            self.overflow();
         }
         self.laid.row = self.laid.rows.len();
         self.laid.column = self.used;
@@ -101,22 +103,41 @@ impl Layout {
     fn put(&mut self, character: &str, style: Style) {
         let columns = width(character);
         if self.used + columns > self.columns {
-            // A cursor that was marked here goes along.
-            let is_marked = self.laid.row == self.laid.rows.len() && self.laid.column == self.used;
-            self.break_row();
-            if is_marked {
-                self.laid.row = self.laid.rows.len();
-                self.laid.column = self.used;
+            if character == " " {
+                // A space that does not fit is the end of the row.
+                self.after_space = Some(self.used);
+                return;
             }
+            self.overflow();
         }
         self.row.push(character, style);
         self.used += columns;
+        if character == " " {
+            self.after_space = Some(self.used);
+        }
+    }
+
+    /// Goes on in a new row, with the word that does not fit if it began in this one. A cursor
+    /// that was marked in it goes along.
+    fn overflow(&mut self) {
+        let at = self.after_space.unwrap_or(self.used);
+        let (kept, moved) = self.row.split(at);
+        let is_marked = self.laid.row == self.laid.rows.len() && self.laid.column >= at;
+        self.row = kept;
+        self.break_row();
+        self.row.append(&moved);
+        self.used += moved.width();
+        if is_marked && self.laid.column > 0 {
+            self.laid.row += 1;
+            self.laid.column = self.laid.column - at + self.indent.len();
+        }
     }
 
     fn break_row(&mut self) {
         let next = Row::new(&self.indent, PLAIN);
         self.laid.rows.push(std::mem::replace(&mut self.row, next));
         self.used = self.indent.len();
+        self.after_space = None;
     }
 
     fn finish(mut self) -> Laid {

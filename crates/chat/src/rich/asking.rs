@@ -16,6 +16,8 @@ use crate::{Answer, Choice, Question};
 /// a pause.
 const TO_SEE_IT: Duration = Duration::from_millis(250);
 const PAUSE: Duration = Duration::from_millis(500);
+/// Where words are an answer too, a key may be the first letter of one: “stop” is not “s”.
+const WORD: Duration = Duration::from_millis(400);
 
 /// What became of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +40,8 @@ pub(crate) struct Asking {
     pub(crate) answer: oneshot::Sender<Option<Answer>>,
     chosen: usize,
     typing: Option<Editor>,
+    /// A key that was pressed, and when.
+    pressed: Option<(char, Instant)>,
     /// Since when it is on the screen.
     shown: Option<Instant>,
     is_armed: bool,
@@ -58,6 +62,7 @@ impl Asking {
             answer,
             chosen: 0,
             typing,
+            pressed: None,
             shown: None,
             is_armed: false,
             is_printed: false,
@@ -110,10 +115,22 @@ impl Asking {
         if key == Key::ctrl('c') {
             return Reply::Interrupted;
         }
-        if self.typing.is_some() { self.type_key(key) } else { self.choose_key(key) }
+        if self.typing.is_some() { self.type_key(key) } else { self.choose_key(key, now) }
     }
 
-    fn choose_key(&mut self, key: Key) -> Reply {
+    /// When a key counts as the answer if no other follows it.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        self.pressed.map(|(_, at)| at + WORD)
+    }
+
+    /// What was answered by a key that nothing followed.
+    pub(crate) fn settled(&self, now: Instant) -> Option<Answer> {
+        let choice = self.choice(self.pressed?.0)?;
+        self.due().filter(|due| *due <= now).map(|_| Answer::Key(choice.key))
+    }
+
+    fn choose_key(&mut self, key: Key, now: Instant) -> Reply {
+        let pressed = self.pressed.take();
         let ways = self.question.choices.len() + usize::from(self.question.free_text);
         match (key.code, key.ctrl || key.alt) {
             (Code::Escape, _) => return Reply::Refused,
@@ -123,15 +140,25 @@ impl Asking {
                 Some(choice) => return Reply::Answered(Answer::Key(choice.key)),
                 None => self.typing = Some(Editor::default()),
             },
-            (Code::Char(c), false) => {
-                if let Some(choice) = self.choice(c) {
-                    return Reply::Answered(Answer::Key(choice.key));
-                }
-                if self.question.free_text {
-                    let mut editor = Editor::default();
-                    editor.insert_char(c);
-                    self.typing = Some(editor);
-                }
+            (Code::Char(c), false) => return self.letter(c, pressed.map(|(first, _)| first), now),
+            _ => {}
+        }
+        Reply::Open
+    }
+
+    fn letter(&mut self, c: char, first: Option<char>, now: Instant) -> Reply {
+        let key = self.choice(c).map(|choice| choice.key);
+        match key {
+            Some(key) if !self.question.free_text => return Reply::Answered(Answer::Key(key)),
+            Some(key) if first.is_none() => {
+                let choices = &self.question.choices;
+                self.chosen = choices.iter().position(|choice| choice.key == key).unwrap_or(0);
+                self.pressed = Some((c, now));
+            }
+            _ if self.question.free_text => {
+                let mut editor = Editor::default();
+                first.into_iter().chain([c]).for_each(|c| editor.insert_char(c));
+                self.typing = Some(editor);
             }
             _ => {}
         }

@@ -81,6 +81,30 @@ fn words_are_an_answer_where_they_may_be() {
 }
 
 #[test]
+fn a_word_is_not_its_first_letter() {
+    let question = Question { free_text: true, ..approval() };
+    let (mut first, now) = asking(question.clone());
+    assert_eq!(first.key(key(Code::Char('a')), now, None), Reply::Open);
+    assert_eq!(first.settled(now), None);
+    for c in "ny".chars() {
+        assert_eq!(first.key(key(Code::Char(c)), now, None), Reply::Open);
+    }
+    assert_eq!(first.settled(now + WORD), None);
+    let any = Reply::Answered(Answer::Text("any".into()));
+    assert_eq!(first.key(key(Code::Enter), now, None), any);
+
+    let (mut alone, now) = asking(question.clone());
+    assert_eq!(alone.key(key(Code::Char('a')), now, None), Reply::Open);
+    assert_eq!(alone.due(), Some(now + WORD));
+    assert_eq!(alone.settled(now + WORD), Some(Answer::Key('a')));
+
+    // Enter need not wait.
+    let (mut sure, now) = asking(question);
+    sure.key(key(Code::Char('n')), now, None);
+    assert_eq!(sure.key(key(Code::Enter), now, None), Reply::Answered(Answer::Key('n')));
+}
+
+#[test]
 fn a_secret_is_never_shown() {
     let question = Question { title: "Password".into(), secret: true, ..Question::default() };
     let (mut asking, now) = asking(question);

@@ -1,6 +1,6 @@
 //! Bytes from a terminal, read as keys and pastes.
 
-/// A key that is not a character.
+/// Which key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Code {
     Char(char),
@@ -79,18 +79,14 @@ impl Parser {
     }
 
     pub(crate) fn push(&mut self, bytes: &[u8], inputs: &mut Vec<Input>) {
-        let mut bytes = bytes;
+        let mut rest = bytes.to_vec();
         loop {
             if self.paste.is_some() {
-                match self.take_paste(bytes) {
-                    Some((text, rest)) => {
-                        inputs.push(Input::Paste(text));
-                        bytes = rest;
-                    }
-                    None => return,
-                }
+                let Some((text, read)) = self.take_paste(&rest) else { return };
+                inputs.push(Input::Paste(text));
+                rest.drain(..read);
             }
-            self.buffer.extend_from_slice(bytes);
+            self.buffer.append(&mut rest);
             let mut at = 0;
             let begins_paste = loop {
                 match step(self.buffer.get(at..).unwrap_or_default()) {
@@ -106,10 +102,9 @@ impl Parser {
                 self.buffer.drain(..at);
                 return;
             };
-            let rest = self.buffer.split_off(from);
+            rest = self.buffer.split_off(from);
             self.buffer.clear();
             self.paste = Some(Vec::new());
-            return self.push(&rest, inputs);
         }
     }
 
@@ -128,7 +123,8 @@ impl Parser {
         }
     }
 
-    fn take_paste<'a>(&mut self, bytes: &'a [u8]) -> Option<(String, &'a [u8])> {
+    /// The paste, and how many of the bytes belonged to it, once its end has come.
+    fn take_paste(&mut self, bytes: &[u8]) -> Option<(String, usize)> {
         let paste = self.paste.as_mut()?;
         // Its end may lie across two pieces.
         let before = paste.len();
@@ -140,11 +136,11 @@ impl Parser {
         match found {
             Some(at) => {
                 let end = from + at;
-                let rest = (end + PASTE_END.len()).saturating_sub(before);
+                let read = (end + PASTE_END.len()).saturating_sub(before);
                 paste.truncate(end);
                 let text = String::from_utf8_lossy(paste).into_owned();
                 self.paste = None;
-                Some((text, bytes.get(rest..).unwrap_or_default()))
+                Some((text, read))
             }
             None => {
                 if paste.len() > LARGEST_PASTE {

@@ -17,13 +17,12 @@ use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 
 use crate::Event;
-use crate::form::Line;
+use crate::form::Start;
 use crate::order::Order;
-use crate::row::Palette;
 use crate::signals::{Signals, Wish};
 use keys::{Input, Parser};
 use prompt::Wanted;
-use terminal::Keyboard;
+use terminal::{Abilities, Hold, Keyboard};
 use ui::Ui;
 
 /// Nobody sees more than this.
@@ -53,6 +52,7 @@ pub(crate) struct Rich {
     last_bytes: Instant,
     last_draw: Instant,
     is_dirty: bool,
+    _hold: Hold,
 }
 
 /// Whether the screen goes on.
@@ -75,14 +75,13 @@ enum Woken {
 
 impl Rich {
     /// Takes the terminal.
-    pub(crate) fn open(line: Line, runtime: &Runtime) -> io::Result<Self> {
+    pub(crate) fn open(start: Start, runtime: &Runtime) -> io::Result<Self> {
         let _entered = runtime.enter();
-        let has_colours = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        let palette = if has_colours { Palette::Colours } else { Palette::Shades };
-        let Line { look, orders, ordered, tell } = line;
+        let Start { look, orders, ordered, tell } = start;
         let signals = Signals::new()?;
         let keyboard = Keyboard::open()?;
-        let ui = Ui::new(&look, terminal::size(), palette, tell.clone());
+        let ui = Ui::new(&look, terminal::size(), Abilities::find(), tell.clone());
+        let hold = Hold;
         terminal::take(&orders)?;
         Ok(Self {
             ui,
@@ -96,6 +95,7 @@ impl Rich {
             last_bytes: Instant::now(),
             last_draw: Instant::now(),
             is_dirty: true,
+            _hold: hold,
         })
     }
 
@@ -121,6 +121,7 @@ impl Rich {
     }
 
     async fn turn(&mut self, buffer: &mut [u8]) -> Next {
+        self.is_dirty |= self.ui.settle(Instant::now());
         if self.draw_if_due().is_err() {
             return Next::Terminate;
         }
@@ -150,7 +151,7 @@ impl Rich {
     }
 
     async fn wait(&mut self, buffer: &mut [u8]) -> Woken {
-        let timer = [self.draw_at(), self.escape_at()].into_iter().flatten().min();
+        let timer = [self.draw_at(), self.escape_at(), self.ui.due()].into_iter().flatten().min();
         let has_backlog = !self.backlog.is_empty();
         tokio::select! {
             biased;
@@ -209,17 +210,13 @@ impl Rich {
     async fn take_inputs(&mut self, inputs: Vec<Input>) -> Next {
         self.is_dirty |= !inputs.is_empty();
         for input in inputs {
-            match self.ui.input(input, Instant::now()) {
-                Wanted::Clear => {
-                    let bytes = self.ui.clear();
-                    let _ = terminal::write(&bytes);
-                }
-                Wanted::Suspend => {
-                    if self.suspend().await == Next::Terminate {
-                        return Next::Terminate;
-                    }
-                }
-                _ => {}
+            let wanted = self.ui.input(input, Instant::now());
+            if wanted == Wanted::Clear {
+                let bytes = self.ui.clear();
+                let _ = terminal::write(&bytes);
+            }
+            if wanted == Wanted::Suspend && self.suspend().await == Next::Terminate {
+                return Next::Terminate;
             }
         }
         Next::GoOn

@@ -4,7 +4,8 @@
 
 use std::fmt::Write as _;
 
-use crate::row::{Palette, Row};
+use super::terminal::Abilities;
+use crate::row::Row;
 
 /// Between these two a terminal that knows them shows nothing half-drawn.
 const BEGIN: &str = "\x1b[?2026h\x1b[?25l";
@@ -23,7 +24,7 @@ pub(crate) struct Live {
 pub(crate) struct Painter {
     columns: usize,
     height: usize,
-    palette: Palette,
+    abilities: Abilities,
     drawn: Live,
     /// How many rows of the terminal the cursor is below the first live row.
     below: usize,
@@ -32,18 +33,21 @@ pub(crate) struct Painter {
 }
 
 impl Painter {
-    pub(crate) fn new(columns: usize, height: usize, palette: Palette) -> Self {
-        Self { columns, height, palette, drawn: Live::default(), below: 0, is_stale: true }
+    pub(crate) fn new((columns, height): (usize, usize), abilities: Abilities) -> Self {
+        Self { columns, height, abilities, drawn: Live::default(), below: 0, is_stale: true }
     }
 
-    /// The terminal has another size. It has broken rows that are too long now, and the cursor
+    /// The terminal has another size. Most have broken rows that are too long now, and the cursor
     /// went down with them.
     pub(crate) fn resize(&mut self, columns: usize, height: usize) {
         let columns = columns.max(1);
-        let (row, column) = self.drawn.cursor;
-        let above = self.drawn.rows.iter().take(row);
-        let broken: usize = above.map(|row| row.width().div_ceil(columns).max(1)).sum();
-        self.below = (broken + column / columns).min(height.saturating_sub(1));
+        if self.abilities.reflows {
+            let (row, column) = self.drawn.cursor;
+            let above = self.drawn.rows.iter().take(row);
+            let broken: usize = above.map(|row| row.width().div_ceil(columns).max(1)).sum();
+            self.below = broken + column / columns;
+        }
+        self.below = self.below.min(height.saturating_sub(1));
         self.columns = columns;
         self.height = height;
         self.is_stale = true;
@@ -114,7 +118,7 @@ impl Painter {
             if self.drawn.rows.get(at) != Some(row) {
                 self.go_to(at, out);
                 out.push('\r');
-                row.write(out, self.palette);
+                row.write(out, self.abilities.palette);
                 out.push_str("\x1b[K");
             }
         }
@@ -124,14 +128,14 @@ impl Painter {
         self.go_to(0, out);
         out.push_str("\r\x1b[J");
         for row in printed {
-            row.write(out, self.palette);
+            row.write(out, self.abilities.palette);
             out.push_str("\r\n");
         }
         for (at, row) in live.rows.iter().enumerate() {
             if at > 0 {
                 out.push_str("\r\n");
             }
-            row.write(out, self.palette);
+            row.write(out, self.abilities.palette);
         }
         self.below = live.rows.len().saturating_sub(1);
     }
@@ -143,7 +147,7 @@ impl Painter {
         out.push('\r');
         if let Some(row) = live.rows.get(live.cursor.0) {
             let (before, _) = row.split(live.cursor.1);
-            before.write(out, self.palette);
+            before.write(out, self.abilities.palette);
             let missing = live.cursor.1.saturating_sub(before.width());
             if missing > 0 {
                 let _ = write!(out, "\x1b[{missing}C");

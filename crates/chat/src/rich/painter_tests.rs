@@ -1,5 +1,5 @@
 use super::*;
-use crate::row::PLAIN;
+use crate::row::{PLAIN, Palette};
 
 fn rows(texts: &[&str]) -> Vec<Row> {
     texts.iter().map(|text| Row::new(text, PLAIN)).collect()
@@ -21,7 +21,8 @@ struct Screen {
 
 impl Screen {
     fn new(height: u16, columns: u16) -> Self {
-        let painter = Painter::new(columns.into(), height.into(), Palette::Colours);
+        let abilities = Abilities { palette: Palette::Colours, reflows: true };
+        let painter = Painter::new((columns.into(), height.into()), abilities);
         Self { painter, terminal: terminal(height, columns) }
     }
 
@@ -100,4 +101,16 @@ fn in_the_end_only_what_was_printed_is_left() {
     screen.terminal.process(bytes.as_bytes());
     assert_eq!(screen.lines(), ["one", "two"]);
     assert_eq!(screen.terminal.screen().cursor_position(), (2, 0));
+}
+
+#[test]
+fn rows_that_stay_as_they_are_cost_nothing_above_them() {
+    let mut screen = Screen::new(8, 30);
+    screen.painter.abilities.reflows = false;
+    screen.draw(&["before"], live(&["a row of twenty-four col", "> typed"], (1, 7)));
+    screen.terminal = terminal(8, 12);
+    screen.terminal.process(b"before\r\na row of twe\r\n> typed");
+    screen.painter.resize(12, 8);
+    screen.draw(&[], live(&["a row", "> typed"], (1, 7)));
+    assert_eq!(screen.lines(), ["before", "a row", "> typed"]);
 }

@@ -15,10 +15,40 @@ use tokio::io::unix::AsyncFd;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::order::Order;
+use crate::row::Palette;
 
-/// Pastes are marked; keys that have no code of their own get one, where that is known.
-const TAKE: &str = "\x1b[?2004h\x1b[>1u";
-const GIVE_BACK: &str = "\x1b[<u\x1b[?2004l\x1b[?2026l\x1b[?25h\x1b[0m";
+/// What a terminal can do.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Abilities {
+    pub(crate) palette: Palette,
+    /// It breaks rows anew when it becomes narrower.
+    pub(crate) reflows: bool,
+}
+
+impl Abilities {
+    /// By what the surroundings tell.
+    pub(crate) fn find() -> Self {
+        let has = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let is_simple = term().is_some_and(|term| term.starts_with("st-"));
+        Self {
+            palette: if has("NO_COLOR") { Palette::Shades } else { Palette::Colours },
+            // Variables of the terminal around tmux reach into it.
+            reflows: has("TMUX") || !(has("XTERM_VERSION") || has("STY") || is_simple),
+        }
+    }
+}
+
+fn term() -> Option<String> {
+    std::env::var("TERM").ok()
+}
+
+/// Pastes are marked.
+const TAKE: &str = "\x1b[?2004h";
+const GIVE_BACK: &str = "\x1b[?2004l\x1b[?2026l\x1b[?25h\x1b[0m";
+/// Keys that have no code of their own get one, where that is known. The console of Linux would
+/// show a part of it.
+const TAKE_KEYS: &str = "\x1b[>1u";
+const GIVE_BACK_KEYS: &str = "\x1b[<u";
 
 /// The terminal as it was, while it is taken. It is in one place of the process, because a panic
 /// anywhere must find it.
@@ -26,6 +56,7 @@ static TAKEN: Mutex<Option<Taken>> = Mutex::new(None);
 
 struct Taken {
     before: Termios,
+    has_keys: bool,
     orders: UnboundedSender<Order>,
 }
 
@@ -44,9 +75,22 @@ pub(crate) fn take(orders: &UnboundedSender<Order>) -> io::Result<()> {
     // A read never waits; whether there is something to read is known before.
     raw.special_codes[SpecialCodeIndex::VMIN] = 0;
     raw.special_codes[SpecialCodeIndex::VTIME] = 0;
-    *taken = Some(Taken { before, orders: orders.clone() });
+    let has_keys = term().as_deref() != Some("linux");
+    let was_taken = taken.replace(Taken { before, has_keys, orders: orders.clone() }).is_some();
     tcsetattr(io::stdin(), OptionalActions::Now, &raw)?;
-    write(TAKE)
+    write(TAKE)?;
+    // These are counted: each must be given back.
+    if has_keys && !was_taken { write(TAKE_KEYS) } else { Ok(()) }
+}
+
+/// The terminal is taken as long as this lives.
+#[derive(Debug)]
+pub(crate) struct Hold;
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        give_back();
+    }
 }
 
 /// Gives it back as it was; more than once does no harm.
@@ -57,6 +101,9 @@ pub(crate) fn give_back() {
 
 fn restore(taken: Option<&Taken>) {
     if let Some(taken) = taken {
+        if taken.has_keys {
+            let _ = write(GIVE_BACK_KEYS);
+        }
         let _ = write(GIVE_BACK);
         let _ = tcsetattr(io::stdin(), OptionalActions::Now, &taken.before);
     }

@@ -10,10 +10,11 @@ use super::calls::{Calls, spinner, whole_seconds};
 use super::keys::{Input, Key};
 use super::painter::{Live, Painter};
 use super::prompt::{Prompt, Wanted};
+use super::terminal::Abilities;
 use crate::clean::one_line;
 use crate::editor::History;
 use crate::order::{Order, Status};
-use crate::row::{DIM, PLAIN, Palette, Row, Style};
+use crate::row::{DIM, PLAIN, Row, Style};
 use crate::transcript::{Ended, Transcript};
 use crate::{Answer, Event, Look};
 
@@ -41,7 +42,7 @@ impl Ui {
     pub(crate) fn new(
         look: &Look,
         (columns, height): (usize, usize),
-        palette: Palette,
+        abilities: Abilities,
         tell: UnboundedSender<Event>,
     ) -> Self {
         let history = History::open(look.history.clone());
@@ -52,7 +53,7 @@ impl Ui {
             questions: VecDeque::new(),
             status: Status::default(),
             working: None,
-            painter: Painter::new(columns, height, palette),
+            painter: Painter::new((columns, height), abilities),
             columns,
             height,
             last_key: None,
@@ -79,6 +80,21 @@ impl Ui {
     /// Whether something turns, and must be drawn again by itself.
     pub(crate) fn is_turning(&self) -> bool {
         !self.calls.is_empty() || self.working.is_some() || self.transcript.thinking().is_some()
+    }
+
+    /// When something happens by itself.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        self.questions.front()?.due()
+    }
+
+    /// Lets it happen; true if something did.
+    pub(crate) fn settle(&mut self, now: Instant) -> bool {
+        let settled = self.questions.front().and_then(|asking| asking.settled(now));
+        let is_settled = settled.is_some();
+        if is_settled {
+            self.answer(settled);
+        }
+        is_settled
     }
 
     pub(crate) fn order(&mut self, order: Order, now: Instant) {
@@ -232,11 +248,16 @@ impl Ui {
         }
         below.rows.extend(self.status_row().map(|row| row.clipped(columns)));
         let calls = self.calls.rows(columns, now);
-        let taken = below.rows.len() + calls.len() + 3;
+        let taken = below.rows.len() + calls.len() + 4;
         let most = self.height.saturating_sub(taken).min(self.height / 2);
         let mut rows = self.transcript.unfinished(most);
-        if rows.is_empty() && calls.is_empty() {
-            rows.extend(self.waiting(columns, now));
+        if calls.is_empty()
+            && let Some(row) = self.waiting(columns, now)
+        {
+            if !rows.is_empty() || self.transcript.is_begun() {
+                rows.push(Row::default());
+            }
+            rows.push(row);
         }
         if !calls.is_empty() {
             if self.transcript.parts_calls() {
@@ -252,12 +273,12 @@ impl Ui {
         Live { rows, cursor }
     }
 
-    /// What is going on when there is nothing else to see.
-    fn waiting(&self, columns: usize, now: Instant) -> Vec<Row> {
+    /// What is going on beside calls.
+    fn waiting(&self, columns: usize, now: Instant) -> Option<Row> {
         let (since, label, detail) = match (self.transcript.thinking(), &self.working) {
             (Some((since, line)), _) => (since, "thinking", line),
             (None, Some((label, since))) => (*since, label.as_str(), String::new()),
-            (None, None) => return Vec::new(),
+            (None, None) => return None,
         };
         let elapsed = now.saturating_duration_since(since);
         let mut row = spinner(elapsed).with(label, DIM);
@@ -267,8 +288,7 @@ impl Ui {
         if !detail.is_empty() {
             row.push(&format!("  {detail}"), Style { italic: true, ..DIM });
         }
-        let gap = self.transcript.is_begun().then(Row::default);
-        gap.into_iter().chain([row.clipped(columns)]).collect()
+        Some(row.clipped(columns))
     }
 
     fn status_row(&self) -> Option<Row> {

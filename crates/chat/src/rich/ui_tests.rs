@@ -7,6 +7,7 @@ use tokio::sync::oneshot;
 use super::super::keys::Code;
 use super::*;
 use crate::order::Weight;
+use crate::row::Palette;
 use crate::{Choice, Question};
 
 fn blank(height: u16, columns: u16) -> vt100::Parser {
@@ -25,7 +26,8 @@ impl Stage {
     fn new(height: u16, columns: u16) -> Self {
         let (tell, events) = unbounded_channel();
         let size = (usize::from(columns), usize::from(height));
-        let ui = Ui::new(&Look::default(), size, Palette::Colours, tell);
+        let abilities = Abilities { palette: Palette::Colours, reflows: true };
+        let ui = Ui::new(&Look::default(), size, abilities, tell);
         let terminal = blank(height, columns);
         Self { ui, events, terminal, now: Instant::now() }
     }
@@ -104,6 +106,19 @@ fn calls_run_side_by_side_and_end_as_one_row_each() {
     ];
     assert_eq!(stage.screen(), want);
     assert!(!stage.ui.is_turning());
+}
+
+#[test]
+fn what_is_going_on_stays_below_the_text() {
+    let mut stage = Stage::new(12, 40);
+    stage.order(Order::Working(Some("thinking".into())));
+    stage.now += Duration::from_secs(2);
+    assert_eq!(stage.screen(), ["⠋ thinking 2 s", "", "❯"]);
+    stage.order(Order::Text("one\n\ntw".into()));
+    assert_eq!(stage.screen(), ["one", "", "tw", "", "⠋ thinking 2 s", "", "❯"]);
+    stage.order(Order::Working(None));
+    stage.order(Order::EndText);
+    assert_eq!(stage.screen(), ["one", "", "tw", "", "❯"]);
 }
 
 #[test]
@@ -272,7 +287,14 @@ enum Act {
 
 fn act() -> impl Strategy<Value = Act> {
     let text = prop::sample::select(vec![
-        "one ", "two words\n", "\n\n", "```\n", "- item\n", "| a | b |\n|-|-|\n", "> said\n", "世界",
+        "one ",
+        "two words\n",
+        "\n\n",
+        "```\n",
+        "- item\n",
+        "| a | b |\n|-|-|\n",
+        "> said\n",
+        "世界",
         "a line that is long enough to be broken into several rows of the screen\n",
     ]);
     let letter = prop::sample::select(vec!['a', ' ', '界', '/']);

@@ -43,7 +43,9 @@ impl Terminal {
         resize(&ours, 24, 60);
         let stream = || Stdio::from(theirs.try_clone().unwrap());
         let mut command = demo(&["setsid", "--ctty"]);
-        command.env("TERM", term).stdin(stream()).stdout(stream()).stderr(stream());
+        // The screen of these tests does not break its rows anew.
+        command.env("TERM", term).env("XTERM_VERSION", "1").env_remove("TMUX");
+        command.stdin(stream()).stdout(stream()).stderr(stream());
         let child = command.spawn().unwrap();
         let seen =
             Seen { screen: vt100::Parser::new(size(24), size(60), 1_000), bytes: Vec::new() };
@@ -92,10 +94,12 @@ impl Terminal {
         }
     }
 
+    /// Waits until the program is gone and its last words are read.
     pub(crate) fn wait_for_exit(&mut self) -> ExitStatus {
         let since = Instant::now();
         loop {
-            if let Some(status) = self.child.try_wait().unwrap() {
+            let is_read = self.bytes().contains("test result:");
+            if let Some(status) = self.child.try_wait().unwrap().filter(|_| is_read) {
                 return status;
             }
             assert!(since.elapsed() < PATIENCE, "still there:\n{}", self.screen());

@@ -114,6 +114,8 @@ fn a_conversation_in_a_terminal() {
     tmux.line("publish it");
     tmux.sees("May terminal run?");
     tmux.sees("git push --force");
+    // What is typed as a question comes up is not taken for its answer.
+    std::thread::sleep(Duration::from_millis(800));
     tmux.keys(&["d"]);
     tmux.sees("Then I leave it alone.");
 

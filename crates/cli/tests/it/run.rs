@@ -222,7 +222,8 @@ fn the_project_and_the_memory_are_told() {
     std::fs::create_dir(context.work().join("sub")).expect("made");
     context.file("sub/AGENTS.md", "This part is frozen.");
     context.file("sub/a.txt", "x\n");
-    context.run(["memory", "add", "user", "The user is called Ada."]).succeeds();
+    let known = "content=The user is called Ada.";
+    context.run(["call", "memory", "action=add", "target=user", known]).succeeds();
     context.run(["run", "Look at it"]).succeeds();
     let asked = server.asked();
     let system = asked[0]["messages"][0]["content"].to_string();

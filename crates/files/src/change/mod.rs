@@ -7,7 +7,6 @@
 
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
-use std::sync::{OnceLock, mpsc};
 use std::thread;
 
 use hermes_core::ToolError;
@@ -99,46 +98,44 @@ impl<'a> Hold<'a> {
     /// A file that was read through the hold must still be the one that was
     /// read; a file that a change creates must not have come there meanwhile.
     pub fn change(self, changes: &[Change]) -> Result<Vec<Changed>, ToolError> {
-        self.secure(changes, || ())?.0.make()
+        self.secure(changes, || (), || Ok(()))?.0.make()
     }
 
     /// The first half of [`Self::change`], and the longer one: all that is new
-    /// is written aside, read back and brought to the disk. While the disk is
-    /// busy there is time for something else. Nothing has changed yet, and
-    /// nothing will if the answer is dropped.
-    pub fn secure<'c, T: Send>(
+    /// is written aside, read back and brought to the disk. Nothing has changed
+    /// yet, and nothing will if the answer is dropped.
+    ///
+    /// The disk takes its time, and there is work for two meanwhile. `aside` is
+    /// for what can be done at any moment; if much is written, a thread of its
+    /// own does it. `meanwhile` has the last word: its error is that of all.
+    pub fn secure<'c, A: Send, M>(
         mut self,
         changes: &'c [Change],
-        meanwhile: impl FnOnce() -> T + Send,
-    ) -> Result<(Secured<'a, 'c>, T), ToolError> {
+        aside: impl FnOnce() -> A + Send,
+        meanwhile: impl FnOnce() -> Result<M, ToolError>,
+    ) -> Result<(Secured<'a, 'c>, A, M), ToolError> {
         let size: usize = changes.iter().filter_map(Change::content).map(<[u8]>::len).sum();
-        if size < LARGE {
-            let done = meanwhile();
-            let work = self.stage(changes)?;
-            let secured = Secured { _hold: self, changes, work: Some(work) };
-            secured.work.as_ref().map_or(Ok(()), |work| work.verify().and(work.sync()))?;
-            return Ok((secured, done));
-        }
-        let staged = OnceLock::new();
-        let (ready, is_ready) = mpsc::channel();
-        let (synced, (done, verified)) = thread::scope(|scope| {
-            let staged = &staged;
-            let other = scope.spawn(move || {
-                let done = meanwhile();
-                let _ = is_ready.recv();
-                (done, staged.get().map_or(Ok(()), Work::verify))
-            });
-            let synced = self.stage(changes).and_then(|work| {
-                let work = staged.get_or_init(|| work);
-                let _ = ready.send(());
-                work.sync()
-            });
-            drop(ready);
-            (synced, other.join().unwrap_or_else(|panic| resume_unwind(panic)))
-        });
+        let work = self.stage(changes)?;
+        work.send_off();
         // Dropped, it takes back what was made.
-        let secured = Secured { _hold: self, changes, work: staged.into_inner() };
-        synced.and(verified).map(|()| (secured, done))
+        let mut secured = Secured { _hold: self, changes, work: None };
+        let work = secured.work.insert(work);
+        let (done, meant) = if size < LARGE {
+            let meant = meanwhile()?;
+            let done = aside();
+            work.verify()?;
+            work.sync()?;
+            (done, meant)
+        } else {
+            let work = &*work;
+            thread::scope(|scope| {
+                let other = scope.spawn(move || (aside(), work.verify()));
+                let meant = meanwhile().and_then(|meant| work.sync().map(|()| meant));
+                let (done, verified) = other.join().unwrap_or_else(|panic| resume_unwind(panic));
+                meant.and_then(|meant| verified.map(|()| (done, meant)))
+            })?
+        };
+        Ok((secured, done, meant))
     }
 
     fn stage<'c>(&mut self, changes: &'c [Change]) -> Result<Work<'c>, ToolError> {

@@ -16,8 +16,9 @@ use crate::temporary::{Parked, Temporary, move_entry};
 use crate::words::explain_way;
 use crate::write::{Existing, Permissions, stage};
 
-/// How much is read back at a time.
-const BUFFER: usize = 128 * 1024;
+/// How much is read back at a time: what a processor has close at hand, and
+/// what is had without asking the system for it.
+const BUFFER: usize = 64 * 1024;
 
 /// The usual file system of Linux.
 const EXT4: FsWord = 0xEF53;
@@ -105,6 +106,13 @@ impl Step<'_> {
         }
     }
 
+    /// Has the disk begin with it.
+    pub(super) fn send_off(&self) {
+        if let Some((new, _)) = &self.new {
+            begin_writing(&new.file);
+        }
+    }
+
     /// Brings it to the disk.
     pub(super) fn sync(&self) -> Result<(), ToolError> {
         let synced = self.new.as_ref().map_or(Ok(()), |(new, _)| new.file.sync_all());
@@ -142,6 +150,17 @@ fn make_room(file: &File, len: usize) {
         let _ = rustix::fs::fallocate(file, FallocateFlags::empty(), 0, len as u64);
     }
 }
+
+/// Has the system write out what it has of a file, without waiting for that.
+/// It takes this for a wish to have the memory back; what is still being
+/// written stays there, so it can be read back at once.
+#[cfg(target_os = "linux")]
+fn begin_writing(file: &File) {
+    let _ = rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed);
+}
+
+#[cfg(not(target_os = "linux"))]
+fn begin_writing(_: &File) {}
 
 /// Whether a file holds exactly these bytes.
 fn holds(file: &File, bytes: &[u8]) -> io::Result<bool> {

@@ -44,6 +44,10 @@ impl<'c> Work<'c> {
         Ok(())
     }
 
+    pub(super) fn send_off(&self) {
+        self.steps.iter().for_each(Step::send_off);
+    }
+
     pub(super) fn verify(&self) -> Result<(), ToolError> {
         self.steps.iter().try_for_each(Step::verify)
     }

@@ -196,6 +196,47 @@ fn a_file_that_changed_after_it_was_read_is_left_alone() {
 }
 
 #[test]
+fn what_is_not_agreed_to_leaves_no_trace() {
+    let world = World::new();
+    let old = world.write("a", "old");
+    let before = state(&world);
+    let everything = Grants::everything();
+    for size in [10, 300_000] {
+        let files = Files::with(&everything);
+        let new = world.ws("some/new/b");
+        let changes = [write(old.clone(), &"x".repeat(size)), create(new.clone(), "y")];
+        let held = files.hold(&[&old, &new], Duration::from_secs(60), &CancellationToken::new());
+        let refused = held.unwrap().secure(
+            &changes,
+            || (),
+            || {
+                assert_eq!(read(old.clone()), "old");
+                Err::<(), _>(ToolError::denied("not so"))
+            },
+        );
+        assert_eq!(refused.unwrap_err().message(), "not so");
+        assert_eq!(state(&world), before);
+    }
+}
+
+#[test]
+fn work_aside_is_done_whatever_the_size() {
+    let world = World::new();
+    let everything = Grants::everything();
+    for size in [10, 300_000] {
+        let path = world.ws("a");
+        let changes = [write(path.clone(), &"x".repeat(size))];
+        let files = Files::with(&everything);
+        let held = files.hold(&[&path], Duration::from_secs(60), &CancellationToken::new());
+        let (secured, done, agreed) =
+            held.unwrap().secure(&changes, || changes.len(), || Ok("yes")).unwrap();
+        assert_eq!((done, agreed), (1, "yes"));
+        secured.make().unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().len(), size as u64);
+    }
+}
+
+#[test]
 fn links_stay_and_lead_where_they_led() {
     let world = World::new();
     world.write("target", "old");

@@ -39,8 +39,15 @@ fn form() -> Question {
 
 #[tokio::test]
 async fn a_form_is_filled_in() {
-    let asker =
-        Script::asker(&[Some("Ann"), Some("old"), Some("42"), Some(""), Some(""), Some("Red"), Some("b, a")]);
+    let asker = Script::asker(&[
+        Some("Ann"),
+        Some("old"),
+        Some("42"),
+        Some(""),
+        Some(""),
+        Some("Red"),
+        Some("b, a"),
+    ]);
     let Answer::Filled(filled) = asker.ask("s", &form()).await else { panic!("filled in") };
     let wanted = json!({"name": "Ann", "age": 42, "ok": true, "colour": "r", "many": ["b", "a"]});
     assert_eq!(Value::Object(filled), wanted);
@@ -57,8 +64,7 @@ async fn a_visit_and_a_sample_are_agreed_to() {
     let visit = Question::Visit { message: "Pay".into(), url: "https://x".into() };
     assert_eq!(Script::asker(&[Some("Done")]).ask("s", &visit).await, Answer::Agreed);
     assert_eq!(Script::asker(&[Some("Refuse")]).ask("s", &visit).await, Answer::Refused);
-    let sample =
-        Question::Sample { model: "m".into(), prompt: "Hi".into(), max_tokens: 5 };
+    let sample = Question::Sample { model: "m".into(), prompt: "Hi".into(), max_tokens: 5 };
     assert_eq!(Script::asker(&[None]).ask("s", &sample).await, Answer::Nobody);
 }
 

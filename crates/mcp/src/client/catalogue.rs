@@ -65,7 +65,11 @@ impl Catalogue {
         Ok(it)
     }
 
-    async fn ask_for_tools(&mut self, connection: &Connection, patience: Duration) -> Result<(), Fault> {
+    async fn ask_for_tools(
+        &mut self,
+        connection: &Connection,
+        patience: Duration,
+    ) -> Result<(), Fault> {
         let patience = Patience { idle: patience, total: patience };
         let mut cursor: Option<String> = None;
         let mut known = HashSet::new();

@@ -192,7 +192,8 @@ impl Connection {
             match self.request(request, patience, Some(cx)).await? {
                 ServerResult::CallToolResult(result) => return Ok(result),
                 ServerResult::InputRequiredResult(wanted) => {
-                    (params.input_responses, params.request_state) = self.fulfil(wanted, cx).await?;
+                    (params.input_responses, params.request_state) =
+                        self.fulfil(wanted, cx).await?;
                 }
                 ServerResult::EmptyResult(_) => return Ok(CallToolResult::success(Vec::new())),
                 other => return Err(self.odd(&other)),
@@ -209,11 +210,13 @@ impl Connection {
     ) -> Result<ReadResourceResult, Fault> {
         let mut params = ReadResourceRequestParams::new(uri);
         for _ in 0..ROUNDS {
-            let request = ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params.clone()));
+            let request =
+                ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params.clone()));
             match self.request(request, patience, Some(cx)).await? {
                 ServerResult::ReadResourceResult(result) => return Ok(result),
                 ServerResult::InputRequiredResult(wanted) => {
-                    (params.input_responses, params.request_state) = self.fulfil(wanted, cx).await?;
+                    (params.input_responses, params.request_state) =
+                        self.fulfil(wanted, cx).await?;
                 }
                 other => return Err(self.odd(&other)),
             }
@@ -235,7 +238,8 @@ impl Connection {
             match self.request(request, patience, Some(cx)).await? {
                 ServerResult::GetPromptResult(result) => return Ok(result),
                 ServerResult::InputRequiredResult(wanted) => {
-                    (params.input_responses, params.request_state) = self.fulfil(wanted, cx).await?;
+                    (params.input_responses, params.request_state) =
+                        self.fulfil(wanted, cx).await?;
                 }
                 other => return Err(self.odd(&other)),
             }
@@ -298,7 +302,8 @@ struct Abandoned<'a> {
 
 impl Drop for Abandoned<'_> {
     fn drop(&mut self) {
-        let (Some(id), Ok(runtime)) = (self.id.take(), tokio::runtime::Handle::try_current()) else {
+        let (Some(id), Ok(runtime)) = (self.id.take(), tokio::runtime::Handle::try_current())
+        else {
             return;
         };
         let peer = self.peer.clone();

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hermes_core::{Attachment, ToolError, ToolOutput};
-use rmcp::model::{CallToolResult, ContentBlock, GetPromptResult, ReadResourceResult, ResourceContents};
+use rmcp::model::{
+    CallToolResult, ContentBlock, GetPromptResult, ReadResourceResult, ResourceContents,
+};
 use serde_json::{Map, Value, json};
 
 use super::digest;
@@ -65,7 +67,11 @@ fn extension(media_type: &str) -> String {
         "jpeg" => "jpg".to_owned(),
         "plain" => "txt".to_owned(),
         "mpeg" => "mp3".to_owned(),
-        other if !other.is_empty() && other.len() <= 10 && other.chars().all(|c| c.is_ascii_alphanumeric()) => {
+        other
+            if !other.is_empty()
+                && other.len() <= 10
+                && other.chars().all(|c| c.is_ascii_alphanumeric()) =>
+        {
             other.to_lowercase()
         }
         _ => "bin".to_owned(),
@@ -157,9 +163,9 @@ fn says_the_same(text: &str, structured: &Value) -> bool {
         });
     };
     said == *structured
-        || structured.as_object().is_some_and(|fields| {
-            fields.len() == 1 && fields.get("result") == Some(&said)
-        })
+        || structured
+            .as_object()
+            .is_some_and(|fields| fields.len() == 1 && fields.get("result") == Some(&said))
 }
 
 /// What a resource holds.

@@ -14,7 +14,8 @@ fn content(result: Value) -> Value {
 #[test]
 fn what_is_structured_is_told_once() {
     let text = |text: &str| json!([{"type": "text", "text": text}]);
-    let both = json!({"content": text("{\"b\": 2, \"a\": 1}"), "structuredContent": {"a": 1, "b": 2}});
+    let both =
+        json!({"content": text("{\"b\": 2, \"a\": 1}"), "structuredContent": {"a": 1, "b": 2}});
     assert_eq!(content(both), json!({"result": {"a": 1, "b": 2}}));
     let wrapped = json!({"content": text("hi"), "structuredContent": {"result": "hi"}});
     assert_eq!(content(wrapped), json!({"result": {"result": "hi"}}));
@@ -51,7 +52,8 @@ fn types_of_strangers_make_harmless_names() {
 
 #[test]
 fn a_failure_is_one() {
-    let failed = json!({"content": [{"type": "text", "text": "no such issue\u{1b}[2J"}], "isError": true});
+    let failed =
+        json!({"content": [{"type": "text", "text": "no such issue\u{1b}[2J"}], "isError": true});
     let error = answer(failed).0.unwrap_err();
     assert_eq!(error.message(), "The tool t of 's' failed: no such issue");
     let silent = json!({"content": [], "isError": true});

@@ -28,7 +28,8 @@ pub(crate) struct Described {
 /// What a model is told of a tool with this definition.
 pub(crate) fn describe(server: &str, definition: &Value) -> Described {
     let text = |key: &str| definition.get(key).and_then(Value::as_str).unwrap_or_default();
-    let raw = if text("description").trim().is_empty() { text("title") } else { text("description") };
+    let raw =
+        if text("description").trim().is_empty() { text("title") } else { text("description") };
     let mut findings: Vec<String> = found_in(raw);
     let mut description = match strip_hidden(raw.trim(), LONGEST) {
         empty if empty.is_empty() => {
@@ -75,7 +76,9 @@ fn tidy(mut schema: Value, findings: &mut Vec<String>) -> Value {
 
 /// A name that is required and not described cannot be given.
 fn drop_unknown_names(fields: &mut Map<String, Value>) {
-    let Some(properties) = fields.get("properties").and_then(Value::as_object).cloned() else { return };
+    let Some(properties) = fields.get("properties").and_then(Value::as_object).cloned() else {
+        return;
+    };
     let Some(Value::Array(required)) = fields.get_mut("required") else { return };
     required.retain(|name| name.as_str().is_some_and(|name| properties.contains_key(name)));
     if required.is_empty() {

@@ -62,7 +62,9 @@ impl Extra {
                 "List the resources of the MCP server {server}: each has a `uri` that \
                  read_resource takes. `templates` have parts in braces to be filled in."
             ),
-            Self::ReadResource => format!("Read a resource of the MCP server {server} by its `uri`."),
+            Self::ReadResource => {
+                format!("Read a resource of the MCP server {server} by its `uri`.")
+            }
             Self::ListPrompts => {
                 format!("List the prompts of the MCP server {server} and their arguments.")
             }
@@ -105,9 +107,10 @@ impl Extra {
         media: &Media,
     ) -> Result<Result<ToolOutput, ToolError>, Fault> {
         let text = |name: &str| {
-            arguments.get(name).and_then(Value::as_str).ok_or_else(|| {
-                Fault::Refused(ToolError::invalid(format!("`{name}` is missing")))
-            })
+            arguments
+                .get(name)
+                .and_then(Value::as_str)
+                .ok_or_else(|| Fault::Refused(ToolError::invalid(format!("`{name}` is missing"))))
         };
         match self {
             Self::ListResources => {
@@ -191,7 +194,8 @@ async fn list(
 }
 
 fn values(items: &[impl serde::Serialize]) -> Vec<Value> {
-    let shown = ["uri", "uriTemplate", "name", "title", "description", "mimeType", "size", "arguments"];
+    let shown =
+        ["uri", "uriTemplate", "name", "title", "description", "mimeType", "size", "arguments"];
     let trim = |value: Value| {
         let Value::Object(mut fields) = value else { return value };
         fields.retain(|key, _| shown.contains(&key.as_str()));

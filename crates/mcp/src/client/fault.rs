@@ -121,7 +121,8 @@ pub(crate) fn greeting_causes(error: &ClientInitializeError) -> String {
 }
 
 fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
-    std::iter::successors(Some(error), |error: &&'a (dyn Error + 'static)| (*error).source()).take(16)
+    std::iter::successors(Some(error), |error: &&'a (dyn Error + 'static)| (*error).source())
+        .take(16)
 }
 
 /// Whether it cannot have reached the server.

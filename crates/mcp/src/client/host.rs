@@ -215,7 +215,8 @@ impl ClientHandler for Host {
         params: CreateMessageRequestParams,
         _context: RequestContext<RoleClient>,
     ) -> Result<CreateMessageResult, ErrorData> {
-        let internal = |error: serde_json::Error| ErrorData::internal_error(error.to_string(), None);
+        let internal =
+            |error: serde_json::Error| ErrorData::internal_error(error.to_string(), None);
         let params = serde_json::to_value(&params).map_err(internal)?;
         serde_json::from_value(self.sample(&params).await?).map_err(internal)
     }
@@ -250,7 +251,8 @@ impl ClientHandler for Host {
         _context: NotificationContext<RoleClient>,
     ) {
         let Some(cx) = lock(&self.progress).get(&params.progress_token).cloned() else { return };
-        let fraction = params.total.filter(|total| *total > 0.0).map(|total| params.progress / total);
+        let fraction =
+            params.total.filter(|total| *total > 0.0).map(|total| params.progress / total);
         let fraction = fraction.filter(|it| it.is_finite()).map(|it| it.clamp(0.0, 1.0));
         let message = match &params.message {
             Some(message) => excerpt(message, 300),

@@ -34,9 +34,10 @@ pub(crate) fn client(verify: bool) -> Result<reqwest::Client, ToolError> {
         .danger_accept_invalid_certs(!verify)
         // What is sent is for the server that it was given for, and no other.
         .redirect(Policy::custom(|attempt: Attempt<'_>| {
-            let is_same = attempt.previous().first().is_some_and(|first| {
-                first.origin() == attempt.url().origin()
-            });
+            let is_same = attempt
+                .previous()
+                .first()
+                .is_some_and(|first| first.origin() == attempt.url().origin());
             if is_same && attempt.previous().len() <= REDIRECTIONS {
                 attempt.follow()
             } else {
@@ -83,10 +84,16 @@ pub(crate) async fn call(
         Ok(Err(error)) => {
             let text = super::fault::greeting_causes(&error);
             let failed = explain(server, &error);
-            let knows_it_not =
-                ["HTTP 400", "HTTP 404", "HTTP 405", "text/event-stream", "404 Not Found", "405 Method"]
-                    .iter()
-                    .any(|sign| text.contains(sign));
+            let knows_it_not = [
+                "HTTP 400",
+                "HTTP 404",
+                "HTTP 405",
+                "text/event-stream",
+                "404 Not Found",
+                "405 Method",
+            ]
+            .iter()
+            .any(|sign| text.contains(sign));
             if knows_it_not && settings.oauth.is_none() {
                 let older = super::sse::call(server, client, url, &headers, until).await;
                 return older.map_err(|_| Trouble::Final(failed));

@@ -50,7 +50,8 @@ pub use connection::Era;
 pub use login::{Visitor, logout};
 pub use sampling::{Chosen, Models, Sampled};
 pub use settings::{
-    ElicitationSettings, Link, OAuthSettings, SamplingSettings, ServerSettings, Settings, ToolFilter,
+    ElicitationSettings, Link, OAuthSettings, SamplingSettings, ServerSettings, Settings,
+    ToolFilter,
 };
 
 use catalogue::Catalogue as Kept;
@@ -301,8 +302,11 @@ impl Servers {
         let answered = asked.elapsed();
         let tools: Vec<String> = server.published().tools.into_keys().collect();
         let snapshot = self.shared.engine.snapshot();
-        let length: usize =
-            tools.iter().filter_map(|tool| snapshot.get(tool)).map(|it| it.definition().len()).sum();
+        let length: usize = tools
+            .iter()
+            .filter_map(|tool| snapshot.get(tool))
+            .map(|it| it.definition().len())
+            .sum();
         let millis = |time: Duration| time.as_secs_f64() * 1e3;
         Ok(Trial {
             status: status_of(server),

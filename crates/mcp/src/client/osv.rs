@@ -104,7 +104,8 @@ impl Package {
     pub(crate) fn of(command: &str, args: &[String]) -> Option<Self> {
         let program = command.rsplit(['/', '\\']).next().unwrap_or(command);
         let program = program.strip_suffix(".cmd").or_else(|| program.strip_suffix(".exe"));
-        let program = program.unwrap_or_else(|| command.rsplit(['/', '\\']).next().unwrap_or(command));
+        let program =
+            program.unwrap_or_else(|| command.rsplit(['/', '\\']).next().unwrap_or(command));
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
         match (program, args.as_slice()) {
             ("npx" | "bunx", rest) => npm(rest),
@@ -130,9 +131,22 @@ impl Package {
 /// Options that are followed by a value.
 const NPM: [&str; 6] = ["-c", "--call", "--cache", "--registry", "--userconfig", "-w"];
 const UV: [&str; 16] = [
-    "--python", "-p", "--with", "--with-editable", "--with-requirements", "--index", "--index-url",
-    "-i", "--extra-index-url", "--find-links", "-f", "--directory", "--project", "--cache-dir",
-    "--config-file", "--env-file",
+    "--python",
+    "-p",
+    "--with",
+    "--with-editable",
+    "--with-requirements",
+    "--index",
+    "--index-url",
+    "-i",
+    "--extra-index-url",
+    "--find-links",
+    "-f",
+    "--directory",
+    "--project",
+    "--cache-dir",
+    "--config-file",
+    "--env-file",
 ];
 const PIPX: [&str; 4] = ["--python", "--pip-args", "--index-url", "--fetch-missing-python"];
 
@@ -162,7 +176,10 @@ fn wanted<'a>(args: &[&'a str], naming: &[&str], valued: &[&str]) -> Option<&'a 
 
 fn npm(args: &[&str]) -> Option<Package> {
     let spec = wanted(args, &["--package", "-p"], &NPM)?;
-    if spec.contains("://") || spec.starts_with(['.', '/']) || spec.starts_with("git") && spec.contains(':') {
+    if spec.contains("://")
+        || spec.starts_with(['.', '/'])
+        || spec.starts_with("git") && spec.contains(':')
+    {
         return None;
     }
     // A scope begins with the sign that also begins a version.
@@ -182,9 +199,10 @@ fn pypi(args: &[&str], naming: &[&str], valued: &[&str]) -> Option<Package> {
         return None;
     }
     let name = spec.split(['[', '=', '<', '>', '!', '~', '@', ';', ' ']).next().unwrap_or_default();
-    let version = spec.split_once("==").map(|(_, version)| version.trim()).or_else(|| {
-        spec.split_once('@').map(|(_, version)| version.trim())
-    });
+    let version = spec
+        .split_once("==")
+        .map(|(_, version)| version.trim())
+        .or_else(|| spec.split_once('@').map(|(_, version)| version.trim()));
     let is_exact = |it: &&str| it.starts_with(|c: char| c.is_ascii_digit()) && !it.contains('*');
     let version = version.filter(is_exact).map(str::to_owned);
     (!name.is_empty()).then(|| Package { name: name.to_lowercase(), ecosystem: "PyPI", version })

@@ -29,7 +29,14 @@ fn packages_are_found_in_commands() {
 
 #[test]
 fn other_commands_are_no_packages() {
-    for line in ["python server.py", "npm start", "uv run x", "npx ./local", "uvx --from git+https://x y", "npx"] {
+    for line in [
+        "python server.py",
+        "npm start",
+        "uv run x",
+        "npx ./local",
+        "uvx --from git+https://x y",
+        "npx",
+    ] {
         assert_eq!(package(line), None, "{line}");
     }
 }

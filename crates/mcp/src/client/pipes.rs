@@ -181,7 +181,10 @@ where
             line.push(b'\n');
             let mut write = write.lock().await;
             let Some(write) = write.as_mut() else {
-                return Err(io::Error::new(io::ErrorKind::NotConnected, "the connection is closed"));
+                return Err(io::Error::new(
+                    io::ErrorKind::NotConnected,
+                    "the connection is closed",
+                ));
             };
             write.write_all(&line).await?;
             write.flush().await
@@ -259,9 +262,9 @@ fn id_in(piece: &[u8], side: Side) -> Option<RequestId> {
     let text = String::from_utf8_lossy(piece);
     let key = match side {
         // After the result begins, it may be somebody else's.
-        Side::Beginning => text.find("\"id\"").filter(|at| {
-            text.find("\"result\"").is_none_or(|result| *at < result)
-        })?,
+        Side::Beginning => text
+            .find("\"id\"")
+            .filter(|at| text.find("\"result\"").is_none_or(|result| *at < result))?,
         Side::End => text.rfind("\"id\"")?,
     };
     let rest = text[key + 4..].trim_start().strip_prefix(':')?.trim_start();

@@ -25,7 +25,9 @@ async fn garbage_between_messages_is_passed_over() {
     let input = b"Hello from a server\n\n{\"jsonrpc\":\"2.0\"}\n{\"a\":\r\n\
         {\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{}}\n\xff\xfe\n";
     let messages = receive(input, 1).await;
-    assert!(matches!(&messages[0], JsonRpcMessage::Response(it) if it.id == NumberOrString::Number(7)));
+    assert!(
+        matches!(&messages[0], JsonRpcMessage::Response(it) if it.id == NumberOrString::Number(7))
+    );
 }
 
 #[tokio::test]
@@ -55,5 +57,8 @@ async fn an_answer_that_is_too_long_fails_its_request_wherever_its_id_is() {
 fn an_id_that_is_not_the_messages_own_is_not_taken() {
     assert_eq!(id_in(b"{\"result\":{\"id\":1", Side::Beginning), None);
     assert_eq!(id_in(b"x\",\"id\":1}}", Side::End), None);
-    assert_eq!(id_in(b"{\"id\" : \"a\" ,", Side::Beginning), Some(NumberOrString::String("a".into())));
+    assert_eq!(
+        id_in(b"{\"id\" : \"a\" ,", Side::Beginning),
+        Some(NumberOrString::String("a".into()))
+    );
 }

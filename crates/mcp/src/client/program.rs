@@ -49,7 +49,9 @@ pub(crate) struct Plan<'a> {
 
 impl Program {
     /// Starts a program in a process group of its own.
-    pub(crate) async fn start(plan: &Plan<'_>) -> Result<(Self, ChildStdin, ChildStdout), ToolError> {
+    pub(crate) async fn start(
+        plan: &Plan<'_>,
+    ) -> Result<(Self, ChildStdin, ChildStdout), ToolError> {
         let mut env: BTreeMap<String, String> =
             hermes_secrets::child_env(plan.surroundings.iter().cloned(), &[]).into_iter().collect();
         env.extend(plan.env.iter().map(|(name, value)| (name.clone(), value.clone())));

@@ -5,7 +5,9 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use hermes_llm::{Answer as ToolAnswer, Asked, Choice, Finish, Image, Message, Model, Part, Reply, Request};
+use hermes_llm::{
+    Answer as ToolAnswer, Asked, Choice, Finish, Image, Message, Model, Part, Reply, Request,
+};
 use serde_json::{Value, json};
 
 use super::asker::{Answer, Asker, Question};

@@ -70,7 +70,10 @@ async fn the_answer_is_within_the_limits() {
     let it = sampling(|_| {});
     let answer = it.answer("s", &hello(), None).await.unwrap();
     assert_eq!(answer["content"]["text"], "hi Some(100) 0");
-    assert_eq!((answer["model"].as_str(), answer["stopReason"].as_str()), (Some("usual"), Some("endTurn")));
+    assert_eq!(
+        (answer["model"].as_str(), answer["stopReason"].as_str()),
+        (Some("usual"), Some("endTurn"))
+    );
     assert_eq!(it.counts().requests, 1);
 }
 
@@ -112,7 +115,8 @@ async fn rounds_with_tools_are_counted_for_each_conversation() {
 async fn the_user_is_asked_and_can_refuse() {
     let it = sampling(|it| it.ask = true);
     assert!(it.answer("s", &hello(), None).await.unwrap_err().contains("nobody"));
-    let says = |answer| -> Option<Arc<dyn Asker>> { Some(Arc::new(Says(answer, AtomicUsize::new(0)))) };
+    let says =
+        |answer| -> Option<Arc<dyn Asker>> { Some(Arc::new(Says(answer, AtomicUsize::new(0)))) };
     assert!(it.answer("s", &hello(), says(Answer::Refused)).await.unwrap_err().contains("refused"));
     it.answer("s", &hello(), says(Answer::Agreed)).await.unwrap();
 }

@@ -22,14 +22,39 @@ const INTERPRETERS: [(&str, &[&str]); 14] = [
 
 /// Ways out.
 const EGRESS: [&str; 14] = [
-    "curl", "wget", "nc", "ncat", "socat", "telnet", "/dev/tcp/", "/dev/udp/", "invoke-webrequest",
-    "invoke-restmethod", "downloadstring", "urlopen", "requests.", "fetch(",
+    "curl",
+    "wget",
+    "nc",
+    "ncat",
+    "socat",
+    "telnet",
+    "/dev/tcp/",
+    "/dev/udp/",
+    "invoke-webrequest",
+    "invoke-restmethod",
+    "downloadstring",
+    "urlopen",
+    "requests.",
+    "fetch(",
 ];
 
 /// Places from which something is started by itself.
 const PLACES: [&str; 15] = [
-    "authorized_keys", ".ssh/", "/etc/ssh", "/etc/pam", "sudoers", "crontab", "/etc/cron", "rc.local",
-    "systemd", "launchagents", ".bashrc", ".zshrc", ".profile", ".bash_profile", "autostart",
+    "authorized_keys",
+    ".ssh/",
+    "/etc/ssh",
+    "/etc/pam",
+    "sudoers",
+    "crontab",
+    "/etc/cron",
+    "rc.local",
+    "systemd",
+    "launchagents",
+    ".bashrc",
+    ".zshrc",
+    ".profile",
+    ".bash_profile",
+    "autostart",
 ];
 
 /// What is wrong with a command, if anything is.
@@ -53,7 +78,9 @@ pub(crate) fn screen(command: &str, args: &[String]) -> Option<String> {
         })
     };
     if let Some(way) = EGRESS.iter().find(|way| is_word(way)) {
-        return Some(format!("it is {name} with a script that uses {way}; a server does not need that"));
+        return Some(format!(
+            "it is {name} with a script that uses {way}; a server does not need that"
+        ));
     }
     let place = PLACES.iter().find(|place| script.contains(**place))?;
     Some(format!("it is {name} with a script that touches {place}; a server does not need that"))

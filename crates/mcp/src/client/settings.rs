@@ -9,6 +9,9 @@ use serde_json::{Map, Value};
 
 use super::read::Reading;
 
+/// How long a server may take to say which protocol it speaks.
+const PROBE: Duration = Duration::from_secs(10);
+
 /// All servers, by name.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
@@ -194,6 +197,7 @@ impl ServerSettings {
             let set = it.seconds(name).or_else(|| Reading(&lifecycle).seconds(name));
             set.filter(|it| !it.is_zero())
         };
+        let connect_timeout = it.seconds("connect_timeout").unwrap_or(Duration::from_secs(60));
         let timeout = it.seconds("timeout").unwrap_or(Duration::from_secs(300));
         let total = it.seconds("max_total_timeout").unwrap_or(Duration::from_secs(3600));
         let keepalive = it.seconds("keepalive_interval").unwrap_or(Duration::from_secs(180));
@@ -203,8 +207,10 @@ impl ServerSettings {
             required: it.flag("required", false),
             timeout,
             total_timeout: total.max(timeout),
-            connect_timeout: it.seconds("connect_timeout").unwrap_or(Duration::from_secs(60)),
-            probe_timeout: it.seconds("probe_timeout").unwrap_or(Duration::from_secs(3)),
+            connect_timeout,
+            // A program that is slow to start must not be taken for one that
+            // does not know the question.
+            probe_timeout: it.seconds("probe_timeout").unwrap_or(PROBE).min(connect_timeout / 2),
             keepalive: keepalive.max(Duration::from_secs(5)),
             idle_timeout: longest("idle_timeout_seconds"),
             max_lifetime: longest("max_lifetime_seconds"),
@@ -309,7 +315,8 @@ fn read_oauth(it: &Reading<'_>) -> Result<Option<OAuthSettings>, String> {
     }
     let map = it.map("oauth");
     let it = Reading(&map);
-    let scopes = it.text("scope").map(|scope| scope.split_whitespace().map(str::to_owned).collect());
+    let scopes =
+        it.text("scope").map(|scope| scope.split_whitespace().map(str::to_owned).collect());
     Ok(Some(OAuthSettings {
         client_id: it.text("client_id"),
         client_secret: it.text("client_secret"),

@@ -30,9 +30,9 @@ pub(crate) async fn call(
 ) -> Result<Connection, Trouble> {
     let left = until.saturating_duration_since(Instant::now());
     let opened = async {
-        let transport = Events::open(client, url, headers).await.map_err(|why| {
-            Trouble::Final(odd(server.name(), &why.to_string()))
-        })?;
+        let transport = Events::open(client, url, headers)
+            .await
+            .map_err(|why| Trouble::Final(odd(server.name(), &why.to_string())))?;
         let name = server.name().into();
         let greeted = Connection::greet(name, server.host(), transport, Some(Era::Legacy)).await;
         greeted.map_err(|error| Trouble::Final(explain(server, &error)))
@@ -69,7 +69,8 @@ impl Events {
         }
         let answer = request.send().await.map_err(io::Error::other)?;
         let kind = answer.headers().get(CONTENT_TYPE).and_then(|it| it.to_str().ok());
-        if !answer.status().is_success() || !kind.is_some_and(|it| it.starts_with("text/event-stream"))
+        if !answer.status().is_success()
+            || !kind.is_some_and(|it| it.starts_with("text/event-stream"))
         {
             let text = format!("HTTP {} and {}", answer.status(), kind.unwrap_or("nothing"));
             return Err(io::Error::other(text));
@@ -156,7 +157,10 @@ impl Transport<RoleClient> for Events {
         let is_open = self.is_open;
         async move {
             if !is_open {
-                return Err(io::Error::new(io::ErrorKind::NotConnected, "the connection is closed"));
+                return Err(io::Error::new(
+                    io::ErrorKind::NotConnected,
+                    "the connection is closed",
+                ));
             }
             let answer = request.send().await.map_err(io::Error::other)?;
             answer.error_for_status().map(drop).map_err(io::Error::other)

@@ -143,7 +143,11 @@ impl RemoteTool {
     }
 
     /// Does it, once more if that can do no harm.
-    async fn run(&self, arguments: Map<String, Value>, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
+    async fn run(
+        &self,
+        arguments: Map<String, Value>,
+        cx: &ToolContext,
+    ) -> Result<ToolOutput, ToolError> {
         if let Some(why) = &self.held_back {
             return Err(why.clone());
         }
@@ -188,7 +192,9 @@ impl RemoteTool {
                 let result = connection.call_tool(&self.tool, arguments, patience, cx).await?;
                 Ok(content::of_call(server, &self.tool, &result, media))
             }
-            Deed::Extra(extra) => extra.run(server, connection, &arguments, patience, cx, media).await,
+            Deed::Extra(extra) => {
+                extra.run(server, connection, &arguments, patience, cx, media).await
+            }
         }
     }
 
@@ -261,9 +267,7 @@ fn renamed(server: &str, tool: &str, gone: &[String]) -> ToolError {
             gone.join(", ")
         ),
     )
-    .with_hint(format!(
-        "Ask the user; `hermes mcp accept {server} {tool}` takes it as it is now."
-    ))
+    .with_hint(format!("Ask the user; `hermes mcp accept {server} {tool}` takes it as it is now."))
 }
 
 impl DynTool for RemoteTool {

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures_util::stream::{BoxStream, Stream, StreamExt as _};
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use reqwest::header::{
+    ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
+};
 use reqwest::{Response, StatusCode};
 use rmcp::model::{
     ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
@@ -87,7 +89,8 @@ impl StreamableHttpClient for Web {
             return refused(&message, had_session, answer, session).await;
         }
         if kind.starts_with(EVENTS) {
-            let bytes = Bounded { inner: answer.bytes_stream().boxed(), longest, read: 0, last: [0; 3] };
+            let bytes =
+                Bounded { inner: answer.bytes_stream().boxed(), longest, read: 0, last: [0; 3] };
             let events = SseStream::from_bytes_stream(bytes).boxed();
             return Ok(StreamableHttpPostResponse::Sse(events, session));
         }

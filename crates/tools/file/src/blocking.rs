@@ -1,6 +1,7 @@
 //! The way from an async call to a thread that may block on the disk.
 
 use hermes_core::{ToolContext, ToolError};
+use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::oneshot;
 use tokio::task::JoinError;
 
@@ -10,27 +11,14 @@ pub(crate) async fn off_thread<T: Send + 'static>(
     cx: &ToolContext,
     work: impl FnOnce(&ToolContext) -> Result<T, ToolError> + Send + 'static,
 ) -> Result<T, ToolError> {
-    off_thread_leaving(cx, move |cx| work(cx).map(|answer| (answer, ()))).await
-}
-
-/// [`off_thread`] for work that leaves much behind: that is cleared away when
-/// the answer is on its way.
-pub(crate) async fn off_thread_leaving<T: Send + 'static, L>(
-    cx: &ToolContext,
-    work: impl FnOnce(&ToolContext) -> Result<(T, L), ToolError> + Send + 'static,
-) -> Result<T, ToolError> {
     let inner = cx.clone();
     let (tell, told) = oneshot::channel();
     let task = tokio::task::spawn_blocking(move || {
         // It may have waited for a thread, and the call may be over by now.
         let done = inner.check().and_then(|()| work(&inner));
         drop(inner);
-        let (answer, _left) = match done {
-            Ok((answer, left)) => (Ok(answer), Some(left)),
-            Err(error) => (Err(error), None),
-        };
         // If nobody waits for it any more, the call was cancelled.
-        let _ = tell.send(answer);
+        let _ = tell.send(done);
     });
     match cx.race(told).await? {
         Ok(answer) => answer,
@@ -39,4 +27,24 @@ pub(crate) async fn off_thread_leaving<T: Send + 'static, L>(
             _ => Err(ToolError::cancelled()),
         },
     }
+}
+
+/// The same for brief work that leaves much behind: that is cleared away when
+/// the answer is on its way. To wake another thread takes a good part of the
+/// time of such work, so it is done right here if others can go on meanwhile.
+pub(crate) async fn in_place<T, L>(
+    cx: &ToolContext,
+    work: impl FnOnce(&ToolContext) -> Result<(T, L), ToolError> + Send + 'static,
+) -> Result<T, ToolError>
+where
+    T: Send + 'static,
+    L: Send + 'static,
+{
+    if Handle::current().runtime_flavor() != RuntimeFlavor::MultiThread {
+        return off_thread(cx, move |cx| work(cx).map(|(answer, _)| answer)).await;
+    }
+    let done = tokio::task::block_in_place(|| cx.check().and_then(|()| work(cx)));
+    let (answer, left) = done?;
+    drop(tokio::task::spawn_blocking(move || drop(left)));
+    Ok(answer)
 }

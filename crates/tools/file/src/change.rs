@@ -59,17 +59,18 @@ impl Held<'_> {
         self.hold.read(path)
     }
 
-    /// Makes the changes, in this order: all of them or none, and only if a
-    /// check agrees, which is told the new versions. While much goes to the
-    /// disk, it has time for work of its own.
+    /// Makes the changes, in this order: all of them or none, and only if
+    /// `permit` agrees. Both it and `look`, which is told the new versions, do
+    /// their work while the disk does its own.
     ///
     /// A file that was looked at with [`Self::current`] must still be the one
     /// that was seen then.
-    pub(crate) fn commit<T: Send>(
+    pub(crate) fn commit<T: Send, P>(
         self,
         changes: &[Change],
-        check: impl FnOnce(&[Option<Hash>]) -> Result<T, ToolError> + Send,
-    ) -> Result<(Vec<Done>, T), ToolError> {
+        permit: impl FnOnce() -> Result<P, ToolError>,
+        look: impl FnOnce(&[Option<Hash>]) -> Result<T, ToolError> + Send,
+    ) -> Result<(Vec<Done>, P, T), ToolError> {
         let Self { cx, hold } = self;
         let keeper = keeper(cx);
         let keep = || {
@@ -86,17 +87,20 @@ impl Held<'_> {
         if makes_folders {
             keep();
         }
-        let meanwhile = || {
+        let aside = || {
             let digests: Vec<_> = changes.iter().map(|c| c.content().map(blake3::hash)).collect();
             let hashes: Vec<_> = digests.iter().map(|d| d.map(Hash::from)).collect();
-            let answer = check(&hashes)?;
+            Ok::<_, ToolError>((look(&hashes)?, digests, hashes))
+        };
+        let meanwhile = || {
+            let permitted = permit()?;
             if !makes_folders {
                 keep();
             }
-            Ok::<_, ToolError>((answer, digests, hashes))
+            Ok(permitted)
         };
-        let (secured, checked) = hold.secure(changes, meanwhile)?;
-        let (answer, digests, hashes) = checked?;
+        let (secured, looked, permitted) = hold.secure(changes, aside, meanwhile)?;
+        let (answer, digests, hashes) = looked?;
         cx.check()?;
         let changed = secured.make()?;
         if let Some(keeper) = &keeper {
@@ -114,7 +118,7 @@ impl Held<'_> {
                 lost: changed.lost,
             }
         });
-        Ok((done.collect(), answer))
+        Ok((done.collect(), permitted, answer))
     }
 }
 

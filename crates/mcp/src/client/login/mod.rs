@@ -149,5 +149,8 @@ fn failed(server: &str, error: &AuthError) -> ToolError {
         return super::login_wanted(server);
     }
     let text = excerpt(&super::fault::causes(error), 500);
-    ToolError::new(ErrorKind::Network, format!("The login at the MCP server '{server}' failed: {text}"))
+    ToolError::new(
+        ErrorKind::Network,
+        format!("The login at the MCP server '{server}' failed: {text}"),
+    )
 }

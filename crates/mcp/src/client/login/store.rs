@@ -216,9 +216,10 @@ impl CredentialStore for Store {
     {
         Box::pin(async move {
             // Somebody may have logged in meanwhile.
-            let is_same = self.load_now().map_err(told)?.is_some_and(|now| {
-                now.token_received_at == credentials.token_received_at
-            });
+            let is_same = self
+                .load_now()
+                .map_err(told)?
+                .is_some_and(|now| now.token_received_at == credentials.token_received_at);
             if is_same { remove(&self.file("json")).map_err(told) } else { Ok(()) }
         })
     }

@@ -20,7 +20,9 @@ async fn what_is_kept_comes_back_and_is_nobody_elses() {
     store.save(credentials()).await.unwrap();
     let back = store.load().await.unwrap().unwrap();
     assert_eq!(serde_json::to_value(&back).unwrap(), serde_json::to_value(credentials()).unwrap());
-    for (path, mode) in [("t", 0o700), ("t/my_server.json", 0o600), ("t/my_server.client.json", 0o600)] {
+    for (path, mode) in
+        [("t", 0o700), ("t/my_server.json", 0o600), ("t/my_server.client.json", 0o600)]
+    {
         let found = std::fs::metadata(folder.path().join(path)).unwrap().permissions().mode();
         assert_eq!(found & 0o777, mode, "{path}");
     }
@@ -36,13 +38,19 @@ async fn files_of_hermes_agent_are_read() {
     let write = |name: &str, value: Value| {
         std::fs::write(folder.path().join(name), value.to_string()).unwrap();
     };
-    write("s.json", json!({
-        "access_token": "a", "token_type": "Bearer", "expires_in": 100, "expires_at": 1100.5,
-        "scope": "p q", "refresh_token": null,
-    }));
-    write("s.client.json", json!({
-        "client_id": "c", "redirect_uris": ["http://127.0.0.1:4000/callback"], "client_name": "H"
-    }));
+    write(
+        "s.json",
+        json!({
+            "access_token": "a", "token_type": "Bearer", "expires_in": 100, "expires_at": 1100.5,
+            "scope": "p q", "refresh_token": null,
+        }),
+    );
+    write(
+        "s.client.json",
+        json!({
+            "client_id": "c", "redirect_uris": ["http://127.0.0.1:4000/callback"], "client_name": "H"
+        }),
+    );
     let store = Store::new(folder.path(), "s", "https://h");
     let back = store.load().await.unwrap().unwrap();
     assert_eq!((back.client_id.as_str(), back.token_received_at), ("c", Some(1000)));

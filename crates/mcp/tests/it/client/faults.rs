@@ -37,7 +37,10 @@ async fn answers_are_told_as_they_are() {
 async fn garbage_and_floods_do_no_harm() {
     let world = World::new();
     let servers = world.ready(&json!({"odd": odd(&[])})).await;
-    assert_eq!(world.call("mcp__odd__garbage", json!({})).await, json!({"result": "after garbage"}));
+    assert_eq!(
+        world.call("mcp__odd__garbage", json!({})).await,
+        json!({"result": "after garbage"})
+    );
     assert_eq!(world.call("mcp__odd__flood", json!({})).await, json!({"result": "flooded"}));
     servers.stop().await;
 }
@@ -57,7 +60,10 @@ async fn an_answer_to_nobody_leaves_the_call_waiting_for_its_time() {
     let world = World::new();
     let servers = world.ready(&json!({"odd": with(odd(&[]), json!({"timeout": 0.2}))})).await;
     let late = world.call("mcp__odd__wrong_id", json!({})).await;
-    assert_eq!((late["kind"].as_str(), late["effect_disposition"].as_str()), (Some("timeout"), Some("unknown")));
+    assert_eq!(
+        (late["kind"].as_str(), late["effect_disposition"].as_str()),
+        (Some("timeout"), Some("unknown"))
+    );
     assert!(text(&late).contains("0.2 s"), "{late}");
     servers.stop().await;
 }
@@ -71,7 +77,10 @@ async fn a_server_that_dies_in_a_call_is_started_again_and_the_call_is_not_repea
     assert_eq!(lost["effect_disposition"], "unknown", "{lost}");
     assert!(lost["stderr"].as_str().unwrap().contains("I am dying now"), "{lost}");
     // The next call finds it alive.
-    assert_eq!(world.call("mcp__odd__die", json!({"file": file})).await, json!({"result": "alive again"}));
+    assert_eq!(
+        world.call("mcp__odd__die", json!({"file": file})).await,
+        json!({"result": "alive again"})
+    );
     servers.stop().await;
 }
 
@@ -88,13 +97,14 @@ async fn a_call_that_can_do_no_harm_is_repeated() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_cannot_start_says_why() {
     let world = World::new();
-    let servers = world.ready(&json!({
-        "gone": odd(&["exit"]),
-        "none": {"command": "no-such-program-anywhere"},
-        "slow": with(odd(&["hang"]), json!({"connect_timeout": 0.4, "required": true})),
-        "off": with(odd(&[]), json!({"enabled": false})),
-    }))
-    .await;
+    let servers = world
+        .ready(&json!({
+            "gone": odd(&["exit"]),
+            "none": {"command": "no-such-program-anywhere"},
+            "slow": with(odd(&["hang"]), json!({"connect_timeout": 0.4, "required": true})),
+            "off": with(odd(&[]), json!({"enabled": false})),
+        }))
+        .await;
     let all = servers.status();
     let by_name = |name: &str| all.iter().find(|it| it.name == name).unwrap();
     let gone = by_name("gone").error.clone().unwrap();
@@ -106,7 +116,10 @@ async fn a_server_that_cannot_start_says_why() {
     assert!(required.message().contains("'slow' did not answer within 0.4 s"), "{required}");
     assert_eq!(required.details()["stderr"], "still loading");
     let tried = servers.try_out("gone").await.unwrap_err();
-    assert!(tried.details()["stderr"].as_str().unwrap().contains("ERROR: no licence found"), "{tried:?}");
+    assert!(
+        tried.details()["stderr"].as_str().unwrap().contains("ERROR: no licence found"),
+        "{tried:?}"
+    );
     assert!(servers.try_out("nope").await.unwrap_err().hint().contains("gone"));
     servers.stop().await;
 }

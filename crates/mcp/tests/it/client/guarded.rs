@@ -115,7 +115,11 @@ async fn a_login_is_made_once_and_refreshed_by_itself() {
     servers.login("g", &Paster).await.unwrap();
     assert_eq!(world.call("mcp__g__who", json!({})).await, json!({"result": "token3"}));
     let state = guarded.get("/state").await;
-    assert_eq!((state["registered"].as_u64(), state["granted"].as_u64()), (Some(1), Some(2)), "{state}");
+    assert_eq!(
+        (state["registered"].as_u64(), state["granted"].as_u64()),
+        (Some(1), Some(2)),
+        "{state}"
+    );
     servers.stop().await;
 }
 

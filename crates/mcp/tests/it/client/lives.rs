@@ -17,7 +17,12 @@ async fn a_program_sees_only_harmless_variables_and_its_own() {
     let world = World::new();
     let entry = with(odd(&[]), json!({"env": {"MINE": "1"}}));
     let settings = hermes_mcp::client::Settings::read(&json!({"odd": entry}), &|_| None);
-    let surroundings = [("PATH", "/usr/bin:/bin"), ("HOME", "/home/x"), ("OPENAI_API_KEY", "sk-123"), ("LANG", "C")];
+    let surroundings = [
+        ("PATH", "/usr/bin:/bin"),
+        ("HOME", "/home/x"),
+        ("OPENAI_API_KEY", "sk-123"),
+        ("LANG", "C"),
+    ];
     let deps = hermes_mcp::client::Deps {
         engine: world.engine.clone(),
         cache: world.path("cache"),
@@ -25,7 +30,9 @@ async fn a_program_sees_only_harmless_variables_and_its_own() {
         roots: Vec::new(),
         asker: None,
         models: None,
-        surroundings: surroundings.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
+        surroundings: surroundings
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .to_vec(),
         osv: None,
     };
     let servers = hermes_mcp::client::Servers::new(settings, deps);
@@ -65,7 +72,8 @@ async fn what_a_crash_has_left_is_ended_at_the_next_start() {
         .spawn()
         .unwrap();
     let pid = orphan.id();
-    let leftovers = hermes_exec::leftovers::Leftovers::open(world.path("state/mcp/running")).unwrap();
+    let leftovers =
+        hermes_exec::leftovers::Leftovers::open(world.path("state/mcp/running")).unwrap();
     let entry = hermes_exec::leftovers::Entry {
         id: "mcp-x-1-1".to_owned(),
         pid,
@@ -83,7 +91,12 @@ async fn what_a_crash_has_left_is_ended_at_the_next_start() {
     leftovers.record(&entry).unwrap();
     // A stranger that has got the number of another is left alone.
     let mut stranger = Command::new("sleep").arg("600").stdin(Stdio::null()).spawn().unwrap();
-    let other = hermes_exec::leftovers::Entry { id: "mcp-y-1-2".into(), pid: stranger.id(), started: 7, ..entry };
+    let other = hermes_exec::leftovers::Entry {
+        id: "mcp-y-1-2".into(),
+        pid: stranger.id(),
+        started: 7,
+        ..entry
+    };
     leftovers.record(&other).unwrap();
 
     let servers = world.start(&json!({}));

@@ -123,7 +123,9 @@ pub(crate) fn odd(modes: &[&str]) -> Value {
 
 /// With other settings on top.
 pub(crate) fn with(mut entry: Value, more: Value) -> Value {
-    let (Value::Object(entry_map), Value::Object(more)) = (&mut entry, more) else { panic!("maps") };
+    let (Value::Object(entry_map), Value::Object(more)) = (&mut entry, more) else {
+        panic!("maps")
+    };
     entry_map.extend(more);
     entry
 }
@@ -146,7 +148,8 @@ pub(crate) fn sdk_script() -> String {
 
 /// A server from npm, if it is installed.
 pub(crate) fn npm(package: &str) -> Option<String> {
-    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/components/mcp/node/node_modules");
+    let kept =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/components/mcp/node/node_modules");
     let modules = std::env::var_os("HERMES_TEST_MCP_NODE").map_or(kept, PathBuf::from);
     let script = modules.join("@modelcontextprotocol").join(package).join("dist/index.js");
     if script.is_file() {
@@ -158,8 +161,9 @@ pub(crate) fn npm(package: &str) -> Option<String> {
 
 /// Whether a process is there and no zombie.
 pub(crate) fn is_running(pid: &str) -> bool {
-    std::fs::read_to_string(format!("/proc/{pid}/stat"))
-        .is_ok_and(|stat| !stat.rsplit(')').next().unwrap_or_default().trim_start().starts_with('Z'))
+    std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| {
+        !stat.rsplit(')').next().unwrap_or_default().trim_start().starts_with('Z')
+    })
 }
 
 /// Waits until something is so.

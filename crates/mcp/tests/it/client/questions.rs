@@ -74,7 +74,10 @@ async fn questions_are_answered_in_both_eras() {
         assert_eq!(form, json!({"action": "accept", "content": {"name": "Ann"}}));
         assert_eq!(asked(&world, "mcp__odd__visit").await, json!({"action": "decline"}));
         let sampled = asked(&world, "mcp__odd__sample").await;
-        assert_eq!((sampled["content"]["text"].as_str(), sampled["model"].as_str()), (Some("hello!"), Some("parrot")));
+        assert_eq!(
+            (sampled["content"]["text"].as_str(), sampled["model"].as_str()),
+            (Some("hello!"), Some("parrot"))
+        );
         let roots = asked(&world, "mcp__odd__roots").await;
         assert_eq!(roots["roots"][0]["uri"], "file:///work/a%20b");
         assert_eq!(servers.status()[0].sampling.unwrap().requests, 1);
@@ -100,6 +103,11 @@ async fn what_is_switched_off_is_refused() {
     let off = json!({"sampling": {"enabled": false}, "elicitation": {"enabled": false}});
     let servers = world.ready(&json!({"odd": with(odd(&[]), off)})).await;
     assert_eq!(asked(&world, "mcp__odd__elicit").await, json!({"action": "decline"}));
-    assert!(asked(&world, "mcp__odd__sample").await["message"].as_str().unwrap().contains("switched off"));
+    assert!(
+        asked(&world, "mcp__odd__sample").await["message"]
+            .as_str()
+            .unwrap()
+            .contains("switched off")
+    );
     servers.stop().await;
 }

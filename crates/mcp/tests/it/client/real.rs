@@ -6,7 +6,9 @@ use super::{World, npm, sdk_python};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_servers_for_files_and_memory_do_their_work() {
-    let (Some(files), Some(memory)) = (npm("server-filesystem"), npm("server-memory")) else { return };
+    let (Some(files), Some(memory)) = (npm("server-filesystem"), npm("server-memory")) else {
+        return;
+    };
     let world = World::new();
     let folder = world.path("files");
     std::fs::create_dir(&folder).unwrap();
@@ -22,7 +24,8 @@ async fn the_servers_for_files_and_memory_do_their_work() {
     assert!(read.to_string().contains("hello from a file"), "{read}");
     let outside = world.call("mcp__files__read_text_file", json!({"path": "/etc/passwd"})).await;
     assert!(outside["error"].is_string(), "{outside}");
-    let entity = json!({"entities": [{"name": "Ann", "entityType": "person", "observations": ["sails"]}]});
+    let entity =
+        json!({"entities": [{"name": "Ann", "entityType": "person", "observations": ["sails"]}]});
     world.call("mcp__memory__create_entities", entity).await;
     let graph = world.call("mcp__memory__read_graph", json!({})).await;
     assert!(graph.to_string().contains("sails"), "{graph}");

@@ -8,7 +8,9 @@ use super::{World, sdk_python, sdk_script};
 async fn a_server_of_the_python_sdk_is_used_whole() {
     let Some(python) = sdk_python() else { return };
     let world = World::new();
-    let servers = world.ready(&json!({"sdk": {"command": python, "args": [sdk_script()]}})).await;
+    let servers = world
+        .ready(&json!({"sdk": {"command": python, "args": [sdk_script()], "probe_timeout": 30}}))
+        .await;
     let status = servers.status().remove(0);
     assert_eq!(status.error, None);
     assert_eq!(status.protocol.as_deref(), Some("2026-07-28"));
@@ -24,7 +26,10 @@ pub(super) async fn used(world: &World) {
     assert_eq!(added, json!({"result": {"result": 42}}));
     let greeted = world.call("mcp__sdk__greet", json!({"name": "Ann"})).await;
     assert_eq!(greeted["result"]["greeting"], "Hello, Ann", "{greeted}");
-    assert_eq!(world.call("mcp__sdk__work", json!({"steps": 3})).await["result"]["result"], "worked");
+    assert_eq!(
+        world.call("mcp__sdk__work", json!({"steps": 3})).await["result"]["result"],
+        "worked"
+    );
     let failed = world.call("mcp__sdk__fail", json!({})).await;
     assert!(failed["error"].as_str().unwrap().contains("it went wrong"), "{failed}");
     let picture = world.result("mcp__sdk__picture", json!({})).await;

@@ -1,8 +1,6 @@
 //! Programs of checks are held, ended and found elsewhere like all others.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use hermes_core::{Confinement, Ports, ToolContext, ToolError};
 use hermes_exec::Jobs;

@@ -3,11 +3,9 @@
 mod native;
 mod node;
 
-use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use hermes_core::{Confinement, DynTool, Ports, ToolCall, ToolContext, ToolError};
 use hermes_engine::{Caller, Engine};

@@ -11,7 +11,7 @@ use hermes_text::matching::Rigour;
 use serde::{Deserialize, Serialize};
 
 use crate::aliases;
-use crate::blocking::off_thread_leaving;
+use crate::blocking::in_place;
 use crate::change::{hold, remember};
 use crate::known::Hash;
 use crate::versions::Spent;
@@ -144,7 +144,7 @@ impl Tool for Patch {
     }
 
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
-        off_thread_leaving(cx, move |cx| patch(&args, cx)).await
+        in_place(cx, move |cx| patch(&args, cx)).await
     }
 }
 
@@ -185,7 +185,8 @@ fn patch(args: &Args, cx: &ToolContext) -> Result<(Output, (Outcome, Vec<Spent>)
         let output = describe(&hashes.collect::<Vec<_>>());
         return Ok((output, (outcome, Vec::new())));
     }
-    let (done, output) = held.commit(&outcome.changes, |hashes| Ok(describe(hashes)))?;
+    let (done, (), output) =
+        held.commit(&outcome.changes, || Ok(()), |hashes| Ok(describe(hashes)))?;
     let spent = remember(mem::take(&mut outcome.changes), &done);
     failures::forget(cx, &paths);
     Ok((output.written(&done), (outcome, spent)))

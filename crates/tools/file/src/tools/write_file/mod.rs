@@ -3,6 +3,7 @@
 
 use std::mem;
 use std::path::Path;
+use std::sync::OnceLock;
 
 use hermes_core::{
     Effect, ErrorKind, Example, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolSpec,
@@ -13,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use hermes_text::Endings;
 
 use crate::aliases;
-use crate::blocking::off_thread_leaving;
+use crate::blocking::in_place;
 use crate::change::{Change, Done, Existing, hold, remember};
 use crate::charset;
 use crate::known::{self, Hash, Seen};
@@ -158,7 +159,7 @@ impl Tool for WriteFile {
 
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
         let path = spelling::resolve(&cx.workplace, &args.path);
-        let written = off_thread_leaving(cx, move |cx| write(args, &path, cx)).await;
+        let written = in_place(cx, move |cx| write(args, &path, cx)).await;
         written.map_err(|error| match error.kind() {
             ErrorKind::NotFound => error.with_hint("A file is in the way; choose another path."),
             _ => error,
@@ -168,7 +169,7 @@ impl Tool for WriteFile {
 
 /// The answer, and what is left over.
 fn write(mut args: Args, path: &Path, cx: &ToolContext) -> Result<(Output, Vec<Spent>), ToolError> {
-    refuse_our_own(&args)?;
+    refuse_note(&args.content)?;
     refuse_folder(&args.path)?;
     let expected: Option<Hash> = args.expected_hash.as_deref().map(str::parse).transpose()?;
     let held = hold(cx, &[path])?;
@@ -180,22 +181,27 @@ fn write(mut args: Args, path: &Path, cx: &ToolContext) -> Result<(Output, Vec<S
     let disguise = script.disguise(&written, |bytes| charset::of_bytes(cx, path, bytes));
     let Written { text, bytes } = written;
     let unchanged = old.is_some_and(|old| old.holds(&bytes));
+    let differs = old.filter(|_| !unchanged);
     let changes = [Change::Write { path: path.into(), bytes, existing: Existing::Replace }];
     let bytes = changes.first().and_then(Change::content).unwrap_or_default();
     let len = bytes.len() as u64;
-    // All that can be found out while the disk is busy.
+    let read = OnceLock::new();
+    // They are text, or the call would not have come this far.
+    let spell = || *read.get_or_init(|| str::from_utf8(bytes).unwrap_or_default());
+    let text = || text.as_deref().unwrap_or_else(spell);
+    let permit = || {
+        if !args.keep_numbers {
+            refuse_numbered(bytes, text)?;
+        }
+        match unchanged {
+            true => Ok(Sight::Whole),
+            false => conflict::check(cx, path, expected.as_ref(), old, text),
+        }
+    };
     let look = |hash: &Hash| {
-        let text = match &text {
-            Some(text) => text,
-            None => str::from_utf8(bytes).map_err(|e| ToolError::internal(e.to_string()))?,
-        };
-        let sight = match unchanged {
-            true => Sight::Whole,
-            false => conflict::check(cx, path, expected.as_ref(), old, text)?,
-        };
-        let differs = old.filter(|_| !unchanged);
+        let text = text();
         let effort = if args.dry_run { LONG_DIFF } else { SHORT_DIFF };
-        Ok(Output {
+        Output {
             resolved_path: show(path),
             bytes_written: 0,
             created: old.is_none(),
@@ -205,30 +211,37 @@ fn write(mut args: Args, path: &Path, cx: &ToolContext) -> Result<(Output, Vec<S
             dirs_created: Vec::new(),
             dry_run: args.dry_run,
             unchanged,
-            replaced_unseen: differs.filter(|_| sight == Sight::None).map(Replaced::of),
+            replaced_unseen: None,
             encoding: script.label(),
             line_endings: Endings::of(text).label(),
             diff: differs.and_then(|old| diff(old, text, path, cx, effort)),
             lint: lint::check(path, old.and_then(Original::text), text),
             not_kept: Vec::new(),
-            note: note(differs, sight, disguise),
-        })
+            note: None,
+        }
+    };
+    let tell = |output: Output, sight| Output {
+        replaced_unseen: differs.filter(|_| sight == Sight::None).map(Replaced::of),
+        note: note(differs, sight, disguise),
+        ..output
     };
     if args.dry_run || unchanged {
         drop(held);
+        let sight = permit()?;
         let hash = Hash::of(bytes);
-        let output = look(&hash)?;
+        let output = tell(look(&hash), sight);
         if unchanged {
             known::spelt(cx, path, disguise.map(|(encoding, _)| encoding));
             known::saw(cx, path, hash, Seen { len, modified: None, whole: true });
         }
         return Ok((output, Vec::new()));
     }
-    let check = |hashes: &[Option<Hash>]| match hashes {
-        [Some(hash)] => look(hash),
+    let look = |hashes: &[Option<Hash>]| match hashes {
+        [Some(hash)] => Ok(look(hash)),
         _ => Err(ToolError::internal("One file has one hash")),
     };
-    let (done, mut output) = held.commit(&changes, check)?;
+    let (done, sight, output) = held.commit(&changes, permit, look)?;
+    let mut output = tell(output, sight);
     known::spelt(cx, path, disguise.map(|(encoding, _)| encoding));
     output.bytes_written = len;
     let spent = remember(changes, &done);
@@ -267,18 +280,21 @@ fn refuse_folder(path: &str) -> Result<(), ToolError> {
 }
 
 /// Content that came out of one of our own answers by mistake.
-fn refuse_our_own(args: &Args) -> Result<(), ToolError> {
-    if is_unchanged_note(&args.content) {
-        return Err(ToolError::invalid(
-            "The content is read_file's note that a file is unchanged, not a file",
-        )
-        .with_hint("Read the file with fresh=true, and write what it holds."));
+fn refuse_note(content: &str) -> Result<(), ToolError> {
+    if !is_unchanged_note(content) {
+        return Ok(());
     }
-    if !args.keep_numbers && is_numbered(&args.content) {
-        return Err(ToolError::invalid(
-            "The content has the line numbers of read_file in front of its lines (`N|`)",
-        )
-        .with_hint("Leave the numbers out; if they belong to the file, set keep_numbers=true."));
+    Err(ToolError::invalid("The content is read_file's note that a file is unchanged, not a file")
+        .with_hint("Read the file with fresh=true, and write what it holds."))
+}
+
+/// The same for lines with numbers in front.
+fn refuse_numbered<'t>(bytes: &[u8], text: impl FnOnce() -> &'t str) -> Result<(), ToolError> {
+    if memchr::memchr(b'|', bytes).is_none() || !is_numbered(text()) {
+        return Ok(());
     }
-    Ok(())
+    Err(ToolError::invalid(
+        "The content has the line numbers of read_file in front of its lines (`N|`)",
+    )
+    .with_hint("Leave the numbers out; if they belong to the file, set keep_numbers=true."))
 }

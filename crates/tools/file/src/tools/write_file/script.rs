@@ -110,6 +110,7 @@ impl Script {
         };
         let text = match self.ending {
             Wanted::Set(ending) => with_ending(text.replace("\r\n", "\n"), ending),
+            Wanted::Kept(Ending::Lf) => text,
             // Whoever writes carriage returns means them.
             Wanted::Kept(ending) if memchr::memchr(b'\r', text.as_bytes()).is_none() => {
                 with_ending(text, ending)

@@ -2,14 +2,13 @@
 //! it runs, started again when it falls over, left alone when it keeps doing
 //! so. What happens to one server concerns no other.
 
-use std::collections::BTreeMap;
+mod publish;
+
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use hermes_core::{ErrorKind, ToolContext, ToolError};
-use hermes_engine::Owner;
-use serde_json::Value;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -18,14 +17,12 @@ use super::breaker::Breaker;
 use super::catalogue::Catalogue;
 use super::connection::{Connection, Patience};
 use super::content::Media;
-use super::extras::Extra;
+use super::dial;
 use super::fault::Fault;
 use super::host::Host;
-use super::pins::{Pins, Standing, name_of};
 use super::sampling::Sampling;
 use super::settings::ServerSettings;
-use super::tool::RemoteTool;
-use super::{dial, names};
+pub(crate) use publish::Published;
 
 /// How often a server is started again before it is left alone.
 const TRIES: u32 = 5;
@@ -73,17 +70,6 @@ pub(crate) struct Server {
     used: Mutex<Instant>,
     catalogue: Mutex<Option<Arc<Catalogue>>>,
     published: Mutex<Published>,
-}
-
-/// What stands in the registry.
-#[derive(Debug, Default, Clone)]
-pub(crate) struct Published {
-    /// Names, and what tells one form of a tool from another.
-    pub(crate) tools: BTreeMap<String, String>,
-    /// Those that are held back.
-    pub(crate) held_back: Vec<String>,
-    /// What was found in texts, and what else is wrong.
-    pub(crate) problems: Vec<String>,
 }
 
 /// Why a connection is no longer looked after.
@@ -243,9 +229,8 @@ impl Server {
     /// Waits until it is there, or has failed once.
     pub(crate) async fn settled(&self) -> Result<(), ToolError> {
         let mut phase = self.phase.subscribe();
-        let is_settled = |phase: &Phase| {
-            matches!(phase, Phase::Ready(_) | Phase::Down(..) | Phase::Stopped)
-        };
+        let is_settled =
+            |phase: &Phase| matches!(phase, Phase::Ready(_) | Phase::Down(..) | Phase::Stopped);
         match phase.wait_for(is_settled).await.as_deref() {
             Ok(Phase::Down(_, error)) => Err(error.clone()),
             Ok(Phase::Stopped) | Err(_) => Err(self.gone()),
@@ -401,7 +386,10 @@ impl Server {
                     Fault::Login => super::login_wanted(&self.name),
                     fault => ToolError::new(
                         ErrorKind::Network,
-                        format!("The MCP server '{}' does not list its tools: {fault:?}", self.name),
+                        format!(
+                            "The MCP server '{}' does not list its tools: {fault:?}",
+                            self.name
+                        ),
                     ),
                 };
                 let error = self.with_last_words(error, &connection).await;
@@ -427,7 +415,7 @@ impl Server {
         let _listening = super::listen::begin(connection, &self.host.changed);
         let mut lively = tokio::time::interval(self.settings.keepalive);
         lively.reset();
-        let mut look = tokio::time::interval(Duration::from_secs(1));
+        let mut look = tokio::time::interval(Duration::from_millis(200));
         let changed = Arc::clone(&self.host.changed);
         loop {
             tokio::select! {
@@ -485,136 +473,13 @@ impl Server {
     }
 
     /// An error with how its program has ended and what it said last.
-    pub(crate) async fn with_last_words(&self, error: ToolError, connection: &Connection) -> ToolError {
+    pub(crate) async fn with_last_words(
+        &self,
+        error: ToolError,
+        connection: &Connection,
+    ) -> ToolError {
         let exit = connection.exit().await;
         dial::with_words(error, exit.as_deref(), &connection.last_words())
-    }
-
-    /// Puts its tools into the registry in place of those that were there: all
-    /// at once, and without those that stay as they are.
-    pub(crate) fn publish(self: &Arc<Self>, catalogue: &Arc<Catalogue>) {
-        let (tools, mut problems) = self.tools_of(catalogue);
-        problems.extend(catalogue.problems.iter().cloned());
-        let owner = Owner::named(format!("mcp:{}", self.name));
-        let mut published = lock(&self.published);
-        let mut next = Published::default();
-        let engine = &self.shared.engine;
-        let edited: Result<(), std::convert::Infallible> = engine.registry().edit(|edit| {
-            let kept: Vec<&str> = tools.iter().map(RemoteTool::name).collect();
-            for gone in published.tools.keys().filter(|name| !kept.contains(&name.as_str())) {
-                let _ = edit.deregister(gone, &owner);
-            }
-            for tool in tools {
-                let (name, print) = (tool.name().to_owned(), tool.print());
-                if tool.is_held_back() {
-                    next.held_back.push(name.clone());
-                }
-                if !tool.findings.is_empty() {
-                    problems.push(format!("{name}: {}", tool.findings.join(", ")));
-                }
-                if published.tools.get(&name) != Some(&print) {
-                    let bare = tool.without_aliases();
-                    // Another name is a courtesy, and not worth the tool.
-                    let registered = edit
-                        .register(Arc::new(tool), &owner)
-                        .or_else(|_| edit.register(Arc::new(bare), &owner));
-                    if let Err(error) = registered {
-                        problems.push(format!("{name}: {error}"));
-                        continue;
-                    }
-                }
-                next.tools.insert(name, print);
-            }
-            if !next.tools.is_empty() && published.tools.is_empty() {
-                let _ = edit.alias_toolset(&*self.name, names::toolset(&self.name), &owner);
-            }
-            Ok(())
-        });
-        let Ok(()) = edited;
-        next.problems = problems;
-        *published = next;
-        drop(published);
-        *lock(&self.catalogue) = Some(Arc::clone(catalogue));
-    }
-
-    /// Takes its tools out of the registry.
-    pub(crate) fn withdraw(&self) {
-        let owner = Owner::named(format!("mcp:{}", self.name));
-        let published = std::mem::take(&mut *lock(&self.published));
-        let edited: Result<(), std::convert::Infallible> =
-            self.shared.engine.registry().edit(|edit| {
-                for name in published.tools.keys() {
-                    let _ = edit.deregister(name, &owner);
-                }
-                Ok(())
-            });
-        let Ok(()) = edited;
-    }
-
-    fn tools_of(self: &Arc<Self>, catalogue: &Catalogue) -> (Vec<RemoteTool>, Vec<String>) {
-        let filter = &self.settings.tools;
-        let taken = catalogue.tools.iter().filter(|tool| filter.takes(name_of(tool)));
-        let definitions: Vec<Value> = taken.cloned().collect();
-        let mut problems = Vec::new();
-        let standings = self.judge(&definitions, &mut problems);
-        let mut tools: Vec<RemoteTool> = definitions
-            .iter()
-            .zip(&standings)
-            .map(|(definition, standing)| RemoteTool::new(self, definition, standing))
-            .collect();
-        let extras = Extra::of(catalogue, filter).into_iter();
-        tools.extend(extras.map(|extra| RemoteTool::extra(self, extra)));
-        if self.shared.is_plain_name_unique(&self.name) {
-            self.add_aliases(&mut tools, &definitions);
-        }
-        (tools, problems)
-    }
-
-    /// Gives tools the names that they have in Hermes Agent, where those are
-    /// nobody else's.
-    fn add_aliases(&self, tools: &mut [RemoteTool], definitions: &[Value]) {
-        let mut taken: Vec<String> = tools.iter().map(|tool| tool.name().to_owned()).collect();
-        for (tool, definition) in tools.iter_mut().zip(definitions) {
-            let other = names::other(&self.name, name_of(definition));
-            if let Some(other) = other.filter(|other| !taken.contains(other)) {
-                taken.push(other.clone());
-                tool.add_alias(other);
-            }
-        }
-    }
-
-    /// How each tool stands to what it was like at first.
-    fn judge(&self, definitions: &[Value], problems: &mut Vec<String>) -> Vec<Standing> {
-        let all_good = || vec![Standing::Good; definitions.len()];
-        if !self.settings.pin {
-            return all_good();
-        }
-        let folder = &self.shared.pins;
-        let mut pins = match Pins::load(folder, &self.name) {
-            Ok(pins) => pins.unwrap_or_default(),
-            Err(error) => {
-                problems.push(format!("What its tools were like cannot be read: {error}"));
-                let unread = Standing::Renamed { gone: vec!["what it was".to_owned()] };
-                return vec![unread; definitions.len()];
-            }
-        };
-        let (standings, has_news) = pins.judge(&self.identity(), definitions);
-        if has_news && let Err(error) = pins.save(folder, &self.name) {
-            problems.push(format!("What its tools are like cannot be kept: {error}"));
-        }
-        standings
-    }
-
-    /// What the server is, without what is secret.
-    fn identity(&self) -> String {
-        use super::settings::Link;
-        match &self.settings.link {
-            Link::Program { .. } => {
-                let part = |key: &str| self.settings.written.get(key).cloned().unwrap_or_default();
-                format!("{} {}", part("command"), part("args"))
-            }
-            Link::Http { .. } => self.settings.written.get("url").cloned().unwrap_or_default().to_string(),
-        }
     }
 }
 

@@ -1,0 +1,156 @@
+//! A server's tools in the registry.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use hermes_engine::Owner;
+use serde_json::Value;
+
+use super::{Server, lock};
+use crate::client::catalogue::Catalogue;
+use crate::client::extras::Extra;
+use crate::client::names;
+use crate::client::pins::{Pins, Standing, name_of};
+use crate::client::settings::Link;
+use crate::client::tool::RemoteTool;
+
+/// What stands in the registry.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Published {
+    /// Names, and what tells one form of a tool from another.
+    pub(crate) tools: BTreeMap<String, String>,
+    /// Those that are held back.
+    pub(crate) held_back: Vec<String>,
+    /// What was found in texts, and what else is wrong.
+    pub(crate) problems: Vec<String>,
+}
+
+impl Server {
+    /// Puts its tools into the registry in place of those that were there: all
+    /// at once, and without those that stay as they are.
+    pub(crate) fn publish(self: &Arc<Self>, catalogue: &Arc<Catalogue>) {
+        let (tools, mut problems) = self.tools_of(catalogue);
+        problems.extend(catalogue.problems.iter().cloned());
+        let owner = Owner::named(format!("mcp:{}", self.name));
+        let mut published = lock(&self.published);
+        let mut next = Published::default();
+        let engine = &self.shared.engine;
+        let edited: Result<(), Infallible> = engine.registry().edit(|edit| {
+            let kept: Vec<&str> = tools.iter().map(RemoteTool::name).collect();
+            for gone in published.tools.keys().filter(|name| !kept.contains(&name.as_str())) {
+                let _ = edit.deregister(gone, &owner);
+            }
+            for tool in tools {
+                let (name, print) = (tool.name().to_owned(), tool.print());
+                if tool.is_held_back() {
+                    next.held_back.push(name.clone());
+                }
+                if !tool.findings.is_empty() {
+                    problems.push(format!("{name}: {}", tool.findings.join(", ")));
+                }
+                if published.tools.get(&name) != Some(&print) {
+                    let bare = tool.without_aliases();
+                    // Another name is a courtesy, and not worth the tool.
+                    let registered = edit
+                        .register(Arc::new(tool), &owner)
+                        .or_else(|_| edit.register(Arc::new(bare), &owner));
+                    if let Err(error) = registered {
+                        problems.push(format!("{name}: {error}"));
+                        continue;
+                    }
+                }
+                next.tools.insert(name, print);
+            }
+            if !next.tools.is_empty() && published.tools.is_empty() {
+                let _ = edit.alias_toolset(&*self.name, names::toolset(&self.name), &owner);
+            }
+            Ok(())
+        });
+        let Ok(()) = edited;
+        next.problems = problems;
+        *published = next;
+        drop(published);
+        *lock(&self.catalogue) = Some(Arc::clone(catalogue));
+    }
+
+    /// Takes its tools out of the registry.
+    pub(crate) fn withdraw(&self) {
+        let owner = Owner::named(format!("mcp:{}", self.name));
+        let published = std::mem::take(&mut *lock(&self.published));
+        let edited: Result<(), Infallible> = self.shared.engine.registry().edit(|edit| {
+            for name in published.tools.keys() {
+                let _ = edit.deregister(name, &owner);
+            }
+            Ok(())
+        });
+        let Ok(()) = edited;
+    }
+
+    fn tools_of(self: &Arc<Self>, catalogue: &Catalogue) -> (Vec<RemoteTool>, Vec<String>) {
+        let filter = &self.settings.tools;
+        let taken = catalogue.tools.iter().filter(|tool| filter.takes(name_of(tool)));
+        let definitions: Vec<Value> = taken.cloned().collect();
+        let mut problems = Vec::new();
+        let standings = self.judge(&definitions, &mut problems);
+        let mut tools: Vec<RemoteTool> = definitions
+            .iter()
+            .zip(&standings)
+            .map(|(definition, standing)| RemoteTool::new(self, definition, standing))
+            .collect();
+        let extras = Extra::of(catalogue, filter).into_iter();
+        tools.extend(extras.map(|extra| RemoteTool::extra(self, extra)));
+        if self.shared.is_plain_name_unique(&self.name) {
+            self.add_aliases(&mut tools, &definitions);
+        }
+        (tools, problems)
+    }
+
+    /// Gives tools the names that they have in Hermes Agent, where those are
+    /// nobody else's.
+    fn add_aliases(&self, tools: &mut [RemoteTool], definitions: &[Value]) {
+        let mut taken: Vec<String> = tools.iter().map(|tool| tool.name().to_owned()).collect();
+        for (tool, definition) in tools.iter_mut().zip(definitions) {
+            let other = names::other(&self.name, name_of(definition));
+            if let Some(other) = other.filter(|other| !taken.contains(other)) {
+                taken.push(other.clone());
+                tool.add_alias(other);
+            }
+        }
+    }
+
+    /// How each tool stands to what it was like at first.
+    fn judge(&self, definitions: &[Value], problems: &mut Vec<String>) -> Vec<Standing> {
+        let all_good = || vec![Standing::Good; definitions.len()];
+        if !self.settings.pin {
+            return all_good();
+        }
+        let folder = &self.shared.pins;
+        let mut pins = match Pins::load(folder, &self.name) {
+            Ok(pins) => pins.unwrap_or_default(),
+            Err(error) => {
+                problems.push(format!("What its tools were like cannot be read: {error}"));
+                let unread = Standing::Renamed { gone: vec!["what it was".to_owned()] };
+                return vec![unread; definitions.len()];
+            }
+        };
+        let (standings, has_news) = pins.judge(&self.identity(), definitions);
+        if has_news && let Err(error) = pins.save(folder, &self.name) {
+            problems.push(format!("What its tools are like cannot be kept: {error}"));
+        }
+        standings
+    }
+
+    /// What the server is, without what is secret.
+    fn identity(&self) -> String {
+        match &self.settings.link {
+            Link::Program { .. } => {
+                let part = |key: &str| self.settings.written.get(key).cloned().unwrap_or_default();
+                format!("{} {}", part("command"), part("args"))
+            }
+            Link::Http { .. } => {
+                self.settings.written.get("url").cloned().unwrap_or_default().to_string()
+            }
+        }
+    }
+}
