@@ -109,7 +109,10 @@ pub(crate) async fn main() -> std::io::Result<()> {
                 while screen.form() == Form::Piped && answers.join_next().await.is_some() {}
                 break;
             }
-            Event::Terminated => break,
+            Event::Terminated => {
+                screen.note("asked to leave");
+                break;
+            }
             Event::Resized => {}
         }
     }

@@ -140,7 +140,8 @@ impl Screen {
         answered.await.ok().flatten()
     }
 
-    /// Shows what is left to show and gives the terminal back. What is ordered later is lost.
+    /// Shows what is left to show and gives the terminal back. What is ordered later is lost. The
+    /// signals that were listened for (INT, TERM, HUP) do not end the program by themselves again.
     pub fn close(&self) {
         self.0.close();
     }

@@ -115,8 +115,7 @@ impl Rich {
         terminal::give_back();
         if next == Next::Terminate {
             let _ = self.tell.send(Event::Terminated);
-            drop(self.ui);
-            wait_for_close(self.ordered, self.signals).await;
+            self.wait_for_close().await;
         }
     }
 
@@ -268,6 +267,23 @@ impl Rich {
         self.retake()
     }
 
+    /// The terminal is given back: nobody is asked any more, and what is still said is printed in
+    /// the end.
+    async fn wait_for_close(&mut self) {
+        loop {
+            tokio::select! {
+                _ = self.signals.next() => {}
+                order = self.ordered.recv() => match order {
+                    None | Some(Order::Close) => break,
+                    Some(Order::Ask { answer, .. }) => drop(answer.send(None)),
+                    Some(order) => self.ui.order(order, Instant::now()),
+                },
+            }
+        }
+        let last = self.ui.finish();
+        let _ = terminal::write(&last);
+    }
+
     fn retake(&mut self) -> Next {
         self.is_dirty = true;
         self.ui.forget();
@@ -283,19 +299,5 @@ async fn sleep_until(at: Option<Instant>) {
     match at {
         Some(at) => tokio::time::sleep_until(at.into()).await,
         None => std::future::pending().await,
-    }
-}
-
-/// The terminal is given back; questions find nobody.
-async fn wait_for_close(mut ordered: UnboundedReceiver<Order>, mut signals: Signals) {
-    loop {
-        tokio::select! {
-            _ = signals.next() => {}
-            order = ordered.recv() => match order {
-                None | Some(Order::Close) => return,
-                Some(Order::Ask { answer, .. }) => drop(answer.send(None)),
-                Some(_) => {}
-            },
-        }
     }
 }

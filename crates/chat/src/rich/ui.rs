@@ -219,6 +219,8 @@ impl Ui {
 
     /// The bytes that end everything, and leave nothing but what was printed.
     pub(crate) fn finish(&mut self) -> String {
+        // Whoever waits for an answer gets none.
+        self.questions.clear();
         self.transcript.end_speech();
         self.erase()
     }

@@ -161,6 +161,14 @@ fn what_is_typed_outlasts_a_question() {
 }
 
 #[test]
+fn in_the_end_nobody_waits_for_an_answer() {
+    let mut stage = Stage::new(12, 60);
+    let mut first = stage.ask(1, "One?");
+    stage.ui.finish();
+    assert_eq!(first.try_recv(), Err(oneshot::error::TryRecvError::Closed));
+}
+
+#[test]
 fn a_question_can_be_taken_back() {
     let mut stage = Stage::new(12, 60);
     let _first = stage.ask(1, "One?");

@@ -93,6 +93,8 @@ fn signals_to_leave_restore_the_terminal() {
         terminal.signal(signal);
         assert!(terminal.wait_for_exit().success());
         assert!(terminal.is_restored(), "{signal:?}");
+        // What is said on the way out is still seen.
+        terminal.wait_for("asked to leave");
         assert!(terminal.bytes().contains("\x1b[?2004l"));
     }
 }

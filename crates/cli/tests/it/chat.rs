@@ -131,10 +131,10 @@ fn a_conversation_in_a_terminal() {
     tmux.sees("answered");
     tmux.keys(&["C-d"]);
     tmux.sees("ended with 0");
-    let seen = tmux.screen();
-    let resume = seen.lines().find(|line| line.contains("--resume")).expect("how to go on");
-    let id = resume.split_whitespace().last().expect("an id").to_owned();
+    assert!(tmux.screen().contains("--resume"), "it says how to go on");
     drop(tmux);
+    let listed = context.run(["sessions", "list", "--json"]).succeeds().json();
+    let id = listed["sessions"][0]["id"].as_str().expect("a session").to_owned();
 
     server.add(last("and now", Scene::says("Now we go on.")));
     let tmux = Tmux::start(&context, &format!("chat --resume {id}")).expect("tmux");

@@ -6,6 +6,7 @@ use std::time::Duration;
 use hermes_core::{ErrorKind, ToolError};
 use rmcp::model::{ErrorCode, ErrorData};
 use rmcp::service::{ClientInitializeError, ServiceError};
+use rmcp::transport::streamable_http_client::StreamableHttpError;
 
 use super::pipes::{TOO_LONG, UNREADABLE};
 use super::plain::excerpt;
@@ -103,7 +104,7 @@ pub(crate) fn causes(error: &(dyn Error + 'static)) -> String {
         if !parts.iter().any(|part| part.contains(&text)) {
             parts.push(text);
         }
-        next = error.source().filter(|_| parts.len() < 5);
+        next = beneath(error).filter(|_| parts.len() < 5);
     }
     parts.join(": ")
 }
@@ -120,9 +121,24 @@ pub(crate) fn greeting_causes(error: &ClientInitializeError) -> String {
     }
 }
 
+/// What an error was caused by.
+fn beneath<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
+    let web = match error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
+        // It does not name its cause in the usual way.
+        Some(StreamableHttpError::Client(error)) => Some(error as &(dyn Error + 'static)),
+        _ => None,
+    };
+    web.or_else(|| error.source())
+}
+
 fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
-    std::iter::successors(Some(error), |error: &&'a (dyn Error + 'static)| (*error).source())
-        .take(16)
+    let mut next = Some(error);
+    std::iter::from_fn(move || {
+        let error = next?;
+        next = beneath(error);
+        Some(error)
+    })
+    .take(16)
 }
 
 /// Whether it cannot have reached the server.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use hermes_core::{Approver, Clarify, ToolCall, ToolResult};
+use hermes_core::{Access, Approver, Clarify, ToolCall, ToolResult};
 use hermes_engine::Caller;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, ElicitRequestParams, ElicitResult,
@@ -53,15 +53,16 @@ pub(crate) async fn make(
         caller.onlooker = Some(Arc::new(Signs::new(&id, token, errands.clone())));
     }
     let about = about(session, &request);
-    let desk = desk(shared, &request, context, &about, &id, errands)?;
+    let answers = answers(shared, &request, &about)?;
+    let arguments = Value::Object(request.arguments.unwrap_or_default());
+    let call = ToolCall::new(id, request.name.into_owned(), arguments);
+    let desk = desk(shared, &call, &caller, context, answers, errands).await;
     if let Some(desk) = &desk {
         caller.approver = Some(Arc::clone(desk) as Arc<dyn Approver>);
         let ports = caller.ports.as_ref().unwrap_or_else(|| shared.engine.ports());
         let ports = (**ports).clone().with::<dyn Clarify>(Arc::clone(desk) as _);
         caller.ports = Some(Arc::new(ports));
     }
-    let arguments = Value::Object(request.arguments.unwrap_or_default());
-    let call = ToolCall::new(id, request.name.into_owned(), arguments);
     let result = attend(shared, call, &caller, context, received).await;
     if let Some(questions) = desk.and_then(|desk| desk.open()) {
         let state = shared.replies.seal(&about)?;
@@ -73,28 +74,27 @@ pub(crate) async fn make(
 }
 
 /// Who can be asked about this call, if anybody.
-fn desk(
+async fn desk(
     shared: &Shared,
-    request: &CallToolRequestParams,
+    call: &ToolCall,
+    caller: &Caller,
     context: &RequestContext<RoleServer>,
-    about: &[u8],
-    id: &str,
+    answers: HashMap<String, ElicitResult>,
     errands: mpsc::Sender<Errand>,
-) -> Result<Option<Arc<Desk>>, ErrorData> {
-    let answers = match &request.request_state {
-        Some(sealed) if shared.replies.redeem(sealed, about)? => answers(request),
-        _ => HashMap::new(),
-    };
+) -> Option<Arc<Desk>> {
     if !shared.settings.asks || !fills_in_forms(context) {
-        return Ok(None);
+        return None;
     }
     let newer = context.protocol_version().is_some_and(|v| v >= ProtocolVersion::V_2026_07_28);
     if !newer {
-        return Ok(Some(Arc::new(Desk::now(id, errands))));
+        return Some(Arc::new(Desk::now(&call.id, errands)));
     }
-    let entry = shared.engine.snapshot().find(&request.name).cloned();
-    let repeatable = entry.is_some_and(|entry| entry.spec().annotations.read_only);
-    Ok(Some(Arc::new(Desk::later(id, answers, repeatable))))
+    // What changes nothing may run twice: once to ask, once with the answer.
+    let preview = shared.engine.preview(call.clone(), caller).await;
+    let repeatable = preview.is_ok_and(|preview| {
+        preview.effects.iter().all(|effect| effect.scope.access() == Access::Shared)
+    });
+    Some(Arc::new(Desk::later(&call.id, answers, repeatable)))
 }
 
 /// What a seal is about: this call of this session, and no other.
@@ -103,11 +103,20 @@ fn about(session: &str, request: &CallToolRequestParams) -> Vec<u8> {
     serde_json::to_vec(&call).unwrap_or_default()
 }
 
-fn answers(request: &CallToolRequestParams) -> HashMap<String, ElicitResult> {
+/// The answers that come with the request, if they are to questions of ours.
+fn answers(
+    shared: &Shared,
+    request: &CallToolRequestParams,
+    about: &[u8],
+) -> Result<HashMap<String, ElicitResult>, ErrorData> {
+    let Some(sealed) = &request.request_state else { return Ok(HashMap::new()) };
+    if !shared.replies.redeem(sealed, about)? {
+        return Ok(HashMap::new());
+    }
     let given = request.input_responses.iter().flatten();
     // What is no answer is as good as none: the question is put again.
     let read = |value: &Value| serde_json::from_value(value.clone()).ok();
-    given.filter_map(|(key, value)| Some((key.clone(), read(value)?))).collect()
+    Ok(given.filter_map(|(key, value)| Some((key.clone(), read(value)?))).collect())
 }
 
 fn fills_in_forms(context: &RequestContext<RoleServer>) -> bool {

@@ -32,6 +32,7 @@ pub(crate) async fn off_thread<T: Send + 'static>(
 /// The same for brief work that leaves much behind: that is cleared away when
 /// the answer is on its way. To wake another thread takes a good part of the
 /// time of such work, so it is done right here if others can go on meanwhile.
+/// A cancelled call is answered when the work next looks at the token.
 pub(crate) async fn in_place<T, L>(
     cx: &ToolContext,
     work: impl FnOnce(&ToolContext) -> Result<(T, L), ToolError> + Send + 'static,

@@ -9,6 +9,7 @@ import sys
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context, Image
+from mcp.server.mcpserver.exceptions import ToolError
 
 server = MCPServer("sdk", instructions="A server for tests.")
 
@@ -36,7 +37,7 @@ async def work(steps: int, ctx: Context) -> str:
 @server.tool()
 def fail() -> str:
     """Fail."""
-    raise ValueError("it went wrong")
+    raise ToolError("it went wrong")
 
 
 @server.tool()

@@ -186,7 +186,7 @@ fn write(mut args: Args, path: &Path, cx: &ToolContext) -> Result<(Output, Vec<S
     let bytes = changes.first().and_then(Change::content).unwrap_or_default();
     let len = bytes.len() as u64;
     let read = OnceLock::new();
-    // They are text, or the call would not have come this far.
+    // Bytes without a text of their own are one.
     let spell = || *read.get_or_init(|| str::from_utf8(bytes).unwrap_or_default());
     let text = || text.as_deref().unwrap_or_else(spell);
     let permit = || {
