@@ -85,6 +85,7 @@ impl Guest {
             self.servers.login(NAME, &Browser).await?;
             logins += 1;
         }
+        self.servers.start();
         self.servers.try_out(NAME).await?;
         for (tool, arguments) in self.calls() {
             loop {
@@ -117,8 +118,7 @@ impl Guest {
             entry.name().starts_with("mcp__") && !own.iter().any(|name| name == entry.name())
         });
         // A tool that wants a schema is shown the other tool's.
-        let schemas: Vec<Value> =
-            tools.clone().map(|entry| entry.tool().parameters()).collect();
+        let schemas: Vec<Value> = tools.clone().map(|entry| entry.tool().parameters()).collect();
         let rich = schemas.iter().max_by_key(|schema| schema.to_string().len()).cloned();
         tools
             .map(|entry| {
@@ -185,9 +185,9 @@ impl Asker for Agreeable {
         Box::pin(async move {
             match question {
                 Question::Form { fields, .. } => {
-                    let filled = fields.iter().filter_map(|field| {
-                        Some((field.name.clone(), field.default.clone()?))
-                    });
+                    let filled = fields
+                        .iter()
+                        .filter_map(|field| Some((field.name.clone(), field.default.clone()?)));
                     Answer::Filled(filled.collect())
                 }
                 _ => Answer::Agreed,

@@ -150,7 +150,7 @@ impl Desk {
     fn ask_for_all(&self, tool: &str, args: &mut Map<String, Value>) {
         let tool = self.tools.iter().find(|known| known.name == tool);
         if tool.is_some_and(|tool| tool.parameters.iter().any(|it| it.name == "fresh")) {
-            args.entry("fresh").or_insert(Value::Bool(true));
+            args.insert("fresh".to_owned(), Value::Bool(true));
         }
     }
 

@@ -50,7 +50,8 @@ pub(crate) fn tools() -> Result<Vec<Tool>, ErrorData> {
     };
     let tool = |name: &&str| {
         let properties = wanted(name);
-        let required: Vec<&String> = properties.as_object().into_iter().flatten().map(|p| p.0).collect();
+        let required: Vec<&String> =
+            properties.as_object().into_iter().flatten().map(|p| p.0).collect();
         typed(json!({"name": name, "description": "A fixture of the conformance suite",
             "inputSchema": {"type": "object", "required": required, "properties": properties}}))
     };
@@ -224,20 +225,29 @@ fn round(state: &State, request: &CallToolRequestParams, context: &Context) -> O
             Some(found) => says(format!("Roots: {found}")),
             None => Ok(asks(json!({"client_roots": roots}))?.into()),
         },
-        "test_input_required_result_request_state" | "test_input_required_result_tampered_state" => {
+        "test_input_required_result_request_state"
+        | "test_input_required_result_tampered_state" => {
             let question = form("Please confirm", "ok", "boolean");
-            stateful(state, request, |_| {
-                answer("confirm", "/content/ok").map(|_| "state-ok".to_owned())
-            }, &json!({"confirm": question}))
+            stateful(
+                state,
+                request,
+                |_| answer("confirm", "/content/ok").map(|_| "state-ok".to_owned()),
+                &json!({"confirm": question}),
+            )
         }
         "test_input_required_result_multiple_inputs" => {
             let greeting = sampling("Generate a greeting", 50);
             let questions = json!({"user_name": name, "greeting": greeting, "client_roots": roots});
-            stateful(state, request, |_| {
-                let all = request.input_responses.as_ref()?;
-                let known = ["user_name", "greeting", "client_roots"];
-                known.iter().all(|key| all.contains_key(*key)).then(|| "All known.".to_owned())
-            }, &questions)
+            stateful(
+                state,
+                request,
+                |_| {
+                    let all = request.input_responses.as_ref()?;
+                    let known = ["user_name", "greeting", "client_roots"];
+                    known.iter().all(|key| all.contains_key(*key)).then(|| "All known.".to_owned())
+                },
+                &questions,
+            )
         }
         "test_input_required_result_multi_round" => rounds(state, request),
         _ => {
@@ -270,15 +280,14 @@ fn stateful(
 }
 
 fn rounds(state: &State, request: &CallToolRequestParams) -> Outcome {
-    let given = |key: &str| request.input_responses.as_ref().is_some_and(|all| all.contains_key(key));
+    let given =
+        |key: &str| request.input_responses.as_ref().is_some_and(|all| all.contains_key(key));
     let (first, second) = (
         form("Step 1: What is your name?", "name", "string"),
         form("Step 2: What is your favorite color?", "color", "string"),
     );
     match opened(state, request)?.as_deref() {
-        Some("one") if given("step1") => {
-            ask_with(state, request, json!({"step2": second}), "two")
-        }
+        Some("one") if given("step1") => ask_with(state, request, json!({"step2": second}), "two"),
         Some("two") if given("step2") => says("Both are known."),
         Some("two") => ask_with(state, request, json!({"step2": second}), "two"),
         _ => ask_with(state, request, json!({"step1": first}), "one"),

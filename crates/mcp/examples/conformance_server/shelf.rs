@@ -62,7 +62,9 @@ pub(crate) fn prompt(asked: &GetPromptRequestParams) -> Result<GetPromptResponse
             let Some(context) = answered.and_then(|a| a.pointer("/content/context")?.as_str())
             else {
                 let question = "What context should the prompt use?";
-                return Ok(asks(json!({"user_context": form(question, "context", "string")}))?.into());
+                return Ok(
+                    asks(json!({"user_context": form(question, "context", "string")}))?.into()
+                );
             };
             vec![said(format!("Use this context: {context}"))]
         }
@@ -91,9 +93,7 @@ pub(crate) fn complete(asked: &CompleteRequestParams) -> Result<CompleteResult, 
 }
 
 pub(crate) fn resources() -> Result<ListResourcesResult, ErrorData> {
-    let resource = |uri: &str, name: &str, kind: &str| {
-        json!({"uri": uri, "name": name, "description": "For testing", "mimeType": kind})
-    };
+    let resource = |uri: &str, name: &str, kind: &str| json!({"uri": uri, "name": name, "description": "For testing", "mimeType": kind});
     result(json!({"resources": [
         resource("test://static-text", "Text", "text/plain"),
         resource("test://static-binary", "Picture", "image/png"),
@@ -115,7 +115,8 @@ pub(crate) fn read(uri: &str) -> Result<ReadResourceResponse, ErrorData> {
         ("test://static-binary", _) => ("image/png", "blob", PNG.to_owned()),
         ("test://watched-resource", _) => ("text/plain", "text", "Watched.".to_owned()),
         (_, Some(id)) => {
-            let data = json!({"id": id, "templateTest": true, "data": format!("Data for ID: {id}")});
+            let data =
+                json!({"id": id, "templateTest": true, "data": format!("Data for ID: {id}")});
             ("application/json", "text", data.to_string())
         }
         _ => {

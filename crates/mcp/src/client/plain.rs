@@ -48,9 +48,9 @@ pub(crate) fn strip_controls(text: &str) -> String {
 
 /// Without anything that a reader would not see, at most so many characters.
 pub(crate) fn strip_hidden(text: &str, longest: usize) -> String {
-    let shown = text.chars().filter(|c| !is_control(*c) && !is_hidden(*c));
+    let mut shown = text.chars().filter(|c| !is_control(*c) && !is_hidden(*c));
     let mut plain: String = shown.clone().take(longest).collect();
-    if shown.skip(longest).next().is_some() {
+    if shown.nth(longest).is_some() {
         plain.push('…');
     }
     plain

@@ -56,3 +56,7 @@ impl Tail {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "tail_tests.rs"]
+mod tests;

@@ -37,7 +37,8 @@ async fn pictures_are_sent_and_other_files_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("dot.png");
     std::fs::write(&path, b"png").unwrap();
-    let attach = |media_type: &str| Attachment { media_type: media_type.into(), path: path.clone() };
+    let attach =
+        |media_type: &str| Attachment { media_type: media_type.into(), path: path.clone() };
     let gone = Attachment { media_type: "image/png".into(), path: folder.path().join("gone") };
     let attachments = vec![attach("image/png"), attach("audio/wav"), attach("text/csv"), gone];
     let shown = render(ToolResult { attachments, ..done(json!("see")) }, true).await.unwrap();

@@ -13,7 +13,7 @@ use hyper::body::{Bytes, Incoming};
 use hyper::header::{AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Request, Response, StatusCode};
+use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rmcp::ServerHandler;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
@@ -71,7 +71,11 @@ impl Door {
         Self { access, hosts: Vec::new(), origins: Vec::new() }
     }
 
-    fn config(&self, address: Option<IpAddr>, stop: CancellationToken) -> StreamableHttpServerConfig {
+    fn config(
+        &self,
+        address: Option<IpAddr>,
+        stop: CancellationToken,
+    ) -> StreamableHttpServerConfig {
         let own = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
         // Whoever serves all addresses must say by which name.
         let served = address.filter(|ip| !ip.is_unspecified()).map(|ip| ip.to_string());
@@ -170,7 +174,13 @@ impl<H: ServerHandler + Send + 'static> Entrance<H> {
         if request.uri().path() != PATH {
             return brief(StatusCode::NOT_FOUND, "The server is at /mcp");
         }
-        self.service.handle(request).await
+        let ends_session = request.method() == Method::DELETE;
+        let mut reply = self.service.handle(request).await;
+        if ends_session && reply.status() == StatusCode::ACCEPTED {
+            // It has ended, and some clients take "accepted" for a failure.
+            *reply.status_mut() = StatusCode::OK;
+        }
+        reply
     }
 }
 

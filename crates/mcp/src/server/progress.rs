@@ -39,7 +39,12 @@ impl Signs {
     }
 
     /// The sign as the client is told it; none if it came too soon.
-    fn sign(&self, progress: &Progress, own: bool, now: Instant) -> Option<ProgressNotificationParam> {
+    fn sign(
+        &self,
+        progress: &Progress,
+        own: bool,
+        now: Instant,
+    ) -> Option<ProgressNotificationParam> {
         // How far a call inside the call has come says nothing of the whole.
         let fraction = progress.fraction.filter(|_| own).map(|f| f.clamp(0.0, 1.0));
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);

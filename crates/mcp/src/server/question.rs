@@ -138,7 +138,8 @@ impl Form {
         if shown.len() < arguments.len() {
             shown.push_str(" …");
         }
-        let effects: Vec<String> = request.effects.iter().take(20).map(ToString::to_string).collect();
+        let effects: Vec<String> =
+            request.effects.iter().take(20).map(ToString::to_string).collect();
         let message = format!(
             "Allow the call of {}?\n{}\n{shown}\n{}",
             request.tool,

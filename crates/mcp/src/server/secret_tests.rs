@@ -9,8 +9,14 @@ fn only_the_token_itself_is_let_in() {
         assert!(token.is_shown(shown.as_bytes()), "{shown}");
     }
     let wrong = [
-        "", "Bearer", "Bearer ", "Bearer 0123456789abcde", "Bearer 0123456789abcdef0",
-        "Bearer 0123456789abcdeF", "Basic 0123456789abcdef", "0123456789abcdef",
+        "",
+        "Bearer",
+        "Bearer ",
+        "Bearer 0123456789abcde",
+        "Bearer 0123456789abcdef0",
+        "Bearer 0123456789abcdeF",
+        "Basic 0123456789abcdef",
+        "0123456789abcdef",
     ];
     for shown in wrong {
         assert!(!token.is_shown(shown.as_bytes()), "{shown}");

@@ -36,11 +36,8 @@ pub async fn serve_stdio<H: ServerHandler>(
     let transport = transport.with_max_line_length(LONGEST);
     let _watching = server.watch();
     let shared = &server.shared;
-    let _ending = AbortOnDropHandle::new(tokio::spawn(end(
-        shared.calls.clone(),
-        closed,
-        stop.clone(),
-    )));
+    let _ending =
+        AbortOnDropHandle::new(tokio::spawn(end(shared.calls.clone(), closed, stop.clone())));
     let served = match handler.serve_with_ct(transport, stop).await {
         Ok(running) => running.waiting().await.map(drop).map_err(io::Error::other),
         // A client that goes without a word, or is sent away, is no failure.

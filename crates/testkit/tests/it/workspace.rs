@@ -9,7 +9,7 @@ use serde_json::Value;
 
 /// The layers, from the foundation up. A crate depends only on crates of
 /// lower layers; tool families never see the engine.
-const LAYERS: [&[&str]; 9] = [
+const LAYERS: &[&[&str]] = &[
     &["hermes-core", "hermes-discover"],
     &[
         "hermes-documents",

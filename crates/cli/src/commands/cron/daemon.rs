@@ -122,15 +122,20 @@ pub(super) fn serve(app: &App, config: &Config, jobs: &Jobs, options: &Options) 
     if !options.once && !app.json {
         app.terminal.note("Running jobs when they are due. Ctrl-C stops.");
     }
-    attended(app, config, jobs, options.parallel, move |daemon, bell| daemon.serve(bell, until))??;
+    attended(app, config, jobs, options.parallel, true, move |daemon, bell| {
+        daemon.serve(bell, until)
+    })??;
     Ok(Exit::Ok)
 }
 
 /// Makes one run, and tells how it went.
 pub(super) fn run_now(app: &App, config: &Config, jobs: &Jobs, wanted: &str) -> Outcome {
     let wanted = wanted.to_owned();
-    let made = attended(app, config, jobs, None, move |daemon, bell| daemon.run_now(&wanted, bell));
-    let run = made??;
+    // Programs get one answer.
+    let tells = !app.json;
+    let run = attended(app, config, jobs, None, tells, move |daemon, bell| {
+        daemon.run_now(&wanted, bell)
+    })??;
     if app.json {
         app.terminal.line(&json!({ "schema_version": 1, "run": run }).to_string())?;
     } else {
@@ -149,6 +154,7 @@ fn attended<T: Send + 'static>(
     config: &Config,
     jobs: &Jobs,
     parallel: Option<u16>,
+    tells: bool,
     work: impl FnOnce(&Daemon<'_>, &Bell) -> T + Send + 'static,
 ) -> Result<T, Failure> {
     let orders = Ourselves::new(jobs)?;
@@ -164,7 +170,11 @@ fn attended<T: Send + 'static>(
             heard.stop();
         });
         let work = tokio::task::spawn_blocking(move || {
-            let tell = |event: &Event<'_>| say(terminal, json, event);
+            let tell = |event: &Event<'_>| {
+                if tells {
+                    say(terminal, json, event);
+                }
+            };
             let daemon =
                 Daemon { jobs, orders: &orders, settings, clock: &SystemClock, tell: &tell };
             work(&daemon, &bell)

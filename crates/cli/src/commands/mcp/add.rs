@@ -54,10 +54,7 @@ pub(super) fn run(app: &App, args: &Add) -> Outcome {
     let trial = if args.untried || args.oauth {
         None
     } else {
-        let name = args.name.clone();
-        let tried = servers::with_servers(candidates, |servers| async move {
-            servers.try_out(&name).await
-        });
+        let tried = servers::try_out(candidates, &args.name);
         Some(tried.map_err(|failure| {
             failure.or_hint("Nothing was written; --untried sets it down all the same.")
         })?)

@@ -52,6 +52,11 @@ pub(crate) struct Serve {
 
 pub(crate) fn run(app: &App, args: &Serve) -> Outcome {
     let ready = app.ready()?;
+    // Tools of other servers are passed on where that is wanted, and no server
+    // is started for who does not want its tools.
+    if args.toolsets.iter().any(|name| name.starts_with("mcp-")) {
+        ready.join_servers(app, true)?;
+    }
     let settings = settings(&ready, args)?;
     let caller = app.caller(&ready, &args.options, &[])?;
     let stop = caller.cancel.clone();
@@ -62,14 +67,14 @@ pub(crate) fn run(app: &App, args: &Serve) -> Outcome {
         None => None,
         Some(address) => Some(open(app, &ready.home, args, address)?),
     };
-    let (engine, ground) = (ready.engine.clone(), ready.ground.clone());
+    let (engine, leaving) = (ready.engine.clone(), ready.leaving());
     let served = runtime::with_tools(&stop.clone(), async move {
         let served = match entrance {
             None => serve_stdio(&server, server.handler(Carrier::Pipe), stop).await,
             Some((listener, door)) => over_http(&server, listener, door, stop).await,
         };
         engine.shutdown().await;
-        ground.leave().await;
+        leaving.leave().await;
         served
     })?;
     ready.settle(app);
@@ -151,12 +156,14 @@ fn open(
     let url = format!("http://{bound}/mcp");
     let file = kept.as_ref().map(|file| file.display().to_string());
     if app.json {
-        app.terminal.line(&json!({ "schema_version": 1, "url": url, "token_file": file }).to_string())?;
+        app.terminal
+            .line(&json!({ "schema_version": 1, "url": url, "token_file": file }).to_string())?;
     } else {
         app.terminal.line(&url)?;
     }
     if let Some(file) = file {
-        app.terminal.note(&format!("Clients must send `Authorization: Bearer TOKEN`; it is in {file}."));
+        app.terminal
+            .note(&format!("Clients must send `Authorization: Bearer TOKEN`; it is in {file}."));
     }
     if !bound.ip().is_loopback() {
         app.terminal.warn("Other machines can connect, and what is sent is not encrypted.");

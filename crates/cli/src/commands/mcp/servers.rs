@@ -7,9 +7,7 @@ use std::sync::Arc;
 use hermes::core::{BoxFuture, CancellationToken, Clarify};
 use hermes::engine::Secrets as _;
 use hermes_config::{ConfigError, Home, KeyPath, edit, save};
-use hermes_mcp::client::{
-    ByClarify, Deps, Link, Models, OSV, Servers, Settings, Trial, Visitor,
-};
+use hermes_mcp::client::{ByClarify, Deps, Link, Models, OSV, Servers, Settings, Trial, Visitor};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
@@ -36,8 +34,9 @@ impl Ready {
             found.map(|secret| secret.expose().to_owned())
         };
         let surroundings = std::env::vars_os();
-        let surroundings = surroundings
-            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+        let surroundings = surroundings.filter_map(|(name, value)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        });
         let osv = KeyPath::of(["mcp", "osv_url"]).and_then(|path| self.config.get(&path));
         let osv = osv.and_then(|(value, _)| value.as_str().map(str::to_owned));
         let deps = Deps {
@@ -105,8 +104,7 @@ pub(super) fn list(app: &App) -> Outcome {
                         "required": server.required })
             })
             .collect();
-        let answer =
-            json!({ "schema_version": 1, "servers": servers, "problems": known.problems });
+        let answer = json!({ "schema_version": 1, "servers": servers, "problems": known.problems });
         app.terminal.line(&answer.to_string())?;
         return Ok(Exit::Ok);
     }
@@ -134,12 +132,29 @@ pub(super) fn list(app: &App) -> Outcome {
 
 pub(super) fn test(app: &App, name: &str) -> Outcome {
     let ready = app.ready()?;
-    let servers = ready.mcp_servers(&ready.mcp_settings());
+    let servers = ready.mcp_servers(&only(&ready.mcp_settings(), name)?);
     warn_of(app, &servers, name);
-    let wanted = name.to_owned();
-    let trial = with_servers(servers, |servers| async move { servers.try_out(&wanted).await })?;
+    let trial = try_out(servers, name)?;
     show(app, &trial)?;
     Ok(Exit::Ok)
+}
+
+/// The entry of that name, without the others: they are not started for it.
+fn only(entries: &Value, name: &str) -> Result<Value, Failure> {
+    match entries.get(name) {
+        Some(entry) => Ok(json!({ name: entry })),
+        None => Err(Failure::not_found(format!("There is no MCP server '{name}'"))
+            .hint("`hermes mcp list` shows those that there are.")),
+    }
+}
+
+/// Starts a server, and looks how it does.
+pub(super) fn try_out(servers: Servers, name: &str) -> Result<Trial, Failure> {
+    let wanted = name.to_owned();
+    with_servers(servers, |servers| async move {
+        servers.start();
+        servers.try_out(&wanted).await
+    })
 }
 
 /// Tells what is wrong with the entry of that name.
@@ -177,7 +192,10 @@ pub(super) fn show(app: &App, trial: &Trial) -> Result<(), Failure> {
     ];
     lines.extend(trial.tools.iter().map(|tool| format!("  {tool}")));
     lines.extend(status.held_back.iter().map(|tool| {
-        format!("held back: {tool} has changed; `hermes mcp accept {} {tool}` takes it", status.name)
+        format!(
+            "held back: {tool} has changed; `hermes mcp accept {} {tool}` takes it",
+            status.name
+        )
     }));
     app.terminal.line(&lines.join("\n"))?;
     for problem in &status.problems {
@@ -188,7 +206,7 @@ pub(super) fn show(app: &App, trial: &Trial) -> Result<(), Failure> {
 
 pub(super) fn accept(app: &App, name: &str, tool: Option<&str>) -> Outcome {
     let ready = app.ready()?;
-    let servers = ready.mcp_servers(&ready.mcp_settings());
+    let servers = ready.mcp_servers(&only(&ready.mcp_settings(), name)?);
     let accepted = servers.accept(name, tool)?;
     if app.json {
         let answer = json!({ "schema_version": 1, "server": name, "accepted": accepted });
@@ -201,7 +219,7 @@ pub(super) fn accept(app: &App, name: &str, tool: Option<&str>) -> Outcome {
 
 pub(super) fn login(app: &App, name: &str) -> Outcome {
     let ready = app.ready()?;
-    let servers = ready.mcp_servers(&ready.mcp_settings());
+    let servers = ready.mcp_servers(&only(&ready.mcp_settings(), name)?);
     let (wanted, browser) = (name.to_owned(), Browser { terminal: app.terminal });
     with_servers(servers, |servers| async move { servers.login(&wanted, &browser).await })?;
     if app.json {
@@ -244,12 +262,7 @@ impl Visitor for Browser {
 
 pub(super) fn remove(app: &App, name: &str) -> Outcome {
     let ready = app.ready()?;
-    let entries = ready.mcp_settings();
-    if entries.get(name).is_none() {
-        return Err(Failure::not_found(format!("There is no MCP server '{name}'"))
-            .hint("`hermes mcp list` shows those that there are."));
-    }
-    let servers = ready.mcp_servers(&entries);
+    let servers = ready.mcp_servers(&only(&ready.mcp_settings(), name)?);
     let wanted = name.to_owned();
     // An entry that cannot be used has left nothing to forget.
     let _ = with_servers(servers, |servers| async move { servers.forget(&wanted).await });
@@ -258,7 +271,8 @@ pub(super) fn remove(app: &App, name: &str) -> Outcome {
         let answer = json!({ "schema_version": 1, "server": name, "removed": true });
         app.terminal.line(&answer.to_string())?;
     } else {
-        app.terminal.note(&format!("{name} is no longer in {}", ready.home.config_file().display()));
+        app.terminal
+            .note(&format!("{name} is no longer in {}", ready.home.config_file().display()));
     }
     Ok(Exit::Ok)
 }

@@ -143,7 +143,7 @@ async def reports(client):
     async def hear(progress, total, message):
         heard.append((progress, total, message))
 
-    await client.call_tool("sleep", {"seconds": 1.2}, progress_callback=hear)
+    await client.call_tool("sleep", {"seconds": 0.3}, progress_callback=hear)
     values = [progress for progress, _, _ in heard]
     assert values and values == sorted(set(values)), heard
 

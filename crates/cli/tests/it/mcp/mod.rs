@@ -24,13 +24,18 @@ fn asking() -> TestContext {
     context
 }
 
-/// The client, if its language is there.
+/// The environment with the Python SDK, if it is there.
 #[expect(clippy::print_stdout, reason = "a skipped test says why")]
-fn client(context: &TestContext, args: &[&str]) -> Option<Run> {
-    let Some(venv) = std::env::var_os("HERMES_TEST_MCP_PYTHON").map(PathBuf::from) else {
+fn python() -> Option<PathBuf> {
+    let venv = std::env::var_os("HERMES_TEST_MCP_PYTHON").map(PathBuf::from);
+    if venv.is_none() {
         println!("skipped: HERMES_TEST_MCP_PYTHON names no environment with the Python SDK");
-        return None;
-    };
+    }
+    venv
+}
+
+fn client(context: &TestContext, args: &[&str]) -> Option<Run> {
+    let venv = python()?;
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/mcp/client.py");
     let mut command = Command::new(venv.join("bin/python"));
     command.arg(script).args(args);
@@ -98,6 +103,42 @@ fn a_slip_on_the_command_line_is_told_at_once() {
     assert!(run.stderr.contains("codign") && run.stderr.contains("coding"), "{}", run.stderr);
     context.run(["mcp", "serve", "--http", "somewhere"]).exits(2);
     context.run(["mcp", "serve", "--token-env", "X"]).exits(2);
-    let run = context.run(["mcp", "serve", "--http", "0", "--token-env", "HERMES_NO_SUCH"]).exits(2);
+    let run =
+        context.run(["mcp", "serve", "--http", "0", "--token-env", "HERMES_NO_SUCH"]).exits(2);
     assert!(run.stderr.contains("HERMES_NO_SUCH"), "{}", run.stderr);
+}
+
+#[test]
+fn a_server_is_tried_set_down_and_taken_out() {
+    let Some(venv) = python() else { return };
+    let context = TestContext::new();
+    // Nobody is asked about packages.
+    let before = "# mine\nmcp:\n  osv_url: \"\" # none\n";
+    context.settings(before);
+    let program = venv.join("bin/mcp-server-time").display().to_string();
+    let broken = context.run(["mcp", "add", "clock", "--", "/nonexistent/server"]);
+    assert_ne!(broken.code, 0);
+    assert!(broken.stderr.contains("--untried"), "{}", broken.stderr);
+    assert_eq!(context.settings_text(), before, "nothing was written");
+
+    let add = ["mcp", "add", "clock", "--env", "TZ=UTC", "--", &program, "--local-timezone=UTC"];
+    let added = context.run(add).succeeds();
+    assert!(added.stdout.contains("mcp__clock__get_current_time"), "{}", added.stdout);
+    let text = context.settings_text();
+    assert!(text.starts_with("# mine\n") && text.contains("# none"), "{text}");
+    context.run(add).exits(2);
+
+    let listed = context.run(["mcp", "list", "--json"]).succeeds().json();
+    assert_eq!(listed["servers"][0]["name"], "clock");
+    assert_eq!(listed["servers"][0]["transport"], "stdio");
+    let trial = context.run(["mcp", "test", "clock", "--json"]).succeeds().json();
+    assert_eq!(trial["status"]["status"], "connected", "{trial}");
+    assert!(trial["schema_tokens"].as_u64().is_some_and(|tokens| tokens > 50), "{trial}");
+    assert!(trial["ready_ms"].as_f64().is_some_and(|taken| taken > 0.0), "{trial}");
+
+    context.run(["mcp", "remove", "clock"]).succeeds();
+    assert!(!context.settings_text().contains("clock"), "{}", context.settings_text());
+    for verb in ["remove", "test", "login", "accept"] {
+        context.run(["mcp", verb, "clock"]).exits(1);
+    }
 }

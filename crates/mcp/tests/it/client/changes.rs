@@ -125,9 +125,8 @@ async fn progress_is_shown_and_keeps_a_call_alive() {
     caller.onlooker = Some(Arc::clone(&seen) as Arc<dyn Onlooker>);
     let answer = content(&world.engine.call(call, &caller).await);
     assert_eq!(answer, json!({"result": "done"}));
-    let seen = seen.0.lock().unwrap();
+    let seen = std::mem::take(&mut *seen.0.lock().unwrap());
     assert_eq!(seen.first(), Some(&(Some(0.25), "step 1".to_owned())));
     assert_eq!(seen.len(), 3);
-    drop(seen);
     servers.stop().await;
 }

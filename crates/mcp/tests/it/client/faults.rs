@@ -27,8 +27,8 @@ async fn answers_are_told_as_they_are() {
     let long = world.result("mcp__odd__echo", json!({"text": "z".repeat(200)})).await;
     assert!(long.untrusted);
     world.call("mcp__odd__log", json!({})).await;
+    until("the log is there", || servers.status()[0].log == ["warning: watch out"]).await;
     let status = servers.status().remove(0);
-    assert_eq!(status.log, ["warning: watch out"]);
     assert_eq!((status.status, status.transport), ("connected", "stdio"));
     servers.stop().await;
 }

@@ -35,43 +35,43 @@ enum Action {
 pub(crate) struct Args {
     /// What to do
     action: Action,
-    /// The job's id or name; for all but create and list
+    /// Its id or name
     #[serde(default)]
     job_id: Option<String>,
-    /// The task, with all that is needed to understand it: a run knows nothing of this conversation
+    /// The task, complete in itself
     #[serde(default)]
     prompt: Option<String>,
     /// Once: '30m', 'in 2h', '2030-02-03T14:00'. Repeated: 'every 30m', '0 9 * * MON-FRI'
     #[serde(default)]
     schedule: Option<String>,
-    /// The time zone of the schedule, such as Europe/Berlin
+    /// Such as Europe/Berlin
     #[serde(default)]
     timezone: Option<String>,
     /// What to call it
     #[serde(default)]
     name: Option<String>,
-    /// Run so many times; 0 for without end
+    /// So many times; 0: without end
     #[serde(default)]
     repeat: Option<u32>,
-    /// Where answers go: local (a file), or names of send_message targets, with commas
+    /// local (a file), or send_message targets, with commas
     #[serde(default)]
     deliver: Option<String>,
-    /// The model, instead of the usual one
+    /// Of the run
     #[serde(default)]
     model: Option<String>,
-    /// Toolsets of the run, instead of the usual ones
+    /// Of the run
     #[serde(default)]
     enabled_toolsets: Option<Vec<String>>,
-    /// The folder to work in; this one if left out
+    /// Default: this folder
     #[serde(default)]
     workdir: Option<String>,
-    /// What becomes of runs missed while nothing ran: skip, once, or all:N
+    /// Missed runs: skip, once, or all:N
     #[serde(default)]
     missed: Option<String>,
-    /// Begin a run again that was interrupted
+    /// After an interruption
     #[serde(default)]
     retry: Option<bool>,
-    /// How long a run may take, in seconds
+    /// Seconds
     #[serde(default)]
     timeout: Option<u64>,
     /// Why it is paused
@@ -214,8 +214,7 @@ impl Tool for Cronjob {
             .emoji("⏰")
             .description(
                 "Tasks that run by themselves at set times, each in a conversation of its own, with nobody \
-                 to ask. '30m' runs once, in 30 minutes; 'every 30m' runs again and again. Create, list, \
-                 show, update, pause, resume, run now, remove, history.",
+                 to ask.",
             )
             .alias("cronjob_manage")
             .preset("schedule_cronjob", r#"{"action":"create"}"#)
