@@ -86,21 +86,32 @@ impl Guest {
             logins += 1;
         }
         self.servers.start();
-        self.servers.try_out(NAME).await?;
+        while let Err(error) = self.servers.try_out(NAME).await {
+            self.log_in_again(&error.to_json(), &mut logins).await?.ok_or(error)?;
+        }
         for (tool, arguments) in self.calls() {
             loop {
                 let result = self.call(&tool, arguments.clone()).await;
-                // Some calls want more rights than the login gave.
-                let denied = result.content.contains("needs_reauth");
-                if !(denied && self.logs_in && logins < LOGINS) {
+                if self.log_in_again(&result.content, &mut logins).await?.is_none() {
                     break;
                 }
-                self.servers.login(NAME, &Browser).await?;
-                logins += 1;
             }
         }
         self.read_along().await;
         Ok(())
+    }
+
+    /// Logs in again if that is what an answer wants, and not for ever.
+    async fn log_in_again(
+        &self,
+        answer: &str,
+        logins: &mut usize,
+    ) -> Result<Option<()>, ToolError> {
+        if !(self.logs_in && *logins < LOGINS && answer.contains("needs_reauth")) {
+            return Ok(None);
+        }
+        *logins += 1;
+        self.servers.login(NAME, &Browser).await.map(Some)
     }
 
     /// The calls that the suite wants, or one of every tool.

@@ -3,9 +3,9 @@
 
 use std::collections::HashMap;
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use hermes_history::{Reader, Span};
+use hermes_history::{Listing, Reader, Span};
 use hermes_llm::Message;
 use hermes_testkit::models::{ModelServer, Scene, Step};
 
@@ -32,38 +32,41 @@ fn a_session_survives_a_kill_at_any_moment() {
     let server = ModelServer::start(script());
     let context = TestContext::new();
     context.settings(format!("model:\n  default: scripted\n  base_url: {}\n", server.url()));
-    let runs = runs();
-    let mut resumed = 0;
-    for at in 0..runs {
+    let database = context.home().join("sessions.db");
+    for at in 0..runs() {
+        let asked = server.requests().len();
         let mut command = context.command(["run", "--max-turns", "40", "Write and write"]);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = command.spawn().expect("the command starts");
-        // Moments from before the first word to far into the task.
-        std::thread::sleep(Duration::from_millis(30 + at * 37 % 400));
+        // Moments from before the first word to some way into the task.
+        let patience = Instant::now() + Duration::from_secs(30);
+        let wanted = asked + usize::try_from(at % 5).unwrap_or(0);
+        while server.requests().len() < wanted && Instant::now() < patience {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        std::thread::sleep(Duration::from_millis(at * 7 % 31));
         child.kill().expect("killed");
         child.wait().expect("ended");
-        let database = context.home().join("sessions.db");
         let Some(reader) = Reader::open(&database).expect("the sessions can be read") else {
             continue;
         };
-        let sessions = reader.sessions(&hermes_history::Listing::default()).expect("a list");
-        let Some(session) = sessions.first() else { continue };
-        let kept = reader.messages(session, Span::All).expect("the messages can be read");
-        check(kept.iter().map(|kept| &kept.message));
-        if at == runs - 1 {
-            let id = session.id.clone();
-            drop(reader);
-            context.run(["run", "--resume", &id, "go on after that"]).succeeds();
-            resumed += 1;
-            let said = server.asked().pop().expect("it was asked");
-            let messages = said["messages"].as_array().expect("messages").clone();
-            let calls: usize =
-                messages.iter().filter_map(|m| m["tool_calls"].as_array()).map(Vec::len).sum();
-            let answers = messages.iter().filter(|m| m["role"] == "tool").count();
-            assert_eq!(calls, answers, "every call has its result when the session goes on");
+        for session in reader.sessions(&Listing::default()).expect("a list") {
+            let kept = reader.messages(&session, Span::All).expect("the messages can be read");
+            check(kept.iter().map(|kept| &kept.message));
         }
     }
-    assert_eq!(resumed, 1);
+    let reader = Reader::open(&database).expect("it can be read").expect("there are sessions");
+    let sessions = reader.sessions(&Listing::default()).expect("a list");
+    let id = sessions.iter().max_by_key(|session| session.calls).expect("a session").id.clone();
+    drop(reader);
+    context.run(["run", "--resume", &id, "go on after that"]).succeeds();
+    let said = server.asked().pop().expect("it was asked");
+    let messages = said["messages"].as_array().expect("messages").clone();
+    let calls = messages.iter().filter_map(|message| message["tool_calls"].as_array());
+    let calls: usize = calls.map(Vec::len).sum();
+    let answers = messages.iter().filter(|message| message["role"] == "tool").count();
+    assert!(calls > 0, "some calls were made before the kill");
+    assert_eq!(calls, answers, "every call has its result when the session goes on");
     let left = std::fs::read_dir(context.work()).expect("the folder").flatten();
     let stray: Vec<_> = left.filter(|e| e.file_name().to_string_lossy().contains(".tmp")).collect();
     assert!(stray.len() <= 3, "{stray:?}");

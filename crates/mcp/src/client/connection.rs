@@ -7,15 +7,17 @@ use std::time::Duration;
 use hermes_core::{ToolContext, ToolError};
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CallToolResult, CancelledNotificationParam,
-    ClientRequest, GetPromptRequest, GetPromptRequestParams, GetPromptResult, InputRequiredResult,
-    InputResponses, JsonObject, ProtocolVersion, ReadResourceRequest, ReadResourceRequestParams,
-    ReadResourceResult, RequestId, ServerPeerInfo, ServerResult,
+    ClientRequest, ElicitRequestParams, ElicitationAction, GetPromptRequest,
+    GetPromptRequestParams, GetPromptResult, InputRequiredResult, InputResponses, JsonObject,
+    ProtocolVersion, ReadResourceRequest, ReadResourceRequestParams, ReadResourceResult, RequestId,
+    ServerPeerInfo, ServerResult,
 };
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, Peer, PeerRequestOptions, RoleClient,
     RunningService, RunningServiceCancellationToken, ServiceError, serve_client_with_lifecycle,
 };
 use rmcp::transport::Transport;
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::fault::{Fault, odd};
@@ -189,7 +191,14 @@ impl Connection {
         let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         for _ in 0..ROUNDS {
             let request = ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()));
-            match self.request(request, patience, Some(cx)).await? {
+            let answered = match self.request(request, patience, Some(cx)).await {
+                Err(Fault::Visit(places)) => {
+                    self.visit(&places, cx).await?;
+                    continue;
+                }
+                answered => answered?,
+            };
+            match answered {
                 ServerResult::CallToolResult(result) => return Ok(result),
                 ServerResult::InputRequiredResult(wanted) => {
                     (params.input_responses, params.request_state) =
@@ -276,6 +285,33 @@ impl Connection {
             responses.insert(key, answer);
         }
         Ok(((!responses.is_empty()).then_some(responses), wanted.request_state))
+    }
+
+    /// Has the user go where the server wants it first.
+    async fn visit(&self, places: &[Value], cx: &ToolContext) -> Result<(), Fault> {
+        let unmade = |text: &str| {
+            Fault::Refused(
+                ToolError::denied(format!("The MCP server '{}' {text}", self.server))
+                    .with_hint("Go on without this tool, or ask the user."),
+            )
+        };
+        if places.is_empty() {
+            return Err(unmade("wants the user to go somewhere, and does not say where"));
+        }
+        for place in places.iter().take(ROUNDS) {
+            let mut place = place.clone();
+            if let Value::Object(fields) = &mut place {
+                fields.entry("mode").or_insert_with(|| "url".into());
+            }
+            let Ok(params) = serde_json::from_value::<ElicitRequestParams>(place) else {
+                return Err(unmade("wants the user to go somewhere, and does not say where"));
+            };
+            let visited = cx.cancel.run_until_cancelled(self.host.elicit(&params)).await;
+            if visited.ok_or(Fault::Cancelled)?.action != ElicitationAction::Accept {
+                return Err(unmade("wants the user to go somewhere first, which did not happen"));
+            }
+        }
+        Ok(())
     }
 
     fn odd(&self, result: &ServerResult) -> Fault {

@@ -7,12 +7,16 @@ use hermes_core::{ErrorKind, ToolError};
 use rmcp::model::{ErrorCode, ErrorData};
 use rmcp::service::{ClientInitializeError, ServiceError};
 use rmcp::transport::streamable_http_client::StreamableHttpError;
+use serde_json::Value;
 
 use super::pipes::{TOO_LONG, UNREADABLE};
 use super::plain::excerpt;
 
 /// How much of a server's words is shown.
 const SHOWN: usize = 4_000;
+
+/// The code of a refusal that ends when the user has been somewhere.
+const VISIT_FIRST: ErrorCode = ErrorCode(-32042);
 
 /// Why a request failed.
 #[derive(Debug)]
@@ -27,6 +31,8 @@ pub(crate) enum Fault {
     Cancelled,
     /// It wants a login.
     Login,
+    /// The user must go somewhere first; what the server says of it.
+    Visit(Vec<Value>),
     /// The server refused it, or answered in a way that cannot be used.
     Refused(ToolError),
 }
@@ -34,6 +40,10 @@ pub(crate) enum Fault {
 impl Fault {
     pub(crate) fn of(server: &str, error: ServiceError) -> Self {
         match error {
+            ServiceError::McpError(error) if error.code == VISIT_FIRST => {
+                let list = error.data.as_ref().and_then(|data| data.get("elicitations"));
+                Self::Visit(list.and_then(Value::as_array).cloned().unwrap_or_default())
+            }
             ServiceError::McpError(error) => Self::Refused(refusal(server, &error)),
             ServiceError::TransportSend(error) => {
                 let error: &(dyn Error + 'static) = error.error.as_ref();

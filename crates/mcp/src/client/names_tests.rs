@@ -38,7 +38,7 @@ fn files_of_names_that_differ_differ() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
     fn every_name_is_callable_and_its_own(

@@ -204,6 +204,11 @@ impl RemoteTool {
             Fault::Refused(error) => return error,
             Fault::Cancelled => return ToolError::cancelled(),
             Fault::Login => return super::login_wanted(server),
+            Fault::Visit(_) => {
+                return ToolError::denied(format!(
+                    "The MCP server '{server}' wants the user to go somewhere first"
+                ));
+            }
             Fault::NotSent(why) => ToolError::new(
                 ErrorKind::Network,
                 format!("The MCP server '{server}' cannot be reached: {why}"),

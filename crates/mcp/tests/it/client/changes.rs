@@ -16,15 +16,26 @@ fn tool(name: &str, description: &str) -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_new_tool_is_there_without_a_new_start() {
-    let world = World::new();
-    let servers = world.ready(&json!({"odd": odd(&[])})).await;
-    let before = world.engine.snapshot().generation();
-    world.call("mcp__odd__add_tool", json!({"name": "fresh"})).await;
-    until("the new tool is there", || world.tools().contains(&"mcp__odd__fresh".to_owned())).await;
-    assert_eq!(world.call("mcp__odd__fresh", json!({})).await, json!({"result": "I am fresh"}));
-    // Five messages, one change.
-    assert_eq!(world.engine.snapshot().generation(), before + 1);
-    servers.stop().await;
+    for modes in [&[][..], &["modern"]] {
+        let world = World::new();
+        let servers = world.ready(&json!({"odd": odd(modes)})).await;
+        let before = world.engine.snapshot().generation();
+        // In the newer protocol it is told only to who has asked.
+        let mut answer = json!(null);
+        for _ in 0..100 {
+            answer = world.call("mcp__odd__add_tool", json!({"name": "fresh"})).await;
+            if answer["result"] == "added" {
+                break;
+            }
+        }
+        assert_eq!(answer, json!({"result": "added"}));
+        let fresh = "mcp__odd__fresh".to_owned();
+        until("the new tool is there", || world.tools().contains(&fresh)).await;
+        assert_eq!(world.call(&fresh, json!({})).await, json!({"result": "I am fresh"}));
+        // Five messages, one change.
+        assert_eq!(world.engine.snapshot().generation(), before + 1);
+        servers.stop().await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

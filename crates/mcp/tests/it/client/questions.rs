@@ -22,6 +22,10 @@ impl Asker for Person {
                 Answer::Filled(filled.as_object().unwrap().clone())
             }
             Question::Visit { url, .. } if url == "https://pay.example/" => Answer::Refused,
+            Question::Visit { url, .. } => {
+                std::fs::write(url.strip_prefix("file://").unwrap(), "paid").unwrap();
+                Answer::Agreed
+            }
             Question::Sample { prompt, .. } if prompt == "hello" => Answer::Agreed,
             other => panic!("{other:?}"),
         };
@@ -73,6 +77,10 @@ async fn questions_are_answered_in_both_eras() {
         let form = asked(&world, "mcp__odd__elicit").await;
         assert_eq!(form, json!({"action": "accept", "content": {"name": "Ann"}}));
         assert_eq!(asked(&world, "mcp__odd__visit").await, json!({"action": "decline"}));
+        let paid = world.path("paid").display().to_string();
+        let pay = |url: String| world.call("mcp__odd__pay", json!({"file": paid, "url": url}));
+        assert_eq!(pay("https://pay.example/".to_owned()).await["kind"], "denied");
+        assert_eq!(pay(format!("file://{paid}")).await, json!({"result": "paid"}));
         let sampled = asked(&world, "mcp__odd__sample").await;
         assert_eq!(
             (sampled["content"]["text"].as_str(), sampled["model"].as_str()),

@@ -20,6 +20,7 @@ OUT = threading.Lock()
 EXTRA = []
 WAITING = {}
 CANCELLED = set()
+LISTENING = []
 
 
 def send(message):
@@ -45,7 +46,7 @@ def tool(name, **more):
 
 
 NAMES = ("echo env pid die flood garbage wrong_id sleep progress structured image fail add_tool "
-         "spawn elicit visit sample roots big cancelled log count").split()
+         "spawn elicit visit pay sample roots big cancelled log count").split()
 
 
 def tools():
@@ -96,6 +97,12 @@ def call(id, params):
         if params.get("requestState") != "st":
             return refuse(id, -32602, "the state is gone")
         return answer(id, text(given_back["q"]))
+    if name == "pay":
+        # Only after the user has been somewhere.
+        if not os.path.exists(given["file"]):
+            return refuse(id, -32042, "Pay first", {"elicitations": [
+                {"mode": "url", "message": "Pay", "url": given["url"], "elicitationId": "7"}]})
+        return answer(id, text("paid"))
     if name == "echo":
         return answer(id, text(given.get("text", "")))
     if name == "env":
@@ -149,9 +156,12 @@ def call(id, params):
     if name == "fail":
         return answer(id, {**text("there is no such thing"), "isError": True})
     if name == "add_tool":
+        if MODERN and not LISTENING:
+            return answer(id, text("nobody listens yet"))
         EXTRA.append(tool(given["name"]))
+        told = {"params": {"_meta": {"io.modelcontextprotocol/subscriptionId": LISTENING[-1]}}} if MODERN else {}
         for _ in range(5):
-            send({"method": "notifications/tools/list_changed"})
+            send({"method": "notifications/tools/list_changed", **told})
         return answer(id, text("added"))
     if name == "spawn":
         child = subprocess.Popen(["sleep", "600"], start_new_session=True, stdout=subprocess.DEVNULL)
@@ -209,6 +219,7 @@ def main():
         elif method == "tools/call":
             threading.Thread(target=call, args=(id, params), daemon=True).start()
         elif method == "subscriptions/listen":
+            LISTENING.append(id)
             send({"method": "notifications/subscriptions/acknowledged", "params": {
                 "notifications": params.get("notifications", {}),
                 "_meta": {"io.modelcontextprotocol/subscriptionId": id}}})
