@@ -332,7 +332,7 @@ impl Bar {
         }
         let Progress { total, done, failed, running } = progress;
         let width = 24;
-        let full = if total == 0 { width } else { (done * width / total).min(width) };
+        let full = (done * width).checked_div(total).unwrap_or(width).min(width);
         let bar = format!("{}{}", "█".repeat(full), "░".repeat(width - full));
         let seconds = self.began.elapsed().as_secs();
         let _ = write!(

@@ -165,13 +165,8 @@ fn two_daemons_make_every_run_once() {
 
 #[test]
 fn a_daemon_that_is_killed_leaves_a_run_that_is_not_made_again() {
-    let scene = Scene::of([
-        Step::Text("I ".into()),
-        Step::Wait(700),
-        Step::Text("am ".into()),
-        Step::Wait(700),
-        Step::Text("slow.".into()),
-    ]);
+    let scene =
+        Scene::of([Step::Text("I ".into()), Step::Wait(700), Step::Text("am slow.".into())]);
     let server = ModelServer::start(vec![scene.again()]);
     let context = with_model(&server);
     let job = add(&context, "Take your time.", &[]);

@@ -145,9 +145,10 @@ fn a_failure_is_told() {
 #[test]
 fn whoever_takes_too_long_is_ended_with_all_that_it_started() {
     let place = Place::new();
-    place.add("Wait.", Change { timeout_seconds: Some(1), ..Change::default() });
+    place.add("Wait.", Change::default());
     let script = "trap '' TERM; sleep 1000 & echo $! > pid; wait; wait; sleep 1000";
-    let runs = place.serve(&place.scripts(script, ""), settings(), &later(60));
+    let settings = Settings { time: Duration::from_millis(500), ..settings() };
+    let runs = place.serve(&place.scripts(script, ""), settings, &later(60));
     assert_eq!(runs[0].status, Status::TimedOut);
     assert_gone(place.read("pid").trim());
 }

@@ -207,7 +207,7 @@ async fn ask(
 
 async fn reply(mixture: &Mixture, voice: &Voice, request: &Request) -> Result<Reply, Fault> {
     let late = || {
-        let message = format!("It did not answer within {} s", mixture.patience.as_secs());
+        let message = format!("It did not answer within {} s", seconds(mixture.patience));
         Fault::new(FaultKind::Silence, message)
     };
     let asked = tokio::time::timeout(mixture.patience, voice.model.reply(request)).await;

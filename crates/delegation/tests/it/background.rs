@@ -1,19 +1,49 @@
-use hermes_core::Event;
+use std::sync::Arc;
+
+use hermes_core::{BoxFuture, Event};
 use hermes_delegation::Settings;
 use hermes_engine::Caller;
+use hermes_llm::{Fault, Model, Request, Stream};
 use hermes_testkit::models::{ModelServer, Scene};
 use serde_json::json;
+use tokio::sync::Semaphore;
 
-use crate::stage::{Plan, Stage, endless, json, says};
+use crate::stage::{Plan, Stage, endless, json, model_at, says};
+
+/// A model that is asked once the gate is open.
+#[derive(Debug)]
+struct Gated {
+    inner: Arc<dyn Model>,
+    gate: Arc<Semaphore>,
+}
+
+impl Model for Gated {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    fn window(&self) -> Option<u64> {
+        None
+    }
+
+    fn ask<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Result<Stream, Fault>> {
+        Box::pin(async move {
+            let _open = self.gate.acquire().await.unwrap();
+            self.inner.ask(request).await
+        })
+    }
+}
 
 #[tokio::test]
 async fn a_task_in_the_background_is_asked_after_and_told_of() {
-    let slow = Scene::of([
-        hermes_testkit::models::Step::Wait(60),
-        hermes_testkit::models::Step::Text("All read.".to_owned()),
-        hermes_testkit::models::Step::Usage { input: 50, output: 5, cached: 0, cost: None },
-    ]);
-    let stage = Stage::new([slow]);
+    let server = ModelServer::start([says("read it all", "All read.", 50)]);
+    let mut plan = Plan::default();
+    let gate = Arc::new(Semaphore::new(0));
+    let gated = Gated { inner: model_at(&server.url(), "first"), gate: Arc::clone(&gate) };
+    plan.settings.model = Some("first".to_owned());
+    plan.stock.models.insert("first".to_owned(), Arc::new(gated));
+    let url = server.url();
+    let stage = Stage::at(server, &url, plan);
     stage.notices.listen();
     let begun = stage.delegate(json!({"goal": "read it all", "background": true})).await;
     assert_eq!((&begun["status"], &begun["count"]), (&json!("dispatched"), &json!(1)));
@@ -26,10 +56,11 @@ async fn a_task_in_the_background_is_asked_after_and_told_of() {
 
     let short = json!({"action": "wait", "handle": handle, "timeout": 0.001});
     assert_eq!(stage.delegate(short).await["status"], "working");
+    gate.add_permits(1);
     let ended = stage.delegate(json!({"action": "wait", "handle": handle})).await;
     assert_eq!(ended["status"], "completed");
     assert_eq!(ended["results"][0]["summary"], "All read.");
-    assert_eq!(ended["total"]["tokens"], json!({"input": 50, "output": 5}));
+    assert_eq!(ended["total"]["tokens"], json!({"input": 50, "output": 10}));
     assert_eq!(stage.budget.spent().usage.input, 50, "the parent pays");
     let told = stage.notices.drain(stage.caller.session.id(), 10);
     assert!(told.is_empty(), "who has waited is not told again: {told:?}");

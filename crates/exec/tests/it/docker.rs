@@ -77,7 +77,7 @@ pub(crate) fn place(settings: &Settings) -> Arc<Elsewhere<Docker>> {
 async fn keeps_the_contract(word: &str) {
     let Some(engine) = engine() else { return };
     let Some(image) = engine.image(word) else { return };
-    let settings = Settings { image, ..engine.settings("contract") };
+    let settings = Settings { image, ..engine.settings(&format!("contract-{word}")) };
     contract(place(&settings)).await;
     assert_eq!(engine.containers(&settings), Vec::<String>::new());
 }

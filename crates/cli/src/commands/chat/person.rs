@@ -19,6 +19,20 @@ impl Person {
     }
 }
 
+impl Person {
+    /// What the model is told instead of the result.
+    async fn why(&self) -> Option<String> {
+        let title = "What should be done instead?".to_owned();
+        let question = Question { title, free_text: true, ..Question::default() };
+        match self.screen.ask(question).await? {
+            Answer::Text(why) if !why.trim().is_empty() => {
+                Some(format!("The user refused: {}", why.trim()))
+            }
+            _ => None,
+        }
+    }
+}
+
 impl Approver for Person {
     fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, Decision> {
         Box::pin(async move {
@@ -26,9 +40,7 @@ impl Approver for Person {
                 Some(Answer::Key('o')) => Decision::Approved(Lasting::Once),
                 Some(Answer::Key('s')) => Decision::Approved(Lasting::Session),
                 Some(Answer::Key('a')) => Decision::Approved(Lasting::Always),
-                Some(Answer::Text(why)) if !why.trim().is_empty() => {
-                    Decision::Refused(Some(format!("The user refused: {}", why.trim())))
-                }
+                Some(Answer::Key('w')) => Decision::Refused(self.why().await),
                 _ => Decision::Refused(None),
             }
         })
@@ -54,11 +66,13 @@ fn question(request: &ApprovalRequest) -> Question {
         choices.push(Choice::new('a', "always"));
     }
     choices.push(Choice::new('d', "deny"));
+    choices.push(Choice::new('w', "deny, and say why"));
     Question {
         title: format!("May {} run?", request.tool),
         body,
         choices,
-        free_text: true,
+        // A word that begins with the letter of a choice must not choose it.
+        free_text: false,
         secret: false,
     }
 }

@@ -118,7 +118,7 @@ fn a_server_is_tried_set_down_and_taken_out() {
     let program = venv.join("bin/mcp-server-time").display().to_string();
     let broken = context.run(["mcp", "add", "clock", "--", "/nonexistent/server"]);
     assert_ne!(broken.code, 0);
-    assert!(broken.stderr.contains("--untried"), "{}", broken.stderr);
+    assert!(broken.stderr.contains("/nonexistent/server"), "{}", broken.stderr);
     assert_eq!(context.settings_text(), before, "nothing was written");
 
     let add = ["mcp", "add", "clock", "--env", "TZ=UTC", "--", &program, "--local-timezone=UTC"];

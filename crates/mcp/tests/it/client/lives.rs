@@ -165,3 +165,48 @@ async fn a_call_that_is_cancelled_is_told_to_the_server() {
     assert_ne!(told, "[]");
     servers.stop().await;
 }
+
+/// The other half of the next test: a program with a server that hears
+/// nothing.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "run by another test"]
+async fn hold() {
+    let Some(folder) = std::env::var_os("HERMES_TEST_HOLD") else { return };
+    let mut world = World::new();
+    world.home = tempfile::tempdir_in(folder).unwrap();
+    let _servers = world.start(&json!({"odd": odd(&["hang"])}));
+    std::future::pending::<()>().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_dies_with_us_however_we_die() {
+    if !std::path::Path::new("/usr/bin/setpriv").exists() {
+        println!("skipped: no setpriv (Debian: util-linux)");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut other = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "client::lives::hold", "--ignored"])
+        .env("HERMES_TEST_HOLD", folder.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let note = || {
+        let home = std::fs::read_dir(folder.path()).ok()?.next()?.ok()?.path();
+        let file = std::fs::read_dir(home.join("state/mcp/running")).ok()?.next()?.ok()?.path();
+        let note: Value = serde_json::from_slice(&std::fs::read(file).ok()?).ok()?;
+        note["entry"]["pid"].as_u64().map(|pid| pid.to_string())
+    };
+    until("the server is there", || note().is_some_and(|pid| is_running(&pid))).await;
+    let pid = note().unwrap();
+    // Once it is past the program that tells it of our death.
+    until("it runs", || {
+        std::fs::read_to_string(format!("/proc/{pid}/cmdline"))
+            .is_ok_and(|it| it.contains("odd.py") && !it.contains("setpriv"))
+    })
+    .await;
+    other.kill().unwrap();
+    other.wait().unwrap();
+    until("the server is gone", || !is_running(&pid)).await;
+}
