@@ -52,7 +52,8 @@ impl Aloud {
         let may_begin = |at: &usize| MARK.starts_with(&self.held[*at..]);
         let from = self.held.len().saturating_sub(MARK.len() - 1);
         let from = self.held.ceil_char_boundary(from);
-        let kept = (from..self.held.len()).filter(|at| self.held.is_char_boundary(*at)).find(may_begin);
+        let kept =
+            (from..self.held.len()).filter(|at| self.held.is_char_boundary(*at)).find(may_begin);
         let rest = self.held.split_off(kept.unwrap_or(self.held.len()));
         std::mem::replace(&mut self.held, rest)
     }
@@ -106,7 +107,8 @@ mod tests {
         let text = "Ich schaue nach, größer <b> als. <tool_call>\n{}</tool_call>";
         for size in 1..text.len() {
             let chars: Vec<char> = text.chars().collect();
-            let pieces: Vec<String> = chars.chunks(size).map(|piece| piece.iter().collect()).collect();
+            let pieces: Vec<String> =
+                chars.chunks(size).map(|piece| piece.iter().collect()).collect();
             let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
             let (shown, rest) = said(&pieces);
             assert_eq!(shown.concat() + &rest, "Ich schaue nach, größer <b> als. ");

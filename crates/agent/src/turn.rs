@@ -144,7 +144,9 @@ impl Agent {
                 {
                     // It has no other way, so it asks in its text from now on.
                     self.makeup.manner.speaks_calls = true;
-                    self.see(&Notice::Warning("The model has no tool calls of its own; it asks for tools in its text."));
+                    self.see(&Notice::Warning(
+                        "The model has no tool calls of its own; it asks for tools in its text.",
+                    ));
                     continue;
                 }
                 listened => listened?,

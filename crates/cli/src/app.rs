@@ -51,6 +51,8 @@ pub(crate) struct Ready {
     pub(crate) secrets: Arc<Keeper>,
     /// What sub-agents are given.
     pub(crate) stock: Arc<Stock>,
+    /// Who does parts of the work.
+    pub(crate) crew: Arc<Crew>,
     _serving: Serving,
     /// The servers whose tools are offered, once they are.
     pub(crate) servers: OnceLock<Arc<Servers>>,
@@ -161,6 +163,7 @@ impl App {
             config,
             engine,
             stock,
+            crew,
             _serving: serving,
             servers: OnceLock::new(),
             secrets,

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use hermes::core::Session;
 use hermes::engine::{Caller, Definitions};
 use hermes_agent::{
-    Agent, Allowance, Budget, Guidance, Makeup, Notice, Prompt, Reminder, SessionJournal,
-    Watcher,
+    Agent, Allowance, Budget, Guidance, Makeup, Notice, Prompt, Reminder, SessionJournal, Watcher,
 };
 use hermes_history::{Beginning, History, Store, Timestamp, local};
 use hermes_llm::{Message, Setback, Told};
@@ -62,8 +61,7 @@ impl Ready {
         terms: Terms<'_>,
     ) -> Result<Engagement, Failure> {
         let models = Models::new(&self.home, &self.config);
-        let Chosen { found, manner } =
-            models.find(terms.model, told(&terms.watcher)).await?;
+        let Chosen { found, manner } = models.find(terms.model, told(&terms.watcher)).await?;
         self.stock.begin(caller.session.id(), caller.approver.clone());
         let (definitions, tools) = self.told_tools(terms.choice).await?;
         let mut caller = caller;
@@ -141,8 +139,11 @@ impl Ready {
         let place = &self.config.settings.terminal.backend;
         let mut surroundings = vec![format!("Folder: {}", caller.cwd.display())];
         match place.as_str() {
-            "local" => surroundings
-                .push(format!("System: {} {}", std::env::consts::OS, std::env::consts::ARCH)),
+            "local" => surroundings.push(format!(
+                "System: {} {}",
+                std::env::consts::OS,
+                std::env::consts::ARCH
+            )),
             elsewhere => surroundings.push(format!(
                 "Commands run and files are elsewhere, not on the user's machine: {elsewhere}"
             )),

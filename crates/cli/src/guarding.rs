@@ -141,6 +141,10 @@ impl App {
 
     /// `HERMES_YOLO` counts as it was when the program started.
     fn approval_mode(&self, config: &Config) -> ApprovalMode {
+        // A task that runs by itself has nobody who could have meant it so.
+        if std::env::var_os("HERMES_CRON_RUN").is_some() {
+            return ApprovalMode::Manual;
+        }
         let yolo = self.env.text(&vars::HERMES_YOLO);
         if yolo.is_some_and(|value| matches!(value.as_str(), "1" | "true" | "yes" | "on")) {
             return ApprovalMode::Off;

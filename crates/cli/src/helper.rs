@@ -59,9 +59,7 @@ impl Helper {
 
 impl Reviewer for Helper {
     fn review(&self, prompt: String) -> BoxFuture<'_, Option<String>> {
-        Box::pin(async move {
-            tokio::time::timeout(PATIENCE, self.ask(prompt)).await.ok()?.ok()
-        })
+        Box::pin(async move { tokio::time::timeout(PATIENCE, self.ask(prompt)).await.ok()?.ok() })
     }
 }
 

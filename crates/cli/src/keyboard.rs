@@ -2,8 +2,8 @@
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use hermes::core::{BoxFuture, Passwords};
 use hermes_chat::{Answer, Question, Screen};
@@ -26,7 +26,13 @@ pub(crate) struct Keyboard {
 
 impl Keyboard {
     pub(crate) fn new(env_file: PathBuf, secrets: Arc<Keeper>) -> Self {
-        Self { env_file, secrets, may_ask: AtomicBool::new(false), screen: OnceLock::new(), turn: Mutex::new(()) }
+        Self {
+            env_file,
+            secrets,
+            may_ask: AtomicBool::new(false),
+            screen: OnceLock::new(),
+            turn: Mutex::new(()),
+        }
     }
 
     /// Waits until nothing else is asked; none if nobody may be.
@@ -65,7 +71,8 @@ impl Passwords for Keyboard {
         Box::pin(async move {
             if let Some(screen) = self.screen() {
                 let title = question.to_owned();
-                let question = Question { title, secret: true, free_text: true, ..Question::default() };
+                let question =
+                    Question { title, secret: true, free_text: true, ..Question::default() };
                 let Some(Answer::Text(password)) = screen.ask(question).await else { return None };
                 self.secrets.learn_one("typed password", &password);
                 return Some(password);

@@ -67,11 +67,9 @@ impl Models {
             }
         }
         let variables = hermes_store::dotenv::Dotenv::load(&self.home.env_file()).vars;
-        let lookup =
-            |name: &str| std::env::var(name).ok().or_else(|| variables.get(name).cloned());
+        let lookup = |name: &str| std::env::var(name).ok().or_else(|| variables.get(name).cloned());
         let retries = Retries::default();
-        let found =
-            find::find(&self.http, &settings, &lookup, find::PORTS, retries, told).await?;
+        let found = find::find(&self.http, &settings, &lookup, find::PORTS, retries, told).await?;
         let first = found.endpoints.first();
         let manner = Manner {
             model: first.map(|endpoint| endpoint.model.clone()).unwrap_or_default(),
@@ -85,8 +83,7 @@ impl Models {
     /// Whether the settings or the environment name a model.
     pub(crate) fn are_configured(&self) -> bool {
         let variables = hermes_store::dotenv::Dotenv::load(&self.home.env_file()).vars;
-        let lookup =
-            |name: &str| std::env::var(name).ok().or_else(|| variables.get(name).cloned());
+        let lookup = |name: &str| std::env::var(name).ok().or_else(|| variables.get(name).cloned());
         find::configured(&self.settings, &lookup).is_ok_and(|found| !found.is_empty())
     }
 

@@ -6,8 +6,20 @@ use crate::terminal::one_line;
 
 /// What says most about a call, the best first.
 const TELLING: [&str; 14] = [
-    "command", "path", "file_path", "pattern", "query", "url", "goal", "question", "name",
-    "action", "code", "message", "target", "prompt",
+    "command",
+    "path",
+    "file_path",
+    "pattern",
+    "query",
+    "url",
+    "goal",
+    "question",
+    "name",
+    "action",
+    "code",
+    "message",
+    "target",
+    "prompt",
 ];
 const LENGTH: usize = 72;
 

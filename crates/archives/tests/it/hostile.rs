@@ -78,7 +78,7 @@ fn names_in_zips_that_lead_out_are_refused() {
     ));
     for (at, name) in NAMES.into_iter().enumerate() {
         let place = place();
-        std::fs::copy(made.at(&format!("{at}.zip")), place.at("a.zip")).unwrap();
+        std::fs::copy(made.at(format!("{at}.zip")), place.at("a.zip")).unwrap();
         let refused = place.unpack("a.zip", "out").expect_err(name);
         assert_eq!(refused.kind(), ErrorKind::Denied, "{name}: {refused}");
         assert_untouched(&place, &["a.zip", "victim"]);

@@ -92,11 +92,14 @@ fn last(text: &str, scene: Scene) -> Scene {
 #[test]
 fn a_conversation_in_a_terminal() {
     let server = ModelServer::start(vec![
-        last("greet me", Scene::of([
-            Step::Text("# Good day\n\nI have **two** hands".into()),
-            Step::Wait(150),
-            Step::Text(", and `tools`.\n\n- one\n- two\n".into()),
-        ])),
+        last(
+            "greet me",
+            Scene::of([
+                Step::Text("# Good day\n\nI have **two** hands".into()),
+                Step::Wait(150),
+                Step::Text(", and `tools`.\n\n- one\n- two\n".into()),
+            ]),
+        ),
         last("publish it", Scene::calls("terminal", r#"{"command":"git push --force"}"#)),
         last("refused", Scene::says("Then I leave it alone.")),
         last("take your time", Scene::calls("terminal", r#"{"command":"sleep 30; echo over"}"#)),

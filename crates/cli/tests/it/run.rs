@@ -73,7 +73,8 @@ fn programs_get_an_event_a_line_and_the_result_last() {
     assert_eq!(calls[0]["arguments"], json!({"path": "a.txt"}));
     let results = of_type(&events, "call_result");
     let status = |path: &str| {
-        let id = &calls.iter().find(|call| call["arguments"]["path"] == path).expect("a call")["id"];
+        let id =
+            &calls.iter().find(|call| call["arguments"]["path"] == path).expect("a call")["id"];
         results.iter().find(|result| &result["id"] == id).expect("its result")["status"].clone()
     };
     assert_eq!(status("a.txt"), "success");

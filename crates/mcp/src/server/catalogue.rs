@@ -47,7 +47,7 @@ impl Shared {
             return Ok(Arc::clone(kept));
         }
         self.catalogue.first.get_or_init(|| Arc::clone(&definitions.json));
-        let tools = definitions.scope.entries().iter().map(|entry| describe(entry)).collect();
+        let tools = definitions.scope.entries().iter().map(describe).collect();
         let made = Arc::new(Listing { definitions, tools });
         *latest = Some(Arc::clone(&made));
         Ok(made)

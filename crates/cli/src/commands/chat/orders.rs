@@ -317,7 +317,10 @@ fn save(sitting: &Sitting<'_>, file: &str) -> Result<(), Failure> {
         let (who, said) = match message {
             Message::User { .. } => ("You", message.text()),
             Message::Assistant(reply) => {
-                let calls = reply.calls.iter().map(|call| format!("\n\n`{} {}`", call.name, call.arguments));
+                let calls = reply
+                    .calls
+                    .iter()
+                    .map(|call| format!("\n\n`{} {}`", call.name, call.arguments));
                 ("Hermes", format!("{}{}", reply.text, calls.collect::<String>()))
             }
             Message::Tool(answer) => ("Result", format!("```\n{}\n```", answer.content)),

@@ -92,9 +92,8 @@ impl Watcher for Shown {
                     self.plan();
                 }
             }
-            Notice::Compressed { before, after } => screen.note(&format!(
-                "The conversation was shortened from {before} to {after} tokens."
-            )),
+            Notice::Compressed { before, after } => screen
+                .note(&format!("The conversation was shortened from {before} to {after} tokens.")),
             Notice::Setback(setback) => {
                 let remedy = match &setback.remedy {
                     Remedy::Pause(pause) => format!("again in {}", summary::duration(*pause)),

@@ -80,7 +80,16 @@ impl<'a> Sitting<'a> {
             watcher: Arc::clone(&shown) as Arc<dyn Watcher>,
         };
         let engaged = ready.engage(caller, terms).await?;
-        let sitting = Self { app, ready, args, screen, shown, engaged, is_reckless: false, began: Vec::new() };
+        let sitting = Self {
+            app,
+            ready,
+            args,
+            screen,
+            shown,
+            engaged,
+            is_reckless: false,
+            began: Vec::new(),
+        };
         sitting.greet(resume.is_some());
         Ok(sitting)
     }
@@ -214,7 +223,10 @@ impl<'a> Sitting<'a> {
                     }
                     Some(Event::Interrupt) => match turn.interrupt.stop() {
                         Level::Calls => screen.note("Stopping the calls; once more stops the turn."),
-                        Level::Turn => screen.note("Stopping the turn."),
+                        Level::Turn => {
+                            ready.crew.stop(&session);
+                            screen.note("Stopping the turn.");
+                        }
                     },
                     Some(Event::Line { text, .. }) if text.trim() == "/stop" => {
                         turn.interrupt.stop_turn();

@@ -266,7 +266,7 @@ pub(super) fn remove(app: &App, name: &str) -> Outcome {
     let wanted = name.to_owned();
     // An entry that cannot be used has left nothing to forget.
     let _ = with_servers(servers, |servers| async move { servers.forget(&wanted).await });
-    change(app, &ready.home, name, |text, path| edit::unset(text, path))?;
+    change(app, &ready.home, name, edit::unset)?;
     if app.json {
         let answer = json!({ "schema_version": 1, "server": name, "removed": true });
         app.terminal.line(&answer.to_string())?;
