@@ -3,7 +3,6 @@
 use crate::context::TestContext;
 
 #[test]
-#[expect(clippy::print_stdout, reason = "a skipped test says why")]
 fn a_real_model_writes_a_file() {
     let Ok(url) = std::env::var("HERMES_TEST_MODEL_URL") else {
         println!("skipped: there is no model (make test-slow starts one)");

@@ -10,7 +10,7 @@ use super::orders::ORDERS;
 const MOST: usize = 50;
 
 /// Completes commands and files.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Words;
 
 impl Completer for Words {

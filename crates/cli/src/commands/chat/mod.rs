@@ -48,7 +48,7 @@ pub(crate) fn run(app: &App, args: &Chat) -> Outcome {
     let mut resume = args.resume.clone().map(|id| named(&ready, &id)).transpose()?;
     let look = Look {
         history: Some(ready.home.root().join("chat_history")),
-        completer: Some(Arc::new(Words::default())),
+        completer: Some(Arc::new(Words)),
         placeholder: "Say what is to be done; /help shows the commands".to_owned(),
         whole_thoughts: false,
         plain: args.plain,
