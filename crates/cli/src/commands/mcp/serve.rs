@@ -40,7 +40,7 @@ pub(crate) struct Serve {
     /// Another name by which clients may call the server
     #[arg(long, value_name = "NAME", requires = "http")]
     allow_host: Vec<String>,
-    /// A web page that may call the server, such as https://example.com:443
+    /// A web page that may call the server, such as `https://example.com:443`
     #[arg(long, value_name = "ORIGIN", requires = "http")]
     allow_origin: Vec<String>,
     /// Do not put questions to the client's user: what must be asked is refused with a token
