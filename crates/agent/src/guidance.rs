@@ -5,8 +5,9 @@
 use std::collections::HashSet;
 use std::fs;
 use std::io::Read as _;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
+use hermes_core::Workplace;
 use hermes_threats::{Level, scan};
 use serde_json::Value;
 
@@ -54,8 +55,9 @@ impl Guidance {
     pub fn of_call(&mut self, arguments: &Value) -> Option<String> {
         let root = self.root.clone()?;
         let mut folders = Vec::new();
+        let at = Workplace::new(&self.cwd, None);
         for place in places(arguments) {
-            let place = fold(&self.cwd.join(place));
+            let place = at.fold(Path::new(place));
             let is_below = |f: &&Path| f.starts_with(&root) && *f != root;
             let mut above: Vec<PathBuf> =
                 place.ancestors().take(ANCESTORS).filter(is_below).map(Into::into).collect();
@@ -130,20 +132,6 @@ fn places(arguments: &Value) -> Vec<&str> {
     }
     places.retain(|place| !place.is_empty() && place.len() < 4096 && !place.contains('\0'));
     places
-}
-
-fn fold(path: &Path) -> PathBuf {
-    let mut folded = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::ParentDir => {
-                folded.pop();
-            }
-            Component::CurDir => {}
-            other => folded.push(other),
-        }
-    }
-    folded
 }
 
 #[cfg(test)]

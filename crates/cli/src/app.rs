@@ -31,6 +31,7 @@ use crate::guarding::{Discreet, Keeper};
 use crate::helper::Helper;
 use crate::keyboard::Keyboard;
 use crate::messaging;
+use crate::models::Models;
 use crate::place::{self, Ground};
 use crate::progress::ProgressLine;
 use crate::supply::Stock;
@@ -49,6 +50,8 @@ pub(crate) struct Ready {
     pub(crate) config: Config,
     pub(crate) engine: Engine,
     pub(crate) secrets: Arc<Keeper>,
+    /// Where models are looked for.
+    pub(crate) models: Models,
     /// What sub-agents are given.
     pub(crate) stock: Arc<Stock>,
     /// Who does parts of the work.
@@ -133,6 +136,7 @@ impl App {
         let jobs = Arc::new(jobs.masked(Arc::clone(&secrets) as Arc<dyn Mask>));
         let notices = Arc::new(NoticeQueue::new());
         let keyboard = Arc::new(Keyboard::new(home.env_file(), Arc::clone(&secrets)));
+        let models = Models::new(&home, &config);
         let ports = Ports::new()
             .with(Arc::new(bounds(&config.settings)))
             .with(Arc::new(times(&config.settings)))
@@ -148,10 +152,10 @@ impl App {
             .with(Arc::new(memory::lists(&home, &config)?))
             .with(Arc::new(crate::commands::cron::jobs(&home, &config)?))
             .with(Arc::clone(&jobs))
-            .with::<dyn Summaries>(Arc::new(Helper::new(&home, &config, "session_search")))
+            .with::<dyn Summaries>(Arc::new(Helper::new(models.clone(), &config, "session_search")))
             .with(Arc::new(hermes_history::History::of(home.root())));
         let mut tools = messaging::aim(tools(ground.file_tools()), &config, &secrets)?;
-        let stock = Stock::new(&home, &config);
+        let stock = Stock::new(&home, models.clone());
         stock.look_after(Arc::clone(&jobs));
         let crew = crew(&stock, &config)?;
         tools.extend(hermes_delegation::tools(&crew));
@@ -162,6 +166,7 @@ impl App {
             home,
             config,
             engine,
+            models,
             stock,
             crew,
             _serving: serving,

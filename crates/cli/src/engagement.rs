@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::app::Ready;
 use crate::args::Choice;
 use crate::failure::Failure;
-use crate::models::{Chosen, Models};
+use crate::models::Chosen;
 
 /// Turns of a task for which nothing was said.
 const TURNS: u32 = 90;
@@ -60,8 +60,7 @@ impl Ready {
         caller: Caller,
         terms: Terms<'_>,
     ) -> Result<Engagement, Failure> {
-        let models = Models::new(&self.home, &self.config);
-        let Chosen { found, manner } = models.find(terms.model, told(&terms.watcher)).await?;
+        let Chosen { found, manner } = self.models.find(terms.model, told(&terms.watcher)).await?;
         self.stock.begin(caller.session.id(), caller.approver.clone());
         let (definitions, tools) = self.told_tools(terms.choice).await?;
         let mut caller = caller;

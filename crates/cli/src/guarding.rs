@@ -182,7 +182,7 @@ impl App {
         if self.approval_mode(&ready.config) != ApprovalMode::Smart {
             return person;
         }
-        let reviewer = Arc::new(Helper::new(&ready.home, &ready.config, "approval"));
+        let reviewer = Arc::new(Helper::new(ready.models.clone(), &ready.config, "approval"));
         Some(Arc::new(SmartApprover::new(reviewer, person)))
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use hermes::core::{Approver, Availability, BoxFuture};
 use hermes_agent::{Guidance, Journal, Manner, Reminder, SessionJournal};
-use hermes_config::{Config, Home};
+use hermes_config::Home;
 use hermes_delegation::{Child, Supply};
 use hermes_exec::Jobs;
 use hermes_history::{Beginning, History, Kinship, Parent};
@@ -31,9 +31,9 @@ pub(crate) struct Stock {
 }
 
 impl Stock {
-    pub(crate) fn new(home: &Home, config: &Config) -> Arc<Self> {
+    pub(crate) fn new(home: &Home, models: Models) -> Arc<Self> {
         Arc::new(Self {
-            models: Models::new(home, config),
+            models,
             history: History::of(home.root()),
             jobs: OnceLock::new(),
             has_model: AtomicBool::new(false),

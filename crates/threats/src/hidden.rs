@@ -39,6 +39,12 @@ pub(crate) fn is_invisible(c: char) -> bool {
     )
 }
 
+/// Whether a reader does not see this character, or reads others in another
+/// order because of it.
+pub fn is_hidden(c: char) -> bool {
+    is_invisible(c) || is_bidi(c)
+}
+
 /// Says whether `c` turns the direction of text around.
 pub(crate) fn is_bidi(c: char) -> bool {
     matches!(u32::from(c), 0x202a..=0x202e | 0x2066..=0x2069)

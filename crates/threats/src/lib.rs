@@ -13,5 +13,6 @@ mod scan;
 mod traced;
 
 pub use finding::{Category, Finding, Level};
+pub use hidden::is_hidden;
 pub use label::{Labelled, is_labelled, label, unlabel};
 pub use scan::scan;

@@ -3,26 +3,7 @@
 
 /// Whether a character leaves no mark, or changes how others are read.
 fn is_hidden(c: char) -> bool {
-    matches!(
-        u32::from(c),
-        0xad | 0x34f
-            | 0x61c
-            | 0x115f
-            | 0x1160
-            | 0x17b4
-            | 0x17b5
-            | 0x180b..=0x180f
-            | 0x200b..=0x200f
-            | 0x202a..=0x202e
-            | 0x2060..=0x206f
-            | 0x3164
-            | 0xfe00..=0xfe0f
-            | 0xfeff
-            | 0xffa0
-            | 0xfff9..=0xfffb
-            | 0x1d173..=0x1d17a
-            | 0xe0000..=0xe0fff
-    )
+    hermes_threats::is_hidden(c) || matches!(c, '\u{2065}' | '\u{fff9}'..='\u{fffb}')
 }
 
 fn is_control(c: char) -> bool {

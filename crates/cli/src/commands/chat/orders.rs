@@ -13,7 +13,6 @@ use super::sitting::{Next, Sitting, Then};
 use crate::commands::{checkpoints, memory};
 use crate::engagement::told;
 use crate::failure::Failure;
-use crate::models::Models;
 use crate::summary;
 
 /// An order that can be given.
@@ -117,9 +116,8 @@ fn help(sitting: &Sitting<'_>) -> Result<(), Failure> {
 
 async fn model(sitting: &mut Sitting<'_>, wanted: &str) -> Result<(), Failure> {
     if !wanted.is_empty() {
-        let models = Models::new(&sitting.ready.home, &sitting.ready.config);
         let watcher = Arc::clone(&sitting.engaged.agent.makeup().watcher);
-        let chosen = models.find(Some(wanted), told(&watcher)).await?;
+        let chosen = sitting.ready.models.find(Some(wanted), told(&watcher)).await?;
         let makeup = sitting.engaged.agent.makeup_mut();
         makeup.model = chosen.found.model;
         makeup.manner = chosen.manner;

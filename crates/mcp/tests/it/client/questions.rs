@@ -70,7 +70,7 @@ async fn questions_are_answered_in_both_eras() {
         let mut world = World::new();
         world.asker = Some(Arc::new(Person));
         world.models = Some(Arc::new(Parrot));
-        world.roots = vec!["/work/a b".into()];
+        world.roots = vec!["/project/a b".into()];
         let servers = world.ready(&json!({"odd": odd(modes)})).await;
         let version = if modes.is_empty() { "2025-11-25" } else { "2026-07-28" };
         assert_eq!(servers.status()[0].protocol.as_deref(), Some(version));
@@ -87,7 +87,7 @@ async fn questions_are_answered_in_both_eras() {
             (Some("hello!"), Some("parrot"))
         );
         let roots = asked(&world, "mcp__odd__roots").await;
-        assert_eq!(roots["roots"][0]["uri"], "file:///work/a%20b");
+        assert_eq!(roots["roots"][0]["uri"], "file:///project/a%20b");
         assert_eq!(servers.status()[0].sampling.unwrap().requests, 1);
         servers.stop().await;
     }
