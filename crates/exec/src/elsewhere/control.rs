@@ -26,6 +26,8 @@ const SELDOM: Duration = Duration::from_secs(2);
 const AGAIN: [Duration; 2] = [Duration::from_millis(300), Duration::from_secs(2)];
 /// How long a carrier has to end after its program.
 const CLOSING: Duration = Duration::from_millis(500);
+/// How often a program is looked for that is not there (yet).
+const LOOKS: usize = 8;
 /// How long a program that nobody hears any more has to go by itself.
 const GRACE: Duration = Duration::from_secs(1);
 
@@ -134,12 +136,9 @@ impl<W: Way> End<W> {
         }
         let Exit::Signal(signal) = exit else { return Ok(exit) };
         // Nobody hears any more what it writes, and nobody else will end it.
-        let text = script::ending(&self.mark, GRACE);
-        let done = ask(&*self.way, &self.local, &text, QUESTION).await;
-        let there = match done {
-            Ok(done) if done.is_well() => "so it was ended there as well",
-            _ => "and it may still run there",
-        };
+        let gone = end_there(&*self.way, &self.local, &self.mark, GRACE, || true).await;
+        let there =
+            if gone { "so it was ended there as well" } else { "and it may still run there" };
         let message = format!(
             "{}: the program that carried the command was killed by signal {signal}, {there}",
             self.way.name()
@@ -147,6 +146,31 @@ impl<W: Way> End<W> {
         Err(ToolError::new(ErrorKind::Network, message)
             .with_hint("See what the command has done before it is run again."))
     }
+}
+
+/// Ends a program there; whether it is surely gone.
+///
+/// What has only just been sent may not have its mark yet, and would begin
+/// after nobody was found, so it is looked for again until its carrier is over.
+async fn end_there<W: Way>(
+    way: &W,
+    local: &Local,
+    mark: &str,
+    grace: Duration,
+    is_over: impl Fn() -> bool,
+) -> bool {
+    let text = script::ending(mark, grace);
+    for _ in 0..LOOKS {
+        let Ok(done) = ask(way, local, &text, QUESTION + grace).await else { return false };
+        if !done.is_well() || !done.output.starts_with(script::NOBODY) || is_over() {
+            return done.is_well();
+        }
+        tokio::time::sleep(CLOSING).await;
+        if is_over() {
+            return true;
+        }
+    }
+    true
 }
 
 impl<W: Way> Control for Remote<W> {
@@ -174,13 +198,13 @@ impl<W: Way> Control for Remote<W> {
     fn end(&self, grace: Duration) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             self.unwanted.store(true, Ordering::Release);
-            let text = script::ending(&self.mark, grace);
-            let done = ask(&*self.way, &self.local, &text, QUESTION + grace).await;
-            if !done.is_ok_and(|done| done.is_well()) {
+            let mut ended = self.ended.clone();
+            let has_told = || self.told.as_ref().is_some_and(|told| told.borrow().is_some());
+            let is_over = || self.ended.borrow().is_some() || has_told();
+            if !end_there(&*self.way, &self.local, &self.mark, grace, is_over).await {
                 self.way.force(&script::killing(&self.mark)).await;
             }
             // Its last words, what its shell held among them, are on their way.
-            let mut ended = self.ended.clone();
             let _ = tokio::time::timeout(CLOSING, ended.wait_for(Option::is_some)).await;
             // If the way there is broken, this end of it can still be ended.
             self.carrier.end(grace).await;

@@ -123,6 +123,9 @@ fn reader(length: usize, end: &str) -> String {
     )
 }
 
+/// What [`ending`] says if there was nothing to end.
+pub(super) const NOBODY: &[u8] = b"nobody";
+
 /// Ends everything with this mark: asked first, forced after `grace`. It ends
 /// well if nothing is left; where nothing more can be started it cannot tell.
 pub(super) fn ending(mark: &str, grace: Duration) -> String {
@@ -133,7 +136,7 @@ pub(super) fn ending(mark: &str, grace: Duration) -> String {
         "{} a=; w() {{ q=$(m) || exit 75; b=; for p in $a $q; do \
          case \" $b \" in *\" $p \"*) continue;; esac; \
          case $(z $p) in Z*|'') ;; *) b=\"$b $p\";; esac; done; a=$b; }}; \
-         w; [ -n \"$a\" ] || exit 0; kill -TERM $a 2>/dev/null; i=0; \
+         w; [ -n \"$a\" ] || {{ echo nobody; exit 0; }}; kill -TERM $a 2>/dev/null; i=0; \
          while [ $i -lt {rounds} ]; do w; [ -n \"$a\" ] || exit 0; \
          sleep 0.1 2>/dev/null || sleep 1; i=$((i+1)); done; \
          i=0; while w; [ -n \"$a\" ] && [ $i -lt 50 ]; do \
