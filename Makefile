@@ -35,8 +35,7 @@ generated: ## Check that those files are current
 
 bench: ## Measure against the original; writes bench/RESULTS.md
 	bench/setup.sh
-	$(CARGO) build --release -p hermes-cli
-	$(CARGO) build --release -p hermes -p hermes-sandbox --examples
+	$(CARGO) build --release -p hermes-cli -p hermes -p hermes-sandbox --bins --examples
 	python3 bench/run.py
 
 picture: ## Record the terminal picture of the README

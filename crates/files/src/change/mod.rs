@@ -107,35 +107,38 @@ impl<'a> Hold<'a> {
     ///
     /// The disk takes its time, and there is work for two meanwhile. `aside` is
     /// for what can be done at any moment; if much is written, a thread of its
-    /// own does it. `meanwhile` has the last word: its error is that of all.
+    /// own begins with it at once. `meanwhile` has the last word: its error is
+    /// that of all.
     pub fn secure<'c, A: Send, M>(
-        mut self,
+        self,
         changes: &'c [Change],
         aside: impl FnOnce() -> A + Send,
         meanwhile: impl FnOnce() -> Result<M, ToolError>,
     ) -> Result<(Secured<'a, 'c>, A, M), ToolError> {
         let size: usize = changes.iter().filter_map(Change::content).map(<[u8]>::len).sum();
+        if size < LARGE {
+            let secured = self.set_out(changes)?;
+            let meant = meanwhile()?;
+            let done = aside();
+            secured.bring_home()?;
+            return Ok((secured, done, meant));
+        }
+        thread::scope(|scope| {
+            let other = scope.spawn(aside);
+            let secured = self.set_out(changes)?;
+            let meant = meanwhile()?;
+            secured.bring_home()?;
+            let done = other.join().unwrap_or_else(|panic| resume_unwind(panic));
+            Ok((secured, done, meant))
+        })
+    }
+
+    /// Writes all that is new aside, and has the disk begin with it.
+    fn set_out<'c>(mut self, changes: &'c [Change]) -> Result<Secured<'a, 'c>, ToolError> {
         let work = self.stage(changes)?;
         work.send_off();
         // Dropped, it takes back what was made.
-        let mut secured = Secured { _hold: self, changes, work: None };
-        let work = secured.work.insert(work);
-        let (done, meant) = if size < LARGE {
-            let meant = meanwhile()?;
-            let done = aside();
-            work.verify()?;
-            work.sync()?;
-            (done, meant)
-        } else {
-            let work = &*work;
-            thread::scope(|scope| {
-                let other = scope.spawn(move || (aside(), work.verify()));
-                let meant = meanwhile().and_then(|meant| work.sync().map(|()| meant));
-                let (done, verified) = other.join().unwrap_or_else(|panic| resume_unwind(panic));
-                meant.and_then(|meant| verified.map(|()| (done, meant)))
-            })?
-        };
-        Ok((secured, done, meant))
+        Ok(Secured { _hold: self, changes, work: Some(work) })
     }
 
     fn stage<'c>(&mut self, changes: &'c [Change]) -> Result<Work<'c>, ToolError> {
@@ -157,6 +160,11 @@ pub struct Secured<'a, 'c> {
 }
 
 impl Secured<'_, '_> {
+    /// Reads back what was written, and waits for the disk.
+    fn bring_home(&self) -> Result<(), ToolError> {
+        self.work.as_ref().map_or(Ok(()), |work| work.verify().and_then(|()| work.sync()))
+    }
+
     /// Makes the changes: all of them, or none.
     pub fn make(mut self) -> Result<Vec<Changed>, ToolError> {
         let Some(mut work) = self.work.take() else { return Ok(Vec::new()) };

@@ -29,13 +29,13 @@ pub(crate) async fn off_thread<T: Send + 'static>(
     }
 }
 
-/// The same for brief work that leaves much behind: that is cleared away when
-/// the answer is on its way. To wake another thread takes a good part of the
+/// The same for brief work that may leave much behind: that is cleared away
+/// when the answer is on its way. To wake another thread takes a good part of the
 /// time of such work, so it is done right here if others can go on meanwhile.
 /// A cancelled call is answered when the work next looks at the token.
 pub(crate) async fn in_place<T, L>(
     cx: &ToolContext,
-    work: impl FnOnce(&ToolContext) -> Result<(T, L), ToolError> + Send + 'static,
+    work: impl FnOnce(&ToolContext) -> Result<(T, Option<L>), ToolError> + Send + 'static,
 ) -> Result<T, ToolError>
 where
     T: Send + 'static,
@@ -46,6 +46,8 @@ where
     }
     let done = tokio::task::block_in_place(|| cx.check().and_then(|()| work(cx)));
     let (answer, left) = done?;
-    drop(tokio::task::spawn_blocking(move || drop(left)));
+    if let Some(left) = left {
+        drop(tokio::task::spawn_blocking(move || drop(left)));
+    }
     Ok(answer)
 }

@@ -97,6 +97,8 @@ impl Held<'_> {
             if !makes_folders {
                 keep();
             }
+            // There is time for it now, and none when the answer is due.
+            versions::make_room(changes.iter().filter_map(Change::content).map(<[u8]>::len).sum());
             Ok(permitted)
         };
         let (secured, looked, permitted) = hold.secure(changes, aside, meanwhile)?;
@@ -130,7 +132,7 @@ pub(crate) fn remember(changes: impl IntoIterator<Item = Change>, done: &[Done])
         if let Change::Write { bytes, .. } | Change::Move { bytes: Some(bytes), .. } = change
             && let Some(hash) = &done.hash
         {
-            spent.push(versions::keep(hash, bytes));
+            spent.extend(versions::keep(hash, bytes));
         }
     }
     spent

@@ -20,31 +20,37 @@ struct Versions {
 
 static VERSIONS: Mutex<Versions> = Mutex::new(Versions { size: 0, kept: VecDeque::new() });
 
-/// What is no longer needed. Much of it takes a while to clear away.
-#[derive(Debug, Default)]
-pub(crate) struct Spent {
-    _bytes: Vec<Arc<Vec<u8>>>,
-}
+/// A version that is not kept. It takes a while to clear it away.
+pub(crate) type Spent = Vec<u8>;
 
-/// Keeps a version for a while, unless it is too long.
-pub(crate) fn keep<'b>(hash: &Hash, bytes: impl Into<Cow<'b, [u8]>>) -> Spent {
+/// Keeps a version for a while. One that is too long, or known, is given back.
+pub(crate) fn keep<'b>(hash: &Hash, bytes: impl Into<Cow<'b, [u8]>>) -> Option<Spent> {
     let bytes = bytes.into();
+    make_room(bytes.len());
     let mut versions = VERSIONS.lock().unwrap_or_else(PoisonError::into_inner);
     if bytes.len() > ONE || versions.kept.iter().any(|(kept, _)| kept == hash) {
         return match bytes {
-            Cow::Owned(bytes) => Spent { _bytes: vec![Arc::new(bytes)] },
-            Cow::Borrowed(_) => Spent::default(),
+            Cow::Owned(bytes) => Some(bytes),
+            Cow::Borrowed(_) => None,
         };
     }
     versions.size += bytes.len();
     versions.kept.push_back((hash.clone(), Arc::new(bytes.into_owned())));
+    None
+}
+
+/// Clears old versions away until there is room for one of this length, if it
+/// is to be kept.
+pub(crate) fn make_room(len: usize) {
     let mut spent = Vec::new();
-    while versions.size > ALL {
+    let mut versions = VERSIONS.lock().unwrap_or_else(PoisonError::into_inner);
+    while len <= ONE && versions.size + len > ALL {
         let Some((_, oldest)) = versions.kept.pop_front() else { break };
         versions.size -= oldest.len();
         spent.push(oldest);
     }
-    Spent { _bytes: spent }
+    // Nobody waits for the lock while they go.
+    drop(versions);
 }
 
 /// A version, if it is still known.

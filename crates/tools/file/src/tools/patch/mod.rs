@@ -151,8 +151,11 @@ impl Tool for Patch {
 /// What a patch of several changes comes to if one of them fails.
 const NOTHING: &str = "nothing: a patch is applied as a whole or not at all";
 
+/// What is in the way when all is done.
+type Leftover = (Outcome, Vec<Spent>);
+
 /// The answer, and what is left over.
-fn patch(args: &Args, cx: &ToolContext) -> Result<(Output, (Outcome, Vec<Spent>)), ToolError> {
+fn patch(args: &Args, cx: &ToolContext) -> Result<(Output, Option<Leftover>), ToolError> {
     let plan = Plan::of(args, &cx.workplace)?;
     let expected: Option<Hash> = args.expected_hash.as_deref().map(str::parse).transpose()?;
     let paths: Vec<PathBuf> = plan.paths();
@@ -183,11 +186,11 @@ fn patch(args: &Args, cx: &ToolContext) -> Result<(Output, (Outcome, Vec<Spent>)
     if args.dry_run {
         let hashes = outcome.changes.iter().map(|change| change.content().map(Hash::of));
         let output = describe(&hashes.collect::<Vec<_>>());
-        return Ok((output, (outcome, Vec::new())));
+        return Ok((output, Some((outcome, Vec::new()))));
     }
     let (done, (), output) =
         held.commit(&outcome.changes, || Ok(()), |hashes| Ok(describe(hashes)))?;
     let spent = remember(mem::take(&mut outcome.changes), &done);
     failures::forget(cx, &paths);
-    Ok((output.written(&done), (outcome, spent)))
+    Ok((output.written(&done), Some((outcome, spent))))
 }

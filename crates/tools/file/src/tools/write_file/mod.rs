@@ -168,7 +168,11 @@ impl Tool for WriteFile {
 }
 
 /// The answer, and what is left over.
-fn write(mut args: Args, path: &Path, cx: &ToolContext) -> Result<(Output, Vec<Spent>), ToolError> {
+fn write(
+    mut args: Args,
+    path: &Path,
+    cx: &ToolContext,
+) -> Result<(Output, Option<Vec<Spent>>), ToolError> {
     refuse_note(&args.content)?;
     refuse_folder(&args.path)?;
     let expected: Option<Hash> = args.expected_hash.as_deref().map(str::parse).transpose()?;
@@ -234,7 +238,7 @@ fn write(mut args: Args, path: &Path, cx: &ToolContext) -> Result<(Output, Vec<S
             known::spelt(cx, path, disguise.map(|(encoding, _)| encoding));
             known::saw(cx, path, hash, Seen { len, modified: None, whole: true });
         }
-        return Ok((output, Vec::new()));
+        return Ok((output, None));
     }
     let look = |hashes: &[Option<Hash>]| match hashes {
         [Some(hash)] => Ok(look(hash)),
@@ -250,7 +254,7 @@ fn write(mut args: Args, path: &Path, cx: &ToolContext) -> Result<(Output, Vec<S
         output.dirs_created = made_folders.iter().map(|folder| show(folder)).collect();
         output.not_kept = lost;
     }
-    Ok((output, spent))
+    Ok((output, (!spent.is_empty()).then_some(spent)))
 }
 
 /// What whoever wrote it should know.
