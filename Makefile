@@ -35,7 +35,8 @@ generated: ## Check that those files are current
 
 bench: ## Measure against the original; writes bench/RESULTS.md
 	bench/setup.sh
-	$(CARGO) build --release -p hermes-cli -p hermes -p hermes-sandbox --bins --examples
+	$(CARGO) build --release -p hermes-cli -p hermes -p hermes-delegation -p hermes-history \
+	  -p hermes-mcp -p hermes-sandbox -p hermes-testkit --bins --examples
 	python3 bench/run.py
 
 picture: ## Record the terminal picture of the README

@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 """Measures the agent: the time of a turn outside the model, and a chat that waits.
 
-    cargo build --release -p hermes-cli
-    cargo build --release -p hermes-testkit --example model_server
     python3 bench/agent.py [-n 200]
 
 The model is a server on loopback that plays a script, so what is measured is everything
-but a model: its own time is a part of the figures. Prints a line for each figure.
+but a model: its own time is a part of the figures. Prints a line of JSON for each figure.
+`run.py` runs it too; `README.md` says what has to be built.
 """
 
 from __future__ import annotations
@@ -67,8 +66,8 @@ def task(options: argparse.Namespace, home: Path, turns: int) -> float:
         server.wait()
 
 
-def idle_chat(options: argparse.Namespace, home: Path) -> float:
-    """Megabytes of a chat that waits for its first line."""
+def idle_chat(options: argparse.Namespace, home: Path) -> int:
+    """Bytes of a chat that waits for its first line."""
     script = home / "script.json"
     script.write_text("[]", encoding="utf-8")
     server = subprocess.Popen([options.server, script], stdout=subprocess.PIPE, text=True)
@@ -88,7 +87,7 @@ def idle_chat(options: argparse.Namespace, home: Path) -> float:
         time.sleep(1.0)
         status = Path(f"/proc/{child}/status").read_text(encoding="utf-8")
         resident = next(line for line in status.splitlines() if line.startswith("VmRSS"))
-        return int(resident.split()[1]) / 1024
+        return int(resident.split()[1]) * 1024
     finally:
         os.kill(child, 9)
         os.waitpid(child, 0)
@@ -100,7 +99,7 @@ def main() -> int:
     options = parse_options()
     for program in (options.hermes, options.server):
         if not program.is_file():
-            print(f"missing: {program}; the head of this file says how to build it", file=sys.stderr)
+            print(f"missing: {program}; bench/README.md says how to build it", file=sys.stderr)
             return 2
     per_turn, whole = [], []
     for _ in range(options.rounds):
@@ -113,9 +112,13 @@ def main() -> int:
             per_turn.append((many - one) / (options.n - 1) * 1e3)
     with tempfile.TemporaryDirectory() as folder:
         idle = idle_chat(options, Path(folder))
-    print(f"a turn with one call, all but the model: {statistics.median(per_turn):.2f} ms (≤ 20)")
-    print(f"a task of one turn, start to end: {statistics.median(whole):.1f} ms")
-    print(f"a chat that waits: {idle:.1f} MB (≤ 30)")
+    figures = {
+        "agent.turn": {"p50_ms": statistics.median(per_turn), "n": options.n},
+        "agent.task": {"p50_ms": statistics.median(whole), "n": options.rounds},
+        "agent.idle_chat": {"bytes": idle},
+    }
+    for metric, values in figures.items():
+        print(json.dumps({"metric": metric, **values}))
     return 0
 
 

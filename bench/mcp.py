@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 """Measures `hermes mcp serve` beside other MCP servers that answer with what they were told.
 
-    cargo build --release -p hermes-cli
-    cargo build --release -p hermes-mcp --example echo_server
     python3 bench/mcp.py [-n 2000] [--json OUT]
 
 The Python and TypeScript servers are those of the official SDKs; --venv and --node name
 where they are installed (scripts/components/mcp.sh). What is missing is left out.
+`run.py` runs it too; `README.md` says what has to be built.
 """
 
 from __future__ import annotations

@@ -22,8 +22,8 @@ REPOSITORY = BENCH.parent
 VENV = BENCH / ".venv"
 IN_PROCESS_ROUNDS = 5
 IN_PROCESS_ROUNDS_QUICK = 2
-BUILD_HERMES = "cargo build --release -p hermes-cli"
-BUILD_EXAMPLES = "cargo build --release -p hermes -p hermes-sandbox --examples"
+EXAMPLES = REPOSITORY / "target/release/examples"
+BUILD = "the command that bench/README.md shows"
 
 
 def parse_options() -> argparse.Namespace:
@@ -32,19 +32,19 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, default=BENCH, help="folder for the two result files")
     parser.add_argument("--hermes", type=Path, default=REPOSITORY / "target/release/hermes")
     parser.add_argument(
-        "--engine", type=Path, default=REPOSITORY / "target/release/examples/bench_engine"
+        "--engine", type=Path, default=EXAMPLES / "bench_engine"
     )
     parser.add_argument(
-        "--spawn", type=Path, default=REPOSITORY / "target/release/examples/bench_spawn"
+        "--spawn", type=Path, default=EXAMPLES / "bench_spawn"
     )
     parser.add_argument(
-        "--files", type=Path, default=REPOSITORY / "target/release/examples/bench_files"
+        "--files", type=Path, default=EXAMPLES / "bench_files"
     )
     parser.add_argument(
-        "--terminal", type=Path, default=REPOSITORY / "target/release/examples/bench_terminal"
+        "--terminal", type=Path, default=EXAMPLES / "bench_terminal"
     )
     parser.add_argument(
-        "--code", type=Path, default=REPOSITORY / "target/release/examples/bench_code"
+        "--code", type=Path, default=EXAMPLES / "bench_code"
     )
     parser.add_argument("--rg", type=Path, help="ripgrep, to measure searches against")
     parser.add_argument("--no-original", action="store_true", help="measure `hermes` alone")
@@ -58,9 +58,9 @@ def parse_options() -> argparse.Namespace:
 
 def missing_parts(options: argparse.Namespace) -> list[str]:
     messages = []
-    for path, build in ((options.hermes, BUILD_HERMES), (options.engine, BUILD_EXAMPLES)):
+    for path in (options.hermes, options.engine):
         if not (path.is_file() and os.access(path, os.X_OK)):
-            messages.append(f"{path.name} is not at {path}; build it with: {build}")
+            messages.append(f"{path.name} is not at {path}; build it with {BUILD}")
     if not options.no_original and not (VENV / "bin/hermes").is_file():
         messages.append("the original is not installed; run bench/setup.sh, or pass --no-original")
     return messages
@@ -113,6 +113,12 @@ def measure(options: argparse.Namespace, network: str, work: Path) -> dict[str, 
     code = scripts(options, venv, ours, theirs, work)
     recorder.note("scripts measured")
 
+    agent = agents(options, ours)
+    recorder.note("agent measured")
+
+    servers = mcp_servers(options, work)
+    recorder.note("MCP servers measured")
+
     programs = in_process_programs(options, venv, ours, theirs)
     rounds = IN_PROCESS_ROUNDS_QUICK if options.quick else IN_PROCESS_ROUNDS
     inprocess.measure(programs, rounds, recorder.note)
@@ -136,6 +142,8 @@ def measure(options: argparse.Namespace, network: str, work: Path) -> dict[str, 
         "files": files,
         "terminal": terminal,
         "code": code,
+        "agent": agent,
+        "mcp": servers,
         "schemas": {
             "hermes": schemas.cost_of(TOOLSET, options.hermes, ours),
             "original": theirs_in_prompt,
@@ -221,6 +229,34 @@ def scripts(
             if name in found:
                 found[name]["original_us"] = values["p50_us"]
     return found
+
+
+def agents(options: argparse.Namespace, ours: dict[str, str]) -> dict[str, dict[str, Any]]:
+    """Turns and conversations, with a model that plays a script."""
+    found: dict[str, dict[str, Any]] = {}
+    messages = "10000" if options.quick else "100000"
+    work = [
+        (EXAMPLES / "model_server", [sys.executable, str(BENCH / "agent.py")]),
+        (EXAMPLES / "bench_delegation", [str(EXAMPLES / "bench_delegation"), "100"]),
+        (EXAMPLES / "bench_history", [str(EXAMPLES / "bench_history"), messages]),
+    ]
+    for needed, command in work:
+        if needed.is_file():
+            found |= metrics_of(command, ours)
+    return found
+
+
+def mcp_servers(options: argparse.Namespace, work: Path) -> list[dict[str, Any]]:
+    """Our MCP server beside others, each called one by one and by 32 at once."""
+    out = work / "mcp.jsonl"
+    calls = "200" if options.quick else "2000"
+    command = [sys.executable, str(BENCH / "mcp.py"), "-n", calls, "--json", str(out)]
+    try:
+        try_out(command, dict(os.environ))
+    except CommandFailed as failure:
+        say(f"{command[1]} failed: {failure}")
+        return []
+    return [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
 
 
 def metrics_of(command: list[str], environment: dict[str, str]) -> dict[str, dict[str, Any]]:

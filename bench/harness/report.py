@@ -51,6 +51,10 @@ def render(results: Fields) -> str:
         _terminal(_fields(results, "terminal")),
         "## Scripts",
         _code(_fields(results, "code")),
+        "## Agent",
+        _agent(_fields(results, "agent")),
+        "## MCP servers",
+        _mcp(_rows(results, "mcp")),
         f"## Schemas of `{TOOLSET}`",
         _schemas(_fields(results, "schemas")),
         *_remarks(_rows(results, "remarks")),
@@ -196,6 +200,61 @@ def _code(metrics: Fields) -> str:
     if not calls:
         return table
     return f"{table}\n\nCalls of a tool that does nothing: {_figure(calls.get('rate_per_s'))} /s."
+
+
+def _agent(metrics: Fields) -> str:
+    def cell(metric: str, name: str, unit: str, by: float = 1.0) -> str:
+        value = _fields(metrics, metric).get(name)
+        return ABSENT if value is None else f"{_figure(value / by)} {unit}"
+
+    children = _fields(metrics, "agent.children")
+    rows = [
+        ("a turn with one call, all but the model, p50", cell("agent.turn", "p50_ms", "ms")),
+        ("`hermes run`, one turn, start to end, p50", cell("agent.task", "p50_ms", "ms")),
+        ("a chat that waits", cell("agent.idle_chat", "bytes", "MB", 1e6)),
+        (
+            f"{_figure(children.get('n'))} sub-agents at once, a call each; the model takes "
+            f"{_figure(children.get('model_ms'))} ms of it",
+            f"{cell('agent.children', 'took_ms', 'ms')}, "
+            f"{cell('agent.children', 'growth_bytes', 'MB more', 1e6)}",
+        ),
+        (
+            "a message kept among 100,000, p50; SQLite alone "
+            + cell("history.append", "reference_us", "µs"),
+            cell("history.append", "p50_us", "µs"),
+        ),
+        (
+            "100,000 messages searched, seven kinds of questions, p50",
+            cell("history.search", "p50_us", "µs"),
+        ),
+    ]
+    return _table(("what", "measured"), rows)
+
+
+def _mcp(servers: Sequence[Any]) -> str:
+    if not servers:
+        return ABSENT
+    header = ["server", "first response, ms"]
+    for figures in servers[0]["figures"]:
+        at_once = figures["at_once"]
+        header += [f"{at_once} at once: calls/s", "p50 / p99, ms", "CPU, ms/call"]
+    header += ["idle, MB", "peak, MB"]
+    body = []
+    for server in servers:
+        row = [server["name"], _figure(server["first_response_ms"])]
+        for figures in server["figures"]:
+            row += [
+                _figure(figures["rate_per_s"]),
+                f"{_figure(figures['p50_ms'])} / {_figure(figures['p99_ms'])}",
+                _figure(figures["cpu_ms_per_call"]),
+            ]
+        row += [_figure(server["idle_bytes"] / 1e6), _figure(server["peak_bytes"] / 1e6)]
+        body.append(row)
+    note = (
+        "`hermes` has every tool and answers `todo` through its whole pipeline; the others have one "
+        "tool that says what it was told. `-2026` is the newer protocol."
+    )
+    return f"{_table(header, body)}\n\n{note}"
 
 
 def _terminal(metrics: Fields) -> str:

@@ -62,6 +62,23 @@ def _code(metric: str, name: str) -> Callable[[Results], float | None]:
     return lambda results: _number(results, "code", f"code.{metric}", name)
 
 
+def _agent(metric: str, name: str) -> Callable[[Results], float | None]:
+    return lambda results: _number(results, "agent", metric, name)
+
+
+def _mcp(server: str, *path: str | int) -> Callable[[Results], float | None]:
+    def measure(results: Results) -> float | None:
+        rows = results.get("mcp")
+        for found in rows if isinstance(rows, list) else []:
+            if found["name"] == server:
+                for step in path:
+                    found = found[step]
+                return float(found)
+        return None
+
+    return measure
+
+
 def _scaled(measure: Callable[[Results], float | None], by: float) -> Callable[[Results], float | None]:
     def scaled(results: Results) -> float | None:
         measured = measure(results)
@@ -173,6 +190,32 @@ TARGETS: tuple[Target, ...] = (
         "/s",
         _code("calls", "rate_per_s"),
         at_least=True,
+    ),
+    Target(
+        "keeping a message among 100,000 over SQLite alone, p50",
+        1.5,
+        "×",
+        _agent("history.append", "ratio"),
+    ),
+    Target(
+        "searching 100,000 messages, p50", 5, "ms", _scaled(_agent("history.search", "p50_us"), 1e3)
+    ),
+    Target("a turn of the agent without its model, p50", 20, "ms", _agent("agent.turn", "p50_ms")),
+    Target("a chat that waits", 30, "MB", _scaled(_agent("agent.idle_chat", "bytes"), 1e6)),
+    Target(
+        "`mcp serve` with every tool, first response",
+        50,
+        "ms",
+        _mcp("hermes-stdio", "first_response_ms"),
+    ),
+    Target(
+        "`mcp serve` with every tool, idle", 25, "MB", _scaled(_mcp("hermes-http", "idle_bytes"), 1e6)
+    ),
+    Target(
+        "`mcp serve` over HTTP, one call after the other, p50",
+        1,
+        "ms",
+        _mcp("hermes-http", "figures", 0, "p50_ms"),
     ),
     # "As with 100": a tenth is what two equal medians differ by on a shared machine.
     Target("one call, 10,000 tools over 100, p50", 1.1, "×", _many_over_few_tools),

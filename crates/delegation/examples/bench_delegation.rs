@@ -78,7 +78,13 @@ async fn main() {
     );
     println!("{} answers of the model, {} calls, {files} files", 2 * done, done);
     println!("took {} ms, of which the model {model} ms", took.as_millis());
-    println!("memory: {before} kB before, {} kB at most", memory("VmHWM"));
+    let most = memory("VmHWM");
+    println!("memory: {before} kB before, {most} kB at most");
+    println!(
+        "{}",
+        json!({ "metric": "agent.children", "n": done, "took_ms": took.as_secs_f64() * 1e3,
+                "model_ms": model, "growth_bytes": (most - before) * 1024 })
+    );
 }
 
 /// Each writes a file, and says so.

@@ -82,6 +82,10 @@ fn show(name: &str, times: &mut [Duration]) -> Duration {
     at(0.5)
 }
 
+fn micros(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e6
+}
+
 fn time<T>(work: impl FnOnce() -> T) -> (Duration, T) {
     let begun = Instant::now();
     let outcome = work();
@@ -148,11 +152,17 @@ fn main() {
         let mut times = raw(&path, &folder.path().join(format!("{}.db", name.len())), indexes);
         let theirs = show(name, &mut times);
         let theirs_mean = times.iter().sum::<Duration>();
+        let ratio = ours.as_secs_f64() / theirs.as_secs_f64();
         println!(
-            "  append takes {:.2} x of that at p50, {:.2} x in all",
-            ours.as_secs_f64() / theirs.as_secs_f64(),
+            "  append takes {ratio:.2} x of that at p50, {:.2} x in all",
             ours_mean.as_secs_f64() / theirs_mean.as_secs_f64()
         );
+        if indexes.is_empty() {
+            let (p50_us, reference_us) = (micros(ours), micros(theirs));
+            println!(
+                r#"{{"metric":"history.append","p50_us":{p50_us:.1},"reference_us":{reference_us:.1},"ratio":{ratio:.3},"n":{count}}}"#
+            );
+        }
     }
     searches(&store, &mut dice);
     let (taken, deleted) = time(|| store.delete(&session).unwrap());
@@ -187,7 +197,12 @@ fn searches(store: &Store, dice: &mut Dice) {
         all.extend_from_slice(&times);
         show(&format!("search: {name}"), &mut times);
     }
-    show("search: all of these", &mut all);
+    let found = show("search: all of these", &mut all);
+    println!(
+        r#"{{"metric":"history.search","p50_us":{:.1},"n":{}}}"#,
+        micros(found),
+        all.len()
+    );
     let mut times = Vec::new();
     for _ in 0..200 {
         let query =
