@@ -8,6 +8,7 @@ use globset::{Glob, GlobSet, GlobSetBuilder};
 use serde_json::{Map, Value};
 
 use super::read::Reading;
+use super::tls::TlsSettings;
 
 /// How long a server may take to say which protocol it speaks.
 const PROBE: Duration = Duration::from_secs(10);
@@ -79,8 +80,8 @@ pub struct ServerSettings {
     pub oauth: Option<OAuthSettings>,
     /// Whether changed tools are held back.
     pub pin: bool,
-    /// Whether certificates are checked.
-    pub ssl_verify: bool,
+    /// How connections to it are secured.
+    pub tls: TlsSettings,
     /// The entry as it was written, with no variable filled in: what was
     /// learnt of the server holds for as long as this is the same.
     pub written: Value,
@@ -151,6 +152,8 @@ pub struct OAuthSettings {
     pub scopes: Vec<String>,
     /// The port of the answer; any if there is none.
     pub redirect_port: Option<u16>,
+    /// How this machine is called in the address of the answer.
+    pub redirect_host: Option<String>,
     /// The whole address of the answer, where it is not ours.
     pub redirect_uri: Option<String>,
     /// How we call ourselves.
@@ -219,7 +222,7 @@ impl ServerSettings {
             elicitation: read_elicitation(&it.map("elicitation")),
             oauth: read_oauth(&it)?,
             pin: it.flag("pin", true),
-            ssl_verify: it.flag("ssl_verify", true),
+            tls: TlsSettings::read(&filled)?,
             written: entry.clone(),
         })
     }
@@ -322,6 +325,7 @@ fn read_oauth(it: &Reading<'_>) -> Result<Option<OAuthSettings>, String> {
         client_secret: it.text("client_secret"),
         scopes: scopes.unwrap_or_default(),
         redirect_port: it.number("redirect_port").map(|port| port as u16).filter(|port| *port != 0),
+        redirect_host: it.text("redirect_host").filter(|it| !it.trim().is_empty()),
         redirect_uri: it.text("redirect_uri"),
         client_name: it.text("client_name"),
         timeout: it.seconds("timeout"),

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::io;
 use std::time::Instant;
 
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
-use reqwest::{Client, Response, Url};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue};
+use reqwest::{Client, Response, StatusCode, Url};
 use rmcp::RoleClient;
 use rmcp::model::ServerJsonRpcMessage;
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
@@ -14,7 +14,8 @@ use rmcp::transport::Transport;
 
 use super::connection::{Connection, Era};
 use super::dial::{Trouble, explain, late};
-use super::fault::odd;
+use super::fault::{Want, odd};
+use super::login::{Account, failed, wanted};
 use super::pipes::LONGEST;
 use super::server::Server;
 
@@ -30,14 +31,45 @@ pub(crate) async fn call(
 ) -> Result<Connection, Trouble> {
     let left = until.saturating_duration_since(Instant::now());
     let opened = async {
-        let transport = Events::open(client, url, headers)
-            .await
-            .map_err(|why| Trouble::Final(odd(server.name(), &why.to_string())))?;
+        let mut headers = headers.clone();
+        if server.settings().oauth.is_some() {
+            let account = Account::of(server).map_err(Trouble::Final)?;
+            let token = account.token().await;
+            let token = token.map_err(|error| Trouble::Final(failed(server, &error)))?;
+            let Some(value) = token.and_then(|it| bearer(&it)) else {
+                return Err(Trouble::Final(wanted(server, &Want::Login)));
+            };
+            headers.insert(AUTHORIZATION, value);
+        }
+        let transport = Events::open(client, url, &headers).await.map_err(|why| {
+            Trouble::Final(match why {
+                Unopened::Login => wanted(server, &Want::Login),
+                Unopened::Other(why) => odd(server.name(), &why.to_string()),
+            })
+        })?;
         let name = server.name().into();
         let greeted = Connection::greet(name, server.host(), transport, Some(Era::Legacy)).await;
         greeted.map_err(|error| Trouble::Final(explain(server, &error)))
     };
     tokio::time::timeout(left, opened).await.unwrap_or_else(|_| Err(Trouble::Final(late(server))))
+}
+
+fn bearer(token: &str) -> Option<HeaderValue> {
+    let mut value = HeaderValue::try_from(format!("Bearer {token}")).ok()?;
+    value.set_sensitive(true);
+    Some(value)
+}
+
+/// Why there is no connection.
+enum Unopened {
+    Login,
+    Other(io::Error),
+}
+
+impl From<io::Error> for Unopened {
+    fn from(error: io::Error) -> Self {
+        Self::Other(error)
+    }
 }
 
 /// The connection.
@@ -61,19 +93,22 @@ struct Event {
 }
 
 impl Events {
-    async fn open(client: Client, url: &str, headers: &Headers) -> io::Result<Self> {
+    async fn open(client: Client, url: &str, headers: &Headers) -> Result<Self, Unopened> {
         let url = Url::parse(url).map_err(io::Error::other)?;
         let mut request = client.get(url.clone()).header(ACCEPT, "text/event-stream");
         for (name, value) in headers {
             request = request.header(name, value);
         }
         let answer = request.send().await.map_err(io::Error::other)?;
+        if answer.status() == StatusCode::UNAUTHORIZED && headers.contains_key(&AUTHORIZATION) {
+            return Err(Unopened::Login);
+        }
         let kind = answer.headers().get(CONTENT_TYPE).and_then(|it| it.to_str().ok());
         if !answer.status().is_success()
             || !kind.is_some_and(|it| it.starts_with("text/event-stream"))
         {
             let text = format!("HTTP {} and {}", answer.status(), kind.unwrap_or("nothing"));
-            return Err(io::Error::other(text));
+            return Err(io::Error::other(text).into());
         }
         let mut it = Self {
             client,
@@ -90,13 +125,13 @@ impl Events {
                 let speak = url.join(event.data.trim()).map_err(io::Error::other)?;
                 // Nobody else gets what is meant for this server.
                 if speak.origin() != url.origin() {
-                    return Err(io::Error::other("it sends us to another server"));
+                    return Err(io::Error::other("it sends us to another server").into());
                 }
                 it.speak = speak;
                 return Ok(it);
             }
         }
-        Err(io::Error::other("it does not say where to speak"))
+        Err(io::Error::other("it does not say where to speak").into())
     }
 
     /// The next event. Nothing is lost if this is dropped while it waits.
