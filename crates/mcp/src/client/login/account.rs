@@ -10,6 +10,7 @@ use rmcp::transport::auth::{
 };
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 use rmcp::transport::{AuthError, AuthorizationManager};
+use serde_json::Value;
 
 use super::store::{METADATA, Store, told};
 use super::wire::Wire;
@@ -72,7 +73,23 @@ impl Account {
             let said = challenge.map_or("Bearer ".to_owned(), |said| said + ", ");
             challenge = Some(format!("{said}{METADATA}=\"{url}\""));
         }
-        manager.resolve_metadata_from_challenge(challenge.as_deref()).await
+        let found = manager.resolve_metadata_from_challenge(challenge.as_deref()).await;
+        found.map(|it| self.with_password_in_body(it))
+    }
+
+    /// A password of the user's is sent as Hermes Agent sends it, where both
+    /// ways are known: there are servers that do not look for it in a header.
+    fn with_password_in_body(
+        &self,
+        mut found: AuthorizationMetadataResolution,
+    ) -> AuthorizationMetadataResolution {
+        let methods = found.metadata.additional_fields.get_mut("token_endpoint_auth_methods_supported");
+        if let (Some(Value::Array(methods)), Some(_)) = (methods, &self.settings.client_secret)
+            && methods.iter().any(|it| it == "client_secret_post")
+        {
+            methods.retain(|it| it != "client_secret_basic");
+        }
+        found
     }
 
     pub(super) fn params(&self, challenge: &str) -> WWWAuthenticateParams {

@@ -286,6 +286,9 @@ pub(crate) fn wanted(server: &Server, want: &Want) -> ToolError {
     let has_headers =
         matches!(&settings.link, Link::Http { headers, .. } if !headers.is_empty());
     let hint = match (want, &account) {
+        (Want::Scope(scope), Ok(_)) if scope.is_empty() => {
+            format!("`hermes mcp login {name}` asks for all that the server knows of.")
+        }
         (Want::Scope(_), Ok(_)) => format!(
             "The login has asked for all that the server wants. Another account may have the \
              right: `hermes mcp login {name}`."
