@@ -84,6 +84,8 @@ check_client() {
     check "client-$era" client --command "$PWD/target/debug/examples/conformance_client" \
       --suite all --spec-version "$era"
   done
+  check client-password client --command "$PWD/target/debug/examples/conformance_client" \
+    --scenario auth/client-credentials-basic
 }
 
 parts=("$@")

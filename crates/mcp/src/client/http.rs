@@ -45,9 +45,7 @@ pub(crate) fn client(tls: &TlsSettings) -> Result<reqwest::Client, ToolError> {
             }
         }));
     let secured = tls.secure(builder, Trust::Only)?;
-    secured
-        .build()
-        .map_err(|error| ToolError::internal(format!("HTTP cannot be set up: {error}")))
+    secured.build().map_err(|error| ToolError::internal(format!("HTTP cannot be set up: {error}")))
 }
 
 /// Calls the server and greets it.

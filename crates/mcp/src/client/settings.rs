@@ -148,6 +148,8 @@ pub struct OAuthSettings {
     pub client_id: Option<String>,
     /// The password that goes with it.
     pub client_secret: Option<String>,
+    /// Whether we log in by that password alone, without a person.
+    pub is_machine: bool,
     /// What is asked for.
     pub scopes: Vec<String>,
     /// The port of the answer; any if there is none.
@@ -320,9 +322,25 @@ fn read_oauth(it: &Reading<'_>) -> Result<Option<OAuthSettings>, String> {
     let it = Reading(&map);
     let scopes =
         it.text("scope").map(|scope| scope.split_whitespace().map(str::to_owned).collect());
+    let (client_id, client_secret) = (it.text("client_id"), it.text("client_secret"));
+    let is_machine = match it.text("grant_type").as_deref() {
+        None | Some("" | "authorization_code") => false,
+        Some("client_credentials") if client_id.is_some() && client_secret.is_some() => true,
+        Some("client_credentials") => {
+            return Err(
+                "`grant_type: client_credentials` needs `client_id` and `client_secret`".to_owned()
+            );
+        }
+        Some(other) => {
+            return Err(format!(
+                "`grant_type` is 'authorization_code' or 'client_credentials', not '{other}'"
+            ));
+        }
+    };
     Ok(Some(OAuthSettings {
-        client_id: it.text("client_id"),
-        client_secret: it.text("client_secret"),
+        client_id,
+        client_secret,
+        is_machine,
         scopes: scopes.unwrap_or_default(),
         redirect_port: it.number("redirect_port").map(|port| port as u16).filter(|port| *port != 0),
         redirect_host: it.text("redirect_host").filter(|it| !it.trim().is_empty()),

@@ -114,7 +114,10 @@ impl TlsSettings {
         if let Some(cert) = &self.cert {
             let key = self.key.as_ref().unwrap_or(cert);
             let wrong = |file: &Path, error: &dyn std::fmt::Display| {
-                ToolError::invalid(format!("`client_cert` or `client_key`, {}: {error}", file.display()))
+                ToolError::invalid(format!(
+                    "`client_cert` or `client_key`, {}: {error}",
+                    file.display()
+                ))
             };
             let mut pem = content(cert).map_err(|error| wrong(cert, &error))?;
             if let Some(key) = &self.key {

@@ -177,9 +177,8 @@ pub(crate) fn challenge(answer: &Response) -> Option<String> {
     let all = answer.headers().get_all(WWW_AUTHENTICATE).iter();
     let mut all = all.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
     let first = all.next()?;
-    let is_it = |text: &String| {
-        text.get(..6).is_some_and(|scheme| scheme.eq_ignore_ascii_case("bearer"))
-    };
+    let is_it =
+        |text: &String| text.get(..6).is_some_and(|scheme| scheme.eq_ignore_ascii_case("bearer"));
     if is_it(&first) { Some(first) } else { all.find(is_it).or(Some(first)) }
 }
 

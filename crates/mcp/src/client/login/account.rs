@@ -6,11 +6,12 @@ use std::sync::Arc;
 use hermes_core::ToolError;
 use reqwest::Url;
 use rmcp::transport::auth::{
-    AuthorizationMetadataResolution, OAuthClientConfig, WWWAuthenticateParams,
+    AuthorizationMetadataResolution, ClientCredentialsConfig, OAuthClientConfig,
+    WWWAuthenticateParams,
 };
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 use rmcp::transport::{AuthError, AuthorizationManager};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::store::{METADATA, Store, told};
 use super::wire::Wire;
@@ -51,7 +52,8 @@ impl Account {
             AuthorizationManager::new(self.url.as_str()).await?
         } else {
             let wire = Wire::new(&self.tls);
-            let wire = wire.map_err(|error| AuthError::InternalError(error.message().to_owned()))?;
+            let wire =
+                wire.map_err(|error| AuthError::InternalError(error.message().to_owned()))?;
             let made = AuthorizationManager::new_with_oauth_http_client;
             made(self.url.as_str(), Arc::new(wire)).await?
         };
@@ -83,7 +85,8 @@ impl Account {
         &self,
         mut found: AuthorizationMetadataResolution,
     ) -> AuthorizationMetadataResolution {
-        let methods = found.metadata.additional_fields.get_mut("token_endpoint_auth_methods_supported");
+        let methods =
+            found.metadata.additional_fields.get_mut("token_endpoint_auth_methods_supported");
         if let (Some(Value::Array(methods)), Some(_)) = (methods, &self.settings.client_secret)
             && methods.iter().any(|it| it == "client_secret_post")
         {
@@ -102,7 +105,8 @@ impl Account {
     /// The token to send, replaced if it is about to end.
     pub(crate) async fn token(&self) -> Result<Option<String>, AuthError> {
         match self.store.token().map_err(told)? {
-            Some(token) if token.is_stale => self.renew(&token.text, None).await,
+            Some(token) if token.is_stale => self.renew(Some(&token.text), None).await,
+            None if self.settings.is_machine => self.renew(None, None).await,
             found => Ok(found.map(|token| token.text)),
         }
     }
@@ -112,14 +116,14 @@ impl Account {
     /// log in.
     pub(super) async fn renew(
         &self,
-        old: &str,
+        old: Option<&str>,
         challenge: Option<&str>,
     ) -> Result<Option<String>, AuthError> {
         let _held = self.store.hold().await.map_err(told)?;
         match self.store.token().map_err(told)? {
-            None => return Ok(None),
-            Some(now) if now.text != old && !now.is_stale => return Ok(Some(now.text)),
-            Some(_) => {}
+            None if !self.settings.is_machine => return Ok(None),
+            Some(now) if Some(&*now.text) != old && !now.is_stale => return Ok(Some(now.text)),
+            _ => {}
         }
         let mut manager = self.manager().await?;
         let resolved = self.discover(&manager, challenge).await?;
@@ -128,7 +132,11 @@ impl Account {
             // A guess must not get what belongs to somebody who is known.
             return Err(AuthError::MetadataError("nobody says where to log in".to_owned()));
         }
+        let issuer = resolved.metadata.issuer.clone();
         manager.set_metadata(resolved.metadata);
+        if self.settings.is_machine {
+            return self.fetch(manager, client.issuer(), issuer).await;
+        }
         // What somebody else has given out is forgotten here.
         if !manager.initialize_from_store().await? {
             return Ok(None);
@@ -153,6 +161,42 @@ impl Account {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// A token for our name and password, which are shown to nobody but whom
+    /// they were shown to first.
+    async fn fetch(
+        &self,
+        mut manager: AuthorizationManager,
+        known: Option<&str>,
+        issuer: Option<String>,
+    ) -> Result<Option<String>, AuthError> {
+        if let (Some(known), Some(issuer)) = (known, &issuer)
+            && known != issuer
+        {
+            return Err(AuthError::AuthorizationServerMismatch {
+                expected_issuer: known.to_owned(),
+                received_issuer: issuer.clone(),
+            });
+        }
+        let mut scopes = self.settings.scopes.clone();
+        if scopes.is_empty() {
+            scopes = manager.select_initial_scopes(&[]).await;
+        }
+        let config = ClientCredentialsConfig::ClientSecret {
+            client_id: self.settings.client_id.clone().unwrap_or_default(),
+            client_secret: self.settings.client_secret.clone().unwrap_or_default(),
+            scopes: scopes.clone(),
+            resource: Some(self.url.clone()),
+        };
+        manager.validate_client_credentials_metadata(&config)?;
+        manager.configure_client_credentials(&config)?;
+        let before = self.store.client().unwrap_or_default();
+        let place = before.text(METADATA).map(|url| (METADATA.to_owned(), url.into()));
+        let draft = Map::from_iter(place);
+        manager.set_credential_store(self.store.with_draft(draft, &scopes));
+        manager.exchange_client_credentials(&config).await?;
+        Ok(self.store.token().map_err(told)?.map(|token| token.text))
     }
 
     /// Keeps what the server says of the login that it wants.

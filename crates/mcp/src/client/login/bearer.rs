@@ -43,7 +43,7 @@ impl Bearer {
             (done, _) => return account.heed(done),
         };
         let challenge = &refused.www_authenticate_header;
-        match account.renew(&token, Some(challenge)).await? {
+        match account.renew(Some(&token), Some(challenge)).await? {
             Some(fresh) if fresh != token => account.heed(call(Some(fresh)).await),
             _ => account.heed(Err(StreamableHttpError::AuthRequired(refused))),
         }

@@ -42,7 +42,9 @@ impl Callback {
                 continue;
             };
             let patience = std::time::Duration::from_secs(5);
-            if let Ok(Ok(Some(target))) = tokio::time::timeout(patience, serve(stream, state.as_deref())).await {
+            if let Ok(Ok(Some(target))) =
+                tokio::time::timeout(patience, serve(stream, state.as_deref())).await
+            {
                 return target;
             }
         }

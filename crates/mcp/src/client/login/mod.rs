@@ -12,7 +12,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use hermes_core::{BoxFuture, ErrorKind, ToolError};
-use rmcp::transport::{AuthError, AuthorizationManager, AuthorizationRequest, AuthorizationSession};
+use rmcp::transport::{
+    AuthError, AuthorizationManager, AuthorizationRequest, AuthorizationSession,
+};
 use serde_json::{Map, Value, json};
 
 use super::fault::Want;
@@ -50,6 +52,7 @@ pub(crate) fn client(server: &Server, web: Web) -> Result<Bearer, ToolError> {
     let account = Account::of(server)?;
     match account.store.token() {
         Ok(Some(_)) => Ok(Bearer::new(web, account)),
+        Ok(None) if account.settings.is_machine => Ok(Bearer::new(web, account)),
         Ok(None) => Err(wanted(server, &Want::Login)),
         Err(error) => Err(ToolError::io("What is kept of the login cannot be read", &error)
             .with_hint(format!("`hermes mcp login {}` makes it anew.", server.name()))),
@@ -63,6 +66,11 @@ pub(crate) async fn login(server: &Server, visitor: &dyn Visitor) -> Result<(), 
     let account = Account::of(server)?;
     let (settings, store) = (&account.settings, &account.store);
     let challenge = challenge::ask(server).await;
+    if settings.is_machine {
+        let old = store.token().ok().flatten().map(|token| token.text);
+        let fetched = account.renew(old.as_deref(), challenge.as_deref()).await;
+        return fetched.map(drop).map_err(wrong);
+    }
     let mut manager = account.manager().await.map_err(wrong)?;
     let found = account.discover(&manager, challenge.as_deref()).await.map_err(wrong)?;
     let issuer = found.metadata.issuer.clone();
@@ -283,8 +291,7 @@ pub(crate) fn wanted(server: &Server, want: &Want) -> ToolError {
             .with("server", name)
             .with_hint(format!("Ask the user to run `hermes mcp login {name}`."));
     }
-    let has_headers =
-        matches!(&settings.link, Link::Http { headers, .. } if !headers.is_empty());
+    let has_headers = matches!(&settings.link, Link::Http { headers, .. } if !headers.is_empty());
     let hint = match (want, &account) {
         (Want::Scope(scope), Ok(_)) if scope.is_empty() => {
             format!("`hermes mcp login {name}` asks for all that the server knows of.")

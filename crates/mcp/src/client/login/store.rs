@@ -247,9 +247,12 @@ impl Store {
     }
 
     fn save_now(&self, credentials: &StoredCredentials) -> io::Result<()> {
-        let kept = || self.read("client.json").ok().flatten().unwrap_or_default();
-        let mut client = self.draft.clone().unwrap_or_else(kept);
-        if client.get("client_id").and_then(Value::as_str) != Some(&credentials.client_id) {
+        let mut client = match &self.draft {
+            Some(draft) => draft.clone(),
+            None => self.read("client.json").ok().flatten().unwrap_or_default(),
+        };
+        let is_same = |it: &Value| it.as_str() == Some(&credentials.client_id);
+        if self.draft.is_none() && !client.get("client_id").is_some_and(is_same) {
             client = Map::new();
         }
         client.insert("client_id".to_owned(), credentials.client_id.clone().into());

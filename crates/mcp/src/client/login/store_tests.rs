@@ -108,8 +108,13 @@ async fn what_a_server_wants_is_kept_until_the_next_login() {
     store.save(credentials()).await.unwrap();
     let kept = store.client().unwrap();
     assert_eq!((kept.asked(), kept.wanted()), (vec!["x".into()], vec!["y".into(), "z".into()]));
-    assert_eq!((kept.text("client_secret"), kept.text(METADATA)), (Some("p"), Some("https://h/meta")));
-    assert!(kept.is_registered_for(&["y".to_owned()]) && !kept.is_registered_for(&["z".to_owned()]));
+    assert_eq!(
+        (kept.text("client_secret"), kept.text(METADATA)),
+        (Some("p"), Some("https://h/meta"))
+    );
+    assert!(
+        kept.is_registered_for(&["y".to_owned()]) && !kept.is_registered_for(&["z".to_owned()])
+    );
     // Another registration is not kept before its login is through.
     let other = json!({"client_id": "other"}).as_object().unwrap().clone();
     store.with_draft(other, &[]).keep_registration().unwrap();

@@ -36,7 +36,10 @@ async fn a_login_asks_for_what_the_server_wants_and_no_more() {
     assert_eq!(refused["needs_reauth"], true, "{refused}");
     servers.login("g", &Browser).await.unwrap();
     let refused = world.call("mcp__g__never", json!({})).await;
-    assert_eq!((refused["kind"].as_str(), &refused["needs_reauth"]), (Some("denied"), &Value::Null));
+    assert_eq!(
+        (refused["kind"].as_str(), &refused["needs_reauth"]),
+        (Some("denied"), &Value::Null)
+    );
     let state = guarded.get("/state").await;
     assert_eq!(state["scopes"], json!(["read", "read write", "read write never"]));
     servers.stop().await;
@@ -81,6 +84,29 @@ async fn what_one_place_has_given_is_not_shown_to_another() {
     guarded.get(&format!("/move?name=B-&to={}", guarded.base)).await;
     let refused = servers.login("g", &Browser).await.unwrap_err();
     assert!(refused.message().contains("`client_id`"), "{refused:?}");
+    servers.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_has_a_password_of_its_own_needs_no_person() {
+    prepare();
+    let world = World::new();
+    let guarded = Guarded::start(&world, &["as=M-"]).await;
+    let mut entry = guarded.entry();
+    entry["g"]["oauth"] = json!({"grant_type": "client_credentials", "client_id": "robot",
+                                 "client_secret": "secret of robot"});
+    let servers = world.ready(&entry).await;
+    assert_eq!(world.call("mcp__g__who", json!({})).await, json!({"result": "M-token1"}));
+    guarded.get("/revoke?all=1").await;
+    assert_eq!(world.call("mcp__g__who", json!({})).await, json!({"result": "M-token2"}));
+    servers.stop().await;
+    // The password is for the place that it was first shown to.
+    let other = Guarded::start(&world, &["as=M-", ""]).await;
+    guarded.get(&format!("/move?name=nobody&to={}", other.base)).await;
+    let servers = world.start(&entry);
+    let refused = servers.try_out("g").await.unwrap_err();
+    assert!(refused.message().contains("issuer mismatch"), "{refused:?}");
+    assert_eq!(other.get("/state").await["granted"], 0);
     servers.stop().await;
 }
 

@@ -3,7 +3,8 @@
     guarded.py PORT_FILE [open] [odd-metadata] [as=NAME] [tls CERT KEY CA]
 
 With `open` it wants none. With `odd-metadata` only its refusals say where to log
-in. Its tokens begin with NAME. With `tls` it shows CERT and wants a certificate
+in. Its tokens begin with NAME, its clients have passwords,
+and `robot` is one from the start. With `tls` it shows CERT and wants a certificate
 that CA has signed. The tool `write` needs a scope of its own, the tool `never`
 one that nobody gets. It answers in plain JSON. `/state` tells what has
 happened so far, `/move` sends logins elsewhere, `/revoke` makes tokens void, `/expire` ends sessions, `/osv`
@@ -22,7 +23,7 @@ NAME = ([arg[3:] for arg in sys.argv[2:] if arg.startswith("as=")] or [""])[0]
 METADATA = "/somewhere/else.json" if ODD else "/.well-known/oauth-protected-resource/mcp"
 STATE = {"registered": 0, "refreshed": 0, "granted": 0, "initialized": 0, "asked": 0, "scopes": [], "clients": []}
 MOVED = {}
-CLIENTS, CODES, TOKENS, REFRESH, SESSIONS = {}, {}, {}, {}, set()
+CLIENTS, CODES, TOKENS, REFRESH, SESSIONS = {"robot": []} if NAME else {}, {}, {}, {}, set()
 
 
 def tool(name):
@@ -71,7 +72,7 @@ class Handler(BaseHTTPRequestHandler):
                 "response_types_supported": ["code"], "code_challenge_methods_supported": ["S256"],
                 "grant_types_supported": ["authorization_code", "refresh_token"],
                 "authorization_response_iss_parameter_supported": True,
-                "token_endpoint_auth_methods_supported": ["none"]})
+                "token_endpoint_auth_methods_supported": ["client_secret_basic" if NAME else "none"]})
         elif url.path == "/authorize":
             known = CLIENTS.get(query.get("client_id"))
             if known is None or query["redirect_uri"] not in known or query.get("code_challenge_method") != "S256":
@@ -137,6 +138,9 @@ class Handler(BaseHTTPRequestHandler):
                 return self.reply(400, {"error": "invalid_grant"})
             STATE["granted"] += 1
             scope = code.get("scope", "")
+        elif asked["grant_type"] == "client_credentials":
+            STATE["granted"] += 1
+            scope = asked.get("scope", "")
         else:
             scope = REFRESH.pop(asked["refresh_token"], None)
             if scope is None:
