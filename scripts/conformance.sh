@@ -40,16 +40,17 @@ check() {
   local name=$1 log=$folder/$1.log good wrong
   shift
   suite "$@" -o "$folder/out/$name" >"$log" 2>&1 || true
-  good=$(grep -c '^✓' "$log" || true)
-  wrong=$(grep -c '^✗' "$log" || true)
-  printf '%-28s %3d ok %3d bad   %s\n' "$name" "$good" "$wrong" "$(grep '^Total:' "$log" || true)"
+  good=$(grep -cE '^(✓|✅)' "$log" || true)
+  wrong=$(grep -cE '^(✗|❌)' "$log" || true)
+  printf '%-28s %3d ok %3d bad   %s\n' "$name" "$good" "$wrong" \
+    "$(grep -E '^(Total|Passed):' "$log" || true)"
   if ((good == 0)); then
     bad=1
     tail -n 20 "$log"
   fi
   if ((wrong)); then
     bad=1
-    grep '^✗' "$log" | sed 's/^/  /'
+    grep -E '^(✗|❌)' "$log" | sed 's/^/  /'
   fi
 }
 

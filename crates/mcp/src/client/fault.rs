@@ -150,7 +150,10 @@ fn beneath<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'sta
         Some(StreamableHttpError::Client(error)) => Some(error as &(dyn Error + 'static)),
         _ => None,
     };
-    web.or_else(|| error.source())
+    // Nor does this one.
+    let inner =
+        || error.downcast_ref::<std::io::Error>()?.get_ref().map(|it| it as &(dyn Error + 'static));
+    web.or_else(inner).or_else(|| error.source())
 }
 
 fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
@@ -186,7 +189,7 @@ fn is_too_long(error: &(dyn Error + 'static)) -> bool {
 }
 
 /// The login that the server wants first.
-fn want_of(error: &(dyn Error + 'static)) -> Option<Want> {
+pub(crate) fn want_of(error: &(dyn Error + 'static)) -> Option<Want> {
     chain(error).find_map(|error| {
         if let Some(refused) = error.downcast_ref::<InsufficientScopeError>() {
             return Some(Want::Scope(refused.required_scope.clone().unwrap_or_default()));

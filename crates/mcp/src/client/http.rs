@@ -94,7 +94,7 @@ pub(crate) async fn call(
             ]
             .iter()
             .any(|sign| text.contains(sign));
-            if knows_it_not && settings.oauth.is_none() {
+            if knows_it_not {
                 let older = super::sse::call(server, client, url, &headers, until).await;
                 return older.map_err(|_| Trouble::Final(failed));
             }

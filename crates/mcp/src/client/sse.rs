@@ -3,19 +3,21 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::sync::Arc;
 use std::time::Instant;
 
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue};
-use reqwest::{Client, Response, StatusCode, Url};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
+use reqwest::{Client, RequestBuilder, Response, StatusCode, Url};
 use rmcp::RoleClient;
 use rmcp::model::ServerJsonRpcMessage;
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
+use rmcp::transport::streamable_http_client::AuthRequiredError;
 
 use super::connection::{Connection, Era};
 use super::dial::{Trouble, explain, late};
-use super::fault::{Want, odd};
-use super::login::{Account, failed, wanted};
+use super::fault::{causes, odd, want_of};
+use super::login::{Account, wanted};
 use super::pipes::LONGEST;
 use super::server::Server;
 
@@ -31,20 +33,15 @@ pub(crate) async fn call(
 ) -> Result<Connection, Trouble> {
     let left = until.saturating_duration_since(Instant::now());
     let opened = async {
-        let mut headers = headers.clone();
-        if server.settings().oauth.is_some() {
-            let account = Account::of(server).map_err(Trouble::Final)?;
-            let token = account.token().await;
-            let token = token.map_err(|error| Trouble::Final(failed(server, &error)))?;
-            let Some(value) = token.and_then(|it| bearer(&it)) else {
-                return Err(Trouble::Final(wanted(server, &Want::Login)));
-            };
-            headers.insert(AUTHORIZATION, value);
-        }
-        let transport = Events::open(client, url, &headers).await.map_err(|why| {
-            Trouble::Final(match why {
-                Unopened::Login => wanted(server, &Want::Login),
-                Unopened::Other(why) => odd(server.name(), &why.to_string()),
+        let account = match server.settings().oauth {
+            Some(_) => Some(Arc::new(Account::of(server).map_err(Trouble::Final)?)),
+            None => None,
+        };
+        let sender = Sender { client, headers: headers.clone(), account };
+        let transport = Events::open(sender, url).await.map_err(|why| {
+            Trouble::Final(match want_of(&why) {
+                Some(want) => wanted(server, &want),
+                None => odd(server.name(), &causes(&why)),
             })
         })?;
         let name = server.name().into();
@@ -54,28 +51,48 @@ pub(crate) async fn call(
     tokio::time::timeout(left, opened).await.unwrap_or_else(|_| Err(Trouble::Final(late(server))))
 }
 
-fn bearer(token: &str) -> Option<HeaderValue> {
-    let mut value = HeaderValue::try_from(format!("Bearer {token}")).ok()?;
-    value.set_sensitive(true);
-    Some(value)
+/// Whoever makes the requests, with a token where there is a login.
+#[derive(Clone)]
+struct Sender {
+    client: Client,
+    headers: Headers,
+    account: Option<Arc<Account>>,
 }
 
-/// Why there is no connection.
-enum Unopened {
-    Login,
-    Other(io::Error),
-}
-
-impl From<io::Error> for Unopened {
-    fn from(error: io::Error) -> Self {
-        Self::Other(error)
+impl Sender {
+    async fn send(&self, mut request: RequestBuilder) -> io::Result<Response> {
+        for (name, value) in &self.headers {
+            request = request.header(name, value);
+        }
+        let Some(account) = &self.account else {
+            return request.send().await.map_err(io::Error::other);
+        };
+        let token = account.token().await.map_err(io::Error::other)?;
+        let again = request.try_clone();
+        if let Some(token) = &token {
+            request = request.bearer_auth(token);
+        }
+        let answer = request.send().await.map_err(io::Error::other)?;
+        if answer.status() != StatusCode::UNAUTHORIZED {
+            return Ok(answer);
+        }
+        let challenge = super::web::challenge(&answer).unwrap_or_default();
+        if let (Some(again), Some(token)) = (again, token) {
+            let fresh = account.renew(Some(&token), Some(&challenge)).await;
+            if let Some(fresh) = fresh.map_err(io::Error::other)?.filter(|it| *it != token) {
+                let answer = again.bearer_auth(fresh).send().await.map_err(io::Error::other)?;
+                if answer.status() != StatusCode::UNAUTHORIZED {
+                    return Ok(answer);
+                }
+            }
+        }
+        Err(io::Error::other(AuthRequiredError::new(challenge)))
     }
 }
 
 /// The connection.
 struct Events {
-    client: Client,
-    headers: Headers,
+    sender: Sender,
     /// Where to speak.
     speak: Url,
     answer: Response,
@@ -93,26 +110,19 @@ struct Event {
 }
 
 impl Events {
-    async fn open(client: Client, url: &str, headers: &Headers) -> Result<Self, Unopened> {
+    async fn open(sender: Sender, url: &str) -> io::Result<Self> {
         let url = Url::parse(url).map_err(io::Error::other)?;
-        let mut request = client.get(url.clone()).header(ACCEPT, "text/event-stream");
-        for (name, value) in headers {
-            request = request.header(name, value);
-        }
-        let answer = request.send().await.map_err(io::Error::other)?;
-        if answer.status() == StatusCode::UNAUTHORIZED && headers.contains_key(&AUTHORIZATION) {
-            return Err(Unopened::Login);
-        }
+        let request = sender.client.get(url.clone()).header(ACCEPT, "text/event-stream");
+        let answer = sender.send(request).await?;
         let kind = answer.headers().get(CONTENT_TYPE).and_then(|it| it.to_str().ok());
         if !answer.status().is_success()
             || !kind.is_some_and(|it| it.starts_with("text/event-stream"))
         {
             let text = format!("HTTP {} and {}", answer.status(), kind.unwrap_or("nothing"));
-            return Err(io::Error::other(text).into());
+            return Err(io::Error::other(text));
         }
         let mut it = Self {
-            client,
-            headers: headers.clone(),
+            sender,
             speak: url.clone(),
             answer,
             unread: Vec::new(),
@@ -125,13 +135,13 @@ impl Events {
                 let speak = url.join(event.data.trim()).map_err(io::Error::other)?;
                 // Nobody else gets what is meant for this server.
                 if speak.origin() != url.origin() {
-                    return Err(io::Error::other("it sends us to another server").into());
+                    return Err(io::Error::other("it sends us to another server"));
                 }
                 it.speak = speak;
                 return Ok(it);
             }
         }
-        Err(io::Error::other("it does not say where to speak").into())
+        Err(io::Error::other("it does not say where to speak"))
     }
 
     /// The next event. Nothing is lost if this is dropped while it waits.
@@ -185,11 +195,8 @@ impl Transport<RoleClient> for Events {
         &mut self,
         item: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        let mut request = self.client.post(self.speak.clone()).json(&item);
-        for (name, value) in &self.headers {
-            request = request.header(name, value);
-        }
-        let is_open = self.is_open;
+        let request = self.sender.client.post(self.speak.clone()).json(&item);
+        let (sender, is_open) = (self.sender.clone(), self.is_open);
         async move {
             if !is_open {
                 return Err(io::Error::new(
@@ -197,7 +204,7 @@ impl Transport<RoleClient> for Events {
                     "the connection is closed",
                 ));
             }
-            let answer = request.send().await.map_err(io::Error::other)?;
+            let answer = sender.send(request).await?;
             answer.error_for_status().map(drop).map_err(io::Error::other)
         }
     }

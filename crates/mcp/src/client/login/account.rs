@@ -114,7 +114,7 @@ impl Account {
     /// Another token than this one. Whoever comes first fetches it, whichever
     /// program that is; the others take it. None means that somebody has to
     /// log in.
-    pub(super) async fn renew(
+    pub(crate) async fn renew(
         &self,
         old: Option<&str>,
         challenge: Option<&str>,

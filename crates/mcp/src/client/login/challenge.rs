@@ -19,9 +19,14 @@ const OLDER: &str = "2025-11-25";
 
 /// The server's challenge, if it makes one.
 pub(super) async fn ask(server: &Server) -> Option<String> {
-    let Link::Http { url, headers, .. } = &server.settings().link else { return None };
+    let Link::Http { url, headers, sse } = &server.settings().link else { return None };
     let client = http::client(&server.settings().tls).ok()?;
     let headers = http::read_headers(headers).ok()?;
+    if *sse {
+        let request = client.get(url).timeout(PATIENCE).header(ACCEPT, "text/event-stream");
+        let answer = request.headers(headers.into_iter().collect()).send().await.ok()?;
+        return web::challenge(&answer).filter(|_| answer.status() == StatusCode::UNAUTHORIZED);
+    }
     for (method, version, params) in questions() {
         let body = json!({"jsonrpc": "2.0", "id": 0, "method": method, "params": params});
         let mut request = client

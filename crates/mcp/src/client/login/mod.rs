@@ -248,7 +248,7 @@ fn redirect(settings: &OAuthSettings, port: u16) -> String {
     }
 }
 
-pub(crate) fn failed(server: &Server, error: &AuthError) -> ToolError {
+fn failed(server: &Server, error: &AuthError) -> ToolError {
     if matches!(error, AuthError::AuthorizationRequired) {
         return wanted(server, &Want::Login);
     }

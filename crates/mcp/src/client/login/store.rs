@@ -2,12 +2,12 @@
 //! both: `NAME.json` has the tokens, `NAME.client.json` what we are to the
 //! server.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rmcp::transport::{AuthError, CredentialStore, StoredCredentials};
 use serde_json::{Map, Value};
@@ -18,6 +18,12 @@ type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, AuthError>> + Send + 
 
 /// How long before its end a token is no longer used, in seconds.
 const MARGIN: u64 = 30;
+
+/// How long others may be busy with a login.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How often is looked whether they are.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// The login of one server.
 #[derive(Debug, Clone)]
@@ -280,17 +286,22 @@ impl Store {
     /// Waits until nobody else changes these tokens, here or in another
     /// program. They are held until the answer is dropped.
     pub(super) async fn hold(&self) -> io::Result<File> {
-        let store = self.clone();
-        tokio::task::spawn_blocking(move || store.lock()).await.map_err(io::Error::other)?
-    }
-
-    fn lock(&self) -> io::Result<File> {
         self.make_folder()?;
         let mut options = OpenOptions::new();
-        let file = options.create(true).truncate(false).write(true).mode(0o600);
-        let file = file.open(self.file("lock"))?;
-        file.lock()?;
-        Ok(file)
+        let options = options.create(true).truncate(false).write(true).mode(0o600);
+        let file = options.open(self.file("lock"))?;
+        let until = Instant::now() + PATIENCE;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(file),
+                Err(TryLockError::Error(error)) => return Err(error),
+                Err(TryLockError::WouldBlock) if Instant::now() >= until => {
+                    let text = "another program has been busy with this login for too long";
+                    return Err(io::Error::other(text));
+                }
+                Err(TryLockError::WouldBlock) => tokio::time::sleep(PAUSE).await,
+            }
+        }
     }
 }
 

@@ -124,13 +124,13 @@ impl Drop for Sdk {
 }
 
 impl Sdk {
-    async fn start(world: &World, lifetime: &str) -> Option<Self> {
+    async fn start(world: &World, how: &[&str]) -> Option<Self> {
         let python = sdk_python()?;
         let file = world.path("base");
         let child = Command::new(python)
             .arg(servers_folder().join("sdk_auth.py"))
             .arg(&file)
-            .arg(lifetime)
+            .args(how)
             .stdin(Stdio::null())
             .spawn()
             .unwrap();
@@ -163,7 +163,7 @@ async fn who(world: &World) -> Value {
 async fn a_login_at_the_python_sdk_lasts() {
     prepare();
     let world = World::new();
-    let Some(sdk) = Sdk::start(&world, "3600").await else { return };
+    let Some(sdk) = Sdk::start(&world, &["3600"]).await else { return };
     let servers = world.start(&sdk.entry(&json!({})));
     servers.login("sdk", &Browser).await.unwrap();
     servers.try_out("sdk").await.unwrap();
@@ -192,7 +192,7 @@ async fn a_login_at_the_python_sdk_lasts() {
 async fn a_client_that_the_user_has_registered_is_used() {
     prepare();
     let world = World::new();
-    let Some(sdk) = Sdk::start(&world, "1").await else { return };
+    let Some(sdk) = Sdk::start(&world, &["1"]).await else { return };
     let oauth = json!({"client_id": "known", "client_secret": "pass word", "scope": "user",
                        "redirect_host": "localhost"});
     let servers = world.start(&sdk.entry(&oauth));
@@ -205,6 +205,25 @@ async fn a_client_that_the_user_has_registered_is_used() {
     servers.stop().await;
     let kept = std::fs::read_to_string(world.path("state/mcp-tokens/sdk.client.json")).unwrap();
     assert!(!kept.contains("pass word") && kept.contains("localhost"), "{kept}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_login_holds_in_the_older_way_too() {
+    prepare();
+    let world = World::new();
+    let Some(sdk) = Sdk::start(&world, &["3600", "sse"]).await else { return };
+    let url = format!("{}/sse", sdk.base);
+    let entry = json!({"sdk": {"url": url, "auth": "oauth", "transport": "sse"}});
+    let servers = world.start(&entry);
+    servers.login("sdk", &Browser).await.unwrap();
+    servers.try_out("sdk").await.unwrap();
+    assert_eq!(who(&world).await, "token1");
+    sdk.get("/revoke-all").await;
+    assert_eq!(who(&world).await, "token2");
+    sdk.get("/revoke-all?all=1").await;
+    let refused = world.call("mcp__sdk__who", json!({})).await;
+    assert_eq!(refused["needs_reauth"], true, "{refused}");
+    servers.stop().await;
 }
 
 fn elsewhere(world: &World, state: &Path, entry: &Value) -> Servers {
@@ -242,7 +261,7 @@ async fn call_once() {
 async fn of_many_programs_one_refreshes() {
     prepare();
     let world = World::new();
-    let Some(sdk) = Sdk::start(&world, "1").await else { return };
+    let Some(sdk) = Sdk::start(&world, &["1"]).await else { return };
     let (state, entry) = (world.path("state"), sdk.entry(&json!({})));
     let servers = elsewhere(&world, &state, &entry);
     servers.login("sdk", &Browser).await.unwrap();

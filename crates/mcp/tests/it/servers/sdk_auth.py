@@ -1,9 +1,9 @@
 """A server of the official Python SDK that wants a login, with the SDK's own
 authorization server beside it.
 
-    sdk_auth.py PORT_FILE [LIFETIME]
+    sdk_auth.py PORT_FILE [LIFETIME] [sse]
 
-Tokens last for LIFETIME seconds. `/state` tells what has happened so far,
+Tokens last for LIFETIME seconds. With `sse` it speaks the older way. `/state` tells what has happened so far,
 `/revoke-all` makes access tokens void, with `all=1` all tokens, with `forget=1`
 the clients as well. The client `known` with the password `pass word` is there from
 the start.
@@ -29,6 +29,7 @@ from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 from starlette.responses import JSONResponse
 
 LIFETIME = int(sys.argv[2]) if len(sys.argv) > 2 else 3600
+PATH = "/sse" if "sse" in sys.argv else "/mcp"
 STATE = {"registered": 0, "granted": 0, "refreshed": 0}
 
 
@@ -102,7 +103,7 @@ listener.listen(64)
 BASE = "http://127.0.0.1:%d" % listener.getsockname()[1]
 desk = Desk()
 server = MCPServer("sdk-auth", auth_server_provider=desk, auth=AuthSettings(
-    issuer_url=BASE, resource_server_url=BASE + "/mcp", required_scopes=["user"], validate_token_resource=True,
+    issuer_url=BASE, resource_server_url=BASE + PATH, required_scopes=["user"], validate_token_resource=True,
     client_registration_options=ClientRegistrationOptions(enabled=True, valid_scopes=["user"]),
     revocation_options=RevocationOptions(enabled=True)))
 
@@ -131,4 +132,5 @@ async def revoke(request):
 with open(sys.argv[1] + ".tmp", "w") as file:
     file.write(BASE)
 os.rename(sys.argv[1] + ".tmp", sys.argv[1])
-uvicorn.Server(uvicorn.Config(server.streamable_http_app(), log_level="error")).run(sockets=[listener])
+app = server.sse_app() if PATH == "/sse" else server.streamable_http_app()
+uvicorn.Server(uvicorn.Config(app, log_level="error")).run(sockets=[listener])
