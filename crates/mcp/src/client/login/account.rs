@@ -135,7 +135,8 @@ impl Account {
         let issuer = resolved.metadata.issuer.clone();
         manager.set_metadata(resolved.metadata);
         if self.settings.is_machine {
-            return self.fetch(manager, client.issuer(), issuer).await;
+            let is_same = client.text("client_id") == self.settings.client_id.as_deref();
+            return self.fetch(manager, client.issuer().filter(|_| is_same), issuer).await;
         }
         // What somebody else has given out is forgotten here.
         if !manager.initialize_from_store().await? {

@@ -25,7 +25,7 @@ use super::web::Web;
 pub(crate) use account::Account;
 pub(crate) use bearer::Bearer;
 use callback::Callback;
-use store::{Client, METADATA, Store};
+use store::{CONFIGURED, Client, METADATA, Store};
 
 /// How we call ourselves where nothing else is set.
 const NAME: &str = "Hermes Agent";
@@ -105,8 +105,9 @@ pub(crate) async fn login(server: &Server, visitor: &dyn Visitor) -> Result<(), 
             }
         }
         _ => {
-            draft = match known.filter(|it| it.redirect() == Some(&redirect)) {
-                Some(known) if known.is_registered_for(&scopes) => known.into(),
+            let known = known.filter(|it| !it.is_configured() && it.is_registered_for(&scopes));
+            draft = match known {
+                Some(known) if known.redirect() == Some(&redirect) => known.into(),
                 _ => register(&mut manager, settings, &redirect, &scopes).await.map_err(wrong)?,
             };
             let text = |key: &str| draft.get(key).and_then(Value::as_str);
@@ -117,6 +118,9 @@ pub(crate) async fn login(server: &Server, visitor: &dyn Visitor) -> Result<(), 
         }
     }
     draft.insert("redirect_uris".to_owned(), json!([redirect]));
+    if request.client_id == settings.client_id || request.client_metadata_url.is_some() {
+        draft.insert(CONFIGURED.to_owned(), true.into());
+    }
     if let Some(issuer) = &issuer {
         draft.insert("issuer".to_owned(), issuer.clone().into());
     }
@@ -165,7 +169,8 @@ fn same_place(
     if known.issuer().is_none() || known.issuer() == issuer {
         return Ok(Some(known));
     }
-    if settings.client_id.is_some() && !is_document(settings) {
+    let is_theirs = known.is_configured() && known.text("client_id") == settings.client_id.as_deref();
+    if is_theirs && !is_document(settings) {
         let (was, is) = (known.issuer().unwrap_or_default(), issuer.unwrap_or("nobody"));
         return Err(ToolError::denied(format!(
             "The MCP server '{name}' wants a login at {is} now, and `client_id` of its entry has \

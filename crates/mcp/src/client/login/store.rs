@@ -58,6 +58,11 @@ impl Client {
         self.text("issuer")
     }
 
+    /// Whether we have got that name from the settings.
+    pub(super) fn is_configured(&self) -> bool {
+        self.0.get(CONFIGURED) == Some(&Value::Bool(true))
+    }
+
     /// Where the browser comes back to.
     pub(super) fn redirect(&self) -> Option<&str> {
         self.0.get("redirect_uris")?.get(0)?.as_str()
@@ -97,6 +102,7 @@ impl From<Client> for Map<String, Value> {
 // Keys of ours in the files of Hermes Agent.
 const ASKED: &str = "scope_asked";
 const WANTED: &str = "scope_wanted";
+pub(super) const CONFIGURED: &str = "configured";
 pub(super) const METADATA: &str = "resource_metadata";
 
 /// The name of a server's files, as Hermes Agent makes it.

@@ -76,15 +76,6 @@ async fn what_one_place_has_given_is_not_shown_to_another() {
     assert_eq!((&here["registered"], &there["registered"]), (&json!(1), &json!(1)));
     assert_eq!((&here["refreshed"], &there["clients"]), (&json!(0), &json!(["B-client1"])));
     servers.stop().await;
-
-    // A name that the user has got at one place is not told to another.
-    let mut entry = guarded.entry();
-    entry["g"]["oauth"] = json!({"client_id": "mine"});
-    let servers = world.start(&entry);
-    guarded.get(&format!("/move?name=B-&to={}", guarded.base)).await;
-    let refused = servers.login("g", &Browser).await.unwrap_err();
-    assert!(refused.message().contains("`client_id`"), "{refused:?}");
-    servers.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -205,6 +196,21 @@ async fn a_client_that_the_user_has_registered_is_used() {
     servers.stop().await;
     let kept = std::fs::read_to_string(world.path("state/mcp-tokens/sdk.client.json")).unwrap();
     assert!(!kept.contains("pass word") && kept.contains("localhost"), "{kept}");
+
+    // A name that the user has got at one place is not told to another.
+    let elsewhere = kept.replace(&sdk.base, "https://elsewhere");
+    let resource = format!("{}/mcp", sdk.base);
+    let elsewhere = elsewhere.replace("https://elsewhere/mcp", &resource);
+    std::fs::write(world.path("state/mcp-tokens/sdk.client.json"), elsewhere).unwrap();
+    let servers = world.start(&sdk.entry(&oauth));
+    let refused = servers.login("sdk", &Browser).await.unwrap_err();
+    assert!(refused.message().contains("https://elsewhere"), "{refused:?}");
+    servers.stop().await;
+    // Without that name, another one is got there.
+    let servers = world.start(&sdk.entry(&json!({})));
+    servers.login("sdk", &Browser).await.unwrap();
+    assert_eq!(sdk.get("/state").await["registered"], 1);
+    servers.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
