@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use hermes_config::{KeyPath, vars};
 use hermes_delegation::Supply as _;
 use hermes_mcp::client::{Chosen, Models, Servers};
 
@@ -12,13 +13,17 @@ use crate::failure::Failure;
 use crate::place::Ground;
 use crate::supply::Stock;
 
-/// How long a command waits for servers of which nothing is known yet.
+/// How long that is if nothing else is set.
 const PATIENCE: Duration = Duration::from_secs(15);
 
 impl Ready {
     /// Offers the tools of the servers that are set down: what is known of them
     /// at once, and those of others if somebody `waits` for them.
     pub(crate) fn join_servers(&self, app: &App, waits: bool) -> Result<(), Failure> {
+        let safe = app.env.text(&vars::HERMES_SAFE_MODE);
+        if safe.is_some_and(|value| matches!(value.as_str(), "1" | "true" | "yes" | "on")) {
+            return Ok(());
+        }
         let entries = self.mcp_settings();
         if entries.as_object().is_none_or(serde_json::Map::is_empty) {
             return Ok(());
@@ -31,7 +36,7 @@ impl Ready {
         runtime::early(async {
             joined.start();
             if waits {
-                joined.settle(PATIENCE).await;
+                joined.settle(self.patience()).await;
             }
             joined.required().await
         })??;
@@ -44,6 +49,13 @@ impl Ready {
             }
         }
         Ok(())
+    }
+
+    /// How long servers are waited for of which nothing is known yet.
+    fn patience(&self) -> Duration {
+        let set = KeyPath::of(["mcp_discovery_timeout"]).and_then(|path| self.config.get(&path));
+        let set = set.and_then(|(value, _)| value.as_f64()).filter(|seconds| *seconds >= 0.0);
+        set.and_then(|it| Duration::try_from_secs_f64(it).ok()).unwrap_or(PATIENCE)
     }
 
     /// What is to be left when all calls are made.

@@ -35,6 +35,7 @@ vars! {
     HERMES_PERMISSION_PROFILE: "The permission profile to use; --profile wins over it, it wins over permissions.profile.", default "the setting permissions.profile";
     HERMES_YOLO: "Set to 1, every question counts as answered with yes; hard blocks and denials stay. Read once, at the start.", default "questions are asked";
     HERMES_WRITE_SAFE_ROOT: "Folders, separated by colons, outside of which nothing is written or deleted.", default "the permission profile alone decides";
+    HERMES_SAFE_MODE: "Set to 1, no MCP server of the settings is used.", default "all that are enabled are";
     HERMES_SESSION: "The session that call and exec join when --session is not given.", default "a new session";
     TERMINAL_ENV: "Where commands run: local, docker, ssh or singularity; it wins over terminal.backend.", default "the setting terminal.backend";
     TERMINAL_TIMEOUT: "How many seconds a command is waited for when the call does not say.", default "the setting terminal.timeout";

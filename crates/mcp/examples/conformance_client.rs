@@ -182,6 +182,9 @@ fn oauth(scenario: &str, context: &Value) -> Value {
             fields.insert(key.to_owned(), value.clone());
         }
     }
+    if scenario.starts_with("auth/client-credentials") {
+        fields.insert("grant_type".to_owned(), json!("client_credentials"));
+    }
     if scenario == "auth/basic-cimd" {
         fields.insert("client_id".to_owned(), json!(DOCUMENT));
     }

@@ -8,13 +8,13 @@ use rmcp::service::ClientInitializeError;
 
 use super::catalogue::Catalogue;
 use super::connection::{Connection, Era};
-use super::fault::{greeting_causes, wants_login};
+use super::fault::{greeting_causes, greeting_want};
 use super::pipes::Pipes;
 use super::plain::excerpt;
 use super::program::{Plan, Program};
 use super::server::Server;
 use super::settings::Link;
-use super::{http, login_wanted, osv};
+use super::{http, login, osv};
 
 /// How long a program that has closed its output may take to say how it ended.
 const LAST_WORDS: Duration = Duration::from_millis(200);
@@ -132,8 +132,8 @@ pub(crate) fn late(server: &Server) -> ToolError {
 }
 
 pub(crate) fn explain(server: &Server, error: &ClientInitializeError) -> ToolError {
-    if error.is_authorization_required() || wants_login(error) {
-        return login_wanted(server.name());
+    if let Some(want) = greeting_want(error) {
+        return login::wanted(server, &want);
     }
     ToolError::new(
         ErrorKind::Network,

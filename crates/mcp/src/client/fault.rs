@@ -6,7 +6,10 @@ use std::time::Duration;
 use hermes_core::{ErrorKind, ToolError};
 use rmcp::model::{ErrorCode, ErrorData};
 use rmcp::service::{ClientInitializeError, ServiceError};
-use rmcp::transport::streamable_http_client::StreamableHttpError;
+use rmcp::transport::AuthError;
+use rmcp::transport::streamable_http_client::{
+    AuthRequiredError, InsufficientScopeError, StreamableHttpError,
+};
 use serde_json::Value;
 
 use super::pipes::{TOO_LONG, UNREADABLE};
@@ -17,6 +20,15 @@ const SHOWN: usize = 4_000;
 
 /// The code of a refusal that ends when the user has been somewhere.
 const VISIT_FIRST: ErrorCode = ErrorCode(-32042);
+
+/// What a server wants before it does something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Want {
+    /// A login.
+    Login,
+    /// A login with these scopes.
+    Scope(String),
+}
 
 /// Why a request failed.
 #[derive(Debug)]
@@ -30,7 +42,7 @@ pub(crate) enum Fault {
     /// We no longer want it.
     Cancelled,
     /// It wants a login.
-    Login,
+    Login(Want),
     /// The user must go somewhere first; what the server says of it.
     Visit(Vec<Value>),
     /// The server refused it, or answered in a way that cannot be used.
@@ -48,8 +60,8 @@ impl Fault {
             ServiceError::TransportSend(error) => {
                 let error: &(dyn Error + 'static) = error.error.as_ref();
                 let text = excerpt(&causes(error), 500);
-                if wants_login(error) {
-                    Self::Login
+                if let Some(want) = want_of(error) {
+                    Self::Login(want)
                 } else if is_too_long(error) {
                     Self::Refused(too_long(server))
                 } else if is_unsent(error) {
@@ -138,7 +150,10 @@ fn beneath<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'sta
         Some(StreamableHttpError::Client(error)) => Some(error as &(dyn Error + 'static)),
         _ => None,
     };
-    web.or_else(|| error.source())
+    // Nor does this one.
+    let inner =
+        || error.downcast_ref::<std::io::Error>()?.get_ref().map(|it| it as &(dyn Error + 'static));
+    web.or_else(inner).or_else(|| error.source())
 }
 
 fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
@@ -157,6 +172,10 @@ fn is_unsent(error: &(dyn Error + 'static)) -> bool {
         if let Some(error) = error.downcast_ref::<reqwest::Error>() {
             return error.is_connect() || error.is_builder();
         }
+        // Without a token that is good nothing was done.
+        if error.is::<AuthError>() {
+            return true;
+        }
         // A line that was not written to its end is none.
         error.downcast_ref::<std::io::Error>().is_some_and(|error| {
             use std::io::ErrorKind::{BrokenPipe, ConnectionRefused, NotConnected};
@@ -169,12 +188,26 @@ fn is_too_long(error: &(dyn Error + 'static)) -> bool {
     chain(error).any(|error| error.to_string().contains(TOO_LONG))
 }
 
-/// Whether the server wants a login first.
-pub(crate) fn wants_login(error: &(dyn Error + 'static)) -> bool {
-    use rmcp::transport::AuthError;
-    use rmcp::transport::streamable_http_client::AuthRequiredError;
-    chain(error).any(|error| {
-        error.is::<AuthRequiredError>()
-            || matches!(error.downcast_ref(), Some(AuthError::AuthorizationRequired))
+/// The login that the server wants first.
+pub(crate) fn want_of(error: &(dyn Error + 'static)) -> Option<Want> {
+    chain(error).find_map(|error| {
+        if let Some(refused) = error.downcast_ref::<InsufficientScopeError>() {
+            return Some(Want::Scope(refused.required_scope.clone().unwrap_or_default()));
+        }
+        let is_login = error.is::<AuthRequiredError>()
+            || matches!(error.downcast_ref(), Some(AuthError::AuthorizationRequired));
+        is_login.then_some(Want::Login)
     })
+}
+
+/// The login that a server wants before it is greeted.
+pub(crate) fn greeting_want(error: &ClientInitializeError) -> Option<Want> {
+    let found = match error {
+        ClientInitializeError::LegacyFallbackFailed { discover, fallback } => {
+            greeting_want(fallback).or_else(|| greeting_want(discover))
+        }
+        ClientInitializeError::TransportError { error, .. } => want_of(error.error.as_ref()),
+        other => want_of(other),
+    };
+    found.or_else(|| error.is_authorization_required().then_some(Want::Login))
 }

@@ -15,6 +15,7 @@ use super::dial::{Trouble, explain, late};
 use super::pipes::LONGEST;
 use super::server::Server;
 use super::settings::Link;
+use super::tls::{TlsSettings, Trust};
 
 /// How long a connection may take to come about.
 const CONNECT: Duration = Duration::from_secs(15);
@@ -23,15 +24,14 @@ const CONNECT: Duration = Duration::from_secs(15);
 const REDIRECTIONS: usize = 5;
 
 /// The HTTP client for a server.
-pub(crate) fn client(verify: bool) -> Result<reqwest::Client, ToolError> {
+pub(crate) fn client(tls: &TlsSettings) -> Result<reqwest::Client, ToolError> {
     // It fails if another part of the program has chosen already, which is fine.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    reqwest::Client::builder()
+    let builder = reqwest::Client::builder()
         .user_agent(concat!("hermes/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(CONNECT)
         .tcp_nodelay(true)
         .tcp_keepalive(Duration::from_secs(30))
-        .danger_accept_invalid_certs(!verify)
         // What is sent is for the server that it was given for, and no other.
         .redirect(Policy::custom(|attempt: Attempt<'_>| {
             let is_same = attempt
@@ -43,9 +43,9 @@ pub(crate) fn client(verify: bool) -> Result<reqwest::Client, ToolError> {
             } else {
                 attempt.stop()
             }
-        }))
-        .build()
-        .map_err(|error| ToolError::internal(format!("HTTP cannot be set up: {error}")))
+        }));
+    let secured = tls.secure(builder, Trust::Only)?;
+    secured.build().map_err(|error| ToolError::internal(format!("HTTP cannot be set up: {error}")))
 }
 
 /// Calls the server and greets it.
@@ -59,7 +59,7 @@ pub(crate) async fn call(
         return Err(Trouble::Final(ToolError::internal("This server has no address")));
     };
     let headers = read_headers(headers).map_err(Trouble::Final)?;
-    let client = client(settings.ssl_verify).map_err(Trouble::Final)?;
+    let client = client(&settings.tls).map_err(Trouble::Final)?;
     if *sse {
         return super::sse::call(server, client, url, &headers, until).await;
     }
@@ -71,7 +71,7 @@ pub(crate) async fn call(
     let name = server.name().into();
     let web = super::web::Web(client.clone());
     let greeted = if settings.oauth.is_some() {
-        let authorized = super::login::client(server, web).await.map_err(Trouble::Final)?;
+        let authorized = super::login::client(server, web).map_err(Trouble::Final)?;
         let transport = StreamableHttpClientTransport::with_client(authorized, config);
         tokio::time::timeout(left, Connection::greet(name, server.host(), transport, era)).await
     } else {
@@ -94,7 +94,7 @@ pub(crate) async fn call(
             ]
             .iter()
             .any(|sign| text.contains(sign));
-            if knows_it_not && settings.oauth.is_none() {
+            if knows_it_not {
                 let older = super::sse::call(server, client, url, &headers, until).await;
                 return older.map_err(|_| Trouble::Final(failed));
             }
@@ -103,7 +103,7 @@ pub(crate) async fn call(
     }
 }
 
-fn read_headers(
+pub(crate) fn read_headers(
     headers: &std::collections::BTreeMap<String, String>,
 ) -> Result<HashMap<HeaderName, HeaderValue>, ToolError> {
     let mut read = HashMap::new();

@@ -23,6 +23,7 @@ mod osv;
 mod pins;
 mod pipes;
 mod plain;
+mod probe;
 mod program;
 mod read;
 mod sampling;
@@ -31,6 +32,7 @@ mod server;
 mod settings;
 mod sse;
 mod tail;
+mod tls;
 mod tool;
 mod web;
 
@@ -53,6 +55,7 @@ pub use settings::{
     ElicitationSettings, Link, OAuthSettings, SamplingSettings, ServerSettings, Settings,
     ToolFilter,
 };
+pub use tls::TlsSettings;
 
 use catalogue::Catalogue as Kept;
 use connection::Patience;
@@ -402,12 +405,4 @@ fn status_of(server: &Server) -> Status {
         sampling: (sampled != Sampled::default()).then_some(sampled),
         log: server.host().log(),
     }
-}
-
-/// The server wants a login.
-pub(crate) fn login_wanted(server: &str) -> ToolError {
-    ToolError::unavailable(format!("The MCP server '{server}' wants a login"))
-        .with("needs_reauth", true)
-        .with("server", server)
-        .with_hint(format!("Ask the user to run `hermes mcp login {server}`."))
 }

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::plain::excerpt;
 use super::server::Server;
 use super::settings::Link;
+use super::tls::TlsSettings;
 use super::{digest, http};
 
 /// How long the question may take.
@@ -76,7 +77,7 @@ fn remember(file: &Path, harm: &[String]) {
 
 /// What is known against it; none if nobody answers.
 async fn ask(url: &str, question: &Value) -> Option<Vec<String>> {
-    let client = http::client(true).ok()?;
+    let client = http::client(&TlsSettings::default()).ok()?;
     let mut answer = client.post(url).json(question).send().await.ok()?;
     if !answer.status().is_success() {
         return None;

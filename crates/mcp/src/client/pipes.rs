@@ -10,8 +10,7 @@ use std::time::Duration;
 
 use rmcp::RoleClient;
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientRequest, ErrorCode, ErrorData, JsonRpcMessage, RequestId,
-    ServerJsonRpcMessage,
+    ClientJsonRpcMessage, ErrorCode, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
 };
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
@@ -20,6 +19,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _,
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep_until};
 
+use super::probe;
 use super::tail::Tail;
 
 /// The longest message.
@@ -144,17 +144,19 @@ impl<R: AsyncRead + Unpin, W> Pipes<R, W> {
         }
     }
 
-    /// Whether a message is the late answer to a question that was given up.
-    fn is_late(&mut self, message: &ServerJsonRpcMessage) -> bool {
-        let id = match message {
+    /// A message, unless it is the late answer to a question that was given up.
+    fn sort_out(&mut self, message: ServerJsonRpcMessage) -> Option<ServerJsonRpcMessage> {
+        let id = match &message {
             JsonRpcMessage::Response(response) => Some(&response.id),
             JsonRpcMessage::Error(error) => error.id.as_ref(),
-            _ => return false,
+            _ => None,
         };
-        if self.probe.as_ref().is_some_and(|probe| Some(&probe.0) == id) {
+        let Some(id) = id else { return Some(message) };
+        if self.probe.as_ref().is_some_and(|probe| probe.0 == *id) {
             self.probe = None;
+            return Some(probe::answer(message));
         }
-        id.is_some() && self.given_up.as_ref() == id
+        (self.given_up.as_ref() != Some(id)).then_some(message)
     }
 }
 
@@ -170,7 +172,7 @@ where
         item: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
         if let ClientJsonRpcMessage::Request(request) = &item
-            && matches!(request.request, ClientRequest::DiscoverRequest(_))
+            && probe::is_probe(&item)
         {
             self.probe = Some((request.id.clone(), Instant::now() + self.patience));
         }
@@ -217,7 +219,7 @@ where
                     None
                 }
             };
-            if let Some(message) = message.filter(|it| !self.is_late(it)) {
+            if let Some(message) = message.and_then(|it| self.sort_out(it)) {
                 return Some(message);
             }
         }

@@ -62,3 +62,26 @@ fn an_id_that_is_not_the_messages_own_is_not_taken() {
         Some(NumberOrString::String("a".into()))
     );
 }
+
+#[tokio::test]
+async fn a_server_that_says_yes_to_everything_is_an_older_one() {
+    use rmcp::model::{ClientRequest, DiscoverRequest, DiscoverRequestParams};
+    let discover = DiscoverRequest::new(DiscoverRequestParams {});
+    let probe = |id| {
+        let request = ClientRequest::DiscoverRequest(discover.clone());
+        ClientJsonRpcMessage::request(request, NumberOrString::Number(id))
+    };
+    let newer = "{\"resultType\":\"complete\",\"supportedVersions\":[\"2026-07-28\"],\
+                 \"capabilities\":{},\"ttlMs\":0,\"cacheScope\":\"private\"}";
+    let input = format!(
+        "{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{{}}}}\n\
+         {{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{newer}}}\n"
+    );
+    let (tail, patience) = (Arc::new(Tail::default()), Duration::from_secs(5));
+    let mut pipes = Pipes::new(input.as_bytes(), tokio::io::sink(), tail, patience);
+    pipes.send(probe(1)).await.unwrap();
+    let (id, _) = error_of(&pipes.receive().await.unwrap());
+    assert_eq!(id, Some(NumberOrString::Number(1)));
+    pipes.send(probe(2)).await.unwrap();
+    assert!(matches!(pipes.receive().await, Some(JsonRpcMessage::Response(_))));
+}

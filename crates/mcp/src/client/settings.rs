@@ -8,6 +8,7 @@ use globset::{Glob, GlobSet, GlobSetBuilder};
 use serde_json::{Map, Value};
 
 use super::read::Reading;
+use super::tls::TlsSettings;
 
 /// How long a server may take to say which protocol it speaks.
 const PROBE: Duration = Duration::from_secs(10);
@@ -79,8 +80,8 @@ pub struct ServerSettings {
     pub oauth: Option<OAuthSettings>,
     /// Whether changed tools are held back.
     pub pin: bool,
-    /// Whether certificates are checked.
-    pub ssl_verify: bool,
+    /// How connections to it are secured.
+    pub tls: TlsSettings,
     /// The entry as it was written, with no variable filled in: what was
     /// learnt of the server holds for as long as this is the same.
     pub written: Value,
@@ -147,10 +148,14 @@ pub struct OAuthSettings {
     pub client_id: Option<String>,
     /// The password that goes with it.
     pub client_secret: Option<String>,
+    /// Whether we log in by that password alone, without a person.
+    pub is_machine: bool,
     /// What is asked for.
     pub scopes: Vec<String>,
     /// The port of the answer; any if there is none.
     pub redirect_port: Option<u16>,
+    /// How this machine is called in the address of the answer.
+    pub redirect_host: Option<String>,
     /// The whole address of the answer, where it is not ours.
     pub redirect_uri: Option<String>,
     /// How we call ourselves.
@@ -219,7 +224,7 @@ impl ServerSettings {
             elicitation: read_elicitation(&it.map("elicitation")),
             oauth: read_oauth(&it)?,
             pin: it.flag("pin", true),
-            ssl_verify: it.flag("ssl_verify", true),
+            tls: TlsSettings::read(&filled)?,
             written: entry.clone(),
         })
     }
@@ -317,11 +322,28 @@ fn read_oauth(it: &Reading<'_>) -> Result<Option<OAuthSettings>, String> {
     let it = Reading(&map);
     let scopes =
         it.text("scope").map(|scope| scope.split_whitespace().map(str::to_owned).collect());
+    let (client_id, client_secret) = (it.text("client_id"), it.text("client_secret"));
+    let is_machine = match it.text("grant_type").as_deref() {
+        None | Some("" | "authorization_code") => false,
+        Some("client_credentials") if client_id.is_some() && client_secret.is_some() => true,
+        Some("client_credentials") => {
+            return Err(
+                "`grant_type: client_credentials` needs `client_id` and `client_secret`".to_owned()
+            );
+        }
+        Some(other) => {
+            return Err(format!(
+                "`grant_type` is 'authorization_code' or 'client_credentials', not '{other}'"
+            ));
+        }
+    };
     Ok(Some(OAuthSettings {
-        client_id: it.text("client_id"),
-        client_secret: it.text("client_secret"),
+        client_id,
+        client_secret,
+        is_machine,
         scopes: scopes.unwrap_or_default(),
         redirect_port: it.number("redirect_port").map(|port| port as u16).filter(|port| *port != 0),
+        redirect_host: it.text("redirect_host").filter(|it| !it.trim().is_empty()),
         redirect_uri: it.text("redirect_uri"),
         client_name: it.text("client_name"),
         timeout: it.seconds("timeout"),

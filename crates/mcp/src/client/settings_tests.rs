@@ -67,3 +67,18 @@ fn only_excluded_tools_are_left_out() {
     let server = read(json!({"command": "x", "tools": {"exclude": ["*delete*"]}}));
     assert!(server.tools.takes("read") && !server.tools.takes("file_delete"));
 }
+
+#[test]
+fn a_login_without_a_person_needs_a_password() {
+    let entry = |oauth: Value| json!({"url": "https://h", "auth": "oauth", "oauth": oauth});
+    let machine =
+        json!({"grant_type": "client_credentials", "client_id": "a", "client_secret": "b"});
+    assert!(read(entry(machine)).oauth.unwrap().is_machine);
+    assert!(!read(entry(json!({}))).oauth.unwrap().is_machine);
+    for wrong in
+        [json!({"grant_type": "client_credentials", "client_id": "a"}), json!({"grant_type": "x"})]
+    {
+        let problem = ServerSettings::read(&entry(wrong), &lookup).unwrap_err();
+        assert!(problem.contains("grant_type"), "{problem}");
+    }
+}

@@ -3,18 +3,21 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::sync::Arc;
 use std::time::Instant;
 
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
-use reqwest::{Client, Response, Url};
+use reqwest::{Client, RequestBuilder, Response, StatusCode, Url};
 use rmcp::RoleClient;
 use rmcp::model::ServerJsonRpcMessage;
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
+use rmcp::transport::streamable_http_client::AuthRequiredError;
 
 use super::connection::{Connection, Era};
 use super::dial::{Trouble, explain, late};
-use super::fault::odd;
+use super::fault::{causes, odd, want_of};
+use super::login::{Account, wanted};
 use super::pipes::LONGEST;
 use super::server::Server;
 
@@ -30,9 +33,17 @@ pub(crate) async fn call(
 ) -> Result<Connection, Trouble> {
     let left = until.saturating_duration_since(Instant::now());
     let opened = async {
-        let transport = Events::open(client, url, headers)
-            .await
-            .map_err(|why| Trouble::Final(odd(server.name(), &why.to_string())))?;
+        let account = match server.settings().oauth {
+            Some(_) => Some(Arc::new(Account::of(server).map_err(Trouble::Final)?)),
+            None => None,
+        };
+        let sender = Sender { client, headers: headers.clone(), account };
+        let transport = Events::open(sender, url).await.map_err(|why| {
+            Trouble::Final(match want_of(&why) {
+                Some(want) => wanted(server, &want),
+                None => odd(server.name(), &causes(&why)),
+            })
+        })?;
         let name = server.name().into();
         let greeted = Connection::greet(name, server.host(), transport, Some(Era::Legacy)).await;
         greeted.map_err(|error| Trouble::Final(explain(server, &error)))
@@ -40,10 +51,48 @@ pub(crate) async fn call(
     tokio::time::timeout(left, opened).await.unwrap_or_else(|_| Err(Trouble::Final(late(server))))
 }
 
-/// The connection.
-struct Events {
+/// Whoever makes the requests, with a token where there is a login.
+#[derive(Clone)]
+struct Sender {
     client: Client,
     headers: Headers,
+    account: Option<Arc<Account>>,
+}
+
+impl Sender {
+    async fn send(&self, mut request: RequestBuilder) -> io::Result<Response> {
+        for (name, value) in &self.headers {
+            request = request.header(name, value);
+        }
+        let Some(account) = &self.account else {
+            return request.send().await.map_err(io::Error::other);
+        };
+        let token = account.token().await.map_err(io::Error::other)?;
+        let again = request.try_clone();
+        if let Some(token) = &token {
+            request = request.bearer_auth(token);
+        }
+        let answer = request.send().await.map_err(io::Error::other)?;
+        if answer.status() != StatusCode::UNAUTHORIZED {
+            return Ok(answer);
+        }
+        let challenge = super::web::challenge(&answer).unwrap_or_default();
+        if let (Some(again), Some(token)) = (again, token) {
+            let fresh = account.renew(Some(&token), Some(&challenge)).await;
+            if let Some(fresh) = fresh.map_err(io::Error::other)?.filter(|it| *it != token) {
+                let answer = again.bearer_auth(fresh).send().await.map_err(io::Error::other)?;
+                if answer.status() != StatusCode::UNAUTHORIZED {
+                    return Ok(answer);
+                }
+            }
+        }
+        Err(io::Error::other(AuthRequiredError::new(challenge)))
+    }
+}
+
+/// The connection.
+struct Events {
+    sender: Sender,
     /// Where to speak.
     speak: Url,
     answer: Response,
@@ -61,13 +110,10 @@ struct Event {
 }
 
 impl Events {
-    async fn open(client: Client, url: &str, headers: &Headers) -> io::Result<Self> {
+    async fn open(sender: Sender, url: &str) -> io::Result<Self> {
         let url = Url::parse(url).map_err(io::Error::other)?;
-        let mut request = client.get(url.clone()).header(ACCEPT, "text/event-stream");
-        for (name, value) in headers {
-            request = request.header(name, value);
-        }
-        let answer = request.send().await.map_err(io::Error::other)?;
+        let request = sender.client.get(url.clone()).header(ACCEPT, "text/event-stream");
+        let answer = sender.send(request).await?;
         let kind = answer.headers().get(CONTENT_TYPE).and_then(|it| it.to_str().ok());
         if !answer.status().is_success()
             || !kind.is_some_and(|it| it.starts_with("text/event-stream"))
@@ -76,8 +122,7 @@ impl Events {
             return Err(io::Error::other(text));
         }
         let mut it = Self {
-            client,
-            headers: headers.clone(),
+            sender,
             speak: url.clone(),
             answer,
             unread: Vec::new(),
@@ -150,11 +195,8 @@ impl Transport<RoleClient> for Events {
         &mut self,
         item: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        let mut request = self.client.post(self.speak.clone()).json(&item);
-        for (name, value) in &self.headers {
-            request = request.header(name, value);
-        }
-        let is_open = self.is_open;
+        let request = self.sender.client.post(self.speak.clone()).json(&item);
+        let (sender, is_open) = (self.sender.clone(), self.is_open);
         async move {
             if !is_open {
                 return Err(io::Error::new(
@@ -162,7 +204,7 @@ impl Transport<RoleClient> for Events {
                     "the connection is closed",
                 ));
             }
-            let answer = request.send().await.map_err(io::Error::other)?;
+            let answer = sender.send(request).await?;
             answer.error_for_status().map(drop).map_err(io::Error::other)
         }
     }

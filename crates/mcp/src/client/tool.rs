@@ -203,7 +203,7 @@ impl RemoteTool {
         let failed = match fault {
             Fault::Refused(error) => return error,
             Fault::Cancelled => return ToolError::cancelled(),
-            Fault::Login => return super::login_wanted(server),
+            Fault::Login(want) => return super::login::wanted(&self.server, &want),
             Fault::Visit(_) => {
                 return ToolError::denied(format!(
                     "The MCP server '{server}' wants the user to go somewhere first"

@@ -13,8 +13,9 @@ use reqwest::header::{
 };
 use reqwest::{Response, StatusCode};
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
+    ClientJsonRpcMessage, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
 };
+use rmcp::transport::auth::WWWAuthenticateParams;
 use rmcp::transport::streamable_http_client::{
     AuthRequiredError, HttpStatusError, InsufficientScopeError, SseError, StreamableHttpClient,
     StreamableHttpError, StreamableHttpPostResponse,
@@ -22,6 +23,7 @@ use rmcp::transport::streamable_http_client::{
 use sse_stream::{Sse, SseStream};
 
 use super::pipes::{LONGEST, TOO_LONG};
+use super::probe;
 
 const SESSION: &str = "Mcp-Session-Id";
 const JSON: &str = "application/json";
@@ -65,6 +67,7 @@ impl StreamableHttpClient for Web {
         for (name, value) in headers {
             request = request.header(name, value);
         }
+        let had_token = token.is_some();
         if let Some(token) = token {
             request = request.bearer_auth(token);
         }
@@ -74,7 +77,7 @@ impl StreamableHttpClient for Web {
         }
         let answer = request.json(&message).send().await?;
         let status = answer.status();
-        if let Some(fault) = login_wanted(&answer) {
+        if let Some(fault) = login_wanted(&answer, had_token) {
             return Err(fault);
         }
         if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
@@ -97,6 +100,10 @@ impl StreamableHttpClient for Web {
         let wants_answer = id_of(&message).is_some();
         let body = read(answer, longest).await?;
         match serde_json::from_slice::<ServerJsonRpcMessage>(&body) {
+            // Whatever the answer is, no session has begun with it.
+            Ok(answer) if kind.starts_with(JSON) && probe::is_probe(&message) => {
+                Ok(StreamableHttpPostResponse::Json(probe::answer(answer), None))
+            }
             Ok(answer) if kind.starts_with(JSON) => {
                 Ok(StreamableHttpPostResponse::Json(answer, session))
             }
@@ -164,17 +171,29 @@ fn id_of(message: &ClientJsonRpcMessage) -> Option<&RequestId> {
     }
 }
 
-fn login_wanted(answer: &Response) -> Option<Fault> {
-    let challenge = text_of(answer, WWW_AUTHENTICATE.as_str())?;
+/// What a server says of the login that it wants: the one challenge of several
+/// that is about tokens.
+pub(crate) fn challenge(answer: &Response) -> Option<String> {
+    let all = answer.headers().get_all(WWW_AUTHENTICATE).iter();
+    let mut all = all.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
+    let first = all.next()?;
+    let is_it =
+        |text: &String| text.get(..6).is_some_and(|scheme| scheme.eq_ignore_ascii_case("bearer"));
+    if is_it(&first) { Some(first) } else { all.find(is_it).or(Some(first)) }
+}
+
+fn login_wanted(answer: &Response, had_token: bool) -> Option<Fault> {
+    let challenge = challenge(answer);
     match answer.status() {
-        StatusCode::UNAUTHORIZED => {
-            Some(StreamableHttpError::AuthRequired(AuthRequiredError::new(challenge)))
+        // Who does not take our token says by that alone what is wanted.
+        StatusCode::UNAUTHORIZED if had_token || challenge.is_some() => {
+            let error = AuthRequiredError::new(challenge.unwrap_or_default());
+            Some(StreamableHttpError::AuthRequired(error))
         }
         StatusCode::FORBIDDEN => {
-            let scope = challenge.split("scope=\"").nth(1).and_then(|rest| rest.split('"').next());
-            let scope = scope.map(str::to_owned);
-            let error = InsufficientScopeError::new(challenge, scope);
-            Some(StreamableHttpError::InsufficientScope(error))
+            let params = WWWAuthenticateParams::parse(challenge.as_deref()?, answer.url());
+            let error = InsufficientScopeError::new(challenge?, params.scope.clone());
+            params.is_insufficient_scope().then_some(StreamableHttpError::InsufficientScope(error))
         }
         _ => None,
     }
@@ -196,14 +215,9 @@ async fn refused(
         _ => None,
     };
     let is_login = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
-    let is_probe = matches!(
-        message,
-        JsonRpcMessage::Request(request)
-            if matches!(request.request, ClientRequest::DiscoverRequest(_))
-    );
     // Servers that do not know the question refuse it in many ways, and often
     // without saying which question they mean.
-    if is_probe && !had_session && status.is_client_error() && !is_login {
+    if probe::is_probe(message) && !had_session && status.is_client_error() && !is_login {
         let error = match told {
             Some(error) => error.error,
             None => ErrorData::invalid_request(format!("HTTP {status}"), None),

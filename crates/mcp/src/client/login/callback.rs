@@ -2,6 +2,7 @@
 
 use std::io;
 
+use reqwest::Url;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -33,22 +34,24 @@ impl Callback {
     }
 
     /// Waits for the answer: what the browser asks for. Other visitors are
-    /// sent away.
-    pub(super) async fn wait(self) -> String {
+    /// sent away, and whoever does not know the secret of this login.
+    pub(super) async fn wait(self, state: Option<String>) -> String {
         loop {
             let Ok((stream, _)) = self.listener.accept().await else {
                 tokio::time::sleep(std::time::Duration::from_millis(20)).await;
                 continue;
             };
             let patience = std::time::Duration::from_secs(5);
-            if let Ok(Ok(Some(target))) = tokio::time::timeout(patience, serve(stream)).await {
+            if let Ok(Ok(Some(target))) =
+                tokio::time::timeout(patience, serve(stream, state.as_deref())).await
+            {
                 return target;
             }
         }
     }
 }
 
-async fn serve(mut stream: TcpStream) -> io::Result<Option<String>> {
+async fn serve(mut stream: TcpStream, state: Option<&str>) -> io::Result<Option<String>> {
     let mut request = Vec::new();
     let mut buffer = [0; 1024];
     while !request.windows(4).any(|it| it == b"\r\n\r\n") && request.len() < LONGEST {
@@ -61,9 +64,7 @@ async fn serve(mut stream: TcpStream) -> io::Result<Option<String>> {
     let text = String::from_utf8_lossy(&request);
     let mut words = text.lines().next().unwrap_or_default().split(' ');
     let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-    let is_it = method == "GET"
-        && target.contains('?')
-        && (target.contains("code=") || target.contains("error="));
+    let is_it = method == "GET" && is_answer(target, state);
     let (status, page) = if is_it { ("200 OK", PAGE) } else { ("404 Not Found", "") };
     let answer = format!(
         "HTTP/1.1 {status}\r\nContent-Type: text/html\r\nContent-Length: {}\r\n\
@@ -73,6 +74,36 @@ async fn serve(mut stream: TcpStream) -> io::Result<Option<String>> {
     stream.write_all(answer.as_bytes()).await?;
     stream.shutdown().await?;
     Ok(is_it.then(|| target.to_owned()))
+}
+
+/// Whether what is asked for is an answer to this login.
+fn is_answer(target: &str, state: Option<&str>) -> bool {
+    let Some(url) = parse(target) else { return false };
+    let value = |name: &str| url.query_pairs().find(|it| it.0 == name).map(|it| it.1);
+    let (has_code, has_error) = (value("code").is_some(), value("error").is_some());
+    match (value("state"), state) {
+        (Some(given), Some(state)) => given == state && (has_code || has_error),
+        (None, Some(_)) => has_error,
+        (_, None) => has_code || has_error,
+    }
+}
+
+fn parse(target: &str) -> Option<Url> {
+    Url::parse("http://127.0.0.1/").ok()?.join(target).ok()
+}
+
+/// The secret of a login, which comes back with its answer.
+pub(super) fn state_of(url: &str) -> Option<String> {
+    let url = Url::parse(url).ok()?;
+    url.query_pairs().find(|it| it.0 == "state").map(|it| it.1.into_owned())
+}
+
+/// Why a login was refused, if the answer says so.
+pub(super) fn refusal(answer: &str) -> Option<String> {
+    let url = parse(answer)?;
+    let value = |name: &str| url.query_pairs().find(|it| it.0 == name).map(|it| it.1.into_owned());
+    let error = value("error")?;
+    Some(value("error_description").map_or(error.clone(), |why| format!("{error}: {why}")))
 }
 
 /// The whole address of an answer: people paste it, or the part with the

@@ -1,24 +1,31 @@
 //! Logins by OAuth 2.1. A login needs a person once; from then on tokens are
 //! refreshed without anybody, by one program at a time.
 
+mod account;
+mod bearer;
 mod callback;
+mod challenge;
 mod store;
+mod wire;
 
 use std::path::Path;
 use std::time::Duration;
 
 use hermes_core::{BoxFuture, ErrorKind, ToolError};
-use rmcp::transport::auth::OAuthClientConfig;
 use rmcp::transport::{
-    AuthClient, AuthError, AuthorizationManager, AuthorizationRequest, AuthorizationSession,
+    AuthError, AuthorizationManager, AuthorizationRequest, AuthorizationSession,
 };
+use serde_json::{Map, Value, json};
 
+use super::fault::Want;
 use super::plain::excerpt;
 use super::server::Server;
 use super::settings::{Link, OAuthSettings};
 use super::web::Web;
+pub(crate) use account::Account;
+pub(crate) use bearer::Bearer;
 use callback::Callback;
-use store::Store;
+use store::{CONFIGURED, Client, METADATA, Store};
 
 /// How we call ourselves where nothing else is set.
 const NAME: &str = "Hermes Agent";
@@ -41,58 +48,94 @@ pub fn logout(folder: &Path, server: &str) {
 
 /// An HTTP client that is logged in. Who is not is told so at once: nobody is
 /// there to log in while tools are called.
-pub(crate) async fn client(server: &Server, web: Web) -> Result<AuthClient<Web>, ToolError> {
-    let (url, settings) = needs(server)?;
-    let mut manager = manager(server, url).await?;
-    let is_known = manager.initialize_from_store().await;
-    if !is_known.map_err(|error| failed(server.name(), &error))? {
-        return Err(super::login_wanted(server.name()));
+pub(crate) fn client(server: &Server, web: Web) -> Result<Bearer, ToolError> {
+    let account = Account::of(server)?;
+    match account.store.token() {
+        Ok(Some(_)) => Ok(Bearer::new(web, account)),
+        Ok(None) if account.settings.is_machine => Ok(Bearer::new(web, account)),
+        Ok(None) => Err(wanted(server, &Want::Login)),
+        Err(error) => Err(ToolError::io("What is kept of the login cannot be read", &error)
+            .with_hint(format!("`hermes mcp login {}` makes it anew.", server.name()))),
     }
-    if let (Some(id), Some(secret)) = (&settings.client_id, &settings.client_secret) {
-        let config = OAuthClientConfig::new(id.clone(), redirect(settings, 0))
-            .with_client_secret(secret.clone());
-        manager.configure_client(config).map_err(|error| failed(server.name(), &error))?;
-    }
-    Ok(AuthClient::new(web, manager))
 }
 
 /// Logs in.
 pub(crate) async fn login(server: &Server, visitor: &dyn Visitor) -> Result<(), ToolError> {
     let name = server.name();
-    let (url, settings) = needs(server)?;
-    let wrong = |error: &AuthError| failed(name, error);
-    let mut manager = manager(server, url).await?;
-    let resolved = manager.resolve_metadata().await.map_err(|error| wrong(&error))?;
-    manager.set_metadata(resolved.metadata);
+    let wrong = |error: AuthError| failed(server, &error);
+    let account = Account::of(server)?;
+    let (settings, store) = (&account.settings, &account.store);
+    let challenge = challenge::ask(server).await;
+    if settings.is_machine {
+        let old = store.token().ok().flatten().map(|token| token.text);
+        let fetched = account.renew(old.as_deref(), challenge.as_deref()).await;
+        return fetched.map(drop).map_err(wrong);
+    }
+    let mut manager = account.manager().await.map_err(wrong)?;
+    let found = account.discover(&manager, challenge.as_deref()).await.map_err(wrong)?;
+    let issuer = found.metadata.issuer.clone();
+    let reads_documents =
+        found.metadata.additional_fields.get("client_id_metadata_document_supported")
+            == Some(&Value::Bool(true));
+    manager.set_metadata(found.metadata);
+    let known = store.client();
+    let known = known.map(|it| same_place(name, settings, it, issuer.as_deref())).transpose()?;
+    let known = known.flatten();
 
-    let store = Store::new(&server.shared().logins, name, url);
-    let registered = store.registration();
-    let port = settings.redirect_port.or_else(|| registered.as_ref().map(|it| it.port));
+    let port = settings.redirect_port.or_else(|| known.as_ref().and_then(Client::port));
     // The port of a registration may be taken today; then it is of no use.
     let callback = Callback::open(port, settings.redirect_port.is_some()).await;
     let callback = callback.map_err(|error| {
         ToolError::io("Nothing can be listened to for the answer of the login", &error)
     })?;
     let redirect = redirect(settings, callback.port());
+    let scopes = choose_scopes(&manager, settings, known.as_ref()).await;
     let mut request = AuthorizationRequest::new(redirect.clone())
-        .with_client_name(settings.client_name.as_deref().unwrap_or(NAME))
-        .with_scopes(settings.scopes.clone());
-    match (&settings.client_id, registered) {
-        (Some(id), _) if id.starts_with("https://") && settings.client_secret.is_none() => {
+        .with_initial_scope_selection()
+        .with_scopes(scopes.clone());
+    let mut draft = Map::new();
+    match &settings.client_id {
+        Some(id) if is_document(settings) && reads_documents => {
             request = request.with_client_metadata_url(id.clone());
         }
-        (Some(id), _) => {
+        Some(id) if !is_document(settings) => {
             request = request.with_preregistered_client(id.clone());
             if let Some(secret) = &settings.client_secret {
                 request = request.with_client_secret(secret.clone());
             }
         }
-        (None, Some(known)) if known.redirect == redirect => {
-            request = request.with_preregistered_client(known.client_id);
+        _ => {
+            let known = known.filter(|it| !it.is_configured() && it.is_registered_for(&scopes));
+            draft = match known {
+                Some(known) if known.redirect() == Some(&redirect) => known.into(),
+                _ => register(&mut manager, settings, &redirect, &scopes).await.map_err(wrong)?,
+            };
+            let text = |key: &str| draft.get(key).and_then(Value::as_str);
+            request = request.with_preregistered_client(text("client_id").unwrap_or_default());
+            if let Some(secret) = text("client_secret") {
+                request = request.with_client_secret(secret);
+            }
         }
-        (None, _) => {}
     }
-    let session = AuthorizationSession::new(manager, request).await.map_err(|it| wrong(&it.1))?;
+    draft.insert("redirect_uris".to_owned(), json!([redirect]));
+    if request.client_id == settings.client_id || request.client_metadata_url.is_some() {
+        draft.insert(CONFIGURED.to_owned(), true.into());
+    }
+    if let Some(issuer) = &issuer {
+        draft.insert("issuer".to_owned(), issuer.clone().into());
+    }
+    let said = challenge.and_then(|it| account.params(&it).resource_metadata_url);
+    let before = store.client().and_then(|it| it.text(METADATA).map(str::to_owned));
+    if let Some(url) = said.map(String::from).or(before) {
+        draft.insert(METADATA.to_owned(), url.into());
+    }
+    let store = store.with_draft(draft, &scopes);
+    if settings.client_id.is_none() {
+        store.keep_registration().map_err(|it| wrong(store::told(it)))?;
+    }
+    manager.set_credential_store(store.clone());
+
+    let session = AuthorizationSession::new(manager, request).await.map_err(|it| wrong(it.1))?;
     let patience = settings.timeout.unwrap_or(PATIENCE);
     let answered = wait(session.get_authorization_url(), callback, visitor);
     let answered = tokio::time::timeout(patience, answered).await.map_err(|_| {
@@ -100,57 +143,181 @@ pub(crate) async fn login(server: &Server, visitor: &dyn Visitor) -> Result<(), 
     })?;
     let Some(answer) = answered else { return Err(ToolError::cancelled()) };
     let answer = callback::complete(&answer, &redirect);
+    if let Some(refused) = callback::refusal(&answer) {
+        let text = excerpt(&refused, 500);
+        return Err(ToolError::denied(format!("The login at '{name}' was refused: {text}")));
+    }
+    let _held = store.hold().await.map_err(|it| wrong(store::told(it)))?;
     if let Err(error) = session.handle_callback_url(&answer).await {
         if error.to_string().contains("invalid_client") && settings.client_id.is_none() {
             // The server has forgotten us: the next login registers anew.
             store.forget_registration();
         }
-        return Err(wrong(&error));
+        return Err(wrong(error));
     }
-    store.note_redirect(&redirect);
     Ok(())
+}
+
+/// What we are to somebody, if the login is made there again. What another has
+/// given us is not shown to them.
+fn same_place(
+    name: &str,
+    settings: &OAuthSettings,
+    known: Client,
+    issuer: Option<&str>,
+) -> Result<Option<Client>, ToolError> {
+    if known.issuer().is_none() || known.issuer() == issuer {
+        return Ok(Some(known));
+    }
+    let is_theirs = known.is_configured() && known.text("client_id") == settings.client_id.as_deref();
+    if is_theirs && !is_document(settings) {
+        let (was, is) = (known.issuer().unwrap_or_default(), issuer.unwrap_or("nobody"));
+        return Err(ToolError::denied(format!(
+            "The MCP server '{name}' wants a login at {is} now, and `client_id` of its entry has \
+             been used at {was}"
+        ))
+        .with_hint(format!(
+            "If that is right, `hermes mcp remove {name}` forgets the old login; then add it with \
+             the client_id of the new place."
+        )));
+    }
+    Ok(None)
+}
+
+/// What is asked for: what the settings say, or else what the server does; and
+/// what a request was refused for want of, together with all from before.
+async fn choose_scopes(
+    manager: &AuthorizationManager,
+    settings: &OAuthSettings,
+    known: Option<&Client>,
+) -> Vec<String> {
+    let mut scopes = settings.scopes.clone();
+    if scopes.is_empty() {
+        scopes = manager.select_initial_scopes(&[]).await;
+    }
+    if let Some(known) = known.filter(|it| !it.wanted().is_empty()) {
+        for scope in known.asked().into_iter().chain(known.wanted()) {
+            if !scopes.contains(&scope) {
+                scopes.push(scope);
+            }
+        }
+    }
+    scopes
+}
+
+/// Registers us. The answer is what is kept of it, in the words of Hermes
+/// Agent.
+async fn register(
+    manager: &mut AuthorizationManager,
+    settings: &OAuthSettings,
+    redirect: &str,
+    scopes: &[String],
+) -> Result<Map<String, Value>, AuthError> {
+    let name = settings.client_name.as_deref().unwrap_or(NAME);
+    let wanted: Vec<&str> = scopes.iter().map(String::as_str).collect();
+    let made = manager.register_client(name, redirect, &wanted).await?;
+    let method = if made.client_secret.is_some() { "client_secret_post" } else { "none" };
+    let mut client = Map::new();
+    client.insert("client_id".to_owned(), made.client_id.into());
+    if let Some(secret) = made.client_secret {
+        client.insert("client_secret".to_owned(), secret.into());
+    }
+    client.insert("client_name".to_owned(), name.into());
+    client.insert("token_endpoint_auth_method".to_owned(), method.into());
+    if !scopes.is_empty() {
+        client.insert("scope".to_owned(), scopes.join(" ").into());
+    }
+    Ok(client)
+}
+
+/// Whether our name at servers is the address of a document about us.
+fn is_document(settings: &OAuthSettings) -> bool {
+    settings.client_secret.is_none()
+        && settings.client_id.as_ref().is_some_and(|id| id.starts_with("https://"))
 }
 
 /// Waits for the answer, on whichever way it comes.
 async fn wait(url: &str, callback: Callback, visitor: &dyn Visitor) -> Option<String> {
     let visited = visitor.visit(url);
     tokio::select! {
-        answer = callback.wait() => Some(answer),
+        answer = callback.wait(callback::state_of(url)) => Some(answer),
         pasted = visited => pasted.filter(|text| !text.trim().is_empty()),
     }
 }
 
-fn needs(server: &Server) -> Result<(&str, &OAuthSettings), ToolError> {
-    match (&server.settings().link, &server.settings().oauth) {
-        (Link::Http { url, .. }, Some(oauth)) => Ok((url, oauth)),
-        _ => Err(ToolError::invalid(format!("The MCP server '{}' has no login", server.name()))
-            .with_hint("Set `auth: oauth` in its entry of `mcp_servers`.")),
-    }
-}
-
-async fn manager(server: &Server, url: &str) -> Result<AuthorizationManager, ToolError> {
-    // It fails if another part of the program has chosen already, which is fine.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let made = AuthorizationManager::new(url).await;
-    let mut manager = made.map_err(|error| failed(server.name(), &error))?;
-    manager.set_credential_store(Store::new(&server.shared().logins, server.name(), url));
-    Ok(manager)
-}
-
 fn redirect(settings: &OAuthSettings, port: u16) -> String {
-    match &settings.redirect_uri {
-        Some(uri) => uri.clone(),
-        None => format!("http://127.0.0.1:{port}/callback"),
+    match (&settings.redirect_uri, &settings.redirect_host) {
+        (Some(uri), _) => uri.clone(),
+        (None, Some(host)) => format!("http://{}:{port}/callback", host.trim()),
+        (None, None) => format!("http://127.0.0.1:{port}/callback"),
     }
 }
 
-fn failed(server: &str, error: &AuthError) -> ToolError {
+fn failed(server: &Server, error: &AuthError) -> ToolError {
     if matches!(error, AuthError::AuthorizationRequired) {
-        return super::login_wanted(server);
+        return wanted(server, &Want::Login);
     }
+    let name = server.name();
     let text = excerpt(&super::fault::causes(error), 500);
-    ToolError::new(
-        ErrorKind::Network,
-        format!("The login at the MCP server '{server}' failed: {text}"),
-    )
+    let text = format!("The login at the MCP server '{name}' failed: {text}");
+    let failed = ToolError::new(ErrorKind::Network, text);
+    match error {
+        AuthError::RegistrationFailed(_) => failed.with_hint(
+            "It does not register us by itself. Register a client there, and set `client_id` (and \
+             `client_secret`) below `oauth` in its entry of `mcp_servers`.",
+        ),
+        _ => failed,
+    }
+}
+
+/// The error of a server that wants a login.
+pub(crate) fn wanted(server: &Server, want: &Want) -> ToolError {
+    let (name, settings) = (server.name(), server.settings());
+    let account = Account::of(server);
+    let failed = match want {
+        Want::Login => format!("The MCP server '{name}' wants a login"),
+        Want::Scope(scope) if scope.is_empty() => {
+            format!("The MCP server '{name}' does not let this login do that")
+        }
+        Want::Scope(scope) => format!(
+            "The MCP server '{name}' does not let this login do that: it wants the scopes \
+             '{}'",
+            excerpt(scope, 200)
+        ),
+    };
+    let is_new = match (want, &account) {
+        (_, Err(_)) => false,
+        (Want::Login, Ok(_)) => true,
+        (Want::Scope(scope), Ok(account)) => !scope.is_empty() && !account.has_asked_for(scope),
+    };
+    if is_new {
+        return ToolError::unavailable(failed)
+            .with("needs_reauth", true)
+            .with("server", name)
+            .with_hint(format!("Ask the user to run `hermes mcp login {name}`."));
+    }
+    let has_headers = matches!(&settings.link, Link::Http { headers, .. } if !headers.is_empty());
+    let hint = match (want, &account) {
+        (Want::Scope(scope), Ok(_)) if scope.is_empty() => {
+            format!("`hermes mcp login {name}` asks for all that the server knows of.")
+        }
+        (Want::Scope(_), Ok(_)) => format!(
+            "The login has asked for all that the server wants. Another account may have the \
+             right: `hermes mcp login {name}`."
+        ),
+        (_, Err(_)) if has_headers => {
+            "What `headers` of its entry in `mcp_servers` says is not enough for it.".to_owned()
+        }
+        _ => format!(
+            "Set `auth: oauth` in its entry of `mcp_servers`, and run `hermes mcp login {name}`."
+        ),
+    };
+    let kind = if *want == Want::Login { ToolError::unavailable } else { ToolError::denied };
+    kind(failed).with("login_refused", true).with("server", name).with_hint(hint)
+}
+
+/// Whether an error is such a one: nothing changes by trying again.
+pub(crate) fn is_wanted(error: &ToolError) -> bool {
+    let details = error.details();
+    details.contains_key("needs_reauth") || details.contains_key("login_refused")
 }

@@ -2,18 +2,28 @@
 //! both: `NAME.json` has the tokens, `NAME.client.json` what we are to the
 //! server.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use rmcp::transport::{AuthError, CredentialRefreshGuard, CredentialStore, StoredCredentials};
-use serde_json::{Map, Value, json};
+use rmcp::transport::{AuthError, CredentialStore, StoredCredentials};
+use serde_json::{Map, Value};
 
 use hermes_store::atomic::write_atomic;
 
 type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, AuthError>> + Send + 'a>>;
+
+/// How long before its end a token is no longer used, in seconds.
+const MARGIN: u64 = 30;
+
+/// How long others may be busy with a login.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How often is looked whether they are.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// The login of one server.
 #[derive(Debug, Clone)]
@@ -23,15 +33,77 @@ pub(super) struct Store {
     /// The address that it is for. Tokens are sent nowhere else, even if
     /// another server has come to the name.
     resource: String,
+    /// What we are to the server once a login is through.
+    draft: Option<Map<String, Value>>,
 }
 
-/// What we have registered as.
+/// A token that is sent with requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Registration {
-    pub(super) client_id: String,
-    pub(super) redirect: String,
-    pub(super) port: u16,
+pub(super) struct Token {
+    pub(super) text: String,
+    /// Whether it has to be replaced before it is used.
+    pub(super) is_stale: bool,
 }
+
+/// What we are to the server.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Client(Map<String, Value>);
+
+impl Client {
+    pub(super) fn text(&self, key: &str) -> Option<&str> {
+        self.0.get(key).and_then(Value::as_str)
+    }
+
+    pub(super) fn issuer(&self) -> Option<&str> {
+        self.text("issuer")
+    }
+
+    /// Whether we have got that name from the settings.
+    pub(super) fn is_configured(&self) -> bool {
+        self.0.get(CONFIGURED) == Some(&Value::Bool(true))
+    }
+
+    /// Where the browser comes back to.
+    pub(super) fn redirect(&self) -> Option<&str> {
+        self.0.get("redirect_uris")?.get(0)?.as_str()
+    }
+
+    pub(super) fn port(&self) -> Option<u16> {
+        self.redirect()?.split(':').nth(2)?.split('/').next()?.parse().ok()
+    }
+
+    fn scopes(&self, key: &str) -> Vec<String> {
+        self.text(key).unwrap_or_default().split_whitespace().map(str::to_owned).collect()
+    }
+
+    /// The scopes that the last login has asked for.
+    pub(super) fn asked(&self) -> Vec<String> {
+        self.scopes(ASKED)
+    }
+
+    /// The scopes that a request has been refused for want of since then.
+    pub(super) fn wanted(&self) -> Vec<String> {
+        self.scopes(WANTED)
+    }
+
+    /// Whether we are registered for these scopes.
+    pub(super) fn is_registered_for(&self, scopes: &[String]) -> bool {
+        let registered = self.scopes("scope");
+        registered.is_empty() || scopes.iter().all(|scope| registered.contains(scope))
+    }
+}
+
+impl From<Client> for Map<String, Value> {
+    fn from(client: Client) -> Self {
+        client.0
+    }
+}
+
+// Keys of ours in the files of Hermes Agent.
+const ASKED: &str = "scope_asked";
+const WANTED: &str = "scope_wanted";
+pub(super) const CONFIGURED: &str = "configured";
+pub(super) const METADATA: &str = "resource_metadata";
 
 /// The name of a server's files, as Hermes Agent makes it.
 fn safe(server: &str) -> String {
@@ -46,12 +118,13 @@ fn safe(server: &str) -> String {
 
 impl Store {
     pub(super) fn new(folder: &Path, server: &str, resource: &str) -> Self {
-        Self { folder: folder.to_owned(), name: safe(server), resource: resource.to_owned() }
+        let (folder, resource) = (folder.to_owned(), resource.to_owned());
+        Self { folder, name: safe(server), resource, draft: None }
     }
 
     pub(super) fn remove(folder: &Path, server: &str) {
         let store = Self::new(folder, server, "");
-        for ending in ["json", "client.json", "lock"] {
+        for ending in ["json", "client.json", "meta.json", "lock"] {
             let _ = std::fs::remove_file(store.file(ending));
         }
     }
@@ -77,24 +150,82 @@ impl Store {
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)
     }
 
-    /// What we have registered as at this server.
-    pub(super) fn registration(&self) -> Option<Registration> {
+    /// What we are to this server.
+    pub(super) fn client(&self) -> Option<Client> {
         let client = self.read("client.json").ok().flatten()?;
-        let redirect = client.get("redirect_uris")?.get(0)?.as_str()?.to_owned();
-        let port = redirect.split(':').nth(2)?.split('/').next()?.parse().ok()?;
-        let client_id = client.get("client_id")?.as_str()?.to_owned();
-        self.is_ours(&client).then_some(Registration { client_id, redirect, port })
+        self.is_ours(&client).then_some(Client(client))
+    }
+
+    /// The store for the end of a login: what we are to the server is kept
+    /// with the tokens.
+    pub(super) fn with_draft(&self, client: Map<String, Value>, asked: &[String]) -> Self {
+        let mut draft = client;
+        draft.remove(WANTED);
+        draft.insert(ASKED.to_owned(), asked.join(" ").into());
+        Self { draft: Some(draft), ..self.clone() }
+    }
+
+    /// Keeps a registration at once, so that a login which is given up does
+    /// not cost another one; where tokens are, they are another's.
+    pub(super) fn keep_registration(&self) -> io::Result<()> {
+        match &self.draft {
+            Some(draft) if self.read("json")?.is_none() => {
+                let mut client = draft.clone();
+                client.remove(ASKED);
+                client.insert("resource".to_owned(), self.resource.clone().into());
+                self.write("client.json", &client)
+            }
+            _ => Ok(()),
+        }
     }
 
     pub(super) fn forget_registration(&self) {
-        let _ = std::fs::remove_file(self.file("client.json"));
+        for ending in ["json", "client.json"] {
+            let _ = remove(&self.file(ending));
+        }
     }
 
-    /// Keeps the address that the registration is for.
-    pub(super) fn note_redirect(&self, redirect: &str) {
-        let Ok(Some(mut client)) = self.read("client.json") else { return };
-        client.insert("redirect_uris".to_owned(), json!([redirect]));
-        let _ = self.write("client.json", &client);
+    /// Keeps what the server has said when it refused a request.
+    pub(super) fn note(&self, metadata: Option<&str>, wanted: Option<&str>) {
+        let Some(Client(mut client)) = self.client() else { return };
+        let before = client.clone();
+        if let Some(url) = metadata {
+            client.insert(METADATA.to_owned(), url.into());
+        }
+        if let Some(scope) = wanted {
+            client.insert(WANTED.to_owned(), scope.into());
+        }
+        if client != before {
+            let _ = self.write("client.json", &client);
+        }
+    }
+
+    /// The token of now, if there is any.
+    pub(super) fn token(&self) -> io::Result<Option<Token>> {
+        if self.client().is_none() {
+            return Ok(None);
+        }
+        let Some(tokens) = self.read("json")? else { return Ok(None) };
+        let Some(text) = tokens.get("access_token").and_then(Value::as_str) else {
+            return Ok(None);
+        };
+        let lasting = tokens.get("expires_in").and_then(Value::as_f64);
+        let end = self.received(&tokens).zip(lasting).map(|(at, lasting)| at + lasting as u64);
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        let is_stale = end.is_some_and(|end| end < now + MARGIN);
+        Ok(Some(Token { text: text.to_owned(), is_stale }))
+    }
+
+    /// When tokens were received. Older files of Hermes Agent do not say so
+    /// themselves.
+    fn received(&self, tokens: &Map<String, Value>) -> Option<u64> {
+        let number = |key: &str| tokens.get(key).and_then(Value::as_f64);
+        let lasting = number("expires_in")?;
+        if let Some(at) = number("expires_at") {
+            return Some((at - lasting).max(0.0) as u64);
+        }
+        let written = std::fs::metadata(self.file("json")).ok()?.modified().ok()?;
+        Some(written.duration_since(UNIX_EPOCH).ok()?.as_secs())
     }
 
     /// Files of Hermes Agent do not say which address they are for.
@@ -113,10 +244,7 @@ impl Store {
         let mut scopes = Vec::new();
         let tokens = match self.read("json")? {
             Some(tokens) => {
-                let number = |key: &str| tokens.get(key).and_then(Value::as_f64);
-                if let (Some(at), Some(lasting)) = (number("expires_at"), number("expires_in")) {
-                    received = Some((at - lasting).max(0.0) as u64);
-                }
+                received = self.received(&tokens);
                 if let Some(scope) = tokens.get("scope").and_then(Value::as_str) {
                     scopes = scope.split_whitespace().map(str::to_owned).collect();
                 }
@@ -131,8 +259,12 @@ impl Store {
     }
 
     fn save_now(&self, credentials: &StoredCredentials) -> io::Result<()> {
-        let mut client = self.read("client.json").ok().flatten().unwrap_or_default();
-        if client.get("client_id").and_then(Value::as_str) != Some(&credentials.client_id) {
+        let mut client = match &self.draft {
+            Some(draft) => draft.clone(),
+            None => self.read("client.json").ok().flatten().unwrap_or_default(),
+        };
+        let is_same = |it: &Value| it.as_str() == Some(&credentials.client_id);
+        if self.draft.is_none() && !client.get("client_id").is_some_and(is_same) {
             client = Map::new();
         }
         client.insert("client_id".to_owned(), credentials.client_id.clone().into());
@@ -157,14 +289,25 @@ impl Store {
         self.write("json", &tokens)
     }
 
-    /// Waits until no other program refreshes these tokens.
-    fn lock(&self) -> io::Result<File> {
+    /// Waits until nobody else changes these tokens, here or in another
+    /// program. They are held until the answer is dropped.
+    pub(super) async fn hold(&self) -> io::Result<File> {
         self.make_folder()?;
         let mut options = OpenOptions::new();
-        let file = options.create(true).truncate(false).write(true).mode(0o600);
-        let file = file.open(self.file("lock"))?;
-        file.lock()?;
-        Ok(file)
+        let options = options.create(true).truncate(false).write(true).mode(0o600);
+        let file = options.open(self.file("lock"))?;
+        let until = Instant::now() + PATIENCE;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(file),
+                Err(TryLockError::Error(error)) => return Err(error),
+                Err(TryLockError::WouldBlock) if Instant::now() >= until => {
+                    let text = "another program has been busy with this login for too long";
+                    return Err(io::Error::other(text));
+                }
+                Err(TryLockError::WouldBlock) => tokio::time::sleep(PAUSE).await,
+            }
+        }
     }
 }
 
@@ -175,7 +318,7 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-fn told(error: io::Error) -> AuthError {
+pub(super) fn told(error: io::Error) -> AuthError {
     AuthError::CredentialStoreError(error.to_string())
 }
 
@@ -221,19 +364,6 @@ impl CredentialStore for Store {
                 .map_err(told)?
                 .is_some_and(|now| now.token_received_at == credentials.token_received_at);
             if is_same { remove(&self.file("json")).map_err(told) } else { Ok(()) }
-        })
-    }
-
-    fn acquire_refresh_guard<'a, 'b>(&'a self) -> Answer<'b, Option<CredentialRefreshGuard>>
-    where
-        'a: 'b,
-        Self: 'b,
-    {
-        Box::pin(async {
-            let store = self.clone();
-            let locked = tokio::task::spawn_blocking(move || store.lock()).await;
-            let file = locked.map_err(|error| told(io::Error::other(error)))?.map_err(told)?;
-            Ok(Some(CredentialRefreshGuard::new(file)))
         })
     }
 }

@@ -1,5 +1,7 @@
 use std::os::unix::fs::PermissionsExt as _;
 
+use serde_json::json;
+
 use super::*;
 
 fn credentials() -> StoredCredentials {
@@ -29,7 +31,7 @@ async fn what_is_kept_comes_back_and_is_nobody_elses() {
     // Another server of that name gets nothing.
     let other = Store::new(&folder.path().join("t"), "my server", "https://evil/mcp");
     assert!(other.load().await.unwrap().is_none());
-    assert!(other.registration().is_none());
+    assert!(other.client().is_none() && other.token().unwrap().is_none());
 }
 
 #[tokio::test]
@@ -55,7 +57,12 @@ async fn files_of_hermes_agent_are_read() {
     let back = store.load().await.unwrap().unwrap();
     assert_eq!((back.client_id.as_str(), back.token_received_at), ("c", Some(1000)));
     assert_eq!(back.granted_scopes, ["p", "q"]);
-    assert_eq!(store.registration().unwrap().port, 4000);
+    assert_eq!(store.client().unwrap().port(), Some(4000));
+    assert!(store.token().unwrap().unwrap().is_stale);
+    // Older ones do not say when they end.
+    write("s.json", json!({"access_token": "b", "token_type": "Bearer", "expires_in": 100}));
+    let token = store.token().unwrap().unwrap();
+    assert_eq!((token.text.as_str(), token.is_stale), ("b", false));
 }
 
 #[tokio::test]
@@ -77,11 +84,43 @@ async fn a_rejected_token_is_forgotten_and_the_registration_kept() {
 async fn one_refreshes_at_a_time() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::new(folder.path(), "s", "https://h");
-    let held = store.acquire_refresh_guard().await.unwrap();
+    let held = store.hold().await.unwrap();
     let other = store.clone();
-    let mut waiting = tokio::spawn(async move { other.acquire_refresh_guard().await.is_ok() });
-    let early = tokio::time::timeout(std::time::Duration::from_millis(30), &mut waiting).await;
+    let mut waiting = tokio::spawn(async move { other.hold().await.is_ok() });
+    let early = tokio::time::timeout(std::time::Duration::from_millis(20), &mut waiting).await;
     assert!(early.is_err());
     drop(held);
     assert!(waiting.await.unwrap());
+}
+
+#[tokio::test]
+async fn what_a_server_wants_is_kept_until_the_next_login() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::new(folder.path(), "s", "https://h");
+    let client = json!({"client_id": "me", "client_secret": "p", "scope": "x y"});
+    let client = client.as_object().unwrap();
+    let login = store.with_draft(client.clone(), &["x".to_owned()]);
+    login.keep_registration().unwrap();
+    assert!(store.token().unwrap().is_none());
+    login.save(credentials()).await.unwrap();
+    store.note(Some("https://h/meta"), Some("y z"));
+    // A refresh changes nothing of it.
+    store.save(credentials()).await.unwrap();
+    let kept = store.client().unwrap();
+    assert_eq!((kept.asked(), kept.wanted()), (vec!["x".into()], vec!["y".into(), "z".into()]));
+    assert_eq!(
+        (kept.text("client_secret"), kept.text(METADATA)),
+        (Some("p"), Some("https://h/meta"))
+    );
+    assert!(
+        kept.is_registered_for(&["y".to_owned()]) && !kept.is_registered_for(&["z".to_owned()])
+    );
+    // Another registration is not kept before its login is through.
+    let other = json!({"client_id": "other"}).as_object().unwrap().clone();
+    store.with_draft(other, &[]).keep_registration().unwrap();
+    assert_eq!(store.client().unwrap().text("client_id"), Some("me"));
+    let again = store.with_draft(kept.into(), &["x".to_owned(), "y".to_owned()]);
+    again.save(credentials()).await.unwrap();
+    let kept = store.client().unwrap();
+    assert_eq!((kept.asked().len(), kept.wanted().len()), (2, 0));
 }

@@ -336,7 +336,7 @@ impl Server {
                 }
                 Err(error) => {
                     // Who wants a login gets none by being asked again.
-                    if error.details().contains_key("needs_reauth") {
+                    if super::login::is_wanted(&error) {
                         tries = TRIES;
                     } else {
                         lock(&self.breaker).fail(Instant::now());
@@ -383,7 +383,7 @@ impl Server {
             Err(fault) => {
                 let error = match fault {
                     Fault::Refused(error) => error,
-                    Fault::Login => super::login_wanted(&self.name),
+                    Fault::Login(want) => super::login::wanted(self, &want),
                     fault => ToolError::new(
                         ErrorKind::Network,
                         format!(

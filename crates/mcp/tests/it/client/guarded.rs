@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 
 use super::{World, python, servers_folder};
 
-struct Guarded {
+pub(super) struct Guarded {
     child: Child,
-    base: String,
+    pub(super) base: String,
 }
 
 impl Drop for Guarded {
@@ -22,8 +22,8 @@ impl Drop for Guarded {
 }
 
 impl Guarded {
-    async fn start(world: &World, more: &[&str]) -> Self {
-        let file = world.path("port");
+    pub(super) async fn start(world: &World, more: &[&str]) -> Self {
+        let file = world.path(&format!("port{}", more.len()));
         let child = Command::new(python())
             .args(["-S", "-E"])
             .arg(servers_folder().join("guarded.py"))
@@ -35,7 +35,8 @@ impl Guarded {
         let mut it = Self { child, base: String::new() };
         for _ in 0..1_000 {
             if let Ok(port) = std::fs::read_to_string(&file) {
-                it.base = format!("http://127.0.0.1:{port}");
+                let scheme = if more.contains(&"tls") { "https" } else { "http" };
+                it.base = format!("{scheme}://127.0.0.1:{port}");
                 return it;
             }
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -43,18 +44,18 @@ impl Guarded {
         panic!("the server does not listen");
     }
 
-    fn entry(&self) -> Value {
+    pub(super) fn entry(&self) -> Value {
         json!({"g": {"url": format!("{}/mcp", self.base), "auth": "oauth", "connect_timeout": 10}})
     }
 
-    async fn get(&self, path: &str) -> Value {
+    pub(super) async fn get(&self, path: &str) -> Value {
         let answer = reqwest::get(format!("{}{path}", self.base)).await.unwrap();
         serde_json::from_slice(&answer.bytes().await.unwrap()).unwrap()
     }
 }
 
 /// A browser that agrees to everything.
-struct Browser;
+pub(super) struct Browser;
 
 impl Visitor for Browser {
     fn visit<'a>(&'a self, url: &'a str) -> BoxFuture<'a, Option<String>> {
@@ -80,7 +81,7 @@ impl Visitor for Paster {
     }
 }
 
-fn prepare() {
+pub(super) fn prepare() {
     let _ = rustls::crypto::ring::default_provider().install_default();
 }
 

@@ -5,9 +5,11 @@ mod faults;
 mod guarded;
 mod http;
 mod lives;
+mod logins;
 mod questions;
 mod real;
 mod sdk;
+mod secured;
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;

@@ -1,9 +1,13 @@
 """An MCP server over HTTP that wants a login, and the place to log in.
 
-    guarded.py PORT_FILE [open]
+    guarded.py PORT_FILE [open] [odd-metadata] [as=NAME] [tls CERT KEY CA]
 
-With `open` it wants none. It answers in plain JSON. `/state` tells what has
-happened so far, `/revoke` makes tokens void, `/expire` ends sessions, `/osv`
+With `open` it wants none. With `odd-metadata` only its refusals say where to log
+in. Its tokens begin with NAME, its clients have passwords,
+and `robot` is one from the start. With `tls` it shows CERT and wants a certificate
+that CA has signed. The tool `write` needs a scope of its own, the tool `never`
+one that nobody gets. It answers in plain JSON. `/state` tells what has
+happened so far, `/move` sends logins elsewhere, `/revoke` makes tokens void, `/expire` ends sessions, `/osv`
 knows a harmful package.
 """
 import base64
@@ -14,9 +18,12 @@ import sys
 import urllib.parse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-OPEN = "open" in sys.argv[2:]
-STATE = {"registered": 0, "refreshed": 0, "granted": 0, "initialized": 0, "asked": 0}
-CLIENTS, CODES, TOKENS, REFRESH, SESSIONS = {}, {}, set(), set(), set()
+OPEN, ODD, TLS = ("open" in sys.argv[2:], "odd-metadata" in sys.argv[2:], "tls" in sys.argv[2:])
+NAME = ([arg[3:] for arg in sys.argv[2:] if arg.startswith("as=")] or [""])[0]
+METADATA = "/somewhere/else.json" if ODD else "/.well-known/oauth-protected-resource/mcp"
+STATE = {"registered": 0, "refreshed": 0, "granted": 0, "initialized": 0, "asked": 0, "scopes": [], "clients": []}
+MOVED = {}
+CLIENTS, CODES, TOKENS, REFRESH, SESSIONS = {"robot": []} if NAME else {}, {}, {}, {}, set()
 
 
 def tool(name):
@@ -30,7 +37,14 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
     def base(self):
-        return "http://127.0.0.1:%d" % self.server.server_address[1]
+        return "http%s://127.0.0.1:%d" % ("s" if TLS else "", self.server.server_address[1])
+
+    def is_good(self, token):
+        # Whoever logins have moved to gives out tokens that begin with its name.
+        return token.startswith(MOVED["name"]) if MOVED else token in TOKENS
+
+    def scopes(self, token):
+        return TOKENS.get(token, "").split()
 
     def reply(self, status, value=None, headers=(), body=None):
         body = json.dumps(value).encode() if body is None and value is not None else body or b""
@@ -48,8 +62,9 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self):
         url = urllib.parse.urlsplit(self.path)
         query = dict(urllib.parse.parse_qsl(url.query))
-        if url.path.startswith("/.well-known/oauth-protected-resource"):
-            self.reply(200, {"resource": self.base() + "/mcp", "authorization_servers": [self.base()]})
+        if url.path.startswith(METADATA.removesuffix("/mcp")):
+            where = MOVED.get("to", self.base())
+            self.reply(200, {"resource": self.base() + "/mcp", "authorization_servers": [where]})
         elif url.path == "/.well-known/oauth-authorization-server":
             self.reply(200, {
                 "issuer": self.base(), "authorization_endpoint": self.base() + "/authorize",
@@ -57,15 +72,20 @@ class Handler(BaseHTTPRequestHandler):
                 "response_types_supported": ["code"], "code_challenge_methods_supported": ["S256"],
                 "grant_types_supported": ["authorization_code", "refresh_token"],
                 "authorization_response_iss_parameter_supported": True,
-                "token_endpoint_auth_methods_supported": ["none"]})
+                "token_endpoint_auth_methods_supported": ["client_secret_basic" if NAME else "none"]})
         elif url.path == "/authorize":
             known = CLIENTS.get(query.get("client_id"))
             if known is None or query["redirect_uri"] not in known or query.get("code_challenge_method") != "S256":
                 return self.reply(400, {"error": "invalid_request"})
+            STATE["scopes"].append(query.get("scope", ""))
+            STATE["clients"].append(query["client_id"])
             code = base64.urlsafe_b64encode(os.urandom(9)).decode()
             CODES[code] = query
             back = {"code": code, "state": query["state"], "iss": self.base()}
             self.reply(302, headers=[("Location", query["redirect_uri"] + "?" + urllib.parse.urlencode(back))])
+        elif url.path == "/move":
+            MOVED.update(query)
+            self.reply(200, {})
         elif url.path == "/state":
             self.reply(200, STATE)
         elif url.path == "/revoke":
@@ -85,9 +105,10 @@ class Handler(BaseHTTPRequestHandler):
         if path == "/register":
             STATE["registered"] += 1
             asked = json.loads(body)
-            id = "client%d" % STATE["registered"]
+            id = "%sclient%d" % (NAME, STATE["registered"])
             CLIENTS[id] = asked["redirect_uris"]
-            self.reply(201, {**asked, "client_id": id, "token_endpoint_auth_method": "none"})
+            secret = {"client_secret": "secret of " + id} if NAME else {}
+            self.reply(201, {**asked, **secret, "client_id": id})
         elif path == "/token":
             self.token(dict(urllib.parse.parse_qsl(body.decode())))
         elif path == "/osv":
@@ -100,31 +121,47 @@ class Handler(BaseHTTPRequestHandler):
             self.reply(404, {})
 
     def token(self, asked):
-        if asked.get("resource") != self.base() + "/mcp":
+        if not NAME and asked.get("resource") != self.base() + "/mcp":
             return self.reply(400, {"error": "invalid_target"})
+        id = asked.get("client_id")
+        if NAME:
+            basic = base64.b64decode(self.headers.get("Authorization", "Basic ")[6:]).decode()
+            id, _, secret = urllib.parse.unquote_plus(basic).partition(":")
+            if secret != "secret of " + id:
+                return self.reply(401, {"error": "invalid_client"})
+        if id not in CLIENTS:
+            return self.reply(401, {"error": "invalid_client"})
         if asked["grant_type"] == "authorization_code":
             code = CODES.pop(asked["code"], None)
             proof = base64.urlsafe_b64encode(hashlib.sha256(asked["code_verifier"].encode()).digest())
             if code is None or proof.rstrip(b"=").decode() != code["code_challenge"]:
                 return self.reply(400, {"error": "invalid_grant"})
             STATE["granted"] += 1
+            scope = code.get("scope", "")
+        elif asked["grant_type"] == "client_credentials":
+            STATE["granted"] += 1
+            scope = asked.get("scope", "")
         else:
-            if asked["refresh_token"] not in REFRESH:
+            scope = REFRESH.pop(asked["refresh_token"], None)
+            if scope is None:
                 return self.reply(400, {"error": "invalid_grant"})
-            REFRESH.discard(asked["refresh_token"])
             STATE["refreshed"] += 1
-        number = STATE["granted"] + STATE["refreshed"]
-        TOKENS.add("token%d" % number)
-        REFRESH.add("refresh%d" % number)
-        self.reply(200, {"access_token": "token%d" % number, "token_type": "Bearer", "expires_in": 3600,
-                         "refresh_token": "refresh%d" % number})
+        number = "%stoken%d" % (NAME, STATE["granted"] + STATE["refreshed"])
+        TOKENS[number] = scope
+        REFRESH["refresh of " + number] = scope
+        self.reply(200, {"access_token": number, "token_type": "Bearer", "expires_in": 3600,
+                         "refresh_token": "refresh of " + number})
 
     def mcp(self, message):
         token = self.headers.get("Authorization", "").removeprefix("Bearer ")
-        if not OPEN and token not in TOKENS:
-            where = self.base() + "/.well-known/oauth-protected-resource/mcp"
-            return self.reply(401, {}, [("WWW-Authenticate", 'Bearer resource_metadata="%s"' % where)])
+        where = 'Bearer resource_metadata="%s", scope=' % (self.base() + METADATA)
+        if not OPEN and not self.is_good(token):
+            return self.reply(401, {}, [("WWW-Authenticate", "Negotiate"), ("WWW-Authenticate", where + '"read"')])
         method, id, params = message.get("method"), message.get("id"), message.get("params") or {}
+        needed = {"write": "write", "never": "never"}.get(params.get("name"))
+        if not OPEN and needed and (needed == "never" or needed not in self.scopes(token)):
+            says = where + '"%s", error="insufficient_scope"' % needed
+            return self.reply(403, {}, [("WWW-Authenticate", says)])
         if method == "initialize":
             STATE["initialized"] += 1
             session = "session%d" % STATE["initialized"]
@@ -140,7 +177,7 @@ class Handler(BaseHTTPRequestHandler):
         if id is None:
             return self.reply(202)
         if method == "tools/list":
-            result = {"tools": [tool("who"), tool("big")]}
+            result = {"tools": [tool("who"), tool("big"), tool("write"), tool("never")]}
         elif method == "tools/call" and params["name"] == "big":
             head = b'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"' % id
             return self.reply(200, body=head + b"x" * (40 << 20) + b'"}]}}')
@@ -152,6 +189,15 @@ class Handler(BaseHTTPRequestHandler):
 
 
 server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+if TLS:
+    import ssl
+    cert, key, ca = sys.argv[sys.argv.index("tls") + 1:][:3]
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(cert, key)
+    context.load_verify_locations(ca)
+    context.verify_mode = ssl.CERT_REQUIRED
+    # The handshake is for the thread of the connection.
+    server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
 with open(sys.argv[1] + ".tmp", "w") as file:
     file.write(str(server.server_address[1]))
 os.rename(sys.argv[1] + ".tmp", sys.argv[1])

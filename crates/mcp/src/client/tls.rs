@@ -1,0 +1,160 @@
+//! What a connection to a server is secured with: whom it trusts, and how it
+//! shows who we are.
+
+use std::path::{Path, PathBuf};
+
+use hermes_core::ToolError;
+use reqwest::{Certificate, ClientBuilder, Identity};
+use serde_json::{Map, Value};
+
+use super::read::Reading;
+
+/// The longest file of certificates or keys.
+const LONGEST: u64 = 4 * 1024 * 1024;
+
+/// How connections to a server are secured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TlsSettings {
+    /// Whether certificates are checked.
+    pub verify: bool,
+    /// A file with the certificates that are trusted, instead of those of the
+    /// system.
+    pub ca: Option<PathBuf>,
+    /// A file with our certificate.
+    pub cert: Option<PathBuf>,
+    /// A file with the key of it, if that is another file.
+    pub key: Option<PathBuf>,
+}
+
+impl Default for TlsSettings {
+    fn default() -> Self {
+        Self { verify: true, ca: None, cert: None, key: None }
+    }
+}
+
+/// Whether certificates besides those of the given file are trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Trust {
+    /// No.
+    Only,
+    /// Those of the system, too.
+    Also,
+}
+
+impl TlsSettings {
+    /// Reads `ssl_verify`, `client_cert` and `client_key`. The error is a
+    /// sentence.
+    pub(crate) fn read(entry: &Map<String, Value>) -> Result<Self, String> {
+        let it = Reading(entry);
+        let mut settings = Self { verify: it.flag("ssl_verify", true), ..Self::default() };
+        if let Some(Value::String(text)) = entry.get("ssl_verify")
+            && !matches!(
+                text.trim().to_ascii_lowercase().as_str(),
+                "" | "true" | "1" | "yes" | "on" | "false" | "0" | "no" | "off"
+            )
+        {
+            settings.ca = Some(path(text));
+        }
+        let key = it.text("client_key").filter(|text| !text.trim().is_empty());
+        match entry.get("client_cert") {
+            None | Some(Value::Null) => {}
+            Some(Value::String(cert)) if !cert.trim().is_empty() => {
+                settings.cert = Some(path(cert));
+                settings.key = key.as_deref().map(path);
+            }
+            Some(Value::Array(parts)) => {
+                let parts: Vec<&str> = parts.iter().filter_map(Value::as_str).collect();
+                let ([cert, key_file] | [cert, key_file, _]) = parts.as_slice() else {
+                    return Err("`client_cert` is a file, or a list of two files".to_owned());
+                };
+                if key.is_some() {
+                    return Err("`client_cert` names the key already; drop `client_key`".to_owned());
+                }
+                if parts.len() == 3 {
+                    return Err("a key with a passphrase cannot be used; \
+                                `openssl pkey -in KEY -out NEW` takes it off"
+                        .to_owned());
+                }
+                (settings.cert, settings.key) = (Some(path(cert)), Some(path(key_file)));
+            }
+            Some(_) => return Err("`client_cert` is a file, or a list of two files".to_owned()),
+        }
+        if settings.cert.is_none() && key.is_some() {
+            return Err("`client_key` needs `client_cert`".to_owned());
+        }
+        Ok(settings)
+    }
+
+    /// Whether nothing is set.
+    pub(crate) fn is_usual(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// A client that is secured in this way.
+    pub(crate) fn secure(
+        &self,
+        builder: ClientBuilder,
+        trust: Trust,
+    ) -> Result<ClientBuilder, ToolError> {
+        let mut builder = builder.tls_danger_accept_invalid_certs(!self.verify);
+        if let Some(file) = &self.ca {
+            let wrong = |error: &dyn std::fmt::Display| {
+                ToolError::invalid(format!("`ssl_verify` names {}: {error}", file.display()))
+            };
+            let pem = content(file).map_err(|error| wrong(&error))?;
+            let all = Certificate::from_pem_bundle(&pem).map_err(|error| wrong(&error))?;
+            if all.is_empty() {
+                return Err(wrong(&"there is no certificate in it"));
+            }
+            builder = match trust {
+                Trust::Only => builder.tls_certs_only(all),
+                Trust::Also => builder.tls_certs_merge(all),
+            };
+        }
+        if let Some(cert) = &self.cert {
+            let key = self.key.as_ref().unwrap_or(cert);
+            let wrong = |file: &Path, error: &dyn std::fmt::Display| {
+                ToolError::invalid(format!(
+                    "`client_cert` or `client_key`, {}: {error}",
+                    file.display()
+                ))
+            };
+            let mut pem = content(cert).map_err(|error| wrong(cert, &error))?;
+            if let Some(key) = &self.key {
+                pem.push(b'\n');
+                pem.extend(content(key).map_err(|error| wrong(key, &error))?);
+            }
+            if pem.windows(ENCRYPTED.len()).any(|it| it == ENCRYPTED) {
+                let failed = wrong(key, &"the key has a passphrase");
+                return Err(failed.with_hint("`openssl pkey -in KEY -out NEW` takes it off."));
+            }
+            let identity = Identity::from_pem(&pem).map_err(|error| wrong(key, &error))?;
+            builder = builder.identity(identity);
+        }
+        Ok(builder)
+    }
+}
+
+/// What a key with a passphrase says of itself.
+const ENCRYPTED: &[u8] = b"ENCRYPTED";
+
+fn content(file: &Path) -> std::io::Result<Vec<u8>> {
+    let about = std::fs::metadata(file)?;
+    if !about.is_file() || about.len() > LONGEST {
+        return Err(std::io::Error::other("this is no file of certificates or keys"));
+    }
+    std::fs::read(file)
+}
+
+/// A path as people write it.
+fn path(text: &str) -> PathBuf {
+    let text = text.trim();
+    match (text.strip_prefix("~/"), std::env::home_dir()) {
+        (Some(rest), Some(home)) => home.join(rest),
+        _ => PathBuf::from(text),
+    }
+}
+
+#[cfg(test)]
+#[path = "tls_tests.rs"]
+mod tests;
