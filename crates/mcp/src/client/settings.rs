@@ -79,6 +79,9 @@ pub struct ServerSettings {
     pub oauth: Option<OAuthSettings>,
     /// Whether changed tools are held back.
     pub pin: bool,
+    /// Whether its calls run side by side; by what each tool says of itself if
+    /// nothing is set down.
+    pub parallel: Option<bool>,
     /// Whether certificates are checked.
     pub ssl_verify: bool,
     /// The entry as it was written, with no variable filled in: what was
@@ -219,6 +222,10 @@ impl ServerSettings {
             elicitation: read_elicitation(&it.map("elicitation")),
             oauth: read_oauth(&it)?,
             pin: it.flag("pin", true),
+            parallel: it
+                .0
+                .contains_key("supports_parallel_tool_calls")
+                .then(|| it.flag("supports_parallel_tool_calls", true)),
             ssl_verify: it.flag("ssl_verify", true),
             written: entry.clone(),
         })

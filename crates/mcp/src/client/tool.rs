@@ -1,6 +1,7 @@
 //! A server's tool as one of ours.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use hermes_core::{
     Alias, Availability, BoundCall, BoxFuture, Clarify, DynTool, Effect, ErrorKind, Scope,
@@ -40,6 +41,8 @@ pub(crate) struct RemoteTool {
     held_back: Option<ToolError>,
     /// What the scan of its texts has found.
     pub(crate) findings: Vec<String>,
+    /// Whether it came later than the others of its server.
+    pub(crate) is_news: bool,
 }
 
 impl RemoteTool {
@@ -53,15 +56,13 @@ impl RemoteTool {
                 (describe(server.name(), was), Some(changed(server.name(), name, difference)))
             }
             Standing::Renamed { gone } => {
-                let told = Described {
-                    description: format!(
-                        "A new tool of the MCP server {}, which nobody has looked at yet.",
-                        server.name()
-                    ),
-                    parameters: serde_json::json!({"type": "object"}),
-                    findings: Vec::new(),
-                };
-                (told, Some(renamed(server.name(), name, gone)))
+                (unseen(server.name()), Some(renamed(server.name(), name, gone)))
+            }
+            Standing::Suspect => {
+                let found = describe(server.name(), definition).findings;
+                let told = Described { findings: found, ..unseen(server.name()) };
+                let why = suspect(server.name(), name, &told.findings);
+                (told, Some(why))
             }
         };
         let hint = |key: &str| {
@@ -69,9 +70,12 @@ impl RemoteTool {
         };
         let looks_only = hint("readOnlyHint") == Some(true);
         let mut spec = spec(server, name).description(told.description);
-        // A hint is no promise: it decides what is tried again, and nothing
-        // that needs trust.
+        // A hint is no promise: it decides what is tried again and what waits
+        // for what at this server, and nothing that needs trust.
         spec.annotations.destructive = !looks_only && hint("destructiveHint").unwrap_or(true);
+        let changes = !looks_only
+            && (hint("readOnlyHint") == Some(false) || hint("destructiveHint") == Some(true));
+        spec.unordered = server.settings().parallel.unwrap_or(!changes);
         Self {
             server: Arc::clone(server),
             tool: name.to_owned(),
@@ -81,12 +85,14 @@ impl RemoteTool {
             repeatable: looks_only || hint("idempotentHint") == Some(true),
             held_back,
             findings: told.findings,
+            is_news: false,
         }
     }
 
     /// One of the things that every server with resources or prompts can do.
     pub(crate) fn extra(server: &Arc<Server>, extra: extras::Extra) -> Self {
-        let spec = spec(server, extra.name()).description(extra.description(server.name()));
+        let mut spec = spec(server, extra.name()).description(extra.description(server.name()));
+        spec.unordered = server.settings().parallel.unwrap_or(true);
         Self {
             server: Arc::clone(server),
             tool: extra.name().to_owned(),
@@ -96,6 +102,7 @@ impl RemoteTool {
             repeatable: true,
             held_back: None,
             findings: Vec::new(),
+            is_news: false,
         }
     }
 
@@ -115,6 +122,7 @@ impl RemoteTool {
             repeatable: self.repeatable,
             held_back: self.held_back.clone(),
             findings: self.findings.clone(),
+            is_news: self.is_news,
         }
     }
 
@@ -132,6 +140,7 @@ impl RemoteTool {
             self.spec.description,
             self.parameters,
             self.repeatable,
+            self.spec.unordered,
             self.held_back.as_ref().map(ToolError::to_value),
             self.spec.aliases.iter().map(|alias| &*alias.name).collect::<Vec<_>>(),
         ]);
@@ -159,6 +168,7 @@ impl RemoteTool {
         loop {
             let connection = self.server.connection(cx).await?;
             let _busy = self.server.busy();
+            let began = Instant::now();
             let done = self.try_once(&connection, arguments.clone(), cx).await;
             let fault = match done {
                 Ok(output) => {
@@ -168,7 +178,7 @@ impl RemoteTool {
                 Err(fault) => fault,
             };
             if fault.is_breakdown() {
-                self.server.went_badly(&connection, &fault);
+                self.server.went_badly(&connection, &fault, began);
             }
             let may_repeat = matches!(fault, Fault::NotSent(_))
                 || (self.repeatable && matches!(fault, Fault::Lost(_)));
@@ -249,6 +259,29 @@ fn spec(server: &Server, tool: &str) -> ToolSpec {
         .open_world();
     spec.timeout = Some(server.longest());
     spec
+}
+
+/// What is told of a tool that nobody has looked at.
+fn unseen(server: &str) -> Described {
+    Described {
+        description: format!(
+            "A new tool of the MCP server {server}, which nobody has looked at yet."
+        ),
+        parameters: serde_json::json!({"type": "object"}),
+        findings: Vec::new(),
+    }
+}
+
+fn suspect(server: &str, tool: &str, findings: &[String]) -> ToolError {
+    ToolError::new(
+        ErrorKind::ApprovalRequired,
+        format!(
+            "The tool {tool} of the MCP server '{server}' has been added since the server was \
+             first used, and its description gives orders to its reader ({})",
+            findings.join(", ")
+        ),
+    )
+    .with_hint(format!("Ask the user; `hermes mcp accept {server} {tool}` takes it as it is now."))
 }
 
 fn changed(server: &str, tool: &str, difference: &str) -> ToolError {
