@@ -49,19 +49,20 @@ impl RemoteTool {
     /// The tool of that definition.
     pub(crate) fn new(server: &Arc<Server>, definition: &Value, standing: &Standing) -> Self {
         let name = name_of(definition);
+        let shown = &*names::safe(server.name(), name);
         // What a changed tool says of itself is not told before it is accepted.
         let (told, held_back) = match standing {
             Standing::Good => (describe(server.name(), definition), None),
             Standing::Changed { was, difference } => {
-                (describe(server.name(), was), Some(changed(server.name(), name, difference)))
+                (describe(server.name(), was), Some(changed(server.name(), shown, difference)))
             }
             Standing::Renamed { gone } => {
-                (unseen(server.name()), Some(renamed(server.name(), name, gone)))
+                (unseen(server.name()), Some(renamed(server.name(), shown, gone)))
             }
             Standing::Suspect => {
                 let found = describe(server.name(), definition).findings;
                 let told = Described { findings: found, ..unseen(server.name()) };
-                let why = suspect(server.name(), name, &told.findings);
+                let why = suspect(server.name(), shown, &told.findings);
                 (told, Some(why))
             }
         };
@@ -200,7 +201,8 @@ impl RemoteTool {
         match &self.deed {
             Deed::Call => {
                 let result = connection.call_tool(&self.tool, arguments, patience, cx).await?;
-                Ok(content::of_call(server, &self.tool, &result, media))
+                let shown = names::safe(server, &self.tool);
+                Ok(content::of_call(server, &shown, &result, media))
             }
             Deed::Extra(extra) => {
                 extra.run(server, connection, &arguments, patience, cx, media).await
@@ -210,6 +212,7 @@ impl RemoteTool {
 
     async fn explain(&self, fault: Fault, connection: &Connection) -> ToolError {
         let server = self.server.name();
+        let tool = names::safe(server, &self.tool);
         let failed = match fault {
             Fault::Refused(error) => return error,
             Fault::Cancelled => return ToolError::cancelled(),
@@ -227,9 +230,8 @@ impl RemoteTool {
             Fault::Lost(why) => ToolError::new(
                 ErrorKind::Timeout,
                 format!(
-                    "The MCP server '{server}' was lost while {} ran ({why}); whether it was done \
-                     is unknown",
-                    self.tool
+                    "The MCP server '{server}' was lost while {tool} ran ({why}); whether it was \
+                     done is unknown"
                 ),
             )
             .with("effect_disposition", "unknown")
@@ -237,10 +239,9 @@ impl RemoteTool {
             Fault::Late(after) => ToolError::new(
                 ErrorKind::Timeout,
                 format!(
-                    "The MCP server '{server}' said nothing for {} s while {} ran, and was told to \
-                     stop; whether it was done is unknown",
-                    after.as_secs_f64(),
-                    self.tool
+                    "The MCP server '{server}' said nothing for {} s while {tool} ran, and was told \
+                     to stop; whether it was done is unknown",
+                    after.as_secs_f64()
                 ),
             )
             .with("effect_disposition", "unknown")
@@ -296,7 +297,7 @@ fn changed(server: &str, tool: &str, difference: &str) -> ToolError {
 }
 
 fn renamed(server: &str, tool: &str, gone: &[String]) -> ToolError {
-    let gone: Vec<&str> = gone.iter().take(10).map(String::as_str).collect();
+    let gone = gone.iter().take(10).map(|tool| names::safe(server, tool)).collect::<Vec<_>>();
     ToolError::new(
         ErrorKind::ApprovalRequired,
         format!(

@@ -1,6 +1,8 @@
 //! `hermes mcp serve`, with clients that are not ours: the official Python
 //! SDK over both carriers and in both eras of the protocol.
 
+mod servers;
+
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
