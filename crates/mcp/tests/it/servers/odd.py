@@ -49,7 +49,7 @@ def tool(name, **more):
 
 
 NAMES = ("echo env pid die flood garbage wrong_id sleep progress structured image fail add_tool "
-         "spawn elicit visit pay sample roots big cancelled log count meet").split()
+         "spawn elicit visit pay sample roots big cancelled log count meet here").split()
 
 
 def tools():
@@ -159,6 +159,8 @@ def call(id, params):
         return answer(id, text("slept"))
     if name in ("meet", "look", "change"):
         return answer(id, text(str(meet(id, given.get("count", 1)))))
+    if name == "here":
+        return answer(id, text(str(len(INSIDE))))
     if name == "cancelled":
         return answer(id, text(sorted(CANCELLED)))
     if name == "progress":

@@ -52,18 +52,6 @@ async def meet(count: int) -> int:
 
 
 @server.tool()
-def here() -> int:
-    """How many calls wait for others now."""
-    return HERE["now"]
-
-
-@server.tool()
-def pid() -> int:
-    """The number of the process."""
-    return os.getpid()
-
-
-@server.tool()
 def fail() -> str:
     """Fail."""
     raise ToolError("it went wrong")
