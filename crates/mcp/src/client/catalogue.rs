@@ -117,7 +117,8 @@ impl Catalogue {
         if length > LONGEST.min(*room) {
             let name = definition.get("name").and_then(Value::as_str).unwrap_or("?");
             let name = super::plain::excerpt(name, 100);
-            self.problems.push(format!("The tool '{name}' is left out: its definition is too long"));
+            self.problems
+                .push(format!("The tool '{name}' is left out: its definition is too long"));
             return;
         }
         *room -= length;

@@ -341,8 +341,7 @@ impl Servers {
                 let mut theirs = catalogue.tools.iter().map(pins::name_of);
                 let known = theirs.clone().find(|it| *it == tool);
                 let known = known.or_else(|| theirs.find(|it| names::wire(name, it) == tool));
-                let missing =
-                    || ToolError::not_found(format!("'{name}' has no tool '{tool}'"));
+                let missing = || ToolError::not_found(format!("'{name}' has no tool '{tool}'"));
                 Some(known.ok_or_else(missing)?)
             }
         };

@@ -71,7 +71,8 @@ async fn an_answer_that_is_no_json_fails_its_request_too() {
     let mut input = format!("{first}\n{last}\n").into_bytes();
     input.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":6,\"result\":{\"x\":\"\xff\"}}\n");
     // A question of the server's, and its own numbers.
-    let asked = format!(r#"{{"jsonrpc":"2.0","id":4,"method":"ping","params":{{"result":{deep}}}}}"#);
+    let asked =
+        format!(r#"{{"jsonrpc":"2.0","id":4,"method":"ping","params":{{"result":{deep}}}}}"#);
     input.extend_from_slice(asked.as_bytes());
     input.push(b'\n');
     let failed = receive(&input, 3).await;

@@ -113,7 +113,7 @@ async def promises(client, folder):
     assert long["exit_code"] == 0, list(long)
     job = await call("terminal", command="cat", background=True, open_stdin=True)
     await call("process", action="list")
-    await call("process", action="submit", session_id=job["session_id"], data="hello")
+    await call("process", action="poll", session_id=job["session_id"])
     await call("process", action="kill", session_id=job["session_id"])
     await call("sleep", seconds=0.01)
     listed = await client.call_tool("todo", {})
@@ -226,7 +226,7 @@ async def main(way, *rest):
             return Client(params, mode=mode, elicitation_callback=person)
         return Client(over_http(*rest), mode=mode, elicitation_callback=person)
 
-    for mode in ("legacy", "auto"):
+    async def try_all(mode):
         person = Person()
         async with connect(mode, person) as client:
             wanted = "2025-11-25" if mode == "legacy" else "2026-07-28"
@@ -241,6 +241,8 @@ async def main(way, *rest):
         if (way, mode) != ("http", "auto"):
             async with connect(mode) as client:
                 await cannot_ask(client)
+    # Side by side: most of it is waiting.
+    await asyncio.gather(try_all("legacy"), try_all("auto"))
     if way == "http":
         guards(*rest)
     print("all well")

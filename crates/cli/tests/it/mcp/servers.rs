@@ -14,15 +14,17 @@ use crate::context::TestContext;
 /// Every server may be called without a question.
 const TRUSTING: &str = "profiles:
   default:
-    extends: default
-    approval_required: []
     allow: [\"mcp:*\"]
 ";
 
 /// A folder whose settings have these servers, and nobody is asked about
-/// packages.
+/// packages. A slow machine waits for them.
 fn with_servers(servers: &Value) -> TestContext {
     let context = TestContext::new();
+    let mut servers = servers.clone();
+    for server in servers.as_object_mut().into_iter().flat_map(|it| it.values_mut()) {
+        server["required"] = true.into();
+    }
     std::fs::write(context.home().join("hermes_permissions.yaml"), TRUSTING).expect("profiles");
     context.settings(json!({"mcp": {"osv_url": ""}, "mcp_servers": servers}).to_string());
     context
@@ -127,7 +129,8 @@ fn the_servers_for_git_pages_and_time_do_their_work() {
             ("mcp__time__get_current_time", json!({"timezone": "UTC"})),
         ],
     );
-    for (answer, wanted) in answers.iter().zip(["staged", "commit", "The first", "High water", "UTC"])
+    for (answer, wanted) in
+        answers.iter().zip(["staged", "commit", "The first", "High water", "UTC"])
     {
         assert!(answer["status"] == "success", "{answer}");
         assert!(answer.to_string().contains(wanted), "{wanted} of {answer}");
