@@ -9,7 +9,12 @@
 # npm cannot be used: their tests skip by themselves.
 set -euo pipefail
 
-PYTHON=(mcp==2.3.0 mcp-server-time==2026.10.19)
+PYTHON=(
+  mcp==2.3.0
+  mcp-server-fetch==2026.10.24
+  mcp-server-git==2026.10.19
+  mcp-server-time==2026.10.19
+)
 NODE=(
   @modelcontextprotocol/server-everything@2026.8.31
   @modelcontextprotocol/server-filesystem@2026.8.31

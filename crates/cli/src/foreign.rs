@@ -16,6 +16,9 @@ use crate::supply::Stock;
 /// How long that is if nothing else is set.
 const PATIENCE: Duration = Duration::from_secs(15);
 
+/// How many problems of a server are told without being asked for.
+const PROBLEMS: usize = 3;
+
 impl Ready {
     /// Offers the tools of the servers that are set down: what is known of them
     /// at once, and those of others if somebody `waits` for them.
@@ -44,8 +47,15 @@ impl Ready {
             if let (true, Some(error)) = (waits, &status.error) {
                 app.terminal.warn(&format!("MCP server {}: {error}", status.name));
             }
-            for problem in &status.problems {
+            for problem in status.problems.iter().take(PROBLEMS) {
                 app.terminal.warn(&format!("MCP server {}: {problem}", status.name));
+            }
+            if let Some(more) = status.problems.len().checked_sub(PROBLEMS).filter(|more| *more > 0)
+            {
+                app.terminal.warn(&format!(
+                    "MCP server {0}: and {more} more; `hermes mcp test {0}` shows all",
+                    status.name
+                ));
             }
         }
         Ok(())

@@ -80,7 +80,8 @@ impl Scope {
     pub fn family(&self) -> &str {
         match self.0.split_once(':') {
             // One server has nothing to do with another.
-            Some(("mcp", _)) | None => &self.0,
+            _ if self.is_elsewhere() => &self.0,
+            None => &self.0,
             Some((family, _)) => family,
         }
     }
@@ -93,9 +94,16 @@ impl Scope {
     /// Whether two calls with this effect may touch the same thing at once.
     pub fn access(&self) -> Access {
         match self.verb() {
+            // The second part is the name of a server, whatever it is called.
+            _ if self.is_elsewhere() => Access::Exclusive,
             "read" | "search" | "fetch" => Access::Shared,
             _ => Access::Exclusive,
         }
+    }
+
+    /// Whether it is done by another program's server, such as `mcp:github`.
+    pub fn is_elsewhere(&self) -> bool {
+        self.0.starts_with("mcp:")
     }
 }
 
@@ -211,7 +219,13 @@ impl Effect {
         // A path is the same path, whoever touches it.
         let same_ground = self.scope.family() == other.scope.family()
             || (self.resource.as_path().is_some() && other.resource.as_path().is_some());
-        exclusive && same_ground && self.resource.overlaps(&other.resource)
+        exclusive && same_ground && self.ground().overlaps(other.ground())
+    }
+
+    /// What it may touch. A name at a server is that of a tool, which says
+    /// nothing of what the tool touches there.
+    pub fn ground(&self) -> &Resource {
+        if self.scope.is_elsewhere() { &Resource::Any } else { &self.resource }
     }
 
     /// A shell command or a script may touch any file, process or peer.

@@ -5,6 +5,7 @@
 //! that implements [`Tool`]; the engine sees it through [`DynTool`], to which
 //! it is erased exactly once, when it is registered.
 
+mod answers;
 mod approval;
 mod availability;
 mod bounds;
@@ -27,6 +28,7 @@ mod spec;
 mod taint;
 mod tool;
 
+pub use answers::answer_schema;
 pub use approval::{
     ApprovalRequest, Approver, Decision, Lasting, Policy, Proposal, Ruling, UNRESOLVABLE, Verdict,
 };

@@ -84,6 +84,10 @@ pub struct ToolSpec {
     /// Whether it tells of every change to a file itself, while it holds it
     /// ([`crate::Replacing`]). What other tools declare is kept beforehand.
     pub announces_changes: bool,
+    /// Whether its calls may run beside other such calls of the same scope,
+    /// though each may change something: whoever does the work looks after
+    /// that itself, and the order is nobody's concern.
+    pub unordered: bool,
 }
 
 impl ToolSpec {
@@ -103,6 +107,7 @@ impl ToolSpec {
             keywords: Vec::new(),
             examples: Vec::new(),
             announces_changes: false,
+            unordered: false,
         }
     }
 
@@ -174,6 +179,13 @@ impl ToolSpec {
     #[must_use]
     pub fn announces_changes(mut self) -> Self {
         self.announces_changes = true;
+        self
+    }
+
+    /// Its calls need not keep their order among others of the same scope.
+    #[must_use]
+    pub fn unordered(mut self) -> Self {
+        self.unordered = true;
         self
     }
 

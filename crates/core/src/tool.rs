@@ -62,6 +62,12 @@ pub trait Tool: Send + Sync + Sized + 'static {
         async { Availability::Ready }
     }
 
+    /// The JSON Schema of its answers, made by [`crate::answer_schema`], for
+    /// programs that want to rely on it. Models do not see it.
+    fn output_schema() -> Option<Value> {
+        None
+    }
+
     /// Fields of the definition that depend on the configuration of the day.
     fn overrides(&self) -> Option<SchemaOverride> {
         None
@@ -104,6 +110,11 @@ pub trait DynTool: Send + Sync {
     /// See [`Tool::bulk`].
     fn bulk(&self) -> &'static [&'static str] {
         &[]
+    }
+
+    /// See [`Tool::output_schema`].
+    fn output_schema(&self) -> Option<Value> {
+        None
     }
 
     /// See [`Tool::check`].
@@ -178,6 +189,10 @@ impl<T: Tool> DynTool for Erased<T> {
 
     fn bulk(&self) -> &'static [&'static str] {
         T::bulk()
+    }
+
+    fn output_schema(&self) -> Option<Value> {
+        T::output_schema()
     }
 
     fn check(&self) -> BoxFuture<'_, Availability> {

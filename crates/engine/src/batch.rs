@@ -93,10 +93,17 @@ pub(crate) struct Footing<'a> {
     effects: &'a [Effect],
     /// Nothing may run beside it.
     alone: bool,
+    /// It need not keep its place among others of the same scope that need
+    /// not, either.
+    unordered: bool,
 }
 
 fn footing((_, prepared): &(usize, Prepared)) -> Footing<'_> {
-    Footing { effects: &prepared.call.effects, alone: prepared.is_barrier() }
+    Footing {
+        effects: &prepared.call.effects,
+        alone: prepared.is_barrier(),
+        unordered: prepared.call.entry.spec().unordered,
+    }
 }
 
 /// Makes one call: there is nothing to plan.
@@ -152,7 +159,7 @@ pub(crate) fn next_group<T>(
     let mut size = 0;
     let mut inside = false;
     for item in batch.iter() {
-        let Footing { effects, alone } = footing(item);
+        let Footing { effects, alone, unordered } = footing(item);
         // Interpreters are beside each other, and beside nothing else.
         let is_inside = is_inside(effects);
         if size > 0 && is_inside != inside {
@@ -163,8 +170,8 @@ pub(crate) fn next_group<T>(
         let extent = if far { extent(item) } else { Extent::Open };
         let told = effects.iter().filter(|e| counts(e, extent) && !(inside && reaches_anything(e)));
         let own: Vec<Effect> = told.map(|e| paths.resolve(e)).collect();
-        if size > 0 && (alone || occupied.excludes(extent) || own.iter().any(|e| occupied.meets(e)))
-        {
+        let meets = |effect: &Effect| occupied.meets(effect, unordered);
+        if size > 0 && (alone || occupied.excludes(extent) || own.iter().any(meets)) {
             break;
         }
         size += 1;
@@ -172,7 +179,7 @@ pub(crate) fn next_group<T>(
             break;
         }
         occupied.note(extent);
-        own.iter().for_each(|effect| occupied.take(effect));
+        own.iter().for_each(|effect| occupied.take(effect, unordered));
     }
     batch.drain(..size).collect()
 }
@@ -262,7 +269,8 @@ fn real(path: &Path) -> PathBuf {
 }
 
 /// What a group touches; answers "does this meet any of it?" without looking
-/// at every member. Agrees with [`Effect::conflicts`].
+/// at every member. Agrees with [`Effect::conflicts`], but for calls that need
+/// not keep their order.
 #[derive(Default)]
 struct Occupied {
     families: HashMap<String, Grounds>,
@@ -279,19 +287,25 @@ struct Occupied {
 struct Grounds {
     shared: Ground,
     exclusive: Ground,
+    /// Changed by those that need not keep their order among themselves.
+    unordered: Ground,
 }
 
 impl Grounds {
-    fn meets(&self, effect: &Effect) -> bool {
-        self.exclusive.meets(&effect.resource)
-            || (effect.scope.access() == Access::Exclusive && self.shared.meets(&effect.resource))
+    fn meets(&self, effect: &Effect, unordered: bool) -> bool {
+        let (ground, changes) = (effect.ground(), effect.scope.access() == Access::Exclusive);
+        self.exclusive.meets(ground)
+            || (changes && self.shared.meets(ground))
+            || (!(unordered && changes) && self.unordered.meets(ground))
     }
 
-    fn take(&mut self, effect: &Effect) {
-        match effect.scope.access() {
-            Access::Shared => self.shared.take(&effect.resource),
-            Access::Exclusive => self.exclusive.take(&effect.resource),
-        }
+    fn take(&mut self, effect: &Effect, unordered: bool) {
+        let ground = match effect.scope.access() {
+            Access::Shared => &mut self.shared,
+            Access::Exclusive if unordered => &mut self.unordered,
+            Access::Exclusive => &mut self.exclusive,
+        };
+        ground.take(effect.ground());
     }
 }
 
@@ -320,7 +334,7 @@ impl Occupied {
         self.waited |= extent == Extent::Waits;
     }
 
-    fn meets(&self, effect: &Effect) -> bool {
+    fn meets(&self, effect: &Effect, unordered: bool) -> bool {
         let is_used = self.used || self.looked;
         let changes = effect.scope.access() == Access::Exclusive;
         if self.everything
@@ -331,17 +345,18 @@ impl Occupied {
             return true;
         }
         let family = self.families.get(effect.scope.family());
-        family.is_some_and(|grounds| grounds.meets(effect))
-            || (effect.resource.as_path().is_some() && self.paths.meets(effect))
+        family.is_some_and(|grounds| grounds.meets(effect, unordered))
+            || (effect.resource.as_path().is_some() && self.paths.meets(effect, unordered))
     }
 
-    fn take(&mut self, effect: &Effect) {
+    fn take(&mut self, effect: &Effect, unordered: bool) {
         self.used = true;
         self.everything |= reaches_anything(effect);
         self.changed |= effect.scope.access() == Access::Exclusive;
-        self.families.entry(effect.scope.family().to_owned()).or_default().take(effect);
+        let family = self.families.entry(effect.scope.family().to_owned()).or_default();
+        family.take(effect, unordered);
         if effect.resource.as_path().is_some() {
-            self.paths.take(effect);
+            self.paths.take(effect, unordered);
         }
     }
 }

@@ -6,7 +6,7 @@ use super::*;
 type Call = (Vec<Effect>, bool, Extent);
 
 fn stand((_, call): &(usize, Call)) -> Footing<'_> {
-    Footing { effects: &call.0, alone: call.1 }
+    Footing { effects: &call.0, alone: call.1, unordered: false }
 }
 
 /// The whole plan, as numbers of the calls.
@@ -110,6 +110,40 @@ fn a_path_is_one_path_for_every_family() {
     assert_eq!(plan_of(&[server("a"), server("a")]).len(), 2);
 }
 
+/// A call of a server's tool, and whether it may run beside others there.
+fn at_server(server: &str, tool: &str, unordered: bool) -> (Vec<Effect>, bool) {
+    (vec![Effect::name(Scope::named(format!("mcp:{server}")), tool)], unordered)
+}
+
+#[test]
+fn calls_to_one_server_run_side_by_side_unless_one_must_keep_its_place() {
+    let free = |tool: &str| at_server("read", tool, true);
+    let ordered = |tool: &str| at_server("read", tool, false);
+    let looks = || (shell(), true);
+    for (batch, sizes) in [
+        (vec![free("a"); 32], vec![32]),
+        (vec![free("a"), free("b"), free("a")], vec![3]),
+        // By whatever name: tools of one server may touch the same thing.
+        (vec![ordered("a"), ordered("b")], vec![1, 1]),
+        (vec![free("a"), ordered("b"), free("a"), free("c")], vec![1, 1, 2]),
+        (vec![ordered("a"), at_server("other", "a", false)], vec![2]),
+        // It may change what a command looks at.
+        (vec![free("a"), looks(), free("a")], vec![1, 1, 1]),
+        (vec![free("a"), (read("/a"), false), free("a")], vec![3]),
+    ] {
+        let mut rest: VecDeque<(Vec<Effect>, bool)> = batch.iter().cloned().collect();
+        let mut planned = Vec::new();
+        while !rest.is_empty() {
+            planned.push(next_group(&mut rest, stand_at_server, |_| Extent::Looks).len());
+        }
+        assert_eq!(planned, sizes, "{batch:?}");
+    }
+}
+
+fn stand_at_server((effects, unordered): &(Vec<Effect>, bool)) -> Footing<'_> {
+    Footing { effects, alone: false, unordered: *unordered }
+}
+
 #[test]
 fn a_link_to_nowhere_is_the_place_it_leads_to() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -142,6 +176,7 @@ fn any_effect() -> impl Strategy<Value = Effect> {
         Scope::TERMINAL_EXECUTE,
         Scope::DATABASE_READ,
         Scope::DATABASE_WRITE,
+        Scope::named("mcp:read"),
     ]);
     let resource = prop::sample::select(vec![
         Resource::Any,

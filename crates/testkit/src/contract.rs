@@ -29,6 +29,14 @@ pub fn keeps_the_rules(tool: &Arc<dyn DynTool>) {
             property.get("description").and_then(Value::as_str).is_some_and(|d| !d.is_empty());
         assert!(described, "{name}: parameter {parameter} has no description");
     }
+    if let Some(answer) = tool.output_schema() {
+        let answer = hermes_schema::Schema::new(answer);
+        if let Err(error) = answer.compile() {
+            panic!("{name}: broken schema of its answers: {error}");
+        }
+        let field = |name: &str| answer.raw().pointer(&format!("/properties/{name}")).is_some();
+        assert!(!field("result"), "{name}: `result` is for what hooks put in its place");
+    }
     for (from, to) in &spec.parameter_aliases {
         let leads = schema.raw().pointer(&format!("/properties/{to}")).is_some();
         assert!(leads, "{name}: parameter alias {from} leads to {to}, which does not exist");
@@ -61,6 +69,12 @@ pub async fn runs_its_examples(tool: &Arc<dyn DynTool>) {
         engine.shutdown().await;
         let title = &example.title;
         assert!(result.is_success(), "{}: example '{title}' failed: {}", spec.name, result.content);
+        if let Some(schema) = tool.output_schema() {
+            let got: Value = serde_json::from_str(&result.content).expect("a result is JSON");
+            if let Err(violations) = hermes_schema::Schema::new(schema).check(&got) {
+                panic!("{}: example '{title}' is not as promised: {violations:?}", spec.name);
+            }
+        }
         if let Some(gives) = &example.gives {
             let wanted: Value = serde_json::from_str(gives).expect("`gives` is JSON");
             let got: Value = serde_json::from_str(&result.content).expect("a result is JSON");

@@ -59,6 +59,8 @@ pub(crate) struct Flight {
     pub(crate) workplace: ArcSwap<Workplace>,
     /// The name of the turn, once somebody asks for it.
     turn: OnceLock<Arc<str>>,
+    /// Held by the call that asks, where others do not wait for it anyway.
+    asking: tokio::sync::Mutex<()>,
 }
 
 /// A call whose tool, arguments and effects are known.
@@ -134,6 +136,7 @@ impl Flight {
             caller: caller.clone(),
             workplace: ArcSwap::from_pointee(caller.workplace()),
             turn: OnceLock::new(),
+            asking: tokio::sync::Mutex::default(),
         })
     }
 
@@ -300,7 +303,18 @@ impl Flight {
         if self.caller.cancel.is_cancelled() {
             return Err(ToolError::cancelled());
         }
-        let mut ruling = self.inspect(call, hook_verdict);
+        let mut ruling = self.inspect(call, hook_verdict.clone());
+        // Calls of one peer that run side by side ask one after the other: the
+        // answer to the first may be the answer to all.
+        let asks = matches!(ruling.verdict, Verdict::Ask { .. }) && call.entry.spec().unordered;
+        let _asking = match asks {
+            true => {
+                let turn = self.in_time(self.asking.lock()).await?;
+                ruling = self.inspect(call, hook_verdict);
+                Some(turn)
+            }
+            false => None,
+        };
         let (verdict, rule) = match &ruling.verdict {
             Verdict::Allow => ("allow", None),
             Verdict::Ask { rule, .. } => ("ask", Some(rule.clone())),

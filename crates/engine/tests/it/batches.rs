@@ -2,9 +2,14 @@
 //! calls cannot meet.
 
 use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use hermes_core::{Arguments, ErrorKind, Status, ToolCall};
+use hermes_core::{
+    ApprovalRequest, Approver, Arguments, BoxFuture, Decision, ErrorKind, Lasting, Policy,
+    Proposal, Ruling, Status, ToolCall, ToolSpec, Verdict,
+};
 use hermes_engine::{Engine, Limits};
 use hermes_testkit::probe::{self, Diary, Probe};
 use proptest::prelude::*;
@@ -87,6 +92,53 @@ proptest! {
             }
         });
     }
+}
+
+/// Asks until it is told that it need not.
+#[derive(Default)]
+struct AsksOnce(AtomicBool);
+
+impl Policy for AsksOnce {
+    fn judge(&self, proposal: &Proposal<'_>) -> Ruling {
+        let verdict = match self.0.load(Ordering::SeqCst) {
+            true => Verdict::Allow,
+            false => Verdict::Ask { reason: "it writes".into(), rule: "file:write".into() },
+        };
+        Ruling::plain(verdict, proposal.effects)
+    }
+
+    fn remember(&self, _: &Proposal<'_>, _: Lasting) -> Result<(), String> {
+        self.0.store(true, Ordering::SeqCst);
+        Ok(())
+    }
+}
+
+/// A person who takes a moment to agree, and counts the questions.
+#[derive(Default)]
+struct Agrees(AtomicUsize);
+
+impl Approver for Agrees {
+    fn ask(&self, _: ApprovalRequest) -> BoxFuture<'_, Decision> {
+        Box::pin(async {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            self.0.fetch_add(1, Ordering::SeqCst);
+            Decision::Approved(Lasting::Session)
+        })
+    }
+}
+
+#[tokio::test]
+async fn calls_that_run_side_by_side_ask_once_where_one_answer_is_for_all() {
+    let [_, change] = probe::pair(&Diary::default());
+    let tools = vec![change.with_spec(ToolSpec::unordered).tool()];
+    let builder = Engine::builder().tools(tools).policy(Arc::new(AsksOnce::default()));
+    let (engine, mut caller, _dir) = built(builder.guard(NO_GUARD));
+    let person = Arc::new(Agrees::default());
+    caller.approver = Some(Arc::clone(&person) as Arc<dyn Approver>);
+    let calls = (0..8).map(|i: u32| ToolCall::new(i.to_string(), "change", json!({"path": "a"})));
+    let results = engine.dispatch(calls.collect(), &caller).await;
+    assert!(results.iter().all(|result| result.is_success()), "{results:?}");
+    assert_eq!(person.0.load(Ordering::SeqCst), 1);
 }
 
 #[tokio::test]

@@ -14,6 +14,7 @@ const PAUSE: Duration = Duration::from_secs(60);
 pub(crate) struct Breaker {
     failures: u32,
     until: Option<Instant>,
+    last: Option<Instant>,
 }
 
 impl Breaker {
@@ -31,10 +32,16 @@ impl Breaker {
     }
 
     pub(crate) fn succeed(&mut self) {
-        *self = Self::default();
+        *self = Self { last: self.last, ..Self::default() };
     }
 
-    pub(crate) fn fail(&mut self, now: Instant) {
+    /// Something that was tried since `began` has failed. What was under way
+    /// when another failed went down with it, and is no failure of its own.
+    pub(crate) fn fail(&mut self, began: Instant, now: Instant) {
+        if self.last.is_some_and(|last| began < last) {
+            return;
+        }
+        self.last = Some(now);
         self.failures = self.failures.saturating_add(1);
         if self.failures >= TOO_MANY {
             self.until = Some(now + PAUSE);

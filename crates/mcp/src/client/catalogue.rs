@@ -21,6 +21,10 @@ const VERSION: u32 = 1;
 const PAGES: usize = 50;
 const MOST: usize = 2_000;
 
+/// The longest definition of a tool, and of all together, in bytes.
+const LONGEST: usize = 1024 * 1024;
+const LONGEST_TOGETHER: usize = 8 * 1024 * 1024;
+
 /// The largest file that is read.
 const LARGEST: u64 = 32 * 1024 * 1024;
 
@@ -73,6 +77,7 @@ impl Catalogue {
         let patience = Patience { idle: patience, total: patience };
         let mut cursor: Option<String> = None;
         let mut known = HashSet::new();
+        let mut room = LONGEST_TOGETHER;
         for _ in 0..PAGES {
             let params = PaginatedRequestParams::default().with_cursor(cursor.clone());
             let request = ListToolsRequest::with_param(params);
@@ -94,7 +99,7 @@ impl Catalogue {
                 }
             };
             for tool in tools {
-                self.add(tool, &mut known);
+                self.add(tool, &mut known, &mut room);
             }
             if next.is_none() || next == cursor || self.tools.len() >= MOST {
                 break;
@@ -104,10 +109,19 @@ impl Catalogue {
         Ok(())
     }
 
-    fn add(&mut self, definition: Value, known: &mut HashSet<String>) {
-        if self.tools.len() >= MOST {
+    fn add(&mut self, definition: Value, known: &mut HashSet<String>, room: &mut usize) {
+        if self.tools.len() >= MOST || self.problems.len() >= MOST {
             return;
         }
+        let length = definition.to_string().len();
+        if length > LONGEST.min(*room) {
+            let name = definition.get("name").and_then(Value::as_str).unwrap_or("?");
+            let name = super::plain::excerpt(name, 100);
+            self.problems
+                .push(format!("The tool '{name}' is left out: its definition is too long"));
+            return;
+        }
+        *room -= length;
         let tool = match serde_json::from_value::<Tool>(definition.clone()) {
             Ok(tool) => tool,
             Err(error) => {

@@ -45,10 +45,10 @@ pub(crate) async fn open(server: &Server) -> Result<Connection, ToolError> {
     let until = Instant::now() + settings.connect_timeout;
     let first = match &settings.link {
         Link::Program { .. } => {
-            osv::check(server).await?;
+            server.unless_stopped(osv::check(server)).await??;
             start(server, kept, until).await
         }
-        Link::Http { .. } => http::call(server, kept, until).await,
+        Link::Http { .. } => server.unless_stopped(http::call(server, kept, until)).await?,
     };
     let trouble = match first {
         Ok(connection) => return Ok(connection),
@@ -66,7 +66,8 @@ pub(crate) async fn open(server: &Server) -> Result<Connection, ToolError> {
             start(server, other, until).await.map_err(|_| error)
         }
         (Trouble::Unclear(error), Link::Http { .. }) if kept == Some(Era::Legacy) => {
-            http::call(server, None, until).await.map_err(|_| error)
+            let called = server.unless_stopped(http::call(server, None, until)).await?;
+            called.map_err(|_| error)
         }
         (trouble, _) => Err(trouble.into_error()),
     }
@@ -87,14 +88,17 @@ async fn start(server: &Server, era: Option<Era>, until: Instant) -> Result<Conn
         surroundings: &shared.surroundings,
         leftovers: shared.leftovers.as_ref(),
     };
+    server.unless_stopped(std::future::ready(())).await.map_err(Trouble::Final)?;
     let (program, stdin, stdout) = Program::start(&plan).await.map_err(Trouble::Final)?;
     let pipes = Pipes::new(stdout, stdin, program.tail.clone(), settings.probe_timeout);
     let greeting = Connection::greet(server.name().into(), server.host(), pipes, era);
     let left = until.saturating_duration_since(Instant::now());
-    let trouble = match tokio::time::timeout(left, greeting).await {
-        Ok(Ok(connection)) => return Ok(connection.to(program)),
-        Ok(Err(error)) => Trouble::Unclear(explain(server, &error)),
-        Err(_) => Trouble::Final(late(server)),
+    let greeted = server.unless_stopped(tokio::time::timeout(left, greeting)).await;
+    let trouble = match greeted {
+        Ok(Ok(Ok(connection))) => return Ok(connection.to(program)),
+        Ok(Ok(Err(error))) => Trouble::Unclear(explain(server, &error)),
+        Ok(Err(_)) => Trouble::Final(late(server)),
+        Err(gone) => Trouble::Final(gone),
     };
     Err(give_up(program, trouble).await)
 }

@@ -17,8 +17,9 @@ use super::settings::ToolFilter;
 /// The name of the tool that reads a resource.
 pub(crate) const READ_RESOURCE: &str = "read_resource";
 
-/// How many pages are read.
+/// How many pages are read, and how much is taken.
 const PAGES: usize = 50;
+const MOST: usize = 2_000;
 
 /// What can be done with a server beside calling its tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -184,8 +185,8 @@ async fn list(
             ServerResult::ListPromptsResult(page) => (values(&page.prompts), page.next_cursor),
             _ => return Err(Fault::Refused(odd(server, "a list was wanted"))),
         };
-        all.extend(items);
-        if next.is_none() || next == cursor {
+        all.extend(items.into_iter().take(MOST - all.len()));
+        if next.is_none() || next == cursor || all.len() >= MOST {
             break;
         }
         cursor = next;

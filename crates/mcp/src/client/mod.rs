@@ -148,6 +148,10 @@ pub struct Status {
     /// Those that are held back because they have changed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub held_back: Vec<String>,
+    /// Those that the server has added since it was first used; they can be
+    /// called.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub news: Vec<String>,
     /// What is wrong with it, one sentence each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<String>,
@@ -321,7 +325,8 @@ impl Servers {
     }
 
     /// Takes the tools of a server as they are now: one by its name at the
-    /// server, or all. How many of them were held back or new.
+    /// server or the one for models, or all. How many of them were held back or
+    /// new.
     pub fn accept(&self, name: &str, tool: Option<&str>) -> Result<usize, ToolError> {
         let server = self.get(name)?;
         let kept = server.catalogue();
@@ -333,10 +338,16 @@ impl Servers {
             return Err(ToolError::not_found(format!("Nothing is known of the tools of '{name}'"))
                 .with_hint(format!("`hermes mcp test {name}` asks the server.")));
         };
-        let known = |tool: &str| catalogue.tools.iter().any(|it| pins::name_of(it) == tool);
-        if let Some(tool) = tool.filter(|tool| !known(tool)) {
-            return Err(ToolError::not_found(format!("'{name}' has no tool '{tool}'")));
-        }
+        let tool = match tool {
+            None => None,
+            Some(tool) => {
+                let mut theirs = catalogue.tools.iter().map(pins::name_of);
+                let known = theirs.clone().find(|it| *it == tool);
+                let known = known.or_else(|| theirs.find(|it| names::wire(name, it) == tool));
+                let missing = || ToolError::not_found(format!("'{name}' has no tool '{tool}'"));
+                Some(known.ok_or_else(missing)?)
+            }
+        };
         let folder = &self.shared.pins;
         // One that cannot be read is written anew: this is the one place where
         // a person has said so.
@@ -393,6 +404,7 @@ fn status_of(server: &Server) -> Status {
         },
         tools: published.tools.len(),
         held_back: published.held_back,
+        news: published.news,
         problems: published.problems,
         error: match phase {
             Phase::Down(_, error) => Some(error.message().to_owned()),

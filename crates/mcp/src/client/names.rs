@@ -42,6 +42,18 @@ pub fn wire(server: &str, tool: &str) -> String {
     format!("{}_{}", &plain[..kept], &hash[..TELLING])
 }
 
+/// The name of a tool as it can stand in a message and in a command line: its
+/// own, unless that has something in it which a shell or a reader would take
+/// for something else.
+pub(crate) fn safe<'a>(server: &str, tool: &'a str) -> std::borrow::Cow<'a, str> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let is_safe = !tool.is_empty()
+        && tool.len() <= 2 * LONGEST
+        && !tool.starts_with('-')
+        && tool.chars().all(is_plain);
+    if is_safe { tool.into() } else { wire(server, tool).into() }
+}
+
 /// The name under which Hermes Agent shows the tool, if it is another one and
 /// can be used.
 pub fn other(server: &str, tool: &str) -> Option<String> {

@@ -55,3 +55,15 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_name_in_a_command_is_only_a_name() {
+    for plain in ["echo", "get-sum", "a.b_C9"] {
+        assert_eq!(safe("s", plain), plain);
+    }
+    for odd in ["", "-rf", "x; rm -rf ~", "x\ny", "$(id)", "é", &"x".repeat(200)] {
+        let name = safe("s", odd);
+        assert!(name.starts_with("mcp__s__"), "{name}");
+        assert!(name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-'), "{name}");
+    }
+}

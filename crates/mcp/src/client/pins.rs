@@ -33,6 +33,9 @@ pub(crate) struct Pins {
 struct Pin {
     sha256: String,
     definition: Value,
+    /// It came after the others, and nobody has said anything to it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    is_news: bool,
 }
 
 /// What became of a tool.
@@ -52,6 +55,9 @@ pub(crate) enum Standing {
         /// Those that have gone.
         gone: Vec<String>,
     },
+    /// It is new, came after the others, and its texts give orders to their
+    /// reader.
+    Suspect,
 }
 
 impl Pins {
@@ -80,8 +86,15 @@ impl Pins {
     }
 
     /// What became of each tool. Those that are new and good are taken as they
-    /// are now; whether there were any is told, too.
-    pub(crate) fn judge(&mut self, identity: &str, tools: &[Value]) -> (Vec<Standing>, bool) {
+    /// are now; whether there were any is told, too. One that comes later than
+    /// the others is not taken if it is `suspicious`: who adds a server looks
+    /// at what it offers that day.
+    pub(crate) fn judge(
+        &mut self,
+        identity: &str,
+        tools: &[Value],
+        suspicious: impl Fn(&Value) -> bool,
+    ) -> (Vec<Standing>, bool) {
         let is_first = self.tools.is_empty();
         let mut has_news = self.identity != identity;
         identity.clone_into(&mut self.identity);
@@ -98,15 +111,22 @@ impl Pins {
                     difference: difference(&pin.definition, tool),
                 },
                 None if !is_first && !gone.is_empty() => Standing::Renamed { gone: gone.clone() },
+                None if !is_first && suspicious(tool) => Standing::Suspect,
                 None => {
                     has_news = true;
-                    self.tools.insert(name.to_owned(), Pin { sha256, definition: tool.clone() });
+                    let pin = Pin { sha256, definition: tool.clone(), is_news: !is_first };
+                    self.tools.insert(name.to_owned(), pin);
                     Standing::Good
                 }
             };
             standings.push(standing);
         }
         (standings, has_news)
+    }
+
+    /// Whether a tool came later than the others, and nobody has looked at it.
+    pub(crate) fn is_news(&self, name: &str) -> bool {
+        self.tools.get(name).is_some_and(|pin| pin.is_news)
     }
 
     /// Takes tools as they are now: the one of that name, or all. Those that
@@ -118,9 +138,11 @@ impl Pins {
             if only.is_some_and(|only| only != name) {
                 continue;
             }
-            let pin = Pin { sha256: digest::of_json(tool), definition: tool.clone() };
+            let sha256 = digest::of_json(tool);
+            let pin = Pin { sha256, definition: tool.clone(), is_news: false };
             let before = self.tools.insert(name.to_owned(), pin);
-            accepted += usize::from(before.is_none_or(|before| before.definition != *tool));
+            let is_new = |before: Pin| before.is_news || before.definition != *tool;
+            accepted += usize::from(before.is_none_or(is_new));
         }
         let today: Vec<&str> = tools.iter().map(name_of).collect();
         // With one accepted by name, the others that are new stay in doubt as

@@ -243,13 +243,26 @@ fn failed(
 
 /// The failure of the request that a message answers which cannot be read.
 fn unreadable(line: &[u8], error: &serde_json::Error) -> Option<ServerJsonRpcMessage> {
-    let value: Value = serde_json::from_slice(line).ok()?;
-    if value.get("result").is_none() && value.get("error").is_none() {
-        return None;
-    }
-    let id: RequestId = serde_json::from_value(value.get("id")?.clone()).ok()?;
+    let id: RequestId = match serde_json::from_slice::<Value>(line) {
+        Ok(value) if value.get("result").is_none() && value.get("error").is_none() => return None,
+        Ok(value) => serde_json::from_value(value.get("id")?.clone()).ok()?,
+        Err(_) => glimpsed(line)?,
+    };
     let text = format!("the answer cannot be read: {error}");
     Some(failed(id, ErrorCode::INTERNAL_ERROR, text, UNREADABLE))
+}
+
+/// The id of the request that a line seems to answer which is no JSON to us:
+/// nested too deep, broken off, or not even text.
+fn glimpsed(line: &[u8]) -> Option<RequestId> {
+    let beginning = &line[..line.len().min(LOOKED_AT)];
+    let end = &line[line.len().saturating_sub(LOOKED_AT)..];
+    let text = String::from_utf8_lossy(beginning);
+    let has = |key: &str| text.contains(key);
+    if !text.starts_with('{') || has("\"method\"") || !(has("\"result\"") || has("\"error\"")) {
+        return None;
+    }
+    id_in(beginning, Side::Beginning).or_else(|| id_in(end, Side::End))
 }
 
 /// At which end of a line a piece of it was.

@@ -85,3 +85,21 @@ async fn a_server_that_says_yes_to_everything_is_an_older_one() {
     pipes.send(probe(2)).await.unwrap();
     assert!(matches!(pipes.receive().await, Some(JsonRpcMessage::Response(_))));
 }
+
+#[tokio::test]
+async fn an_answer_that_is_no_json_fails_its_request_too() {
+    let deep = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
+    let first = format!(r#"{{"jsonrpc":"2.0","id":4,"result":{{"x":{deep}}}}}"#);
+    let last = format!(r#"{{"jsonrpc":"2.0","result":{{"x":{deep}}},"id":"five"}}"#);
+    let mut input = format!("{first}\n{last}\n").into_bytes();
+    input.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":6,\"result\":{\"x\":\"\xff\"}}\n");
+    // A question of the server's, and its own numbers.
+    let asked =
+        format!(r#"{{"jsonrpc":"2.0","id":4,"method":"ping","params":{{"result":{deep}}}}}"#);
+    input.extend_from_slice(asked.as_bytes());
+    input.push(b'\n');
+    let failed = receive(&input, 3).await;
+    let ids: Vec<_> = failed.iter().map(|it| error_of(it).0.unwrap()).collect();
+    let number = NumberOrString::Number;
+    assert_eq!(ids, [number(4), NumberOrString::String("five".into()), number(6)]);
+}

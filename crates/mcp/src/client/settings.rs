@@ -82,6 +82,9 @@ pub struct ServerSettings {
     pub pin: bool,
     /// How connections to it are secured.
     pub tls: TlsSettings,
+    /// Whether its calls run side by side; by what each tool says of itself if
+    /// nothing is set down.
+    pub parallel: Option<bool>,
     /// The entry as it was written, with no variable filled in: what was
     /// learnt of the server holds for as long as this is the same.
     pub written: Value,
@@ -225,6 +228,10 @@ impl ServerSettings {
             oauth: read_oauth(&it)?,
             pin: it.flag("pin", true),
             tls: TlsSettings::read(&filled)?,
+            parallel: it
+                .0
+                .contains_key("supports_parallel_tool_calls")
+                .then(|| it.flag("supports_parallel_tool_calls", true)),
             written: entry.clone(),
         })
     }

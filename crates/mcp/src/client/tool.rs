@@ -1,6 +1,7 @@
 //! A server's tool as one of ours.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use hermes_core::{
     Alias, Availability, BoundCall, BoxFuture, Clarify, DynTool, Effect, ErrorKind, Scope,
@@ -40,28 +41,29 @@ pub(crate) struct RemoteTool {
     held_back: Option<ToolError>,
     /// What the scan of its texts has found.
     pub(crate) findings: Vec<String>,
+    /// Whether it came later than the others of its server.
+    pub(crate) is_news: bool,
 }
 
 impl RemoteTool {
     /// The tool of that definition.
     pub(crate) fn new(server: &Arc<Server>, definition: &Value, standing: &Standing) -> Self {
         let name = name_of(definition);
+        let shown = &*names::safe(server.name(), name);
         // What a changed tool says of itself is not told before it is accepted.
         let (told, held_back) = match standing {
             Standing::Good => (describe(server.name(), definition), None),
             Standing::Changed { was, difference } => {
-                (describe(server.name(), was), Some(changed(server.name(), name, difference)))
+                (describe(server.name(), was), Some(changed(server.name(), shown, difference)))
             }
             Standing::Renamed { gone } => {
-                let told = Described {
-                    description: format!(
-                        "A new tool of the MCP server {}, which nobody has looked at yet.",
-                        server.name()
-                    ),
-                    parameters: serde_json::json!({"type": "object"}),
-                    findings: Vec::new(),
-                };
-                (told, Some(renamed(server.name(), name, gone)))
+                (unseen(server.name()), Some(renamed(server.name(), shown, gone)))
+            }
+            Standing::Suspect => {
+                let found = describe(server.name(), definition).findings;
+                let told = Described { findings: found, ..unseen(server.name()) };
+                let why = suspect(server.name(), shown, &told.findings);
+                (told, Some(why))
             }
         };
         let hint = |key: &str| {
@@ -69,9 +71,12 @@ impl RemoteTool {
         };
         let looks_only = hint("readOnlyHint") == Some(true);
         let mut spec = spec(server, name).description(told.description);
-        // A hint is no promise: it decides what is tried again, and nothing
-        // that needs trust.
+        // A hint is no promise: it decides what is tried again and what waits
+        // for what at this server, and nothing that needs trust.
         spec.annotations.destructive = !looks_only && hint("destructiveHint").unwrap_or(true);
+        let changes = !looks_only
+            && (hint("readOnlyHint") == Some(false) || hint("destructiveHint") == Some(true));
+        spec.unordered = server.settings().parallel.unwrap_or(!changes);
         Self {
             server: Arc::clone(server),
             tool: name.to_owned(),
@@ -81,12 +86,14 @@ impl RemoteTool {
             repeatable: looks_only || hint("idempotentHint") == Some(true),
             held_back,
             findings: told.findings,
+            is_news: false,
         }
     }
 
     /// One of the things that every server with resources or prompts can do.
     pub(crate) fn extra(server: &Arc<Server>, extra: extras::Extra) -> Self {
-        let spec = spec(server, extra.name()).description(extra.description(server.name()));
+        let mut spec = spec(server, extra.name()).description(extra.description(server.name()));
+        spec.unordered = server.settings().parallel.unwrap_or(true);
         Self {
             server: Arc::clone(server),
             tool: extra.name().to_owned(),
@@ -96,6 +103,7 @@ impl RemoteTool {
             repeatable: true,
             held_back: None,
             findings: Vec::new(),
+            is_news: false,
         }
     }
 
@@ -115,6 +123,7 @@ impl RemoteTool {
             repeatable: self.repeatable,
             held_back: self.held_back.clone(),
             findings: self.findings.clone(),
+            is_news: self.is_news,
         }
     }
 
@@ -132,6 +141,7 @@ impl RemoteTool {
             self.spec.description,
             self.parameters,
             self.repeatable,
+            self.spec.unordered,
             self.held_back.as_ref().map(ToolError::to_value),
             self.spec.aliases.iter().map(|alias| &*alias.name).collect::<Vec<_>>(),
         ]);
@@ -159,6 +169,7 @@ impl RemoteTool {
         loop {
             let connection = self.server.connection(cx).await?;
             let _busy = self.server.busy();
+            let began = Instant::now();
             let done = self.try_once(&connection, arguments.clone(), cx).await;
             let fault = match done {
                 Ok(output) => {
@@ -168,7 +179,7 @@ impl RemoteTool {
                 Err(fault) => fault,
             };
             if fault.is_breakdown() {
-                self.server.went_badly(&connection, &fault);
+                self.server.went_badly(&connection, &fault, began);
             }
             let may_repeat = matches!(fault, Fault::NotSent(_))
                 || (self.repeatable && matches!(fault, Fault::Lost(_)));
@@ -190,7 +201,8 @@ impl RemoteTool {
         match &self.deed {
             Deed::Call => {
                 let result = connection.call_tool(&self.tool, arguments, patience, cx).await?;
-                Ok(content::of_call(server, &self.tool, &result, media))
+                let shown = names::safe(server, &self.tool);
+                Ok(content::of_call(server, &shown, &result, media))
             }
             Deed::Extra(extra) => {
                 extra.run(server, connection, &arguments, patience, cx, media).await
@@ -200,6 +212,7 @@ impl RemoteTool {
 
     async fn explain(&self, fault: Fault, connection: &Connection) -> ToolError {
         let server = self.server.name();
+        let tool = names::safe(server, &self.tool);
         let failed = match fault {
             Fault::Refused(error) => return error,
             Fault::Cancelled => return ToolError::cancelled(),
@@ -217,9 +230,8 @@ impl RemoteTool {
             Fault::Lost(why) => ToolError::new(
                 ErrorKind::Timeout,
                 format!(
-                    "The MCP server '{server}' was lost while {} ran ({why}); whether it was done \
-                     is unknown",
-                    self.tool
+                    "The MCP server '{server}' was lost while {tool} ran ({why}); whether it was \
+                     done is unknown"
                 ),
             )
             .with("effect_disposition", "unknown")
@@ -227,10 +239,9 @@ impl RemoteTool {
             Fault::Late(after) => ToolError::new(
                 ErrorKind::Timeout,
                 format!(
-                    "The MCP server '{server}' said nothing for {} s while {} ran, and was told to \
-                     stop; whether it was done is unknown",
-                    after.as_secs_f64(),
-                    self.tool
+                    "The MCP server '{server}' said nothing for {} s while {tool} ran, and was told \
+                     to stop; whether it was done is unknown",
+                    after.as_secs_f64()
                 ),
             )
             .with("effect_disposition", "unknown")
@@ -251,6 +262,29 @@ fn spec(server: &Server, tool: &str) -> ToolSpec {
     spec
 }
 
+/// What is told of a tool that nobody has looked at.
+fn unseen(server: &str) -> Described {
+    Described {
+        description: format!(
+            "A new tool of the MCP server {server}, which nobody has looked at yet."
+        ),
+        parameters: serde_json::json!({"type": "object"}),
+        findings: Vec::new(),
+    }
+}
+
+fn suspect(server: &str, tool: &str, findings: &[String]) -> ToolError {
+    ToolError::new(
+        ErrorKind::ApprovalRequired,
+        format!(
+            "The tool {tool} of the MCP server '{server}' has been added since the server was \
+             first used, and its description gives orders to its reader ({})",
+            findings.join(", ")
+        ),
+    )
+    .with_hint(format!("Ask the user; `hermes mcp accept {server} {tool}` takes it as it is now."))
+}
+
 fn changed(server: &str, tool: &str, difference: &str) -> ToolError {
     ToolError::new(
         ErrorKind::ApprovalRequired,
@@ -263,7 +297,7 @@ fn changed(server: &str, tool: &str, difference: &str) -> ToolError {
 }
 
 fn renamed(server: &str, tool: &str, gone: &[String]) -> ToolError {
-    let gone: Vec<&str> = gone.iter().take(10).map(String::as_str).collect();
+    let gone = gone.iter().take(10).map(|tool| names::safe(server, tool)).collect::<Vec<_>>();
     ToolError::new(
         ErrorKind::ApprovalRequired,
         format!(

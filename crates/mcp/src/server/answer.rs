@@ -5,16 +5,22 @@ use std::path::Path;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hermes_core::{Attachment, Disposition, ErrorKind, Status, ToolResult};
+use hermes_schema::Schema;
 use rmcp::ErrorData;
 use rmcp::model::{CallToolResult, ContentBlock};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// The largest picture or sound that is sent along.
 const LARGEST: u64 = 8 << 20;
 
 /// What the client gets. A tool that does not exist is a mistake of the
-/// client; everything else is for the model to read.
-pub(crate) async fn render(result: ToolResult, exists: bool) -> Result<CallToolResult, ErrorData> {
+/// client; everything else is for the model to read. With the `schema` of its
+/// answers it is there for programs, too.
+pub(crate) async fn render(
+    result: ToolResult,
+    exists: bool,
+    schema: Option<&Schema>,
+) -> Result<CallToolResult, ErrorData> {
     let unknown = result.status == Status::Error(ErrorKind::NotFound)
         && result.disposition == Disposition::NotRun
         && !exists;
@@ -24,14 +30,24 @@ pub(crate) async fn render(result: ToolResult, exists: bool) -> Result<CallToolR
         let message = said.unwrap_or_else(|| format!("Unknown tool: {}", result.name));
         return Err(ErrorData::invalid_params(message, details));
     }
+    let structured = schema.filter(|_| result.is_success()).map(|it| fit(&result.content, it));
     let mut content = vec![ContentBlock::text(plain(result.content))];
     for attachment in result.attachments {
         content.push(attached(attachment).await);
     }
-    Ok(match result.status {
+    let mut rendered = match result.status {
         Status::Success => CallToolResult::success(content),
         Status::Error(_) => CallToolResult::error(content),
-    })
+    };
+    rendered.structured_content = structured;
+    Ok(rendered)
+}
+
+/// The answer in a form that keeps what the schema promises. A hook may have
+/// put anything in its place, and that goes where the schema says nothing.
+fn fit(content: &str, schema: &Schema) -> Value {
+    let value: Value = serde_json::from_str(content).unwrap_or_default();
+    if schema.is_valid(&value) { value } else { json!({ "result": value }) }
 }
 
 /// A result that is a text is that text; any other stays JSON.

@@ -70,7 +70,8 @@ pub(crate) async fn make(
     }
     let snapshot = shared.engine.snapshot();
     let exists = snapshot.find(&result.name).is_some_and(|entry| scope.contains(entry.name()));
-    Ok(answer::render(result, exists).await?.into())
+    let schema = listing.answers.get(&result.name);
+    Ok(answer::render(result, exists, schema).await?.into())
 }
 
 /// Who can be asked about this call, if anybody.

@@ -1,9 +1,11 @@
 //! The tools as the protocol lists them: sorted by name, in pages.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use hermes_engine::toolsets::ToolsetError;
 use hermes_engine::{DeferMode, Deferral, Definitions, Entry, Owner, is_callable};
+use hermes_schema::Schema;
 use rmcp::ErrorData;
 use rmcp::model::{JsonObject, ListToolsResult, Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
@@ -34,6 +36,8 @@ impl Catalogue {
 pub(crate) struct Listing {
     pub(crate) definitions: Arc<Definitions>,
     pub(crate) tools: Vec<Tool>,
+    /// What the answers of those look like that say so, by name.
+    pub(crate) answers: HashMap<String, Schema>,
 }
 
 impl Shared {
@@ -47,8 +51,13 @@ impl Shared {
             return Ok(Arc::clone(kept));
         }
         self.catalogue.first.get_or_init(|| Arc::clone(&definitions.json));
-        let tools = definitions.scope.entries().iter().map(describe).collect();
-        let made = Arc::new(Listing { definitions, tools });
+        let tools: Vec<Tool> = definitions.scope.entries().iter().map(describe).collect();
+        let answers = tools.iter().filter_map(|tool| {
+            let schema = Value::Object(tool.output_schema.as_deref()?.clone());
+            Some((tool.name.to_string(), Schema::new(schema)))
+        });
+        let answers = answers.collect();
+        let made = Arc::new(Listing { definitions, tools, answers });
         *latest = Some(Arc::clone(&made));
         Ok(made)
     }
@@ -105,13 +114,17 @@ fn describe(entry: &Arc<Entry>) -> Tool {
         _ => spec.description.to_string(),
     };
     let like = spec.annotations;
-    Tool::new(spec.name.to_string(), description, object(schema)).with_annotations(
+    let mut tool = Tool::new(spec.name.to_string(), description, object(schema)).with_annotations(
         ToolAnnotations::new()
             .read_only(like.read_only)
             .destructive(like.destructive)
             .idempotent(like.idempotent)
             .open_world(like.open_world),
-    )
+    );
+    // A stranger's answer is wrapped, so its schema would not fit.
+    let answer = entry.tool().output_schema().filter(|_| !like.open_world);
+    tool.output_schema = answer.map(|schema| Arc::new(object(schema)));
+    tool
 }
 
 /// The schema as the protocol wants it: an object, for an object.

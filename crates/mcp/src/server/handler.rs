@@ -117,6 +117,7 @@ impl ServerHandler for Handler {
             tokio::select! {
                 () = context.cancelled() => return Ok(()),
                 () = self.shared.calls.cancelled() => return Ok(()),
+                () = self.shared.deserted.cancelled() => return Ok(()),
                 changed = changes.changed() => {
                     if changed.is_err() || context.sink().notify_tool_list_changed().await.is_err() {
                         return Ok(());
@@ -129,7 +130,7 @@ impl ServerHandler for Handler {
     /// The older protocol: every client hears of changes.
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
         let mut changes = self.shared.changes.subscribe();
-        let stop = self.shared.calls.clone();
+        let stop = self.shared.deserted.clone();
         while let Some(Ok(())) = stop.run_until_cancelled(changes.changed()).await {
             if context.peer.notify_tool_list_changed().await.is_err() {
                 return;

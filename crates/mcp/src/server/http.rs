@@ -134,6 +134,7 @@ where
             drop(place);
         });
     }
+    server.shared.deserted.cancel();
     server.shared.calls.cancel();
     connections.close();
     let _ = tokio::time::timeout(LINGER, connections.wait()).await;

@@ -90,6 +90,8 @@ pub(crate) struct Shared {
     pub(crate) replies: Replies,
     /// Stops every call.
     pub(crate) calls: CancellationToken,
+    /// Set when there is nobody left to be told of changes.
+    pub(crate) deserted: CancellationToken,
     callers: Callers,
     /// The session of clients that have none of their own.
     common: String,
@@ -107,6 +109,7 @@ impl Server {
             changes: Changes::default(),
             replies: Replies::new()?,
             calls: CancellationToken::new(),
+            deserted: CancellationToken::new(),
             callers,
             common: session_id()?,
             made: AtomicU64::new(0),

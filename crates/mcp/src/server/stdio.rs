@@ -2,6 +2,7 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -37,7 +38,7 @@ pub async fn serve_stdio<H: ServerHandler>(
     let _watching = server.watch();
     let shared = &server.shared;
     let _ending =
-        AbortOnDropHandle::new(tokio::spawn(end(shared.calls.clone(), closed, stop.clone())));
+        AbortOnDropHandle::new(tokio::spawn(end(Arc::clone(shared), closed, stop.clone())));
     let served = match handler.serve_with_ct(transport, stop).await {
         Ok(running) => running.waiting().await.map(drop).map_err(io::Error::other),
         // A client that goes without a word, or is sent away, is no failure.
@@ -46,6 +47,7 @@ pub async fn serve_stdio<H: ServerHandler>(
         }
         Err(error) => Err(io::Error::other(error)),
     };
+    shared.deserted.cancel();
     shared.calls.cancel();
     served
 }
@@ -53,20 +55,21 @@ pub async fn serve_stdio<H: ServerHandler>(
 impl Server {
     /// Tells clients of changes for as long as the handle lives.
     pub(super) fn watch(&self) -> AbortOnDropHandle<()> {
-        AbortOnDropHandle::new(tokio::spawn(Shared::watch(std::sync::Arc::clone(&self.shared))))
+        AbortOnDropHandle::new(tokio::spawn(Shared::watch(Arc::clone(&self.shared))))
     }
 }
 
 /// Stops the calls: at once when the server must go, after a moment when the
-/// client has gone.
-async fn end(calls: CancellationToken, closed: CancellationToken, stop: CancellationToken) {
+/// client has gone. Who only waits for news need not.
+async fn end(shared: Arc<Shared>, closed: CancellationToken, stop: CancellationToken) {
     tokio::select! {
-        () = stop.cancelled() => {}
+        () = stop.cancelled() => shared.deserted.cancel(),
         () = closed.cancelled() => {
+            shared.deserted.cancel();
             let _ = tokio::time::timeout(LINGER, stop.cancelled()).await;
         }
     }
-    calls.cancel();
+    shared.calls.cancel();
 }
 
 /// Standard input that tells of its end.

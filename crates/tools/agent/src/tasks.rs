@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::notes::{Notes, brief};
@@ -14,7 +15,7 @@ pub(crate) const DOCUMENT: &str = "todo";
 pub(crate) const MAX_TASKS: usize = 256;
 
 /// How far a task is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Status {
     /// Not begun.
@@ -44,7 +45,7 @@ impl Status {
 }
 
 /// One task.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Task {
     /// What it is known by.
     pub(crate) id: String,

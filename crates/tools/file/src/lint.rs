@@ -4,6 +4,7 @@
 
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::IgnoredAny;
 
@@ -13,7 +14,7 @@ const DEEPEST: usize = 1000;
 const TOLD: usize = 5;
 
 /// What was found.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct Lint {
     pub(crate) status: Status,
     /// Those that the old content did not have.
@@ -23,7 +24,7 @@ pub(crate) struct Lint {
     pub(crate) message: Option<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Status {
     Ok,
@@ -33,7 +34,7 @@ pub(crate) enum Status {
 }
 
 /// One syntax error, counted from 1.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct Problem {
     pub(crate) line: usize,
     pub(crate) column: usize,

@@ -197,6 +197,14 @@ pub(super) fn show(app: &App, trial: &Trial) -> Result<(), Failure> {
             status.name
         )
     }));
+    if !status.news.is_empty() {
+        lines.push(format!(
+            "new:       {}, added since the server was first used; `hermes mcp accept {}` ends \
+             this notice",
+            status.news.join(", "),
+            status.name
+        ));
+    }
     app.terminal.line(&lines.join("\n"))?;
     for problem in &status.problems {
         app.terminal.warn(problem);

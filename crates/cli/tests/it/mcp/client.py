@@ -11,6 +11,7 @@ ends the program with a traceback.
 import asyncio
 import contextlib
 import glob
+import json
 import os
 import sys
 import time
@@ -76,6 +77,48 @@ async def calls(client):
     )
     for n, result in enumerate(several):
         assert f"number {n}" in text(result), result
+
+
+async def promises(client, folder):
+    """Answers are what their schemas say; the SDK looks at each."""
+    tools = (await client.list_tools()).tools
+    promised = {tool.name for tool in tools if tool.output_schema}
+    tried = set()
+
+    async def call(name, **arguments):
+        result = await client.call_tool(name, arguments)
+        assert not result.is_error, result
+        assert result.structured_content == json.loads(text(result)), result
+        tried.add(name)
+        return result.structured_content
+
+    made = f"{folder}/made.py"
+    await call("write_file", path=made, content="one = 1\ntwo = (\n")
+    await call("write_file", path=made, content="one = 1\ntwo = 2\n")
+    await call("patch", path=made, old_string="one = 1", new_string="one = 11")
+    whole = await call("read_file", path=made)
+    assert whole["total_lines"] == 2 and "one = 11" in whole["content"], whole
+    await call("read_file", path=made)
+    await call("read_file", path=made, limit=1, fresh=True)
+    await call("read_file", path=made, byte_offset=0, byte_limit=4)
+    with open(f"{folder}/dot.bin", "wb") as file:
+        file.write(bytes(range(256)))
+    await call("read_file", path=f"{folder}/dot.bin")
+    for more in ({}, {"context": 1}, {"output_mode": "files_only"}, {"output_mode": "count"},
+                 {"target": "files", "pattern": "*.py"}, {"target": "fuzzy", "pattern": "mad"}):
+        await call("search_files", **{"pattern": "one", "path": folder, **more})
+    await call("directory_list", path=folder, depth=2, sort="size", folder_sizes=True)
+    await call("terminal", command="echo out; echo err >&2; exit 3", separate=True)
+    long = await call("terminal", command="seq 1 60000")
+    assert long["exit_code"] == 0, list(long)
+    job = await call("terminal", command="cat", background=True, open_stdin=True)
+    await call("process", action="list")
+    await call("process", action="poll", session_id=job["session_id"])
+    await call("process", action="kill", session_id=job["session_id"])
+    await call("sleep", seconds=0.01)
+    listed = await client.call_tool("todo", {})
+    assert listed.structured_content["summary"]["total"] == 0, listed
+    assert promised == tried | {"todo"}, promised ^ tried
 
 
 async def asks(client, person):
@@ -183,7 +226,7 @@ async def main(way, *rest):
             return Client(params, mode=mode, elicitation_callback=person)
         return Client(over_http(*rest), mode=mode, elicitation_callback=person)
 
-    for mode in ("legacy", "auto"):
+    async def try_all(mode):
         person = Person()
         async with connect(mode, person) as client:
             wanted = "2025-11-25" if mode == "legacy" else "2026-07-28"
@@ -191,12 +234,15 @@ async def main(way, *rest):
             assert client.server_info.name == "hermes"
             await lists(client)
             await calls(client)
+            await promises(client, os.path.join(os.getcwd(), f"{mode}-files"))
             await asks(client, person)
             await reports(client)
             await stops(client, f"86399.{os.getpid()}{'1' if mode == 'legacy' else '2'}")
         if (way, mode) != ("http", "auto"):
             async with connect(mode) as client:
                 await cannot_ask(client)
+    # Side by side: most of it is waiting.
+    await asyncio.gather(try_all("legacy"), try_all("auto"))
     if way == "http":
         guards(*rest)
     print("all well")

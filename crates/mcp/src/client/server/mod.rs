@@ -187,8 +187,8 @@ impl Server {
 
     /// A call has broken down. A connection that loses messages is not used
     /// again.
-    pub(crate) fn went_badly(&self, connection: &Connection, fault: &Fault) {
-        lock(&self.breaker).fail(Instant::now());
+    pub(crate) fn went_badly(&self, connection: &Connection, fault: &Fault, began: Instant) {
+        lock(&self.breaker).fail(began, Instant::now());
         let is_program = matches!(self.settings.link, super::settings::Link::Program { .. });
         if is_program && !matches!(fault, Fault::Late(_)) {
             connection.closed.cancel();
@@ -236,6 +236,14 @@ impl Server {
             Ok(Phase::Stopped) | Err(_) => Err(self.gone()),
             Ok(_) => Ok(()),
         }
+    }
+
+    /// Does it, unless the server is to end first.
+    pub(crate) async fn unless_stopped<T>(
+        &self,
+        work: impl Future<Output = T>,
+    ) -> Result<T, ToolError> {
+        self.stop.run_until_cancelled(work).await.ok_or_else(|| self.gone())
     }
 
     fn gone(&self) -> ToolError {
@@ -304,10 +312,16 @@ impl Server {
         }
         loop {
             self.phase.send_replace(Phase::Connecting);
-            let opened = tokio::select! {
-                opened = self.open() => opened,
-                () = self.stop.cancelled() => return self.stopped(),
-            };
+            let began = Instant::now();
+            // It gives up by itself when the server is to end, and in order: what
+            // it has started must not be left running.
+            let opened = self.open().await;
+            if self.stop.is_cancelled() {
+                if let Ok(connection) = opened {
+                    connection.close().await;
+                }
+                return self.stopped();
+            }
             match opened {
                 Ok(connection) => {
                     let connection = Arc::new(connection);
@@ -339,7 +353,7 @@ impl Server {
                     if super::login::is_wanted(&error) {
                         tries = TRIES;
                     } else {
-                        lock(&self.breaker).fail(Instant::now());
+                        lock(&self.breaker).fail(began, Instant::now());
                     }
                     self.fail(error);
                 }
@@ -378,7 +392,8 @@ impl Server {
 
     async fn open(self: &Arc<Self>) -> Result<Connection, ToolError> {
         let connection = dial::open(self).await?;
-        match self.refresh(&connection).await {
+        let asked = self.unless_stopped(self.refresh(&connection)).await;
+        match asked.unwrap_or_else(|gone| Err(Fault::Refused(gone))) {
             Ok(()) => Ok(connection),
             Err(fault) => {
                 let error = match fault {

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::{Server, lock};
 use crate::client::catalogue::Catalogue;
+use crate::client::describe::describe;
 use crate::client::extras::Extra;
 use crate::client::names;
 use crate::client::pins::{Pins, Standing, name_of};
@@ -22,6 +23,8 @@ pub(crate) struct Published {
     pub(crate) tools: BTreeMap<String, String>,
     /// Those that are held back.
     pub(crate) held_back: Vec<String>,
+    /// Those that came after the others.
+    pub(crate) news: Vec<String>,
     /// What was found in texts, and what else is wrong.
     pub(crate) problems: Vec<String>,
 }
@@ -45,6 +48,9 @@ impl Server {
                 let (name, print) = (tool.name().to_owned(), tool.print());
                 if tool.is_held_back() {
                     next.held_back.push(name.clone());
+                }
+                if tool.is_news {
+                    next.news.push(name.clone());
                 }
                 if !tool.findings.is_empty() {
                     problems.push(format!("{name}: {}", tool.findings.join(", ")));
@@ -92,11 +98,15 @@ impl Server {
         let taken = catalogue.tools.iter().filter(|tool| filter.takes(name_of(tool)));
         let definitions: Vec<Value> = taken.cloned().collect();
         let mut problems = Vec::new();
-        let standings = self.judge(&definitions, &mut problems);
+        let (standings, pins) = self.judge(&definitions, &mut problems);
         let mut tools: Vec<RemoteTool> = definitions
             .iter()
             .zip(&standings)
-            .map(|(definition, standing)| RemoteTool::new(self, definition, standing))
+            .map(|(definition, standing)| {
+                let mut tool = RemoteTool::new(self, definition, standing);
+                tool.is_news = pins.is_news(name_of(definition));
+                tool
+            })
             .collect();
         let extras = Extra::of(catalogue, filter).into_iter();
         tools.extend(extras.map(|extra| RemoteTool::extra(self, extra)));
@@ -120,10 +130,9 @@ impl Server {
     }
 
     /// How each tool stands to what it was like at first.
-    fn judge(&self, definitions: &[Value], problems: &mut Vec<String>) -> Vec<Standing> {
-        let all_good = || vec![Standing::Good; definitions.len()];
+    fn judge(&self, definitions: &[Value], problems: &mut Vec<String>) -> (Vec<Standing>, Pins) {
         if !self.settings.pin {
-            return all_good();
+            return (vec![Standing::Good; definitions.len()], Pins::default());
         }
         let folder = &self.shared.pins;
         let mut pins = match Pins::load(folder, &self.name) {
@@ -131,14 +140,15 @@ impl Server {
             Err(error) => {
                 problems.push(format!("What its tools were like cannot be read: {error}"));
                 let unread = Standing::Renamed { gone: vec!["what it was".to_owned()] };
-                return vec![unread; definitions.len()];
+                return (vec![unread; definitions.len()], Pins::default());
             }
         };
-        let (standings, has_news) = pins.judge(&self.identity(), definitions);
+        let suspicious = |tool: &Value| !describe(&self.name, tool).findings.is_empty();
+        let (standings, has_news) = pins.judge(&self.identity(), definitions, suspicious);
         if has_news && let Err(error) = pins.save(folder, &self.name) {
             problems.push(format!("What its tools are like cannot be kept: {error}"));
         }
-        standings
+        (standings, pins)
     }
 
     /// What the server is, without what is secret.

@@ -1,6 +1,7 @@
 //! Other people's servers, used by us.
 
 mod changes;
+mod crowd;
 mod faults;
 mod guarded;
 mod http;

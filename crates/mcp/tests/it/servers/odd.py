@@ -2,10 +2,11 @@
 
     odd.py [MODE...]
 
-Modes: hang, exit, modern, deaf (dies at a question that it does not know),
-silent (does not answer a question that it does not know), twice (a name twice
-and a tool that is none), tools=FILE (definitions from a file, read anew for
-each list).
+Modes: hang, exit, garbage (says nothing else), flood (of errors, and says
+nothing), wrong (answers have other numbers than the questions), modern, deaf
+(dies at a question that it does not know), silent (does not answer a question
+that it does not know), twice (a name twice and a tool that is none), tools=FILE
+(definitions from a file, read anew for each list).
 """
 import json
 import os
@@ -20,6 +21,8 @@ OUT = threading.Lock()
 EXTRA = []
 WAITING = {}
 CANCELLED = set()
+GATE = threading.Condition()
+INSIDE, MOST = set(), 0
 LISTENING = []
 
 
@@ -46,7 +49,7 @@ def tool(name, **more):
 
 
 NAMES = ("echo env pid die flood garbage wrong_id sleep progress structured image fail add_tool "
-         "spawn elicit visit pay sample roots big cancelled log count").split()
+         "spawn elicit visit pay sample roots big cancelled log count meet here").split()
 
 
 def tools():
@@ -55,6 +58,8 @@ def tools():
             return json.load(file)
     listed = [tool(name) for name in NAMES]
     listed.append(tool("safe_die", annotations={"readOnlyHint": True}))
+    listed.append(tool("look", annotations={"readOnlyHint": True}))
+    listed.append(tool("change", annotations={"readOnlyHint": False}))
     if "twice" in MODES:
         listed += [tool("echo"), {"name": "no_schema", "description": "x"}, {"description": "no name"}]
     return listed + EXTRA
@@ -67,6 +72,20 @@ def ask(method, params):
     send({"id": id, "method": method, "params": params})
     WAITING[id][0].wait(10)
     return WAITING[id][1][0]
+
+
+def meet(id, count):
+    """Waits until so many calls are here at once; how many were, at most."""
+    global MOST
+    with GATE:
+        INSIDE.add(id)
+        MOST = max(MOST, len(INSIDE))
+        GATE.notify_all()
+        GATE.wait_for(lambda: MOST >= count, 10)
+    time.sleep(0.01)
+    with GATE:
+        INSIDE.discard(id)
+        return MOST
 
 
 FORM = {"message": "Who are you?", "requestedSchema": {
@@ -138,6 +157,10 @@ def call(id, params):
         if id in CANCELLED:
             return None
         return answer(id, text("slept"))
+    if name in ("meet", "look", "change"):
+        return answer(id, text(str(meet(id, given.get("count", 1)))))
+    if name == "here":
+        return answer(id, text(str(len(INSIDE))))
     if name == "cancelled":
         return answer(id, text(sorted(CANCELLED)))
     if name == "progress":
@@ -193,9 +216,19 @@ def main():
         sys.stderr.write("still loading\n")
         sys.stderr.flush()
         time.sleep(600)
+    if "flood" in MODES:
+        while True:
+            sys.stderr.write("e" * 65536 + "\n")
+            time.sleep(0.01)
     for line in sys.stdin:
         message = json.loads(line)
         method, id, params = message.get("method"), message.get("id"), message.get("params") or {}
+        if "garbage" in MODES:
+            sys.stdout.write("{\"jsonrpc\": \"2.0\", \"id\": \n\x00nonsense\n[]\n")
+            sys.stdout.flush()
+            continue
+        if "wrong" in MODES and id is not None:
+            id = "not %s" % id
         if method is None:
             if id in WAITING:
                 WAITING[id][1].append(message.get("result") or message.get("error"))

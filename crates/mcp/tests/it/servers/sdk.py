@@ -2,6 +2,7 @@
 
     sdk.py [http PORT_FILE | sse PORT_FILE]
 """
+import asyncio
 import base64
 import os
 import socket
@@ -32,6 +33,22 @@ async def work(steps: int, ctx: Context) -> str:
     for step in range(steps):
         await ctx.report_progress(step + 1, steps, "step")
     return "worked"
+
+
+HERE = {"now": 0, "most": 0}
+
+
+@server.tool()
+async def meet(count: int) -> int:
+    """Wait until so many calls are here at once; how many were, at most."""
+    HERE["now"] += 1
+    HERE["most"] = max(HERE["most"], HERE["now"])
+    for _ in range(1000):
+        if HERE["most"] >= count:
+            break
+        await asyncio.sleep(0.01)
+    HERE["now"] -= 1
+    return HERE["most"]
 
 
 @server.tool()

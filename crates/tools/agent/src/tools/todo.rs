@@ -2,9 +2,10 @@
 
 use hermes_core::{
     Effect, Example, JsonSchema, SchemaOverride, Scope, Tool, ToolContext, ToolError, ToolSpec,
-    Workplace,
+    Workplace, answer_schema,
 };
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::patch::Wish;
 use crate::shape;
@@ -24,7 +25,7 @@ pub(crate) struct Args {
     merge: bool,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Plan {
     todos: Vec<Task>,
     summary: Summary,
@@ -36,7 +37,7 @@ pub(crate) struct Plan {
     notes: Vec<String>,
 }
 
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, JsonSchema)]
 struct Summary {
     total: usize,
     pending: usize,
@@ -100,6 +101,10 @@ impl Tool for Todo {
 
     fn overrides(&self) -> Option<SchemaOverride> {
         Some(SchemaOverride::from_iter([("parameters".to_owned(), shape::strict())]))
+    }
+
+    fn output_schema() -> Option<Value> {
+        Some(answer_schema::<Plan>())
     }
 
     fn effects(&self, args: &Args, _at: &Workplace) -> Vec<Effect> {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use hermes_files::{Facts, Folder};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Sort;
@@ -12,7 +13,7 @@ use crate::spelling::show_below;
 use crate::stamp::stamp;
 
 /// The kind of an entry. A link is a link, whatever it leads to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Kind {
     Dir,
@@ -54,7 +55,7 @@ pub(super) struct Sum {
 }
 
 /// What the caller gets to know.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Entry {
     path: String,
     #[serde(rename = "type")]

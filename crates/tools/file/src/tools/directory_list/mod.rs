@@ -4,11 +4,12 @@ use std::path::Path;
 
 use hermes_core::{
     Effect, ErrorKind, Example, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolSpec,
-    Workplace,
+    Workplace, answer_schema,
 };
 use hermes_files::{Files, Folder, Kind, explain};
 use hermes_search::{PathGlob, Rules, Veil};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::aliases;
 use crate::blocking::off_thread;
@@ -87,7 +88,7 @@ fn usual_entries() -> u64 {
     200
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Output {
     path: String,
     entries: Vec<Entry>,
@@ -151,6 +152,10 @@ impl Tool for DirectoryList {
                     .given("b.txt", "b\n")
                     .gives(r#"{"entries":[{"path":"a.md","type":"file","size":4}],"total":1}"#),
             )
+    }
+
+    fn output_schema() -> Option<Value> {
+        Some(answer_schema::<Output>())
     }
 
     fn effects(&self, args: &Args, at: &Workplace) -> Vec<Effect> {

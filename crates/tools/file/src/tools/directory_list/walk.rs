@@ -8,6 +8,7 @@ use std::vec::IntoIter;
 use hermes_core::{ToolContext, ToolError};
 use hermes_files::{Entry, Folder, Kind};
 use hermes_search::{Best, Marks, PathGlob, Rules, Veil};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::entry::Found;
@@ -25,7 +26,7 @@ const BETWEEN_REPORTS: Duration = Duration::from_secs(1);
 const RESERVE: u32 = 10;
 
 /// What matches, shown or not.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub(super) struct Totals {
     files: u64,
     dirs: u64,

@@ -6,9 +6,11 @@ use std::path::{Path, PathBuf};
 
 use hermes_core::{
     Effect, Example, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolSpec, Workplace,
+    answer_schema,
 };
 use hermes_text::matching::Rigour;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::aliases;
 use crate::blocking::in_place;
@@ -124,6 +126,10 @@ impl Tool for Patch {
                 .given("a.txt", "one\ntwo\n")
                 .gives(r#"{"success":true,"format":"v4a","verified":true}"#),
             )
+    }
+
+    fn output_schema() -> Option<Value> {
+        Some(answer_schema::<Output>())
     }
 
     fn effects(&self, args: &Args, at: &Workplace) -> Vec<Effect> {

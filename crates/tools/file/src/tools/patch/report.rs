@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use hermes_core::ToolContext;
 use hermes_text::diff::{Diff, Layout, Options, quote};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::outcome::{Fate, Outcome, Spot, Turned};
@@ -26,7 +27,7 @@ const EFFORT: Duration = Duration::from_millis(500);
 /// Places that are listed.
 const PLACES: usize = 100;
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Output {
     success: bool,
     #[serde(skip_serializing_if = "is_false")]
@@ -73,7 +74,7 @@ pub(crate) struct Output {
     warnings: Vec<String>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Place {
     /// Left out where there is only one file.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -83,19 +84,19 @@ struct Place {
     after: [usize; 2],
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Moved {
     from: String,
     to: String,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Version {
     path: String,
     hash: String,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Checked {
     path: String,
     #[serde(flatten)]

@@ -1,11 +1,12 @@
 //! What `read_file` answers.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::page::{Page, Request};
 
 /// An answer, of one of four shapes.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum Output {
     /// Numbered lines.
@@ -18,7 +19,7 @@ pub(crate) enum Output {
     Unchanged(Unchanged),
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct TextAnswer {
     pub(super) content: String,
     path: String,
@@ -85,7 +86,7 @@ impl TextAnswer {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct BytesAnswer {
     /// Text without line numbers, or lines of hexadecimal digits.
     pub(super) content: String,
@@ -108,7 +109,7 @@ pub(crate) struct BytesAnswer {
     pub(super) hint: Option<String>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct BinaryAnswer {
     pub(super) path: String,
     pub(super) file_size: u64,
@@ -122,7 +123,7 @@ pub(crate) struct BinaryAnswer {
     pub(super) hint: String,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Unchanged {
     pub(super) status: &'static str,
     pub(super) message: &'static str,

@@ -5,10 +5,11 @@ use std::path::Path;
 
 use hermes_core::{
     Effect, ErrorKind, Example, JsonSchema, OutputBounds, ResultLimit, Scope, Tool, ToolContext,
-    ToolError, ToolSpec, Workplace,
+    ToolError, ToolSpec, Workplace, answer_schema,
 };
 use hermes_text::codec::TextFormat;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::aliases;
 use crate::blocking::off_thread;
@@ -131,6 +132,10 @@ impl Tool for ReadFile {
                 .given("a.bin", "\u{1}\0\0A\0\0")
                 .gives(r#"{"content":"00000000  01 00 00 41  |...A|","next_byte_offset":4}"#),
             )
+    }
+
+    fn output_schema() -> Option<Value> {
+        Some(answer_schema::<Output>())
     }
 
     fn effects(&self, args: &Args, at: &Workplace) -> Vec<Effect> {

@@ -1,7 +1,10 @@
 //! What `search_files` answers.
 
+use std::collections::BTreeMap;
+
 use hermes_files::Kind;
 use hermes_search::{Ended, Found, Line, Match, Named, Near, Searched, Skipped};
+use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
 use super::arguments::{Args, OutputMode, Target};
@@ -14,7 +17,7 @@ const GROUPED: usize = 5;
 /// What an entry costs beside its path.
 const FRAME: u64 = 60;
 
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, JsonSchema)]
 pub(crate) struct Output {
     /// Of matches or files, shown or not.
     total_count: u64,
@@ -31,6 +34,7 @@ pub(crate) struct Output {
     #[serde(skip_serializing_if = "Option::is_none")]
     files: Option<Vec<OneFile>>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<BTreeMap<String, u64>>")]
     counts: Option<Counts>,
     truncated: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -43,7 +47,7 @@ pub(crate) struct Output {
     hint: Option<String>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct One {
     path: String,
     line: u64,
@@ -51,6 +55,7 @@ struct One {
     /// The character at which the match begins, from 1.
     column: u64,
     /// Where the matches are in `content`.
+    #[schemars(with = "Vec<[usize; 2]>")]
     ranges: Vec<(usize, usize)>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     before: Vec<String>,
@@ -61,14 +66,14 @@ struct One {
     clipped: bool,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 enum OneFile {
     Path(String),
     Full(Box<Full>),
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Full {
     path: String,
     /// Said of what is not a regular file.
@@ -96,7 +101,7 @@ impl Serialize for Counts {
 }
 
 /// What was left out against its will.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Left {
     #[serde(skip_serializing_if = "is_none")]
     unreadable: usize,

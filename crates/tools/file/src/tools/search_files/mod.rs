@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use hermes_core::{
     Effect, ErrorKind, OutputBounds, ResultLimit, Scope, Tool, ToolContext, ToolError, ToolSpec,
-    Workplace,
+    Workplace, answer_schema,
 };
 use hermes_files::Files;
 use hermes_search::{
     Content, Names, Page, PathGlob, Pattern, Report, Root, SearchError, Selection, Sort, Veil,
     Wanted, Watch, find_names, find_near, search,
 };
+use serde_json::Value;
 
 use crate::blocking::off_thread;
 use crate::missing::{self, explain_missing};
@@ -51,6 +52,10 @@ impl Tool for SearchFiles {
                 .read_only()
                 .result_limit(ResultLimit::Unbounded),
         ))
+    }
+
+    fn output_schema() -> Option<Value> {
+        Some(answer_schema::<Output>())
     }
 
     fn effects(&self, args: &Args, at: &Workplace) -> Vec<Effect> {

@@ -7,9 +7,10 @@ use std::sync::OnceLock;
 
 use hermes_core::{
     Effect, ErrorKind, Example, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolSpec,
-    Workplace,
+    Workplace, answer_schema,
 };
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use hermes_text::Endings;
 
@@ -56,7 +57,7 @@ pub(crate) struct Args {
     keep_numbers: bool,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Output {
     resolved_path: String,
     bytes_written: u64,
@@ -142,6 +143,10 @@ impl Tool for WriteFile {
                     r#"{"bytes_written":0,"created":false,"dry_run":true,"diff":"--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+three\n"}"#,
                 ),
             )
+    }
+
+    fn output_schema() -> Option<Value> {
+        Some(answer_schema::<Output>())
     }
 
     fn effects(&self, args: &Args, at: &Workplace) -> Vec<Effect> {

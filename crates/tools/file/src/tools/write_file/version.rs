@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use hermes_core::ToolContext;
 use hermes_text::diff::{Diff, Layout, Options};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::original::Original;
@@ -31,7 +32,7 @@ pub(super) const LONG_DIFF: Effort =
 const LINE: usize = 500;
 
 /// A version that was replaced, in short.
-#[derive(Debug, PartialEq, Eq, Serialize)]
+#[derive(Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct Replaced {
     hash: String,
     bytes: u64,

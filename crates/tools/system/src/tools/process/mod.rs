@@ -3,11 +3,13 @@
 use std::time::{Duration, Instant};
 
 use hermes_core::{
-    Effect, Example, JsonSchema, Resource, Scope, Tool, ToolContext, ToolError, ToolSpec, Workplace,
+    Effect, Example, JsonSchema, Resource, Scope, Tool, ToolContext, ToolError, ToolSpec,
+    Workplace, answer_schema,
 };
 use hermes_exec::screen;
 use hermes_exec::{GRACE, Jobs, Listed, Patience, Pause, Size, Times};
 use serde::Deserialize;
+use serde_json::Value;
 
 mod left;
 mod report;
@@ -100,6 +102,10 @@ impl Tool for Process {
                 Example::new("What is running", r#"{"action":"list"}"#)
                     .gives(r#"{"processes":[]}"#),
             )
+    }
+
+    fn output_schema() -> Option<Value> {
+        Some(answer_schema::<Output>())
     }
 
     fn effects(&self, args: &Args, _at: &Workplace) -> Vec<Effect> {

@@ -4,13 +4,14 @@ use std::time::{Duration, SystemTime};
 
 use hermes_exec::leftovers::Entry;
 use hermes_exec::{Exit, Job, Listed};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Characters of a command in a list.
 const COMMAND: usize = 200;
 
 /// A job in a list.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Line {
     session_id: String,
     command: String,
@@ -80,7 +81,7 @@ fn shortened(command: &str) -> String {
 }
 
 /// What is told of one job, or of all.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, JsonSchema)]
 pub(crate) struct Output {
     #[serde(skip_serializing_if = "Option::is_none")]
     processes: Option<Vec<Line>>,

@@ -10,8 +10,10 @@ use std::time::{Duration, Instant};
 
 use hermes_core::{
     Effect, Example, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolSpec, Workplace,
+    answer_schema,
 };
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use end::{End, TICK, TIMEOUT};
 use file::{FileState, FileWatch};
@@ -45,7 +47,7 @@ pub(crate) struct Args {
     until_port: Option<String>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Awake {
     slept_seconds: f64,
     woke: Cause,
@@ -59,7 +61,7 @@ pub(crate) struct Awake {
     line: Option<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Cause {
     Elapsed,
@@ -134,6 +136,10 @@ impl Tool for Sleep {
                 )
                 .gives("{}"),
             )
+    }
+
+    fn output_schema() -> Option<Value> {
+        Some(answer_schema::<Awake>())
     }
 
     fn effects(&self, args: &Args, at: &Workplace) -> Vec<Effect> {

@@ -5,11 +5,12 @@ use std::path::Path;
 use hermes_core::{OutputBounds, ToolContext};
 use hermes_exec::output::Source;
 use hermes_exec::{Exit, Job};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::meaning;
 
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, JsonSchema)]
 pub(crate) struct Output {
     pub(super) output: String,
     /// None as long as it runs.

@@ -5,10 +5,12 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use hermes_core::{
-    Effect, Example, JsonSchema, Resource, Scope, Tool, ToolContext, ToolError, ToolSpec, Workplace,
+    Effect, Example, JsonSchema, Resource, Scope, Tool, ToolContext, ToolError, ToolSpec,
+    Workplace, answer_schema,
 };
 use hermes_exec::{Input, Jobs, Order, Output as Streams, Size};
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::shell::{self, How, Prepared};
 
@@ -104,6 +106,10 @@ impl Tool for Terminal {
                 Example::new("A command", r#"{"command":"echo hello"}"#)
                     .gives(r#"{"output":"hello\n","exit_code":0,"error":null}"#),
             )
+    }
+
+    fn output_schema() -> Option<Value> {
+        Some(answer_schema::<Output>())
     }
 
     fn effects(&self, args: &Args, at: &Workplace) -> Vec<Effect> {

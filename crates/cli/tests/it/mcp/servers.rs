@@ -1,0 +1,184 @@
+//! Servers that people use, and one that is told of its calls, through the
+//! command.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use super::python;
+use crate::context::TestContext;
+
+/// Every server may be called without a question.
+const TRUSTING: &str = "profiles:
+  default:
+    allow: [\"mcp:*\"]
+";
+
+/// A folder whose settings have these servers, and nobody is asked about
+/// packages. A slow machine waits for them.
+fn with_servers(servers: &Value) -> TestContext {
+    let context = TestContext::new();
+    let mut servers = servers.clone();
+    for server in servers.as_object_mut().into_iter().flat_map(|it| it.values_mut()) {
+        server["required"] = true.into();
+    }
+    std::fs::write(context.home().join("hermes_permissions.yaml"), TRUSTING).expect("profiles");
+    context.settings(json!({"mcp": {"osv_url": ""}, "mcp_servers": servers}).to_string());
+    context
+}
+
+/// The answers to a batch, without the mark that they came from outside.
+fn batch(context: &TestContext, calls: &[(&str, Value)]) -> Vec<Value> {
+    let calls = calls.iter().enumerate().map(|(at, (name, arguments))| {
+        json!({"id": at.to_string(), "type": "function",
+               "function": {"name": name, "arguments": arguments}})
+    });
+    let input = json!({"tool_calls": calls.collect::<Vec<_>>()});
+    let answer = context.feed(["exec"], input.to_string()).json();
+    let results = answer["tool_results"].as_array().cloned().unwrap_or_default();
+    assert_eq!(results.len(), input["tool_calls"].as_array().map_or(0, Vec::len), "{answer}");
+    results.iter().map(|result| result["content"].clone()).collect()
+}
+
+/// The place of a server from npm, if it is installed.
+#[expect(clippy::print_stdout, reason = "a skipped test says why")]
+fn npm(package: &str) -> Option<PathBuf> {
+    let modules = std::env::var_os("HERMES_TEST_MCP_NODE").map(PathBuf::from);
+    let script = modules.map(|it| it.join("@modelcontextprotocol").join(package));
+    let script = script.map(|it| it.join("dist/index.js")).filter(|it| it.is_file());
+    if script.is_none() {
+        println!("skipped: HERMES_TEST_MCP_NODE has no {package}");
+    }
+    script
+}
+
+/// A page on this machine, for as many readers as come.
+fn page() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("its address");
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let mut stream = stream;
+            let _ = stream.read(&mut [0; 4096]);
+            let body = "<html><body><h1>Tides</h1><p>High water at noon.</p></body></html>";
+            let _ = write!(
+                stream,
+                "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {}\r\n\
+                 Connection: close\r\n\r\n{body}",
+                body.len()
+            );
+        }
+    });
+    format!("http://{address}/")
+}
+
+fn git(folder: &Path, args: &[&str]) -> String {
+    let mut command = Command::new("git");
+    command.current_dir(folder).args(["-c", "user.name=T", "-c", "user.email=t@example.org"]);
+    let done = command.args(args).env("HOME", folder).output().expect("git");
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    String::from_utf8(done.stdout).expect("text")
+}
+
+/// Whether any process has this word among its arguments.
+fn runs(word: &Path) -> bool {
+    let word = word.display().to_string();
+    let processes = std::fs::read_dir("/proc").expect("processes").flatten();
+    processes.into_iter().any(|process| {
+        let line = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
+        line.split(|byte| *byte == 0).any(|part| part == word.as_bytes())
+    })
+}
+
+#[test]
+fn the_servers_for_git_pages_and_time_do_their_work() {
+    let Some(venv) = python() else { return };
+    let repository = tempfile::tempdir().expect("a folder");
+    let folder = repository.path();
+    git(folder, &["init", "-q", "-b", "main"]);
+    for (name, value) in [("user.name", "T"), ("user.email", "t@example.org")] {
+        git(folder, &["config", name, value]);
+    }
+    std::fs::write(folder.join("a.txt"), "one\n").expect("a file");
+    let run = |module: &str, more: &[&str]| {
+        let args = ["-m", module].into_iter().chain(more.iter().copied());
+        json!({"command": venv.join("bin/python"), "args": args.collect::<Vec<_>>()})
+    };
+    let place = folder.display().to_string();
+    let context = with_servers(&json!({
+        "git": run("mcp_server_git", &["--repository", &place]),
+        "fetch": run("mcp_server_fetch", &["--ignore-robots-txt", "--allow-private-ips"]),
+        "time": run("mcp_server_time", &["--local-timezone", "UTC"]),
+    }));
+    let at = |more: Value| {
+        let mut given = json!({"repo_path": place});
+        given.as_object_mut().expect("a map").extend(more.as_object().expect("a map").clone());
+        given
+    };
+    // What changes something keeps its place in the batch.
+    let answers = batch(
+        &context,
+        &[
+            ("mcp__git__git_add", at(json!({"files": ["a.txt"]}))),
+            ("mcp__git__git_commit", at(json!({"message": "The first"}))),
+            ("mcp__git__git_log", at(json!({}))),
+            ("mcp__fetch__fetch", json!({"url": page()})),
+            ("mcp__time__get_current_time", json!({"timezone": "UTC"})),
+        ],
+    );
+    for (answer, wanted) in
+        answers.iter().zip(["staged", "commit", "The first", "High water", "UTC"])
+    {
+        assert!(answer["status"] == "success", "{answer}");
+        assert!(answer.to_string().contains(wanted), "{wanted} of {answer}");
+    }
+    assert!(git(folder, &["log", "--format=%s"]).contains("The first"));
+    // One call by itself finds what was learnt before.
+    let run = context.run(["call", "mcp__git__git_status", &at(json!({})).to_string()]).succeeds();
+    assert!(run.stdout.contains("working tree clean"), "{}", run.stdout);
+    assert!(!runs(folder), "a server is left running");
+}
+
+#[test]
+fn the_servers_for_files_and_memory_do_their_work() {
+    let (Some(files), Some(memory)) = (npm("server-filesystem"), npm("server-memory")) else {
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("a.txt"), "hello from a file").expect("a file");
+    let kept = folder.path().join("memory.json");
+    let context = with_servers(&json!({
+        "files": {"command": "node", "args": [files, folder.path()]},
+        "memory": {"command": "node", "args": [memory], "env": {"MEMORY_FILE_PATH": kept}},
+    }));
+    let entity = |name: &str| json!({"name": name, "entityType": "person", "observations": ["x"]});
+    let answers = batch(
+        &context,
+        &[
+            ("mcp__files__read_text_file", json!({"path": folder.path().join("a.txt")})),
+            ("mcp__memory__create_entities", json!({"entities": [entity("Ann"), entity("Bob")]})),
+            (
+                "mcp__memory__create_relations",
+                json!({"relations": [{"from": "Ann", "to": "Bob", "relationType": "knows"}]}),
+            ),
+            ("mcp__memory__read_graph", json!({})),
+        ],
+    );
+    assert!(answers[0].to_string().contains("hello from a file"), "{}", answers[0]);
+    assert!(answers[3].to_string().contains("knows"), "{}", answers[3]);
+    assert!(!runs(folder.path()), "a server is left running");
+}
+
+#[test]
+fn calls_of_a_batch_are_at_one_server_together() {
+    let Some(venv) = python() else { return };
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../mcp/tests/it/servers/sdk.py");
+    let context =
+        with_servers(&json!({"sdk": {"command": venv.join("bin/python"), "args": [script]}}));
+    let answers = batch(&context, &vec![("mcp__sdk__meet", json!({"count": 32})); 32]);
+    // Each was still there when the last one came.
+    assert!(answers.iter().all(|it| it.to_string().contains("32")), "{answers:?}");
+}

@@ -1,0 +1,71 @@
+//! What the answers of a tool look like, for programs that want to rely on it.
+
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value, json};
+
+/// The schema of an answer: an object, any field of which may be missing. An
+/// answer that is too long for its reader is told in part, and one of several
+/// kinds has not the fields of the others.
+///
+/// `T` must not have a field `result`: there goes what hooks put in the place
+/// of an answer.
+pub fn answer_schema<T: JsonSchema>() -> Value {
+    let settings = SchemaSettings::draft2020_12().for_serialize().with(|s| {
+        s.inline_subschemas = true;
+        s.meta_schema = None;
+    });
+    let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
+    strip_formats(&mut schema);
+    let mut properties = Map::new();
+    let kinds = schema.get("anyOf").or_else(|| schema.get("oneOf")).and_then(Value::as_array);
+    match kinds {
+        Some(kinds) => kinds.iter().for_each(|kind| gather(kind, &mut properties)),
+        None => gather(&schema, &mut properties),
+    }
+    let mut answer = json!({ "type": "object", "properties": properties });
+    if let (Some(answer), Some(definitions)) = (answer.as_object_mut(), schema.get("$defs")) {
+        answer.insert("$defs".to_owned(), definitions.clone());
+    }
+    answer
+}
+
+/// Adds the fields of one kind of answer.
+fn gather(kind: &Value, into: &mut Map<String, Value>) {
+    for (name, field) in kind.get("properties").and_then(Value::as_object).into_iter().flatten() {
+        match into.get_mut(name) {
+            None => {
+                into.insert(name.clone(), field.clone());
+            }
+            Some(known) if known == field => {}
+            Some(known) => {
+                let either = match known.get_mut("anyOf").and_then(Value::as_array_mut) {
+                    Some(either) if either.contains(field) => continue,
+                    Some(either) => {
+                        either.push(field.clone());
+                        continue;
+                    }
+                    None => json!({ "anyOf": [known, field] }),
+                };
+                *known = either;
+            }
+        }
+    }
+}
+
+/// Takes out how wide a number is: no reader of JSON needs to know, and some
+/// stumble over it.
+fn strip_formats(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            fields.retain(|key, field| !(key == "format" && field.is_string()));
+            fields.values_mut().for_each(strip_formats);
+        }
+        Value::Array(items) => items.iter_mut().for_each(strip_formats),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+#[path = "answers_tests.rs"]
+mod tests;
