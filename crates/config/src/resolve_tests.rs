@@ -75,6 +75,7 @@ fn every_key_changes_the_settings() {
             Kind::Choice(words) => json!(words[1]),
             Kind::Text => json!("strict"),
             Kind::TextList => json!(["x"]),
+            Kind::Map => json!({"x": {}}),
         };
         let document =
             key.name.rsplit('.').fold(other.clone(), |value, name| json!({ name: value }));

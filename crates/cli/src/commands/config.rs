@@ -1,6 +1,6 @@
 //! `hermes config`: the settings.
 
-use hermes_config::{ConfigError, Home, KEYS, Key, KeyPath, VARS, edit, parse_value, save};
+use hermes_config::{ConfigError, Home, KEYS, Key, KeyPath, Resolved, VARS, edit, parse_value, save};
 use serde_json::{Value, json};
 
 use crate::app::App;
@@ -75,7 +75,7 @@ fn get_all(app: &App, home: &Home) -> Outcome {
     app.warn_about(&config);
     if app.json {
         let settings: serde_json::Map<String, Value> =
-            config.resolved.iter().map(|r| (r.key.name.to_owned(), r.value.clone())).collect();
+            config.resolved.iter().map(|r| (r.key.name.to_owned(), outline(r))).collect();
         app.terminal.line(&json!({ "schema_version": 1, "settings": settings }).to_string())?;
         return Ok(Exit::Ok);
     }
@@ -83,12 +83,21 @@ fn get_all(app: &App, home: &Home) -> Outcome {
     for resolved in &config.resolved {
         table.row([
             (resolved.key.name.to_owned(), Some(Style::Bold)),
-            (plain(&resolved.value), None),
+            (plain(&outline(resolved)), None),
             (resolved.origin.to_string(), Some(Style::Dim)),
         ]);
     }
     app.terminal.line(&table.render(&app.terminal))?;
     Ok(Exit::Ok)
+}
+
+/// The value, as a list of all settings shows it: of what the user has named,
+/// the names. What they stand for may be meant for nobody else.
+fn outline(resolved: &Resolved) -> Value {
+    match &resolved.value {
+        Value::Object(map) => map.keys().map(String::as_str).map(Value::from).collect(),
+        value => value.clone(),
+    }
 }
 
 fn plain(value: &Value) -> String {

@@ -5,6 +5,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use hermes_testkit::models::{ModelServer, Scene, Step};
+use serde_json::json;
 
 use crate::context::TestContext;
 
@@ -174,6 +175,15 @@ fn in_a_pipe_only_answers_are_printed() {
     assert!(run.stdout.contains("One.") && run.stdout.contains("Two."), "{}", run.stdout);
     assert!(!run.stdout.contains('\u{1b}'), "{:?}", run.stdout);
     assert_eq!(server.asked().len(), 2);
+}
+
+#[test]
+fn in_a_pipe_the_exit_code_says_how_it_went() {
+    let wrong = json!({"error": {"message": "Incorrect API key"}});
+    let server = ModelServer::start(vec![Scene::says("One."), Scene::fails(401, wrong)]);
+    let context = with_model(&server);
+    let run = context.feed::<&str>([], "first\nsecond\n").exits(4);
+    assert!(run.stdout.contains("One.") && run.stderr.contains("key"), "{}", run.stderr);
 }
 
 #[test]

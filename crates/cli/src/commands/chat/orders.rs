@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hermes::policy::ApprovalMode;
-use hermes_agent::Budget;
+use hermes_agent::{Budget, End};
 use hermes_checkpoints::{Plan, Store, Target};
 use hermes_history::{Listing, local};
 use hermes_llm::Message;
@@ -11,8 +11,8 @@ use hermes_memory::Target as List;
 
 use super::sitting::{Next, Sitting, Then};
 use crate::commands::{checkpoints, memory};
-use crate::engagement::told;
-use crate::failure::Failure;
+use crate::engagement::{told, told_stopped};
+use crate::failure::{Exit, Failure};
 use crate::summary;
 
 /// An order that can be given.
@@ -44,7 +44,7 @@ pub(crate) const ORDERS: &[Order] = &[
     order("title", "TEXT", "give this session a name"),
     order("save", "[FILE]", "write the conversation to a file"),
     order("yolo", "", "ask nothing any more, or ask again"),
-    order("stop", "", "stop the turn that is under way (as Ctrl-C twice)"),
+    order("stop", "", "stop the turn that is under way (as Ctrl-C twice), and sub-agents in the background"),
     order("quit", "", "leave (as Ctrl-D)"),
 ];
 
@@ -57,7 +57,7 @@ pub(crate) async fn carry_out(sitting: &mut Sitting<'_>, order: &str) -> Then {
     let rest = rest.trim();
     let done = match name {
         "help" | "?" => help(sitting),
-        "quit" | "exit" | "q" => return Then::End(Next::Leave),
+        "quit" | "exit" | "q" => return Then::End(Next::Leave(Exit::Ok)),
         "new" | "clear" => return Then::End(Next::Anew),
         "resume" => match session(sitting, rest) {
             Ok(id) => return Then::End(Next::Session(id)),
@@ -79,7 +79,9 @@ pub(crate) async fn carry_out(sitting: &mut Sitting<'_>, order: &str) -> Then {
         "save" => save(sitting, rest),
         "yolo" => yolo(sitting),
         "stop" => {
-            sitting.screen.note("Nothing is under way.");
+            let stopped = sitting.ready.crew.stop(&sitting.engaged.session);
+            let told = told_stopped(&stopped);
+            sitting.screen.note(told.as_deref().unwrap_or("Nothing is under way."));
             Ok(())
         }
         _ => {
@@ -203,7 +205,8 @@ async fn compact(sitting: &mut Sitting<'_>) -> Result<(), Failure> {
     match done {
         Ok(true) => {}
         Ok(false) => sitting.screen.note("The conversation is short already."),
-        Err(end) => sitting.screen.error(&format!("It could not be summed up: {}", end.name())),
+        Err(End::Interrupted) => sitting.screen.note("Stopped; nothing is changed."),
+        Err(end) => super::sitting::tell_end(sitting.screen, &end),
     }
     Ok(())
 }
@@ -268,8 +271,13 @@ fn remembered(sitting: &Sitting<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Where sessions come from that nobody has talked in.
+fn helpers() -> Vec<String> {
+    crate::commands::sessions::HELPERS.map(str::to_owned).to_vec()
+}
+
 fn sessions(sitting: &Sitting<'_>) -> Result<(), Failure> {
-    let listing = Listing { limit: 15, ..Listing::default() };
+    let listing = Listing { limit: 15, without: helpers(), ..Listing::default() };
     let found = sitting.engaged.store.reader().sessions(&listing)?;
     let mut text = String::new();
     for session in found.iter().filter(|session| session.id != sitting.engaged.session) {
@@ -285,10 +293,10 @@ fn sessions(sitting: &Sitting<'_>) -> Result<(), Failure> {
 /// The session that is meant; the one before this if none is named.
 fn session(sitting: &Sitting<'_>, named: &str) -> Result<String, Failure> {
     let reader = sitting.engaged.store.reader();
-    if !named.is_empty() {
+    if !named.is_empty() && named != "last" {
         return Ok(reader.session(named)?.id);
     }
-    let listing = Listing { limit: 2, ..Listing::default() };
+    let listing = Listing { limit: 2, without: helpers(), ..Listing::default() };
     let found = reader.sessions(&listing)?;
     let other = found.into_iter().find(|session| session.id != sitting.engaged.session);
     let other = other.ok_or_else(|| Failure::not_found("There is no other session"))?;
