@@ -137,7 +137,7 @@ fn a_wrong_value_is_located_and_explained() {
     config.yaml:5:1: `agent` must be a mapping, not the number 5
      5 | agent: 5
        | ^^^^^^^^
-    hint: it has the keys disabled_toolsets
+    hint: it has the keys disabled_toolsets, max_turns
 
     config.yaml:4:3: `tool_output.max_bytes` must be a whole number of at least 1, not the number 0
      4 |   max_bytes: 0
