@@ -22,7 +22,7 @@ use crate::models::Chosen;
 use crate::summary;
 
 /// Notices that the model is told of at once.
-const MOST_NOTICES: usize = 20;
+pub(crate) const MOST_NOTICES: usize = 20;
 
 /// What an agent is wanted for.
 pub(crate) struct Terms<'a> {
@@ -199,11 +199,13 @@ impl Ready {
 /// What a session is told besides: processes that have ended, and so on.
 pub(crate) fn news(notices: &Arc<NoticeQueue>) -> Reminder {
     let notices = Arc::clone(notices);
-    Arc::new(move |session: &Session| {
-        let news = notices.drain(session.id(), MOST_NOTICES);
-        let told = serde_json::to_string(&news).ok()?;
-        (!news.is_empty()).then(|| format!("[Meanwhile: {told}]"))
-    })
+    Arc::new(move |session: &Session| told_news(&notices.drain(session.id(), MOST_NOTICES)))
+}
+
+/// Notices as the model is told of them; none if there are none.
+pub(crate) fn told_news(news: &[hermes::core::Notice]) -> Option<String> {
+    let told = serde_json::to_string(news).ok()?;
+    (!news.is_empty()).then(|| format!("[Meanwhile: {told}]"))
 }
 
 /// What was stopped in the background, in a line; none if there was nothing.

@@ -154,7 +154,7 @@ fn sub_agents_in_the_background_end_with_the_task() {
 #[test]
 fn a_sub_agent_hears_of_its_processes() {
     let last = |text: &str, scene: Scene| Scene { last: text.to_owned(), ..scene };
-    let begin = r#"{"command":"true","background":true,"notify_on_complete":true}"#;
+    let begin = r#"{"command":"sleep 0.1","background":true,"notify_on_complete":true}"#;
     let look = Scene::calls("sleep", r#"{"seconds":0.2}"#);
     let server = ModelServer::start(vec![
         last("Hand it on", Scene::calls("delegate_task", r#"{"goal":"Mind it"}"#)),

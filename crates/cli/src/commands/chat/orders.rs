@@ -1,7 +1,9 @@
 //! Orders to the program itself: lines that begin with `/`.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use hermes::engine::toolsets::ToolsetInfo;
 use hermes::policy::ApprovalMode;
 use hermes_agent::{Budget, End};
 use hermes_checkpoints::{Plan, Store, Target};
@@ -44,7 +46,7 @@ pub(crate) const ORDERS: &[Order] = &[
     order("title", "TEXT", "give this session a name"),
     order("save", "[FILE]", "write the conversation to a file"),
     order("yolo", "", "ask nothing any more, or ask again"),
-    order("stop", "", "stop the turn that is under way (as Ctrl-C twice), and sub-agents in the background"),
+    order("stop", "", "stop the turn (as Ctrl-C twice), and what is in the background"),
     order("quit", "", "leave (as Ctrl-D)"),
 ];
 
@@ -81,6 +83,7 @@ pub(crate) async fn carry_out(sitting: &mut Sitting<'_>, order: &str) -> Then {
         "stop" => {
             let stopped = sitting.ready.crew.stop(&sitting.engaged.session);
             let told = told_stopped(&stopped);
+            sitting.is_halted |= told.is_some();
             sitting.screen.note(told.as_deref().unwrap_or("Nothing is under way."));
             Ok(())
         }
@@ -165,7 +168,13 @@ fn tools(sitting: &Sitting<'_>) -> Result<(), Failure> {
 async fn toolsets(sitting: &mut Sitting<'_>, wanted: &str) -> Result<(), Failure> {
     if wanted.is_empty() {
         let infos = crate::commands::toolsets::infos(sitting.ready)?;
-        let names: Vec<&str> = infos.iter().map(|info| info.name.as_str()).collect();
+        let snapshot = sitting.ready.engine.snapshot();
+        // Groups of which nothing is there, and those of other places, are of no use here.
+        let is_of_use = |info: &&ToolsetInfo| {
+            let is_here = info.tools.iter().any(|tool| snapshot.get(tool).is_some());
+            is_here && (info.custom || !info.name.starts_with("hermes-"))
+        };
+        let names: Vec<&str> = infos.iter().filter(is_of_use).map(|info| &*info.name).collect();
         sitting.screen.note(&format!("{}\n/toolsets NAME,NAME uses only these.", names.join(", ")));
         return Ok(());
     }
@@ -285,7 +294,10 @@ fn sessions(sitting: &Sitting<'_>) -> Result<(), Failure> {
         let when = local(session.last_active);
         text.push_str(&format!("{}  {when}  {}\n", session.id, summary::short(title, 60)));
     }
-    text.push_str("/resume ID goes on with one.");
+    text.push_str(match text.is_empty() {
+        true => "There is no other session yet.",
+        false => "/resume ID goes on with one.",
+    });
     sitting.screen.note(&text);
     Ok(())
 }
@@ -312,12 +324,21 @@ fn title(sitting: &Sitting<'_>, title: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-fn save(sitting: &Sitting<'_>, file: &str) -> Result<(), Failure> {
-    let name = match file {
-        "" => format!("hermes-{}.md", sitting.engaged.session),
-        file => file.to_owned(),
+/// A file for a session that is not there yet.
+fn unused(folder: &Path, session: &str) -> PathBuf {
+    let named = |at: u32| match at {
+        1 => folder.join(format!("hermes-{session}.md")),
+        at => folder.join(format!("hermes-{session}-{at}.md")),
     };
-    let path = sitting.engaged.agent.makeup().caller.cwd.join(&name);
+    (1..1_000).map(named).find(|path| !path.exists()).unwrap_or_else(|| named(1))
+}
+
+fn save(sitting: &Sitting<'_>, file: &str) -> Result<(), Failure> {
+    let cwd = sitting.engaged.agent.makeup().caller.cwd.clone();
+    let path = match file {
+        "" => unused(&cwd, &sitting.engaged.session),
+        file => cwd.join(file),
+    };
     let mut text = String::new();
     for message in sitting.engaged.agent.conversation().messages() {
         let (who, said) = match message {
@@ -334,7 +355,12 @@ fn save(sitting: &Sitting<'_>, file: &str) -> Result<(), Failure> {
         };
         text.push_str(&format!("## {who}\n\n{said}\n\n"));
     }
-    let cannot = |error: std::io::Error| Failure::usage(format!("{}: {error}", path.display()));
+    let cannot = |error: std::io::Error| match error.kind() {
+        std::io::ErrorKind::AlreadyExists => {
+            Failure::usage(format!("{} is there already", path.display())).hint("Name another file.")
+        }
+        _ => Failure::usage(format!("{}: {error}", path.display())),
+    };
     let file = std::fs::OpenOptions::new().write(true).create_new(true).open(&path);
     std::io::Write::write_all(&mut file.map_err(cannot)?, text.as_bytes()).map_err(cannot)?;
     sitting.screen.note(&format!("Written to {}", path.display()));

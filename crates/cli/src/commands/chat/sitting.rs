@@ -16,7 +16,7 @@ use super::Chat;
 use super::orders;
 use super::shown::Shown;
 use crate::app::{App, Ready};
-use crate::engagement::{Engagement, Terms, told_stopped};
+use crate::engagement::{Engagement, MOST_NOTICES, Terms, told_news, told_stopped};
 use crate::commands::run::exit_of;
 use crate::failure::{Exit, Failure};
 use crate::summary;
@@ -60,7 +60,7 @@ pub(crate) struct Sitting<'a> {
     pub(crate) began: Vec<i64>,
     /// Whether the person has stopped the last turn: nothing begins by itself
     /// until they say something.
-    is_halted: bool,
+    pub(crate) is_halted: bool,
     /// How the last turn went, for scripts.
     exit: Exit,
 }
@@ -215,9 +215,11 @@ impl<'a> Sitting<'a> {
     }
 
     fn tell_news(&self) -> Option<Vec<Part>> {
-        let makeup = self.engaged.agent.makeup();
-        let told = makeup.news.as_ref().and_then(|news| news(&makeup.caller.session))?;
-        self.screen.note(&summary::short(&told, 300));
+        let news = self.ready.notices.drain(&self.engaged.session, MOST_NOTICES);
+        let told = told_news(&news)?;
+        for notice in &news {
+            self.screen.note(&summary::notice(notice));
+        }
         Some(vec![Part::Text { text: told }])
     }
 
