@@ -99,6 +99,8 @@ pub struct Agent {
     pub(crate) turns: u64,
     /// Whether it was told that the price is not known.
     pub(crate) is_warned: bool,
+    /// What was said to the model in a turn that ended before it could hear it.
+    pub(crate) unheard: Option<String>,
 }
 
 impl Agent {
@@ -112,6 +114,7 @@ impl Agent {
             interrupt: Interrupt::default(),
             turns: 0,
             is_warned: false,
+            unheard: None,
         }
     }
 

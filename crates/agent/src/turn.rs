@@ -7,8 +7,7 @@ use futures_util::StreamExt as _;
 use hermes_core::{ErrorKind, Status, ToolCall, ToolResult};
 use hermes_engine::Onlooker;
 use hermes_llm::{
-    Asked, Choice, Event, Fault, FaultKind, Finish, Gathering, Message, Part, Reply,
-    Request, Usage,
+    Asked, Choice, Event, Fault, FaultKind, Finish, Gathering, Message, Part, Reply, Request, Usage,
 };
 
 use crate::agent::{Agent, call_of};
@@ -72,8 +71,12 @@ struct Tally {
 
 impl Agent {
     /// Says something to the model, and sees it through to the end.
-    pub async fn turn(&mut self, said: Vec<Part>, budget: &Budget) -> Outcome {
+    pub async fn turn(&mut self, mut said: Vec<Part>, budget: &Budget) -> Outcome {
         self.turns += 1;
+        if let Some(before) = self.unheard.take() {
+            let text = format!("[Said before, while you were at work: {before}]");
+            said.insert(0, Part::Text { text });
+        }
         let outer = self.makeup.caller.cancel.clone();
         self.interrupt.begin(Some(&outer));
         let mut tally = Tally::default();
@@ -90,6 +93,8 @@ impl Agent {
             end => end,
         };
         let end = end.unwrap_or_else(End::from);
+        // What came too late for this turn is for the next.
+        self.unheard = self.interrupt.take_said();
         let Tally { text, asked, calls, usage, .. } = tally;
         Outcome { text, end, asked, calls, usage }
     }
@@ -112,10 +117,13 @@ impl Agent {
             }
             if calls.is_empty() {
                 self.add(Message::Assistant(reply))?;
+                if cut_off {
+                    return Ok(End::CutOff);
+                }
                 // What somebody said meanwhile is for the next round.
                 match self.interrupt.take_said() {
-                    Some(said) if !cut_off => self.add(Message::user(said))?,
-                    _ => return Ok(if cut_off { End::CutOff } else { End::Done }),
+                    Some(said) => self.add(Message::user(said))?,
+                    None => return Ok(End::Done),
                 }
                 continue;
             }

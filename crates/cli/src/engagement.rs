@@ -188,11 +188,7 @@ impl Ready {
     /// What a task may use.
     pub(crate) fn budget(&self, turns: Option<u32>, cost: Option<f64>) -> Budget {
         let said = u32::try_from(self.config.settings.agent.max_turns).ok();
-        Budget::new(Allowance {
-            rounds: turns.or(said),
-            cost,
-            ..Allowance::default()
-        })
+        Budget::new(Allowance { rounds: turns.or(said), cost, ..Allowance::default() })
     }
 }
 

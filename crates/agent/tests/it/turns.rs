@@ -128,6 +128,27 @@ async fn a_turn_can_be_stopped_and_the_conversation_goes_on() {
 }
 
 #[tokio::test]
+async fn what_came_too_late_is_heard_in_the_next_turn() {
+    let mut scene = Scene::new(vec![
+        Act::Hangs(vec![Event::Text("I am thinking".into())]),
+        Act::Says(text("In French.")),
+    ]);
+    let interrupt = scene.agent.interrupt();
+    let stop = async {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        interrupt.say("in French, please");
+        interrupt.stop();
+    };
+    let budget = plenty();
+    let (outcome, ()) = tokio::join!(scene.agent.turn(said("go"), &budget), stop);
+    assert_eq!(outcome.end, End::Interrupted);
+    scene.agent.turn(said("go on"), &plenty()).await;
+    let asked = scene.model.asked.lock().unwrap();
+    let heard = asked[1].messages.last().unwrap().text();
+    assert!(heard.contains("in French, please") && heard.ends_with("go on"), "{heard}");
+}
+
+#[tokio::test]
 async fn a_call_that_was_not_complete_is_not_kept_when_a_turn_is_stopped() {
     let mut half = calls(&[("1", "write_file", r#"{"path":"b.txt","content":"x"}"#)]);
     half.truncate(2);

@@ -91,9 +91,8 @@ impl From<MemoryError> for Failure {
 /// The lists of a home, as the settings want them.
 pub(crate) fn lists(home: &Home, config: &Config) -> Result<Lists, Failure> {
     let said = &config.settings.memory;
-    let limit = |is_kept: bool, limit: u64| {
-        is_kept.then(|| usize::try_from(limit).unwrap_or(usize::MAX))
-    };
+    let limit =
+        |is_kept: bool, limit: u64| is_kept.then(|| usize::try_from(limit).unwrap_or(usize::MAX));
     let limits = Limits {
         memory: limit(said.memory_enabled, said.memory_char_limit),
         user: limit(said.user_profile_enabled, said.user_char_limit),

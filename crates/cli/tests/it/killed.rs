@@ -100,9 +100,12 @@ fn a_kill_among_several_calls_loses_only_what_had_not_ended() {
     assert_eq!(written, ["write_file"]);
     context.run(["run", "--resume", &id, "what has happened"]).succeeds();
     let said = server.asked().pop().expect("it was asked");
-    let told: Vec<&str> = said["messages"].as_array().expect("messages").iter().filter_map(|m| {
-        (m["role"] == "tool").then(|| m["content"].as_str().expect("a text"))
-    }).collect();
+    let told: Vec<&str> = said["messages"]
+        .as_array()
+        .expect("messages")
+        .iter()
+        .filter_map(|m| (m["role"] == "tool").then(|| m["content"].as_str().expect("a text")))
+        .collect();
     assert_eq!(told.len(), 2, "{told:?}");
     assert!(told[0].contains("lost") && !told[1].contains("lost"), "{told:?}");
 }

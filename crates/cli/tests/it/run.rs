@@ -145,7 +145,8 @@ fn sub_agents_in_the_background_end_with_the_task() {
     assert_eq!(lines.last().expect("a result")["text"], "It is handed on.");
     let all = context.run(["sessions", "list", "--all", "--json"]).succeeds().json();
     // It may have been stopped before it began.
-    for child in all["sessions"].as_array().expect("a list").iter().filter(|s| s["source"] == "subagent")
+    for child in
+        all["sessions"].as_array().expect("a list").iter().filter(|s| s["source"] == "subagent")
     {
         assert_eq!(child["end_reason"], "interrupted", "{all}");
     }
@@ -154,7 +155,7 @@ fn sub_agents_in_the_background_end_with_the_task() {
 #[test]
 fn a_sub_agent_hears_of_its_processes() {
     let last = |text: &str, scene: Scene| Scene { last: text.to_owned(), ..scene };
-    let begin = r#"{"command":"sleep 0.1","background":true,"notify_on_complete":true}"#;
+    let begin = r#"{"command":"sleep 0.4","background":true,"notify_on_complete":true}"#;
     let look = Scene::calls("sleep", r#"{"seconds":0.2}"#);
     let server = ModelServer::start(vec![
         last("Hand it on", Scene::calls("delegate_task", r#"{"goal":"Mind it"}"#)),
@@ -164,8 +165,10 @@ fn a_sub_agent_hears_of_its_processes() {
         last("", look).again(),
     ]);
     let context = with_model(&server);
-    let run = context.run(["run", "--max-turns", "30", "Hand it on"]).succeeds();
-    assert_eq!(run.stdout, "It was told.\n");
+    let run = context.run(["run", "--max-turns", "30", "Hand it on"]);
+    let last = |body: &Value| body["messages"].as_array().and_then(|m| m.last()).cloned();
+    let heard: Vec<_> = server.asked().iter().filter_map(last).collect();
+    assert_eq!(run.stdout, "It was told.\n", "{heard:#?}");
 }
 
 #[test]

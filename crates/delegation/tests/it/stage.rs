@@ -41,7 +41,8 @@ impl Journal for Page {
         match entry {
             Entry::Message(message) => messages.push(message.clone()),
             Entry::Revised(Message::Tool(new)) => {
-                let is_old = |m: &Message| matches!(m, Message::Tool(old) if old.call_id == new.call_id);
+                let is_old =
+                    |m: &Message| matches!(m, Message::Tool(old) if old.call_id == new.call_id);
                 messages.retain(|message| !is_old(message));
                 messages.push(Message::Tool(new.clone()));
             }
@@ -69,7 +70,8 @@ impl Supply for Stock {
     fn model<'a>(&'a self, name: Option<&'a str>) -> BoxFuture<'a, Found> {
         Box::pin(async move {
             let name = name.unwrap_or("first");
-            let model = self.models.get(name).ok_or_else(|| format!("no model is called {name}"))?;
+            let model =
+                self.models.get(name).ok_or_else(|| format!("no model is called {name}"))?;
             Ok((Arc::clone(model), Manner { model: name.to_owned(), ..Manner::default() }))
         })
     }

@@ -357,7 +357,8 @@ fn save(sitting: &Sitting<'_>, file: &str) -> Result<(), Failure> {
     }
     let cannot = |error: std::io::Error| match error.kind() {
         std::io::ErrorKind::AlreadyExists => {
-            Failure::usage(format!("{} is there already", path.display())).hint("Name another file.")
+            Failure::usage(format!("{} is there already", path.display()))
+                .hint("Name another file.")
         }
         _ => Failure::usage(format!("{}: {error}", path.display())),
     };

@@ -16,8 +16,8 @@ use super::Chat;
 use super::orders;
 use super::shown::Shown;
 use crate::app::{App, Ready};
-use crate::engagement::{Engagement, MOST_NOTICES, Terms, told_news, told_stopped};
 use crate::commands::run::exit_of;
+use crate::engagement::{Engagement, MOST_NOTICES, Terms, told_news, told_stopped};
 use crate::failure::{Exit, Failure};
 use crate::summary;
 

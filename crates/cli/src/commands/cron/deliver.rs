@@ -78,8 +78,7 @@ pub(super) fn run(app: &App, jobs: &Jobs, wanted: &str) -> Outcome {
     }
     let ready = app.ready()?;
     let profile = ProfileOptions { profile: job.profile.clone(), permissions: None };
-    let options =
-        CallOptions { session: None, cwd: None, timeout: None, dry_run: false, profile };
+    let options = CallOptions { session: None, cwd: None, timeout: None, dry_run: false, profile };
     let mut caller = app.caller(&ready, &options, &[])?;
     caller.who = "cron".into();
     caller.labels = false;
