@@ -184,6 +184,22 @@ fn unknown_keys_are_fine_but_slips_are_pointed_out() {
 }
 
 #[test]
+fn memory_messages_and_schedules_are_known() {
+    let text =
+        "memory: {memory_char_limits: 5}\nmessaging: {target: {}}\ncron: {max_paralel_jobs: 2}\n";
+    let hints: Vec<_> = config(text).warnings.iter().map(|w| w.0.hint.clone().unwrap()).collect();
+    let hint = |name: &str| format!("did you mean `{name}`?");
+    assert_eq!(hints, [hint("memory_char_limit"), hint("targets"), hint("max_parallel_jobs")]);
+    // What stands below the user's own names is not for this table.
+    let targets = "messaging: {targets: {phone: {kind: ntfy, topik: x}}}\n";
+    let config = config(targets);
+    assert_eq!(
+        (config.warnings.len(), &config.settings.message_targets["phone"]["kind"]),
+        (0, &json!("ntfy"))
+    );
+}
+
+#[test]
 fn sections_of_others_are_no_slips() {
     let text: String = OTHER_SECTIONS.iter().map(|name| format!("{name}: 1\n")).collect();
     assert_eq!(config(&text).warnings, []);

@@ -200,7 +200,7 @@ fn cost(sitting: &Sitting<'_>) -> Result<(), Failure> {
         spent.input,
         spent.cache_read,
         spent.output,
-        sitting.shown.used(),
+        sitting.context(),
         crate::tokens::count(definitions),
         sitting.engaged.definitions.visible.len(),
     ));
@@ -209,8 +209,11 @@ fn cost(sitting: &Sitting<'_>) -> Result<(), Failure> {
 
 async fn compact(sitting: &mut Sitting<'_>) -> Result<(), Failure> {
     sitting.screen.working(Some("summing up"));
-    let done = sitting.engaged.agent.compact(&Budget::new(Default::default())).await;
+    let budget = Budget::new(Default::default());
+    sitting.shown.count(&budget);
+    let done = sitting.engaged.agent.compact(&budget).await;
     sitting.screen.working(None);
+    sitting.show_status();
     match done {
         Ok(true) => {}
         Ok(false) => sitting.screen.note("The conversation is short already."),

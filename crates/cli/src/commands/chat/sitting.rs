@@ -133,7 +133,19 @@ impl<'a> Sitting<'a> {
         if self.is_reckless {
             extra.push("nothing is asked".to_owned());
         }
-        self.shown.status(&makeup.manner.model, makeup.model.window(), extra);
+        self.shown.status(&makeup.manner.model, self.context(), makeup.model.window(), extra);
+    }
+
+    /// About how many tokens of the model's context are in use.
+    pub(crate) fn context(&self) -> u64 {
+        let agent = &self.engaged.agent;
+        let said = agent.conversation().tokens();
+        if self.shown.used() > 0 {
+            return said;
+        }
+        // No server has counted yet what is sent before the conversation.
+        let tools = u64::try_from(crate::tokens::count(&self.engaged.definitions.json));
+        said + agent.makeup().system.len() as u64 / 4 + tools.unwrap_or_default()
     }
 
     /// Until the person wants something else.
@@ -227,6 +239,7 @@ impl<'a> Sitting<'a> {
     /// agent is lost.
     async fn turn(self, said: Vec<Part>, events: &mut Events) -> Result<Self, ()> {
         let budget = self.ready.budget(self.args.max_turns, None);
+        self.shown.count(&budget);
         let Self { app, ready, args, screen, shown, engaged, is_reckless, mut began, .. } = self;
         began.push(hermes_history::Timestamp::now().as_millisecond() * 1_000_000);
         let Engagement { agent, session, store, definitions, how, warning } = engaged;

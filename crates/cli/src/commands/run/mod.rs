@@ -173,7 +173,9 @@ async fn see_through(
     if let Some(warning) = warning {
         agent.makeup().watcher.see(&Notice::Warning(&warning));
     }
-    let ended = agent.turn(said, budget).await;
+    let mut ended = agent.turn(said, budget).await;
+    // What sub-agents and summaries took was taken for this task.
+    ended.usage = budget.spent().usage;
     // A session that cannot be closed can be gone on with all the same.
     let _ = store.end(&session, ended.end.name());
     (ended, session)
