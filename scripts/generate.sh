@@ -30,3 +30,4 @@ make_file() { # path, arguments of hermes
 
 make_file crates/cli/data/tokens.tsv tools tokens
 make_file docs/tools.md tools reference
+make_file docs/settings.md config reference

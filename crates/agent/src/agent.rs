@@ -14,7 +14,7 @@ use crate::interrupt::Interrupt;
 use crate::journal::{Journal, JournalError};
 use crate::mend::mend;
 use crate::standing::Standing;
-use crate::watcher::{Calls, Watcher};
+use crate::watcher::Watcher;
 
 /// What a model must be told of its session.
 pub type Reminder = Arc<dyn Fn(&Session) -> Option<String> + Send + Sync>;
@@ -97,6 +97,10 @@ pub struct Agent {
     pub(crate) conversation: Conversation,
     pub(crate) interrupt: Interrupt,
     pub(crate) turns: u64,
+    /// Whether it was told that the price is not known.
+    pub(crate) is_warned: bool,
+    /// What was said to the model in a turn that ended before it could hear it.
+    pub(crate) unheard: Option<String>,
 }
 
 impl Agent {
@@ -109,6 +113,8 @@ impl Agent {
             conversation: Conversation::new(history),
             interrupt: Interrupt::default(),
             turns: 0,
+            is_warned: false,
+            unheard: None,
         }
     }
 
@@ -159,7 +165,6 @@ impl Agent {
         };
         let ports = caller.ports.as_ref().unwrap_or_else(|| engine.ports());
         caller.ports = Some(Arc::new(Ports::clone(ports).with(Arc::new(standing))));
-        caller.onlooker = Some(Arc::new(Calls(Arc::clone(watcher))));
         caller
     }
 }

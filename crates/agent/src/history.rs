@@ -29,6 +29,7 @@ impl Journal for SessionJournal {
     fn write(&self, entry: Entry<'_>) -> Result<(), JournalError> {
         let written = match entry {
             Entry::Message(message) => self.store.append(&self.session, message).map(drop),
+            Entry::Revised(message) => self.store.revise(&self.session, message).map(drop),
             Entry::Compressed(messages) => self.store.compress(&self.session, messages),
         };
         written.map_err(|error| JournalError(format!("{error}. {}", error.hint())))

@@ -9,6 +9,9 @@ use hermes_llm::Message;
 pub enum Entry<'a> {
     /// A message was added.
     Message(&'a Message),
+    /// A result takes the place of the one that was added for its call, and
+    /// stands at the end.
+    Revised(&'a Message),
     /// What came before is from now on stood for by these; it is kept, but no
     /// longer sent.
     Compressed(&'a [Message]),

@@ -12,6 +12,7 @@ mod guidance;
 mod history;
 mod interrupt;
 mod journal;
+mod ledger;
 mod mend;
 mod outcome;
 mod picture;

@@ -34,8 +34,9 @@ struct ContextMark {
 
 impl Agent {
     /// Shortens the conversation because somebody wants it; whether that was
-    /// possible.
+    /// possible. [`crate::Interrupt::stop_turn`] stops it.
     pub async fn compact(&mut self, budget: &Budget) -> Result<bool, End> {
+        self.interrupt.begin(Some(&self.makeup.caller.cancel));
         self.compress(budget).await.map_err(End::from)
     }
 
@@ -90,9 +91,14 @@ impl Agent {
             max_tokens: Some(4_096),
             ..Request::new(self.makeup.manner.model.clone(), messages)
         };
-        let reply: Reply = self.makeup.model.reply(&request).await.map_err(Stop::Fault)?;
+        let stopped = self.interrupt.turn();
+        let reply = stopped.run_until_cancelled(self.makeup.model.reply(&request)).await;
+        let reply: Reply = reply.ok_or(Stop::Interrupted(None))?.map_err(Stop::Fault)?;
         budget.spend_usage(reply.usage);
-        Ok(reply.text)
+        match reply.text.trim() {
+            "" => Ok(excerpt(old)),
+            _ => Ok(reply.text),
+        }
     }
 }
 
@@ -116,6 +122,16 @@ fn seam(messages: &[Message], kept: u64) -> usize {
         cut = last.unwrap_or(0);
     }
     cut
+}
+
+/// What stands for a summary that the model did not make: what the user wanted
+/// first, and what happened last.
+fn excerpt(old: &[Message]) -> String {
+    let wanted = old.iter().find(|message| matches!(message, Message::User { .. }));
+    let wanted = wanted.map(|message| short(&message.text())).unwrap_or_default();
+    let all = transcript(old);
+    let from = all.ceil_char_boundary(all.len().saturating_sub(LONG * 2));
+    format!("What the user wanted first: {wanted}\n\nWhat happened last:\n\n{}", &all[from..])
 }
 
 /// The conversation as text, its long results shortened.

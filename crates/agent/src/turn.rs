@@ -1,21 +1,23 @@
 //! One turn: the model is asked, its calls are made, it is asked again.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use futures_util::StreamExt as _;
 use hermes_core::{ErrorKind, Status, ToolCall, ToolResult};
+use hermes_engine::Onlooker;
 use hermes_llm::{
-    Answer, Asked, Choice, Event, Fault, FaultKind, Finish, Gathering, Message, Part, Reply,
-    Request, Usage,
+    Asked, Choice, Event, Fault, FaultKind, Finish, Gathering, Message, Part, Reply, Request, Usage,
 };
 
 use crate::agent::{Agent, call_of};
 use crate::budget::Budget;
 use crate::journal::JournalError;
+use crate::ledger::Ledger;
 use crate::mend::mend;
 use crate::outcome::{End, Outcome};
 use crate::spoken::Aloud;
-use crate::watcher::Notice;
+use crate::watcher::{Calls, Notice};
 
 /// How often an answer that was cut off in the middle of a call is asked for
 /// again, each time with more room.
@@ -29,10 +31,13 @@ The budget of this task is used up, so no more tools can be called. Say in a few
 done, what was found, and what is left to do.";
 /// How often in a row a model may ask for nothing but what does not exist.
 const STRIKES: u32 = 3;
+/// How often in a turn an answer that says nothing is asked for again.
+const EMPTY: u32 = 2;
 
 /// Why a turn does not go on.
 pub(crate) enum Stop {
-    Interrupted,
+    /// With what the model had said by then.
+    Interrupted(Option<Box<Reply>>),
     Fault(Fault),
     Journal(JournalError),
 }
@@ -40,7 +45,7 @@ pub(crate) enum Stop {
 impl From<Stop> for End {
     fn from(stop: Stop) -> Self {
         match stop {
-            Stop::Interrupted => Self::Interrupted,
+            Stop::Interrupted(_) => Self::Interrupted,
             Stop::Fault(fault) => Self::Fault(fault),
             Stop::Journal(error) => Self::Journal(error.0),
         }
@@ -60,13 +65,18 @@ struct Tally {
     asked: u32,
     calls: u32,
     strikes: u32,
+    empty: u32,
     usage: Usage,
 }
 
 impl Agent {
     /// Says something to the model, and sees it through to the end.
-    pub async fn turn(&mut self, said: Vec<Part>, budget: &Budget) -> Outcome {
+    pub async fn turn(&mut self, mut said: Vec<Part>, budget: &Budget) -> Outcome {
         self.turns += 1;
+        if let Some(before) = self.unheard.take() {
+            let text = format!("[Said before, while you were at work: {before}]");
+            said.insert(0, Part::Text { text });
+        }
         let outer = self.makeup.caller.cancel.clone();
         self.interrupt.begin(Some(&outer));
         let mut tally = Tally::default();
@@ -74,7 +84,17 @@ impl Agent {
             Ok(()) => self.rounds(budget, &mut tally).await,
             Err(error) => Err(error.into()),
         };
+        let end = match end {
+            // What was shown was said, and the model must know that.
+            Err(Stop::Interrupted(Some(said))) => {
+                tally.text.clone_from(&said.text);
+                self.add(Message::Assistant(*said)).map(|()| End::Interrupted).map_err(Stop::from)
+            }
+            end => end,
+        };
         let end = end.unwrap_or_else(End::from);
+        // What came too late for this turn is for the next.
+        self.unheard = self.interrupt.take_said();
         let Tally { text, asked, calls, usage, .. } = tally;
         Outcome { text, end, asked, calls, usage }
     }
@@ -89,12 +109,21 @@ impl Agent {
             tally.text.clone_from(&reply.text);
             let cut_off = matches!(reply.finish, Finish::Length | Finish::Broken);
             let calls = reply.calls.clone();
+            let is_empty = calls.is_empty() && reply.text.trim().is_empty() && !cut_off;
+            if is_empty && tally.empty < EMPTY {
+                tally.empty += 1;
+                self.see(&Notice::Again { why: "the answer was empty" });
+                continue;
+            }
             if calls.is_empty() {
                 self.add(Message::Assistant(reply))?;
+                if cut_off {
+                    return Ok(End::CutOff);
+                }
                 // What somebody said meanwhile is for the next round.
                 match self.interrupt.take_said() {
-                    Some(said) if !cut_off => self.add(Message::user(said))?,
-                    _ => return Ok(if cut_off { End::CutOff } else { End::Done }),
+                    Some(said) => self.add(Message::user(said))?,
+                    None => return Ok(End::Done),
                 }
                 continue;
             }
@@ -113,7 +142,7 @@ impl Agent {
                 tally.strikes = 0;
             }
             if self.interrupt.turn().is_cancelled() {
-                return Err(Stop::Interrupted);
+                return Err(Stop::Interrupted(None));
             }
         }
     }
@@ -153,6 +182,7 @@ impl Agent {
             };
             budget.spend_usage(reply.usage);
             tally.usage += reply.usage;
+            self.warn_of_price(budget, &reply.usage);
             self.conversation.count(&reply.usage);
             let reply = tidy(reply, self.makeup.manner.speaks_calls, self.conversation.messages());
             let is_cut = matches!(reply.finish, Finish::Length | Finish::Broken);
@@ -169,7 +199,7 @@ impl Agent {
             self.see(&Notice::Answered { text: &reply.text, usage: &reply.usage });
             return Ok(reply);
         }
-        Err(Stop::Interrupted)
+        Err(Stop::Interrupted(None))
     }
 
     fn request(&self, choice: Choice, room: Option<u64>) -> Request {
@@ -180,7 +210,7 @@ impl Agent {
         let last_word = (choice == Choice::None).then(|| Message::user(SUM_UP));
         let messages = std::iter::once(system).chain(history).chain(last_word).collect();
         Request {
-            tools: std::sync::Arc::clone(&self.makeup.tools),
+            tools: Arc::clone(&self.makeup.tools),
             choice,
             max_tokens: room,
             temperature: manner.temperature,
@@ -206,7 +236,7 @@ impl Agent {
         let stopped = self.interrupt.turn();
         let asked = tokio::select! {
             biased;
-            () = stopped.cancelled() => return Err(Stop::Interrupted),
+            () = stopped.cancelled() => return Err(Stop::Interrupted(None)),
             asked = self.makeup.model.ask(request) => asked.map_err(Stop::Fault)?,
         };
         let mut stream = asked;
@@ -215,7 +245,9 @@ impl Agent {
         loop {
             let event = tokio::select! {
                 biased;
-                () = stopped.cancelled() => return Err(Stop::Interrupted),
+                () = stopped.cancelled() => {
+                    return Err(Stop::Interrupted(so_far(gathering, request.speaks_calls)));
+                }
                 event = stream.next() => event,
             };
             match event {
@@ -272,15 +304,21 @@ impl Agent {
         tally.calls += count;
         let mut caller = self.caller(budget);
         caller.cancel = self.interrupt.begin_calls();
-        let results = self.makeup.engine.dispatch(calls.clone(), &caller).await;
+        let watcher = Calls(Arc::clone(&self.makeup.watcher));
+        let journal = Arc::clone(&self.makeup.journal);
+        let ledger = Ledger::new(watcher, Arc::clone(&journal), caller.cancel.clone());
+        let ledger = Arc::new(ledger);
+        caller.onlooker = Some(Arc::clone(&ledger) as Arc<dyn Onlooker>);
+        let results = self.makeup.engine.dispatch(calls, &caller).await;
         self.interrupt.end_calls();
+        let mut written = ledger.close()?;
         let said = self.interrupt.take_said();
         let last = results.len().saturating_sub(1);
-        for (at, (call, result)) in calls.iter().zip(&results).enumerate() {
+        for (at, (call, result)) in asked.iter().zip(&results).enumerate() {
             let mut besides = Vec::new();
             // What a folder says helps nobody who may not look into it.
             if result.is_success()
-                && let Ok(arguments) = serde_json::from_str(&asked[at].arguments)
+                && let Ok(arguments) = serde_json::from_str(&call.arguments)
                 && let Some(told) = self.makeup.guidance.of_call(&arguments)
             {
                 besides.push(format!("[What the project says about this place:\n\n{told}]"));
@@ -292,7 +330,8 @@ impl Agent {
             if let Some(said) = said.as_deref().filter(|_| at == last) {
                 besides.push(format!("[The user says meanwhile: {said}]"));
             }
-            self.add(Message::Tool(answer(call, result, &besides)))?;
+            let message = written.settle(at, result, &besides, &*journal)?;
+            self.conversation.push(message);
         }
         Ok(results)
     }
@@ -312,6 +351,18 @@ impl Agent {
             self.add(Message::Assistant(Reply { calls: Vec::new(), ..reply }))?;
         }
         Ok(End::Budget(what))
+    }
+
+    /// What costs nobody knows what cannot be kept within a budget.
+    fn warn_of_price(&mut self, budget: &Budget, usage: &Usage) {
+        let is_unknown = usage.cost.is_none() && usage.input + usage.output > 0;
+        if is_unknown && budget.left().cost.is_some() && !self.is_warned {
+            self.is_warned = true;
+            self.see(&Notice::Warning(
+                "What this model costs is not known, so the budget in dollars does not count. Set \
+                 model.prices in config.yaml, or bound the turns.",
+            ));
+        }
     }
 
     pub(crate) fn see(&self, notice: &Notice<'_>) {
@@ -337,6 +388,19 @@ fn tidy(mut reply: Reply, speaks_calls: bool, earlier: &[Message]) -> Reply {
     reply
 }
 
+/// What was said of an answer that is not heard to its end; half a call is not
+/// kept.
+fn so_far(gathering: Gathering, speaks_calls: bool) -> Option<Box<Reply>> {
+    let mut reply = gathering.finish();
+    if speaks_calls {
+        let end = reply.text.find("<tool_call>").unwrap_or(reply.text.len());
+        reply.text.truncate(end);
+    }
+    reply.calls.clear();
+    reply.finish = Finish::Broken;
+    (!reply.text.trim().is_empty()).then(|| Box::new(reply))
+}
+
 /// The ids of the calls that a message asks for.
 fn calls_of(message: &Message) -> Vec<String> {
     match message {
@@ -348,19 +412,4 @@ fn calls_of(message: &Message) -> Vec<String> {
 fn is_unknown_tool(result: &ToolResult) -> bool {
     result.status == Status::Error(ErrorKind::NotFound)
         && result.disposition == hermes_core::Disposition::NotRun
-}
-
-fn answer(call: &ToolCall, result: &ToolResult, besides: &[String]) -> Answer {
-    let mut content = result.content.clone();
-    for more in besides {
-        content.push_str("\n\n");
-        content.push_str(more);
-    }
-    Answer {
-        call_id: call.id.clone(),
-        name: result.name.clone(),
-        content,
-        images: crate::picture::of(result),
-        is_error: !result.is_success(),
-    }
 }

@@ -155,7 +155,7 @@ impl App {
             .with::<dyn Summaries>(Arc::new(Helper::new(models.clone(), &config, "session_search")))
             .with(Arc::new(hermes_history::History::of(home.root())));
         let mut tools = messaging::aim(tools(ground.file_tools()), &config, &secrets)?;
-        let stock = Stock::new(&home, models.clone());
+        let stock = Stock::new(&home, models.clone(), &notices);
         stock.look_after(Arc::clone(&jobs));
         let crew = crew(&stock, &config)?;
         tools.extend(hermes_delegation::tools(&crew));

@@ -326,6 +326,9 @@ pub(crate) enum Config {
     },
     /// Print where the settings are
     Path,
+    /// Print all settings as Markdown
+    #[command(hide = true)]
+    Reference,
 }
 
 fn seconds(text: &str) -> Result<f64, String> {

@@ -1,9 +1,10 @@
 //! An agent put together: a model, the tools that were chosen, what it is told
 //! at the beginning, and the session that keeps what happens.
 
+use std::path::Path;
 use std::sync::Arc;
 
-use hermes::core::Session;
+use hermes::core::{NoticeQueue, Session};
 use hermes::engine::{Caller, Definitions};
 use hermes_agent::{
     Agent, Allowance, Budget, Guidance, Makeup, Notice, Prompt, Reminder, SessionJournal, Watcher,
@@ -15,13 +16,13 @@ use serde_json::Value;
 
 use crate::app::Ready;
 use crate::args::Choice;
+use crate::commands::sessions;
 use crate::failure::Failure;
 use crate::models::Chosen;
+use crate::summary;
 
-/// Turns of a task for which nothing was said.
-const TURNS: u32 = 90;
 /// Notices that the model is told of at once.
-const MOST_NOTICES: usize = 20;
+pub(crate) const MOST_NOTICES: usize = 20;
 
 /// What an agent is wanted for.
 pub(crate) struct Terms<'a> {
@@ -51,6 +52,16 @@ pub(crate) struct Engagement {
     pub(crate) definitions: Arc<Definitions>,
     /// How its model was found.
     pub(crate) how: String,
+    /// What the user should know before it begins.
+    pub(crate) warning: Option<String>,
+}
+
+/// What was before a session goes on.
+#[derive(Default)]
+struct Past {
+    history: Vec<Message>,
+    system: Option<String>,
+    warning: Option<String>,
 }
 
 impl Ready {
@@ -72,9 +83,9 @@ impl Ready {
         };
         let project = guidance.opening();
         let session = caller.session.id().to_owned();
-        let (history, system) = match terms.resume {
-            Some(_) => go_on(&store, &session)?,
-            None => (Vec::new(), None),
+        let Past { history, system, warning } = match terms.resume {
+            Some(_) => go_on(&store, &session, &caller.cwd)?,
+            None => Past::default(),
         };
         let system = match system {
             Some(system) => system,
@@ -103,12 +114,18 @@ impl Ready {
             watcher: terms.watcher,
             manner,
             reminder: Some(todo_reminder()),
-            news: Some(self.news()),
+            news: Some(news(&self.notices)),
             guidance,
             depth: 0,
         };
         let agent = Agent::new(makeup, history);
-        Ok(Engagement { agent, session, store, definitions, how: found.how })
+        Ok(Engagement { agent, session, store, definitions, how: found.how, warning })
+    }
+
+    /// The session that is meant by an id, the beginning of one, or `last`.
+    pub(crate) fn session_named(&self, id: &str) -> Result<String, Failure> {
+        let store = self.history()?;
+        Ok(sessions::find(store.reader(), id)?.id)
     }
 
     /// Where conversations are kept.
@@ -168,26 +185,34 @@ impl Ready {
         Some(text).filter(|text| !text.trim().is_empty())
     }
 
-    /// What the session is told besides: processes that have ended, and so on.
-    fn news(&self) -> Reminder {
-        let notices = Arc::clone(&self.notices);
-        Arc::new(move |session: &Session| {
-            let news = notices.drain(session.id(), MOST_NOTICES);
-            let told = serde_json::to_string(&news).ok()?;
-            (!news.is_empty()).then(|| format!("[Meanwhile: {told}]"))
-        })
-    }
-
     /// What a task may use.
     pub(crate) fn budget(&self, turns: Option<u32>, cost: Option<f64>) -> Budget {
-        let said = self.config.document.value().pointer("/agent/max_turns");
-        let said = said.and_then(Value::as_u64).and_then(|turns| u32::try_from(turns).ok());
-        Budget::new(Allowance {
-            rounds: turns.or(said).or(Some(TURNS)),
-            cost,
-            ..Allowance::default()
-        })
+        let said = u32::try_from(self.config.settings.agent.max_turns).ok();
+        Budget::new(Allowance { rounds: turns.or(said), cost, ..Allowance::default() })
     }
+}
+
+/// What a session is told besides: processes that have ended, and so on.
+pub(crate) fn news(notices: &Arc<NoticeQueue>) -> Reminder {
+    let notices = Arc::clone(notices);
+    Arc::new(move |session: &Session| told_news(&notices.drain(session.id(), MOST_NOTICES)))
+}
+
+/// Notices as the model is told of them; none if there are none.
+pub(crate) fn told_news(news: &[hermes::core::Notice]) -> Option<String> {
+    let told = serde_json::to_string(news).ok()?;
+    (!news.is_empty()).then(|| format!("[Meanwhile: {told}]"))
+}
+
+/// What was stopped in the background, in a line; none if there was nothing.
+pub(crate) fn told_stopped(stopped: &[(String, String)]) -> Option<String> {
+    let what = match stopped.len() {
+        0 => return None,
+        1 => "A sub-agent that was at work in the background is stopped".to_owned(),
+        count => format!("{count} sub-agents that were at work in the background are stopped"),
+    };
+    let one = |(handle, goal): &(String, String)| format!("{handle}: {}", summary::short(goal, 60));
+    Some(format!("{what} ({}).", stopped.iter().map(one).collect::<Vec<_>>().join("; ")))
 }
 
 /// What of the plan is still to do.
@@ -202,11 +227,18 @@ pub(crate) fn told(watcher: &Arc<dyn Watcher>) -> Told {
 }
 
 /// The conversation of a session, and what its model was told first.
-fn go_on(store: &Store, session: &str) -> Result<(Vec<Message>, Option<String>), Failure> {
+fn go_on(store: &Store, session: &str, cwd: &Path) -> Result<Past, Failure> {
     let reader = store.reader();
     let info = reader.session(session)?;
-    let messages = reader.conversation(&info)?;
-    let system = reader.system(&info)?;
+    let history = reader.conversation(&info)?;
+    let mut system = reader.system(&info)?;
     store.reopen(session)?;
-    Ok((messages, system))
+    let mut warning = None;
+    let before = info.cwd.filter(|before| Path::new(before) != cwd);
+    if let (Some(before), Some(system)) = (before, &mut system) {
+        let now = cwd.display();
+        warning = Some(format!("This session has worked in {before}; it goes on in {now}."));
+        system.push_str(&format!("\n\nThe folder is another one now: {now}"));
+    }
+    Ok(Past { history, system, warning })
 }

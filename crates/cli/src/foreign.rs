@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_config::{KeyPath, vars};
+use hermes::core::BoxFuture;
 use hermes_delegation::Supply as _;
 use hermes_mcp::client::{Chosen, Models, Servers};
 
@@ -91,8 +92,10 @@ impl Leaving {
 }
 
 impl Models for Stock {
-    fn choose(&self, name: Option<&str>) -> Option<Chosen> {
-        let (model, manner) = self.model(name).ok()?;
-        Some(Chosen { model, name: manner.model })
+    fn choose<'a>(&'a self, name: Option<&'a str>) -> BoxFuture<'a, Option<Chosen>> {
+        Box::pin(async move {
+            let (model, manner) = self.model(name).await.ok()?;
+            Some(Chosen { model, name: manner.model })
+        })
     }
 }

@@ -6,7 +6,6 @@ use hermes::core::DynTool;
 use hermes::engine::Secrets as _;
 use hermes_config::Config;
 use hermes_tools_agent::messages::Targets;
-use serde_json::Value;
 
 use crate::failure::Failure;
 use crate::guarding::Keeper;
@@ -17,7 +16,7 @@ pub(crate) fn aim(
     config: &Config,
     secrets: &Arc<Keeper>,
 ) -> Result<Vec<Arc<dyn DynTool>>, Failure> {
-    let described = config.document.value().pointer("/messaging/targets").unwrap_or(&Value::Null);
+    let described = &config.settings.message_targets;
     let keeper = Arc::clone(secrets);
     let lookup = move |reference: &str| {
         let variable = reference.strip_prefix("${").and_then(|name| name.strip_suffix('}'));

@@ -1,5 +1,6 @@
 //! A call in a few words, as people see it.
 
+use hermes::core::{Event, Notice};
 use serde_json::Value;
 
 use crate::terminal::one_line;
@@ -61,5 +62,25 @@ pub(crate) fn duration(time: std::time::Duration) -> String {
         s if s < 1.0 => format!("{:.0} ms", s * 1e3),
         s if s < 60.0 => format!("{s:.1} s"),
         s => format!("{:.0} min {:02.0} s", (s / 60.0).floor(), s % 60.0),
+    }
+}
+
+/// Something that has happened meanwhile, in a line.
+pub(crate) fn notice(notice: &Notice) -> String {
+    let Notice { session_id, command, event } = notice;
+    let command = short(&one_line(command), LENGTH);
+    match event {
+        Event::Completed { reason, exit_code, .. } => {
+            let how = match exit_code {
+                0 => "has ended".to_owned(),
+                code => format!("has ended ({reason}, exit code {code})"),
+            };
+            format!("{session_id} {how}: {command}")
+        }
+        Event::Matched { lines, .. } => {
+            let line = lines.first().map(String::as_str).unwrap_or_default();
+            format!("{session_id} has written “{}”: {command}", short(&one_line(line), LENGTH))
+        }
+        Event::Overflow { message, .. } => format!("{session_id}: {}", one_line(message)),
     }
 }

@@ -6,15 +6,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use hermes::core::{Approver, Availability, BoxFuture};
-use hermes_agent::{Guidance, Journal, Manner, Reminder, SessionJournal};
+use hermes::core::{Approver, Availability, BoxFuture, NoticeQueue};
+use hermes_agent::{Guidance, Journal, Reminder, SessionJournal};
 use hermes_config::Home;
-use hermes_delegation::{Child, Supply};
+use hermes_delegation::{Child, Found, Supply};
 use hermes_exec::Jobs;
 use hermes_history::{Beginning, History, Kinship, Parent};
-use hermes_llm::{Model, find::HOW_TO_SET_UP};
+use hermes_llm::find::HOW_TO_SET_UP;
 
-use crate::engagement::todo_reminder;
+use crate::engagement::{news, todo_reminder};
 use crate::models::Models;
 
 /// How long a process of a sub-agent that is through may take to end.
@@ -25,17 +25,19 @@ pub(crate) struct Stock {
     models: Models,
     history: History,
     jobs: OnceLock<Arc<Jobs>>,
+    notices: Arc<NoticeQueue>,
     /// Whether an agent has found a model.
     has_model: AtomicBool,
     approvers: Mutex<HashMap<String, Arc<dyn Approver>>>,
 }
 
 impl Stock {
-    pub(crate) fn new(home: &Home, models: Models) -> Arc<Self> {
+    pub(crate) fn new(home: &Home, models: Models, notices: &Arc<NoticeQueue>) -> Arc<Self> {
         Arc::new(Self {
             models,
             history: History::of(home.root()),
             jobs: OnceLock::new(),
+            notices: Arc::clone(notices),
             has_model: AtomicBool::new(false),
             approvers: Mutex::default(),
         })
@@ -58,15 +60,15 @@ impl Stock {
 }
 
 impl Supply for Stock {
-    fn model(&self, name: Option<&str>) -> Result<(Arc<dyn Model>, Manner), String> {
-        let find = self.models.find(name, Arc::new(|_| {}));
-        let runtime = tokio::runtime::Handle::try_current().map_err(|error| error.to_string())?;
-        let chosen = tokio::task::block_in_place(|| runtime.block_on(find));
-        let chosen = chosen.map_err(|fault| match fault.hint {
-            Some(hint) => format!("{}. {hint}", fault.message),
-            None => fault.message,
-        })?;
-        Ok((chosen.found.model, chosen.manner))
+    fn model<'a>(&'a self, name: Option<&'a str>) -> BoxFuture<'a, Found> {
+        Box::pin(async move {
+            let chosen = self.models.find(name, Arc::new(|_| {})).await;
+            let chosen = chosen.map_err(|fault| match fault.hint {
+                Some(hint) => format!("{}. {hint}", fault.message),
+                None => fault.message,
+            })?;
+            Ok((chosen.found.model, chosen.manner))
+        })
     }
 
     fn availability(&self) -> Availability {
@@ -101,6 +103,10 @@ impl Supply for Stock {
         Some(todo_reminder())
     }
 
+    fn news(&self) -> Option<Reminder> {
+        Some(news(&self.notices))
+    }
+
     fn guidance(&self, cwd: &Path) -> Guidance {
         Guidance::of(cwd)
     }
@@ -115,6 +121,8 @@ impl Supply for Stock {
                     listed.job.end(GRACE).await;
                 }
             }
+            // Nobody is left whom it could be told to.
+            self.notices.drain(child, usize::MAX);
         })
     }
 }

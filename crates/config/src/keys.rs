@@ -7,8 +7,8 @@ use serde_json::{Number, Value};
 
 use crate::settings::ToolSearchMode;
 use crate::vars::{
-    HERMES_INFERENCE_PROVIDER, HERMES_MODEL, HERMES_PERMISSION_PROFILE, TERMINAL_CWD,
-    TERMINAL_DOCKER_IMAGE, TERMINAL_ENV, TERMINAL_MAX_FOREGROUND_TIMEOUT,
+    HERMES_CRON_MAX_PARALLEL, HERMES_INFERENCE_PROVIDER, HERMES_MODEL, HERMES_PERMISSION_PROFILE,
+    TERMINAL_CWD, TERMINAL_DOCKER_IMAGE, TERMINAL_ENV, TERMINAL_MAX_FOREGROUND_TIMEOUT,
     TERMINAL_SINGULARITY_IMAGE, TERMINAL_SSH_HOST, TERMINAL_SSH_KEY, TERMINAL_SSH_PORT,
     TERMINAL_SSH_USER, TERMINAL_TIMEOUT, Var,
 };
@@ -51,6 +51,8 @@ pub enum Kind {
     Text,
     /// A list of texts.
     TextList,
+    /// Names of the user's own, each with what it stands for.
+    Map,
 }
 
 /// A default value.
@@ -107,6 +109,8 @@ keys! {
         "The toolsets that are offered when none are named on the command line."
     DISABLED_TOOLSETS: Vec<String> = "agent.disabled_toolsets", Kind::TextList, Preset::TextList(&[]);
         "Toolsets that are never offered, whoever asks for them."
+    MAX_TURNS: u64 = "agent.max_turns", Kind::Count { min: 1, max: 100_000 }, Preset::Count(90);
+        "How often the model is asked in one task when the command does not say."
     MAX_BYTES: u64 = "tool_output.max_bytes", POSITIVE, Preset::Count(50_000);
         "The most bytes of a command's output that a result shows; the rest is spilled to a file."
     MAX_LINES: u64 = "tool_output.max_lines", POSITIVE, Preset::Count(2_000);
@@ -251,6 +255,24 @@ keys! {
         "What of this machine it sees, as HOST:CONTAINER or HOST:CONTAINER:ro; nothing else is."
     SINGULARITY_PROGRAM: Option<String> = "terminal.singularity_program", Kind::Text, Preset::Unset;
         "The program; unset means `apptainer`, or `singularity` if only that is there."
+    MEMORY_ENABLED: bool = "memory.memory_enabled", Kind::Flag, Preset::Flag(true);
+        "Whether notes on the work are kept, and shown to the model."
+    USER_ENABLED: bool = "memory.user_profile_enabled", Kind::Flag, Preset::Flag(true);
+        "Whether what is known of the user is kept, and shown to the model."
+    MEMORY_LIMIT: u64 = "memory.memory_char_limit", POSITIVE, Preset::Count(2_200);
+        "How many characters the notes may have; the oldest beyond them are archived."
+    USER_LIMIT: u64 = "memory.user_char_limit", POSITIVE, Preset::Count(1_375);
+        "How many characters the list about the user may have; the oldest beyond them are archived."
+    MESSAGE_TARGETS: Value = "messaging.targets", Kind::Map, Preset::Unset;
+        "Where messages may go: a name each, with its kind (webhook, slack, discord, telegram, ntfy, email) and address."
+    CRON_PARALLEL: u64 = "cron.max_parallel_jobs", Kind::Count { min: 1, max: 64 }, Preset::Count(4), or HERMES_CRON_MAX_PARALLEL;
+        "How many scheduled jobs run at once."
+    CRON_KEPT: u64 = "cron.output_retention", POSITIVE, Preset::Count(50);
+        "How many answers of a scheduled job are kept."
+    CRON_TIME: u64 = "cron.timeout_seconds", POSITIVE, Preset::Count(3_600);
+        "How many seconds a run of a scheduled job may take when the job does not say."
+    TIMEZONE: Option<String> = "timezone", Kind::Text, Preset::Unset;
+        "The time zone of schedules that name none, such as Europe/Berlin; unset means the system's."
 }
 
 /// Sections of a shared configuration that other programs read. They are no slips of known names.
@@ -261,7 +283,6 @@ pub(crate) const OTHER_SECTIONS: &[&str] = &[
     "command_allowlist",
     "computer_use",
     "credential_pool_strategies",
-    "cron",
     "curator",
     "custom_providers",
     "delegation",
@@ -276,7 +297,6 @@ pub(crate) const OTHER_SECTIONS: &[&str] = &[
     "mcp",
     "mcp_discovery_timeout",
     "mcp_servers",
-    "memory",
     "moa",
     "models",
     "plugins",
@@ -287,7 +307,6 @@ pub(crate) const OTHER_SECTIONS: &[&str] = &[
     "sessions",
     "skills",
     "stt",
-    "timezone",
     "tts",
     "video_gen",
     "voice",
@@ -320,6 +339,7 @@ impl Kind {
             Self::TextList => {
                 value.as_array().is_some_and(|items| items.iter().all(Value::is_string))
             }
+            Self::Map => value.is_object(),
         };
         fits.then(|| value.clone())
     }
@@ -358,6 +378,7 @@ impl fmt::Display for Kind {
             Self::Choice(words) => f.write_str(&words.join(" or ")),
             Self::Text => f.write_str("a text"),
             Self::TextList => f.write_str("a list of texts"),
+            Self::Map => f.write_str("a mapping of names"),
         }
     }
 }

@@ -43,6 +43,8 @@ fn kinds_refuse_what_they_should() {
         (Kind::TextList, json!("a"), false),
         (Kind::TextList, json!(["a", 1]), false),
         (Kind::TextList, json!([]), true),
+        (Kind::Map, json!([]), false),
+        (Kind::Map, json!({"a": 1}), true),
     ];
     for (kind, value, fits) in cases {
         assert_eq!(kind.check(&value).is_some(), fits, "{kind}: {value}");

@@ -40,8 +40,8 @@ pub use keys::{KEYS, Key, Kind, Preset};
 pub use path::{KeyPath, PathError};
 pub use resolve::{Config, Origin, RawConfig, Resolved, Warning};
 pub use settings::{
-    Agent, Approvals, Checkpoints, CodeExecution, Container, Docker, Guardrails, Model,
-    Permissions, Settings, Singularity, Ssh, Terminal, Thresholds, ToolOutput, ToolSearch,
+    Agent, Approvals, Checkpoints, CodeExecution, Container, Cron, Docker, Guardrails, Memory,
+    Model, Permissions, Settings, Singularity, Ssh, Terminal, Thresholds, ToolOutput, ToolSearch,
     ToolSearchMode,
 };
 pub use vars::{Env, VARS, Var};

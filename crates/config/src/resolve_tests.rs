@@ -75,6 +75,7 @@ fn every_key_changes_the_settings() {
             Kind::Choice(words) => json!(words[1]),
             Kind::Text => json!("strict"),
             Kind::TextList => json!(["x"]),
+            Kind::Map => json!({"x": {}}),
         };
         let document =
             key.name.rsplit('.').fold(other.clone(), |value, name| json!({ name: value }));
@@ -136,7 +137,7 @@ fn a_wrong_value_is_located_and_explained() {
     config.yaml:5:1: `agent` must be a mapping, not the number 5
      5 | agent: 5
        | ^^^^^^^^
-    hint: it has the keys disabled_toolsets
+    hint: it has the keys disabled_toolsets, max_turns
 
     config.yaml:4:3: `tool_output.max_bytes` must be a whole number of at least 1, not the number 0
      4 |   max_bytes: 0
@@ -180,6 +181,22 @@ fn unknown_keys_are_fine_but_slips_are_pointed_out() {
     let hint = |line: usize, name: &str| (line, format!("did you mean `{name}`?"));
     assert_eq!(hints, [hint(3, "toolsets"), hint(5, "max_lines"), hint(8, "exact_failure")]);
     assert_eq!(config.document.value()["web"]["backend"], "x");
+}
+
+#[test]
+fn memory_messages_and_schedules_are_known() {
+    let text =
+        "memory: {memory_char_limits: 5}\nmessaging: {target: {}}\ncron: {max_paralel_jobs: 2}\n";
+    let hints: Vec<_> = config(text).warnings.iter().map(|w| w.0.hint.clone().unwrap()).collect();
+    let hint = |name: &str| format!("did you mean `{name}`?");
+    assert_eq!(hints, [hint("memory_char_limit"), hint("targets"), hint("max_parallel_jobs")]);
+    // What stands below the user's own names is not for this table.
+    let targets = "messaging: {targets: {phone: {kind: ntfy, topik: x}}}\n";
+    let config = config(targets);
+    assert_eq!(
+        (config.warnings.len(), &config.settings.message_targets["phone"]["kind"]),
+        (0, &json!("ntfy"))
+    );
 }
 
 #[test]

@@ -31,6 +31,14 @@ pub struct Settings {
     pub code_execution: CodeExecution,
     /// `terminal`.
     pub terminal: Terminal,
+    /// `memory`.
+    pub memory: Memory,
+    /// `messaging.targets`, as it stands there; null if it does not.
+    pub message_targets: Value,
+    /// `cron`.
+    pub cron: Cron,
+    /// The time zone of schedules, if it was given.
+    pub timezone: Option<String>,
 }
 
 /// `agent`.
@@ -38,6 +46,32 @@ pub struct Settings {
 pub struct Agent {
     /// Toolsets that are never offered.
     pub disabled_toolsets: Vec<String>,
+    /// How often the model is asked in one task.
+    pub max_turns: u64,
+}
+
+/// `memory`: what outlasts a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Memory {
+    /// Whether notes on the work are kept.
+    pub memory_enabled: bool,
+    /// Whether what is known of the user is kept.
+    pub user_profile_enabled: bool,
+    /// Characters of the notes.
+    pub memory_char_limit: u64,
+    /// Characters of what is known of the user.
+    pub user_char_limit: u64,
+}
+
+/// `cron`: how scheduled jobs are run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cron {
+    /// At once.
+    pub max_parallel_jobs: u64,
+    /// Answers of one job that are kept.
+    pub output_retention: u64,
+    /// Seconds of one run.
+    pub timeout_seconds: u64,
 }
 
 /// `tool_output`: how much of a result is shown.
@@ -277,7 +311,10 @@ impl Settings {
     pub(crate) fn read(from: &mut impl Answer) -> Self {
         Self {
             toolsets: from.read(keys::TOOLSETS),
-            agent: Agent { disabled_toolsets: from.read(keys::DISABLED_TOOLSETS) },
+            agent: Agent {
+                disabled_toolsets: from.read(keys::DISABLED_TOOLSETS),
+                max_turns: from.read(keys::MAX_TURNS),
+            },
             tool_output: ToolOutput {
                 max_bytes: from.read(keys::MAX_BYTES),
                 max_lines: from.read(keys::MAX_LINES),
@@ -338,6 +375,19 @@ impl Settings {
                 tools: from.read(keys::SCRIPT_TOOLS),
             },
             terminal: Terminal::read(from),
+            memory: Memory {
+                memory_enabled: from.read(keys::MEMORY_ENABLED),
+                user_profile_enabled: from.read(keys::USER_ENABLED),
+                memory_char_limit: from.read(keys::MEMORY_LIMIT),
+                user_char_limit: from.read(keys::USER_LIMIT),
+            },
+            message_targets: from.read(keys::MESSAGE_TARGETS),
+            cron: Cron {
+                max_parallel_jobs: from.read(keys::CRON_PARALLEL),
+                output_retention: from.read(keys::CRON_KEPT),
+                timeout_seconds: from.read(keys::CRON_TIME),
+            },
+            timezone: from.read(keys::TIMEZONE),
         }
     }
 }
@@ -406,6 +456,12 @@ impl Default for Settings {
 /// A type that a checked value can be read as.
 pub(crate) trait Setting: Sized + Default {
     fn from_value(value: &Value) -> Option<Self>;
+}
+
+impl Setting for Value {
+    fn from_value(value: &Value) -> Option<Self> {
+        Some(value.clone())
+    }
 }
 
 impl Setting for bool {

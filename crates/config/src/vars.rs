@@ -47,6 +47,7 @@ vars! {
     TERMINAL_SSH_PORT: "The port there.", default "the setting terminal.ssh_port";
     TERMINAL_SSH_KEY: "The file of the private key.", default "the setting terminal.ssh_key";
     TERMINAL_SINGULARITY_IMAGE: "The image for Singularity or Apptainer.", default "the setting terminal.singularity_image";
+    HERMES_CRON_MAX_PARALLEL: "How many scheduled jobs run at once.", default "the setting cron.max_parallel_jobs";
     HERMES_MODEL: "The model, as its server names it; it wins over model.default.", default "the setting model.default";
     HERMES_INFERENCE_PROVIDER: "Who runs the model, if model.provider does not say.", default "the setting model.provider, else whoever there is a key for";
     OPENROUTER_API_KEY: "A key of OpenRouter, or several with commas between them, like every key; also in the .env file.", default "none";

@@ -70,6 +70,11 @@ impl Jobs {
         self
     }
 
+    /// Whether a scheduled run asks.
+    pub fn is_inside(&self) -> bool {
+        self.inside
+    }
+
     /// Where they are kept.
     pub fn folder(&self) -> &Path {
         &self.folder

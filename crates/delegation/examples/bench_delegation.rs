@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use hermes_agent::{Journal, Manner, NoJournal};
 use hermes_core::{BoxFuture, ToolCall};
-use hermes_delegation::{Child, Crew, Mixture, Settings, Supply, tools};
+use hermes_delegation::{Child, Crew, Found, Mixture, Settings, Supply, tools};
 use hermes_engine::{Caller, Engine};
 use hermes_llm::{Dialect, Endpoint, Http, Model, Server};
 use hermes_testkit::models::{ModelServer, Scene, Step};
@@ -26,8 +26,8 @@ struct Stock {
 }
 
 impl Supply for Stock {
-    fn model(&self, _: Option<&str>) -> Result<(Arc<dyn Model>, Manner), String> {
-        Ok((Arc::clone(&self.model), Manner::default()))
+    fn model<'a>(&'a self, _: Option<&'a str>) -> BoxFuture<'a, Found> {
+        Box::pin(async { Ok((Arc::clone(&self.model), Manner::default())) })
     }
 
     fn journal(&self, _: &Child<'_>) -> Result<Arc<dyn Journal>, String> {

@@ -143,11 +143,16 @@ impl Background {
         }
     }
 
-    /// Stops a session's own.
-    pub(crate) fn stop(&self, session: &str) {
+    /// Stops those of a session that are at work: their handles and goals.
+    pub(crate) fn stop(&self, session: &str) -> Vec<(String, String)> {
         let jobs = lock(&self.jobs);
         let own = jobs.by_number.values().filter(|job| job.session == session);
-        own.for_each(|job| job.cancel.cancel());
+        let at_work = own.filter(|job| job.is_at_work() && !job.cancel.is_cancelled());
+        let stopped = at_work.map(|job| {
+            job.cancel.cancel();
+            (job.handle.clone(), job.goals.join("; "))
+        });
+        stopped.collect()
     }
 }
 

@@ -31,11 +31,14 @@ pub struct Child<'a> {
     pub cwd: &'a Path,
 }
 
+/// A model and how it is asked; or why there is none, in words.
+pub type Found = Result<(Arc<dyn Model>, Manner), String>;
+
 /// Where the program keeps what sub-agents need.
 pub trait Supply: Send + Sync {
     /// A model by its name in the configuration; without a name, the one that
     /// the configuration names first. An error is told as it is.
-    fn model(&self, name: Option<&str>) -> Result<(Arc<dyn Model>, Manner), String>;
+    fn model<'a>(&'a self, name: Option<&'a str>) -> BoxFuture<'a, Found>;
 
     /// Whether there is a model at all. It is asked often.
     fn availability(&self) -> Availability {
@@ -109,9 +112,10 @@ impl Crew {
         Serving { _engine: engine, stop }
     }
 
-    /// Stops what a session has in the background.
-    pub fn stop(&self, session: &str) {
-        self.background.stop(session);
+    /// Stops what a session has in the background, and tells what that was: a
+    /// handle each, with what it was to achieve.
+    pub fn stop(&self, session: &str) -> Vec<(String, String)> {
+        self.background.stop(session)
     }
 
     /// Stops everything that is in the background, and waits until it has

@@ -245,7 +245,7 @@ impl DelegateTask {
         let (engine, stop) = self.crew.engine()?;
         let standing = cx.ports.get::<Standing>();
         self.permit(standing.as_deref())?;
-        let (model, manner) = self.model(standing.as_deref())?;
+        let (model, manner) = cx.race(self.model(standing.as_deref())).await??;
         let orders = self.orders(&tasks, &engine, &*model, standing.as_deref(), cx).await?;
         let goals: Vec<String> = orders.iter().map(|order| excerpt(&order.goal, GOAL)).collect();
         let parent = Arc::new(Parent {
@@ -285,10 +285,13 @@ impl DelegateTask {
         Ok(())
     }
 
-    fn model(&self, standing: Option<&Standing>) -> Result<(Arc<dyn Model>, Manner), ToolError> {
+    async fn model(
+        &self,
+        standing: Option<&Standing>,
+    ) -> Result<(Arc<dyn Model>, Manner), ToolError> {
         match (self.crew.settings.model.as_deref(), standing) {
             (None, Some(standing)) => Ok((Arc::clone(&standing.model), standing.manner.clone())),
-            (name, _) => self.crew.supply.model(name).map_err(ToolError::unavailable),
+            (name, _) => self.crew.supply.model(name).await.map_err(ToolError::unavailable),
         }
     }
 

@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 use hermes_core::{DynTool, erase};
 
-pub use crew::{Child, Crew, Serving, Supply};
+pub use crew::{Child, Crew, Found, Serving, Supply};
 pub use settings::{BLOCKED, Mixture, Settings};
 
 /// The tools that hand work to others.

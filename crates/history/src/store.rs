@@ -161,6 +161,41 @@ impl Store {
             count(step, key, at, message)?;
             Ok(Ok(id))
         })?;
+        self.appended(id);
+        Ok(id)
+    }
+
+    /// Appends a result in place of the one that was kept for its call, and
+    /// gives its number; in one step, so that there is always one.
+    pub fn revise(&self, session: &str, result: &Message) -> Result<i64, HistoryError> {
+        let Message::Tool(answer) = result else { return self.append(session, result) };
+        let fields = Fields::of(result);
+        let at = Timestamp::now().as_millisecond();
+        let id = self.change(|step| {
+            let Some(key) = key_of(step, session)? else {
+                return Ok(Err(HistoryError::NoSession(session.to_owned())));
+            };
+            let mut find = step.prepare_cached(
+                "SELECT id FROM messages WHERE session = ?1 AND role = 'tool' AND call_id = ?2 \
+                 AND state = 0 AND echo IS NULL ORDER BY id DESC LIMIT 1",
+            )?;
+            let before: Option<i64> =
+                find.query_row(params![key, answer.call_id], |row| row.get(0)).optional()?;
+            match before {
+                Some(before) => {
+                    index::take_out(step, &[before])?;
+                    step.prepare_cached("DELETE FROM messages WHERE id = ?1")?.execute([before])?;
+                }
+                None => count(step, key, at, result)?,
+            }
+            step.prepare_cached(INSERT)?.execute(&fields.params(&key, &at, &None)[..])?;
+            Ok(Ok(step.last_insert_rowid()))
+        })?;
+        self.appended(id);
+        Ok(id)
+    }
+
+    fn appended(&self, id: i64) {
         // What waits for the index is found without it, so that a failure here
         // takes nothing away from what was appended.
         let mut writer = self.writer();
@@ -169,7 +204,6 @@ impl Store {
         {
             writer.indexed = indexed;
         }
-        Ok(id)
     }
 
     /// From now on these messages stand for what was sent before, which is

@@ -3,3 +3,4 @@
 
 mod script;
 mod turns;
+mod writing;

@@ -8,7 +8,7 @@ use futures_util::stream;
 use hermes_agent::{
     Agent, Entry, Guidance, Journal, JournalError, Makeup, Manner, Notice, Watcher,
 };
-use hermes_core::BoxFuture;
+use hermes_core::{BoxFuture, DynTool};
 use hermes_engine::{Caller, Engine};
 use hermes_llm::{Event, Fault, Finish, Message, Model, Request, Stream, Usage};
 use tempfile::TempDir;
@@ -68,13 +68,33 @@ impl Model for Scripted {
 #[derive(Default)]
 pub(crate) struct Book(pub(crate) Mutex<Vec<Message>>);
 
+impl Book {
+    /// The calls whose results are in it.
+    pub(crate) fn results(&self) -> Vec<String> {
+        let book = self.0.lock().unwrap();
+        book.iter().filter_map(call_id).map(str::to_owned).collect()
+    }
+}
+
 impl Journal for Book {
     fn write(&self, entry: Entry<'_>) -> Result<(), JournalError> {
         match entry {
             Entry::Message(message) => self.0.lock().unwrap().push(message.clone()),
+            Entry::Revised(message) => {
+                let mut book = self.0.lock().unwrap();
+                book.retain(|kept| call_id(kept).is_none() || call_id(kept) != call_id(message));
+                book.push(message.clone());
+            }
             Entry::Compressed(all) => *self.0.lock().unwrap() = all.to_vec(),
         }
         Ok(())
+    }
+}
+
+fn call_id(message: &Message) -> Option<&str> {
+    match message {
+        Message::Tool(answer) => Some(&answer.call_id),
+        _ => None,
     }
 }
 
@@ -90,6 +110,7 @@ impl Watcher for Eyes {
             Notice::Ended { result, .. } => format!("result {}", result.is_success()),
             Notice::Again { .. } => "again".to_owned(),
             Notice::Compressed { .. } => "compressed".to_owned(),
+            Notice::Warning(text) => format!("warning {text}"),
             _ => return,
         };
         self.0.lock().unwrap().push(words);
@@ -110,14 +131,23 @@ impl Scene {
     }
 
     pub(crate) fn with(model: Scripted, history: Vec<Message>) -> Self {
+        Self::fitted(model, history, Arc::default(), Vec::new())
+    }
+
+    /// With these tools beside those for files.
+    pub(crate) fn fitted(
+        model: Scripted,
+        history: Vec<Message>,
+        book: Arc<Book>,
+        tools: Vec<Arc<dyn DynTool>>,
+    ) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let engine = Engine::builder()
-            .tools(hermes_tools_file::tools())
+            .tools([hermes_tools_file::tools(), tools].concat())
             .spill_to(folder.path().join(".spill"))
             .build()
             .unwrap();
-        let (model, book, eyes) =
-            (Arc::new(model), Arc::new(Book::default()), Arc::<Eyes>::default());
+        let (model, eyes) = (Arc::new(model), Arc::<Eyes>::default());
         let makeup = Makeup {
             engine,
             caller: Caller::new(folder.path()),

@@ -122,11 +122,101 @@ async fn a_turn_can_be_stopped_and_the_conversation_goes_on() {
     assert_eq!(outcome.end, End::Interrupted);
     let outcome = scene.agent.turn(said("still there?"), &plenty()).await;
     assert_eq!(outcome.end, End::Done);
-    assert_eq!(
-        shape(&scene.model.asked.lock().unwrap()[1].messages),
-        "su",
-        "two that follow are one"
+    let asked = scene.model.asked.lock().unwrap();
+    assert_eq!(shape(&asked[1].messages), "suau", "what was shown was said");
+    assert_eq!(asked[1].messages[2].text(), "I am thinking");
+}
+
+#[tokio::test]
+async fn what_came_too_late_is_heard_in_the_next_turn() {
+    let mut scene = Scene::new(vec![
+        Act::Hangs(vec![Event::Text("I am thinking".into())]),
+        Act::Says(text("In French.")),
+    ]);
+    let interrupt = scene.agent.interrupt();
+    let stop = async {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        interrupt.say("in French, please");
+        interrupt.stop();
+    };
+    let budget = plenty();
+    let (outcome, ()) = tokio::join!(scene.agent.turn(said("go"), &budget), stop);
+    assert_eq!(outcome.end, End::Interrupted);
+    scene.agent.turn(said("go on"), &plenty()).await;
+    let asked = scene.model.asked.lock().unwrap();
+    let heard = asked[1].messages.last().unwrap().text();
+    assert!(heard.contains("in French, please") && heard.ends_with("go on"), "{heard}");
+}
+
+#[tokio::test]
+async fn a_call_that_was_not_complete_is_not_kept_when_a_turn_is_stopped() {
+    let mut half = calls(&[("1", "write_file", r#"{"path":"b.txt","content":"x"}"#)]);
+    half.truncate(2);
+    let mut scene = Scene::new(vec![Act::Hangs(half), Act::Says(text("Here again."))]);
+    let interrupt = scene.agent.interrupt();
+    let stop = async {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        interrupt.stop();
+    };
+    let budget = plenty();
+    let (outcome, ()) = tokio::join!(scene.agent.turn(said("go"), &budget), stop);
+    assert_eq!(outcome.end, End::Interrupted);
+    scene.agent.turn(said("still there?"), &plenty()).await;
+    let asked = scene.model.asked.lock().unwrap();
+    assert_eq!(shape(&asked[1].messages), "su", "two that follow are one");
+}
+
+#[tokio::test]
+async fn an_empty_answer_is_asked_for_again() {
+    let mut scene = Scene::new(vec![Act::Says(text(" ")), Act::Says(text("Now I speak."))]);
+    let outcome = scene.agent.turn(said("go"), &plenty()).await;
+    assert_eq!((outcome.end, outcome.text.as_str()), (End::Done, "Now I speak."));
+    assert_eq!(shape(&scene.book.0.lock().unwrap()), "ua");
+    let mut scene = Scene::new((0..3).map(|_| Act::Says(text(""))).collect());
+    let outcome = scene.agent.turn(said("go"), &plenty()).await;
+    assert_eq!((outcome.end, outcome.asked), (End::Done, 3), "it ends some time");
+}
+
+#[tokio::test]
+async fn a_budget_that_cannot_be_kept_is_told_once() {
+    let list = || Act::Says([calls(&[("", "directory_list", "{}")]), text("")].concat());
+    let mut scene = Scene::new(vec![list(), Act::Says(text("Done."))]);
+    let budget = Budget::new(Allowance { cost: Some(0.5), ..Allowance::default() });
+    scene.agent.turn(said("go"), &budget).await;
+    let seen = scene.eyes.0.lock().unwrap();
+    let warned = seen.iter().filter(|line| line.contains("model.prices")).count();
+    assert_eq!(warned, 1, "{seen:?}");
+}
+
+#[tokio::test]
+async fn a_summary_that_says_nothing_loses_nothing() {
+    let long = "word ".repeat(2000);
+    let acts = vec![Act::Says(text(&long)), Act::Says(text(" "))];
+    let mut scene = Scene::with(Scripted::following(acts, Some(4_000)), Vec::new());
+    scene.agent.turn(said("plant an apple tree"), &plenty()).await;
+    assert!(scene.agent.compact(&plenty()).await.is_ok());
+    let kept = scene.agent.conversation().messages()[0].text();
+    assert!(kept.contains("plant an apple tree"), "{kept}");
+}
+
+#[tokio::test]
+async fn a_summary_can_be_stopped() {
+    let long = "word ".repeat(2000);
+    let mut scene = Scene::with(
+        Scripted::following(vec![Act::Says(text(&long)), Act::Hangs(Vec::new())], Some(4_000)),
+        Vec::new(),
     );
+    scene.agent.turn(said("go"), &plenty()).await;
+    let before = scene.agent.conversation().messages().to_vec();
+    let interrupt = scene.agent.interrupt();
+    let stop = async {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        interrupt.stop_turn();
+    };
+    let budget = plenty();
+    let (done, ()) = tokio::join!(scene.agent.compact(&budget), stop);
+    assert_eq!(done, Err(End::Interrupted));
+    assert_eq!(scene.agent.conversation().messages(), before);
 }
 
 #[tokio::test]

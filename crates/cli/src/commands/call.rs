@@ -65,7 +65,7 @@ pub(crate) fn parameters(entry: Option<&Entry>) -> Parameters<'_> {
     Parameters { schema: entry.schema().raw(), aliases }
 }
 
-fn show(app: &App, result: &ToolResult) -> Outcome {
+pub(crate) fn show(app: &App, result: &ToolResult) -> Outcome {
     for change in &result.coerced {
         app.terminal.note(&format!("note: {change}"));
     }

@@ -1,6 +1,8 @@
 //! `hermes config`: the settings.
 
-use hermes_config::{ConfigError, Home, KEYS, Key, KeyPath, VARS, edit, parse_value, save};
+use hermes_config::{
+    ConfigError, Home, KEYS, Key, KeyPath, Resolved, VARS, edit, parse_value, save,
+};
 use serde_json::{Value, json};
 
 use crate::app::App;
@@ -18,6 +20,7 @@ pub(crate) fn run(app: &App, command: Config) -> Outcome {
         Config::Set { key, value } => set(app, &home, &key, &value),
         Config::Unset { key } => unset(app, &home, &key),
         Config::Explain { key } => explain(app, &home, key.as_deref()),
+        Config::Reference => reference(app),
     }
 }
 
@@ -75,7 +78,7 @@ fn get_all(app: &App, home: &Home) -> Outcome {
     app.warn_about(&config);
     if app.json {
         let settings: serde_json::Map<String, Value> =
-            config.resolved.iter().map(|r| (r.key.name.to_owned(), r.value.clone())).collect();
+            config.resolved.iter().map(|r| (r.key.name.to_owned(), outline(r))).collect();
         app.terminal.line(&json!({ "schema_version": 1, "settings": settings }).to_string())?;
         return Ok(Exit::Ok);
     }
@@ -83,12 +86,21 @@ fn get_all(app: &App, home: &Home) -> Outcome {
     for resolved in &config.resolved {
         table.row([
             (resolved.key.name.to_owned(), Some(Style::Bold)),
-            (plain(&resolved.value), None),
+            (plain(&outline(resolved)), None),
             (resolved.origin.to_string(), Some(Style::Dim)),
         ]);
     }
     app.terminal.line(&table.render(&app.terminal))?;
     Ok(Exit::Ok)
+}
+
+/// The value, as a list of all settings shows it: of what the user has named,
+/// the names. What they stand for may be meant for nobody else.
+fn outline(resolved: &Resolved) -> Value {
+    match &resolved.value {
+        Value::Object(map) => map.keys().map(String::as_str).map(Value::from).collect(),
+        value => value.clone(),
+    }
 }
 
 fn plain(value: &Value) -> String {
@@ -234,5 +246,56 @@ fn explain_all(app: &App) -> Outcome {
         variables.render(&app.terminal)
     );
     app.terminal.line(&text)?;
+    Ok(Exit::Ok)
+}
+
+/// Sections with a shape of their own, and the page that describes each.
+const SHAPED: &[(&str, &str)] = &[
+    ("`providers`, `fallback_providers`, `model.prices`", "[models.md](models.md)"),
+    ("`delegation`, `moa`", "[delegation.md](delegation.md)"),
+    ("`mcp_servers`", "[mcp.md](mcp.md)"),
+    ("`messaging.targets`", "[memory.md](memory.md#messages)"),
+    ("`auxiliary.session_search`", "[sessions.md](sessions.md)"),
+];
+
+/// Prints docs/settings.md.
+fn reference(app: &App) -> Outcome {
+    let cell = |text: &str| text.replace('|', "\\|");
+    let mut text = String::from(
+        "# Settings\n\n<!-- Written by `make docs`. -->\n\nThey are in `config.yaml` in `HERMES_HOME`, which \
+         Hermes Agent may share: what is not known here is\nkept. `hermes config set KEY VALUE` changes one \
+         and leaves the rest of the file as it is, `hermes config\nget` shows all, `hermes config explain KEY` \
+         tells of one and where its value comes from. A name that looks\nlike a slip is told of, with what was \
+         probably meant; a value that a setting cannot have is an error.\n\n\
+         | setting | values | default | what it does |\n|---|---|---|---|\n",
+    );
+    for key in KEYS {
+        let default = match key.default.to_value() {
+            Value::Null => String::new(),
+            value => format!("`{}`", plain(&value)),
+        };
+        let default = if default == "``" { "none".to_owned() } else { default };
+        text.push_str(&format!(
+            "| `{}` | {} | {} | {} |\n",
+            key.name,
+            cell(&key.kind.to_string()),
+            cell(&default),
+            cell(key.about)
+        ));
+    }
+    text.push_str(
+        "\nSections with a shape of their own:\n\n| section | described in |\n|---|---|\n",
+    );
+    for (section, page) in SHAPED {
+        text.push_str(&format!("| {section} | {page} |\n"));
+    }
+    text.push_str(
+        "\n## Environment variables\n\n| variable | what it does | otherwise |\n|---|---|---|\n",
+    );
+    for variable in VARS {
+        let (meaning, default) = (cell(variable.meaning), cell(variable.default));
+        text.push_str(&format!("| `{}` | {meaning} | {default} |\n", variable.name));
+    }
+    app.terminal.line(text.trim_end())?;
     Ok(Exit::Ok)
 }

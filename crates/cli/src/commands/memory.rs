@@ -90,29 +90,12 @@ impl From<MemoryError> for Failure {
 
 /// The lists of a home, as the settings want them.
 pub(crate) fn lists(home: &Home, config: &Config) -> Result<Lists, Failure> {
-    let said = |name: &str| config.document.value().pointer(&format!("/memory/{name}"));
+    let said = &config.settings.memory;
     let limit =
-        |switch: &str, name: &str, usual: Option<usize>| -> Result<Option<usize>, Failure> {
-            let wrong = |name: &str, wanted: &str| {
-                Failure::usage(format!("memory.{name} in config.yaml is not {wanted}"))
-            };
-            match said(switch) {
-                Some(Value::Bool(false)) => return Ok(None),
-                None | Some(Value::Null | Value::Bool(true)) => {}
-                Some(_) => return Err(wrong(switch, "true or false")),
-            }
-            match said(name) {
-                None | Some(Value::Null) => Ok(usual),
-                Some(value) => match value.as_u64().and_then(|n| usize::try_from(n).ok()) {
-                    Some(limit) if limit > 0 => Ok(Some(limit)),
-                    _ => Err(wrong(name, "a number above 0")),
-                },
-            }
-        };
-    let usual = Limits::default();
+        |is_kept: bool, limit: u64| is_kept.then(|| usize::try_from(limit).unwrap_or(usize::MAX));
     let limits = Limits {
-        memory: limit("memory_enabled", "memory_char_limit", usual.memory)?,
-        user: limit("user_profile_enabled", "user_char_limit", usual.user)?,
+        memory: limit(said.memory_enabled, said.memory_char_limit),
+        user: limit(said.user_profile_enabled, said.user_char_limit),
     };
     Ok(Lists::new(home.root().join("memories"), limits))
 }

@@ -5,6 +5,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use hermes_testkit::models::{ModelServer, Scene, Step};
+use serde_json::json;
 
 use crate::context::TestContext;
 
@@ -149,6 +150,33 @@ fn a_conversation_in_a_terminal() {
 }
 
 #[test]
+fn what_was_stopped_does_not_begin_again_by_itself() {
+    let goal = r#"{"goal":"Think for long","background":true}"#;
+    let server = ModelServer::start(vec![
+        last("hand it on", Scene::calls("delegate_task", goal)),
+        last("dispatched", Scene::says("It is handed on.")),
+        last("Meanwhile", Scene::says("So it was stopped.")),
+        last("Think for long", Scene::of([Step::Wait(60_000)])),
+        last("what now", Scene::says("Nothing more.")),
+    ]);
+    let context = with_model(&server);
+    let Some(tmux) = Tmux::start(&context, "") else { return };
+    tmux.sees("/help shows the commands");
+    tmux.line("hand it on");
+    tmux.sees("It is handed on.");
+    tmux.line("/stop");
+    tmux.sees("is stopped (deleg_1: Think for long)");
+    tmux.line("what now");
+    tmux.sees("Nothing more.");
+    // Once the person has spoken, the model is told what came meanwhile.
+    tmux.sees("deleg_1 has ended (interrupted, exit code 130)");
+    tmux.sees("So it was stopped.");
+    let asked: Vec<String> = server.asked().iter().map(ToString::to_string).collect();
+    let first = |text: &str| asked.iter().position(|body| body.contains(text));
+    assert!(first("what now") < first("[Meanwhile"), "{asked:?}");
+}
+
+#[test]
 fn a_turn_is_taken_back_with_what_it_wrote() {
     let server = ModelServer::start(vec![
         last("write", Scene::calls("write_file", r#"{"path":"note.txt","content":"new\n"}"#)),
@@ -174,6 +202,15 @@ fn in_a_pipe_only_answers_are_printed() {
     assert!(run.stdout.contains("One.") && run.stdout.contains("Two."), "{}", run.stdout);
     assert!(!run.stdout.contains('\u{1b}'), "{:?}", run.stdout);
     assert_eq!(server.asked().len(), 2);
+}
+
+#[test]
+fn in_a_pipe_the_exit_code_says_how_it_went() {
+    let wrong = json!({"error": {"message": "Incorrect API key"}});
+    let server = ModelServer::start(vec![Scene::says("One."), Scene::fails(401, wrong)]);
+    let context = with_model(&server);
+    let run = context.feed::<&str>([], "first\nsecond\n").exits(4);
+    assert!(run.stdout.contains("One.") && run.stderr.contains("key"), "{}", run.stderr);
 }
 
 #[test]

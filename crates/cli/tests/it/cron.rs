@@ -1,6 +1,6 @@
 //! `hermes cron`: jobs, and daemons that run them as processes of their own.
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
@@ -205,18 +205,80 @@ fn told_to_stop_a_daemon_stops_what_runs() {
     assert_eq!(runs(&context, &job)[0]["status"], "cancelled");
 }
 
+/// A server that takes one message, and what it was sent.
+fn letterbox() -> (u16, std::thread::JoinHandle<String>) {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    let taken = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("a caller");
+        let mut text = Vec::new();
+        let mut piece = [0; 4096];
+        // The body ends with the object.
+        while !text.ends_with(b"}") {
+            let read = stream.read(&mut piece).expect("a request");
+            assert!(read > 0, "the message is not complete");
+            text.extend_from_slice(&piece[..read]);
+        }
+        let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
+        stream.write_all(answer).expect("an answer");
+        String::from_utf8_lossy(&text).into_owned()
+    });
+    (port, taken)
+}
+
+fn with_targets(server: &ModelServer, port: u16) -> TestContext {
+    let context = with_model(server);
+    let settings = context.settings_text();
+    context.settings(format!(
+        "{settings}messaging:\n  targets:\n    phone: {{kind: webhook, url: 'http://127.0.0.1:{port}/in'}}\n    \
+         other: {{kind: webhook, url: 'http://127.0.0.1:{port}/other'}}\n"
+    ));
+    context
+}
+
+#[test]
+fn an_answer_goes_where_its_owner_wants_it() {
+    let said = "All is well, secret://KEY is not named.";
+    let server = ModelServer::start(vec![Scene::says(said)]);
+    let (port, taken) = letterbox();
+    let context = with_targets(&server, port);
+    let job = add(&context, "Tell me.", &["--deliver", "phone"]);
+    context.run(["cron", "daemon", "--once"]).succeeds();
+    let run = runs(&context, &job).pop().expect("a run");
+    assert_eq!(run["delivered"][0], json!({"target": "phone"}), "{run}");
+    let letter = taken.join().expect("a letter");
+    assert!(letter.contains("All is well"), "{letter}");
+    assert!(!letter.contains("secret://"), "{letter}");
+    let audit = context.run(["audit", "tail", "--json"]).succeeds().stdout;
+    assert!(audit.contains("once by order"), "{audit}");
+}
+
+#[test]
+fn only_what_was_ordered_is_sent() {
+    let server = ModelServer::start(Vec::new());
+    let context = with_targets(&server, 9);
+    let job = context.run(["cron", "add", "@daily", "Tell me.", "--deliver", "phone"]).succeeds();
+    let id = job.stdout.trim();
+    let letter = r#"{"target":"other","message":"x"}"#;
+    let refused = context.feed(["cron", "deliver", id], letter).exits(3);
+    assert!(refused.stderr.contains("does not send its answers to 'other'"), "{}", refused.stderr);
+    // A run cannot send for its owner.
+    let mut inside = context.command(["cron", "deliver", id]);
+    inside.env("HERMES_CRON_RUN", "x");
+    let refused = context.finish(inside, br#"{"target":"phone","message":"x"}"#);
+    assert!(refused.code == 3 && refused.stderr.contains("itself"), "{}", refused.stderr);
+}
+
 #[test]
 fn an_answer_that_may_not_be_sent_is_kept_all_the_same() {
     let server = ModelServer::start(vec![Scene::says("All is well.")]);
-    let context = with_model(&server);
-    let settings = context.settings_text();
-    context.settings(format!(
-        "{settings}messaging:\n  targets:\n    phone: {{kind: ntfy, topic: mine}}\n"
-    ));
-    let job = add(&context, "Tell me.", &["--deliver", "phone"]);
+    let context = with_targets(&server, 9);
+    let profile = "profiles:\n  quiet:\n    extends: default\n    deny: ['message:send']\n";
+    std::fs::write(context.home().join("hermes_permissions.yaml"), profile).expect("a profile");
+    let job = add(&context, "Tell me.", &["--deliver", "phone", "--profile", "quiet"]);
     context.run(["cron", "daemon", "--once"]).succeeds();
     let run = runs(&context, &job).pop().expect("a run");
     assert_eq!((&run["status"], &run["delivered"][0]["target"]), (&json!("ok"), &json!("phone")));
     let why = run["delivered"][0]["error"].as_str().expect("why not");
-    assert!(why.to_lowercase().contains("approv"), "{why}");
+    assert!(why.contains("message:send"), "{why}");
 }

@@ -7,12 +7,17 @@ use hermes_testkit::models::{ModelServer, Scene};
 
 use crate::context::TestContext;
 
-const DOCUMENTS: [&str; 7] = [
+const DOCUMENTS: [&str; 12] = [
     "README.md",
     "docs/agent.md",
+    "docs/batch.md",
     "docs/checkpoints.md",
+    "docs/cron.md",
     "docs/files.md",
+    "docs/mcp.md",
+    "docs/memory.md",
     "docs/permissions.md",
+    "docs/sessions.md",
     "docs/terminal.md",
     "docs/writing-a-tool.md",
 ];

@@ -72,6 +72,57 @@ fn a_session_survives_a_kill_at_any_moment() {
     assert!(stray.len() <= 3, "{stray:?}");
 }
 
+#[test]
+fn a_kill_among_several_calls_loses_only_what_had_not_ended() {
+    let server = ModelServer::start(vec![
+        Scene::says("I see.").when("what has happened"),
+        Scene::of([
+            Step::call("sleep", r#"{"seconds":120}"#),
+            Step::call("write_file", r#"{"path":"done.txt","content":"x"}"#),
+        ]),
+    ]);
+    let context = TestContext::new();
+    context.settings(format!("model:\n  default: scripted\n  base_url: {}\n", server.url()));
+    let mut command = context.command(["run", "Sleep and write"]);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn().expect("the command starts");
+    let patience = Instant::now() + Duration::from_secs(30);
+    let (id, written) = loop {
+        let written = results(&context);
+        if written.as_ref().is_some_and(|(_, results)| !results.is_empty()) {
+            break written.expect("a session");
+        }
+        assert!(Instant::now() < patience, "no result is written while another call runs");
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    child.kill().expect("killed");
+    child.wait().expect("ended");
+    assert_eq!(written, ["write_file"]);
+    context.run(["run", "--resume", &id, "what has happened"]).succeeds();
+    let said = server.asked().pop().expect("it was asked");
+    let told: Vec<&str> = said["messages"]
+        .as_array()
+        .expect("messages")
+        .iter()
+        .filter(|message| message["role"] == "tool")
+        .filter_map(|message| message["content"].as_str())
+        .collect();
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(told[0].contains("lost") && !told[1].contains("lost"), "{told:?}");
+}
+
+/// The last session, and the tools whose results are in it.
+fn results(context: &TestContext) -> Option<(String, Vec<String>)> {
+    let reader = Reader::open(context.home().join("sessions.db")).ok()??;
+    let session = reader.sessions(&Listing::default()).ok()?.into_iter().next()?;
+    let kept = reader.messages(&session, Span::All).ok()?;
+    let names = kept.into_iter().filter_map(|kept| match kept.message {
+        Message::Tool(answer) => Some(answer.name),
+        _ => None,
+    });
+    Some((session.id, names.collect()))
+}
+
 /// No result without its call, and none twice.
 fn check<'a>(messages: impl Iterator<Item = &'a Message>) {
     let mut open: HashMap<String, usize> = HashMap::new();

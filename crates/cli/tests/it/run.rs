@@ -112,6 +112,66 @@ fn a_session_is_kept_and_can_be_gone_on_with() {
 }
 
 #[test]
+fn the_last_session_goes_on_in_another_folder() {
+    let server = ModelServer::start(vec![Scene::says("Blue."), Scene::says("Here.")]);
+    let context = with_model(&server);
+    context.run(["run", "Which colour?"]).succeeds();
+    let other = context.work().join("other");
+    std::fs::create_dir(&other).expect("a folder");
+    let folder = other.to_str().expect("a name");
+    let run = context.run(["--json", "run", "--resume", "last", "-C", folder, "Where?"]).succeeds();
+    let lines = events(&run);
+    assert_eq!((&lines[0]["type"], &lines[1]["type"]), (&json!("session"), &json!("warning")));
+    let told = server.asked()[1]["messages"][0]["content"].to_string();
+    assert!(told.contains("another one now") && told.contains("other"), "{told}");
+}
+
+#[test]
+fn sub_agents_in_the_background_end_with_the_task() {
+    let goal = r#"{"goal":"Think for long","background":true}"#;
+    let last = |text: &str, scene: Scene| Scene { last: text.to_owned(), ..scene };
+    let server = ModelServer::start(vec![
+        last("dispatched", Scene::says("It is handed on.")),
+        last("Hand it on", Scene::calls("delegate_task", goal)),
+        last("Think for long", Scene::of([Step::Wait(60_000), Step::Text("Late.".into())])),
+    ]);
+    let context = with_model(&server);
+    let run = context.run(["--json", "run", "Hand it on"]).succeeds();
+    let lines = events(&run);
+    let warned = of_type(&lines, "warning");
+    assert_eq!(warned.len(), 1, "{lines:?}");
+    let told = warned[0]["message"].as_str().expect("words");
+    assert!(told.contains("is stopped (deleg_1: Think for long)"), "{told}");
+    assert_eq!(lines.last().expect("a result")["text"], "It is handed on.");
+    let all = context.run(["sessions", "list", "--all", "--json"]).succeeds().json();
+    // It may have been stopped before it began.
+    for child in
+        all["sessions"].as_array().expect("a list").iter().filter(|s| s["source"] == "subagent")
+    {
+        assert_eq!(child["end_reason"], "interrupted", "{all}");
+    }
+}
+
+#[test]
+fn a_sub_agent_hears_of_its_processes() {
+    let last = |text: &str, scene: Scene| Scene { last: text.to_owned(), ..scene };
+    let begin = r#"{"command":"sleep 0.4","background":true,"notify_on_complete":true}"#;
+    let look = Scene::calls("sleep", r#"{"seconds":0.2}"#);
+    let server = ModelServer::start(vec![
+        last("Hand it on", Scene::calls("delegate_task", r#"{"goal":"Mind it"}"#)),
+        last("Meanwhile", Scene::says("I was told.")),
+        last("I was told.", Scene::says("It was told.")),
+        last("Mind it", Scene::calls("terminal", begin)),
+        last("", look).again(),
+    ]);
+    let context = with_model(&server);
+    let run = context.run(["run", "--max-turns", "30", "Hand it on"]);
+    let last = |body: &Value| body["messages"].as_array().and_then(|m| m.last()).cloned();
+    let heard: Vec<_> = server.asked().iter().filter_map(last).collect();
+    assert_eq!(run.stdout, "It was told.\n", "{heard:#?}");
+}
+
+#[test]
 fn nobody_to_ask_means_that_it_is_not_done() {
     let server = ModelServer::start(vec![
         Scene::calls("terminal", r#"{"command":"git push --force"}"#),

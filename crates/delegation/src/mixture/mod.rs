@@ -113,7 +113,7 @@ impl Tool for MixtureOfAgents {
         let mut asking = Asking::new(&self.crew.mixture, standing, cx);
         asking.within_budget()?;
         let began = Instant::now();
-        let voices = self.voices(&mut asking)?;
+        let voices = self.voices(&mut asking).await?;
         let answers = self.hear(question, voices, &mut asking).await?;
         let (aggregator, response) = self.merge(question, &answers, &mut asking).await?;
         let opinions = std::mem::take(&mut asking.opinions);
@@ -137,10 +137,10 @@ impl Tool for MixtureOfAgents {
 impl MixtureOfAgents {
     /// The models that are asked. One that cannot be had counts as one that
     /// does not answer.
-    fn voices(&self, asking: &mut Asking<'_>) -> Result<Vec<Voice>, ToolError> {
+    async fn voices(&self, asking: &mut Asking<'_>) -> Result<Vec<Voice>, ToolError> {
         let mixture = &self.crew.mixture;
         if mixture.references.is_empty() {
-            let (model, manner) = self.own(asking)?;
+            let (model, manner) = self.own(asking).await?;
             let name = model.name().to_owned();
             asking.notes.push(format!(
                 "No reference models are configured (moa.reference_models), so {name} was asked at several \
@@ -156,7 +156,7 @@ impl MixtureOfAgents {
         }
         let mut voices = Vec::new();
         for name in &mixture.references {
-            match self.crew.supply.model(Some(name)) {
+            match asking.cx.race(self.crew.supply.model(Some(name))).await? {
                 Ok((model, manner)) => voices.push(Voice {
                     label: name.clone(),
                     model,
@@ -170,13 +170,16 @@ impl MixtureOfAgents {
     }
 
     /// The model of the session.
-    fn own(
+    async fn own(
         &self,
         asking: &Asking<'_>,
     ) -> Result<(Arc<dyn hermes_llm::Model>, hermes_agent::Manner), ToolError> {
         match &asking.standing {
             Some(standing) => Ok((Arc::clone(&standing.model), standing.manner.clone())),
-            None => self.crew.supply.model(None).map_err(ToolError::unavailable),
+            None => {
+                let found = asking.cx.race(self.crew.supply.model(None)).await?;
+                found.map_err(ToolError::unavailable)
+            }
         }
     }
 
@@ -224,8 +227,11 @@ impl MixtureOfAgents {
         let mixture = &self.crew.mixture;
         asking.cx.report(Some(0.9), "an answer is made of theirs");
         let chosen = match mixture.aggregator.as_deref() {
-            Some(name) => self.crew.supply.model(Some(name)).map_err(ToolError::unavailable),
-            None => self.own(asking),
+            Some(name) => {
+                let found = asking.cx.race(self.crew.supply.model(Some(name))).await?;
+                found.map_err(ToolError::unavailable)
+            }
+            None => self.own(asking).await,
         };
         let mut merging: Vec<Voice> = Vec::new();
         match chosen {

@@ -106,8 +106,10 @@ async fn it_can_be_cancelled_and_ends_with_the_crew() {
     assert_eq!(told.recv().await, Some("closed"));
     stage.delegate(begin.clone()).await;
     assert_eq!(told.recv().await, Some("asked"));
-    stage.crew.stop("another session");
-    stage.crew.stop(stage.caller.session.id());
+    assert!(stage.crew.stop("another session").is_empty());
+    let stopped = stage.crew.stop(stage.caller.session.id());
+    let wait = |handle: &str| (handle.to_owned(), "wait".to_owned());
+    assert_eq!(stopped, [wait("deleg_2"), wait("deleg_3")], "it is told what was stopped");
     assert_eq!((told.recv().await, told.recv().await), (Some("closed"), Some("closed")));
     // The places of those that were stopped are free once they have ended.
     for handle in ["deleg_2", "deleg_3"] {

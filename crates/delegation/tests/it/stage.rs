@@ -10,7 +10,7 @@ use hermes_core::{
     Approver, Availability, BoundCall, BoxFuture, DynTool, Effect, NoticeQueue, Notices, Ports,
     ToolCall, ToolContext, ToolError, ToolOutput, ToolResult, ToolSpec, Workplace,
 };
-use hermes_delegation::{Child, Crew, Mixture, Serving, Settings, Supply, tools};
+use hermes_delegation::{Child, Crew, Found, Mixture, Serving, Settings, Supply, tools};
 use hermes_engine::{Caller, Engine, EngineBuilder};
 use hermes_llm::{Dialect, Endpoint, Http, Message, Model, Server};
 use hermes_testkit::models::{ModelServer, Scene, Script, Step};
@@ -38,8 +38,15 @@ impl Journal for Page {
     fn write(&self, entry: Entry<'_>) -> Result<(), JournalError> {
         let mut books = self.0.0.lock().unwrap();
         let (_, messages) = books.get_mut(&self.1).unwrap();
-        if let Entry::Message(message) = entry {
-            messages.push(message.clone());
+        match entry {
+            Entry::Message(message) => messages.push(message.clone()),
+            Entry::Revised(Message::Tool(new)) => {
+                let is_old =
+                    |m: &Message| matches!(m, Message::Tool(old) if old.call_id == new.call_id);
+                messages.retain(|message| !is_old(message));
+                messages.push(Message::Tool(new.clone()));
+            }
+            _ => {}
         }
         Ok(())
     }
@@ -60,10 +67,13 @@ pub(crate) struct Stock {
 }
 
 impl Supply for Stock {
-    fn model(&self, name: Option<&str>) -> Result<(Arc<dyn Model>, Manner), String> {
-        let name = name.unwrap_or("first");
-        let model = self.models.get(name).ok_or_else(|| format!("no model is called {name}"))?;
-        Ok((Arc::clone(model), Manner { model: name.to_owned(), ..Manner::default() }))
+    fn model<'a>(&'a self, name: Option<&'a str>) -> BoxFuture<'a, Found> {
+        Box::pin(async move {
+            let name = name.unwrap_or("first");
+            let model =
+                self.models.get(name).ok_or_else(|| format!("no model is called {name}"))?;
+            Ok((Arc::clone(model), Manner { model: name.to_owned(), ..Manner::default() }))
+        })
     }
 
     fn journal(&self, child: &Child<'_>) -> Result<Arc<dyn Journal>, String> {

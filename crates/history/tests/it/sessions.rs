@@ -46,6 +46,30 @@ fn a_session_keeps_what_was_said_and_what_it_took() {
 }
 
 #[test]
+fn a_result_takes_the_place_of_the_one_before() {
+    let scratch = Scratch::new();
+    scratch.begin("s", "cli");
+    scratch.say("s", "go");
+    scratch.store.append("s", &asks("c1", "terminal", "{}")).unwrap();
+    scratch.store.append("s", &answer("c1", "terminal", "an apple")).unwrap();
+    scratch.store.append("s", &answer("c2", "terminal", "a plum")).unwrap();
+    let finds = |text: &str| {
+        let query = Query { text: text.into(), limit: 10, ..Query::default() };
+        scratch.store.reader().search(&query).unwrap().hits.len()
+    };
+    scratch.store.revise("s", &answer("c1", "terminal", "a pear")).unwrap();
+    assert_eq!(scratch.texts("s")[2..], ["a plum", "a pear"]);
+    assert_eq!((finds("apple"), finds("pear"), scratch.info("s").messages), (0, 1, 4));
+    // The same once it is in the index.
+    scratch.store.take_in().unwrap();
+    scratch.store.revise("s", &answer("c1", "terminal", "a fig")).unwrap();
+    scratch.store.take_in().unwrap();
+    assert_eq!((finds("pear"), finds("fig"), finds("plum")), (0, 1, 1));
+    scratch.store.revise("s", &answer("c3", "terminal", "new")).unwrap();
+    assert_eq!(scratch.info("s").messages, 5, "one that was not there is added");
+}
+
+#[test]
 fn sessions_are_found_by_the_beginning_of_their_id() {
     let scratch = Scratch::new();
     for id in ["20260101_aa", "20260101_ab", "a%_b"] {

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use hermes_core::BoxFuture;
 use hermes_llm::{
     Answer as ToolAnswer, Asked, Choice, Finish, Image, Message, Model, Part, Reply, Request,
 };
@@ -29,7 +30,7 @@ pub struct Chosen {
 /// Which models there are.
 pub trait Models: Send + Sync {
     /// The model of that name or, without one, the usual.
-    fn choose(&self, name: Option<&str>) -> Option<Chosen>;
+    fn choose<'a>(&'a self, name: Option<&'a str>) -> BoxFuture<'a, Option<Chosen>>;
 }
 
 /// What a server has asked of the model so far.
@@ -98,7 +99,7 @@ impl Sampling {
             return Err("sampling is switched off for this server".to_owned());
         }
         self.admit()?;
-        let chosen = self.choose(params)?;
+        let chosen = self.choose(params).await?;
         let request = self.request(&chosen.name, params)?;
         if limits.ask {
             let question = Question::Sample {
@@ -139,19 +140,27 @@ impl Sampling {
 
     /// The model: the one that is set, else the first of those that the server
     /// would like, else the usual. It must be one that is allowed.
-    fn choose(&self, params: &Value) -> Result<Chosen, String> {
+    async fn choose(&self, params: &Value) -> Result<Chosen, String> {
         let models = self.models.as_ref().ok_or("there is no model")?;
         let allowed = &self.settings.allowed_models;
         let may = |name: &str| allowed.is_empty() || allowed.iter().any(|it| it == name);
         let chosen = match &self.settings.model {
-            Some(name) => models.choose(Some(name)),
+            Some(name) => models.choose(Some(name)).await,
             None => {
                 let hints = params.pointer("/modelPreferences/hints").and_then(Value::as_array);
                 let names = hints.into_iter().flatten().take(16);
                 let names = names.filter_map(|hint| hint.get("name").and_then(Value::as_str));
-                let liked = names.filter_map(|name| models.choose(Some(name)));
-                let mut liked = liked.filter(|it| may(&it.name));
-                liked.next().or_else(|| models.choose(None))
+                let mut liked = None;
+                for name in names {
+                    liked = models.choose(Some(name)).await.filter(|it| may(&it.name));
+                    if liked.is_some() {
+                        break;
+                    }
+                }
+                match liked {
+                    Some(liked) => Some(liked),
+                    None => models.choose(None).await,
+                }
             }
         };
         let chosen = chosen.ok_or("there is no such model")?;

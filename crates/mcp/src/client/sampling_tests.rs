@@ -30,10 +30,11 @@ impl Model for Echo {
 struct Two;
 
 impl Models for Two {
-    fn choose(&self, name: Option<&str>) -> Option<Chosen> {
+    fn choose<'a>(&'a self, name: Option<&'a str>) -> BoxFuture<'a, Option<Chosen>> {
         let name = name.unwrap_or("usual");
         let known = ["usual", "small"].contains(&name);
-        known.then(|| Chosen { model: Arc::new(Echo), name: name.to_owned() })
+        let chosen = known.then(|| Chosen { model: Arc::new(Echo), name: name.to_owned() });
+        Box::pin(async move { chosen })
     }
 }
 

@@ -14,7 +14,7 @@ use hermes_chat::{Form, Look, Screen};
 use super::runtime;
 use crate::app::{App, Ready};
 use crate::args::{CallOptions, Choice};
-use crate::failure::{Exit, Failure, Outcome};
+use crate::failure::{Failure, Outcome};
 
 use completer::Words;
 use person::Person;
@@ -45,7 +45,7 @@ pub(crate) fn run(app: &App, args: &Chat) -> Outcome {
     ready.warn_of_leftovers(app);
     ready.notices.listen();
     ready.join_servers(app, true)?;
-    let mut resume = args.resume.clone().map(|id| named(&ready, &id)).transpose()?;
+    let mut resume = args.resume.as_deref().map(|id| ready.session_named(id)).transpose()?;
     let look = Look {
         history: Some(ready.home.root().join("chat_history")),
         completer: Some(Arc::new(Words)),
@@ -55,19 +55,14 @@ pub(crate) fn run(app: &App, args: &Chat) -> Outcome {
     };
     let (screen, mut events) = Screen::open(look)?;
     ready.keyboard.lend(screen.clone());
-    let mut outcome = Ok(Exit::Ok);
-    loop {
-        let next = sit(app, &ready, args, &screen, &mut events, resume.take());
-        match next {
-            Ok(Next::Leave) => break,
+    let outcome = loop {
+        match sit(app, &ready, args, &screen, &mut events, resume.take()) {
+            Ok(Next::Leave(exit)) => break Ok(exit),
             Ok(Next::Session(id)) => resume = Some(id),
             Ok(Next::Anew) => {}
-            Err(failure) => {
-                outcome = Err(failure);
-                break;
-            }
+            Err(failure) => break Err(failure),
         }
-    }
+    };
     screen.close();
     ready.settle(app);
     outcome
@@ -96,15 +91,10 @@ fn sit(
     runtime::early(async {
         let sitting = Sitting::begin(app, ready, args, screen, caller, resume, is_alone).await?;
         let next = sitting.go(events).await;
-        if matches!(next, Next::Leave) {
+        if matches!(next, Next::Leave(_)) {
             ready.engine.shutdown().await;
             ready.leaving().leave().await;
         }
         Ok(next)
     })?
-}
-
-/// The session that is meant.
-fn named(ready: &Ready, id: &str) -> Result<String, Failure> {
-    Ok(ready.history()?.reader().session(id)?.id)
 }

@@ -1,9 +1,11 @@
 //! Orders to the program itself: lines that begin with `/`.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use hermes::engine::toolsets::ToolsetInfo;
 use hermes::policy::ApprovalMode;
-use hermes_agent::Budget;
+use hermes_agent::{Budget, End};
 use hermes_checkpoints::{Plan, Store, Target};
 use hermes_history::{Listing, local};
 use hermes_llm::Message;
@@ -11,8 +13,8 @@ use hermes_memory::Target as List;
 
 use super::sitting::{Next, Sitting, Then};
 use crate::commands::{checkpoints, memory};
-use crate::engagement::told;
-use crate::failure::Failure;
+use crate::engagement::{told, told_stopped};
+use crate::failure::{Exit, Failure};
 use crate::summary;
 
 /// An order that can be given.
@@ -44,7 +46,7 @@ pub(crate) const ORDERS: &[Order] = &[
     order("title", "TEXT", "give this session a name"),
     order("save", "[FILE]", "write the conversation to a file"),
     order("yolo", "", "ask nothing any more, or ask again"),
-    order("stop", "", "stop the turn that is under way (as Ctrl-C twice)"),
+    order("stop", "", "stop the turn (as Ctrl-C twice), and what is in the background"),
     order("quit", "", "leave (as Ctrl-D)"),
 ];
 
@@ -57,7 +59,7 @@ pub(crate) async fn carry_out(sitting: &mut Sitting<'_>, order: &str) -> Then {
     let rest = rest.trim();
     let done = match name {
         "help" | "?" => help(sitting),
-        "quit" | "exit" | "q" => return Then::End(Next::Leave),
+        "quit" | "exit" | "q" => return Then::End(Next::Leave(Exit::Ok)),
         "new" | "clear" => return Then::End(Next::Anew),
         "resume" => match session(sitting, rest) {
             Ok(id) => return Then::End(Next::Session(id)),
@@ -79,7 +81,10 @@ pub(crate) async fn carry_out(sitting: &mut Sitting<'_>, order: &str) -> Then {
         "save" => save(sitting, rest),
         "yolo" => yolo(sitting),
         "stop" => {
-            sitting.screen.note("Nothing is under way.");
+            let stopped = sitting.ready.crew.stop(&sitting.engaged.session);
+            let told = told_stopped(&stopped);
+            sitting.is_halted |= told.is_some();
+            sitting.screen.note(told.as_deref().unwrap_or("Nothing is under way."));
             Ok(())
         }
         _ => {
@@ -163,7 +168,13 @@ fn tools(sitting: &Sitting<'_>) -> Result<(), Failure> {
 async fn toolsets(sitting: &mut Sitting<'_>, wanted: &str) -> Result<(), Failure> {
     if wanted.is_empty() {
         let infos = crate::commands::toolsets::infos(sitting.ready)?;
-        let names: Vec<&str> = infos.iter().map(|info| info.name.as_str()).collect();
+        let snapshot = sitting.ready.engine.snapshot();
+        // Groups of which nothing is there, and those of other places, are of no use here.
+        let is_of_use = |info: &&ToolsetInfo| {
+            let is_here = info.tools.iter().any(|tool| snapshot.get(tool).is_some());
+            is_here && (info.custom || !info.name.starts_with("hermes-"))
+        };
+        let names: Vec<&str> = infos.iter().filter(is_of_use).map(|info| &*info.name).collect();
         sitting.screen.note(&format!("{}\n/toolsets NAME,NAME uses only these.", names.join(", ")));
         return Ok(());
     }
@@ -189,7 +200,7 @@ fn cost(sitting: &Sitting<'_>) -> Result<(), Failure> {
         spent.input,
         spent.cache_read,
         spent.output,
-        sitting.shown.used(),
+        sitting.context(),
         crate::tokens::count(definitions),
         sitting.engaged.definitions.visible.len(),
     ));
@@ -198,12 +209,16 @@ fn cost(sitting: &Sitting<'_>) -> Result<(), Failure> {
 
 async fn compact(sitting: &mut Sitting<'_>) -> Result<(), Failure> {
     sitting.screen.working(Some("summing up"));
-    let done = sitting.engaged.agent.compact(&Budget::new(Default::default())).await;
+    let budget = Budget::new(Default::default());
+    sitting.shown.count(&budget);
+    let done = sitting.engaged.agent.compact(&budget).await;
     sitting.screen.working(None);
+    sitting.show_status();
     match done {
         Ok(true) => {}
         Ok(false) => sitting.screen.note("The conversation is short already."),
-        Err(end) => sitting.screen.error(&format!("It could not be summed up: {}", end.name())),
+        Err(End::Interrupted) => sitting.screen.note("Stopped; nothing is changed."),
+        Err(end) => super::sitting::tell_end(sitting.screen, &end),
     }
     Ok(())
 }
@@ -268,8 +283,13 @@ fn remembered(sitting: &Sitting<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Where sessions come from that nobody has talked in.
+fn helpers() -> Vec<String> {
+    crate::commands::sessions::HELPERS.map(str::to_owned).to_vec()
+}
+
 fn sessions(sitting: &Sitting<'_>) -> Result<(), Failure> {
-    let listing = Listing { limit: 15, ..Listing::default() };
+    let listing = Listing { limit: 15, without: helpers(), ..Listing::default() };
     let found = sitting.engaged.store.reader().sessions(&listing)?;
     let mut text = String::new();
     for session in found.iter().filter(|session| session.id != sitting.engaged.session) {
@@ -277,7 +297,10 @@ fn sessions(sitting: &Sitting<'_>) -> Result<(), Failure> {
         let when = local(session.last_active);
         text.push_str(&format!("{}  {when}  {}\n", session.id, summary::short(title, 60)));
     }
-    text.push_str("/resume ID goes on with one.");
+    text.push_str(match text.is_empty() {
+        true => "There is no other session yet.",
+        false => "/resume ID goes on with one.",
+    });
     sitting.screen.note(&text);
     Ok(())
 }
@@ -285,10 +308,10 @@ fn sessions(sitting: &Sitting<'_>) -> Result<(), Failure> {
 /// The session that is meant; the one before this if none is named.
 fn session(sitting: &Sitting<'_>, named: &str) -> Result<String, Failure> {
     let reader = sitting.engaged.store.reader();
-    if !named.is_empty() {
+    if !named.is_empty() && named != "last" {
         return Ok(reader.session(named)?.id);
     }
-    let listing = Listing { limit: 2, ..Listing::default() };
+    let listing = Listing { limit: 2, without: helpers(), ..Listing::default() };
     let found = reader.sessions(&listing)?;
     let other = found.into_iter().find(|session| session.id != sitting.engaged.session);
     let other = other.ok_or_else(|| Failure::not_found("There is no other session"))?;
@@ -304,12 +327,21 @@ fn title(sitting: &Sitting<'_>, title: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-fn save(sitting: &Sitting<'_>, file: &str) -> Result<(), Failure> {
-    let name = match file {
-        "" => format!("hermes-{}.md", sitting.engaged.session),
-        file => file.to_owned(),
+/// A file for a session that is not there yet.
+fn unused(folder: &Path, session: &str) -> PathBuf {
+    let named = |at: u32| match at {
+        1 => folder.join(format!("hermes-{session}.md")),
+        at => folder.join(format!("hermes-{session}-{at}.md")),
     };
-    let path = sitting.engaged.agent.makeup().caller.cwd.join(&name);
+    (1..1_000).map(named).find(|path| !path.exists()).unwrap_or_else(|| named(1))
+}
+
+fn save(sitting: &Sitting<'_>, file: &str) -> Result<(), Failure> {
+    let cwd = sitting.engaged.agent.makeup().caller.cwd.clone();
+    let path = match file {
+        "" => unused(&cwd, &sitting.engaged.session),
+        file => cwd.join(file),
+    };
     let mut text = String::new();
     for message in sitting.engaged.agent.conversation().messages() {
         let (who, said) = match message {
@@ -326,7 +358,13 @@ fn save(sitting: &Sitting<'_>, file: &str) -> Result<(), Failure> {
         };
         text.push_str(&format!("## {who}\n\n{said}\n\n"));
     }
-    let cannot = |error: std::io::Error| Failure::usage(format!("{}: {error}", path.display()));
+    let cannot = |error: std::io::Error| match error.kind() {
+        std::io::ErrorKind::AlreadyExists => {
+            Failure::usage(format!("{} is there already", path.display()))
+                .hint("Name another file.")
+        }
+        _ => Failure::usage(format!("{}: {error}", path.display())),
+    };
     let file = std::fs::OpenOptions::new().write(true).create_new(true).open(&path);
     std::io::Write::write_all(&mut file.map_err(cannot)?, text.as_bytes()).map_err(cannot)?;
     sitting.screen.note(&format!("Written to {}", path.display()));

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use hermes::core::{Session, ToolResult};
 use hermes::engine::Engine;
-use hermes_agent::{Notice, Watcher};
+use hermes_agent::{Budget, Notice, Watcher};
 use hermes_chat::{Screen, Status, Todo, TodoState};
 use hermes_llm::{Remedy, Usage};
 use serde_json::Value;
@@ -23,30 +23,40 @@ pub(crate) struct Shown {
     engine: Engine,
     session: Session,
     used: AtomicU64,
-    spent: Mutex<Usage>,
+    /// What each turn may use; sub-agents and summaries count there as well.
+    budgets: Mutex<Vec<Budget>>,
 }
 
 impl Shown {
     pub(crate) fn new(screen: Screen, engine: Engine, session: Session) -> Arc<Self> {
-        let spent = Mutex::default();
-        Arc::new(Self { screen, engine, session, used: AtomicU64::new(0), spent })
+        let budgets = Mutex::default();
+        Arc::new(Self { screen, engine, session, used: AtomicU64::new(0), budgets })
     }
 
     /// What was used since the chat began.
     pub(crate) fn spent(&self) -> Usage {
-        *self.spent.lock().unwrap_or_else(PoisonError::into_inner)
+        let budgets = self.budgets.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sum = Usage::default();
+        budgets.iter().for_each(|budget| sum += budget.spent().usage);
+        sum
     }
 
-    /// How full the context is.
+    /// From now on what is spent of this counts, too.
+    pub(crate) fn count(&self, budget: &Budget) {
+        let mut budgets = self.budgets.lock().unwrap_or_else(PoisonError::into_inner);
+        budgets.push(budget.clone());
+    }
+
+    /// How much of the context the last answer took, as its server has counted.
     pub(crate) fn used(&self) -> u64 {
         self.used.load(Ordering::Relaxed)
     }
 
     /// The last row of the screen.
-    pub(crate) fn status(&self, model: &str, window: Option<u64>, extra: Vec<String>) {
+    pub(crate) fn status(&self, model: &str, used: u64, window: Option<u64>, extra: Vec<String>) {
         self.screen.status(Status {
             model: model.to_owned(),
-            context_used: self.used(),
+            context_used: used,
             context_total: window.unwrap_or_default(),
             cost: self.spent().cost,
             extra,
@@ -72,7 +82,6 @@ impl Watcher for Shown {
                 screen.working(None);
                 screen.end_text();
                 self.used.store(usage.input + usage.output, Ordering::Relaxed);
-                *self.spent.lock().unwrap_or_else(PoisonError::into_inner) += **usage;
             }
             Notice::Again { why } => screen.warn(&format!("Asked again: {why}")),
             Notice::Began(begun) if begun.parent.is_none() => {

@@ -1,6 +1,7 @@
 //! One session at the terminal: lines come in, turns go out, and orders to the
 //! program itself are carried out in between.
 
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,15 +16,16 @@ use super::Chat;
 use super::orders;
 use super::shown::Shown;
 use crate::app::{App, Ready};
-use crate::engagement::{Engagement, Terms};
-use crate::failure::Failure;
+use crate::commands::run::exit_of;
+use crate::engagement::{Engagement, MOST_NOTICES, Terms, told_news, told_stopped};
+use crate::failure::{Exit, Failure};
 use crate::summary;
 
 /// What comes after a session.
 #[derive(Debug)]
 pub(crate) enum Next {
-    /// Nothing.
-    Leave,
+    /// Nothing; what scripts are told.
+    Leave(Exit),
     /// This session.
     Session(String),
     /// A new session.
@@ -56,6 +58,11 @@ pub(crate) struct Sitting<'a> {
     pub(crate) is_reckless: bool,
     /// When the turns began, in nanoseconds since 1970.
     pub(crate) began: Vec<i64>,
+    /// Whether the person has stopped the last turn: nothing begins by itself
+    /// until they say something.
+    pub(crate) is_halted: bool,
+    /// How the last turn went, for scripts.
+    exit: Exit,
 }
 
 impl<'a> Sitting<'a> {
@@ -89,6 +96,8 @@ impl<'a> Sitting<'a> {
             engaged,
             is_reckless: false,
             began: Vec::new(),
+            is_halted: false,
+            exit: Exit::Ok,
         };
         sitting.greet(resume.is_some());
         Ok(sitting)
@@ -112,6 +121,9 @@ impl<'a> Sitting<'a> {
         if goes_on {
             orders::show_again(self);
         }
+        if let Some(warning) = &self.engaged.warning {
+            self.screen.warn(warning);
+        }
         self.show_status();
     }
 
@@ -121,7 +133,19 @@ impl<'a> Sitting<'a> {
         if self.is_reckless {
             extra.push("nothing is asked".to_owned());
         }
-        self.shown.status(&makeup.manner.model, makeup.model.window(), extra);
+        self.shown.status(&makeup.manner.model, self.context(), makeup.model.window(), extra);
+    }
+
+    /// About how many tokens of the model's context are in use.
+    pub(crate) fn context(&self) -> u64 {
+        let agent = &self.engaged.agent;
+        let said = agent.conversation().tokens();
+        if self.shown.used() > 0 {
+            return said;
+        }
+        // No server has counted yet what is sent before the conversation.
+        let tools = u64::try_from(crate::tokens::count(&self.engaged.definitions.json));
+        said + agent.makeup().system.len() as u64 / 4 + tools.unwrap_or_default()
     }
 
     /// Until the person wants something else.
@@ -129,37 +153,51 @@ impl<'a> Sitting<'a> {
         let news = Arc::new(Notify::new());
         let wake = Arc::clone(&news);
         self.ready.notices.on_news(Arc::new(move || wake.notify_one()));
+        // What came while an order was carried out.
+        let mut held = VecDeque::new();
         let next = loop {
             let said = tokio::select! {
                 biased;
-                event = events.next() => match event {
-                    None | Some(Event::Quit | Event::Terminated) => break Next::Leave,
+                event = next(&mut held, events) => match event {
+                    None | Some(Event::Quit | Event::Terminated) => break Next::Leave(Exit::Ok),
                     Some(Event::Resized) => continue,
                     Some(Event::Interrupt) => {
                         self.screen.note("Ctrl-D or /quit leaves.");
                         continue;
                     }
                     Some(Event::Line { text, attachments }) => {
-                        match self.typed(text, &attachments).await {
-                            Ok(Some(said)) => said,
+                        let interrupt = self.engaged.agent.interrupt();
+                        let typed = self.typed(text, &attachments);
+                        match attended(typed, &interrupt, &mut held, events).await {
+                            Ok(Some(said)) => {
+                                if std::mem::take(&mut self.is_halted) {
+                                    // What came meanwhile may be told now.
+                                    news.notify_one();
+                                }
+                                said
+                            }
                             Ok(None) => continue,
                             Err(next) => break next,
                         }
                     }
                 },
                 // A process has ended, for instance; the model goes on with that.
-                () = news.notified() => match self.tell_news() {
+                () = news.notified(), if !self.is_halted => match self.tell_news() {
                     Some(said) => said,
                     None => continue,
                 },
             };
             match self.turn(said, events).await {
                 Ok(this) => self = this,
-                Err(()) => return Next::Leave,
+                Err(()) => return Next::Leave(Exit::Failed),
             }
         };
         self.end();
-        next
+        match next {
+            // Nobody has seen how it went.
+            Next::Leave(Exit::Ok) if self.screen.form() == Form::Piped => Next::Leave(self.exit),
+            next => next,
+        }
     }
 
     /// What a line says to the model; none if it was an order to the program.
@@ -189,9 +227,11 @@ impl<'a> Sitting<'a> {
     }
 
     fn tell_news(&self) -> Option<Vec<Part>> {
-        let makeup = self.engaged.agent.makeup();
-        let told = makeup.news.as_ref().and_then(|news| news(&makeup.caller.session))?;
-        self.screen.note(&summary::short(&told, 300));
+        let news = self.ready.notices.drain(&self.engaged.session, MOST_NOTICES);
+        let told = told_news(&news)?;
+        for notice in &news {
+            self.screen.note(&summary::notice(notice));
+        }
         Some(vec![Part::Text { text: told }])
     }
 
@@ -199,9 +239,10 @@ impl<'a> Sitting<'a> {
     /// agent is lost.
     async fn turn(self, said: Vec<Part>, events: &mut Events) -> Result<Self, ()> {
         let budget = self.ready.budget(self.args.max_turns, None);
-        let Self { app, ready, args, screen, shown, engaged, is_reckless, mut began } = self;
+        self.shown.count(&budget);
+        let Self { app, ready, args, screen, shown, engaged, is_reckless, mut began, .. } = self;
         began.push(hermes_history::Timestamp::now().as_millisecond() * 1_000_000);
-        let Engagement { agent, session, store, definitions, how } = engaged;
+        let Engagement { agent, session, store, definitions, how, warning } = engaged;
         let mut turn = start(agent, said, budget);
         let mut leaves = false;
         // A script says one thing after the other, and steers nothing.
@@ -223,13 +264,11 @@ impl<'a> Sitting<'a> {
                     }
                     Some(Event::Interrupt) => match turn.interrupt.stop() {
                         Level::Calls => screen.note("Stopping the calls; once more stops the turn."),
-                        Level::Turn => {
-                            ready.crew.stop(&session);
-                            screen.note("Stopping the turn.");
-                        }
+                        Level::Turn => halt(ready, screen, &session),
                     },
                     Some(Event::Line { text, .. }) if text.trim() == "/stop" => {
                         turn.interrupt.stop_turn();
+                        halt(ready, screen, &session);
                     }
                     Some(Event::Line { text, .. }) if !text.trim().is_empty() => {
                         screen.user(&text);
@@ -243,8 +282,11 @@ impl<'a> Sitting<'a> {
         screen.working(None);
         screen.end_text();
         tell_end(screen, &outcome.end);
-        let engaged = Engagement { agent, session, store, definitions, how };
-        let this = Self { app, ready, args, screen, shown, engaged, is_reckless, began };
+        let engaged = Engagement { agent, session, store, definitions, how, warning };
+        let is_halted = outcome.end == End::Interrupted;
+        let exit = exit_of(&outcome.end);
+        let this =
+            Self { app, ready, args, screen, shown, engaged, is_reckless, began, is_halted, exit };
         this.show_status();
         if leaves {
             this.end();
@@ -256,12 +298,50 @@ impl<'a> Sitting<'a> {
     /// The session is closed; one in which nothing was said is not kept.
     fn end(&self) {
         let Engagement { agent, session, store, .. } = &self.engaged;
+        if let Some(told) = told_stopped(&self.ready.crew.stop(session)) {
+            self.screen.note(&told);
+        }
         if agent.conversation().messages().is_empty() {
             let _ = store.delete(session);
             return;
         }
         let _ = store.end(session, "left");
         self.screen.note(&format!("Go on later with: hermes chat --resume {session}"));
+    }
+}
+
+/// What comes next: first what was held back.
+async fn next(held: &mut VecDeque<Event>, events: &mut Events) -> Option<Event> {
+    match held.pop_front() {
+        Some(event) => Some(event),
+        None => events.next().await,
+    }
+}
+
+/// Carries something out that an interrupt stops; what else comes meanwhile is
+/// for later.
+async fn attended<T>(
+    work: impl Future<Output = T>,
+    interrupt: &Interrupt,
+    held: &mut VecDeque<Event>,
+    events: &mut Events,
+) -> T {
+    tokio::pin!(work);
+    loop {
+        tokio::select! {
+            biased;
+            done = &mut work => return done,
+            event = events.next() => match event {
+                Some(Event::Interrupt) => interrupt.stop_turn(),
+                Some(event) => {
+                    if matches!(event, Event::Quit | Event::Terminated) {
+                        interrupt.stop_turn();
+                    }
+                    held.push_back(event);
+                }
+                None => return work.await,
+            },
+        }
     }
 }
 
@@ -274,7 +354,15 @@ fn start(mut agent: Agent, said: Vec<Part>, budget: Budget) -> Turn {
     Turn { work, interrupt }
 }
 
-fn tell_end(screen: &Screen, end: &End) {
+/// The turn is stopped, with what it has in the background.
+fn halt(ready: &Ready, screen: &Screen, session: &str) {
+    screen.note("Stopping the turn.");
+    if let Some(told) = told_stopped(&ready.crew.stop(session)) {
+        screen.note(&told);
+    }
+}
+
+pub(crate) fn tell_end(screen: &Screen, end: &End) {
     match end {
         End::Done => {}
         End::CutOff => screen.warn("The answer is cut off: the model had no room left."),

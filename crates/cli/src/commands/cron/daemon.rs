@@ -11,7 +11,7 @@ use clap::Args;
 use hermes::core::{CancellationToken, ErrorKind};
 use hermes_config::Config;
 use hermes_cron::{Bell, Daemon, Event, Job, Jobs, Orders, Settings, Status, SystemClock, Until};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::show::told;
 use crate::app::App;
@@ -88,31 +88,19 @@ impl Orders for Ourselves {
 
     fn deliver(&self, job: &Job) -> Command {
         let mut command = self.command(job);
-        command.args(["call", "--json", "--quiet"]);
-        command.args(job.profile.as_ref().map(|name| format!("--profile={name}")));
-        command.args(["send_message", "-"]);
+        command.args(["cron", "deliver", "--json", "--quiet", &job.id]);
         command
     }
 }
 
 fn settings(config: &Config, parallel: Option<u16>) -> Settings {
-    let usual = Settings::default();
-    let number = |name: &str| {
-        let said = config.document.value().pointer(&format!("/cron/{name}"));
-        said.and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok()).filter(|n| *n > 0)
-    };
-    let variable = std::env::var("HERMES_CRON_MAX_PARALLEL").ok().and_then(|n| n.parse().ok());
+    let said = &config.settings.cron;
+    let count = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
     Settings {
-        parallel: parallel
-            .map(usize::from)
-            .or(variable)
-            .or_else(|| number("max_parallel_jobs"))
-            .unwrap_or(usual.parallel)
-            .clamp(1, 64),
-        kept: number("output_retention").unwrap_or(usual.kept),
-        time: number("timeout_seconds")
-            .map_or(usual.time, |n| Duration::from_secs(u64::try_from(n).unwrap_or(u64::MAX))),
-        ..usual
+        parallel: parallel.map_or_else(|| count(said.max_parallel_jobs), usize::from),
+        kept: count(said.output_retention),
+        time: Duration::from_secs(said.timeout_seconds),
+        ..Settings::default()
     }
 }
 

@@ -1,6 +1,7 @@
 //! `hermes cron`: tasks that run by themselves at set times.
 
 mod daemon;
+mod deliver;
 mod show;
 
 use std::io::Read as _;
@@ -81,6 +82,12 @@ pub(crate) enum Cron {
         /// How many
         #[arg(long, default_value_t = 20, value_name = "N")]
         limit: usize,
+    },
+    /// Send a message to where the answers of a job go, as the daemon does
+    #[command(hide = true)]
+    Deliver {
+        /// Its id or name
+        job: String,
     },
     /// Run jobs when they are due, until told to stop
     Daemon(daemon::Options),
@@ -195,8 +202,7 @@ impl From<CronError> for Failure {
 pub(crate) fn jobs(home: &Home, config: &Config) -> Result<Jobs, Failure> {
     let inside = std::env::var_os(Jobs::INSIDE).is_some_and(|run| !run.is_empty());
     let jobs = Jobs::of(home.root()).inside(inside);
-    let zone = config.document.value().get("timezone").and_then(serde_json::Value::as_str);
-    match zone.map(str::trim).filter(|name| !name.is_empty()) {
+    match config.settings.timezone.as_deref().map(str::trim).filter(|name| !name.is_empty()) {
         None => Ok(jobs),
         Some(name) => jobs
             .in_zone_named(name)
@@ -237,6 +243,7 @@ pub(crate) fn run(app: &App, command: Cron) -> Outcome {
             tell(app, &jobs, &jobs.ask(&job, now)?, "is left to the daemon")?;
         }
         Cron::Run { job, later: false } => return daemon::run_now(app, &config, &jobs, &job),
+        Cron::Deliver { job } => return deliver::run(app, &jobs, &job),
         Cron::Daemon(options) => return daemon::serve(app, &config, &jobs, &options),
     }
     Ok(Exit::Ok)

@@ -10,14 +10,14 @@ use std::time::Instant;
 
 use clap::Args;
 use hermes::core::ErrorKind;
-use hermes_agent::{Budget, End, Outcome as Ended, Watcher};
+use hermes_agent::{Budget, End, Notice, Outcome as Ended, Watcher};
 use hermes_llm::Part;
 use serde_json::json;
 
 use super::runtime;
 use crate::app::App;
 use crate::args::{CallOptions, Choice};
-use crate::engagement::{Engagement, Terms};
+use crate::engagement::{Engagement, Terms, told_stopped};
 use crate::failure::{Exit, Failure, Outcome};
 
 use events::Events;
@@ -43,7 +43,7 @@ pub(crate) struct Run {
     /// Show the model this picture; may be given several times
     #[arg(long, value_name = "FILE")]
     pub(crate) image: Vec<PathBuf>,
-    /// Go on with this session
+    /// Go on with this session; `last` is the last one
     #[arg(long, value_name = "ID", conflicts_with = "session")]
     pub(crate) resume: Option<String>,
     /// What the session is called
@@ -72,7 +72,7 @@ pub(crate) fn run(app: &App, args: &Run) -> Outcome {
     ready.join_servers(app, true)?;
     let session = match &args.resume {
         None => args.options.session.clone().unwrap_or_else(hermes_history::new_id),
-        Some(id) => ready.history()?.reader().session(id)?.id,
+        Some(id) => ready.session_named(id)?,
     };
     let options = CallOptions { session: Some(session), ..args.options.clone() };
     let mut caller = app.caller(&ready, &options, &[])?;
@@ -106,7 +106,14 @@ pub(crate) fn run(app: &App, args: &Run) -> Outcome {
     let ended = runtime::with_tools(&cancel, async move {
         let engaged = working.engage(caller, terms.borrow()).await;
         let ended = match engaged {
-            Ok(engaged) => Ok(see_through(engaged, said, &budget, json.then_some(terminal)).await),
+            Ok(engaged) => {
+                let ended = see_through(engaged, said, &budget, json.then_some(terminal)).await;
+                // They end with the task, and it is told that they did.
+                if let Some(told) = told_stopped(&working.crew.stop(&ended.1)) {
+                    watcher.see(&Notice::Warning(&told));
+                }
+                Ok(ended)
+            }
             Err(failure) => Err(failure),
         };
         working.engine.shutdown().await;
@@ -150,7 +157,7 @@ async fn see_through(
     budget: &Budget,
     json: Option<crate::terminal::Terminal>,
 ) -> (Ended, String) {
-    let Engagement { mut agent, session, store, definitions, how } = engaged;
+    let Engagement { mut agent, session, store, definitions, how, warning } = engaged;
     if let Some(terminal) = json {
         let line = json!({
             "type": "session",
@@ -163,20 +170,30 @@ async fn see_through(
         });
         let _ = terminal.line(&line.to_string());
     }
-    let ended = agent.turn(said, budget).await;
+    if let Some(warning) = warning {
+        agent.makeup().watcher.see(&Notice::Warning(&warning));
+    }
+    let mut ended = agent.turn(said, budget).await;
+    // What sub-agents and summaries took was taken for this task.
+    ended.usage = budget.spent().usage;
     // A session that cannot be closed can be gone on with all the same.
     let _ = store.end(&session, ended.end.name());
     (ended, session)
 }
 
-/// Tells how it ended; the answer itself is data.
-fn report(app: &App, ended: &Ended, session: &str, began: Instant) -> Outcome {
-    let exit = match &ended.end {
+/// What scripts are told of how a turn ended.
+pub(crate) fn exit_of(end: &End) -> Exit {
+    match end {
         End::Done => Exit::Ok,
         End::Interrupted => Exit::Kind(ErrorKind::Cancelled),
         End::Fault(fault) => Failure::from(fault.clone()).exit,
         End::CutOff | End::Budget(_) | End::Lost | End::Journal(_) => Exit::Failed,
-    };
+    }
+}
+
+/// Tells how it ended; the answer itself is data.
+fn report(app: &App, ended: &Ended, session: &str, began: Instant) -> Outcome {
+    let exit = exit_of(&ended.end);
     let why = match &ended.end {
         End::Done => None,
         End::CutOff => Some("The answer is cut off: the model had no room left.".to_owned()),

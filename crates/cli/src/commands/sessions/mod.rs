@@ -25,7 +25,7 @@ use crate::terminal::{Style, one_line, visible};
 /// The most characters of a message that `show` prints.
 const SHOWN: usize = 2_000;
 /// Sessions that are parts of others' work.
-const HELPERS: [&str; 2] = ["subagent", "tool"];
+pub(crate) const HELPERS: [&str; 2] = ["subagent", "tool"];
 
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Sessions {
@@ -209,6 +209,18 @@ impl Times {
     }
 }
 
+/// The session of an id or the beginning of one; `last` is the latest that is
+/// no helper's.
+pub(crate) fn find(reader: &Reader, id: &str) -> Result<SessionInfo, HistoryError> {
+    if id != "last" {
+        return reader.session(id);
+    }
+    let without = HELPERS.map(str::to_owned).to_vec();
+    let listing = Listing { limit: 1, without, ..Listing::default() };
+    let none = || HistoryError::NoSession(id.to_owned());
+    reader.sessions(&listing)?.pop().ok_or_else(none)
+}
+
 impl Desk<'_> {
     fn line(&self, text: &str) -> Result<(), Failure> {
         let text = self.redactor.redact(text);
@@ -231,14 +243,7 @@ impl Desk<'_> {
     fn find(&self, id: &str) -> Result<(Arc<Reader>, SessionInfo), Failure> {
         let none = || HistoryError::NoSession(id.to_owned());
         let reader = self.history.reader()?.ok_or_else(none)?;
-        let session = match id {
-            "last" => {
-                let without = HELPERS.map(str::to_owned).to_vec();
-                let listing = Listing { limit: 1, without, ..Listing::default() };
-                reader.sessions(&listing)?.pop().ok_or_else(none)?
-            }
-            id => reader.session(id)?,
-        };
+        let session = find(&reader, id)?;
         Ok((reader, session))
     }
 

@@ -53,8 +53,8 @@ impl Model for Parrot {
 }
 
 impl Models for Parrot {
-    fn choose(&self, _: Option<&str>) -> Option<Chosen> {
-        Some(Chosen { model: Arc::new(Parrot), name: "parrot".to_owned() })
+    fn choose<'a>(&'a self, _: Option<&'a str>) -> BoxFuture<'a, Option<Chosen>> {
+        Box::pin(async { Some(Chosen { model: Arc::new(Parrot), name: "parrot".to_owned() }) })
     }
 }
 

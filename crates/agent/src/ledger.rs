@@ -1,0 +1,141 @@
+//! Results are written down as their calls end: whoever is killed in the
+//! middle of several calls loses only what had not ended.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use hermes_core::{CancellationToken, Progress, ToolResult};
+use hermes_engine::{Begun, Onlooker};
+use hermes_llm::{Answer, Message};
+
+use crate::journal::{Entry, Journal, JournalError};
+use crate::watcher::Calls;
+
+/// Writes down what comes of the calls of one answer.
+pub(crate) struct Ledger {
+    calls: Calls,
+    journal: Arc<dyn Journal>,
+    /// Stops them: what cannot be written down does not go on.
+    stop: CancellationToken,
+    lines: Mutex<Lines>,
+}
+
+#[derive(Default)]
+struct Lines {
+    /// What was written, by call, with its place.
+    written: HashMap<String, (usize, Message)>,
+    trouble: Option<JournalError>,
+}
+
+/// What was written while calls ran.
+pub(crate) struct Written {
+    lines: HashMap<String, (usize, Message)>,
+    /// Whether all so far stand where they belong.
+    is_in_order: bool,
+}
+
+impl Ledger {
+    pub(crate) fn new(calls: Calls, journal: Arc<dyn Journal>, stop: CancellationToken) -> Self {
+        Self { calls, journal, stop, lines: Mutex::default() }
+    }
+
+    /// What was written; an error if something could not be.
+    pub(crate) fn close(&self) -> Result<Written, JournalError> {
+        let Lines { written, trouble } = std::mem::take(&mut *self.lock());
+        match trouble {
+            Some(trouble) => Err(trouble),
+            None => Ok(Written { lines: written, is_in_order: true }),
+        }
+    }
+
+    fn write(&self, result: &ToolResult) {
+        let mut lines = self.lock();
+        let id = &result.tool_call_id;
+        if lines.trouble.is_some() || lines.written.contains_key(id) {
+            return;
+        }
+        let message = Message::Tool(answer(result, &[]));
+        match self.journal.write(Entry::Message(&message)) {
+            Ok(()) => {
+                let place = lines.written.len();
+                lines.written.insert(id.clone(), (place, message));
+            }
+            Err(trouble) => {
+                lines.trouble = Some(trouble);
+                self.stop.cancel();
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Lines> {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Onlooker for Ledger {
+    fn began(&self, begun: &Begun<'_>) {
+        self.calls.began(begun);
+    }
+
+    fn progress(&self, call: &str, tool: &str, progress: &Progress) {
+        self.calls.progress(call, tool, progress);
+    }
+
+    fn ended(&self, result: &ToolResult, parent: Option<&str>) {
+        // What a call calls in turn is part of its own result.
+        if parent.is_none() {
+            self.write(result);
+        }
+        self.calls.ended(result, parent);
+    }
+}
+
+impl Written {
+    /// The message of a result as it is sent, which stands in the journal at
+    /// its place when this returns. What was written before is written anew
+    /// if there is more to say, or if another call has ended before it.
+    pub(crate) fn settle(
+        &mut self,
+        at: usize,
+        result: &ToolResult,
+        besides: &[String],
+        journal: &dyn Journal,
+    ) -> Result<Message, JournalError> {
+        let early = self.lines.remove(&result.tool_call_id);
+        let is_new = early.is_none();
+        let is_said = |message: &Message| {
+            let Message::Tool(answer) = message else { return false };
+            besides.is_empty() && answer.content == result.content
+        };
+        let message = match early {
+            Some((place, message)) if is_said(&message) => {
+                if self.is_in_order && place == at {
+                    return Ok(message);
+                }
+                message
+            }
+            _ => Message::Tool(answer(result, besides)),
+        };
+        self.is_in_order = false;
+        journal.write(match is_new {
+            true => Entry::Message(&message),
+            false => Entry::Revised(&message),
+        })?;
+        Ok(message)
+    }
+}
+
+fn answer(result: &ToolResult, besides: &[String]) -> Answer {
+    let mut content = result.content.clone();
+    for more in besides {
+        content.push_str("\n\n");
+        content.push_str(more);
+    }
+    Answer {
+        call_id: result.tool_call_id.clone(),
+        name: result.name.clone(),
+        content,
+        images: crate::picture::of(result),
+        is_error: !result.is_success(),
+    }
+}

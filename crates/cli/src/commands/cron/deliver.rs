@@ -1,0 +1,122 @@
+//! `hermes cron deliver`: the answer of a job goes where its owner wants it.
+//! The daemon runs this; by hand it does what the daemon would do.
+
+use std::io::Read as _;
+use std::sync::Arc;
+
+use hermes::core::{
+    ApprovalRequest, Approver, BoxFuture, Decision, Effect, ErrorKind, Lasting, Resource, Scope,
+    ToolCall,
+};
+use hermes::engine::Secrets as _;
+use hermes_cron::{Job, Jobs, Target};
+use serde_json::{Value, json};
+
+use crate::app::App;
+use crate::args::{CallOptions, ProfileOptions};
+use crate::commands::{call, runtime};
+use crate::failure::{Failure, Outcome};
+
+/// Most of what may come in by standard input.
+const MOST: u64 = 4 << 20;
+/// What names a secret in the arguments of a call, and what stands for it in
+/// an answer: nobody may have a secret sent by writing its name.
+const SECRET: (&str, &str) = ("secret://", "secret:/ /");
+
+struct Letter {
+    target: String,
+    title: String,
+    message: String,
+}
+
+/// The owner of a job, who has said beforehand where its answers go. That is a
+/// yes to sending them there, and to nothing else; what is forbidden stays so.
+struct Owner {
+    target: String,
+}
+
+impl Owner {
+    fn has_ordered(&self, effect: &Effect) -> bool {
+        match (&effect.scope, &effect.resource) {
+            (scope, Resource::Name(name)) if *scope == Scope::MESSAGE_SEND => *name == self.target,
+            // Which host that is, is set down with the target.
+            (scope, Resource::Host(_)) => *scope == Scope::NETWORK_SEND,
+            _ => false,
+        }
+    }
+}
+
+impl Approver for Owner {
+    fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, Decision> {
+        let is_ordered = request.tool == "send_message"
+            && request.effects.iter().all(|effect| self.has_ordered(effect));
+        Box::pin(async move {
+            match is_ordered {
+                true => Decision::Approved(Lasting::Once),
+                false => Decision::Nobody,
+            }
+        })
+    }
+
+    fn name(&self) -> &'static str {
+        "order"
+    }
+}
+
+pub(super) fn run(app: &App, jobs: &Jobs, wanted: &str) -> Outcome {
+    // What a run does itself is not what its owner has ordered.
+    if jobs.is_inside() {
+        let message = "A scheduled run does not send its answer itself: that is done for it";
+        return Err(Failure::failed(ErrorKind::Denied, message));
+    }
+    let job = jobs.get(wanted)?;
+    let letter = read()?;
+    if !names(&job, &letter.target) {
+        let message = format!("'{}' does not send its answers to '{}'", job.name, letter.target);
+        return Err(Failure::failed(ErrorKind::Denied, message)
+            .hint(format!("`hermes cron edit {} --deliver TARGETS` says where.", job.id)));
+    }
+    let ready = app.ready()?;
+    let profile = ProfileOptions { profile: job.profile.clone(), permissions: None };
+    let options = CallOptions { session: None, cwd: None, timeout: None, dry_run: false, profile };
+    let mut caller = app.caller(&ready, &options, &[])?;
+    caller.who = "cron".into();
+    caller.labels = false;
+    caller.onlooker = None;
+    caller.approver = Some(Arc::new(Owner { target: letter.target.clone() }));
+    let redactor = ready.secrets.redactor();
+    let clean = |text: &str| redactor.redact(text).replace(SECRET.0, SECRET.1);
+    let arguments = json!({
+        "target": letter.target, "title": clean(&letter.title), "message": clean(&letter.message),
+    });
+    let send = ToolCall::new("call_1", "send_message", arguments);
+    let engine = ready.engine.clone();
+    let leaving = ready.leaving();
+    let cancel = caller.cancel.clone();
+    let result = runtime::with_tools(&cancel, async move {
+        let result = engine.call(send, &caller).await;
+        engine.shutdown().await;
+        leaving.leave().await;
+        result
+    })?;
+    ready.settle(app);
+    call::show(app, &result)
+}
+
+/// Whether the answers of a job go there.
+fn names(job: &Job, target: &str) -> bool {
+    job.targets().iter().any(|named| matches!(named, Target::Message(name) if name == target))
+}
+
+fn read() -> Result<Letter, Failure> {
+    let mut text = String::new();
+    let read = std::io::stdin().lock().take(MOST).read_to_string(&mut text);
+    read.map_err(|e| Failure::usage(format!("Standard input cannot be read: {e}")))?;
+    let value: Value = serde_json::from_str(&text).unwrap_or_default();
+    let word = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
+    let (Some(target), Some(message)) = (word("target"), word("message")) else {
+        return Err(Failure::usage("Standard input is no message")
+            .hint(r#"Write {"target": "NAME", "title": "…", "message": "…"}."#));
+    };
+    Ok(Letter { target, title: word("title").unwrap_or_default(), message })
+}
