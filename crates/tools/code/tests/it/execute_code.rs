@@ -11,7 +11,7 @@ use hermes_core::{CancellationToken, Ruling, ToolCall, Verdict};
 use hermes_scripts::Limits;
 use serde_json::{Value, json};
 
-use desk::{Desk, alive, eventually, text};
+use desk::{Desired, Desk, alive, eventually, text};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_script_gives_what_it_prints_and_how_it_ended() {
@@ -301,4 +301,27 @@ async fn nothing_is_left_when_all_is_closed() {
     desk.close().await;
     assert!(!room.parent().unwrap().exists());
     assert!(desk.path().join("kept").exists());
+}
+
+/// What a script has read the model has not seen, and the other way round.
+#[tokio::test(flavor = "multi_thread")]
+async fn scripts_and_models_do_not_read_for_one_another() {
+    let desk = Desk::with(Desired { has_files: true, ..Desired::default() });
+    desk.write("a.txt", "alpha\n");
+    let script = "from hermes_tools import read_file\nprint(read_file('a.txt')['content'])";
+    let read = async || desk.call("read_file", json!({ "path": "a.txt" })).await;
+    assert!(text(&desk.run(script).await["output"]).contains("alpha"));
+    let first = read().await;
+    assert!(text(&first["content"]).contains("alpha"), "it was never shown: {first}");
+    for _ in 0..2 {
+        let seen = desk.run(script).await;
+        assert!(text(&seen["output"]).contains("alpha"), "a script sees it all: {seen}");
+    }
+    assert_eq!(read().await["status"], "unchanged", "what was shown still holds");
+    // The script sees the new text, the model only has the old one.
+    desk.write("a.txt", "beta\n");
+    assert!(text(&desk.run(script).await["output"]).contains("beta"));
+    let last = read().await;
+    assert!(text(&last["content"]).contains("beta"), "{last}");
+    desk.close().await;
 }

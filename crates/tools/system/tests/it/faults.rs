@@ -161,6 +161,9 @@ async fn a_fork_bomb_is_ended() {
     // The kernel never counts the processes of root, so that there would be as
     // many as this machine bears.
     let is_root = std::fs::metadata("/proc/self").unwrap().uid() == 0;
+    let held = probe["sandbox"].as_str().unwrap();
+    let has_gap = held.contains("not held: at most 200 processes (the kernel does not count");
+    assert_eq!(has_gap, is_root, "{held}");
     let bomb = if is_root {
         eprintln!("a bounded bomb only: the kernel does not count the processes of root");
         "bomb() { (( $1 )) || { sleep 600; return; }; bomb $(( $1 - 1 )) & bomb $(( $1 - 1 )) & \
