@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -28,6 +29,9 @@ const SIP: usize = 8 * 1024;
 
 /// After its end, so long is waited for more from whoever still has its pipe.
 const DRAIN: Duration = Duration::from_millis(100);
+
+/// How long a terminal's reply is offered to a program.
+const REPLY: Duration = Duration::from_millis(50);
 
 /// How often a silent job is looked at.
 const GLANCE: Duration = Duration::from_millis(250);
@@ -55,6 +59,8 @@ pub struct Job {
     /// Takes what the shell reports of itself out of the output.
     frame: Option<Mutex<Frame>>,
     input: tokio::sync::Mutex<Option<AsyncFd<OwnedFd>>>,
+    /// It did not read the last reply of its terminal.
+    is_deaf: AtomicBool,
     last: Mutex<Instant>,
     ended: watch::Sender<Option<Ended>>,
     /// After how long nothing that it started had its output open any more.
@@ -149,6 +155,7 @@ impl Job {
             screen: size.map(|size| Mutex::new(Screen::new(size.rows, size.columns))),
             frame: frame.map(Mutex::new),
             input: tokio::sync::Mutex::new(input),
+            is_deaf: AtomicBool::new(false),
             last: Mutex::new(now),
             ended: watch::Sender::new(None),
             over: OnceLock::new(),
@@ -206,12 +213,13 @@ impl Job {
         }
     }
 
-    /// Whether it reads what it is sent.
-    pub async fn has_input(&self) -> bool {
-        self.input.lock().await.is_some()
+    /// Whether it can be sent something.
+    pub fn has_input(&self) -> bool {
+        // Where somebody is just doing that, it can.
+        self.input.try_lock().map_or(true, |input| input.is_some())
     }
 
-    /// Sends it something to read.
+    /// Sends it something to read; waits for as long as it does not read it.
     pub async fn write(&self, bytes: &[u8]) -> io::Result<()> {
         let input = self.input.lock().await;
         let Some(fd) = &*input else { return Err(io::ErrorKind::NotConnected.into()) };
@@ -283,7 +291,9 @@ impl Job {
 
     /// Whether it waits for somebody to type.
     async fn asks(&self) -> Option<Pause> {
-        if !self.has_input().await {
+        // One that has not read what it was sent does not wait for more, and
+        // whoever sends it may be held up for ever.
+        if !self.input.try_lock().is_ok_and(|input| input.is_some()) {
             return None;
         }
         match self.control.awaits_input().await {
@@ -360,7 +370,10 @@ impl Job {
             screen.replies()
         });
         if let Some(replies) = replies.filter(|replies| !replies.is_empty()) {
-            let _ = self.write(&replies).await;
+            // One that asks and does not read must not keep us from hearing it.
+            let patience = if self.is_deaf.load(Ordering::Relaxed) { Duration::ZERO } else { REPLY };
+            let replied = tokio::time::timeout(patience, self.write(&replies)).await;
+            self.is_deaf.store(replied.is_err(), Ordering::Relaxed);
         }
     }
 

@@ -224,3 +224,37 @@ async fn what_goes_its_own_way_ends_with_the_program() {
     })
     .await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_does_not_read_its_input_holds_nobody_up() {
+    let desk = Desk::new();
+    let long = "x".repeat(300_000);
+    let arguments = json!({ "command": "sleep 600", "stdin": long, "timeout": 1 });
+    let answer = desk.call("terminal", arguments).await;
+    assert_eq!(answer["status"], "timeout", "{answer}");
+    let arguments = json!({ "command": "sleep 600", "open_stdin": true, "background": true });
+    let answer = desk.call("terminal", arguments).await;
+    let id = answer["session_id"].clone();
+    let arguments = json!({ "action": "write", "session_id": id, "data": long, "timeout": 1 });
+    let answer = desk.call("process", arguments).await;
+    assert!(answer["note"].as_str().unwrap().contains("has not read all of that"), "{answer}");
+    let arguments = json!({ "action": "wait", "session_id": id, "timeout": 1 });
+    let answer = desk.call("process", arguments).await;
+    assert_eq!(answer["status"], "timeout", "{answer}");
+    let answer = desk.process("close", &id).await;
+    assert!(answer["note"].as_str().unwrap().contains("is closed when"), "{answer}");
+    assert_eq!(desk.process("kill", &id).await["status"], "killed");
+    desk.assert_goes_on().await;
+    desk.engine.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_asks_its_terminal_and_does_not_listen_is_heard_all_the_same() {
+    let desk = Desk::new();
+    let command = "yes $'\\e[6n\\e[c' | head -c 1000000; echo; echo the end";
+    let arguments = json!({ "command": command, "pty": true, "timeout": 60 });
+    let answer = desk.call("terminal", arguments).await;
+    assert_eq!(answer["exit_code"], 0, "{answer}");
+    assert!(answer["screen"].as_str().unwrap().contains("the end"), "{answer}");
+    desk.assert_goes_on().await;
+}
