@@ -62,6 +62,10 @@ impl Catch {
 
     /// Hears of a process, and stops it if it is one of the job.
     pub(super) fn hear(&mut self, it: &Process, mark: Option<&str>) {
+        // Whoever takes one of ours for a job is mistaken.
+        if self.protected.contains(&self.root.pid) {
+            return;
+        }
         if !it.is_alive() || it.is_kernel || self.protected.contains(&it.pid) || it.pid <= 1 {
             return;
         }
