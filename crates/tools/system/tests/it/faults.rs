@@ -251,7 +251,7 @@ async fn who_does_not_read_its_input_holds_nobody_up() {
 #[tokio::test(flavor = "multi_thread")]
 async fn who_asks_its_terminal_and_does_not_listen_is_heard_all_the_same() {
     let desk = Desk::new();
-    let command = "yes $'\\e[6n\\e[c' | head -c 1000000; echo; echo the end";
+    let command = "stty -echo; yes $'\\e[6n\\e[c' | head -c 100000; echo; echo the end";
     let arguments = json!({ "command": command, "pty": true, "timeout": 60 });
     let answer = desk.call("terminal", arguments).await;
     assert_eq!(answer["exit_code"], 0, "{answer}");
