@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use hermes_core::{CancellationToken, ToolError};
 use tokio::io::unix::AsyncFd;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::backend::{Backend, Control, Exit, Started, Waiting};
 use crate::elsewhere::remarks::Remarks;
@@ -39,6 +39,12 @@ const GLANCE: Duration = Duration::from_millis(250);
 /// After so long without a word it may be waiting for somebody to type.
 const HUSH: Duration = Duration::from_millis(500);
 
+/// How often a stream is read for somebody who wants to know where it stands.
+const READS: usize = 64;
+
+/// Those who want to know.
+type Calls = mpsc::UnboundedReceiver<oneshot::Sender<bool>>;
+
 /// A command that runs, or has run.
 #[derive(Debug)]
 pub struct Job {
@@ -65,6 +71,8 @@ pub struct Job {
     ended: watch::Sender<Option<Ended>>,
     /// After how long nothing that it started had its output open any more.
     over: OnceLock<Duration>,
+    /// For whoever wants to know all that it has written by now.
+    behind: mpsc::UnboundedSender<oneshot::Sender<bool>>,
     /// Why its end is not known.
     trouble: Mutex<Option<String>>,
     remarks: Remarks,
@@ -143,6 +151,7 @@ impl Job {
         let output = output.collect::<io::Result<Vec<_>>>().map_err(failed)?;
         let input = input.map(ready::stream).transpose().map_err(failed)?;
         let now = Instant::now();
+        let (behind, calls) = mpsc::unbounded_channel();
         let job = Arc::new(Self {
             id,
             command,
@@ -159,10 +168,11 @@ impl Job {
             last: Mutex::new(now),
             ended: watch::Sender::new(None),
             over: OnceLock::new(),
+            behind,
             trouble: Mutex::default(),
             remarks: Remarks::wanted().unwrap_or_default(),
         });
-        tokio::spawn(Arc::clone(&job).pump(output));
+        tokio::spawn(Arc::clone(&job).pump(output, calls));
         if let Some(bytes) = given {
             let job = Arc::clone(&job);
             tokio::spawn(async move {
@@ -296,7 +306,12 @@ impl Job {
         if !self.input.try_lock().is_ok_and(|input| input.is_some()) {
             return None;
         }
-        match self.control.awaits_input().await {
+        let waiting = self.control.awaits_input().await;
+        // What it asks may have been written just before.
+        if waiting != Waiting::Nothing && self.catch_up().await {
+            return None;
+        }
+        match waiting {
             Waiting::Nothing => None,
             Waiting::Typing => Some(Pause::Question),
             // Whoever wants something typed shows where it will stand.
@@ -310,7 +325,31 @@ impl Job {
         }
     }
 
-    async fn pump(self: Arc<Self>, mut output: Vec<(Source, AsyncFd<OwnedFd>)>) {
+    /// Takes in what it has written so far; whether there was something.
+    async fn catch_up(&self) -> bool {
+        let (tell, told) = oneshot::channel();
+        self.behind.send(tell).is_ok() && told.await.unwrap_or(false)
+    }
+
+    /// Takes in what lies in its streams, whether it was announced or not.
+    async fn drain(&self, output: &[(Source, AsyncFd<OwnedFd>)], buffer: &mut [u8]) -> bool {
+        let mut found = false;
+        for (source, stream) in output {
+            for _ in 0..READS {
+                match rustix::io::read(stream.get_ref(), &mut *buffer) {
+                    Ok(read @ 1..) => {
+                        found = true;
+                        self.take(*source, buffer.get(..read).unwrap_or_default()).await;
+                    }
+                    // Its end is for whoever waits for it.
+                    _ => break,
+                }
+            }
+        }
+        found
+    }
+
+    async fn pump(self: Arc<Self>, mut output: Vec<(Source, AsyncFd<OwnedFd>)>, mut calls: Calls) {
         let mut buffer = vec![0; SIP];
         let mut exit = None;
         let ended = self.control.ended();
@@ -338,6 +377,9 @@ impl Job {
                         *lock(&self.trouble) = Some(error.to_string());
                         Exit::Code(-1)
                     }));
+                }
+                Some(tell) = calls.recv() => {
+                    let _ = tell.send(self.drain(&output, &mut buffer).await);
                 }
                 () = tokio::time::sleep(DRAIN), if exit.is_some() && self.ended().is_none() => {
                     if let Some(exit) = exit {
@@ -371,7 +413,8 @@ impl Job {
         });
         if let Some(replies) = replies.filter(|replies| !replies.is_empty()) {
             // One that asks and does not read must not keep us from hearing it.
-            let patience = if self.is_deaf.load(Ordering::Relaxed) { Duration::ZERO } else { REPLY };
+            let patience =
+                if self.is_deaf.load(Ordering::Relaxed) { Duration::ZERO } else { REPLY };
             let replied = tokio::time::timeout(patience, self.write(&replies)).await;
             self.is_deaf.store(replied.is_err(), Ordering::Relaxed);
         }

@@ -158,8 +158,7 @@ fn hundreds_that_replace_themselves() {
         open(sys.argv[1], 'w').close()\n\
         while time.monotonic() < until: time.sleep(0.01)\n";
     std::fs::write(&script, text).unwrap();
-    let mut job =
-        Job::start(&format!("exec {python} {} {}", script.display(), ready.display()));
+    let mut job = Job::start(&format!("exec {python} {} {}", script.display(), ready.display()));
     eventually("they run", || ready.exists());
     let ended = end_all(&mut job, Duration::ZERO);
     assert!(ended.killed >= 300, "{ended:?}");

@@ -64,7 +64,8 @@ async fn nothing_of_them_stays_there() {
 #[tokio::test(flavor = "multi_thread")]
 async fn pictures_come_here_and_it_is_said_where_they_are() {
     let bench = bench();
-    let code = "class P:\n    def _repr_png_(self):\n        return b'\\x89PNG\\r\\n' + bytes(1000)\nP()";
+    let code =
+        "class P:\n    def _repr_png_(self):\n        return b'\\x89PNG\\r\\n' + bytes(1000)\nP()";
     let answer = bench.answer(Language::Python, code).await;
     assert_eq!(answer.status, Status::Ok, "{answer:?}");
     let path = &answer.pictures[0].path;
