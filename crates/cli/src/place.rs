@@ -132,6 +132,7 @@ impl Ground {
     pub(crate) fn new(backend: Arc<dyn Backend>, home: &Home) -> Self {
         let settings = hermes_reach::Settings {
             cache: Some(home.cache_dir().join("hands")),
+            own: ["jobs", "results"].map(|name| home.cache_dir().join(name)).to_vec(),
             ..hermes_reach::Settings::default()
         };
         let hands = (!backend.is_here()).then(|| Hands::new(Arc::clone(&backend), settings));

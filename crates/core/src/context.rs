@@ -118,6 +118,9 @@ pub struct ToolContext {
     pub progress: Option<Arc<dyn ProgressSink>>,
     /// The engine that runs it.
     pub host: Option<Arc<dyn Host>>,
+    /// Whether another tool makes this call and gets the answer, such as a
+    /// script. Whoever called that one does not see it.
+    pub inner: bool,
 }
 
 impl ToolContext {
@@ -137,6 +140,7 @@ impl ToolContext {
             ports: Arc::new(Ports::new()),
             progress: None,
             host: None,
+            inner: false,
         }
     }
 

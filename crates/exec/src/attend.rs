@@ -114,6 +114,8 @@ impl Attendant {
                 return self.finish(ended, None);
             }
             if self.is_silent() {
+                // Whoever sees the end wants to see why.
+                self.listed.note_reason("inactivity");
                 self.listed.job.end(GRACE).await;
                 self.follow();
                 self.look();
@@ -212,9 +214,6 @@ impl Attendant {
     }
 
     fn finish(&self, ended: Ended, reason: Option<&'static str>) {
-        if reason.is_some() {
-            self.listed.note_reason("inactivity");
-        }
         if !self.tells_end || self.listed.is_end_seen() {
             return;
         }

@@ -4,12 +4,13 @@
 use std::borrow::Cow;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use hermes_core::{CancellationToken, ToolError};
 use tokio::io::unix::AsyncFd;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::backend::{Backend, Control, Exit, Started, Waiting};
 use crate::elsewhere::remarks::Remarks;
@@ -29,11 +30,20 @@ const SIP: usize = 8 * 1024;
 /// After its end, so long is waited for more from whoever still has its pipe.
 const DRAIN: Duration = Duration::from_millis(100);
 
+/// How long a terminal's reply is offered to a program.
+const REPLY: Duration = Duration::from_millis(50);
+
 /// How often a silent job is looked at.
 const GLANCE: Duration = Duration::from_millis(250);
 
 /// After so long without a word it may be waiting for somebody to type.
 const HUSH: Duration = Duration::from_millis(500);
+
+/// How often a stream is read for somebody who wants to know where it stands.
+const READS: usize = 64;
+
+/// Those who want to know.
+type Calls = mpsc::UnboundedReceiver<oneshot::Sender<bool>>;
 
 /// A command that runs, or has run.
 #[derive(Debug)]
@@ -55,10 +65,14 @@ pub struct Job {
     /// Takes what the shell reports of itself out of the output.
     frame: Option<Mutex<Frame>>,
     input: tokio::sync::Mutex<Option<AsyncFd<OwnedFd>>>,
+    /// It did not read the last reply of its terminal.
+    is_deaf: AtomicBool,
     last: Mutex<Instant>,
     ended: watch::Sender<Option<Ended>>,
     /// After how long nothing that it started had its output open any more.
     over: OnceLock<Duration>,
+    /// For whoever wants to know all that it has written by now.
+    behind: mpsc::UnboundedSender<oneshot::Sender<bool>>,
     /// Why its end is not known.
     trouble: Mutex<Option<String>>,
     remarks: Remarks,
@@ -137,6 +151,7 @@ impl Job {
         let output = output.collect::<io::Result<Vec<_>>>().map_err(failed)?;
         let input = input.map(ready::stream).transpose().map_err(failed)?;
         let now = Instant::now();
+        let (behind, calls) = mpsc::unbounded_channel();
         let job = Arc::new(Self {
             id,
             command,
@@ -149,13 +164,15 @@ impl Job {
             screen: size.map(|size| Mutex::new(Screen::new(size.rows, size.columns))),
             frame: frame.map(Mutex::new),
             input: tokio::sync::Mutex::new(input),
+            is_deaf: AtomicBool::new(false),
             last: Mutex::new(now),
             ended: watch::Sender::new(None),
             over: OnceLock::new(),
+            behind,
             trouble: Mutex::default(),
             remarks: Remarks::wanted().unwrap_or_default(),
         });
-        tokio::spawn(Arc::clone(&job).pump(output));
+        tokio::spawn(Arc::clone(&job).pump(output, calls));
         if let Some(bytes) = given {
             let job = Arc::clone(&job);
             tokio::spawn(async move {
@@ -206,12 +223,13 @@ impl Job {
         }
     }
 
-    /// Whether it reads what it is sent.
-    pub async fn has_input(&self) -> bool {
-        self.input.lock().await.is_some()
+    /// Whether it can be sent something.
+    pub fn has_input(&self) -> bool {
+        // Where somebody is just doing that, it can.
+        self.input.try_lock().map_or(true, |input| input.is_some())
     }
 
-    /// Sends it something to read.
+    /// Sends it something to read; waits for as long as it does not read it.
     pub async fn write(&self, bytes: &[u8]) -> io::Result<()> {
         let input = self.input.lock().await;
         let Some(fd) = &*input else { return Err(io::ErrorKind::NotConnected.into()) };
@@ -283,10 +301,17 @@ impl Job {
 
     /// Whether it waits for somebody to type.
     async fn asks(&self) -> Option<Pause> {
-        if !self.has_input().await {
+        // One that has not read what it was sent does not wait for more, and
+        // whoever sends it may be held up for ever.
+        if !self.input.try_lock().is_ok_and(|input| input.is_some()) {
             return None;
         }
-        match self.control.awaits_input().await {
+        let waiting = self.control.awaits_input().await;
+        // What it asks may have been written just before.
+        if waiting != Waiting::Nothing && self.catch_up().await {
+            return None;
+        }
+        match waiting {
             Waiting::Nothing => None,
             Waiting::Typing => Some(Pause::Question),
             // Whoever wants something typed shows where it will stand.
@@ -300,7 +325,31 @@ impl Job {
         }
     }
 
-    async fn pump(self: Arc<Self>, mut output: Vec<(Source, AsyncFd<OwnedFd>)>) {
+    /// Takes in what it has written so far; whether there was something.
+    async fn catch_up(&self) -> bool {
+        let (tell, told) = oneshot::channel();
+        self.behind.send(tell).is_ok() && told.await.unwrap_or(false)
+    }
+
+    /// Takes in what lies in its streams, whether it was announced or not.
+    async fn drain(&self, output: &[(Source, AsyncFd<OwnedFd>)], buffer: &mut [u8]) -> bool {
+        let mut found = false;
+        for (source, stream) in output {
+            for _ in 0..READS {
+                match rustix::io::read(stream.get_ref(), &mut *buffer) {
+                    Ok(read @ 1..) => {
+                        found = true;
+                        self.take(*source, buffer.get(..read).unwrap_or_default()).await;
+                    }
+                    // Its end is for whoever waits for it.
+                    _ => break,
+                }
+            }
+        }
+        found
+    }
+
+    async fn pump(self: Arc<Self>, mut output: Vec<(Source, AsyncFd<OwnedFd>)>, mut calls: Calls) {
         let mut buffer = vec![0; SIP];
         let mut exit = None;
         let ended = self.control.ended();
@@ -328,6 +377,9 @@ impl Job {
                         *lock(&self.trouble) = Some(error.to_string());
                         Exit::Code(-1)
                     }));
+                }
+                Some(tell) = calls.recv() => {
+                    let _ = tell.send(self.drain(&output, &mut buffer).await);
                 }
                 () = tokio::time::sleep(DRAIN), if exit.is_some() && self.ended().is_none() => {
                     if let Some(exit) = exit {
@@ -360,7 +412,11 @@ impl Job {
             screen.replies()
         });
         if let Some(replies) = replies.filter(|replies| !replies.is_empty()) {
-            let _ = self.write(&replies).await;
+            // One that asks and does not read must not keep us from hearing it.
+            let patience =
+                if self.is_deaf.load(Ordering::Relaxed) { Duration::ZERO } else { REPLY };
+            let replied = tokio::time::timeout(patience, self.write(&replies)).await;
+            self.is_deaf.store(replied.is_err(), Ordering::Relaxed);
         }
     }
 

@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, SystemTime};
 
 use hermes_core::{Notices, ToolContext, ToolError};
@@ -16,7 +16,7 @@ use crate::backend::Backend;
 use crate::closing;
 use crate::elsewhere::remarks::{REMARKS, Remarks};
 use crate::job::{Job, Reports};
-use crate::keeping::{self, Keep};
+use crate::keeping::{self, Keep, Passing};
 use crate::leftovers::{self, Entry, Leftovers};
 use crate::local::Local;
 use crate::order::Order;
@@ -62,8 +62,10 @@ pub struct Jobs {
     keep: Keep,
     /// What has grown old was looked for.
     tidied: AtomicBool,
-    /// The folder is nobody else's, and goes when they are closed.
+    /// Whether the folder is nobody else's, and goes with them.
     is_passing: bool,
+    /// Such a folder, as long as it is there.
+    passing: Mutex<Option<Passing>>,
 }
 
 /// A job that others may ask for.
@@ -175,19 +177,34 @@ impl Jobs {
             keep: Keep::default(),
             tidied: AtomicBool::new(false),
             is_passing: false,
+            passing: Mutex::default(),
         }
     }
 
     /// Those of the program that makes a call. One that embeds tools and has
     /// not said where they may write gets a folder among the temporary files,
-    /// which goes when they are closed.
+    /// which goes when they are closed, or when nobody has them any more.
     pub fn port(cx: &ToolContext) -> Arc<Self> {
-        static OWN: LazyLock<Arc<Jobs>> = LazyLock::new(|| {
-            let name = format!("{}{}", keeping::PASSING, std::process::id());
-            let jobs = Jobs::local(std::env::temp_dir().join(name));
-            Arc::new(Jobs { is_passing: true, ..jobs })
+        cx.ports.get::<Self>().unwrap_or_else(Self::own)
+    }
+
+    fn own() -> Arc<Self> {
+        static OWN: Mutex<Weak<Jobs>> = Mutex::new(Weak::new());
+        let mut own = lock(&OWN);
+        let jobs = own.upgrade().unwrap_or_else(|| {
+            let mut jobs = Self::local(keeping::passing_folder());
+            jobs.is_passing = true;
+            let jobs = Arc::new(jobs);
+            *own = Arc::downgrade(&jobs);
+            jobs
         });
-        cx.ports.get::<Self>().unwrap_or_else(|| Arc::clone(&OWN))
+        let mut passing = lock(&jobs.passing);
+        if passing.is_none() {
+            // Where nothing can be written, whoever wants to write says so.
+            *passing = Passing::make(&jobs.folder).ok();
+        }
+        drop(passing);
+        jobs
     }
 
     /// The same, which keep what was written for so long.
@@ -459,8 +476,9 @@ impl Jobs {
         self.end_strays().await;
         lock(&self.scratch).take();
         // What was detached is written down there.
-        if self.is_passing && lock(&self.table).is_empty() {
-            let _ = std::fs::remove_dir_all(&self.folder);
+        let is_empty = lock(&self.table).is_empty();
+        if is_empty {
+            lock(&self.passing).take();
         }
     }
 
@@ -494,6 +512,32 @@ impl Jobs {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let mixed = now.as_nanos() as u64 ^ (u64::from(std::process::id()) << 40) ^ (number << 20);
         format!("proc_{:012x}", mixed & 0xffff_ffff_ffff)
+    }
+}
+
+impl Drop for Jobs {
+    /// Nobody has closed them: what is not to outlive this program is ended
+    /// without being asked.
+    fn drop(&mut self) {
+        let table = std::mem::take(&mut *lock(&self.table));
+        let is_left = |listed: &&Arc<Listed>| listed.detached && !is_over(&listed.job);
+        let detached: Vec<&str> =
+            table.values().filter(is_left).map(|listed| listed.job.id.as_str()).collect();
+        let mut ran = std::mem::take(&mut *lock(&self.ran));
+        ran.retain(|root| !detached.contains(&root.job.as_str()));
+        if let Some(found) = (!ran.is_empty()).then(|| Table::read().ok()).flatten() {
+            for root in ran.iter().filter(|root| found.has_members(root)) {
+                tree::end(root, Duration::ZERO);
+            }
+        }
+        for listed in table.values().filter(|listed| !listed.detached) {
+            self.forget(&listed.job.id);
+        }
+        if !detached.is_empty()
+            && let Some(passing) = lock(&self.passing).take()
+        {
+            passing.leave();
+        }
     }
 }
 

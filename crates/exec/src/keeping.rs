@@ -1,18 +1,23 @@
 //! How long what programs have written is kept: long outputs, pictures, what
 //! detached jobs have left among the temporary files.
 
-use std::fs::{self, File, Metadata};
-use std::os::unix::fs::MetadataExt as _;
+use std::collections::hash_map::RandomState;
+use std::fs::{self, DirBuilder, File, Metadata};
+use std::hash::BuildHasher as _;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use crate::leftovers::Leftovers;
+use crate::leftovers::{Entry, Leftovers};
 use crate::tree;
 
 /// The beginning of the name of a detached job's folder.
 pub(crate) const DETACHED: &str = "hermes-detached-";
 /// The same of a program that embeds tools; its id follows.
-pub(crate) const PASSING: &str = "hermes-jobs-";
+const PASSING: &str = "hermes-jobs-";
+/// The file in such a folder that is locked for as long as the program runs.
+const OWNER: &str = ".owner";
 
 /// Nothing is looked for more often.
 const SELDOM: Duration = Duration::from_secs(60 * 60);
@@ -33,6 +38,44 @@ pub struct Keep {
 impl Default for Keep {
     fn default() -> Self {
         Self { age: Some(Duration::from_secs(7 * 24 * 60 * 60)), bytes: Some(4 << 30) }
+    }
+}
+
+/// A folder for a program that has none, under a name that nobody can guess.
+pub(crate) fn passing_folder() -> PathBuf {
+    let word = RandomState::new().hash_one(SystemTime::now());
+    std::env::temp_dir().join(format!("{PASSING}{}-{word:016x}", std::process::id()))
+}
+
+/// Such a folder, which goes with this.
+#[derive(Debug)]
+pub(crate) struct Passing {
+    folder: PathBuf,
+    /// Tells others that it is in use, also those that count processes in
+    /// another way.
+    _lock: File,
+}
+
+impl Passing {
+    pub(crate) fn make(folder: &Path) -> io::Result<Self> {
+        // One that is there already is somebody else's.
+        DirBuilder::new().mode(0o700).create(folder)?;
+        let lock = File::create(folder.join(OWNER))?;
+        lock.lock()?;
+        Ok(Self { folder: folder.to_owned(), _lock: lock })
+    }
+
+    /// Leaves the folder to what runs on.
+    pub(crate) fn leave(mut self) {
+        self.folder = PathBuf::new();
+    }
+}
+
+impl Drop for Passing {
+    fn drop(&mut self) {
+        if !self.folder.as_os_str().is_empty() {
+            let _ = fs::remove_dir_all(&self.folder);
+        }
     }
 }
 
@@ -113,38 +156,60 @@ fn tidy_temporary(temporary: &Path, jobs: &Path, age: Duration) {
     let Ok(entries) = fs::read_dir(temporary) else { return };
     let mut used: Option<Vec<PathBuf>> = None;
     for entry in entries.flatten() {
-        let Ok(name) = entry.file_name().into_string() else { continue };
-        let is_passed = name.strip_prefix(PASSING).and_then(|id| id.parse().ok()).map(is_gone);
-        if !name.starts_with(DETACHED) && is_passed != Some(true) {
+        let (name, path) = (entry.file_name(), entry.path());
+        let Some(name) = name.to_str() else { continue };
+        let owner = name.strip_prefix(PASSING);
+        if !name.starts_with(DETACHED) && owner.is_none() {
             continue;
         }
         // Not followed: only a folder of our own is ours to empty.
-        let is_ours = entry.metadata().is_ok_and(|found| found.is_dir() && found.uid() == us);
-        let mut files = Vec::new();
-        collect(&entry.path(), DEEPEST, &mut files);
-        let is_old = files.iter().all(|file| file.since > age)
-            && entry.metadata().is_ok_and(|found| idle(&found) > age);
-        if !is_ours || !is_old {
+        let Ok(found) = entry.metadata() else { continue };
+        if !found.is_dir() || found.uid() != us {
+            continue;
+        }
+        let is_done = match owner {
+            // Nobody will ask for what it holds, unless something runs on.
+            Some(owner) => is_abandoned(&path, owner) && orphans(&path).is_empty(),
+            None => is_old(&path, &found, age),
+        };
+        if !is_done {
             continue;
         }
         // One that still runs may have nothing to say for weeks.
         let used = used.get_or_insert_with(|| [outputs(jobs), held(temporary)].concat());
-        if !used.iter().any(|file| file.starts_with(entry.path())) {
-            let _ = fs::remove_dir_all(entry.path());
+        if !used.iter().any(|file| file.starts_with(&path)) {
+            let _ = fs::remove_dir_all(&path);
         }
     }
 }
 
-fn is_gone(id: u32) -> bool {
-    tree::started(id).is_none()
+fn is_old(folder: &Path, found: &Metadata, age: Duration) -> bool {
+    let mut files = Vec::new();
+    collect(folder, DEEPEST, &mut files);
+    idle(found) > age && files.iter().all(|file| file.since > age)
+}
+
+/// Whether the program that has made a folder is gone.
+fn is_abandoned(folder: &Path, owner: &str) -> bool {
+    match File::open(folder.join(OWNER)) {
+        Ok(lock) => lock.try_lock().is_ok(),
+        // It was just made, or by an earlier version.
+        Err(_) => {
+            let id = owner.split('-').next().and_then(|id| id.parse().ok());
+            id.is_some_and(|id| tree::started(id).is_none())
+        }
+    }
 }
 
 /// The files of detached jobs that still run.
 fn outputs(jobs: &Path) -> Vec<PathBuf> {
+    orphans(jobs).into_iter().filter_map(|entry| entry.output).collect()
+}
+
+fn orphans(jobs: &Path) -> Vec<Entry> {
     let folder = jobs.join("running");
     let list = folder.is_dir().then(|| Leftovers::open(folder).ok()).flatten();
-    let left = list.map(|list| list.orphans()).unwrap_or_default();
-    left.into_iter().filter_map(|entry| entry.output).collect()
+    list.map(|list| list.orphans()).unwrap_or_default()
 }
 
 /// The files below a folder that a process of ours has open, where the system

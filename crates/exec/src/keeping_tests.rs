@@ -50,16 +50,7 @@ fn of_too_much_the_oldest_go_but_nothing_fresh() {
 fn among_temporary_files_only_our_own_old_folders_go() {
     let (temporary, jobs) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let folder = |name: &str| temporary.path().join(name);
-    let gone = format!("{PASSING}{}", u32::MAX);
-    let ours = format!("{PASSING}{}", std::process::id());
-    let names = [
-        "hermes-detached-a",
-        "hermes-detached-b",
-        "hermes-detached-c",
-        "hermes-other",
-        &gone,
-        &ours,
-    ];
+    let names = ["hermes-detached-a", "hermes-detached-b", "hermes-detached-c", "hermes-other"];
     for name in names {
         write(&folder(name).join("output"), 10, 30);
         set_age(&folder(name), 30);
@@ -74,7 +65,31 @@ fn among_temporary_files_only_our_own_old_folders_go() {
     drop(open);
     let is_there: Vec<bool> = names.iter().map(|name| folder(name).exists()).collect();
     let is_held = Path::new("/proc/self/fd").exists();
-    assert_eq!(is_there, [false, true, is_held, true, false, true]);
+    assert_eq!(is_there, [false, true, is_held, true]);
+}
+
+#[test]
+fn what_a_program_that_is_gone_has_left_goes_at_once() {
+    let (temporary, jobs) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let place = temporary.path().canonicalize().unwrap();
+    let folder = |owner: &str| place.join(format!("{PASSING}{owner}"));
+    let us = std::process::id();
+    let (gone, early, ours) =
+        (folder(&format!("{}-a", u32::MAX)), folder(&format!("{us}-b")), folder(&us.to_string()));
+    for path in [&gone, &early, &ours] {
+        write(&path.join("output/a.log"), 10, 0);
+    }
+    // An id of ours that another program had before.
+    write(&early.join(OWNER), 0, 0);
+    let (used, left) = (folder("7-c"), folder("7-d"));
+    let passing = Passing::make(&used).unwrap();
+    assert!(Passing::make(&used).is_err(), "it is somebody's");
+    Passing::make(&left).unwrap().leave();
+    tidy_temporary(&place, jobs.path(), DAY);
+    let all = [&gone, &early, &ours, &used, &left];
+    assert_eq!(all.map(|path| path.exists()), [false, false, true, true, false]);
+    drop(passing);
+    assert!(!used.exists());
 }
 
 #[test]

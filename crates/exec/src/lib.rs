@@ -12,6 +12,7 @@ mod closing;
 pub mod docker;
 pub mod elsewhere;
 mod errand;
+pub mod halves;
 mod job;
 mod jobs;
 mod keeping;

@@ -7,7 +7,7 @@ use std::process::ExitStatus;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use hermes_core::{BoxFuture, Confinement, ToolError};
+use hermes_core::{BoxFuture, ChildLimits, Confinement, ToolError};
 use hermes_sandbox::{Group, Launch, Launched, Sandbox};
 use rustix::pipe::{PipeFlags, pipe_with};
 use tokio::io::unix::AsyncFd;
@@ -96,7 +96,7 @@ impl Local {
             output,
             input,
             control: Box::new(control),
-            held: confinement.is_some().then(|| sandbox.held().names()),
+            held: confinement.map(|confinement| held(&sandbox, &confinement)),
         })
     }
 }
@@ -240,6 +240,17 @@ impl Control for Process {
             Some(terminal) => pty::set_size(terminal, size.rows, size.columns),
             None => Err(io::ErrorKind::NotConnected.into()),
         }
+    }
+}
+
+/// What holds, and the limit that does not. The preset one is a net, and not
+/// spoken of; one that a profile has set was asked for.
+fn held(sandbox: &Sandbox, confinement: &Confinement) -> String {
+    let held = sandbox.held();
+    let is_preset = confinement.limits.processes == ChildLimits::default().processes;
+    match held.limit_gap.as_ref().filter(|_| !is_preset) {
+        Some(gap) => format!("{}; not held: {gap}", held.names()),
+        None => held.names(),
     }
 }
 

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -12,7 +12,8 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hermes_core::{
-    Attachment, BoundCall, ErrorKind, OutputBounds, ToolContext, ToolError, ToolOutput,
+    Attachment, BoundCall, Effect, ErrorKind, OutputBounds, Scope, ToolContext, ToolError,
+    ToolOutput,
 };
 use hermes_exec::elsewhere::quote;
 use hermes_exec::{Backend, Done, Errand, Input, Order, Output, Place};
@@ -42,6 +43,9 @@ pub struct Settings {
     pub arguments: Vec<OsString>,
     /// A folder for what takes time to make, if there is one.
     pub cache: Option<PathBuf>,
+    /// Folders of this machine that answers speak of, such as those with long
+    /// outputs: what lies in them is read here.
+    pub own: Vec<PathBuf>,
 }
 
 impl Default for Settings {
@@ -52,6 +56,7 @@ impl Default for Settings {
             executable: format!("/proc/{}/exe", std::process::id()).into(),
             arguments: vec!["hands".into()],
             cache: None,
+            own: Vec::new(),
         }
     }
 }
@@ -104,6 +109,15 @@ impl Hands {
     /// Whether the user has not yet been told that undo does not reach there.
     pub(crate) fn warns(&self) -> bool {
         !self.warned.swap(true, Ordering::Relaxed)
+    }
+
+    /// Whether a call does no more than read what is our own and here.
+    pub(crate) fn is_about_own(&self, effects: &[Effect]) -> bool {
+        let is_own = |path: &Path| self.settings.own.iter().any(|own| path.starts_with(own));
+        let is_here = |path: &Path| is_own(path) && path.symlink_metadata().is_ok();
+        let reads = |effect: &Effect| effect.scope == Scope::FILE_READ;
+        let mut all = effects.iter();
+        !effects.is_empty() && all.all(|it| reads(it) && it.resource.as_path().is_some_and(is_here))
     }
 
     /// Makes a call over there.
@@ -377,6 +391,7 @@ fn message(arguments: &Value, cx: &ToolContext) -> Result<Call, ToolError> {
         home: cx.workplace.home().map(Into::into),
         session: cx.session.id().to_owned(),
         task: cx.task_id.to_string(),
+        inner: cx.inner,
         context: cx.session.read(CONTEXT).unwrap_or_default(),
         milliseconds: left,
         bounds: cx.ports.get::<OutputBounds>().map(|bounds| wire::numbers(&bounds)),

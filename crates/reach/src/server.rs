@@ -185,6 +185,7 @@ impl Far {
             ports: Arc::new(bounds.map_or_else(Ports::new, |bounds| Ports::new().with(bounds))),
             progress: Some(Arc::new(Sign { far: Arc::clone(&self), id: call.id })),
             host: None,
+            inner: call.inner,
         };
         bound.run(cx).await
     }

@@ -68,6 +68,9 @@ impl BoundCall for Distant {
 
     fn run(self: Box<Self>, cx: ToolContext) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
         let Self { bound, arguments, hands } = *self;
+        if hands.is_about_own(&bound.effects(&cx.workplace)) {
+            return bound.run(cx);
+        }
         Box::pin(async move {
             let (output, changed) = hands.call(bound, &arguments, &cx).await?;
             if changed && hands.warns() {

@@ -78,6 +78,8 @@ pub(crate) struct Call {
     pub(crate) home: Option<PathText>,
     pub(crate) session: String,
     pub(crate) task: String,
+    #[serde(default)]
+    pub(crate) inner: bool,
     /// What the session knows of the conversation.
     pub(crate) context: Value,
     pub(crate) milliseconds: Option<u64>,

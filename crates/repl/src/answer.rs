@@ -112,4 +112,21 @@ pub(crate) struct Told {
     /// What the file is that has just come.
     pub(crate) file: Option<String>,
     pub(crate) extension: Option<String>,
+    /// It said something that cannot be read: nothing better will come.
+    #[serde(skip)]
+    pub(crate) is_garbled: bool,
+}
+
+impl Told {
+    /// What stands for something that cannot be read.
+    pub(crate) fn garbled() -> Self {
+        let message = "The interpreter answered something that cannot be read; its state is kept";
+        let error = Failure {
+            kind: "Unreadable".to_owned(),
+            message: message.to_owned(),
+            line: None,
+            traceback: String::new(),
+        };
+        Self { error: Some(error), is_garbled: true, ..Self::default() }
+    }
 }

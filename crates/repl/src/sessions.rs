@@ -19,6 +19,10 @@ use crate::start::Start;
 use crate::talk::{AGAIN, Question, describe};
 use crate::walls;
 
+/// What is said of pictures that were drawn in another place.
+const AWAY: &str = "The files are on the machine of hermes: read_file shows them, programs over \
+                    there do not see them.";
+
 /// What of the environment of this program may be passed on.
 pub type Own = fn() -> Vec<(String, String)>;
 
@@ -288,6 +292,9 @@ impl Slot {
         };
         let mut answer = interpreter.ask(&question, cx).await;
         notes.append(&mut answer.notes);
+        if !answer.pictures.is_empty() && !ask.jobs.backend().is_here() {
+            notes.push(AWAY.to_owned());
+        }
         answer.notes = notes;
         if interpreter.ended().is_some() {
             // It is told in this answer.

@@ -229,7 +229,9 @@ impl Gathered {
     /// Takes something that a driver has done; the answer, if it is that.
     fn take(&mut self, event: Event, question: &Question<'_>) -> Option<Box<Told>> {
         match event {
-            Event::Told(told) => (told.done == Some(question.id)).then_some(told),
+            Event::Told(told) => {
+                (told.done == Some(question.id) || told.is_garbled).then_some(told)
+            }
             Event::Drew(drawn) => {
                 self.keep(&drawn, question.folder);
                 None

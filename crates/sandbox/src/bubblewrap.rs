@@ -55,7 +55,8 @@ impl Bubblewrap {
         let filter = Arc::new(store(&filter::build(shape))?);
         let state = State::prepare(confinement, &filter)?;
         let mut gaps = state.covers.gaps.clone();
-        gaps.extend(process_limit_gap(&confinement.limits));
+        let limit_gap = process_limit_gap(&confinement.limits);
+        gaps.extend(limit_gap.clone());
         let own = state.covers.placeholders.iter().filter_map(|it| it.own_path());
         let held = Held {
             landlock: None,
@@ -65,6 +66,7 @@ impl Bubblewrap {
             rlimits: true,
             placeholders: own.map(Path::to_owned).collect(),
             gaps,
+            limit_gap,
         };
         let bubblewrap = Self {
             program,

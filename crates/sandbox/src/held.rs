@@ -57,6 +57,9 @@ pub struct Held {
     pub placeholders: Vec<PathBuf>,
     /// What was asked for and does not hold, each in a sentence.
     pub gaps: Vec<String>,
+    /// The gap in the limits, if there is one; it is among the others as well.
+    #[serde(skip)]
+    pub limit_gap: Option<String>,
 }
 
 impl Held {

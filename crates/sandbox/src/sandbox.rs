@@ -88,7 +88,8 @@ impl Sandbox {
                  is needed, this is {abi})"
             ));
         }
-        gaps.extend(process_limit_gap(&confinement.limits));
+        let limit_gap = process_limit_gap(&confinement.limits);
+        gaps.extend(limit_gap.clone());
         let held = Held {
             landlock: Some(abi),
             seccomp: true,
@@ -97,6 +98,7 @@ impl Sandbox {
             rlimits: true,
             placeholders: state.own_placeholders(),
             gaps,
+            limit_gap,
         };
         let own = Own { confinement: confinement.clone(), abi, state: Mutex::new(state) };
         Ok(Self { held, mechanism: Mechanism::Own(Box::new(own)) })

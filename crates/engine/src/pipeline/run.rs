@@ -227,6 +227,7 @@ impl Flight {
             }),
             call_id,
             host: Some(Arc::new(host)),
+            inner: self.caller.depth > 0,
         }
     }
 }

@@ -6,8 +6,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
-use rustix::process::Signal;
+use rustix::process::{Signal, getpriority_process, setpriority_process};
 
+use super::catch::Catch;
 use super::process::Process;
 use super::table::describe;
 use super::{Member, Root, Table, send};
@@ -16,9 +17,15 @@ use super::{Member, Root, Table, send};
 const PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(25));
 /// How often all are stopped before they are killed, if new ones keep coming.
 const STOPS: usize = 32;
-/// How long killed processes may take to go, and how many rounds there are.
+/// After so many rounds whoever is seen is killed at once: somebody wakes those
+/// that are stopped.
+const STUBBORN: usize = 20;
+/// How long killed processes may take to go, and how long it is gone on with as
+/// long as there are new ones.
 const PATIENCE: Duration = Duration::from_secs(5);
-const ROUNDS: usize = 400;
+const LONGEST: Duration = Duration::from_secs(60);
+/// So many looks that find nobody are enough, however busy the system is.
+const EMPTY: usize = 8;
 
 /// Ids and start times.
 type Known = HashSet<(u32, u64)>;
@@ -73,6 +80,8 @@ pub struct Ending {
     seen: Known,
     killed: Known,
     refused: Known,
+    /// Looks in a row that found nobody.
+    empty: usize,
 }
 
 #[derive(Debug)]
@@ -85,10 +94,16 @@ enum Stage {
         until: Instant,
         known: Known,
     },
-    Kill {
-        since: Instant,
-        round: usize,
-    },
+    Kill(Killing),
+}
+
+/// How it goes.
+#[derive(Debug, Clone, Copy)]
+struct Killing {
+    since: Instant,
+    /// When there were new ones last.
+    news: Instant,
+    round: usize,
 }
 
 /// Ends a job: all of it is asked to go, and what is still there after
@@ -117,6 +132,7 @@ impl Ending {
             seen: Known::new(),
             killed: Known::new(),
             refused: Known::new(),
+            empty: 0,
         }
     }
 
@@ -132,13 +148,13 @@ impl Ending {
                 }
                 self.look_again(now, *until)
             }
-            Stage::Kill { since, round } => self.kill(now, *since, *round),
+            Stage::Kill(killing) => self.kill(now, *killing),
         }
     }
 
     fn ask(&mut self, now: Instant, since: Instant) -> Step {
         if self.grace.is_zero() || now.saturating_duration_since(since) >= PATIENCE {
-            return self.kill(now, now, 0);
+            return self.begin_to_kill(now);
         }
         let Ok(table) = self.read() else {
             self.stage = Stage::Ask { since: Some(since) };
@@ -164,7 +180,7 @@ impl Ending {
     /// grace, and are not asked.
     fn look_again(&mut self, now: Instant, until: Instant) -> Step {
         if now >= until {
-            return self.kill(now, now, 0);
+            return self.begin_to_kill(now);
         }
         let Ok(table) = self.read() else { return self.wait() };
         let found = self.living(&table);
@@ -175,13 +191,20 @@ impl Ending {
         self.wait()
     }
 
-    fn kill(&mut self, now: Instant, since: Instant, round: usize) -> Step {
-        if round == 0 {
-            self.pause = PAUSES.0;
-        }
-        let is_over = round >= ROUNDS || now.saturating_duration_since(since) >= PATIENCE;
-        self.stage = Stage::Kill { since, round: round + 1 };
-        let Ok(table) = self.stop() else {
+    fn begin_to_kill(&mut self, now: Instant) -> Step {
+        self.pause = PAUSES.0;
+        self.kill(now, Killing { since: now, news: now, round: 0 })
+    }
+
+    fn kill(&mut self, now: Instant, killing: Killing) -> Step {
+        let _haste = Haste::begin();
+        let known = self.seen.len();
+        let stopped = self.stop(killing.round);
+        let news = if self.seen.len() > known { now } else { killing.news };
+        let is_over = now.saturating_duration_since(news) >= PATIENCE
+            || now.saturating_duration_since(killing.since) >= LONGEST;
+        self.stage = Stage::Kill(Killing { news, round: killing.round + 1, ..killing });
+        let Ok(table) = stopped else {
             if !is_over {
                 return self.wait();
             }
@@ -193,9 +216,11 @@ impl Ending {
         };
         let found = self.living(&table);
         self.signal(&table, &found, Signal::KILL);
+        self.empty = if found.is_empty() { self.empty + 1 } else { 0 };
         // The rest may not be touched, so there is nothing to wait for.
         let is_hopeless = found.iter().all(|it| self.refused.contains(&(it.pid, it.started)));
-        if is_hopeless && table.is_settled() || is_over {
+        let is_sure = table.is_settled() || self.empty >= EMPTY;
+        if is_hopeless && is_sure || is_over {
             return Step::Done(self.outcome(&found, Reason::Stuck));
         }
         self.wait()
@@ -203,24 +228,37 @@ impl Ending {
 
     /// Stops all of them, over and over until no new ones come: who is stopped
     /// starts no other. The table of the last look.
-    fn stop(&mut self) -> io::Result<Table> {
-        let mut stopped = Known::new();
-        let mut table = self.read()?;
+    fn stop(&mut self, round: usize) -> io::Result<Table> {
+        let mut catch = Catch::new(&self.root);
+        let signal = if round < STUBBORN { Signal::STOP } else { Signal::KILL };
+        let mut table = self.look(&mut catch, signal)?;
+        let mut known = 0;
         for _ in 0..STOPS {
             let found = self.living(&table);
             let fresh: Vec<&Process> = found
                 .into_iter()
-                .filter(|it| stopped.insert((it.pid, it.started)))
                 // Killed once is enough; it is only slow to go.
                 .filter(|it| !self.killed.contains(&(it.pid, it.started)))
+                .filter(|it| catch.add(it))
                 .collect();
-            if fresh.is_empty() {
+            self.signal(&table, &fresh, Signal::STOP);
+            if catch.count() == known {
                 break;
             }
-            self.signal(&table, &fresh, Signal::STOP);
-            table = self.read()?;
+            known = catch.count();
+            table = self.look(&mut catch, signal)?;
+        }
+        if signal == Signal::KILL {
+            self.killed.extend(catch.all());
+            self.seen.extend(catch.all());
         }
         Ok(table)
+    }
+
+    /// Takes a look at all processes, and stops the job's on the way.
+    fn look(&self, catch: &mut Catch, signal: Signal) -> io::Result<Table> {
+        catch.begin(signal);
+        Table::read_telling(&self.root, &mut |it, mark| catch.hear(it, mark))
     }
 
     /// Signals whole groups where nobody else is in them, and then each.
@@ -228,7 +266,9 @@ impl Ending {
         let mut strangers: HashMap<u32, bool> =
             targets.iter().map(|it| (it.group, false)).collect();
         let members: HashSet<u32> = table.find(&self.root).iter().map(|it| it.pid).collect();
-        for it in table.all().iter().filter(|it| !members.contains(&it.pid)) {
+        // The dead hear nothing, whoever they were.
+        let others = table.all().iter().filter(|it| it.is_alive() && !members.contains(&it.pid));
+        for it in others {
             strangers.entry(it.group).and_modify(|has| *has = true);
         }
         for (group, _) in strangers.into_iter().filter(|(_, has)| !has) {
@@ -281,6 +321,27 @@ impl Ending {
         let killed = self.killed.difference(&left).count();
         let asked = self.seen.iter().filter(|id| !left.contains(id)).count();
         Ended { asked: asked.saturating_sub(killed), killed, survivors }
+    }
+}
+
+/// More of the processor for this thread, where that may be had: those that are
+/// to be killed may be hundreds, each with as much of it.
+struct Haste(Option<i32>);
+
+impl Haste {
+    const MOST: i32 = -20;
+
+    fn begin() -> Self {
+        let usual = getpriority_process(None).ok();
+        Self(usual.filter(|_| setpriority_process(None, Self::MOST).is_ok()))
+    }
+}
+
+impl Drop for Haste {
+    fn drop(&mut self) {
+        if let Some(usual) = self.0 {
+            let _ = setpriority_process(None, usual);
+        }
     }
 }
 

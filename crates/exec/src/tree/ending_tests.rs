@@ -127,6 +127,55 @@ fn runners_that_start_the_next_before_they_end() {
     assert!((0..50).all(|_| bearers(&job.root.job) == 0));
 }
 
+/// Three hundred that each start the next in a session of its own and go, again
+/// and again, faster than all processes can be looked at once. Bounded: each
+/// has so many successors, and the time of all is up after a while.
+#[test]
+fn hundreds_that_replace_themselves() {
+    let Some(python) = ["/usr/bin/python3", "/usr/local/bin/python3"]
+        .into_iter()
+        .find(|path| std::path::Path::new(path).exists())
+    else {
+        eprintln!("skipped: there is no python3");
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let (script, ready) = (folder.path().join("many.py"), folder.path().join("ready"));
+    let text = "import os, sys, time, signal\n\
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)\n\
+        until = time.monotonic() + 20\n\
+        begin, gate = os.pipe()\n\
+        for _ in range(300):\n    \
+            if os.fork() == 0:\n        \
+                os.close(gate)\n        \
+                os.read(begin, 1)\n        \
+                for left in range(20000):\n            \
+                    if time.monotonic() > until: os._exit(0)\n            \
+                    if os.fork(): os._exit(0)\n            \
+                    os.setsid()\n        \
+                os._exit(0)\n\
+        os.close(gate)\n\
+        open(sys.argv[1], 'w').close()\n\
+        while time.monotonic() < until: time.sleep(0.01)\n";
+    std::fs::write(&script, text).unwrap();
+    let mut job = Job::start(&format!("exec {python} {} {}", script.display(), ready.display()));
+    eventually("they run", || ready.exists());
+    let ended = end_all(&mut job, Duration::ZERO);
+    assert!(ended.killed >= 300, "{ended:?}");
+    assert!((0..50).all(|_| bearers(&job.root.job) == 0));
+}
+
+#[test]
+fn who_wakes_the_others_is_killed_with_them() {
+    // One wakes whoever is stopped, all of them without end; for 20 s at most.
+    let mut job = Job::start(
+        "trap '' TERM; (while (( SECONDS < 20 )); do kill -CONT 0; done) & \
+         for i in 1 2 3; do (while (( SECONDS < 20 )); do (:); done) & done; wait",
+    );
+    eventually("they run", || members(&job.root).len() >= 5);
+    assert!(end_all(&mut job, Duration::ZERO).killed >= 5);
+}
+
 #[test]
 fn a_job_that_is_gone_has_nothing_to_end() {
     let mut job = Job::start("exit 0");

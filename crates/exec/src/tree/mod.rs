@@ -5,6 +5,7 @@
 //! they left both, by the mark. A process is known by its id *and* its start
 //! time, since ids are given out again.
 
+mod catch;
 mod ending;
 mod input;
 #[cfg(target_os = "linux")]

@@ -24,8 +24,12 @@ const PASSES: usize = 16;
 ///
 /// A process may start another and go after it was listed and before it was
 /// looked at; then neither is seen. So whenever one has gone, the list is
-/// taken again for those that are new.
-pub(super) fn all(need: &Need) -> io::Result<Reading> {
+/// taken again for those that are new. `each` hears of every process at once,
+/// for whom the end of the list would be too late.
+pub(super) fn all(
+    need: &Need,
+    each: &mut dyn FnMut(&Process, Option<&str>),
+) -> io::Result<Reading> {
     let mut source = Source::open()?;
     let mut found = Reading::default();
     let mut seen = HashSet::new();
@@ -53,12 +57,17 @@ pub(super) fn all(need: &Need) -> io::Result<Reading> {
             };
             seen.insert(pid);
             has_gone |= !process.is_alive();
-            if is_wanted(&process, need) {
-                match source.mark(pid)? {
-                    Mark::Is(mark) => drop(found.marks.insert(pid, mark)),
-                    Mark::Nothing => {}
-                    Mark::Gone => has_gone = true,
+            let mark = match is_wanted(&process, need) {
+                true => source.mark(pid)?,
+                false => Mark::Nothing,
+            };
+            match mark {
+                Mark::Is(mark) => {
+                    each(&process, Some(&mark));
+                    found.marks.insert(pid, mark);
                 }
+                Mark::Nothing => each(&process, None),
+                Mark::Gone => has_gone = true,
             }
             found.processes.push(process);
         }

@@ -23,21 +23,29 @@ impl Table {
     /// Reads the table. An error means that it cannot be read whole, which is
     /// not the same as that nothing runs.
     pub fn read() -> io::Result<Self> {
-        Ok(Self::of(read::all(&Need::default())?))
+        Ok(Self::of(read::all(&Need::default(), &mut |_, _| ())?))
     }
 
     /// The same for one job only, which asks less of most processes.
     pub fn read_for(root: &Root) -> io::Result<Self> {
+        Self::read_telling(root, &mut |_, _| ())
+    }
+
+    /// The same; `each` hears of every process as it is found, and of its mark.
+    pub(crate) fn read_telling(
+        root: &Root,
+        each: &mut dyn FnMut(&Process, Option<&str>),
+    ) -> io::Result<Self> {
         // As long as its head is there, nobody in the session need bear the
         // mark.
         let is_head = |pid| look(pid).is_some_and(|it| it.started == root.started);
         let session = Some(root.pid).filter(|pid| is_head(*pid));
         let need = Need { started: root.started, session };
-        let table = Self::of(read::all(&need)?);
+        let table = Self::of(read::all(&need, each)?);
         if session.is_none() || table.get(root.pid).is_some() {
             return Ok(table);
         }
-        Ok(Self::of(read::all(&Need { session: None, ..need })?))
+        Ok(Self::of(read::all(&Need { session: None, ..need }, each)?))
     }
 
     fn of(reading: Reading) -> Self {
@@ -145,8 +153,13 @@ impl Table {
     }
 
     fn is_marked(&self, pid: u32, job: &str) -> bool {
-        self.marks.get(&pid).is_some_and(|mark| mark.split('/').any(|part| part == job))
+        self.marks.get(&pid).is_some_and(|mark| names(mark, job))
     }
+}
+
+/// Whether a mark says that its bearer belongs to a job.
+pub(crate) fn names(mark: &str, job: &str) -> bool {
+    !job.is_empty() && mark.split('/').any(|part| part == job)
 }
 
 /// Whose marks are wanted.
@@ -211,13 +224,18 @@ pub(crate) fn describe(process: &Process) -> Member {
 mod read {
     use std::io;
 
-    use super::{Need, Reading};
+    use super::{Need, Process, Reading};
     use crate::tree::ps;
 
     /// Other systems show the environment of a process to nobody, so there
     /// are no marks.
-    pub(super) fn all(_need: &Need) -> io::Result<Reading> {
-        Ok(Reading { processes: ps::list(None)?, is_settled: true, ..Reading::default() })
+    pub(super) fn all(
+        _need: &Need,
+        each: &mut dyn FnMut(&Process, Option<&str>),
+    ) -> io::Result<Reading> {
+        let processes = ps::list(None)?;
+        processes.iter().for_each(|process| each(process, None));
+        Ok(Reading { processes, is_settled: true, ..Reading::default() })
     }
 
     /// The name that `ps` gave is the whole command line.

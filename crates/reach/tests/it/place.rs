@@ -116,6 +116,7 @@ impl World {
             executable: server(),
             arguments: vec!["hands".into()],
             cache: Some(cache()),
+            own: vec![root.join("own")],
         };
         let hands = Hands::new(Arc::clone(&backend) as _, settings);
         Self { folder, backend, hands, session: Session::in_memory() }

@@ -84,8 +84,7 @@ async fn call(hands: &Arc<Hands>, work: &Path, name: &str, arguments: Value) -> 
 async fn works(inner: Arc<dyn Backend>, work: &Path) {
     let folder = work.join("kept");
     let backend = Arc::new(Counting { inner, folder, starts: AtomicUsize::new(0) });
-    let settings =
-        Settings { executable: server(), arguments: vec!["hands".into()], cache: Some(cache()) };
+    let settings = Settings { executable: server(), cache: Some(cache()), ..Settings::default() };
     let hands = Hands::new(Arc::clone(&backend) as _, settings);
     let shown = work.display();
     say(&*backend, &format!("mkdir -p {shown}/sub; echo 'from a command' >{shown}/sub/c.txt"))
@@ -159,8 +158,7 @@ async fn a_container_that_is_killed_hangs_nobody() {
     let work = Path::new("/root/reach");
     let backend =
         Arc::new(Counting { inner, folder: work.join("kept"), starts: AtomicUsize::new(0) });
-    let settings =
-        Settings { executable: server(), arguments: vec!["hands".into()], cache: Some(cache()) };
+    let settings = Settings { executable: server(), cache: Some(cache()), ..Settings::default() };
     let hands = Hands::new(Arc::clone(&backend) as _, settings);
     say(&*backend, "mkdir -p /root/reach; echo old >/root/reach/a.txt").await;
     call(&hands, work, "read_file", json!({"path": "a.txt"})).await;

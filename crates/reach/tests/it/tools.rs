@@ -142,3 +142,21 @@ async fn a_call_that_is_cancelled_stops_there_and_others_go_on() {
     assert!(read["error"].is_null(), "the server goes on: {read}");
     world.hands.close().await;
 }
+
+/// Long outputs and pictures lie here, and answers name them.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_our_own_is_read_here() {
+    let world = World::new();
+    let own = world.root().join("own");
+    fs::create_dir(&own).unwrap();
+    fs::write(own.join("long.log"), "alpha\nbeta\n").unwrap();
+    let path = own.join("long.log");
+    let answer = world.call("read_file", json!({ "path": path })).await;
+    assert!(answer["content"].as_str().unwrap().contains("beta"), "{answer}");
+    assert_eq!(world.backend.starts(), 0, "nobody went there for it");
+    // What is not there may be over there, and nothing is written here.
+    let answer = world.call("read_file", json!({ "path": own.join("other.log") })).await;
+    assert_eq!(answer["kind"], "not_found", "{answer}");
+    assert!(world.backend.starts() > 0);
+    world.hands.close().await;
+}

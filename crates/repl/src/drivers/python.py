@@ -163,7 +163,7 @@ def _display(value):
     table = _table(value)
     shown["text"] = _cut(table, _MOST) if table is not None else _plain(value)
     shape = getattr(value, "shape", None)
-    if isinstance(shape, tuple) and all(isinstance(size, int) for size in shape):
+    if isinstance(shape, tuple) and all(type(size) is int and 0 <= size < 1 << 63 for size in shape):
         shown["shape"] = list(shape)
     _Shown.value = shown
     if table is None:

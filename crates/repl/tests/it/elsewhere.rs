@@ -60,3 +60,18 @@ async fn nothing_of_them_stays_there() {
     bench.close().await;
     assert!(!pids.iter().any(|pid| is_alive(*pid)), "{text}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pictures_come_here_and_it_is_said_where_they_are() {
+    let bench = bench();
+    let code =
+        "class P:\n    def _repr_png_(self):\n        return b'\\x89PNG\\r\\n' + bytes(1000)\nP()";
+    let answer = bench.answer(Language::Python, code).await;
+    assert_eq!(answer.status, Status::Ok, "{answer:?}");
+    let path = &answer.pictures[0].path;
+    assert!(path.starts_with(bench.jobs.folder()) && path.exists(), "{answer:?}");
+    assert!(answer.notes.iter().any(|note| note.contains("machine of hermes")), "{answer:?}");
+    let plain = bench.answer(Language::Python, "1").await;
+    assert!(plain.notes.is_empty(), "{plain:?}");
+    bench.close().await;
+}

@@ -137,3 +137,21 @@ async fn types_are_taken_out_where_that_can_be_done() {
     }
     bench.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn half_a_character_stops_nothing() {
+    if !has("node") {
+        return;
+    }
+    let bench = Bench::new();
+    let answer = bench.answer(NODE, "let x = 1; throw new Error('😀'[0])").await;
+    assert_eq!(answer.status, Status::Error, "{answer:?}");
+    assert!(answer.error.unwrap().message.contains('\u{fffd}'));
+    // Long texts are cut between any two halves.
+    for lead in ["", "a"] {
+        let code = format!("'{lead}' + '😀'.repeat(50_000)");
+        assert!(bench.value(NODE, &code).await.contains("characters left out"));
+    }
+    assert_eq!(bench.value(NODE, "x").await, "1");
+    bench.close().await;
+}

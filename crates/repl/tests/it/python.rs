@@ -157,3 +157,18 @@ async fn values_are_awaited_and_large_ones_bounded() {
     assert!(whole.contains("line 100000\n"), "{path}");
     bench.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_no_text_and_no_size_is_told_all_the_same() {
+    let bench = Bench::new();
+    let answer = bench.answer(PYTHON, "x = 1\nraise ValueError('caf\\udce9')").await;
+    assert_eq!(answer.status, Status::Error, "{answer:?}");
+    assert_eq!(answer.error.unwrap().message, "caf\u{fffd}");
+    let code = "class Odd:\n    shape = (-1, 10 ** 40)\n    \
+                def __repr__(self): return '\\ud83d!'\nOdd()";
+    assert_eq!(bench.value(PYTHON, code).await, "\u{fffd}!");
+    let code = "class Large:\n    def __repr__(self): return '😀' * 3_000_000\nLarge()";
+    assert!(bench.value(PYTHON, code).await.contains("characters left out"));
+    assert_eq!(bench.value(PYTHON, "x").await, "1", "the state is kept");
+    bench.close().await;
+}

@@ -48,11 +48,18 @@ function answer(said) {
   else call.reject(new ToolError(call.tool, said.error || {}));
 }
 
+function text(name, value) {
+  if (typeof value === 'string' && /\p{Cs}/u.test(value)) {
+    throw new TypeError(`${name} is no text: it has half of a character`);
+  }
+  return value;
+}
+
 function call(tool, args) {
   return new Promise((resolve, reject) => {
     const id = ++number;
     const request = { id, token: process.env.HERMES_RPC_TOKEN || '', tool, args };
-    const body = Buffer.from(JSON.stringify(request));
+    const body = Buffer.from(JSON.stringify(request, text));
     line = line || connect();
     line.ref();
     waiting.set(id, { tool, resolve, reject });

@@ -39,12 +39,29 @@ def _plain(value):
     raise TypeError("a tool cannot be given a %s" % type(value).__name__)
 
 
+def _spelled(name, value):
+    """A path of any bytes, as an address; what else is no text cannot be sent."""
+    if isinstance(value, (list, tuple)):
+        return [_spelled(name, one) for one in value]
+    value = _plain(value) if hasattr(value, "__fspath__") else value
+    try:
+        if isinstance(value, str):
+            value.encode()
+    except UnicodeEncodeError:
+        if not name.endswith(("path", "paths", "workdir", "cwd")):
+            raise ValueError("%s is no text: it has half of a character" % name) from None
+        from urllib.parse import quote
+
+        return "file://" + quote(_os.fsencode(_os.path.abspath(value)))
+    return value
+
+
 def _coders():
     global _coder
     if _coder is None:
         import json
 
-        encode = json.JSONEncoder(default=_plain, allow_nan=False).encode
+        encode = json.JSONEncoder(default=_plain, allow_nan=False, ensure_ascii=False).encode
         _coder = encode, json.JSONDecoder().decode
     return _coder
 
@@ -64,9 +81,12 @@ class _Line:
     def ask(self, tool, arguments):
         encode, decode = _coders()
         self.number += 1
-        body = encode(
-            {"id": self.number, "token": self.token, "tool": tool, "args": arguments}
-        ).encode()
+        request = {"id": self.number, "token": self.token, "tool": tool, "args": arguments}
+        try:
+            body = encode(request).encode()
+        except UnicodeEncodeError:
+            request["args"] = {name: _spelled(name, value) for name, value in arguments.items()}
+            body = encode(request).encode()
         size = len(body).to_bytes(4, "big")
         if len(body) < 65536:
             self.socket.sendall(size + body)

@@ -53,6 +53,7 @@ struct Read {
 
 /// Whether the caller was shown just this by its last such read. Asked again
 /// after that was said, the answer is no: somebody who insists shall see it.
+/// What a script reads it has not seen before, and its caller sees none of it.
 pub(crate) fn is_repeat(
     cx: &ToolContext,
     path: &Path,
@@ -60,6 +61,9 @@ pub(crate) fn is_repeat(
     version: &str,
     is_fresh: bool,
 ) -> bool {
+    if cx.inner {
+        return false;
+    }
     let real = Files::new(cx).real(path);
     let path = real.as_deref().unwrap_or(path);
     let mut key = blake3::Hasher::new();

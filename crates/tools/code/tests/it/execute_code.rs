@@ -5,13 +5,14 @@ mod elsewhere;
 mod escapes;
 mod node;
 
+use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
 
 use hermes_core::{CancellationToken, Ruling, ToolCall, Verdict};
 use hermes_scripts::Limits;
 use serde_json::{Value, json};
 
-use desk::{Desk, alive, eventually, text};
+use desk::{Desired, Desk, alive, eventually, text};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_script_gives_what_it_prints_and_how_it_ended() {
@@ -301,4 +302,60 @@ async fn nothing_is_left_when_all_is_closed() {
     desk.close().await;
     assert!(!room.parent().unwrap().exists());
     assert!(desk.path().join("kept").exists());
+}
+
+/// What a script has read the model has not seen, and the other way round.
+#[tokio::test(flavor = "multi_thread")]
+async fn scripts_and_models_do_not_read_for_one_another() {
+    let desk = Desk::with(Desired { has_files: true, ..Desired::default() });
+    desk.write("a.txt", "alpha\n");
+    let script = "from hermes_tools import read_file\nprint(read_file('a.txt')['content'])";
+    let read = async || desk.call("read_file", json!({ "path": "a.txt" })).await;
+    assert!(text(&desk.run(script).await["output"]).contains("alpha"));
+    let first = read().await;
+    assert!(text(&first["content"]).contains("alpha"), "it was never shown: {first}");
+    for _ in 0..2 {
+        let seen = desk.run(script).await;
+        assert!(text(&seen["output"]).contains("alpha"), "a script sees it all: {seen}");
+    }
+    assert_eq!(read().await["status"], "unchanged", "what was shown still holds");
+    // The script sees the new text, the model only has the old one.
+    desk.write("a.txt", "beta\n");
+    assert!(text(&desk.run(script).await["output"]).contains("beta"));
+    let last = read().await;
+    assert!(text(&last["content"]).contains("beta"), "{last}");
+    desk.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_of_any_bytes_are_found_and_half_characters_are_refused() {
+    let desk = Desk::with(Desired { has_files: true, ..Desired::default() });
+    let name = std::ffi::OsStr::from_bytes(b"caf\xe9 %41.txt");
+    std::fs::write(desk.path().join(name), "alpha\n").unwrap();
+    let code = r#"
+import os, pathlib
+from hermes_tools import read_file, write_file
+[name] = os.listdir()
+print(read_file(name)["content"], read_file(pathlib.Path(name))["content"])
+try:
+    write_file("b.txt", "half \ud83d")
+except ValueError as error:
+    print(error)
+write_file("b.txt", "whole \U0001f600")
+print(read_file("b.txt")["content"], os.path.exists("b.txt"))
+"#;
+    let answer = desk.run(code).await;
+    let output = text(&answer["output"]);
+    assert!(output.contains("alpha") && output.matches("alpha").count() == 2, "{answer}");
+    assert!(output.contains("content is no text: it has half of a character"), "{answer}");
+    assert!(output.contains("whole 😀 True"), "{answer}");
+    if desk::has_node() {
+        let code = "import { write_file, read_file } from 'hermes_tools';\n\
+                    try { await write_file('c.txt', '😀'[0]); } catch (e) { console.log(e.message); }\n\
+                    await write_file('c.txt', '😀');\nconsole.log((await read_file('c.txt')).content);";
+        let answer = desk.node(code).await;
+        let output = text(&answer["output"]);
+        assert!(output.starts_with("content is no text") && output.contains("😀"), "{answer}");
+    }
+    desk.close().await;
 }

@@ -161,6 +161,9 @@ async fn a_fork_bomb_is_ended() {
     // The kernel never counts the processes of root, so that there would be as
     // many as this machine bears.
     let is_root = std::fs::metadata("/proc/self").unwrap().uid() == 0;
+    let held = probe["sandbox"].as_str().unwrap();
+    let has_gap = held.contains("not held: at most 200 processes (the kernel does not count");
+    assert_eq!(has_gap, is_root, "{held}");
     let bomb = if is_root {
         eprintln!("a bounded bomb only: the kernel does not count the processes of root");
         "bomb() { (( $1 )) || { sleep 600; return; }; bomb $(( $1 - 1 )) & bomb $(( $1 - 1 )) & \
@@ -220,4 +223,38 @@ async fn what_goes_its_own_way_ends_with_the_program() {
         command_of(pid).is_ok_and(|it| it.is_empty()) || command_of(pid).is_err()
     })
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_does_not_read_its_input_holds_nobody_up() {
+    let desk = Desk::new();
+    let long = "x".repeat(300_000);
+    let arguments = json!({ "command": "sleep 600", "stdin": long, "timeout": 1 });
+    let answer = desk.call("terminal", arguments).await;
+    assert_eq!(answer["status"], "timeout", "{answer}");
+    let arguments = json!({ "command": "sleep 600", "open_stdin": true, "background": true });
+    let answer = desk.call("terminal", arguments).await;
+    let id = answer["session_id"].clone();
+    let arguments = json!({ "action": "write", "session_id": id, "data": long, "timeout": 1 });
+    let answer = desk.call("process", arguments).await;
+    assert!(answer["note"].as_str().unwrap().contains("has not read all of that"), "{answer}");
+    let arguments = json!({ "action": "wait", "session_id": id, "timeout": 1 });
+    let answer = desk.call("process", arguments).await;
+    assert_eq!(answer["status"], "timeout", "{answer}");
+    let answer = desk.process("close", &id).await;
+    assert!(answer["note"].as_str().unwrap().contains("is closed when"), "{answer}");
+    assert_eq!(desk.process("kill", &id).await["status"], "killed");
+    desk.assert_goes_on().await;
+    desk.engine.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_asks_its_terminal_and_does_not_listen_is_heard_all_the_same() {
+    let desk = Desk::new();
+    let command = "stty -echo; yes $'\\e[6n\\e[c' | head -c 100000; echo; echo the end";
+    let arguments = json!({ "command": command, "pty": true, "timeout": 60 });
+    let answer = desk.call("terminal", arguments).await;
+    assert_eq!(answer["exit_code"], 0, "{answer}");
+    assert!(answer["screen"].as_str().unwrap().contains("the end"), "{answer}");
+    desk.assert_goes_on().await;
 }

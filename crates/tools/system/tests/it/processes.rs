@@ -11,22 +11,17 @@ use serde_json::{Value, json};
 use crate::desk::{Desk, eventually, processes_of};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_silent_command_is_ended_and_a_chatty_one_is_not() {
+async fn a_silent_command_is_ended() {
     let desk = Desk::new();
-    let begin = Instant::now();
-    let arguments = json!({ "command": "echo begun; sleep 60", "inactivity_timeout": 1 });
+    let arguments = json!({ "command": "echo begun; sleep 600", "inactivity_timeout": 1 });
     let answer = desk.call("terminal", arguments).await;
-    assert!(begin.elapsed().as_secs() < 30);
     assert_eq!((&answer["status"], &answer["exit_code"]), (&json!("timeout"), &json!(124)));
     assert!(answer["error"].as_str().unwrap().contains("wrote nothing for 1 s"), "{answer}");
-    assert_eq!(answer["output"], "begun\n");
-    let command = "for i in 1 2 3 4 5; do echo $i; sleep 0.6; done";
-    let arguments = json!({ "command": command, "inactivity_timeout": 2 });
-    let answer = desk.call("terminal", arguments).await;
-    assert_eq!((&answer["exit_code"], &answer["output"]), (&json!(0), &json!("1\n2\n3\n4\n5\n")));
+    // A shell that needs longer to begin has said nothing.
+    assert!("begun\n".starts_with(answer["output"].as_str().unwrap()), "{answer}");
 
     let arguments =
-        json!({ "command": "echo a; sleep 60", "background": true, "inactivity_timeout": 1 });
+        json!({ "command": "echo a; sleep 600", "background": true, "inactivity_timeout": 1 });
     let answer = desk.call("terminal", arguments).await;
     let ended = desk.process("wait", &answer["session_id"]).await;
     assert_eq!(ended["status"], "killed", "{ended}");
@@ -34,6 +29,56 @@ async fn a_silent_command_is_ended_and_a_chatty_one_is_not() {
     let seen = desk.process("poll", &answer["session_id"]).await;
     assert!(seen["note"].as_str().unwrap().contains("wrote nothing"), "{seen}");
     desk.engine.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_chatty_command_is_not_ended() {
+    let desk = Desk::new();
+    // It says when it speaks, without another program that might be late.
+    let command = "exec 3<> <(:); for i in {1..15}; do echo $EPOCHREALTIME; read -t 0.1 -u 3; \
+                   done; echo done";
+    let arguments = json!({ "command": command, "inactivity_timeout": 1 });
+    let answer = desk.call("terminal", arguments).await;
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    let output = answer["output"].as_str().unwrap();
+    if answer["status"] == "timeout" {
+        // The machine kept it from speaking; then it is right to end it.
+        let last: f64 = output.lines().last().map_or(0.0, |line| line.parse().unwrap());
+        assert!(now.as_secs_f64() - last >= 1.0, "{answer}");
+        return;
+    }
+    assert_eq!(answer["exit_code"], 0, "{answer}");
+    assert_eq!((output.lines().count(), output.lines().last()), (16, Some("done")), "{answer}");
+}
+
+/// A program that embeds the tools, and neither says where jobs may write nor
+/// closes anything.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_drops_the_tools_leaves_no_folder_and_no_process() {
+    let folders = || {
+        let prefix = format!("hermes-jobs-{}-", std::process::id());
+        let entries = std::fs::read_dir(std::env::temp_dir()).unwrap().flatten();
+        entries.filter(|it| it.file_name().to_string_lossy().starts_with(&prefix)).count()
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let caller = Caller::new(folder.path());
+    let engine = Engine::builder().tools(hermes_tools_system::tools()).build().unwrap();
+    let call = async |tool: &str, arguments: Value| {
+        let result = engine.call(ToolCall::new("1", tool, arguments), &caller).await;
+        serde_json::from_str::<Value>(&result.content).unwrap()
+    };
+    let listed = call("process", json!({ "action": "list" })).await;
+    assert_eq!(listed["processes"], json!([]), "{listed}");
+    assert_eq!(folders(), 0, "nothing was run");
+    let started = call("terminal", json!({ "command": "sleep 600", "background": true })).await;
+    let id = started["session_id"].clone();
+    let long = call("terminal", json!({ "command": "seq 1 100000" })).await;
+    let file = long["output_file"].as_str().unwrap().to_owned();
+    assert!(std::path::Path::new(&file).exists() && folders() == 1);
+    let polled = call("process", json!({ "action": "poll", "session_id": id })).await;
+    assert_eq!(polled["status"], "running", "{polled}");
+    drop(engine);
+    eventually("all of it is gone", || folders() == 0 && processes_of(&id) == 0).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -37,6 +37,8 @@ pub(super) struct Desired {
     pub(super) backend: Option<Arc<dyn Backend>>,
     /// It has nothing to call.
     pub(super) is_bare: bool,
+    /// It has the real tools for files.
+    pub(super) has_files: bool,
 }
 
 impl Desk {
@@ -67,7 +69,9 @@ impl Desk {
             .into_iter()
             .filter(|tool| tool.spec().name == "execute_code")
             .collect();
-        if !desired.is_bare {
+        if desired.has_files {
+            tools.extend(hermes_tools_file::tools());
+        } else if !desired.is_bare {
             tools.extend(callables(&forever));
         }
         let mut engine =

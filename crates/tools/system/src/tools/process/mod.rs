@@ -1,5 +1,6 @@
 //! `process`: the jobs that a session has running.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hermes_core::{
@@ -26,6 +27,8 @@ const PAGE: usize = 200;
 const ECHO: Duration = Duration::from_secs(10);
 /// ... as long as there is something; one that asks is known by then.
 const HUSH: Duration = Duration::from_millis(600);
+/// How long a process may take to read what it is sent.
+const SENDING: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Default)]
 pub(crate) struct Process;
@@ -146,12 +149,22 @@ async fn answer(args: &Args, listed: &Listed, cx: &ToolContext) -> Result<Output
             output
         }
         Action::Write | Action::Submit | Action::Keys => {
-            type_in(args, listed).await?;
-            settle(args, listed, cx).await
+            let is_read = type_in(args, listed, cx).await?;
+            let mut output = settle(args, listed, cx).await;
+            if !is_read {
+                output.add_note("It has not read all of that yet; it gets the rest when it does.");
+            }
+            output
         }
         Action::Close => {
-            listed.job.close_input().await;
-            news(listed)
+            let job = Arc::clone(&listed.job);
+            let closing = tokio::spawn(async move { job.close_input().await });
+            let is_closed = cx.race(tokio::time::timeout(SENDING, closing)).await?.is_ok();
+            let mut output = news(listed);
+            if !is_closed {
+                output.add_note("Its input is closed when it has read what it was sent.");
+            }
+            output
         }
         Action::Resize => {
             resize(args, listed)?;
@@ -239,7 +252,8 @@ fn tell(pause: Pause, mut output: Output) -> Output {
     output
 }
 
-async fn type_in(args: &Args, listed: &Listed) -> Result<(), ToolError> {
+/// Types something; whether the process has taken all of it.
+async fn type_in(args: &Args, listed: &Listed, cx: &ToolContext) -> Result<bool, ToolError> {
     let bytes = match args.action {
         Action::Keys => {
             let keys = args.keys.as_deref().or(args.data.as_deref());
@@ -261,11 +275,20 @@ async fn type_in(args: &Args, listed: &Listed) -> Result<(), ToolError> {
         return Err(ToolError::conflict("The process has ended; nobody reads what is typed")
             .with_hint("action=log shows what it wrote."));
     }
-    if !listed.job.has_input().await {
+    if !listed.job.has_input() {
         return Err(ToolError::conflict("The process has no input, or it was closed")
             .with_hint("Start it with background or pty, which keep the input open."));
     }
-    listed.job.write(&bytes).await.map_err(|error| ToolError::io("The process's input", &error))
+    let job = Arc::clone(&listed.job);
+    // It goes on when nobody waits for it: half a text would be worse.
+    let sending = tokio::spawn(async move { job.write(&bytes).await });
+    match cx.race(tokio::time::timeout(SENDING, sending)).await? {
+        Ok(Ok(sent)) => {
+            sent.map(|()| true).map_err(|error| ToolError::io("The process's input", &error))
+        }
+        Ok(Err(broken)) => Err(ToolError::internal(format!("The text was not sent: {broken}"))),
+        Err(_elapsed) => Ok(false),
+    }
 }
 
 /// Waits for what comes of it: an end, another question, or nothing more for

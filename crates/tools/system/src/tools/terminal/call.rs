@@ -233,6 +233,11 @@ impl Call<'_> {
 
     fn describe(&self, folder: &Path) -> Output {
         let mut output = Output::of(&self.job, self.args.separate, folder, self.cx);
+        if output.output_file.is_some() && !self.jobs.backend().is_here() {
+            output.add_note(
+                "output_file is on the machine of hermes: the file tools read it, commands do not.",
+            );
+        }
         if let Some(raised) = &self.raised {
             output.texts().for_each(|text| raised.conceal(text));
         }
