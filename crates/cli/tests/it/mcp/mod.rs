@@ -144,6 +144,15 @@ fn a_server_is_tried_set_down_and_taken_out() {
     assert!(trial["schema_tokens"].as_u64().is_some_and(|tokens| tokens > 50), "{trial}");
     assert!(trial["ready_ms"].as_f64().is_some_and(|taken| taken > 0.0), "{trial}");
 
+    // Whoever wants to be on the safe side does without.
+    let call = ["call", "mcp__clock__get_current_time", r#"{"timezone": "UTC"}"#];
+    let known = context.run(call);
+    assert!(!known.stdout.contains("not_found"), "{}", known.stdout);
+    let mut safe = context.command(call);
+    safe.env("HERMES_SAFE_MODE", "1");
+    let unknown = context.finish(safe, b"");
+    assert!(unknown.stdout.contains("not_found"), "{}", unknown.stdout);
+
     context.run(["mcp", "remove", "clock"]).succeeds();
     assert!(!context.settings_text().contains("clock"), "{}", context.settings_text());
     for verb in ["remove", "test", "login", "accept"] {

@@ -169,7 +169,8 @@ fn same_place(
     if known.issuer().is_none() || known.issuer() == issuer {
         return Ok(Some(known));
     }
-    let is_theirs = known.is_configured() && known.text("client_id") == settings.client_id.as_deref();
+    let is_theirs =
+        known.is_configured() && known.text("client_id") == settings.client_id.as_deref();
     if is_theirs && !is_document(settings) {
         let (was, is) = (known.issuer().unwrap_or_default(), issuer.unwrap_or("nobody"));
         return Err(ToolError::denied(format!(
