@@ -135,9 +135,11 @@ impl Background {
         own.map(|job| job.line()).collect()
     }
 
-    /// Waits until nothing is at work any more.
-    pub(crate) async fn settle(&self) {
-        let all: Vec<Arc<Job>> = lock(&self.jobs).by_number.values().cloned().collect();
+    /// Waits until nothing is at work any more: of a session, or of all.
+    pub(crate) async fn settle(&self, session: Option<&str>) {
+        let is_meant = |job: &&Arc<Job>| session.is_none_or(|session| job.session == session);
+        let all: Vec<Arc<Job>> =
+            lock(&self.jobs).by_number.values().filter(is_meant).cloned().collect();
         for job in all {
             job.wait().await;
         }

@@ -118,11 +118,16 @@ impl Crew {
         self.background.stop(session)
     }
 
+    /// Waits until what a session has in the background has ended.
+    pub async fn settle(&self, session: &str) {
+        self.background.settle(Some(session)).await;
+    }
+
     /// Stops everything that is in the background, and waits until it has
     /// ended.
     pub async fn close(&self) {
         lock(&self.engine).1.cancel();
-        self.background.settle().await;
+        self.background.settle(None).await;
     }
 
     /// The engine, and what stops everything that outlasts a call.

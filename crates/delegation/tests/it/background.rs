@@ -112,9 +112,7 @@ async fn it_can_be_cancelled_and_ends_with_the_crew() {
     assert_eq!(stopped, [wait("deleg_2"), wait("deleg_3")], "it is told what was stopped");
     assert_eq!((told.recv().await, told.recv().await), (Some("closed"), Some("closed")));
     // The places of those that were stopped are free once they have ended.
-    for handle in ["deleg_2", "deleg_3"] {
-        stage.delegate(json!({"action": "wait", "handle": handle})).await;
-    }
+    stage.crew.settle(stage.caller.session.id()).await;
     stage.delegate(begin.clone()).await;
     assert_eq!(told.recv().await, Some("asked"));
     stage.serving = None;

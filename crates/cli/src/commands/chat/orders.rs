@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use hermes::engine::toolsets::ToolsetInfo;
 use hermes::policy::ApprovalMode;
@@ -50,6 +51,8 @@ pub(crate) const ORDERS: &[Order] = &[
     order("quit", "", "leave (as Ctrl-D)"),
 ];
 
+/// How long it is waited for that what was stopped has ended.
+const SETTLING: Duration = Duration::from_secs(2);
 /// How many of the last messages are shown when a session goes on.
 const SHOWN_AGAIN: usize = 6;
 
@@ -84,6 +87,9 @@ pub(crate) async fn carry_out(sitting: &mut Sitting<'_>, order: &str) -> Then {
             let stopped = sitting.ready.crew.stop(&sitting.engaged.session);
             let told = told_stopped(&stopped);
             sitting.is_halted |= told.is_some();
+            let settled = sitting.ready.crew.settle(&sitting.engaged.session);
+            // One that does not end is not waited for.
+            let _ = tokio::time::timeout(SETTLING, settled).await;
             sitting.screen.note(told.as_deref().unwrap_or("Nothing is under way."));
             Ok(())
         }

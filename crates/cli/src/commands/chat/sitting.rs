@@ -169,10 +169,12 @@ impl<'a> Sitting<'a> {
                         let interrupt = self.engaged.agent.interrupt();
                         let typed = self.typed(text, &attachments);
                         match attended(typed, &interrupt, &mut held, events).await {
-                            Ok(Some(said)) => {
-                                if std::mem::take(&mut self.is_halted) {
-                                    // What came meanwhile may be told now.
-                                    news.notify_one();
+                            Ok(Some(mut said)) => {
+                                // What came since it was stopped is told now.
+                                if std::mem::take(&mut self.is_halted)
+                                    && let Some(news) = self.tell_news()
+                                {
+                                    said.splice(0..0, news);
                                 }
                                 said
                             }
