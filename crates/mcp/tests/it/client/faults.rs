@@ -158,6 +158,32 @@ async fn some_broken_servers_cost_the_others_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_is_nested_too_deep_fails_its_call_at_once() {
+    let world = World::new();
+    let servers = world.ready(&json!({"odd": odd(&[])})).await;
+    let deep = world.call("mcp__odd__deep", json!({})).await;
+    assert!(text(&deep).contains("cannot be read"), "{deep}");
+    assert_eq!(world.call("mcp__odd__echo", json!({"text": "hi"})).await, json!({"result": "hi"}));
+    servers.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_server_offers_is_bounded() {
+    let world = World::new();
+    let file = world.path("tools.json");
+    let tool = |name: String, length: usize| json!({"name": name, "description": "x".repeat(length), "inputSchema": {"type": "object"}});
+    let mut tools: Vec<Value> = (0..20).map(|it| tool(format!("long{it}"), 900_000)).collect();
+    tools.insert(0, tool("too_long".to_owned(), 2 << 20));
+    std::fs::write(&file, Value::Array(tools[..15].to_vec()).to_string()).unwrap();
+    let mode = format!("tools={}", file.display());
+    let servers = world.ready(&json!({"odd": odd(&[&mode])})).await;
+    let status = servers.status().remove(0);
+    assert_eq!((status.tools, status.problems.len()), (9, 6), "{:?}", status.problems);
+    assert!(status.problems[0].contains("'too_long' is left out"), "{:?}", status.problems);
+    servers.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn names_that_come_twice_and_tools_that_are_none_are_left_out() {
     let world = World::new();
     let servers = world.ready(&json!({"odd": odd(&["twice"])})).await;
