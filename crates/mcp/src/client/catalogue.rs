@@ -179,3 +179,7 @@ impl Catalogue {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "catalogue_tests.rs"]
+mod tests;

@@ -99,7 +99,6 @@ async fn a_server_that_cannot_start_says_why() {
         .ready(&json!({
             "gone": odd(&["exit"]),
             "none": {"command": "no-such-program-anywhere"},
-            "slow": with(odd(&["hang"]), json!({"connect_timeout": 0.4, "required": true})),
             "off": with(odd(&[]), json!({"enabled": false})),
         }))
         .await;
@@ -110,15 +109,23 @@ async fn a_server_that_cannot_start_says_why() {
     let none = by_name("none").error.clone().unwrap();
     assert!(none.contains("no program 'no-such-program-anywhere'"), "{none}");
     assert_eq!(by_name("off").status, "disabled");
-    let required = servers.required().await.unwrap_err();
-    assert!(required.message().contains("'slow' did not answer within 0.4 s"), "{required}");
-    assert_eq!(required.details()["stderr"], "still loading");
     let tried = servers.try_out("gone").await.unwrap_err();
     assert!(
         tried.details()["stderr"].as_str().unwrap().contains("ERROR: no licence found"),
         "{tried:?}"
     );
     assert!(servers.try_out("nope").await.unwrap_err().hint().contains("gone"));
+    servers.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_hangs_at_its_start_is_given_up_with_its_last_words() {
+    let world = World::new();
+    let entry = with(odd(&["hang"]), json!({"connect_timeout": 1.5, "required": true}));
+    let servers = world.start(&json!({"slow": entry}));
+    let required = servers.required().await.unwrap_err();
+    assert!(required.message().contains("'slow' did not answer within 1.5 s"), "{required}");
+    assert_eq!(required.details()["stderr"], "still loading");
     servers.stop().await;
 }
 
@@ -155,6 +162,16 @@ async fn some_broken_servers_cost_the_others_nothing() {
     servers.stop().await;
     let left = std::fs::read_dir(world.path("state/mcp/running")).unwrap().count();
     assert_eq!(left, 0, "nothing of them runs");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_is_nested_too_deep_fails_its_call_at_once() {
+    let world = World::new();
+    let servers = world.ready(&json!({"odd": odd(&[])})).await;
+    let deep = world.call("mcp__odd__deep", json!({})).await;
+    assert!(text(&deep).contains("cannot be read"), "{deep}");
+    assert_eq!(world.call("mcp__odd__echo", json!({"text": "hi"})).await, json!({"result": "hi"}));
+    servers.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -62,6 +62,22 @@ async fn nothing_is_left_of_a_server_and_what_it_started() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_left_of_a_server_that_was_only_being_started() {
+    let world = World::new();
+    let note = world.path("child");
+    let entry = with(odd(&["hang"]), json!({"env": {"CHILD_NOTE": note}}));
+    let servers = world.start(&json!({"odd": entry}));
+    until("its child runs", || std::fs::read_to_string(&note).is_ok_and(|it| it.ends_with('\n')))
+        .await;
+    let child = std::fs::read_to_string(&note).unwrap().trim().to_owned();
+    assert!(is_running(&child));
+    servers.stop().await;
+    assert!(!is_running(&child));
+    let left = std::fs::read_dir(world.path("state/mcp/running")).unwrap().count();
+    assert_eq!(left, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_a_crash_has_left_is_ended_at_the_next_start() {
     let world = World::new();
     // A process that a program which is gone has written down.

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::crowd::{CROWD, batch};
 use super::{World, sdk_python, sdk_script};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -34,6 +35,11 @@ pub(super) async fn used(world: &World) {
     assert!(failed["error"].as_str().unwrap().contains("it went wrong"), "{failed}");
     let picture = world.result("mcp__sdk__picture", json!({})).await;
     assert_eq!(picture.attachments.len(), 1, "{picture:?}");
+
+    // Each was still there when the last one came.
+    let calls = vec![("mcp__sdk__meet", json!({"count": CROWD})); CROWD];
+    let met = batch(world, calls).await;
+    assert!(met.iter().all(|it| it["result"]["result"] == CROWD), "{met:?}");
 
     let listed = world.call("mcp__sdk__list_resources", json!({})).await;
     assert_eq!(listed["resources"][0]["uri"], "note://today", "{listed}");

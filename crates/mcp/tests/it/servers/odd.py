@@ -49,7 +49,7 @@ def tool(name, **more):
 
 
 NAMES = ("echo env pid die flood garbage wrong_id sleep progress structured image fail add_tool "
-         "spawn elicit visit pay sample roots big cancelled log count meet here").split()
+         "spawn elicit visit pay sample roots big cancelled log count meet here deep").split()
 
 
 def tools():
@@ -189,6 +189,12 @@ def call(id, params):
     if name == "spawn":
         child = subprocess.Popen(["sleep", "600"], start_new_session=True, stdout=subprocess.DEVNULL)
         return answer(id, text(str(child.pid)))
+    if name == "deep":
+        with OUT:
+            sys.stdout.write('{"jsonrpc":"2.0","id":%d,"result":{"structuredContent":%s%s}}\n'
+                             % (id, "[" * 10000, "]" * 10000))
+            sys.stdout.flush()
+        return None
     if name == "big":
         piece = "x" * (1 << 20)
         with OUT:
@@ -215,6 +221,10 @@ def main():
     if "hang" in MODES:
         sys.stderr.write("still loading\n")
         sys.stderr.flush()
+        if "CHILD_NOTE" in os.environ:
+            child = subprocess.Popen(["sleep", "600"], start_new_session=True)
+            with open(os.environ["CHILD_NOTE"], "w") as file:
+                file.write("%d\n" % child.pid)
         time.sleep(600)
     if "flood" in MODES:
         while True:
