@@ -101,9 +101,8 @@ fn foreign(sockets: Vec<Socket>, confinement: &Confinement) -> Vec<PathBuf> {
     let common: Vec<PathBuf> = common_places();
     let is_own = |tree: &&PathBuf| !common.iter().any(|place| place.starts_with(tree));
     let own: Vec<&PathBuf> = confinement.write.iter().filter(is_own).collect();
-    let is_there = |path: &Path| {
-        fs::symlink_metadata(path).is_ok_and(|about| about.file_type().is_socket())
-    };
+    let is_there =
+        |path: &Path| fs::symlink_metadata(path).is_ok_and(|about| about.file_type().is_socket());
     let real = sockets.into_iter().filter_map(|socket| {
         let path = fs::canonicalize(&socket.path).ok().filter(|path| is_there(path))?;
         Some(Socket { path, ..socket })

@@ -114,7 +114,10 @@ fn a_child_knows_the_name_of_its_own_terminal() {
     let slave = slave.unwrap();
     let (mut said, stdout) = std::io::pipe().unwrap();
     let mut command = Command::new("/bin/sh");
-    command.arg("-c").arg("tty; : < /dev/tty && : <> $(tty) && echo controls").current_dir(&world.inside);
+    command
+        .arg("-c")
+        .arg("tty; : < /dev/tty && : <> $(tty) && echo controls")
+        .current_dir(&world.inside);
     let mut launch = Launch::of(&command).unwrap();
     launch.stdin = Some(slave);
     launch.stdout = Some(stdout.into());
