@@ -19,10 +19,24 @@ pub struct Confinement {
     pub hidden: Vec<PathBuf>,
     /// Whether it may speak to the network.
     pub network: bool,
+    /// The programs outside that it may speak to by their sockets.
+    pub services: Vec<Service>,
     /// How much it may use.
     pub limits: ChildLimits,
     /// Bubblewrap makes the namespaces; without it the child is not started.
     pub bubblewrap: bool,
+}
+
+/// A kind of program that serves others by a socket in the file system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Service {
+    /// Agents that sign with the user's keys, such as those of SSH and GnuPG.
+    Keys,
+    /// Those that run containers.
+    Containers,
+    /// Database servers.
+    Databases,
 }
 
 /// How much a child process may use; none means as much as the parent may.

@@ -39,7 +39,7 @@ pub use checkpoint::{
     CheckpointId, CheckpointInfo, Checkpoints, Impending, Left, Made, Replacing, Snapshots,
 };
 pub use clarify::Clarify;
-pub use confinement::{ChildLimits, Confinement};
+pub use confinement::{ChildLimits, Confinement, Service};
 pub use context::{Progress, ProgressSink, ToolContext, Workplace, is_folded};
 pub use effect::{Access, Effect, Resource, Scope};
 pub use error::{ErrorKind, ToolError};

@@ -37,6 +37,7 @@ pub use attend::Attention;
 pub use backend::{Backend, Control, Exit, Place, Shell, Started, Waiting};
 pub use elsewhere::{Carriage, Carrier, Elsewhere, Way};
 pub use errand::{Done, Errand};
+pub use hermes_sandbox::den;
 pub use job::{Ended, Job, Patience, Pause, Reports};
 pub use jobs::{GRACE, Jobs, Listed, News, Vouched};
 pub use keeping::Keep;

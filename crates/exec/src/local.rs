@@ -67,7 +67,7 @@ impl Local {
             None => Arc::new(Sandbox::open()),
         };
         let Streams { child: [stdin, stdout, stderr], input, output, terminal } =
-            Streams::open(&input, output).map_err(failed)?;
+            Streams::open(&input, output, &sandbox).map_err(failed)?;
         let group = if terminal.is_some() { Group::Terminal } else { Group::Session };
         let launch = Launch {
             program: program.clone(),
@@ -148,9 +148,12 @@ struct Streams {
 }
 
 impl Streams {
-    fn open(input: &Input, output: Output) -> io::Result<Self> {
+    fn open(input: &Input, output: Output, sandbox: &Sandbox) -> io::Result<Self> {
         if let Output::Terminal(size) = output {
-            let Pty { master, slave } = pty::open(size.rows, size.columns)?;
+            let Pty { master, slave } = match sandbox.terminal() {
+                Some(master) => pty::with(master?, size.rows, size.columns)?,
+                None => pty::open(size.rows, size.columns)?,
+            };
             return Ok(Self {
                 child: [Some(slave.try_clone()?), Some(slave.try_clone()?), Some(slave)],
                 input: Some(master.try_clone()?),

@@ -148,6 +148,7 @@ fn engine(folder: &Path) -> Engine {
         read_only: Vec::new(),
         hidden: Vec::new(),
         network: false,
+        services: Vec::new(),
         limits: ChildLimits::default(),
         bubblewrap: false,
     };

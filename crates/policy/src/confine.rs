@@ -4,7 +4,7 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use hermes_core::{Confinement, Effect, Proposal, Scope};
+use hermes_core::{Confinement, Effect, Proposal, Scope, Service};
 
 use crate::judge::{Examination, Finding};
 use crate::level::{Answer, Level, Restriction, Selectors};
@@ -76,6 +76,7 @@ impl Permissions {
             hidden: self.hidden(&levels, cwd),
             write,
             network: exam.command_effects.iter().any(is_network),
+            services: services(&exam.command_effects),
             limits: settings.limits,
             bubblewrap: settings.bubblewrap,
         })
@@ -259,6 +260,23 @@ fn asked<'a>(level: &'a Level, scope: &'a Scope) -> impl Iterator<Item = &'a Sel
 fn fixed<'a>(selectors: impl Iterator<Item = &'a Selectors>) -> impl Iterator<Item = PathBuf> {
     let patterns = selectors.flat_map(|selectors| &selectors.paths);
     patterns.flat_map(|pattern| [pattern.trees(), pattern.single()].concat())
+}
+
+/// Whose sockets the commands need by what they are: `git` and `ssh` have the
+/// user's keys sign for them. Code of any other kind is served by nobody.
+fn services(effects: &[Effect]) -> Vec<Service> {
+    let mut services: Vec<Service> = effects
+        .iter()
+        .filter_map(|effect| match effect.scope.family() {
+            "git" => Some(Service::Keys),
+            "docker" => Some(Service::Containers),
+            "database" => Some(Service::Databases),
+            _ => (effect.scope == Scope::NETWORK_SEND).then_some(Service::Keys),
+        })
+        .collect();
+    services.sort();
+    services.dedup();
+    services
 }
 
 fn is_network(effect: &Effect) -> bool {

@@ -21,8 +21,9 @@ pub(crate) fn still_hold(then: Option<&Confinement>, now: Option<&Confinement>) 
         let closed = [&then.read_only, &then.hidden].into_iter().any(|list| covers(list, path));
         closed || !covers(&then.write, path)
     });
+    let served = then.services.iter().all(|service| now.services.contains(service));
     let walls = (now.network || !then.network) && (then.bubblewrap || !now.bubblewrap);
-    read && written && hidden && guarded && walls && then.limits == now.limits
+    read && written && hidden && guarded && served && walls && then.limits == now.limits
 }
 
 fn covers(trees: &[PathBuf], path: &Path) -> bool {

@@ -9,6 +9,7 @@ fn open() -> Confinement {
         read_only: vec!["/project/.git/hooks".into()],
         hidden: vec!["/home/.ssh".into()],
         network: false,
+        services: Vec::new(),
         limits: ChildLimits::default(),
         bubblewrap: false,
     }
@@ -30,6 +31,8 @@ fn narrower_rules_end_it() {
     assert!(!still_hold(None, Some(&open())));
     let with_network = Confinement { network: true, ..open() };
     assert!(!still_hold(Some(&with_network), Some(&open())));
+    let with_keys = Confinement { services: vec![hermes_core::Service::Keys], ..open() };
+    assert!(!still_hold(Some(&with_keys), Some(&open())));
     let narrow = [
         Confinement { write: vec!["/project/part".into()], ..open() },
         Confinement { read: vec!["/usr".into()], ..open() },

@@ -25,6 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         read_only: Vec::new(),
         hidden: Vec::new(),
         network: false,
+        services: Vec::new(),
         limits: ChildLimits::default(),
         bubblewrap: false,
     };

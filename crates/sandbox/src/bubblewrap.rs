@@ -21,6 +21,7 @@ use crate::raw::child::{self, Limit};
 use crate::raw::image::{Gate, Image, Wrap, install_image};
 use crate::raw::namespace::Mount;
 use crate::sandbox::{limits, process_limit_gap};
+use crate::sockets::Sockets;
 use crate::support::find_bubblewrap;
 use crate::watch::Watch;
 use crate::{Held, Launch, SandboxError};
@@ -40,6 +41,7 @@ pub(crate) struct Bubblewrap {
 struct State {
     arguments: Vec<CString>,
     watch: Watch,
+    sockets: Sockets,
     covers: Covers,
 }
 
@@ -101,7 +103,7 @@ impl Bubblewrap {
         let mut arguments = vec![program.clone()];
         {
             let mut state = self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-            if state.watch.has_changed() {
+            if state.watch.has_changed() || state.sockets.has_new(&self.confinement) {
                 let fresh = State::prepare(&self.confinement, &self.filter)?;
                 *state = fresh;
             }
@@ -119,7 +121,14 @@ impl Bubblewrap {
 
 impl State {
     fn prepare(confinement: &Confinement, filter: &OwnedFd) -> Result<Self, SandboxError> {
-        let covers = Covers::plan(confinement, true)?;
+        let mut covers = Covers::plan(confinement, true)?;
+        let (sockets, foreign) = Sockets::look(confinement);
+        // Elsewhere there are none, as nothing else is there.
+        let within = |path: &PathBuf| {
+            let mut trees = confinement.read.iter().chain(&confinement.write);
+            trees.any(|tree| path.starts_with(tree))
+        };
+        covers.shut(foreign.into_iter().filter(within).collect());
         let watch = Watch::new(confinement, &covers);
         let mut arguments = namespaces(confinement);
         arguments.extend(trees(confinement)?);
@@ -130,7 +139,7 @@ impl State {
         }
         arguments.extend(["--seccomp".into(), filter.as_raw_fd().to_string().into()]);
         let arguments = arguments.iter().map(|it| c_string(it)).collect::<io::Result<_>>()?;
-        Ok(Self { arguments, watch, covers })
+        Ok(Self { arguments, watch, sockets, covers })
     }
 }
 
@@ -200,8 +209,15 @@ fn cover(mounts: &[Mount]) -> Vec<OsString> {
                 "--remount-ro".into(),
                 name(path),
             ]),
-            Mount::HideFile(path) => {
+            Mount::HideFile(path) | Mount::HideSocket(path) => {
                 arguments.extend(["--ro-bind".into(), "/dev/null".into(), name(path)]);
+            }
+            Mount::Enclose(path, kept) => {
+                arguments.extend(["--tmpfs".into(), name(path)]);
+                for (_, tree) in kept {
+                    arguments.extend(["--bind".into(), name(tree), name(tree)]);
+                }
+                arguments.extend(["--remount-ro".into(), name(path)]);
             }
         }
     }

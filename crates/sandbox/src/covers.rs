@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 
 use hermes_core::Confinement;
 
-use crate::SandboxError;
 use crate::placeholder::{Kind, Placeholder};
-use crate::raw::namespace::Mount;
+use crate::raw::namespace::{MOST_KEPT, Mount};
+use crate::{SandboxError, den};
 
 /// How a path is covered. A later kind wins over an earlier one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,6 +31,10 @@ enum Cover {
 #[derive(Debug, Default)]
 pub(crate) struct Covers {
     covers: BTreeMap<PathBuf, Cover>,
+    /// The folder of which a child sees no more than its own part, and that.
+    den: Option<(PathBuf, Vec<PathBuf>)>,
+    /// The sockets of others.
+    sockets: Vec<PathBuf>,
     /// What stands for protected paths that are not there yet.
     pub(crate) placeholders: Vec<Placeholder>,
     /// What cannot be covered.
@@ -66,10 +70,33 @@ impl Covers {
             }
         }
         found.simplify();
+        if let Ok(den) = den() {
+            found.enclose(&den, &write, &allowed);
+        }
         Ok(found)
     }
 
-    /// Whether nothing needs a namespace.
+    /// Covers the sockets of others, too.
+    pub(crate) fn shut(&mut self, sockets: Vec<PathBuf>) {
+        let covered = |path: &PathBuf| {
+            let den = self.den.iter().map(|(den, _)| den);
+            let hidden = self.covers.iter().filter(|(_, cover)| **cover == Cover::Hide);
+            den.chain(hidden.map(|(path, _)| path)).any(|folder| path.starts_with(folder))
+        };
+        self.sockets = sockets.into_iter().filter(|path| !covered(path)).collect();
+    }
+
+    fn enclose(&mut self, den: &Path, write: &[PathBuf], allowed: &[PathBuf]) {
+        let hidden = |path: &&Path| self.covers.get(*path) == Some(&Cover::Hide);
+        let reachable = allowed.iter().any(|tree| den.starts_with(tree) || tree.starts_with(den));
+        if !reachable || den.ancestors().any(|path| hidden(&path)) {
+            return;
+        }
+        let own = write.iter().filter(|tree| tree.starts_with(den) && *tree != den);
+        self.den = Some((den.to_owned(), own.take(MOST_KEPT).cloned().collect()));
+    }
+
+    /// Whether nothing that was asked for needs a namespace.
     pub(crate) fn is_empty(&self) -> bool {
         self.covers.is_empty()
     }
@@ -81,22 +108,34 @@ impl Covers {
 
     /// The mounts, outer ones first.
     pub(crate) fn mounts(&self) -> Result<Vec<Mount>, SandboxError> {
-        self.covers
-            .iter()
-            .map(|(path, cover)| {
-                let failed = |source| SandboxError::Path { path: path.clone(), source };
-                let name = CString::new(path.as_os_str().as_bytes())
-                    .map_err(|error| failed(error.into()))?;
-                Ok(match cover {
-                    Cover::Pin => Mount::Pin(name),
-                    Cover::ReadOnly => Mount::ReadOnly(name),
-                    Cover::Hide if fs::metadata(path).map_err(failed)?.is_dir() => {
-                        Mount::HideFolder(name)
-                    }
-                    Cover::Hide => Mount::HideFile(name),
-                })
-            })
-            .collect()
+        let mut mounts = Vec::new();
+        for (path, cover) in &self.covers {
+            let failed = |source| SandboxError::Path { path: path.clone(), source };
+            let name = c_name(path)?;
+            mounts.push(match cover {
+                Cover::Pin => Mount::Pin(name),
+                Cover::ReadOnly => Mount::ReadOnly(name),
+                Cover::Hide if fs::metadata(path).map_err(failed)?.is_dir() => {
+                    Mount::HideFolder(name)
+                }
+                Cover::Hide => Mount::HideFile(name),
+            });
+        }
+        if let Some((den, own)) = &self.den {
+            let mut kept = Vec::new();
+            for path in own {
+                let mut above: Vec<&Path> =
+                    path.ancestors().skip(1).take_while(|folder| *folder != den).collect();
+                above.reverse();
+                let above = above.into_iter().map(c_name).collect::<Result<_, _>>()?;
+                kept.push((above, c_name(path)?));
+            }
+            mounts.push(Mount::Enclose(c_name(den)?, kept));
+        }
+        for path in &self.sockets {
+            mounts.push(Mount::HideSocket(c_name(path)?));
+        }
+        Ok(mounts)
     }
 
     fn hide(&mut self, path: &Path, write: &[PathBuf], allowed: &[PathBuf], sockets: bool) {
@@ -209,6 +248,11 @@ impl Covers {
             })
         });
     }
+}
+
+fn c_name(path: &Path) -> Result<CString, SandboxError> {
+    CString::new(path.as_os_str().as_bytes())
+        .map_err(|error| SandboxError::Path { path: path.to_owned(), source: error.into() })
 }
 
 fn real_paths(paths: &[PathBuf]) -> Vec<PathBuf> {

@@ -10,6 +10,7 @@ fn confinement(read: &[&Path], write: &[&Path]) -> Confinement {
         read_only: Vec::new(),
         hidden: Vec::new(),
         network: false,
+        services: Vec::new(),
         limits: ChildLimits::default(),
         bubblewrap: false,
     }

@@ -1,7 +1,7 @@
 //! Systems without a sandbox: nothing can be prepared, so nothing runs.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 
 use hermes_core::Confinement;
@@ -53,6 +53,11 @@ impl Sandbox {
     /// Never reached, as there is no sandbox to call it on.
     pub fn apply(&self, _command: &mut Command) {}
 
+    /// Children have no terminals of their own here.
+    pub fn terminal(&self) -> Option<io::Result<crate::Stream>> {
+        None
+    }
+
     /// Never reached, as there is no sandbox to call it on.
     pub fn launch(&self, _launch: &Launch) -> io::Result<Launched> {
         Err(io::ErrorKind::Unsupported.into())
@@ -95,4 +100,9 @@ pub fn explain(error: io::Error) -> io::Error {
 /// Nothing to try without a sandbox.
 pub fn probe(_confinement: &Confinement, _scratch: &Path) -> Vec<Probe> {
     Vec::new()
+}
+
+/// Nothing covers a folder here.
+pub fn den() -> io::Result<PathBuf> {
+    Err(io::ErrorKind::Unsupported.into())
 }

@@ -5,6 +5,8 @@
 //! abstract sockets; seccomp for system calls; resource limits; no new
 //! privileges. Where a path inside an allowed tree is protected or hidden,
 //! which Landlock cannot say, a user and mount namespace covers it as well.
+//! The namespace also has terminals of its own, and covers the sockets of
+//! programs outside and the folders of other children (see [`den`]).
 //! Everything is made ready in the parent. Between fork and exec there are
 //! only system calls.
 
@@ -18,6 +20,8 @@ mod bpf;
 mod bubblewrap;
 #[cfg(target_os = "linux")]
 mod covers;
+#[cfg(target_os = "linux")]
+mod den;
 #[cfg(target_os = "linux")]
 mod filter;
 #[cfg(target_os = "linux")]
@@ -34,6 +38,8 @@ mod rules;
 #[cfg(target_os = "linux")]
 mod sandbox;
 #[cfg(target_os = "linux")]
+mod sockets;
+#[cfg(target_os = "linux")]
 mod support;
 #[cfg(target_os = "linux")]
 mod watch;
@@ -42,6 +48,8 @@ mod watch;
 #[path = "elsewhere.rs"]
 mod sandbox;
 
+#[cfg(target_os = "linux")]
+pub use den::den;
 pub use error::SandboxError;
 pub use held::{Held, Outcome, Probe, Support};
 pub use launch::{Group, Launch, Stream};
@@ -50,7 +58,10 @@ pub use launched::Launched;
 #[cfg(target_os = "linux")]
 pub use probe::probe;
 #[cfg(not(target_os = "linux"))]
-pub use sandbox::{Launched, probe, support};
+pub use sandbox::{Launched, den, probe, support};
 pub use sandbox::{Sandbox, explain};
 #[cfg(target_os = "linux")]
 pub use support::support;
+
+/// The variable that marks a child and all that it starts as one of ours.
+pub const JOB_VARIABLE: &str = "HERMES_JOB";

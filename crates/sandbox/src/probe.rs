@@ -4,11 +4,14 @@ use std::ffi::CString;
 use std::fs;
 use std::io;
 use std::net::TcpListener;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use hermes_core::Confinement;
+use rustix::pty::{OpenptFlags, openpt, ptsname, unlockpt};
 
 use crate::raw::attempt::Attempt;
 use crate::raw::child;
@@ -28,6 +31,8 @@ const FOREIGN: &[&str] = &["/etc/shadow", "/root/.bash_history", "/etc/sudoers"]
 /// Runs a child for each thing to try. `scratch` is a folder within a writable
 /// tree, for the files that are tried there.
 pub fn probe(confinement: &Confinement, scratch: &Path) -> Vec<Probe> {
+    // The programs outside are there before the sandbox is.
+    let stranger = Stranger::new();
     let sandbox = match Sandbox::prepare(confinement) {
         Ok(sandbox) => sandbox,
         Err(error) => {
@@ -40,6 +45,7 @@ pub fn probe(confinement: &Confinement, scratch: &Path) -> Vec<Probe> {
         }
     };
     let mut probes = files(&sandbox, confinement, scratch);
+    probes.extend(stranger.probes(&sandbox));
     if !sandbox.is_bubblewrap() {
         probes.extend(network(&sandbox, confinement));
         probes.extend(processes(&sandbox, scratch));
@@ -104,6 +110,55 @@ fn files(sandbox: &Sandbox, confinement: &Confinement, scratch: &Path) -> Vec<Pr
         }
     }
     probes
+}
+
+/// A program outside: it listens at a socket, and has a terminal.
+struct Stranger {
+    socket: PathBuf,
+    listener: io::Result<UnixListener>,
+    terminal: io::Result<(OwnedFd, CString)>,
+}
+
+impl Stranger {
+    fn new() -> Self {
+        let name = format!(".hermes-probe-{}.sock", std::process::id());
+        let socket = std::env::temp_dir().join(name);
+        fs::remove_file(&socket).ok();
+        let terminal = || {
+            let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
+            unlockpt(&master)?;
+            let name = ptsname(&master, Vec::new())?;
+            io::Result::Ok((master, name))
+        };
+        Self { listener: UnixListener::bind(&socket), socket, terminal: terminal() }
+    }
+
+    fn probes(&self, sandbox: &Sandbox) -> Vec<Probe> {
+        let wanted = Outcome::Blocked;
+        let what = "connect to a socket of another program".to_owned();
+        let path = CString::new(self.socket.as_os_str().as_bytes());
+        // Bubblewrap runs programs only, and there may be none that connects.
+        if sandbox.is_bubblewrap() {
+            return Vec::new();
+        }
+        let connect = match (&self.listener, path) {
+            (Ok(_), Ok(path)) => run(sandbox, what, wanted, Attempt::Reach(path)),
+            (Err(error), _) => untried(what, wanted, error),
+            (_, Err(error)) => untried(what, wanted, &error),
+        };
+        let what = "write to a terminal of another program".to_owned();
+        let write = match &self.terminal {
+            Ok((_, name)) => run(sandbox, what, wanted, Attempt::Write(name.clone())),
+            Err(error) => untried(what, wanted, error),
+        };
+        vec![connect, write]
+    }
+}
+
+impl Drop for Stranger {
+    fn drop(&mut self) {
+        fs::remove_file(&self.socket).ok();
+    }
 }
 
 fn network(sandbox: &Sandbox, confinement: &Confinement) -> Vec<Probe> {

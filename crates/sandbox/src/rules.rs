@@ -6,8 +6,8 @@ use std::path::Path;
 
 use hermes_core::Confinement;
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, Ruleset, RulesetAttr,
-    RulesetCreatedAttr, Scope, path_beneath_rules,
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset,
+    RulesetAttr, RulesetCreatedAttr, Scope, path_beneath_rules,
 };
 
 use crate::SandboxError;
@@ -21,16 +21,23 @@ const DEVICES: &[&str] = &[
     "/dev/urandom",
     "/dev/tty",
     "/dev/ptmx",
-    "/dev/pts",
 ];
+
+/// The terminals, where children have none of their own.
+const TERMINALS: &str = "/dev/pts";
 
 /// Read by the C library, by language runtimes and by `ps`. What belongs to
 /// processes outside of the sandbox stays closed, as Landlock keeps its
 /// children from inspecting them.
 const PROCESS_TREE: &str = "/proc";
 
-/// Hands the rules to the kernel, for any number of children.
-pub(crate) fn build(confinement: &Confinement, abi: u32) -> Result<OwnedFd, SandboxError> {
+/// Hands the rules to the kernel, for any number of children. `terminals` is
+/// the folder of those that are their own.
+pub(crate) fn build(
+    confinement: &Confinement,
+    abi: u32,
+    terminals: Option<&OwnedFd>,
+) -> Result<OwnedFd, SandboxError> {
     let abi = ABI::from(i32::try_from(abi).unwrap_or(i32::MAX));
     let everything = AccessFs::from_all(abi);
     let read = AccessFs::from_read(abi);
@@ -51,7 +58,7 @@ pub(crate) fn build(confinement: &Confinement, abi: u32) -> Result<OwnedFd, Sand
     if !scopes.is_empty() {
         ruleset = ruleset.scope(scopes).map_err(refused)?;
     }
-    let created = ruleset
+    let mut created = ruleset
         .create()
         .map_err(refused)?
         .add_rules(path_beneath_rules(&confinement.read, read))
@@ -59,6 +66,11 @@ pub(crate) fn build(confinement: &Confinement, abi: u32) -> Result<OwnedFd, Sand
         .and_then(|it| it.add_rules(path_beneath_rules(DEVICES, device)))
         .and_then(|it| it.add_rules(path_beneath_rules([Path::new(PROCESS_TREE)], read)))
         .map_err(refused)?;
+    created = match terminals {
+        Some(folder) => created.add_rule(PathBeneath::new(folder, device)),
+        None => created.add_rules(path_beneath_rules([Path::new(TERMINALS)], device)),
+    }
+    .map_err(refused)?;
     Option::<OwnedFd>::from(created).ok_or_else(|| refused("the kernel gave no ruleset"))
 }
 

@@ -2,11 +2,13 @@
 
 use std::fs;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::{Arc, Mutex};
 
 use hermes_core::{ChildLimits, Confinement};
+use rustix::fs::{Mode, OFlags, openat};
 
 use crate::bubblewrap::Bubblewrap;
 use crate::covers::Covers;
@@ -14,7 +16,8 @@ use crate::filter::{self, Shape};
 use crate::placeholder::Placeholder;
 use crate::raw::child::{self, Entry, Limit, Step};
 use crate::raw::image::{Gate, Image};
-use crate::raw::namespace;
+use crate::raw::namespace::{self, Failure};
+use crate::sockets::Sockets;
 use crate::support::{require_landlock, require_seccomp, unsupported};
 use crate::watch::Watch;
 use crate::{Held, Launch, SandboxError, rules};
@@ -66,6 +69,7 @@ struct Own {
 struct State {
     entry: Arc<Entry>,
     watch: Watch,
+    sockets: Sockets,
     placeholders: Vec<Placeholder>,
 }
 
@@ -150,6 +154,22 @@ impl Sandbox {
         Ok(())
     }
 
+    /// Our end of a new terminal that is among those which children see; none
+    /// if they have no terminals of their own.
+    ///
+    /// # Errors
+    /// If the system has none left.
+    pub fn terminal(&self) -> Option<io::Result<OwnedFd>> {
+        let Mechanism::Own(own) = &self.mechanism else { return None };
+        let entry = match own.entry() {
+            Ok(entry) => entry,
+            Err(error) => return Some(Err(io::Error::other(error))),
+        };
+        let folder = entry.namespaces.as_ref()?.terminals.as_ref().ok()?;
+        let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+        Some(openat(folder, "ptmx", flags, Mode::empty()).map_err(io::Error::from))
+    }
+
     /// What a launched child passes, and what it becomes.
     pub(crate) fn gate(&self, launch: &Launch) -> io::Result<(Gate, Image)> {
         match &self.mechanism {
@@ -174,7 +194,7 @@ impl Own {
     /// What a child needs now.
     fn entry(&self) -> Result<Arc<Entry>, SandboxError> {
         let mut state = self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        if state.watch.has_changed() {
+        if state.watch.has_changed() || state.sockets.has_new(&self.confinement) {
             let (fresh, _) = State::prepare(&self.confinement, self.abi)?;
             *state = fresh;
         }
@@ -187,22 +207,36 @@ impl State {
         let mut covers = Covers::plan(confinement, abi < SOCKET_ABI)?;
         // Before the rules are made, so that a change in between is noticed.
         let watch = Watch::new(confinement, &covers);
-        let namespaces = if covers.is_empty() {
-            None
-        } else {
-            Some(namespace::build(&covers.mounts()?).map_err(unsupported)?)
+        let (sockets, foreign) = Sockets::look(confinement);
+        covers.shut(foreign);
+        let namespaces = match namespace::build(&covers.mounts()?) {
+            Ok(made) => Some(made),
+            Err(Failure::Refused(_)) if covers.is_empty() => None,
+            Err(failure) => return Err(unsupported(failure)),
         };
+        match namespaces.as_ref().map(|made| &made.terminals) {
+            Some(Ok(_)) => {}
+            Some(Err(errno)) => {
+                let why = io::Error::from_raw_os_error(*errno);
+                covers.gaps.push(format!("terminals of this user ({why})"));
+            }
+            None => covers.gaps.push(
+                "terminals and sockets of other programs (user namespaces are needed)".to_owned(),
+            ),
+        }
         let shape = Shape { network: confinement.network, guard_truncate: abi < TRUNCATE_ABI };
         let root = rustix::process::geteuid().is_root();
+        let terminals = namespaces.as_ref().and_then(|made| made.terminals.as_ref().ok());
+        let ruleset = rules::build(confinement, abi, terminals)?;
         let entry = Entry {
             limits: limits(&confinement.limits),
             namespaces,
             capabilities: if root { FILE_CAPABILITIES } else { 0 },
-            ruleset: rules::build(confinement, abi)?,
+            ruleset,
             filter: filter::build(shape),
         };
         let placeholders = std::mem::take(&mut covers.placeholders);
-        Ok((Self { entry: Arc::new(entry), watch, placeholders }, covers.gaps))
+        Ok((Self { entry: Arc::new(entry), watch, sockets, placeholders }, covers.gaps))
     }
 
     fn own_placeholders(&self) -> Vec<PathBuf> {

@@ -62,11 +62,17 @@ impl Rooms {
     }
 }
 
+/// In the place of which a script sees nothing but its own folder, if there is
+/// one.
 fn top() -> io::Result<TempDir> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix("hermes-").permissions(Permissions::from_mode(0o700));
+    if let Ok(den) = hermes_exec::den() {
+        return builder.tempdir_in(den);
+    }
     let usual = std::env::temp_dir();
     let folder = if usual.as_os_str().len() > LONGEST { Path::new("/tmp") } else { &usual };
-    let mut builder = tempfile::Builder::new();
-    builder.prefix("hermes-").permissions(Permissions::from_mode(0o700)).tempdir_in(folder)
+    builder.tempdir_in(folder)
 }
 
 /// A folder for one script.

@@ -33,7 +33,14 @@ pub struct Typing {
 /// # Errors
 /// If the system has none left or does not let us.
 pub fn open(rows: u16, cols: u16) -> io::Result<Pty> {
-    let master = open_master()?;
+    with(open_master()?, rows, cols)
+}
+
+/// The same of a terminal whose one end was opened elsewhere.
+///
+/// # Errors
+/// If it is not such an end.
+pub fn with(master: OwnedFd, rows: u16, cols: u16) -> io::Result<Pty> {
     rustix::pty::grantpt(&master)?;
     rustix::pty::unlockpt(&master)?;
     let slave = open_slave(&master)?;

@@ -25,7 +25,7 @@ pub use table::Table;
 
 /// The variable that tells a process, and all that it starts, which job it
 /// belongs to.
-pub const MARK: &str = "HERMES_JOB";
+pub const MARK: &str = hermes_sandbox::JOB_VARIABLE;
 
 /// The first process of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -3,7 +3,7 @@
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
-use hermes_core::{Confinement, Effect, Policy as _, Resource, Scope, Taint};
+use hermes_core::{Confinement, Effect, Policy as _, Resource, Scope, Service, Taint};
 
 use crate::World;
 
@@ -196,4 +196,21 @@ fn a_granted_folder_keeps_its_secrets() {
     assert!(!closes("ws/a.rs") && !closes("ws/.env.example") && !closes("ws/privately"));
     assert!(grants.closes(&Scope::FILE_WRITE, &world.path("ws/.git/hooks/pre-commit")));
     assert!(!grants.closes(&Scope::FILE_WRITE, &world.path("ws/src/a.rs")));
+}
+
+#[test]
+fn a_command_is_served_by_those_it_is_a_client_of() {
+    let world = World::new();
+    let cases = [
+        ("./script.sh", vec![]),
+        ("tmux run-shell date", vec![]),
+        ("curl http://example.com; ./script.sh", vec![]),
+        ("git status", vec![Service::Keys]),
+        ("ssh example.com", vec![Service::Keys]),
+        ("docker ps", vec![Service::Containers]),
+    ];
+    for (command, services) in cases {
+        let held = confined(&world, "allow: ['*']", command);
+        assert_eq!(held.services, services, "{command}");
+    }
 }

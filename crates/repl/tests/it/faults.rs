@@ -150,6 +150,7 @@ async fn rules_that_become_narrower_count_at_once() {
         read_only: Vec::new(),
         hidden: Vec::new(),
         network: false,
+        services: Vec::new(),
         limits: ChildLimits::default(),
         bubblewrap: false,
     };

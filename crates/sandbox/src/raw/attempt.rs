@@ -16,6 +16,8 @@ pub(crate) enum Attempt {
     Create(CString),
     /// Connects to a TCP port of this machine.
     Connect(u16),
+    /// Connects to a socket in the file system.
+    Reach(CString),
     /// Opens a datagram socket.
     Datagram,
     /// Asks whether it could signal this process.
@@ -47,6 +49,7 @@ impl Attempt {
                     libc::open(path.as_ptr(), flags, 0o600) as c_long
                 }
                 Self::Connect(port) => return connect(*port),
+                Self::Reach(path) => return reach(path),
                 Self::Datagram => {
                     libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) as c_long
                 }
@@ -109,6 +112,28 @@ fn connect(port: u16) -> i32 {
         address.sin_port = port.to_be();
         address.sin_addr.s_addr = libc::INADDR_LOOPBACK.to_be();
         let size = size_of::<libc::sockaddr_in>() as libc::socklen_t;
+        if libc::connect(socket, (&raw const address).cast(), size) < 0 { errno() } else { 0 }
+    }
+}
+
+fn reach(path: &CStr) -> i32 {
+    // SAFETY: the address is a live structure of the size that is told.
+    unsafe {
+        let socket = libc::socket(libc::AF_UNIX, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0);
+        if socket < 0 {
+            return errno();
+        }
+        let mut address: libc::sockaddr_un = std::mem::zeroed();
+        address.sun_family = libc::AF_UNIX as libc::sa_family_t;
+        // The last byte stays zero.
+        let room = address.sun_path.len() - 1;
+        if path.to_bytes().len() > room {
+            return libc::ENAMETOOLONG;
+        }
+        for (place, byte) in address.sun_path.iter_mut().zip(path.to_bytes()) {
+            *place = *byte as libc::c_char;
+        }
+        let size = size_of::<libc::sockaddr_un>() as libc::socklen_t;
         if libc::connect(socket, (&raw const address).cast(), size) < 0 { errno() } else { 0 }
     }
 }

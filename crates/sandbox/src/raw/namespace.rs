@@ -15,6 +15,8 @@ use crate::raw::child::errno;
 pub(crate) struct Namespaces {
     pub(crate) user: OwnedFd,
     pub(crate) mount: OwnedFd,
+    /// The folder of the terminals that only those who join see.
+    pub(crate) terminals: Result<OwnedFd, i32>,
 }
 
 /// One thing to mount.
@@ -28,7 +30,15 @@ pub(crate) enum Mount {
     HideFolder(CString),
     /// A file that cannot be opened on the file.
     HideFile(CString),
+    /// The same on a socket, if it is still there.
+    HideSocket(CString),
+    /// An empty folder on the folder, with what was at these paths in it. Each
+    /// path has the folders on the way to it before it.
+    Enclose(CString, Vec<(Vec<CString>, CString)>),
 }
+
+/// How many paths stay in an enclosed folder.
+pub(crate) const MOST_KEPT: usize = 8;
 
 impl Mount {
     fn path(&self) -> PathBuf {
@@ -36,7 +46,9 @@ impl Mount {
         let (Self::Pin(path)
         | Self::ReadOnly(path)
         | Self::HideFolder(path)
-        | Self::HideFile(path)) = self;
+        | Self::HideFile(path)
+        | Self::HideSocket(path)
+        | Self::Enclose(path, _)) = self;
         PathBuf::from(std::ffi::OsStr::from_bytes(path.as_bytes()))
     }
 }
@@ -61,8 +73,8 @@ impl From<io::Error> for Failure {
 /// Reports of the making process: a stage or the number of a mount, and an
 /// error number.
 const MADE: i32 = -1;
-const MOUNTED: i32 = -2;
 const PRIVATE: i32 = -3;
+const TERMINALS: i32 = -4;
 
 /// Two at a time would hold the ends of each other's pipes.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
@@ -107,19 +119,23 @@ fn direct(
     let own = PathBuf::from(format!("/proc/{process}"));
     map_ids(&own).map_err(Failure::Refused)?;
     go.write_all(b"m")?;
-    match next_report(reports)? {
-        (MOUNTED, 0) => {}
+    let terminals = match next_report(reports)? {
+        (TERMINALS, error) => error,
         (PRIVATE, error) => return Err(Failure::Refused(io::Error::from_raw_os_error(error))),
         (number, error) => {
             let path = usize::try_from(number).ok().and_then(|number| mounts.get(number));
             let path = path.map(Mount::path).unwrap_or_default();
             return Err(Failure::Path(path, io::Error::from_raw_os_error(error)));
         }
-    }
+    };
     let user = File::open(own.join("ns/user"))?.into();
     let mount = File::open(own.join("ns/mnt"))?.into();
+    let terminals = match terminals {
+        0 => Ok(File::open(own.join("root/dev/pts"))?.into()),
+        error => Err(error),
+    };
     go.write_all(b"x")?;
-    Ok(Namespaces { user, mount })
+    Ok(Namespaces { user, mount, terminals })
 }
 
 fn next_report(reports: &mut PipeReader) -> io::Result<(i32, i32)> {
@@ -184,14 +200,32 @@ fn make(report: RawFd, wait: RawFd, go: RawFd, mounts: &[Mount]) -> ! {
                 libc::_exit(1);
             }
         }
-        tell(report, MOUNTED, 0);
+        tell(report, TERMINALS, private_terminals());
         await_byte(wait);
         libc::_exit(0)
     }
 }
 
+/// Else a child could read what is typed at those of the user.
+fn private_terminals() -> i32 {
+    // SAFETY: all texts end with zeros.
+    let done = unsafe {
+        libc::mount(
+            c"devpts".as_ptr(),
+            c"/dev/pts".as_ptr(),
+            c"devpts".as_ptr(),
+            libc::MS_NOSUID | libc::MS_NOEXEC,
+            c"newinstance,ptmxmode=0666,mode=0620".as_ptr().cast(),
+        )
+    };
+    if done == 0 { 0 } else { errno() }
+}
+
 fn perform(mount: &Mount) -> i32 {
     let none = std::ptr::null();
+    if let Mount::Enclose(folder, kept) = mount {
+        return enclose(folder, kept);
+    }
     // SAFETY: paths end with zeros.
     let done = unsafe {
         match mount {
@@ -209,26 +243,66 @@ fn perform(mount: &Mount) -> i32 {
                 libc::MS_RDONLY | libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC,
                 c"size=4096,mode=000".as_ptr().cast(),
             ),
-            Mount::HideFile(path) => libc::mount(
+            Mount::HideFile(path) | Mount::HideSocket(path) => libc::mount(
                 c"/dev/null".as_ptr(),
                 path.as_ptr(),
                 none,
                 libc::MS_BIND,
                 std::ptr::null(),
             ),
+            Mount::Enclose(..) => 0,
         }
     };
     if done != 0 {
-        return errno();
+        let gone = matches!(mount, Mount::HideSocket(_)) && errno() == libc::ENOENT;
+        return if gone { 0 } else { errno() };
     }
     match mount {
-        Mount::Pin(_) | Mount::HideFolder(_) => 0,
+        Mount::Pin(_) | Mount::HideFolder(_) | Mount::Enclose(..) => 0,
         Mount::ReadOnly(path) => set_attributes(path, READ_ONLY, libc::AT_RECURSIVE),
         // A device on a mount without devices cannot be opened by anybody.
-        Mount::HideFile(path) => {
+        Mount::HideFile(path) | Mount::HideSocket(path) => {
             set_attributes(path, READ_ONLY | NO_SUID | NO_DEVICES | NO_EXEC, 0)
         }
     }
+}
+
+/// Takes hold of what is kept before it is covered.
+fn enclose(folder: &CString, kept: &[(Vec<CString>, CString)]) -> i32 {
+    let mut trees = [-1; MOST_KEPT];
+    // SAFETY: paths end with zeros; the descriptors are those just made.
+    unsafe {
+        for (tree, (_, path)) in trees.iter_mut().zip(kept) {
+            let flags = libc::OPEN_TREE_CLONE | libc::OPEN_TREE_CLOEXEC;
+            let flags = c_long::from(flags as i32 | libc::AT_RECURSIVE);
+            let at = libc::AT_FDCWD as c_long;
+            *tree = libc::syscall(libc::SYS_open_tree, at, path.as_ptr(), flags) as i32;
+            if *tree < 0 {
+                return errno();
+            }
+        }
+        let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
+        let options = c"size=4096,mode=700".as_ptr().cast();
+        let tmpfs = c"tmpfs".as_ptr();
+        if libc::mount(tmpfs, folder.as_ptr(), tmpfs, flags, options) != 0 {
+            return errno();
+        }
+        for (tree, (above, path)) in trees.iter().zip(kept) {
+            for folder in above.iter().chain([path]) {
+                if libc::mkdir(folder.as_ptr(), 0o700) != 0 && errno() != libc::EEXIST {
+                    return errno();
+                }
+            }
+            let flags = c_long::from(libc::MOVE_MOUNT_F_EMPTY_PATH as i32);
+            let (empty, at) = (c"".as_ptr(), libc::AT_FDCWD as c_long);
+            let to = path.as_ptr();
+            if libc::syscall(libc::SYS_move_mount, *tree as c_long, empty, at, to, flags) != 0 {
+                return errno();
+            }
+            libc::close(*tree);
+        }
+    }
+    set_attributes(folder, READ_ONLY, 0)
 }
 
 const READ_ONLY: u64 = 1;

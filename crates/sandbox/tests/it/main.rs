@@ -9,6 +9,7 @@ mod launching;
 mod nested;
 mod network;
 mod ordinary;
+mod outsiders;
 mod processes;
 mod spawning;
 mod support;

@@ -32,6 +32,7 @@ impl World {
             read_only: Vec::new(),
             hidden: Vec::new(),
             network: false,
+            services: Vec::new(),
             limits: ChildLimits::default(),
             bubblewrap: false,
         };

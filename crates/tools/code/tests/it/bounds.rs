@@ -50,6 +50,7 @@ async fn held(tool: &str, arguments: Value, project: &Project) -> Result<Value, 
         read_only: Vec::new(),
         hidden: Vec::new(),
         network: false,
+        services: Vec::new(),
         limits: hermes_core::ChildLimits::default(),
         bubblewrap: false,
     }));

@@ -376,6 +376,7 @@ impl Held {
             read_only: Vec::new(),
             hidden: Vec::new(),
             network: false,
+            services: Vec::new(),
             limits: hermes_core::ChildLimits::default(),
             bubblewrap: false,
         }));

@@ -152,6 +152,7 @@ async fn a_fork_bomb_is_ended() {
         read_only: Vec::new(),
         hidden: Vec::new(),
         network: false,
+        services: Vec::new(),
         limits,
         bubblewrap: false,
     };

@@ -24,6 +24,7 @@ async fn confined() -> Option<(Desk, tempfile::TempDir)> {
         read_only: Vec::new(),
         hidden: vec![place],
         network: false,
+        services: Vec::new(),
         limits: ChildLimits::default(),
         bubblewrap: false,
     };
@@ -87,6 +88,33 @@ async fn strict_scripts_write_in_their_own_folder_only() {
     let answer = desk.call("execute_code", json!({ "code": code, "mode": "strict" })).await;
     assert!(text(&answer["output"]).starts_with("own\n"), "{answer}");
     assert!(text(&answer["error"]).starts_with("PermissionError"), "{answer}");
+    desk.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_script_sees_no_other_scripts_folder_and_no_other_programs_socket() {
+    let elsewhere = tempfile::tempdir().unwrap();
+    let socket = elsewhere.path().join("agent");
+    let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    let Some((desk, _secret)) = confined().await else { return };
+    let other = tempfile::tempdir_in(hermes_exec::den().unwrap()).unwrap();
+    std::fs::write(other.path().join("script.py"), "print()").unwrap();
+    let code = format!(
+        "import os, socket
+from hermes_tools import terminal
+room = os.path.dirname(os.environ['HERMES_RPC_SOCKET'])
+top = os.path.dirname(room)
+den = os.path.dirname(top)
+print(os.listdir(top) == [os.path.basename(room)], os.listdir(den) == [os.path.basename(top)])
+print(os.path.exists({:?}))
+print(terminal('ls', workdir='/')['command'])
+socket.socket(socket.AF_UNIX).connect({:?})",
+        other.path().join("script.py").to_str().unwrap(),
+        socket.to_str().unwrap(),
+    );
+    let answer = desk.run(&code).await;
+    assert!(text(&answer["output"]).starts_with("True True\nFalse\nls\n"), "{answer}");
+    assert!(text(&answer["error"]).starts_with("ConnectionRefusedError"), "{answer}");
     desk.close().await;
 }
 

@@ -1,0 +1,84 @@
+use super::*;
+
+#[test]
+fn the_table_is_read_as_the_kernel_writes_it() {
+    let line = b"00000000f16835f8: 00000002 00000000 00010000 0001 01 14333885 /run/a b.sock";
+    let wanted = Socket { inode: 14_333_885, listens: true, path: "/run/a b.sock".into() };
+    assert_eq!(parse(line), Some(wanted));
+    let padded = b"00000000f16835f8: 00000002 00000000 00000000 0002 01    38 /dev/log";
+    let wanted = Socket { inode: 38, listens: false, path: "/dev/log".into() };
+    assert_eq!(parse(padded), Some(wanted));
+    let others: &[&[u8]] = &[
+        b"Num       RefCount Protocol Flags    Type St Inode Path",
+        b"00000000fce370d0: 00000003 00000000 00000000 0001 03 14769422",
+        b"0000000046406e03: 00000003 00000000 00000000 0001 03 14332523 /run/accepted.sock",
+        b"00000000cdcf61ec: 00000002 00000000 00010000 0001 01 14333882 @abstract",
+        b"00000000cdcf61ec: 00000002 00000000 00010000 0001 01 14333882 relative.sock",
+        b"",
+    ];
+    for line in others {
+        assert_eq!(parse(line), None, "{}", String::from_utf8_lossy(line));
+    }
+}
+
+#[test]
+fn a_service_opens_its_own_sockets_only() {
+    let mut held = Confinement {
+        read: Vec::new(),
+        write: Vec::new(),
+        read_only: Vec::new(),
+        hidden: Vec::new(),
+        network: false,
+        services: Vec::new(),
+        limits: Default::default(),
+        bubblewrap: false,
+    };
+    let served = |held: &Confinement| {
+        let all = [
+            "/run/user/7/gnupg/S.gpg-agent",
+            "/tmp/ssh-Xy/agent.12",
+            "/run/docker.sock",
+            "/run/podman/podman.sock",
+            "/run/postgresql/.s.PGSQL.5432",
+            "/run/mysqld/mysqld.sock",
+            "/tmp/tmux-7/default",
+            "/run/user/7/bus",
+            "/run/nscd/socket",
+            "/run/systemd/userdb/io.systemd.DynamicUser",
+        ];
+        all.into_iter().filter(|path| is_served(Path::new(path), held)).count()
+    };
+    assert_eq!(served(&held), 1, "names of users");
+    for service in [Service::Keys, Service::Containers, Service::Databases] {
+        held.services = vec![service];
+        assert_eq!(served(&held), 3, "{service:?}");
+    }
+    held.services = Vec::new();
+    held.network = true;
+    assert_eq!(served(&held), 2, "and of hosts");
+}
+
+#[test]
+fn a_program_that_starts_to_listen_later_is_noticed() {
+    let folder = tempfile::tempdir().unwrap();
+    let held = Confinement {
+        read: Vec::new(),
+        write: Vec::new(),
+        read_only: Vec::new(),
+        hidden: Vec::new(),
+        network: false,
+        services: Vec::new(),
+        limits: Default::default(),
+        bubblewrap: false,
+    };
+    let (mut sockets, _) = Sockets::look(&held);
+    let path = folder.path().canonicalize().unwrap().join("late.sock");
+    let _listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    let listed: Vec<_> = table().into_iter().filter(|it| it.path == path).collect();
+    let [Socket { inode, .. }] = listed[..] else { panic!("{listed:?}") };
+    assert!(!sockets.has_new(&held), "a burst looks once");
+    sockets.looked = Instant::now().checked_sub(FRESH).unwrap();
+    assert!(sockets.has_new(&held));
+    assert!(sockets.known.contains(&inode));
+    assert!(Sockets::look(&held).1.contains(&path));
+}

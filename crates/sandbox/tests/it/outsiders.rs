@@ -1,0 +1,177 @@
+//! Programs outside of the sandbox, and what is theirs: sockets, terminals and
+//! the folders of other children.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use hermes_core::Service;
+use hermes_sandbox::{Group, JOB_VARIABLE, Launch, Outcome, den, probe};
+use rustix::pty::{OpenptFlags, openpt, ptsname, unlockpt};
+
+use crate::support::{World, has_namespaces, python};
+
+fn connect(world: &World, socket: &Path) -> Option<String> {
+    let program = format!(
+        "import socket
+try:
+    socket.socket(socket.AF_UNIX).connect({:?})
+    print('done')
+except OSError:
+    print('refused')",
+        socket.to_str().unwrap()
+    );
+    world.python(&program).map(|ran| ran.out)
+}
+
+#[test]
+fn a_socket_of_another_program_cannot_be_reached() {
+    if !has_namespaces() {
+        return;
+    }
+    let mut world = World::new();
+    let socket = world.outside.join("docker.sock");
+    let _listener = UnixListener::bind(&socket).unwrap();
+    let Some(said) = connect(&world, &socket) else { return };
+    assert_eq!(said, "refused");
+    // Nor with the network, nor where everything may be written.
+    world.confinement.network = true;
+    world.confinement.write = vec!["/".into()];
+    assert_eq!(connect(&world, &socket).unwrap(), "refused");
+    world.confinement.services = vec![Service::Keys];
+    assert_eq!(connect(&world, &socket).unwrap(), "refused");
+    world.confinement.services = vec![Service::Containers];
+    assert_eq!(connect(&world, &socket).unwrap(), "done");
+}
+
+#[test]
+fn a_socket_in_the_workspace_can_be_reached() {
+    let world = World::new();
+    let socket = world.inside.join("door");
+    let _listener = UnixListener::bind(&socket).unwrap();
+    if let Some(said) = connect(&world, &socket) {
+        assert_eq!(said, "done");
+    }
+}
+
+#[test]
+fn a_socket_that_an_earlier_child_has_made_can_be_reached() {
+    let mut world = World::new();
+    let socket = world.outside.join("server.sock");
+    let program = format!(
+        "import socket
+server = socket.socket(socket.AF_UNIX)
+server.bind({:?})
+server.listen()
+print('ready', flush=True)
+input()",
+        socket.to_str().unwrap()
+    );
+    let Some(mut server) = python(&program) else { return };
+    server.env(JOB_VARIABLE, "test").stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut server = server.spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(server.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    world.confinement.write = vec![std::env::temp_dir().canonicalize().unwrap()];
+    let said = connect(&world, &socket);
+    drop(server.stdin.take());
+    server.wait().unwrap();
+    assert_eq!(said.unwrap(), "done");
+}
+
+#[test]
+fn a_terminal_of_another_program_cannot_be_opened() {
+    if !has_namespaces() {
+        return;
+    }
+    let world = World::new();
+    let sandbox = world.sandbox();
+    if sandbox.held().gaps.iter().any(|gap| gap.starts_with("terminals")) {
+        eprintln!("skipped: {}", sandbox.held());
+        return;
+    }
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    unlockpt(&master).unwrap();
+    let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+    assert!(Path::new(&name).exists());
+    let ran = world.sh(&format!("true < {name} && echo opened; ls /dev/pts"));
+    assert_eq!(ran.out, "ptmx", "{ran:?}");
+}
+
+#[test]
+fn a_child_knows_the_name_of_its_own_terminal() {
+    let world = World::new();
+    let sandbox = world.sandbox();
+    let Some(master) = sandbox.terminal() else {
+        eprintln!("skipped: {}", sandbox.held());
+        return;
+    };
+    let master = master.unwrap();
+    unlockpt(&master).unwrap();
+    let slave = rustix::pty::ioctl_tiocgptpeer(&master, OpenptFlags::RDWR | OpenptFlags::NOCTTY);
+    let slave = slave.unwrap();
+    let (mut said, stdout) = std::io::pipe().unwrap();
+    let mut command = Command::new("/bin/sh");
+    command
+        .arg("-c")
+        .arg("tty; : < /dev/tty && : <> $(tty) && echo controls")
+        .current_dir(&world.inside);
+    let mut launch = Launch::of(&command).unwrap();
+    launch.stdin = Some(slave);
+    launch.stdout = Some(stdout.into());
+    launch.group = Group::Terminal;
+    let mut child = sandbox.launch(&launch).unwrap();
+    drop(launch);
+    let mut text = String::new();
+    std::io::Read::read_to_string(&mut said, &mut text).unwrap();
+    child.wait().unwrap();
+    assert_eq!(text, "/dev/pts/0\ncontrols\n");
+}
+
+#[test]
+fn the_folder_of_another_child_cannot_be_seen() {
+    if !has_namespaces() {
+        return;
+    }
+    let den = den().unwrap();
+    let others = tempfile::tempdir_in(&den).unwrap();
+    let own = tempfile::tempdir_in(&den).unwrap();
+    for folder in [&others, &own] {
+        fs::create_dir(folder.path().join("0")).unwrap();
+        fs::write(folder.path().join("0/code"), "print()").unwrap();
+    }
+    let mut world = World::new();
+    world.confinement.write.push(std::env::temp_dir().canonicalize().unwrap());
+    let script = format!("ls -AR {0}; echo x >> {0}/a", den.display());
+    assert_eq!(world.sh(&script).out.lines().count(), 1);
+    world.confinement.write.push(own.path().join("0"));
+    let sandbox = world.sandbox();
+    let later = tempfile::tempdir_in(&den).unwrap();
+    let script = format!(
+        "echo more >> {0}/0/code && cat {0}/0/code; ls -A {1}; echo x > {2}/a; echo x > {3}/0/code",
+        own.path().display(),
+        den.display(),
+        later.path().display(),
+        others.path().display(),
+    );
+    let ran = crate::support::run(&sandbox, &world.inside, &script);
+    let name = own.path().file_name().unwrap().to_str().unwrap();
+    assert_eq!(ran.out, format!("print()more\n{name}"), "{ran:?}");
+    assert_eq!(fs::read_to_string(others.path().join("0/code")).unwrap(), "print()");
+    assert_eq!(fs::read_to_string(own.path().join("0/code")).unwrap(), "print()more\n");
+    assert_eq!(fs::read_dir(later.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn outsiders_are_probed() {
+    if !has_namespaces() {
+        return;
+    }
+    let world = World::new();
+    let probes = probe(&world.confinement, &world.inside);
+    let about = |what: &str| probes.iter().find(|probe| probe.what.contains(what)).unwrap();
+    assert_eq!(about("a socket of another program").got, Outcome::Blocked);
+    about("a terminal of another program");
+}
