@@ -1,9 +1,10 @@
 //! What it would take to bring files back, and what stands in the way.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use hermes_core::ToolError;
+use hermes_core::{CancellationToken, ToolError};
 
 use crate::capture::Capture;
 use crate::damage::{Damaged, refusal};
@@ -11,7 +12,8 @@ use crate::history::{Kind, Undoable};
 use crate::manifest::Manifest;
 use crate::state::{State, Unkept};
 use crate::store::Store;
-use crate::tree::Listing;
+use crate::tree::{Ground, Leaf, Listing};
+use crate::turn::COARSE;
 
 /// What is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -167,8 +169,17 @@ impl Store {
     fn plan_undo(&self, workspace: &Path, turns: usize) -> Result<Plan, ToolError> {
         let all = self.checkpoints(workspace)?;
         let done = Undoable::of(&all).done;
-        let chosen: Vec<&Manifest> =
-            done.iter().take(turns.max(1)).filter_map(|at| all.get(*at)).collect();
+        // What was cut off before it changed anything goes with the next one.
+        let (mut chosen, mut ids): (Vec<&Manifest>, Vec<String>) = Default::default();
+        for turn in done.iter().filter_map(|at| all.get(*at)) {
+            if chosen.len() >= turns.max(1) {
+                break;
+            }
+            ids.push(turn.id().to_owned());
+            if !self.is_void(turn) {
+                chosen.push(turn);
+            }
+        }
         let oldest = chosen.iter().map(|m| m.at()).min();
         let damaged = self.damaged_since(workspace, oldest.unwrap_or(i64::MIN), &all)?;
         if chosen.is_empty() && !damaged.is_empty() {
@@ -181,9 +192,37 @@ impl Store {
             ))
             .with_hint("`hermes checkpoints list --all` shows what was changed elsewhere."));
         }
-        let kind = Kind::Undo(chosen.iter().map(|m| m.id().to_owned()).collect());
+        let kind = Kind::Undo(ids);
         let oldest_first: Vec<&Manifest> = chosen.into_iter().rev().collect();
         Ok(Plan { damaged, ..self.plan_for(kind, workspace, &oldest_first, &|_| true)? })
+    }
+
+    /// Whether a turn was cut off before it had changed anything: its tree is
+    /// as it was.
+    fn is_void(&self, turn: &Manifest) -> bool {
+        if *turn.kind() != Kind::Turn || turn.changes().next().is_some() {
+            return false;
+        }
+        let cancel = CancellationToken::new();
+        turn.trees.iter().all(|tree| {
+            let Ok(before) = Listing::load(&self.objects, tree.listing) else { return false };
+            let most = self.limits.tree_entries;
+            let ground = Ground { root: &tree.root, spared: &[], most, cancel: &cancel };
+            let Ok(now) = ground.list(&mut Capture::looking(self.limits), &before) else {
+                return false;
+            };
+            let is_there = |path: &PathBuf, leaf: &Leaf| {
+                now.entries.get(path).is_some_and(|found| found.state.is_same(&leaf.state))
+            };
+            // What is older was passed over then.
+            let is_new = |path: &PathBuf| {
+                let found = tree.root.join(path).symlink_metadata();
+                let at = found.map_or(0, |found| found.ctime() * 1_000_000_000 + found.ctime_nsec());
+                !before.entries.contains_key(path) && at >= turn.at() - COARSE
+            };
+            before.entries.iter().all(|(path, leaf)| is_there(path, leaf))
+                && !now.entries.keys().any(is_new)
+        })
     }
 
     fn plan_redo(&self, workspace: &Path) -> Result<Plan, ToolError> {

@@ -13,6 +13,7 @@ mod bridge;
 mod caller;
 mod definitions;
 pub mod distributions;
+mod elsewhere;
 mod engine;
 mod entry;
 mod extent;

@@ -15,6 +15,7 @@ use crate::attend::{Attendant, Attention, Breakers};
 use crate::backend::Backend;
 use crate::closing;
 use crate::elsewhere::remarks::{REMARKS, Remarks};
+use crate::fleeting::Fleeting;
 use crate::job::{Job, Reports};
 use crate::keeping::{self, Keep, Passing};
 use crate::leftovers::{self, Entry, Leftovers};
@@ -50,7 +51,7 @@ pub struct Jobs {
     /// Opened when there is something to write down.
     leftovers: OnceLock<Option<Leftovers>>,
     /// Goes when they are closed.
-    scratch: Mutex<Option<tempfile::TempDir>>,
+    scratch: Mutex<Option<Fleeting>>,
     next: AtomicU64,
     table: Mutex<BTreeMap<String, Arc<Listed>>>,
     breakers: Arc<Breakers>,
@@ -242,7 +243,8 @@ impl Jobs {
         if let Some(scratch) = &*scratch {
             return Ok(scratch.path().to_path_buf());
         }
-        let made = private_folder("hermes-")?;
+        let made = Fleeting::make(&std::env::temp_dir())
+            .map_err(|error| ToolError::io("A folder for temporary files", &error))?;
         Ok(scratch.insert(made).path().to_path_buf())
     }
 

@@ -214,7 +214,7 @@ fn orphans(jobs: &Path) -> Vec<Entry> {
 
 /// The files below a folder that a process of ours has open, where the system
 /// tells: a detached job may be another home's.
-fn held(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn held(folder: &Path) -> Vec<PathBuf> {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     let files = processes.flat_map(|process| fs::read_dir(process.path().join("fd")));
     let files = files.flat_map(Iterator::flatten);

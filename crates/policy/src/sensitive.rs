@@ -228,6 +228,8 @@ const OURS_SECRET: &[&str] = &[
     "skills/.hub/**",
     "logs/audit/audit.key",
     "approvals/**",
+    // The variables of a session, with the values that secrets stood for.
+    "session-state/**",
 ];
 
 /// The protected places, ready to be asked.

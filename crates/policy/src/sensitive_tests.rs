@@ -49,6 +49,7 @@ fn secrets_are_neither_read_nor_written() {
         "/home/me/.hermes/secrets.json",
         "/home/me/.hermes/secrets.json.bak",
         "/home/me/.hermes/approvals/x.json",
+        "/home/me/.hermes/session-state/s.json",
         "/home/me/.hermes/skills/.hub/token",
         "/dev/sda",
         "/dev/mem",

@@ -4,17 +4,17 @@
 //! anew each time. It is empty then.
 
 use std::collections::BTreeSet;
-use std::fs::{self, DirBuilder, OpenOptions, Permissions};
+use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hermes_core::ToolError;
-use tempfile::TempDir;
+use hermes_exec::Fleeting;
 
 /// A socket's name may have about a hundred bytes, all in all.
-const LONGEST: usize = 70;
+const LONGEST: usize = 60;
 
 /// All such folders.
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ pub(crate) struct Rooms {
 
 #[derive(Debug, Default)]
 struct Shared {
-    top: Option<TempDir>,
+    top: Option<Fleeting>,
     free: BTreeSet<usize>,
     next: usize,
 }
@@ -64,15 +64,13 @@ impl Rooms {
 
 /// In the place of which a script sees nothing but its own folder, if there is
 /// one.
-fn top() -> io::Result<TempDir> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix("hermes-").permissions(Permissions::from_mode(0o700));
+fn top() -> io::Result<Fleeting> {
     if let Ok(den) = hermes_exec::den() {
-        return builder.tempdir_in(den);
+        return Fleeting::make(&den);
     }
     let usual = std::env::temp_dir();
     let folder = if usual.as_os_str().len() > LONGEST { Path::new("/tmp") } else { &usual };
-    builder.tempdir_in(folder)
+    Fleeting::make(folder)
 }
 
 /// A folder for one script.

@@ -1,5 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
+use std::os::unix::fs::PermissionsExt as _;
+
 use super::*;
 
 #[test]

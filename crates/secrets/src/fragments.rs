@@ -215,7 +215,7 @@ fn public_length(value: &[u8]) -> usize {
 }
 
 /// Letters and digits, or letters of both cases and many of them.
-fn is_mixed(piece: &[u8]) -> bool {
+pub(crate) fn is_mixed(piece: &[u8]) -> bool {
     let both_cases =
         piece.iter().any(u8::is_ascii_uppercase) && piece.iter().any(u8::is_ascii_lowercase);
     has_letters_and_digits(piece) || (both_cases && distinct(piece) >= 8)

@@ -12,7 +12,8 @@ mod judge;
 mod table;
 
 pub(crate) use assigned::values as assigned_values;
-use judge::{is_filler, is_random, is_stand_in};
+pub(crate) use judge::is_stand_in;
+use judge::{is_filler, is_random};
 pub(crate) use table::{Kind, TRIGGERS};
 use table::{Shape, Trigger};
 

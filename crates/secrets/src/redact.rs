@@ -13,6 +13,7 @@ use crate::commonplace::is_commonplace;
 use crate::encodings::{Needle, every_form, written_forms};
 use crate::fragments::Fragments;
 use crate::json;
+use crate::lines::telling_parts;
 use crate::patterns::{Examiner, Kind, TRIGGERS, assigned_values};
 
 /// The automaton looks for this much of a needle; the rest is compared. So a
@@ -29,9 +30,6 @@ const WORTH_IT: usize = 4 * 1024 * 1024;
 /// What is left of a text may, next to what was put in, read like another
 /// secret. It is gone over again, but not without end.
 const MAX_ROUNDS: usize = 16;
-
-/// A line of a private key that is shorter tells nothing.
-const SHORTEST_LINE: usize = 8;
 
 /// The automaton for the known values could not be built.
 #[derive(Debug, thiserror::Error)]
@@ -103,8 +101,8 @@ impl Redactor {
             let label = labels.len();
             labels.push(label_for(name, value));
             let mut forms = every_form(value);
-            for line in telling_lines(value) {
-                forms.extend(written_forms(line));
+            for part in telling_parts(value) {
+                forms.extend(written_forms(part));
             }
             needles.extend(forms.into_iter().map(|needle| (needle, label)));
             guarded.push((value.to_owned(), label));
@@ -240,25 +238,6 @@ fn label_for(name: &str, value: &str) -> String {
     let name: String = name.chars().take(64).map(|c| if plain(c) { c } else { '_' }).collect();
     let telling = name.len() >= 4 && value.contains(&name);
     if name.is_empty() || telling { "[secret]".to_owned() } else { format!("[secret:{name}]") }
-}
-
-/// The lines of a value that are secrets of their own: those of a private
-/// key, also where a line break is written `\n`, and long random ones.
-fn telling_lines(value: &str) -> impl Iterator<Item = &str> {
-    let is_key = value.contains("-----BEGIN ");
-    let in_key = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=');
-    value.split('\n').flat_map(|line| line.split("\\n")).map(str::trim).filter(move |line| {
-        let length = line.len();
-        let telling = if is_key {
-            length >= SHORTEST_LINE && line.chars().all(in_key)
-        } else {
-            length >= 20
-                && !line.contains(char::is_whitespace)
-                && line.contains(|c: char| c.is_ascii_digit())
-                && line.contains(|c: char| c.is_ascii_alphabetic())
-        };
-        telling && length < value.len() && !is_commonplace(line)
-    })
 }
 
 impl Inner {

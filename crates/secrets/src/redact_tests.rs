@@ -78,6 +78,19 @@ fn line_breaks_around_a_value_do_not_hide_it() {
 }
 
 #[test]
+fn lines_of_a_secret_document_go_with_whatever_stands_before_them() {
+    let document = "{\n  \"type\": \"account\",\n  \"blob\": \"kX9vQ2mZ7pLr4TwYb8Nc\"\n}\n";
+    let redactor = knowing(&[("SA", document)]);
+    for (shown, wanted) in [
+        ("2|  \"type\": \"account\",\n", "2|  \"type\": \"account\",\n"),
+        ("3|  \"blob\": \"kX9vQ2mZ7pLr4TwYb8Nc\"\n", "3|  \"blob\": \"[secret:SA]\"\n"),
+        ("+  \"blob\": \"kX9vQ2mZ7pLr4TwYb8Nc\"\n", "+  \"blob\": \"[secret:SA]\"\n"),
+    ] {
+        assert_eq!(redactor.redact(shown), wanted);
+    }
+}
+
+#[test]
 fn each_line_of_a_private_key_goes() {
     let lines = [
         "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj",

@@ -218,7 +218,10 @@ fn guess(sample: &[u8], complete: bool) -> TextFormat {
         return TextFormat::new(encoding, false);
     }
     let escapes = memchr::memmem::find(sample, ESCAPE).is_some();
-    if is_utf8(sample, complete) && !escapes || is_damaged_utf8(sample) {
+    let (good, bad) = utf8_sequences(sample);
+    // In a legacy encoding the bytes form a UTF-8 sequence only by accident, so
+    // a clear majority of well-formed ones decides.
+    if is_utf8(sample, complete) && !escapes || good > bad.saturating_mul(4) {
         return TextFormat::PLAIN;
     }
     let mut detector = EncodingDetector::new(Iso2022JpDetection::Allow);
@@ -227,6 +230,10 @@ fn guess(sample: &[u8], complete: bool) -> TextFormat {
     let guess = detector.guess(None, allow_utf8);
     // An ASCII file with terminal colours in it is still UTF-8.
     if sample.is_ascii() && guess != encoding_rs::ISO_2022_JP {
+        return TextFormat::PLAIN;
+    }
+    // Where each byte is a letter, hardly any text has even one such accident.
+    if good > 0 && good >= bad && guess.is_single_byte() {
         return TextFormat::PLAIN;
     }
     TextFormat::new(guess, false)
@@ -240,16 +247,13 @@ fn is_utf8(sample: &[u8], complete: bool) -> bool {
     }
 }
 
-/// Whether a few bad bytes sit in what is otherwise plainly UTF-8. In a legacy
-/// encoding the bytes form a UTF-8 sequence only by accident, so a clear
-/// majority of well-formed ones decides.
-fn is_damaged_utf8(sample: &[u8]) -> bool {
-    let (mut good, mut bad) = (0_usize, 0_usize);
-    for chunk in sample.utf8_chunks() {
-        good += chunk.valid().chars().filter(|c| !c.is_ascii()).count();
-        bad += usize::from(!chunk.invalid().is_empty());
-    }
-    good > bad.saturating_mul(4)
+/// How many characters beyond ASCII are well-formed UTF-8, and how often
+/// there is something else.
+fn utf8_sequences(sample: &[u8]) -> (usize, usize) {
+    sample.utf8_chunks().fold((0, 0), |(good, bad), chunk| {
+        let more = chunk.valid().chars().filter(|c| !c.is_ascii()).count();
+        (good + more, bad + usize::from(!chunk.invalid().is_empty()))
+    })
 }
 
 /// The fewest bytes that can pass for UTF-16 without a mark: in less, a zero

@@ -107,6 +107,9 @@ fn a_few_bad_bytes_do_not_make_utf8_something_else() {
     assert_eq!(format, TextFormat::PLAIN);
     let decoded = format.decode(&bytes);
     assert!(decoded.damaged && decoded.text.contains("Köln"));
+    let short = b"hello\xFF world\nsecond \xC3\xA9 line\n";
+    assert_eq!(detect(short, true), TextFormat::PLAIN);
+    assert_eq!(detect(b"caf\xE9 au lait, d\xE9j\xE0 vu\n", true).encoding(), WINDOWS_1252);
 }
 
 #[test]

@@ -92,6 +92,13 @@ impl Bench {
         self.call(Call { open_ended: true, ..Call::default() }, change).unwrap()
     }
 
+    /// A turn with a command that is killed after this change.
+    pub(crate) fn killed(&self, change: impl FnOnce()) {
+        let call = Call { open_ended: true, ..Call::default() };
+        self.prepare(call, |impending| self.keeper.before(impending)).unwrap();
+        change();
+    }
+
     pub(crate) fn call(
         &self,
         call: Call<'_>,

@@ -121,6 +121,27 @@ fn a_turn_whose_files_are_back_already_is_undone_all_the_same() {
 }
 
 #[test]
+fn a_killed_turn_that_changed_nothing_is_passed_over() {
+    let mut bench = counted(1);
+    bench.killed(|| ());
+    bench.reopen(Limits::default());
+    bench.undo(1).unwrap();
+    assert_eq!(bench.read("n").as_deref(), Some("0"));
+    assert_eq!(bench.undo(1).unwrap_err().kind(), ErrorKind::NotFound);
+}
+
+#[test]
+fn no_turn_is_undone_in_place_of_a_killed_one_that_changed_something() {
+    for (name, left) in [("n", "2"), ("new", "1")] {
+        let mut bench = counted(1);
+        bench.killed(|| bench.write(name, "2"));
+        bench.reopen(Limits::default());
+        bench.undo(1).unwrap();
+        assert_eq!(bench.read("n").as_deref(), Some(left));
+    }
+}
+
+#[test]
 fn undos_push_out_no_turn_that_they_work_through() {
     let bench = Bench::with(Limits { per_workspace: 6, ..Limits::default() });
     bench.write("n", "0");

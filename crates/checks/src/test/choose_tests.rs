@@ -62,6 +62,20 @@ fn the_projects_own_runner_is_chosen() {
 }
 
 #[test]
+fn a_file_is_never_given_to_a_runner_of_another_language() {
+    let folders = || vec![folder("/w/js", &[]), folder("/w", &[("test_sum.py", "")])];
+    let file = |name: &str| Survey {
+        path: Path::new("/w/js").join(name),
+        is_file: true,
+        ..survey(folders(), &[name], &["python3", "node"])
+    };
+    let choice = choose(&file("a.test.js"), None).unwrap();
+    assert_eq!((choice.runner.name, choice.folder.as_path()), ("node", Path::new("/w/js")));
+    assert_eq!(choose(&file("test_b.py"), None).unwrap().runner.name, "unittest");
+    assert_eq!(choose(&file("a.ts"), None).err(), Some(NoRunner::Unsaid));
+}
+
+#[test]
 fn the_nearest_folder_counts_and_others_are_named() {
     let inner = folder("/w/web", &[("package.json", r#"{"scripts":{"test":"jest"}}"#)]);
     let outer = folder("/w", &[("Cargo.toml", "")]);

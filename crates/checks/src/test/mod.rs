@@ -111,15 +111,19 @@ pub fn choose(survey: &Survey, name: Option<&str>) -> Result<Choice, NoRunner> {
             .ok_or_else(|| NoRunner::Unknown(RUNNERS.iter().map(|runner| runner.name).collect()))?;
         return Ok(choice(survey, runner, None, Vec::new()));
     }
+    // A file says itself which language is meant.
+    let is_told = survey.is_file && RUNNERS.iter().any(|runner| survey.has(runner.endings));
     for folder in &survey.folders {
         let mut fit: Vec<(u8, bool, &'static Runner)> = RUNNERS
             .iter()
             .map(|runner| (weigh(survey, folder, runner), survey.has(runner.endings), runner))
             .filter(|(sign, ..)| *sign > 0)
             .collect();
-        // A file says itself which language is meant.
-        if survey.is_file && fit.iter().any(|(_, is_for, _)| *is_for) {
-            fit.retain(|(_, is_for, _)| *is_for);
+        if is_told {
+            let is_known = fit.iter().any(|(_, is_for, _)| *is_for);
+            fit.retain(|(_, is_for, runner)| {
+                *is_for || (!is_known && runner.endings.is_empty())
+            });
         }
         fit.sort_by_key(|(sign, is_for, _)| std::cmp::Reverse((*is_for, *sign)));
         let mut fit = fit.into_iter().map(|(_, _, runner)| runner);

@@ -189,9 +189,9 @@ fn told(plan: &Plan, asked: usize, restored: Option<&Restored>) -> Value {
         "steps": steps,
         "damaged": plan.damaged.iter().map(broken).collect::<Vec<_>>(),
     });
-    if let (Kind::Undo(turns), Some(fields)) = (&plan.kind, answer.as_object_mut()) {
+    if let (Kind::Undo(_), Some(fields)) = (&plan.kind, answer.as_object_mut()) {
         fields.insert("asked".into(), json!(asked));
-        fields.insert("turns".into(), json!(turns.len()));
+        fields.insert("turns".into(), json!(plan.checkpoints.len()));
     }
     if let (Some(restored), Some(fields)) = (restored, answer.as_object_mut()) {
         let done: Vec<_> = restored.done.iter().map(|path| path.to_string_lossy()).collect();

@@ -14,7 +14,7 @@ use hermes_core::{
 use hermes_shell::Extent;
 
 use super::{Flight, Judged, Known};
-use crate::extent;
+use crate::{elsewhere, extent};
 
 /// After this long, whoever watches is told what is being waited for.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -94,7 +94,8 @@ impl Flight {
         judged: &Judged,
     ) -> Result<Option<Arc<Kept>>, ToolError> {
         let Some(keeper) = self.engine.checkpoints() else { return Ok(None) };
-        let (places, mut open_ended) = reach(call, judged, self.workplace.load().cwd());
+        let (mut places, mut open_ended) = reach(call, judged, self.workplace.load().cwd());
+        places.extend(elsewhere::named(self, call));
         if open_ended && extent::of(self, call) != Extent::Open {
             open_ended = false;
         }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use hermes_core::{
-    CheckpointId, Checkpoints, Effect, Impending, Scope, ToolCall, ToolError, ToolOutput,
+    CheckpointId, Checkpoints, Effect, Impending, Resource, Scope, ToolCall, ToolError, ToolOutput,
 };
 use hermes_engine::{Caller, Engine};
 use hermes_testkit::probe::{self, Probe};
@@ -87,6 +87,35 @@ async fn a_command_may_change_anything() {
             "after command",
             "before fails_late [] true",
             "after fails_late"
+        ]
+    );
+}
+
+#[tokio::test]
+async fn what_a_command_names_outside_its_folder_is_kept() {
+    let notes = Arc::new(Notes::default());
+    let command = Probe::new("command").touch(|args, _| {
+        let command = args["command"].as_str().unwrap_or_default().to_owned();
+        vec![Effect { scope: Scope::TERMINAL_EXECUTE, resource: Resource::Command(command) }]
+    });
+    let (engine, caller, _dir) = with(&notes, vec![command]);
+    let elsewhere = tempfile::tempdir().unwrap();
+    let top = elsewhere.path().display();
+    for arguments in [
+        json!({ "command": format!("rm {top}/gone; echo x > {top}/made; echo y > /dev/null") }),
+        json!({ "command": "rm there", "workdir": elsewhere.path() }),
+        json!({ "command": format!("rm here; cp here {top}") }),
+    ] {
+        engine.call(ToolCall::new("1", "command", arguments), &caller).await;
+    }
+    let lines = notes.lines.lock().unwrap();
+    let before: Vec<&String> = lines.iter().filter(|line| line.starts_with("before")).collect();
+    assert_eq!(
+        before,
+        [
+            r#"before command ["gone", "made"] true"#,
+            r#"before command ["there"] true"#,
+            "before command [] true"
         ]
     );
 }

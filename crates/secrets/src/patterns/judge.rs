@@ -52,7 +52,7 @@ pub(super) fn is_filler(text: &str) -> bool {
 
 /// Whether this stands for a password: a variable, a template, a known word,
 /// or what was put there in place of one.
-pub(super) fn is_stand_in(password: &str) -> bool {
+pub(crate) fn is_stand_in(password: &str) -> bool {
     password.is_empty()
         || password.starts_with(['$', '{', '<', '[', '*', '('])
         || password.contains("...")

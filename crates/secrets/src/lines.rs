@@ -1,0 +1,112 @@
+//! The parts of a value of several lines that are secrets of their own.
+//! Whoever shows a text puts a number or a sign before each line, so that the
+//! value as a whole is not found there.
+
+use std::collections::BTreeSet;
+
+use crate::commonplace::is_commonplace;
+use crate::fragments::is_mixed;
+use crate::names::is_secret_name;
+use crate::patterns::is_stand_in;
+use crate::wording::ordinary_letters;
+
+/// A line of a private key that is shorter tells nothing.
+const SHORTEST_OF_KEY: usize = 8;
+
+/// Other lines are looked for as a whole from here on.
+const SHORTEST_LINE: usize = 20;
+
+/// A word that nobody would write otherwise.
+const SHORTEST_WORD: usize = 16;
+
+/// Such a word has so many letters and digits in a row.
+const SHORTEST_RUN: usize = 12;
+
+/// What a name says to be secret may be shorter.
+const SHORTEST_NAMED: usize = 8;
+
+/// The lines of a private key, also where a line break is written `\n`; long
+/// lines without a blank; lines of plain words, as of a recovery phrase; and
+/// of lines like those of a configuration the values alone, since the rest is
+/// the same in every such file.
+pub(crate) fn telling_parts(value: &str) -> BTreeSet<&str> {
+    let is_key = value.contains("-----BEGIN ");
+    let is_text = !is_key && !value.contains([':', '=', '{', '<', '#']);
+    let has_lines = value.contains('\n');
+    let mut parts = BTreeSet::new();
+    for line in value.split('\n').flat_map(|line| line.split("\\n")).map(str::trim) {
+        if (is_key && is_key_line(line)) || (!is_key && is_long_word(line)) {
+            parts.insert(line);
+        } else if has_lines && is_text && line.len() >= SHORTEST_LINE {
+            parts.insert(line);
+        } else if has_lines {
+            parts.extend(named_value(line));
+        }
+        if has_lines {
+            parts.extend(line.split(ends_word).map(bare).filter(|word| is_random_word(word)));
+        }
+    }
+    parts.retain(|part| part.len() < value.len() && !is_commonplace(part));
+    parts
+}
+
+fn is_key_line(line: &str) -> bool {
+    let in_key = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=');
+    line.len() >= SHORTEST_OF_KEY && line.chars().all(in_key)
+}
+
+fn is_long_word(line: &str) -> bool {
+    line.len() >= SHORTEST_LINE
+        && !line.contains(char::is_whitespace)
+        && line.contains(|c: char| c.is_ascii_digit())
+        && line.contains(|c: char| c.is_ascii_alphabetic())
+}
+
+/// What a line gives to the name of a secret: `"password": "…",`.
+fn named_value(line: &str) -> Option<&str> {
+    let (name, value) = line.split_once([':', '='])?;
+    let name = name.trim().trim_start_matches("export ").trim_start_matches("- ");
+    let value = value.trim().trim_end_matches(',');
+    let quoted = value.strip_prefix(['"', '\'']).and_then(|rest| rest.strip_suffix(['"', '\'']));
+    let value = quoted.unwrap_or(value);
+    let is_told = value.len() >= SHORTEST_NAMED
+        && !value.contains("-----")
+        && !value.contains("://")
+        && !is_stand_in(value);
+    (is_told && is_secret_name(name.trim_matches(['"', '\'']))).then_some(value)
+}
+
+fn ends_word(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '"' | '\'' | '`' | ',' | ';' | '<' | '>')
+}
+
+/// A word without the name before it and the brackets around it.
+fn bare(word: &str) -> &str {
+    let is_name = |name: &str| !name.is_empty() && name.chars().all(is_name_letter);
+    let word = match word.split_once(['=', ':']) {
+        Some((name, value)) if is_name(name) && !value.trim_matches('=').is_empty() => value,
+        _ => word,
+    };
+    word.trim_matches(['(', ')', '[', ']', '{', '}', ':'])
+}
+
+fn is_name_letter(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.')
+}
+
+fn is_random_word(word: &str) -> bool {
+    let in_run = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/');
+    let is_random = |run: &str| {
+        let strange = ordinary_letters(run.as_bytes()).into_iter().filter(|is| !is).count();
+        run.len() >= SHORTEST_RUN && is_mixed(run.as_bytes()) && strange >= 4
+    };
+    word.len() >= SHORTEST_WORD
+        && !word.contains("://")
+        && !word.contains('@')
+        && !word.starts_with(['/', '.', '~'])
+        && word.split(|c| !in_run(c)).any(is_random)
+}
+
+#[cfg(test)]
+#[path = "lines_tests.rs"]
+mod tests;
