@@ -112,6 +112,14 @@ impl World {
         self.examine(permissions, Effect { scope: Scope::TERMINAL_EXECUTE, resource })
     }
 
+    /// What is said of a variable of the session.
+    fn sets(&self, permissions: &Permissions, name: &str, value: &str) -> Answer {
+        let (effects, at) = ([Effect::name(Scope::ENV_WRITE, name)], self.at());
+        let arguments = serde_json::json!({"action": "set", "name": name, "value": value});
+        let proposal = Proposal { arguments: &arguments, ..self.proposal(&effects, &at) };
+        permissions.consider(&proposal).0.answer()
+    }
+
     fn judged(&self, permissions: &Permissions, command: &str) -> Answer {
         self.command(permissions, command).answer()
     }
