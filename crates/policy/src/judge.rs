@@ -376,7 +376,7 @@ impl Permissions {
                     add(Answer::Ask, reason, origin);
                 }
                 for rule in &tool.parameters {
-                    if let Some((answer, reason)) = rule.judge(proposal.arguments) {
+                    if let Some((answer, reason)) = rule.judge(proposal) {
                         add(answer, reason, &rule.origin);
                     }
                 }
