@@ -70,15 +70,19 @@ impl World {
         self.with_settings(yaml, profile, Settings::default())
     }
 
+    fn sources(&self, yaml: &str) -> Result<Sources, PolicyError> {
+        let own = self.put("hermes/hermes_permissions.yaml", yaml);
+        let project = self.path("ws/.hermes/hermes_permissions.yaml");
+        Sources::load(&own, Some(&project), self.places())
+    }
+
     fn with_settings(
         &self,
         yaml: &str,
         profile: &str,
         settings: Settings,
     ) -> Result<Permissions, PolicyError> {
-        let own = self.put("hermes/hermes_permissions.yaml", yaml);
-        let project = self.path("ws/.hermes/hermes_permissions.yaml");
-        let sources = Sources::load(&own, Some(&project), self.places())?;
+        let sources = self.sources(yaml)?;
         let saved = SavedRules::load(self.path("hermes/approvals.json")).unwrap();
         let tickets = Tickets::new(self.path("hermes/approvals"));
         sources.permissions(profile, settings, saved, tickets)
