@@ -107,6 +107,9 @@ impl Permissions {
                     &mut exam,
                 );
             }
+            if effect.scope == Scope::ENV_WRITE {
+                self.examine_variable(proposal, effect, taint.as_ref(), &mut exam);
+            }
             let real = real.and_then(Result::ok).map(|place| place.path);
             exam.grants.push(Grant { effect: effect.clone(), real });
             let runs = [Scope::TERMINAL_EXECUTE, Scope::CODE_EXECUTE].contains(&effect.scope);
@@ -201,6 +204,28 @@ impl Permissions {
         let effects = analysis.leaves.into_iter().flat_map(|leaf| leaf.effects).zip(heard);
         exam.command_effects.extend(effects.filter(|(_, heard)| *heard).map(|(effect, _)| effect));
         runs
+    }
+
+    /// A variable that every later command has is what it would be in front of
+    /// one of them.
+    fn examine_variable(
+        &self,
+        proposal: &Proposal<'_>,
+        effect: &Effect,
+        taint: Option<&Taint>,
+        exam: &mut Examination,
+    ) {
+        let value = proposal.arguments.get("value").and_then(serde_json::Value::as_str);
+        let (Resource::Name(name), Some(value)) = (&effect.resource, value) else { return };
+        let (found, reached) = hermes_shell::variable(name, value);
+        if let Some(found) = found {
+            let answer = self.dangerous(proposal.tool, taint.is_some());
+            let command = format!("export {name}={value}");
+            exam.findings.push(danger(&found, answer, effect, None, &command));
+        }
+        if let Some(reached) = reached {
+            self.examine_effect(proposal, &reached, None, None, taint, exam);
+        }
     }
 
     /// What becomes of dangerous commands here. Only the profile itself can
@@ -351,7 +376,7 @@ impl Permissions {
                     add(Answer::Ask, reason, origin);
                 }
                 for rule in &tool.parameters {
-                    if let Some((answer, reason)) = rule.judge(proposal.arguments) {
+                    if let Some((answer, reason)) = rule.judge(proposal) {
                         add(answer, reason, &rule.origin);
                     }
                 }

@@ -23,6 +23,7 @@ mod pattern;
 mod permissions;
 mod profile;
 mod reader;
+mod readings;
 mod rules;
 mod sensitive;
 mod sightings;

@@ -2,11 +2,12 @@
 
 use std::fmt;
 
-use hermes_core::ChildLimits;
+use hermes_core::{ChildLimits, Proposal};
 use serde_json::Value;
 
 use crate::level::{Answer, Level, Origin, Restriction, Rule};
 use crate::pattern::NamePattern;
+use crate::readings::Reading;
 use crate::wishes::SandboxWishes;
 
 /// A profile, or the rules that hold for all of them.
@@ -73,21 +74,25 @@ pub struct ParameterRule {
 }
 
 impl ParameterRule {
-    /// What it says of these arguments.
-    pub fn judge(&self, arguments: &Value) -> Option<(Answer, String)> {
-        let value = arguments.get(&self.name)?;
-        let texts: Vec<String> = match value {
-            Value::Array(items) => items.iter().map(as_text).collect(),
-            other => vec![as_text(other)],
+    /// What it says of the arguments of this call.
+    pub fn judge(&self, proposal: &Proposal<'_>) -> Option<(Answer, String)> {
+        let value = proposal.arguments.get(&self.name)?;
+        let texts: Vec<Reading> = match value {
+            Value::Array(items) => {
+                items.iter().map(|item| Reading::of(as_text(item), proposal)).collect()
+            }
+            other => vec![Reading::of(as_text(other), proposal)],
         };
+        let fits = |patterns: &[NamePattern], text: &str| patterns.iter().any(|p| p.matches(text));
         let any = |patterns: &[NamePattern]| {
-            texts.iter().find(|text| patterns.iter().any(|p| p.matches(text)))
+            let found = texts.iter().find(|text| text.may_be(|way| fits(patterns, way)));
+            found.map(|found| &found.text)
         };
         if let Some(text) = any(&self.denied) {
             return Some((Answer::Deny, format!("{} may not be '{text}'", self.name)));
         }
-        let outside =
-            texts.iter().find(|text| !self.allowed.iter().any(|pattern| pattern.matches(text)));
+        let outside = texts.iter().find(|text| !text.is(|way| fits(&self.allowed, way)));
+        let outside = outside.map(|found| &found.text);
         if let (false, Some(text)) = (self.allowed.is_empty(), outside) {
             let reason = format!("{} may only be {}", self.name, list(&self.allowed));
             return Some((Answer::Deny, format!("{reason}, not '{text}'")));
@@ -97,7 +102,7 @@ impl ParameterRule {
                 let number = text.trim().parse::<f64>().unwrap_or(f64::NAN);
                 self.min.is_none_or(|min| number >= min) && self.max.is_none_or(|max| number <= max)
             };
-            let given = || texts.iter().filter(|_| !value.is_null());
+            let given = || texts.iter().map(|given| &given.text).filter(|_| !value.is_null());
             if let Some(text) = given().find(|text| !fits(text)) {
                 return Some((Answer::Deny, format!("{} may not be {text}", self.name)));
             }

@@ -52,7 +52,9 @@ impl Rules {
             let why = self.sensitive.refuses_read(folded);
             why.or_else(|| holds_private_key(real).then_some("a private key"))
         } else {
-            self.sensitive.refuses_write(folded)
+            let points = *scope == Scope::FILE_WRITE;
+            let why = self.sensitive.refuses_write(folded);
+            why.or_else(|| points.then(|| Sensitive::refuses_pointer(real)).flatten())
         }
     }
 }

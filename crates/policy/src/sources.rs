@@ -13,7 +13,10 @@ use crate::error::PolicyError;
 use crate::level::Answer;
 use crate::pattern::Places;
 use crate::permissions::{Permissions, Settings};
-use crate::profile::Profile;
+use crate::profile::{ParameterRule, Profile};
+
+/// How the names of tools begin that servers bring.
+const OF_SERVERS: &str = "mcp__";
 
 /// The files that say what is permitted.
 #[derive(Debug, Clone)]
@@ -130,6 +133,39 @@ impl Sources {
         Ok(Permissions::new(profile, narrowing, self.places.clone(), settings, saved, tickets))
     }
 
+    /// Whether the tools and parameters that rules name are among those that
+    /// there are: a rule for another would never match, and look as if it did.
+    /// Wildcards and the tools of servers, which come and go, are not looked at.
+    pub fn check_tools(
+        &self,
+        tools: &[&str],
+        parameters: impl Fn(&str) -> Vec<String>,
+    ) -> Result<(), PolicyError> {
+        let project = self.project.as_ref().map(|(_, file)| file);
+        let files = [Some(&self.own), project].into_iter().flatten();
+        let profiles = files.flat_map(|file| file.profiles.iter().chain(&file.global));
+        for rules in profiles.chain(&self.extra).flat_map(|profile| &profile.tools) {
+            let written = rules.tool.to_string();
+            if written.contains(['*', '?', '[', '{']) || written.starts_with(OF_SERVERS) {
+                continue;
+            }
+            let Some(tool) = tools.iter().find(|tool| rules.tool.matches(tool)) else {
+                let unknown = unknown("tool", &written, tools);
+                return Err(unknown.at(rules.level.place.clone()));
+            };
+            let known = if rules.parameters.is_empty() { Vec::new() } else { parameters(tool) };
+            let known: Vec<&str> = known.iter().map(String::as_str).collect();
+            // A tool may take whatever it is given.
+            let names =
+                |rule: &&ParameterRule| known.is_empty() || known.contains(&rule.name.as_str());
+            if let Some(rule) = rules.parameters.iter().find(|rule| !names(rule)) {
+                let unknown = unknown(&format!("parameter of {tool}"), &rule.name, &known);
+                return Err(unknown.at(rule.origin.place.clone()));
+            }
+        }
+        Ok(())
+    }
+
     /// Judges the examples that rules carry.
     fn check_expectations(&self) -> Result<(), PolicyError> {
         let project = self.project.as_ref().map(|(_, file)| file);
@@ -233,4 +269,16 @@ impl Permissions {
             None => Effect::any(scope),
         }
     }
+}
+
+/// The error for a name that nothing has.
+fn unknown(what: &str, name: &str, known: &[&str]) -> PolicyError {
+    let near = hermes_core::similar::nearest(name, known.iter().copied(), 0.6);
+    let hint = match near {
+        Some(near) => format!("Did you mean '{near}'?"),
+        None if known.len() <= 12 => format!("Known here: {}.", known.join(", ")),
+        None => "`hermes tools list` lists them.".to_owned(),
+    };
+    PolicyError::new(format!("There is no {what} '{name}', so the rule would never match"))
+        .hint(hint)
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::flow::{self, Stream};
-use crate::leaf::{Finding, Leaf, Taint, Word};
+use crate::leaf::{Finding, Leaf, Level, Taint, Word};
 use crate::site::{Act, Inner, Site};
 use crate::text::{looks_alike, program_name};
 use crate::walk::Walk;
@@ -18,7 +18,7 @@ impl Walk<'_> {
     pub(crate) fn invoke(&mut self, words: Vec<Word>, mut leaf: Leaf, input: &Stream) -> Stream {
         let Some(first) = words.first() else { return Stream::unknown() };
         if !first.known || first.glob || first.text.is_empty() {
-            return self.dynamic(words, leaf);
+            return self.dynamic(words, leaf, input);
         }
         if let Some(body) = self.scope.function(&first.text).cloned() {
             let name = first.text.clone();
@@ -47,7 +47,7 @@ impl Walk<'_> {
         let Some(first) =
             words.first().filter(|first| first.known && !first.glob && !first.text.is_empty())
         else {
-            return self.dynamic(words, leaf);
+            return self.dynamic(words, leaf, input);
         };
         self.spend(words.len());
         if self.fuel == 0 || self.via.len() > 12 {
@@ -172,8 +172,12 @@ impl Walk<'_> {
         }
     }
 
-    fn dynamic(&mut self, words: Vec<Word>, mut leaf: Leaf) -> Stream {
+    fn dynamic(&mut self, words: Vec<Word>, mut leaf: Leaf, input: &Stream) -> Stream {
         let first = words.first().cloned().unwrap_or_default();
+        if first.known && first.glob && !self.guesses {
+            let blocked = self.blocked_under_a_glob(&words, input);
+            blocked.into_iter().for_each(|finding| leaf.find(finding));
+        }
         self.code(&Word { known: true, ..first.clone() }, &mut leaf);
         let reason = format!("Which program “{}” is can only be known when it runs", first.text);
         leaf.find(Finding::ask("dynamic-program", reason));
@@ -181,6 +185,24 @@ impl Walk<'_> {
         leaf.words = words.into();
         self.push(leaf);
         Stream { connected: true, ..Stream::unknown() }
+    }
+
+    /// What must not be, whichever of the programs that can do such things the
+    /// glob names.
+    fn blocked_under_a_glob(&mut self, words: &[Word], input: &Stream) -> Vec<Finding> {
+        let Some((first, rest)) = words.split_first() else { return Vec::new() };
+        let mut found = Vec::new();
+        let could_be = |program: &&&str| programs::may_be_named(&first.text, program);
+        for program in programs::CAN_BE_BLOCKED.iter().filter(could_be) {
+            let words = std::iter::once(Word::literal(*program)).chain(rest.iter().cloned());
+            let blank = self.new_leaf("");
+            let (words, seen) = (words.collect(), self.mark());
+            self.guesses = true;
+            self.apart(|walk| walk.execute(words, blank, input));
+            self.guesses = false;
+            found.extend(self.undo_to(seen).filter(|finding| finding.level == Level::Block));
+        }
+        found
     }
 
     fn describe(

@@ -447,3 +447,25 @@ fn harmless_relatives_stay_quiet() {
         assert!(findings(source).is_empty(), "{source} {:?}", findings(source));
     }
 }
+
+#[test]
+fn a_program_written_as_a_glob_is_the_worst_it_could_be() {
+    let left = unblocked(&[
+        "/bin/r? -rf /",
+        "/???/rm -rf /",
+        "/bin/[r]m -rf ~",
+        "/sbin/reboo?",
+        "/bin/b?sh -c 'rm -rf /'",
+        "sudo /bin/r? -rf /",
+        "sg x 'rm -rf /'",
+        "sg - x 'rm -rf /'",
+        "su root -c 'rm -rf /'",
+        "su -lc 'rm -rf /' root",
+        "su root --session-command='rm -rf /'",
+        "su root -- -c 'rm -rf /'",
+    ]);
+    assert!(left.is_empty(), "{left:#?}");
+    for source in ["./bin/r* -rf /", "./.bin/* x", "/bin/l? -la", "* * * * * * * * *"] {
+        assert_eq!(look(source).level(), Some(Level::Ask), "{source}");
+    }
+}

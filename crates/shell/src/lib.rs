@@ -34,7 +34,7 @@ pub use extent::{Extent, extent};
 pub use leaf::{Analysis, Finding, Leaf, Level, Word};
 pub use pattern::CommandPattern;
 
-use hermes_core::Workplace;
+use hermes_core::{Effect, Workplace};
 
 /// Longer commands are not read.
 const MAX_SOURCE: usize = 192 * 1024;
@@ -63,6 +63,13 @@ pub fn analyze_after(earlier: &str, source: &str, at: &Workplace) -> Analysis {
     let (mut analysis, others) = walk.finish(source);
     analysis.findings.extend(second::disagrees(source, &analysis, &others));
     analysis
+}
+
+/// What a variable makes the programs do that are started with it: something
+/// to ask about, and the machine that they talk through.
+pub fn variable(name: &str, value: &str) -> (Option<Finding>, Option<Effect>) {
+    let value = Word::literal(value);
+    (programs::environment_override(name, &value), programs::proxy_effect(name, &value))
 }
 
 #[cfg(test)]

@@ -58,7 +58,7 @@ impl Walk<'_> {
                             text: word.content.clone(),
                             taint: match programs::is_endless(&word.text) {
                                 true => word.taint.with(Taint::ENDLESS),
-                                false => word.taint,
+                                false => word.taint.with(Taint::COMPUTED),
                             },
                             connected: true,
                             ..Stream::default()

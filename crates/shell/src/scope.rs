@@ -323,6 +323,16 @@ impl Scope {
             .retain(|name, target| before.references.get(name).is_none_or(|old| old == target));
     }
 
+    /// What is certain after something ran in this shell that nobody has seen:
+    /// the variables may have any value.
+    pub(crate) fn forget_values(&mut self) {
+        let names = self.change();
+        names.arrays.clear();
+        for value in names.vars.values_mut() {
+            *value = Value { text: None, taint: value.taint, hints: Vec::new() };
+        }
+    }
+
     /// Goes to a folder, as `cd` does.
     pub(crate) fn enter(&mut self, folder: Option<&str>, at: &Workplace) {
         let next = folder.and_then(|folder| {

@@ -51,6 +51,15 @@ const AT_HOME: &[(&str, &str)] = &[
     ("", ".gitconfig"),
 ];
 
+/// What git runs or follows in a repository.
+const OF_GIT: &[&str] = &[
+    ".git/config",
+    ".git/config.worktree",
+    ".git/commondir",
+    ".git/hooks",
+    ".git/info/attributes",
+];
+
 /// Files of the system, likewise.
 const OF_THE_SYSTEM: &[(&str, &str)] = &[
     ("/etc", "shadow"),
@@ -142,6 +151,15 @@ pub(crate) fn matched(glob: &Path, home: Option<&Path>, hidden: bool) -> Vec<Pat
         found.extend(place(glob, &known, hidden));
     }
     found
+}
+
+/// What of a repository a glob that is written to may match: `.g?t/config`.
+/// Only folders of the glob that have no star can be told.
+pub(crate) fn matched_of_git(glob: &Path, hidden: bool) -> Vec<PathBuf> {
+    // The repository may be in any of the folders above.
+    let folders = || glob.ancestors().skip(1);
+    let known = OF_GIT.iter().flat_map(|name| folders().map(move |folder| folder.join(name)));
+    known.filter_map(|known| place(glob, &known, hidden)).collect()
 }
 
 /// What is known below `roots` by a name that matches the glob.

@@ -103,7 +103,11 @@ impl Walk<'_> {
         self.push(leaf);
         match text {
             Some(text) => self.source_with(&text, input),
-            None => Stream::unknown(),
+            None => {
+                // It may set any of them.
+                self.scope.forget_values();
+                Stream::unknown()
+            }
         }
     }
 }

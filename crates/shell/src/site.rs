@@ -251,6 +251,11 @@ impl<'a> Act<'a> {
         }
         self.leaf.effect(Effect { scope: Scope::FILE_WRITE, resource });
         self.guess(Scope::FILE_WRITE, word);
+        let glob = self.site.absolute(word).filter(|_| word.glob);
+        let hidden = self.site.hidden;
+        for path in glob.into_iter().flat_map(|glob| sensitive::matched_of_git(&glob, hidden)) {
+            self.leaf.effect(Effect { scope: Scope::FILE_WRITE, resource: Resource::Path(path) });
+        }
     }
 
     pub(crate) fn delete(&mut self, word: &Word) {

@@ -50,6 +50,8 @@ pub(crate) struct Walk<'a> {
     /// What runs when the shell ends.
     pub(crate) traps: Vec<Word>,
     pub(crate) fuel: usize,
+    /// Whether this is what a program would do that a glob may name.
+    pub(crate) guesses: bool,
     /// What separates words where nothing else is said.
     pub(crate) blanks: Rc<str>,
     /// Aliases that were used.
@@ -78,6 +80,7 @@ impl<'a> Walk<'a> {
             copies: 0,
             traps: Vec::new(),
             fuel: FUEL,
+            guesses: false,
             blanks: " \t\n".into(),
             aliased: HashSet::new(),
             files: HashMap::new(),
@@ -122,6 +125,21 @@ impl<'a> Walk<'a> {
             None => {}
         }
         self.run(&script.body, input)
+    }
+
+    /// How much was found so far.
+    pub(crate) fn mark(&self) -> (usize, usize) {
+        (self.leaves.len(), self.findings.len())
+    }
+
+    /// Takes back all that was added since; its findings come back.
+    pub(crate) fn undo_to(
+        &mut self,
+        mark: (usize, usize),
+    ) -> impl Iterator<Item = Finding> + use<> {
+        let leaves = self.leaves.split_off(mark.0.min(self.leaves.len()));
+        let own = self.findings.split_off(mark.1.min(self.findings.len()));
+        own.into_iter().chain(leaves.into_iter().flat_map(|leaf| leaf.findings))
     }
 
     /// What was done so far is done; what it left in the shell stays.
@@ -387,7 +405,9 @@ impl<'a> Walk<'a> {
                 leaf.reads_only = true;
                 self.push(leaf);
             }
-            return Stream::text("");
+            // `$(<file)` is what is in the file.
+            let shows = assigned.is_empty() && !substitutes;
+            return stdin.filter(|_| shows).unwrap_or_else(|| Stream::text(""));
         }
         let lent = self.scope.lend(&assigned);
         let out = self.invoke(words, leaf, input);

@@ -566,13 +566,27 @@ fn leading(arguments: &[Word], valued: &[&str]) -> usize {
 fn switch_user(leaf: &mut Leaf) -> Inner {
     leaf.find(Finding::ask("privilege", "Acts as another user"));
     let arguments = leaf.words.get(1..).unwrap_or(&[]);
-    let args = crate::args::Args::parse(arguments, &["-c", "--command", "-s", "-g", "-G", "-u"]);
-    match args.value(&["-c", "--command"]) {
-        Some(code) => Inner::Source(code),
-        None if leaf.program == "sg" => Inner::Words(arguments.get(1..).unwrap_or(&[]).to_vec()),
-        None => match arguments.iter().position(|word| word.text == "--") {
-            Some(at) => Inner::Words(arguments.get(at + 1..).unwrap_or(&[]).to_vec()),
-            None => Inner::Words(Vec::new()),
-        },
+    let code = ["-c", "--command", "--session-command"];
+    let valued = [&code[..], &["-s", "-g", "-G", "-u"]].concat();
+    let args = crate::args::Args::parse(arguments, &valued);
+    if let Some(code) = args.value(&code) {
+        return Inner::Source(code);
     }
+    // The group comes first, and a shell reads what follows.
+    if leaf.program == "sg" {
+        let named = args.operands.iter().filter(|word| word.text != "-");
+        let words: Vec<Word> = named.skip(1).cloned().collect();
+        if words.is_empty() {
+            return Inner::Words(words);
+        }
+        let mut line = lines(&words);
+        line.text = line.text.trim_end().replace('\n', " ");
+        return Inner::Source(line);
+    }
+    let Some(at) = arguments.iter().position(|word| word.text == "--") else {
+        return Inner::Words(Vec::new());
+    };
+    // The words after the dashes are for the shell of the other user.
+    let shell = (leaf.program == "su").then(|| Word::literal("sh"));
+    Inner::Words(shell.into_iter().chain(arguments.iter().skip(at + 1).cloned()).collect())
 }

@@ -20,6 +20,7 @@ const ONLY_EXACT: &[&str] = &[
     "decoded-to-shell",
     "dynamic-program",
     "dynamic-code",
+    "dynamic-host",
     "interpreter-code",
     "unparsable",
     "too-long",

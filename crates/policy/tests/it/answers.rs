@@ -156,3 +156,24 @@ fn a_rule_that_another_process_takes_away_holds_no_longer() {
     world.put("hermes/approvals.json", "{ damaged");
     assert_eq!(answer(), Answer::Ask);
 }
+
+#[test]
+fn a_variable_of_the_session_is_judged_as_in_front_of_a_command() {
+    let world = World::new();
+    let p = world.builtin("default");
+    for (name, value) in [
+        ("CURL_HOME", "/ws/x"),
+        ("WGETRC", "w"),
+        ("http_proxy", "http://proxy.example.net:8080"),
+        ("ALL_PROXY", "socks5://evil.example.com"),
+        ("LD_PRELOAD", "./x.so"),
+        ("BASH_ENV", "x.sh"),
+        ("PATH", ".:/usr/bin"),
+    ] {
+        assert_eq!(world.sets(&p, name, value), Answer::Ask, "{name}");
+    }
+    assert_eq!(world.sets(&p, "http_proxy", "http://10.0.0.1:3128"), Answer::Deny);
+    for (name, value) in [("APP_MODE", "test"), ("PORT", "8080"), ("http_proxy", "")] {
+        assert_eq!(world.sets(&p, name, value), Answer::Allow, "{name}");
+    }
+}

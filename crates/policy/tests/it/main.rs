@@ -70,15 +70,19 @@ impl World {
         self.with_settings(yaml, profile, Settings::default())
     }
 
+    fn sources(&self, yaml: &str) -> Result<Sources, PolicyError> {
+        let own = self.put("hermes/hermes_permissions.yaml", yaml);
+        let project = self.path("ws/.hermes/hermes_permissions.yaml");
+        Sources::load(&own, Some(&project), self.places())
+    }
+
     fn with_settings(
         &self,
         yaml: &str,
         profile: &str,
         settings: Settings,
     ) -> Result<Permissions, PolicyError> {
-        let own = self.put("hermes/hermes_permissions.yaml", yaml);
-        let project = self.path("ws/.hermes/hermes_permissions.yaml");
-        let sources = Sources::load(&own, Some(&project), self.places())?;
+        let sources = self.sources(yaml)?;
         let saved = SavedRules::load(self.path("hermes/approvals.json")).unwrap();
         let tickets = Tickets::new(self.path("hermes/approvals"));
         sources.permissions(profile, settings, saved, tickets)
@@ -110,6 +114,14 @@ impl World {
     fn command(&self, permissions: &Permissions, command: &str) -> Examination {
         let resource = Resource::Command(command.to_owned());
         self.examine(permissions, Effect { scope: Scope::TERMINAL_EXECUTE, resource })
+    }
+
+    /// What is said of a variable of the session.
+    fn sets(&self, permissions: &Permissions, name: &str, value: &str) -> Answer {
+        let (effects, at) = ([Effect::name(Scope::ENV_WRITE, name)], self.at());
+        let arguments = serde_json::json!({"action": "set", "name": name, "value": value});
+        let proposal = Proposal { arguments: &arguments, ..self.proposal(&effects, &at) };
+        permissions.consider(&proposal).0.answer()
     }
 
     fn judged(&self, permissions: &Permissions, command: &str) -> Answer {

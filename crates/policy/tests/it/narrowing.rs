@@ -235,6 +235,45 @@ fn parameters_are_held_to_their_numbers() {
 }
 
 #[test]
+fn parameters_that_are_paths_are_held_to_where_they_lead() {
+    let world = World::new();
+    world.put("ws/a.txt", "a");
+    world.put("ws/docs/b.md", "b");
+    std::os::unix::fs::symlink("a.txt", world.path("ws/link")).unwrap();
+    std::os::unix::fs::symlink("../a.txt", world.path("ws/docs/link.md")).unwrap();
+    let at = world.at();
+    let judged = |yaml: &str, written: &str, path: &str| {
+        let yaml = format!("global: {{tools: {{probe: {{parameters: {{path: {yaml}}}}}}}}}");
+        let effects = [Effect::path(Scope::FILE_READ, at.resolve(path))];
+        let arguments = json!({ "path": written });
+        let p = world.with(&yaml, "default").unwrap();
+        let proposal =
+            hermes_core::Proposal { arguments: &arguments, ..world.proposal(&effects, &at) };
+        p.consider(&proposal).0.answer()
+    };
+    let address = format!("file://{}/a.tx%74", world.path("ws").display());
+    for (written, path) in [
+        ("a.txt", "a.txt"),
+        ("a.txt/", "a.txt"),
+        ("./docs/../a.txt", "a.txt"),
+        ("link", "link"),
+        (address.as_str(), "a.txt"),
+    ] {
+        for denied in ["{denied: ['*.txt']}", "{denied: [a.txt]}", "{allowed: ['docs/*']}"] {
+            assert_eq!(judged(denied, written, path), Answer::Deny, "{denied} {written}");
+        }
+        assert_eq!(judged("{approval: [a.txt]}", written, path), Answer::Ask, "{written}");
+    }
+    for written in ["docs/b.md", "./docs/b.md"] {
+        assert_eq!(judged("{allowed: ['docs/*']}", written, "docs/b.md"), Answer::Allow);
+    }
+    // What lies there may lead elsewhere.
+    assert_eq!(judged("{allowed: ['docs/*']}", "docs/link.md", "docs/link.md"), Answer::Deny);
+    // Other arguments are text, whatever they look like.
+    assert_eq!(judged("{denied: [a.txt]}", "./a.txt", "docs/b.md"), Answer::Allow);
+}
+
+#[test]
 fn a_reason_is_for_a_person() {
     let world = World::new();
     let p = world

@@ -38,6 +38,41 @@ fn every_way_out_of_the_workspace_is_seen() {
 }
 
 #[test]
+fn where_git_looks_for_its_settings_is_not_written() {
+    let world = World::new();
+    let p = world.builtin("default");
+    std::fs::create_dir_all(world.path("ws/.git")).unwrap();
+    for name in ["sub/.git", "new/.GIT", ".git/commondir", ".git/config.worktree"] {
+        let path = world.path("ws").join(name);
+        assert_eq!(world.touches(&p, Scope::FILE_WRITE, path), Answer::Deny, "{name}");
+    }
+    for command in [
+        "echo 'gitdir: ../evil' > sub/.git",
+        "echo ../evil > .git/commondir",
+        "echo a > .g?t/config",
+        "cp evil .gi[t]/config",
+        "tee .g*/hooks/pre-commit",
+        "tee .git/hook?/pre-commit",
+    ] {
+        assert_eq!(world.judged(&p, command), Answer::Deny, "{command}");
+    }
+    // A folder of that name is a repository.
+    let repository = world.path("ws/.git");
+    assert_ne!(world.touches(&p, Scope::FILE_WRITE, &repository), Answer::Deny);
+    assert_eq!(world.judged(&p, "git init nest"), Answer::Allow);
+}
+
+#[test]
+fn start_files_of_programs_are_kept_in_a_home_that_is_the_workspace() {
+    let world = World::new();
+    let p = world.builtin("default");
+    for name in [".vimrc", ".local/bin/ls", ".config/nvim/init.lua", ".gdbinit"] {
+        let path = world.path("home").join(name);
+        assert_eq!(world.touches(&p, Scope::FILE_WRITE, path), Answer::Deny, "{name}");
+    }
+}
+
+#[test]
 fn secrets_are_kept_under_every_name() {
     let world = World::new();
     let p = world.builtin("default");

@@ -254,3 +254,45 @@ fn a_pattern_that_would_mean_nothing_or_everything_is_refused() {
     let told = refused("    extends: full_develper\n");
     assert!(told.contains("did you mean 'full_developer'"), "{told}");
 }
+
+#[test]
+fn a_rule_for_a_tool_or_parameter_that_is_not_there_is_an_error_with_its_line() {
+    let world = World::new();
+    let check = |yaml: &str| {
+        let parameters = |tool: &str| match tool {
+            "read_file" => vec!["path".to_owned(), "offset".to_owned()],
+            _ => vec!["seconds".to_owned()],
+        };
+        world.sources(yaml).unwrap().check_tools(&["read_file", "sleep"], parameters)
+    };
+    for (yaml, name, meant) in [
+        ("global:\n  tools:\n    read_fle: {approval_required: true}", "read_fle", "read_file"),
+        (
+            "profiles:\n  a:\n    tools: {read_file: {parameters: {pth: {denied: [x]}}}}",
+            "pth",
+            "path",
+        ),
+    ] {
+        let error = check(yaml).unwrap_err();
+        assert!(error.message.contains(name), "{error}");
+        assert!(error.hint.as_deref().is_some_and(|hint| hint.contains(meant)), "{error:?}");
+        assert_eq!(error.place.as_ref().map(|place| place.line), Some(3), "{error}");
+    }
+    for yaml in [
+        "",
+        "global: {tools: {read_file: {parameters: {path: {denied: [x]}}}}}",
+        "global: {tools: {mcp__server__do: {parameters: {any: {denied: [x]}}}}}",
+        "global: {tools: {'read_*': {parameters: {any: {denied: [x]}}}}}",
+    ] {
+        check(yaml).unwrap();
+    }
+}
+
+#[test]
+fn a_rule_for_files_can_name_the_commands_that_touch_them() {
+    let world = World::new();
+    let yaml = "global: {deny: [{scope: file:read, commands: [cat]}]}";
+    let p = world.with(yaml, "default").unwrap();
+    assert_eq!(world.judged(&p, "cat src/a"), Answer::Deny);
+    assert_eq!(world.judged(&p, "head src/a"), Answer::Allow);
+}

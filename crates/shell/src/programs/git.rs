@@ -286,6 +286,10 @@ fn reach(act: &mut Act<'_>, verb: &str, arguments: &[Word], folder: Option<&Word
     });
     match verb {
         "clone" => {
+            let unknown = arguments.iter().find(|word| !word.known && !word.text.starts_with('-'));
+            if let (None, Some(word)) = (&host, unknown) {
+                super::network::reaches_blindly(act, &word.text);
+            }
             act.reach(Scope::NETWORK_FETCH, host.as_deref());
             let args = Args::parse(
                 arguments,

@@ -55,6 +55,7 @@ use crate::leaf::{Finding, Word};
 use crate::sensitive;
 use crate::site::{Act, Inner};
 use crate::table::Names;
+use crate::text::glob_match;
 
 pub(crate) use aliases::is_same_verb;
 pub(crate) use environment::{environment_override, proxy_effect};
@@ -257,6 +258,71 @@ pub(crate) fn is_well_known(name: &str) -> bool {
             | "false"
             | "hermes"
     )
+}
+
+/// Programs that can do what is never done, on their own or by running another.
+pub(crate) const CAN_BE_BLOCKED: &[&str] = &[
+    "rm",
+    "find",
+    "mv",
+    "chmod",
+    "chown",
+    "chgrp",
+    "dd",
+    "shred",
+    "truncate",
+    "cp",
+    "tee",
+    "rsync",
+    "tar",
+    "zip",
+    "mkfs",
+    "mkfs.ext4",
+    "mkswap",
+    "wipefs",
+    "blkdiscard",
+    "fdisk",
+    "sfdisk",
+    "parted",
+    "sgdisk",
+    "shutdown",
+    "reboot",
+    "halt",
+    "poweroff",
+    "init",
+    "telinit",
+    "systemctl",
+    "kill",
+    "killall5",
+    "sh",
+    "bash",
+    "dash",
+    "zsh",
+    "env",
+    "sudo",
+    "xargs",
+    "nohup",
+    "busybox",
+];
+
+/// Whether a glob may be the name of a program, or the path of one where the
+/// system has them. One that says nothing of the name means no program.
+pub(crate) fn may_be_named(glob: &str, program: &str) -> bool {
+    const FOLDERS: &[&str] =
+        &["/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"];
+    let (folder, name) = match glob.rsplit_once('/') {
+        Some((folder, name)) => (Some(folder), name),
+        None => (None, glob),
+    };
+    let is_in = |own: &&str| {
+        let parts = || folder.unwrap_or_default().split('/').zip(own.split('/'));
+        let depth = |path: &str| path.matches('/').count();
+        depth(folder.unwrap_or_default()) == depth(own)
+            && parts().all(|(glob, own)| glob_match(glob, own))
+    };
+    name.contains(|c: char| c.is_ascii_alphanumeric())
+        && glob_match(name, program)
+        && (folder.is_none() || FOLDERS.iter().any(|own| is_in(own)))
 }
 
 /// A finding if writing here makes something run later.

@@ -40,6 +40,13 @@ pub(super) fn proxy_host(text: &str) -> Option<String> {
     url_host(text).or_else(|| host_of(text))
 }
 
+/// Somebody should be asked about a machine that is only known at run time:
+/// it may be any, this one as well.
+pub(super) fn reaches_blindly(act: &mut Act<'_>, written: &str) {
+    let reason = format!("Which machine {written} leads to can only be known when it runs");
+    act.ask("dynamic-host", reason);
+}
+
 /// What a command computes and puts into a request is handed out, even if
 /// nothing but a page is asked for.
 pub(super) fn hands_out(act: &mut Act<'_>) {
@@ -121,6 +128,9 @@ pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
         | "mtr" | "nmap" | "drill" | "kdig" | "dog" | "doggo" => {
             let args = Args::parse(words, &["-c", "-i", "-W", "-w", "-p", "-t", "-s", "-I", "-m"]);
             let host = args.operands.iter().find(|word| !word.text.starts_with(['@', '+']));
+            if let Some(word) = host.filter(|word| !word.known) {
+                reaches_blindly(act, &word.text);
+            }
             let host = host.and_then(Word::known).map(str::to_ascii_lowercase);
             act.reach(Scope::NETWORK_FETCH, host.as_deref());
         }

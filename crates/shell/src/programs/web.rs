@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use hermes_core::Scope;
 
-use super::network::{host_of, proxy_host, url_host};
+use super::network::{host_of, proxy_host, reaches_blindly, url_host};
 use crate::args::Args;
 use crate::leaf::{Taint, Word};
 use crate::site::Act;
@@ -80,7 +80,10 @@ fn curl(act: &mut Act<'_>, words: &[Word]) {
     let only_asks = args.has(&["-G", "--get"]) && !data.iter().any(|word| from_file(&word));
     let queries = args.values(&["--url-query"]);
     let variables = args.values(&["--variable"]);
+    let mut cookie_files = args.values(&["-b", "--cookie"]);
+    cookie_files.retain(|word| !word.text.contains('='));
     let sends = header_file
+        || cookie_files.iter().any(|word| !keeps_cookies(&word.text))
         || variables.iter().any(|word| word.text.starts_with('%') || word.text.contains('@'))
         || !only_asks && data.iter().any(|word| !queries.contains(word))
         || queries.iter().any(|word| from_file(&word))
@@ -100,8 +103,11 @@ fn curl(act: &mut Act<'_>, words: &[Word]) {
         act.read(&expand_home(act, &word, &file));
     }
     // A cookie without `=` and a format with `@` are files.
-    for word in args.values(&["-b", "--cookie"]).iter().filter(|word| !word.text.contains('=')) {
+    for word in &cookie_files {
         act.read(word);
+    }
+    for word in args.values(&["-K", "--config"]) {
+        reaches_blindly(act, &word.text);
     }
     for word in args.values(&["-w", "--write-out", "-H", "--header", "--variable"]) {
         let file = match word.text.strip_prefix('@') {
@@ -114,6 +120,13 @@ fn curl(act: &mut Act<'_>, words: &[Word]) {
     }
     detours(act, &args, &scope);
     targets(act, &args, &urls);
+}
+
+/// Whether a file is where curl keeps its cookies, by its name. Any other file
+/// may be one whose lines are not cookies at all.
+fn keeps_cookies(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
+    name.is_empty() || name == "null" || name.contains("cookie") || name.contains("jar")
 }
 
 fn is_name(text: &str) -> bool {
@@ -263,7 +276,26 @@ pub(super) fn reach_urls(act: &mut Act<'_>, scope: &Scope, urls: &[Word]) {
                 act.reach(scope.clone(), address.get(from..));
             }
         }
+        if host.is_none() && !url.known {
+            reaches_blindly(act, &url.text);
+        }
         act.reach(scope.clone(), host.as_deref());
+    }
+}
+
+/// Lists of addresses, and settings that may hold some: nobody has seen them,
+/// unless the same command wrote them.
+fn follow_list(act: &mut Act<'_>, scope: &Scope, list: &Word) {
+    let text = match list.text.as_str() {
+        "-" | "/dev/stdin" => act.site.input.text.clone(),
+        _ => list.content.clone(),
+    };
+    match text {
+        Some(text) => {
+            let urls: Vec<Word> = text.split_whitespace().take(64).map(Word::literal).collect();
+            reach_urls(act, scope, &urls);
+        }
+        None => reaches_blindly(act, &list.text),
     }
 }
 
@@ -332,8 +364,15 @@ fn wget(act: &mut Act<'_>, words: &[Word]) {
         act.ask("obfuscation", "Fetches whatever a list on another machine says");
         reach_urls(act, &scope, &far);
     }
-    lists.iter().filter(|word| !word.text.contains("://")).for_each(|word| act.read(word));
-    reach_urls(act, &scope, &args.operands);
+    for list in lists.iter().filter(|word| !word.text.contains("://")) {
+        act.read(list);
+        follow_list(act, &scope, list);
+    }
+    if lists.is_empty() || !args.operands.is_empty() {
+        reach_urls(act, &scope, &args.operands);
+    } else {
+        act.any(scope.clone());
+    }
     for file in &files {
         upload(act, file);
     }
@@ -397,6 +436,9 @@ fn aria(act: &mut Act<'_>, words: &[Word]) {
         return act.only_reads();
     }
     reach_urls(act, &Scope::NETWORK_FETCH, &args.operands);
+    for list in args.values(&["-i", "--input-file"]) {
+        follow_list(act, &Scope::NETWORK_FETCH, &list);
+    }
     let reads =
         ["-i", "--input-file", "--conf-path", "--load-cookies", "--private-key", "--certificate"];
     args.values(&reads).iter().for_each(|word| act.read(word));
@@ -434,7 +476,10 @@ fn httpie(act: &mut Act<'_>, words: &[Word]) {
         })
         .collect();
     let asks = matches!(method.as_str(), "GET" | "HEAD" | "OPTIONS");
-    let sends = if named { !asks } else { !items.is_empty() };
+    let input = act.site.input;
+    let fed = input.connected && input.text.as_deref() != Some("");
+    let fed = fed && !args.has(&["--ignore-stdin", "-I"]);
+    let sends = fed || if named { !asks } else { !items.is_empty() };
     let scope = if sends || !files.is_empty() { Scope::NETWORK_SEND } else { Scope::NETWORK_FETCH };
     reach_urls(act, &scope, &url);
     for file in &files {

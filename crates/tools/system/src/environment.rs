@@ -183,6 +183,14 @@ pub(crate) fn protection(name: &str) -> Option<&'static str> {
     loads.then_some("it decides which code programs load")
 }
 
+/// Whether programs would run or reach something else with this value, so that
+/// somebody should see it by itself. What a command puts in front of another is
+/// judged by the same list.
+pub(crate) fn redirects(name: &str, value: &str) -> bool {
+    let (found, reached) = hermes_shell::variable(name, value);
+    found.is_some() || reached.is_some()
+}
+
 /// `GIT_CONFIG_KEY_0` and `GIT_SSH_COMMAND` belong to the shorter names.
 fn starts_family(name: &str, known: &str) -> bool {
     name.strip_prefix(known).is_some_and(|rest| rest.starts_with('_'))

@@ -345,6 +345,8 @@ fn load(path: &str, cx: &ToolContext) -> Result<Answer, ToolError> {
             None if name == PATH && environment::check_path(Some(&value), "").is_err() => {
                 Some("no bash is on it, so no command could be started")
             }
+            None => environment::redirects(&name, &value)
+                .then_some("programs would run or reach something else with it: set it by itself"),
             why => why,
         };
         if let Some(why) = refused {

@@ -171,13 +171,14 @@ async fn a_file_is_loaded_as_a_whole_or_not_at_all() {
     let place = Place::new();
     fs::write(
         place.folder.path().join(".env"),
-        "A=1\nLD_PRELOAD=/x.so\nHERMES_HOME=/tmp\nB_TOKEN='t'\nA=2\n",
+        "A=1\nLD_PRELOAD=/x.so\nHERMES_HOME=/tmp\nB_TOKEN='t'\nA=2\n\
+         CURL_HOME=.\nhttp_proxy=http://127.0.0.1:1\n",
     )
     .unwrap();
     let loaded = place.call(json!({"action": "load", "path": ".env"})).await.unwrap();
     assert_eq!(loaded["loaded"], json!(["A", "B_TOKEN"]));
     let skipped: Vec<&String> = loaded["skipped"].as_object().unwrap().keys().collect();
-    assert_eq!(skipped, ["HERMES_HOME", "LD_PRELOAD"]);
+    assert_eq!(skipped, ["CURL_HOME", "HERMES_HOME", "LD_PRELOAD", "http_proxy"]);
     let diff = place.call(json!({"action": "diff"})).await.unwrap();
     assert_eq!(diff["set"], json!({"A": "2", "B_TOKEN": "[masked, 1 characters]"}));
 
