@@ -48,7 +48,7 @@ const FAMILY: &str = "hermes-tools-";
 
 /// What a tool family may see: contracts, the doors to files and state, and
 /// the libraries of its subject.
-const SEEN_BY_FAMILIES: [&str; 17] = [
+const SEEN_BY_FAMILIES: [&str; 18] = [
     "hermes-archives",
     "hermes-checks",
     "hermes-core",
@@ -64,6 +64,7 @@ const SEEN_BY_FAMILIES: [&str; 17] = [
     "hermes-scripts",
     "hermes-search",
     "hermes-secrets",
+    "hermes-shell",
     "hermes-store",
     "hermes-text",
 ];
