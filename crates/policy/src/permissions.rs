@@ -6,7 +6,9 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use hermes_core::{Confinement, Grants, Lasting, Policy, Proposal, Resource, Ruling, Session, Verdict, excerpt};
+use hermes_core::{
+    Confinement, Grants, Lasting, Policy, Proposal, Resource, Ruling, Session, Verdict, excerpt,
+};
 
 use crate::approvals::{SavedRule, SavedRules, Ticket, Tickets, Unit};
 use crate::judge::{Examination, Finding};
