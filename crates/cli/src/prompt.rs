@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead as _, Write as _};
 
-use hermes::core::{ApprovalRequest, Approver, BoxFuture, Decision, Lasting};
+use hermes::core::{ApprovalRequest, Approver, BoxFuture, Decision, Lasting, excerpt};
 use tokio::sync::{Mutex, oneshot};
 
 use crate::terminal::{Terminal, one_line};
@@ -72,6 +72,9 @@ fn question(terminal: &Terminal, request: &ApprovalRequest) -> String {
     }
     if request.effects.len() > SHOWN {
         add("", &format!("and {} more", request.effects.len() - SHOWN));
+    }
+    if let Some(code) = request.arguments.get("code").and_then(|code| code.as_str()) {
+        add("code", &excerpt(code));
     }
     for (index, offer) in request.offers.iter().enumerate() {
         add(if index == 0 { "always" } else { "" }, &format!("would allow {offer}"));

@@ -135,8 +135,10 @@ pub enum Resource {
     Any,
     /// A file or folder. Absolute; a folder stands for all that is below it.
     Path(PathBuf),
-    /// A shell command.
+    /// A command of the session's shell.
     Command(String),
+    /// Shell code that runs in another way.
+    Script(Box<Script>),
     /// A host name or address.
     Host(String),
     /// Anything else with a name: a table, a bucket, a server, a list.
@@ -159,6 +161,7 @@ impl Resource {
             Resource::Any => "*".into(),
             Resource::Path(path) => path.to_string_lossy(),
             Resource::Command(text) | Resource::Host(text) | Resource::Name(text) => text.into(),
+            Resource::Script(script) => script.text.as_str().into(),
         }
     }
 
@@ -173,8 +176,39 @@ impl Resource {
 
 impl fmt::Display for Resource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.as_text())
+        f.write_str(&self.as_text())?;
+        let Resource::Script(script) = self else { return Ok(()) };
+        if let Some(folder) = &script.folder {
+            write!(f, " (in {})", folder.display())?;
+        }
+        match &script.input {
+            Some(input) => write!(f, " (its input: {})", excerpt(input)),
+            None => Ok(()),
+        }
     }
+}
+
+/// As much of a text as somebody reads who is asked about it.
+pub fn excerpt(text: &str) -> Cow<'_, str> {
+    const CHARS: usize = 2000;
+    match text.char_indices().nth(CHARS).and_then(|(end, _)| text.split_at_checked(end)) {
+        Some((begin, rest)) => format!("{begin}… and {} bytes more", rest.len()).into(),
+        None => text.into(),
+    }
+}
+
+/// Shell code, and what is known of how it runs.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct Script {
+    /// The code.
+    pub text: String,
+    /// Where it runs, if not in the session's folder.
+    pub folder: Option<PathBuf>,
+    /// What it reads, if that is given to it.
+    pub input: Option<String>,
+    /// Whether it runs in a shell of its own, which knows nothing of what
+    /// earlier commands have left in the session's.
+    pub apart: bool,
 }
 
 impl Serialize for Resource {

@@ -41,7 +41,7 @@ pub use checkpoint::{
 pub use clarify::Clarify;
 pub use confinement::{ChildLimits, Confinement, Service};
 pub use context::{Progress, ProgressSink, ToolContext, Workplace, is_folded};
-pub use effect::{Access, Effect, Resource, Scope};
+pub use effect::{Access, Effect, Resource, Scope, Script, excerpt};
 pub use error::{ErrorKind, ToolError};
 pub use grants::{Exceptions, Grant, Grants};
 pub use host::{Found, Host};

@@ -1,7 +1,9 @@
 //! What is certain of a command beforehand: by it calls are put in order, and
 //! what cannot change anything is not kept.
 
-use hermes_core::{Resource, Scope};
+use std::borrow::Cow;
+
+use hermes_core::{Resource, Scope, Workplace};
 use hermes_shell::Extent;
 use serde::Deserialize;
 use serde_json::Value;
@@ -20,7 +22,15 @@ pub(crate) fn of(flight: &Flight, call: &Known) -> Extent {
     }
     let mut far = call.effects.iter().filter(|effect| batch::reaches_anything(effect));
     let (Some(effect), None) = (far.next(), far.next()) else { return Extent::Open };
-    let Resource::Command(command) = &effect.resource else { return Extent::Open };
+    let at = flight.workplace.load();
+    let (command, at) = match &effect.resource {
+        Resource::Command(command) => (command, Cow::Borrowed(&**at)),
+        Resource::Script(script) if script.input.is_none() && !script.apart => {
+            let folder = script.folder.as_deref().unwrap_or_else(|| at.cwd());
+            (&script.text, Cow::Owned(Workplace::new(folder, at.home().map(Into::into))))
+        }
+        _ => return Extent::Open,
+    };
     // A switch may make more of a call than its command.
     let is_plain = call
         .arguments
@@ -30,7 +40,7 @@ pub(crate) fn of(flight: &Flight, call: &Known) -> Extent {
         return Extent::Open;
     }
     match flight.caller.session.read::<Shell>("shell") {
-        Ok(shell) => hermes_shell::extent(&shell.text, command, &flight.workplace.load()),
+        Ok(shell) => hermes_shell::extent(&shell.text, command, &at),
         Err(_) => Extent::Open,
     }
 }

@@ -9,7 +9,7 @@ use hermes_core::{Confinement, Effect, Proposal, Scope, Service};
 use crate::judge::{Examination, Finding};
 use crate::level::{Answer, Level, Restriction, Selectors};
 use crate::pattern::{PathPattern, fold, is_within};
-use crate::permissions::Permissions;
+use crate::permissions::{Permissions, folder};
 use crate::sightings::Sightings;
 
 /// What programs need to run at all, where reading is restricted.
@@ -69,7 +69,7 @@ impl Permissions {
             read.extend(SYSTEM.iter().map(PathBuf::from));
             dedupe(&mut read);
         }
-        let cwd = proposal.workplace.cwd();
+        let cwd = folder(proposal);
         Some(Confinement {
             read,
             read_only: self.guarded(&levels, &write, &agreed, exam, cwd),

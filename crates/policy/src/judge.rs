@@ -8,7 +8,7 @@ use std::sync::Arc;
 use hermes_core::{Effect, Grant, Proposal, Resource, Scope, Taint, UNRESOLVABLE};
 use hermes_shell::{Analysis, Leaf};
 
-use crate::approvals::Unit;
+use crate::approvals::{Unit, identity};
 use crate::glances::{Glances, Place};
 use crate::hosts::{Reach, reach};
 use crate::level::{Answer, Level, Opinion, Origin, Subject, strictest};
@@ -46,6 +46,8 @@ struct Part<'a> {
     leaf: &'a Leaf,
     text: &'a Arc<str>,
     command: &'a str,
+    /// What sets the whole one apart from others.
+    identity: &'a str,
 }
 
 /// Everything that was found out about a call.
@@ -88,7 +90,7 @@ impl Permissions {
             let real = Place::of(effect);
             // A command is judged by its parts, each for itself.
             let in_parts = match (&effect.resource, effect.scope == Scope::TERMINAL_EXECUTE) {
-                (Resource::Command(command), true) => {
+                (command @ (Resource::Command(_) | Resource::Script(_)), true) => {
                     self.examine_command(proposal, command, taint.as_ref(), &mut exam)
                 }
                 (_, true) => {
@@ -139,14 +141,20 @@ impl Permissions {
     fn examine_command(
         &self,
         proposal: &Proposal<'_>,
-        command: &str,
+        resource: &Resource,
         taint: Option<&Taint>,
         exam: &mut Examination,
     ) -> bool {
-        let earlier = earlier(proposal);
+        let command = &*resource.as_text();
+        let identity = &*identity(resource);
+        let apart = matches!(resource, Resource::Script(script) if script.apart);
+        let earlier = if apart { Some(String::new()) } else { earlier(proposal) };
         let known = earlier.as_deref().unwrap_or_default();
-        let mut analysis: Analysis =
-            hermes_shell::analyze_after(known, command, proposal.workplace);
+        let at = proposal.workplace;
+        let mut analysis: Analysis = match resource {
+            Resource::Script(script) => hermes_shell::analyze_script(known, script, at),
+            _ => hermes_shell::analyze_after(known, command, at),
+        };
         if earlier.is_none() {
             let reason = "What earlier commands left in the session's shell cannot be read";
             analysis.findings.push(hermes_shell::Finding::ask("unknown-shell", reason));
@@ -163,7 +171,7 @@ impl Permissions {
             if answer == Answer::Ask && self.profile().level.approves_danger(&subject) {
                 answer = Answer::Allow;
             }
-            danger(found, answer, effect, leaf, command)
+            danger(found, answer, effect, leaf, identity)
         };
         for found in &analysis.findings {
             exam.findings.push(danger(found, &whole, None));
@@ -193,7 +201,7 @@ impl Permissions {
                     continue;
                 }
                 let real = glances.place(effect);
-                let part = Part { leaf, text: &text, command };
+                let part = Part { leaf, text: &text, command, identity };
                 self.examine_effect(proposal, effect, real, Some(part), taint, exam);
                 if exam.findings.last().is_some_and(|found| found.answer == Answer::Allow) {
                     allowed.extend(place);
@@ -278,7 +286,8 @@ impl Permissions {
             None => (Answer::Allow, String::new(), None),
         };
         let unit = (answer == Answer::Ask).then(|| match part {
-            Some(Part { leaf, command, .. }) => Unit::of_effect_in(effect, real, leaf, command),
+            Some(Part { leaf, identity, .. }) => Unit::of_effect_in(effect, real, leaf, identity),
+            None if is_written(proposal, effect) => Unit::of_code(effect, real, proposal),
             None => Unit::of_effect(effect, real),
         });
         exam.findings.push(Finding {
@@ -430,6 +439,11 @@ fn new_host(
         ),
         origin: Arc::clone(&after.origin),
     })
+}
+
+/// Whether the code that is run stands in the call, and not in a file.
+fn is_written(proposal: &Proposal<'_>, effect: &Effect) -> bool {
+    effect.scope == Scope::CODE_EXECUTE && proposal.arguments.get("code").is_some()
 }
 
 fn unknown_command(effect: &Effect) -> Finding {

@@ -146,7 +146,8 @@ impl Selectors {
             Resource::Name(name) => {
                 self.names.iter().chain(&self.hosts).any(|pattern| pattern.matches(name))
             }
-            Resource::Command(text) => {
+            resource @ (Resource::Command(_) | Resource::Script(_)) => {
+                let text = &resource.as_text();
                 self.commands.iter().any(|pattern| matches_whole(pattern, text, loose))
             }
             // What is not known may be any of them.
@@ -194,6 +195,18 @@ pub struct Restriction {
     pub dangerous: Option<Answer>,
     /// Where it was written.
     pub origin: Arc<Origin>,
+}
+
+impl Restriction {
+    /// What it says of a host of this machine or network, if it is one and
+    /// not allowed by name.
+    fn of_private_host(&self, subject: &Subject<'_>) -> Option<Answer> {
+        let Resource::Host(host) = &subject.effect.resource else { return None };
+        let answer = self.private_hosts.filter(|answer| *answer != Answer::Allow)?;
+        let is_private = matches!(reach(host), Reach::Loopback | Reach::Private);
+        let is_named = || self.allowed.as_ref().is_some_and(|a| a.matches(subject, false));
+        (is_private && !is_named()).then_some(answer)
+    }
 }
 
 /// One level.
@@ -272,7 +285,10 @@ impl Level {
     fn approves(&self, subject: &Subject<'_>) -> bool {
         let mut about = self.restrictions.iter().filter(|r| r.scope.matches(&subject.effect.scope));
         self.approved.iter().any(|rule| rule.matches(subject, false))
-            && !about.any(|restriction| restriction.denied.matches(subject, true))
+            && !about.any(|restriction| {
+                restriction.denied.matches(subject, true)
+                    || restriction.of_private_host(subject) == Some(Answer::Deny)
+            })
     }
 
     /// Whether somebody has agreed beforehand to a dangerous command, by naming it.
@@ -315,11 +331,8 @@ impl Level {
             let reason = format!("{} needs an approval in {}", told(effect), self.name);
             return opinion(Answer::Ask, reason);
         }
-        if let (Resource::Host(host), Some(answer)) = (&effect.resource, restriction.private_hosts)
-            && matches!(reach(host), Reach::Loopback | Reach::Private)
-            && answer != Answer::Allow
-            && !restriction.allowed.as_ref().is_some_and(|a| a.matches(subject, false))
-        {
+        if let Some(answer) = restriction.of_private_host(subject) {
+            let host = &effect.resource;
             return opinion(answer, format!("{host} is a host of this machine or network"));
         }
         let allowed = restriction.allowed.as_ref()?;
@@ -349,7 +362,7 @@ impl Selectors {
             Resource::Path(_) => !self.paths.is_empty(),
             Resource::Host(_) => !self.hosts.is_empty(),
             Resource::Name(_) => !self.names.is_empty() || !self.hosts.is_empty(),
-            Resource::Command(_) => !self.commands.is_empty(),
+            Resource::Command(_) | Resource::Script(_) => !self.commands.is_empty(),
             Resource::Any => true,
         }
     }

@@ -3,9 +3,12 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use hermes_core::{Confinement, Grants, Lasting, Policy, Proposal, Ruling, Session, Verdict};
+use hermes_core::{
+    Confinement, Grants, Lasting, Policy, Proposal, Resource, Ruling, Session, Verdict, excerpt,
+};
 
 use crate::approvals::{SavedRule, SavedRules, Ticket, Tickets, Unit};
 use crate::judge::{Examination, Finding};
@@ -301,16 +304,19 @@ impl Policy for Permissions {
     }
 
     fn ticket(&self, proposal: &Proposal<'_>, reason: &str) -> Option<String> {
-        let effects = proposal.effects.iter().take(20);
+        let effects = proposal.effects.iter().take(20).map(ToString::to_string);
+        // What it does is nothing without the code that does it.
+        let code = proposal.arguments.get("code").and_then(|code| code.as_str());
+        let effects = effects.chain(code.map(|code| format!("code {}", excerpt(code))));
         let call = self.fingerprint(proposal);
         self.tickets.issue(Ticket {
             token: Tickets::token(&call),
             call,
             tool: proposal.tool.to_owned(),
-            effects: effects.map(|effect| self.redacted(&effect.to_string())).collect(),
+            effects: effects.map(|effect| self.redacted(&effect)).collect(),
             reason: self.redacted(reason),
             profile: self.rules.profile.name.clone(),
-            folder: proposal.workplace.cwd().display().to_string(),
+            folder: folder(proposal).display().to_string(),
             asked_ms: crate::approvals::now_ms(),
             granted_ms: None,
         })
@@ -341,6 +347,15 @@ impl fmt::Debug for Permissions {
             .field("settings", &self.settings)
             .finish_non_exhaustive()
     }
+}
+
+/// Where the call's commands run.
+pub(crate) fn folder<'a>(proposal: &Proposal<'a>) -> &'a Path {
+    let own = proposal.effects.iter().find_map(|effect| match &effect.resource {
+        Resource::Script(script) => script.folder.as_deref(),
+        _ => None,
+    });
+    own.unwrap_or_else(|| proposal.workplace.cwd())
 }
 
 /// The finding for a call whose child processes cannot be held.

@@ -27,6 +27,9 @@ const ENOUGH: usize = 2;
 /// Rules that no other rule can lift, by how they begin or what is in them.
 const FINAL: &[&str] = &["protected", "unresolvable", "hard block", "sandbox", ": deny "];
 
+/// How a rule reads that denies for want of another.
+const MISSING: &str = "is not in allow";
+
 /// How often something was seen, and how often somebody then approved it.
 type Seen = (usize, usize);
 
@@ -40,6 +43,10 @@ pub fn suggest(observed: &[Observed], profile: &str, name: &str) -> Option<Strin
     let mut groups: BTreeMap<Wanted, Seen> = BTreeMap::new();
     for call in observed.iter().filter(|call| call.answer != "allow") {
         if FINAL.iter().any(|end| call.rule.contains(end)) {
+            continue;
+        }
+        // What is only missing can be added; what is denied is meant so.
+        if call.answer == "deny" && !call.rule.contains(MISSING) {
             continue;
         }
         let mut wanted: Vec<Wanted> = call

@@ -127,6 +127,17 @@ fn what_cannot_be_lifted_is_not_proposed() {
 }
 
 #[test]
+fn what_was_denied_is_not_proposed_unless_it_was_only_missing() {
+    let denied = |rule: &str| {
+        let call = ruled("terminal:execute", "curl http://127.0.0.1/", rule);
+        vec![Observed { answer: "deny".into(), approved: false, ..call }; 2]
+    };
+    assert_eq!(suggest(&denied("profile default: network:fetch"), "default"), None);
+    let missing = denied("profile own: network:fetch is not in allow");
+    assert!(suggest(&missing, "default").unwrap().contains("network:fetch"));
+}
+
+#[test]
 fn nobody_is_told_to_open_a_whole_home() {
     let observed = [
         asked("file:write", "/home/me/a"),

@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use hermes_core::{Effect, ErrorKind, Grants, OutputBounds, Resource, Scope, ToolError};
+use hermes_core::{Effect, ErrorKind, Grants, OutputBounds, Resource, Scope, Script, ToolError};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -99,6 +99,7 @@ pub(crate) enum On {
     Any,
     Path(PathText),
     Command(String),
+    Script { text: String, folder: Option<PathText>, input: Option<String>, apart: bool },
     Host(String),
     Name(String),
 }
@@ -152,6 +153,12 @@ impl Granted {
                 Resource::Any => On::Any,
                 Resource::Path(path) => On::Path(path.as_path().into()),
                 Resource::Command(text) => On::Command(text.clone()),
+                Resource::Script(script) => On::Script {
+                    text: script.text.clone(),
+                    folder: script.folder.as_deref().map(PathText::from),
+                    input: script.input.clone(),
+                    apart: script.apart,
+                },
                 Resource::Host(text) => On::Host(text.clone()),
                 Resource::Name(text) => On::Name(text.clone()),
             },
@@ -166,6 +173,10 @@ impl From<Granted> for Effect {
             On::Any => Resource::Any,
             On::Path(path) => Resource::Path(path.into()),
             On::Command(text) => Resource::Command(text),
+            On::Script { text, folder, input, apart } => {
+                let folder = folder.map(PathBuf::from);
+                Resource::Script(Box::new(Script { text, folder, input, apart }))
+            }
             On::Host(text) => Resource::Host(text),
             On::Name(text) => Resource::Name(text),
         };

@@ -33,3 +33,18 @@ fn what_was_done_before_does_not() {
     assert!(!categories("", "rm -rf ~").is_empty());
     assert!(!categories("f () { rm -rf ~; }", "f").is_empty());
 }
+
+#[test]
+fn a_shell_without_a_script_runs_its_input() {
+    let reads = |source: &str| {
+        let at = Workplace::new("/ws", Some(PathBuf::from("/home/u")));
+        analyze_after("b () { bash; }", source, &at).reads_code
+    };
+    for source in ["bash", "sh -s", "zsh -i", "nohup bash --norc", "ls; dash", "b", ". /dev/stdin"]
+    {
+        assert!(reads(source), "{source}");
+    }
+    for source in ["cat", "bash x.sh", "bash -c ls", "echo ls | bash", "bash <<< ls", "python3"] {
+        assert!(!reads(source), "{source}");
+    }
+}

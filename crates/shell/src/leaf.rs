@@ -12,6 +12,8 @@ pub struct Analysis {
     pub leaves: Vec<Leaf>,
     /// What is to be said of the command as a whole.
     pub findings: Vec<Finding>,
+    /// Whether a shell in it runs what comes on the input of the whole.
+    pub reads_code: bool,
 }
 
 impl Analysis {

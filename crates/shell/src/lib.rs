@@ -34,7 +34,8 @@ pub use extent::{Extent, extent};
 pub use leaf::{Analysis, Finding, Leaf, Level, Word};
 pub use pattern::CommandPattern;
 
-use hermes_core::{Effect, Workplace};
+use flow::Stream;
+use hermes_core::{Effect, Script, Workplace};
 
 /// Longer commands are not read.
 const MAX_SOURCE: usize = 192 * 1024;
@@ -48,10 +49,32 @@ pub fn analyze(source: &str, at: &Workplace) -> Analysis {
 /// functions and aliases that `earlier` leaves behind count, and what it does
 /// does not.
 pub fn analyze_after(earlier: &str, source: &str, at: &Workplace) -> Analysis {
+    analyze_with(earlier, source, &Stream::unknown(), at)
+}
+
+/// The same for code that has its own folder, input or shell.
+pub fn analyze_script(earlier: &str, script: &Script, at: &Workplace) -> Analysis {
+    let input = match &script.input {
+        None => Stream::unknown(),
+        Some(text) if text.len() <= MAX_SOURCE => Stream::text(text.as_str()),
+        Some(_) => Stream { connected: true, ..Stream::unknown() },
+    };
+    let earlier = if script.apart { "" } else { earlier };
+    match &script.folder {
+        None => analyze_with(earlier, &script.text, &input, at),
+        Some(folder) => {
+            let there = Workplace::new(folder, at.home().map(Into::into));
+            analyze_with(earlier, &script.text, &input, &there)
+        }
+    }
+}
+
+fn analyze_with(earlier: &str, source: &str, input: &Stream, at: &Workplace) -> Analysis {
     let len = earlier.len().max(source.len());
     if len > MAX_SOURCE {
         let reason = format!("The command is too long to analyse ({len} bytes)");
-        return Analysis { leaves: Vec::new(), findings: vec![Finding::ask("too-long", reason)] };
+        let findings = vec![Finding::ask("too-long", reason)];
+        return Analysis { findings, ..Analysis::default() };
     }
     let mut walk = walk::Walk::new(at);
     if !earlier.is_empty() {
@@ -59,7 +82,7 @@ pub fn analyze_after(earlier: &str, source: &str, at: &Workplace) -> Analysis {
         walk.settle();
     }
     walk.findings.extend(text::hidden_characters(source));
-    walk.source(source);
+    walk.source_with(source, input);
     let (mut analysis, others) = walk.finish(source);
     analysis.findings.extend(second::disagrees(source, &analysis, &others));
     analysis

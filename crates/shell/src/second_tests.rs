@@ -28,7 +28,7 @@ fn everyday_commands_are_read_alike() {
 
 #[test]
 fn what_only_the_grammar_sees_is_asked_about() {
-    let blind = Analysis { leaves: Vec::new(), findings: Vec::new() };
+    let blind = Analysis::default();
     let finding = disagrees("a=(1); rm x", &blind, &HashSet::new()).expect("a finding");
     assert_eq!(finding.category, "unparsable");
     assert!(disagrees("ll # x", &blind, &HashSet::from(["ll".to_owned()])).is_none());

@@ -29,6 +29,7 @@ impl Walk<'_> {
         let code = code_of(leaf.words.get(1..).unwrap_or(&[]));
         let name = leaf.program.clone();
         let outer = leaf.words.clone();
+        self.reads_code |= matches!(code, Code::Input) && is_own(input);
         let cwd = self.scope.cwd.clone();
         let at = self.at;
         let site = Site { at, cwd: cwd.as_deref(), input, hidden: self.scope.hidden };
@@ -94,6 +95,7 @@ impl Walk<'_> {
             act.ask("dynamic-code", "Runs shell code that is only known when it runs");
         }
         if is_input(&word.text) {
+            self.reads_code |= is_own(input);
             act.tainted_code(input.taint);
             text.clone_from(&input.text);
         } else {
@@ -110,6 +112,11 @@ impl Walk<'_> {
             }
         }
     }
+}
+
+/// Whether it is what the whole command was started with.
+fn is_own(input: &Stream) -> bool {
+    input.text.is_none() && !input.connected
 }
 
 /// The ways to name the standard input.

@@ -60,6 +60,8 @@ pub(crate) struct Walk<'a> {
     pub(crate) files: HashMap<PathBuf, Stream>,
     /// What was put into files, where that is known.
     pub(crate) added: BTreeMap<PathBuf, Option<String>>,
+    /// Whether a shell runs what comes on the input of the whole.
+    pub(crate) reads_code: bool,
 }
 
 impl<'a> Walk<'a> {
@@ -85,6 +87,7 @@ impl<'a> Walk<'a> {
             aliased: HashSet::new(),
             files: HashMap::new(),
             added: BTreeMap::new(),
+            reads_code: false,
         }
     }
 
@@ -150,6 +153,7 @@ impl<'a> Walk<'a> {
         self.called.clear();
         self.aliased.clear();
         self.traps.clear();
+        self.reads_code = false;
         self.fuel = FUEL;
     }
 
@@ -178,7 +182,8 @@ impl<'a> Walk<'a> {
             });
         }
         self.aliased.extend(self.called);
-        (Analysis { leaves: self.leaves, findings: self.findings }, self.aliased)
+        let Self { leaves, findings, reads_code, aliased, .. } = self;
+        (Analysis { leaves, findings, reads_code }, aliased)
     }
 
     /// Walks in a copy of the shell, which is forgotten afterwards.

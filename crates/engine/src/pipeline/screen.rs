@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use hermes_core::{Effect, Resource, Taint, ToolResult};
+use hermes_core::{Effect, Resource, Script, Taint, ToolResult};
 use hermes_secrets::Redactor;
 use hermes_threats::{Level, label, scan};
 use serde_json::{Value, json};
@@ -43,6 +43,13 @@ impl Flight {
                 }
             }
             Resource::Command(text) => *text = self.redactor().redact_command(text).into_owned(),
+            Resource::Script(script) => {
+                let Script { text, input, .. } = &mut **script;
+                *text = self.redactor().redact_command(text).into_owned();
+                if let Some(input) = input {
+                    *input = self.redactor().redact(input).into_owned();
+                }
+            }
             Resource::Host(text) | Resource::Name(text) => {
                 *text = self.redactor().redact(text).into_owned();
             }

@@ -12,3 +12,4 @@ pub use tickets::{Ticket, TicketError, Tickets};
 pub use unit::Unit;
 
 pub(crate) use tickets::{fingerprint, now_ms};
+pub(crate) use unit::identity;

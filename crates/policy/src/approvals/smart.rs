@@ -80,6 +80,12 @@ fn prompt(request: &ApprovalRequest) -> Option<String> {
         Resource::Command(text) => {
             without_comments(text).map(|text| format!("{} {text}", effect.scope))
         }
+        // What it reads may be code as well.
+        Resource::Script(script) => {
+            let input = script.input.as_deref().unwrap_or_default();
+            (without_comments(input)? == input && without_comments(&script.text)? == script.text)
+                .then(|| effect.to_string())
+        }
         _ => Some(effect.to_string()),
     };
     let effects: Vec<String> = request.effects.iter().map(show).collect::<Option<_>>()?;

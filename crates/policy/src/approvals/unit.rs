@@ -1,6 +1,7 @@
 //! What one approval is about: never a whole category, always this program
 //! and subcommand, this tree, this host, or this very text.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -108,6 +109,12 @@ impl Unit {
         unit
     }
 
+    /// Code that somebody wrote for this call: no other is meant.
+    pub fn of_code(effect: &Effect, real: Option<&Path>, proposal: &Proposal<'_>) -> Self {
+        let call = Self::of_call(proposal);
+        Self { tool: call.tool, exact: call.exact, ..Self::of_effect(effect, real) }
+    }
+
     /// A call of a tool as it is.
     pub fn of_call(proposal: &Proposal<'_>) -> Self {
         Self {
@@ -121,7 +128,9 @@ impl Unit {
     fn put_resource(&mut self, effect: &Effect, real: Option<&Path>) {
         match &effect.resource {
             Resource::Path(path) => self.trees = vec![real.unwrap_or(path).to_path_buf()],
-            Resource::Command(text) => self.exact = Some(hash(text)),
+            command @ (Resource::Command(_) | Resource::Script(_)) => {
+                self.exact = Some(hash(&identity(command)));
+            }
             Resource::Host(text) | Resource::Name(text) => self.resource = Some(text.clone()),
             Resource::Any => {}
         }
@@ -189,6 +198,15 @@ impl fmt::Display for Unit {
             f.write_str(", with exactly this text")?;
         }
         Ok(())
+    }
+}
+
+/// What makes a command this command: its text, and for one that does not run
+/// at the session's prompt also where it runs and what it reads.
+pub(crate) fn identity(command: &Resource) -> Cow<'_, str> {
+    match command {
+        Resource::Script(script) => format!("{script:?}").into(),
+        other => other.as_text(),
     }
 }
 

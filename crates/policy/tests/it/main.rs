@@ -9,6 +9,7 @@ mod laws;
 mod narrowing;
 mod paths;
 mod profiles;
+mod scripts;
 mod untrusted;
 
 use std::path::{Path, PathBuf};

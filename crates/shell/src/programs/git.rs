@@ -330,7 +330,23 @@ fn reach(act: &mut Act<'_>, verb: &str, arguments: &[Word], folder: Option<&Word
         "remote" if arguments.iter().any(|word| word.text == "update") => {
             act.reach(Scope::NETWORK_FETCH, None);
         }
-        "push" | "send-email" => act.name(Scope::NETWORK_SEND, "git push"),
+        "push" => {
+            act.name(Scope::NETWORK_SEND, "git push");
+            let args = Args::parse(
+                arguments,
+                &["-o", "--push-option", "--receive-pack", "--exec", "--repo"],
+            );
+            let named = args.value(&["--repo"]);
+            // Further operands such as HEAD:main only look like hosts.
+            if let Some(remote) = args.operands.first().or(named.as_ref()) {
+                let host = super::network::url_host(&remote.text)
+                    .or_else(|| super::network::remote_host(&remote.text));
+                if host.is_some() || !remote.known {
+                    act.reach(Scope::NETWORK_SEND, host.as_deref());
+                }
+            }
+        }
+        "send-email" => act.name(Scope::NETWORK_SEND, "git push"),
         "rm" => {
             let args = Args::parse(arguments, &[]);
             if !args.has(&["--cached"]) {

@@ -6,6 +6,7 @@ mod environment;
 mod moment;
 mod secrets;
 mod shell;
+mod typed;
 mod tools {
     include!(concat!(env!("OUT_DIR"), "/tools.rs"));
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use hermes_core::{Effect, Grant, Grants, Resource, ToolError, Workplace};
+use hermes_core::{Effect, Grant, Grants, Resource, Script, ToolError, Workplace};
 use hermes_secrets::{Secret, reference};
 use serde_json::Value;
 
@@ -22,26 +22,43 @@ pub(super) fn filled(
 ) -> Result<Vec<Filled>, ToolError> {
     let mut filled = Vec::new();
     for (before, after) in declared.iter().zip(revealed) {
-        let (Resource::Command(judged), Resource::Command(run)) =
-            (&before.resource, &after.resource)
-        else {
+        let (Some(judged), Some(run)) = (script(&before.resource), script(&after.resource)) else {
             continue;
         };
         if before.scope != after.scope || judged == run {
             continue;
         }
         let plain = |name: &str| lookup(name).is_some_and(|secret| is_plain(secret.expose()));
-        if !reference::find(judged).iter().all(|found| plain(&found.name)) {
+        let all_plain = |text: &str| reference::find(text).iter().all(|found| plain(&found.name));
+        // What is only read may hold anything.
+        let code = judged.input.as_deref().filter(|_| {
+            let alone = Script { input: None, ..judged.clone() };
+            hermes_shell::analyze_script("", &alone, at).reads_code
+        });
+        if !all_plain(&judged.text) || !code.is_none_or(all_plain) {
             return Err(refused("A secret with blanks or signs cannot stand in a command"));
         }
-        let mut text = Value::from(judged.as_str());
-        let is_whole = reference::resolve(&mut text, lookup).is_ok() && text == run.as_str();
-        if !is_whole || !does_the_same(judged, run, at) {
+        let is_filled = |judged: &str, run: &str| {
+            let mut text = Value::from(judged);
+            reference::resolve(&mut text, lookup).is_ok() && text == run
+        };
+        let (given, read) = (judged.input.as_deref(), run.input.as_deref());
+        let is_whole = is_filled(&judged.text, &run.text)
+            && is_filled(given.unwrap_or_default(), read.unwrap_or_default());
+        if !is_whole || !does_the_same(&judged, &run, at) {
             return Err(refused("A secret cannot be a program, a path or a host in a command"));
         }
         filled.push((before.clone(), after.clone()));
     }
     Ok(filled)
+}
+
+fn script(resource: &Resource) -> Option<Script> {
+    match resource {
+        Resource::Command(text) => Some(Script { text: text.clone(), ..Script::default() }),
+        Resource::Script(script) => Some((**script).clone()),
+        _ => None,
+    }
 }
 
 fn refused(message: &str) -> ToolError {
@@ -58,8 +75,9 @@ fn is_plain(value: &str) -> bool {
 }
 
 /// Whether two commands run the same programs, which reach the same places.
-fn does_the_same(judged: &str, run: &str, at: &Workplace) -> bool {
-    let (judged, run) = (hermes_shell::analyze(judged, at), hermes_shell::analyze(run, at));
+fn does_the_same(judged: &Script, run: &Script, at: &Workplace) -> bool {
+    let analyze = |script| hermes_shell::analyze_script("", script, at);
+    let (judged, run) = (analyze(judged), analyze(run));
     judged.findings.len() == run.findings.len()
         && judged.leaves.len() == run.leaves.len()
         && judged.leaves.iter().zip(&run.leaves).all(|(judged, run)| {

@@ -164,3 +164,20 @@ async fn different_sessions_of_one_batch_run_side_by_side() {
         assert_eq!(answer["value"], "True", "{answer}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_bash_is_told_is_a_command() {
+    let bench = Bench::new();
+    let commands = async |arguments: Value| {
+        let call = ToolCall::new("1", "repl", arguments);
+        let effects = bench.engine.preview(call, &bench.caller).await.unwrap().effects;
+        let told = effects.iter().map(ToString::to_string);
+        told.filter(|effect| effect.starts_with("terminal:execute")).collect::<Vec<_>>()
+    };
+    let long = format!("{}rm -rf zz", "# nothing\n".repeat(20_000));
+    for code in ["rm -rf /", long.as_str()] {
+        let arguments = json!({ "language": "bash", "code": code });
+        assert_eq!(commands(arguments).await, [format!("terminal:execute {code}")]);
+    }
+    assert!(commands(json!({ "code": "print(1)" })).await.is_empty());
+}

@@ -276,3 +276,45 @@ async fn a_terminal_cannot_be_detached() {
     let arguments = json!({ "command": "true", "detach": true, "pty": true });
     assert_eq!(desk.call("terminal", arguments).await["kind"], "invalid_arguments");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_typed_into_a_shell_is_a_command() {
+    let desk = Desk::new();
+    let shell = desk.start("bash --norc").await;
+    let other = desk.start("cat").await;
+    let effects = async |arguments: Value| {
+        let call = ToolCall::new("1", "process", arguments);
+        let preview = desk.engine.preview(call, &desk.caller).await.unwrap();
+        preview.effects.iter().skip(1).map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let submit = |id: &Value| json!({ "action": "submit", "session_id": id, "data": "rm -rf zz" });
+    assert_eq!(effects(submit(&shell)).await, ["terminal:execute rm -rf zz"]);
+    assert!(effects(submit(&other)).await.is_empty());
+    let keys = json!({ "action": "keys", "session_id": shell, "keys": "l s space / enter" });
+    assert_eq!(effects(keys).await, ["terminal:execute ls /\n"]);
+    assert!(effects(json!({ "action": "poll", "session_id": shell })).await.is_empty());
+    let said = json!({ "action": "submit", "session_id": shell, "data": "echo $((20 + 22))" });
+    let answer = desk.call("process", said).await;
+    assert!(answer["output"].as_str().unwrap().contains("42"), "{answer}");
+    desk.engine.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_is_declared_with_its_folder_and_its_input() {
+    let desk = Desk::new();
+    let declared = async |arguments: Value| {
+        let call = ToolCall::new("1", "terminal", arguments);
+        desk.engine.preview(call, &desk.caller).await.unwrap().effects[0].to_string()
+    };
+    assert_eq!(declared(json!({ "command": "ls" })).await, "terminal:execute ls");
+    assert_eq!(
+        declared(json!({ "command": "rm -rf *", "workdir": "/" })).await,
+        "terminal:execute rm -rf * (in /)"
+    );
+    assert_eq!(
+        declared(json!({ "command": "bash", "stdin": "rm -rf /" })).await,
+        "terminal:execute bash (its input: rm -rf /)"
+    );
+    let long = "x".repeat(1 << 20);
+    assert!(declared(json!({ "command": "cat", "stdin": long })).await.len() < 10_000);
+}

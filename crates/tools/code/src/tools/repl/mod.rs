@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::{
-    Attachment, Effect, Example, JsonSchema, ResultLimit, Scope, Tool, ToolContext, ToolError,
-    ToolSpec, Workplace,
+    Attachment, Effect, Example, JsonSchema, Resource, ResultLimit, Scope, Script, Tool,
+    ToolContext, ToolError, ToolSpec, Workplace,
 };
 use hermes_exec::Jobs;
 use hermes_repl::{Ask, Interpreters, Language, Limits, Stopped};
@@ -148,6 +148,9 @@ impl Tool for Repl {
                     Effect::path(Scope::FILE_READ, at.cwd()),
                     named(args.resource()),
                 ];
+                if args.language == Spoken::Bash {
+                    effects.push(shell(&args.code));
+                }
                 if let Some(file) = args.database(at) {
                     effects.push(Effect::path(Scope::FILE_READ, &file));
                     effects.push(Effect::path(Scope::FILE_WRITE, file));
@@ -155,10 +158,6 @@ impl Tool for Repl {
                 effects
             }
         }
-    }
-
-    fn bulk() -> &'static [&'static str] {
-        &["code"]
     }
 
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
@@ -228,6 +227,13 @@ impl Repl {
         };
         Ok(Output::said("ok", language.name(), name.to_owned(), note))
     }
+}
+
+/// What bash is told to do is judged like any command, but for what the
+/// interpreter remembers.
+fn shell(code: &str) -> Effect {
+    let script = Script { text: code.to_owned(), apart: true, ..Script::default() };
+    Effect { scope: Scope::TERMINAL_EXECUTE, resource: Resource::Script(Box::new(script)) }
 }
 
 /// What does not go together.

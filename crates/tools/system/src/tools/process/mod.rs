@@ -4,13 +4,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hermes_core::{
-    Effect, Example, JsonSchema, Resource, Scope, Tool, ToolContext, ToolError, ToolSpec,
+    Effect, Example, JsonSchema, Resource, Scope, Script, Tool, ToolContext, ToolError, ToolSpec,
     Workplace, answer_schema,
 };
 use hermes_exec::screen;
 use hermes_exec::{GRACE, Jobs, Listed, Patience, Pause, Size, Times};
 use serde::Deserialize;
 use serde_json::Value;
+
+use crate::typed;
 
 mod left;
 mod report;
@@ -113,12 +115,15 @@ impl Tool for Process {
 
     fn effects(&self, args: &Args, _at: &Workplace) -> Vec<Effect> {
         let resource = args.session_id.clone().map_or(Resource::Any, Resource::Name);
-        vec![Effect { scope: Scope::PROCESS_MANAGE, resource }]
+        let mut effects = vec![Effect { scope: Scope::PROCESS_MANAGE, resource }];
+        effects.extend(command(args));
+        effects
     }
 
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
-        let resource = args.session_id.clone().map_or(Resource::Any, Resource::Name);
-        cx.permit(&Scope::PROCESS_MANAGE, &resource)?;
+        for effect in self.effects(&args, &cx.workplace) {
+            cx.permit(&effect.scope, &effect.resource)?;
+        }
         let jobs = Jobs::port(cx);
         if args.action == Action::List {
             let mut lines: Vec<Line> =
@@ -135,6 +140,23 @@ impl Tool for Process {
             None => left::answer(args.action, id, &jobs, cx).await,
         }
     }
+}
+
+/// What is typed into a shell is a command. What earlier ones have left there
+/// is not known, so it is taken by itself.
+fn command(args: &Args) -> Option<Effect> {
+    args.session_id.as_deref().filter(|id| typed::is_shell(id))?;
+    let text = match args.action {
+        Action::Write | Action::Submit => args.data.clone()?,
+        Action::Keys => typed::keys(args.keys.as_deref().or(args.data.as_deref())?),
+        _ => return None,
+    };
+    if text.trim().is_empty() {
+        return None;
+    }
+    let script = Script { text, apart: true, ..Script::default() };
+    let resource = Resource::Script(Box::new(script));
+    Some(Effect { scope: Scope::TERMINAL_EXECUTE, resource })
 }
 
 async fn answer(args: &Args, listed: &Listed, cx: &ToolContext) -> Result<Output, ToolError> {

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use hermes_core::{
-    Effect, Example, JsonSchema, Resource, Scope, Tool, ToolContext, ToolError, ToolSpec,
+    Effect, Example, JsonSchema, Resource, Scope, Script, Tool, ToolContext, ToolError, ToolSpec,
     Workplace, answer_schema,
 };
 use hermes_exec::{Input, Jobs, Order, Output as Streams, Size};
@@ -13,6 +13,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::shell::{self, How, Prepared};
+use crate::typed;
 
 mod answer;
 mod call;
@@ -113,10 +114,8 @@ impl Tool for Terminal {
     }
 
     fn effects(&self, args: &Args, at: &Workplace) -> Vec<Effect> {
-        let mut effects = vec![Effect {
-            scope: Scope::TERMINAL_EXECUTE,
-            resource: Resource::Command(args.command.clone()),
-        }];
+        let mut effects =
+            vec![Effect { scope: Scope::TERMINAL_EXECUTE, resource: resource(args, at) }];
         if let Some(folder) = &args.workdir {
             effects.push(Effect::path(Scope::FILE_READ, at.resolve(folder)));
         }
@@ -124,7 +123,7 @@ impl Tool for Terminal {
     }
 
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
-        cx.permit(&Scope::TERMINAL_EXECUTE, &Resource::Command(args.command.clone()))?;
+        cx.permit(&Scope::TERMINAL_EXECUTE, &resource(&args, &cx.workplace))?;
         let fresh = if args.reset { Some(shell::reset(cx)?) } else { None };
         if args.command.trim().is_empty() {
             return empty(fresh.as_deref());
@@ -146,7 +145,10 @@ impl Tool for Terminal {
         if let Some(file) = &file {
             lay_open(&mut order, file);
         }
-        let job = jobs.start_as(jobs.fresh_id(), args.command.clone(), order, frame).await?;
+        let can_type = args.pty || matches!(input(&args), Input::Open);
+        let is_shell = can_type && typed::runs_input(&args.command, &cx.session, &cx.workplace);
+        let id = typed::named(jobs.fresh_id(), is_shell);
+        let job = jobs.start_as(id, args.command.clone(), order, frame).await?;
         let folder = directory.clone();
         let is_background = args.background || args.detach;
         let call = Call { args, cx, jobs: &jobs, job, directory, raised, file };
@@ -163,6 +165,19 @@ impl Tool for Terminal {
             jobs.close().await;
         }
     }
+}
+
+/// The command with its folder and its input, which may be code as well.
+fn resource(args: &Args, at: &Workplace) -> Resource {
+    if args.workdir.is_none() && args.stdin.is_none() {
+        return Resource::Command(args.command.clone());
+    }
+    Resource::Script(Box::new(Script {
+        text: args.command.clone(),
+        folder: args.workdir.as_deref().map(|folder| at.resolve(folder)),
+        input: args.stdin.clone(),
+        apart: false,
+    }))
 }
 
 fn empty(fresh: Option<&Path>) -> Result<Output, ToolError> {

