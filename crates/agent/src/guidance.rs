@@ -19,6 +19,9 @@ const OPENING: usize = 20_000;
 const PASSING: usize = 8_000;
 /// So far up from a place that a call touches, folders are looked at.
 const ANCESTORS: usize = 5;
+/// What stands around that which is told with an answer.
+const OPENED: &str = "<project>";
+const CLOSED: &str = "</project>";
 /// The most folders that are looked at for one call.
 const FOLDERS: usize = 20;
 
@@ -67,7 +70,10 @@ impl Guidance {
                 break;
             }
         }
-        self.tell(&folders, PASSING)
+        let told = self.tell(&folders, PASSING)?;
+        // It ends where we say, not where it says itself.
+        let told = told.replace(CLOSED, "[/project]");
+        Some(format!("{OPENED}\nWhat the project says about this place, not the user:\n\n{told}\n{CLOSED}"))
     }
 
     fn tell(&mut self, folders: &[PathBuf], most: usize) -> Option<String> {

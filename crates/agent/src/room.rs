@@ -1,8 +1,9 @@
 //! Making room: a conversation that fills the model's window is shortened, so
 //! that it can go on. No call loses its result, and what was decided stays.
 
-use hermes_llm::{Choice, Message, Reply, Request};
+use hermes_llm::{Choice, FaultKind, Message, Part, Reply, Request};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::agent::Agent;
 use crate::budget::Budget;
@@ -18,6 +19,10 @@ const WINDOW: u64 = 128_000;
 const KEPT: f64 = 0.25;
 /// A result that is longer is shortened first.
 const LONG: usize = 2_000;
+/// A summary is at most so long.
+const MOST: usize = 16_000;
+/// What a summary begins with.
+const SUMMED_UP: &str = "[What happened before, summed up to make room]";
 const SUMMARISE: &str = "\
 The conversation above is about to be cut to make room. Write down what whoever goes on with it must \
 know, in these parts: what the user wants, word for word where it matters; what was decided and why; \
@@ -50,40 +55,82 @@ impl Agent {
         Ok(())
     }
 
-    /// Shortens the conversation; whether that was possible.
-    pub(crate) async fn compress(&mut self, budget: &Budget) -> Result<bool, Stop> {
-        let before = self.conversation.tokens();
+    /// Shortens the conversation for the model's window; whether that was
+    /// possible.
+    async fn compress(&mut self, budget: &Budget) -> Result<bool, Stop> {
         let window = self.makeup.model.window().unwrap_or(WINDOW);
-        let kept = (window as f64 * KEPT) as u64;
+        self.shorten((window as f64 * KEPT) as u64, window / 2, budget).await
+    }
+
+    /// Shortens a conversation that the server finds too long, whatever the
+    /// window is said to be; whether that was possible.
+    pub(crate) async fn compress_more(&mut self, budget: &Budget) -> Result<bool, Stop> {
+        let window = self.makeup.model.window().unwrap_or(WINDOW);
+        let all = sum(self.conversation.messages());
+        let kept = ((all as f64 * KEPT) as u64).min((window as f64 * KEPT) as u64);
+        self.shorten(kept, (all / 2).min(window / 2), budget).await
+    }
+
+    /// Keeps the end of the conversation, at most so many tokens of it, and what
+    /// the turn is about; the rest is summed up from at most so many tokens.
+    async fn shorten(&mut self, kept: u64, read: u64, budget: &Budget) -> Result<bool, Stop> {
+        let before = self.conversation.tokens();
         let messages = self.conversation.messages();
-        let cut = seam(messages, kept);
-        if cut == 0 {
+        let estimate = sum(messages);
+        let (old, recent) = messages.split_at(seam(messages, kept));
+        let mut opening = Vec::new();
+        // What the turn is about stays as it is; alone it needs no summary.
+        if let [only @ Message::User { .. }] = old {
+            opening.push(only.clone());
+        } else if !old.is_empty() {
+            let summary = self.summarise(old, bytes(read), budget).await?;
+            let mut told = format!("{SUMMED_UP}\n\n{}", short(&summary, MOST.min(bytes(kept))));
+            let session = &self.makeup.caller.session;
+            if let Some(open) = self.makeup.reminder.as_ref().and_then(|remind| remind(session)) {
+                told.push_str("\n\n");
+                told.push_str(&open);
+            }
+            let asked = asked(messages, old.len());
+            if !asked.is_empty() {
+                told.push_str("\n\n[What the user has asked for, word for word:]");
+            }
+            let content = std::iter::once(Part::Text { text: told }).chain(asked).collect();
+            opening.push(Message::User { content });
+        }
+        let openings = opening.len();
+        let mut shorter = opening;
+        shorter.extend(recent.iter().cloned());
+        let each = (bytes(kept) / shorter.len().max(1)).max(LONG);
+        // What the user has said only if nothing else helps.
+        for from in [openings, 0] {
+            if sum(&shorter) > kept * 3 {
+                shorter.iter_mut().skip(from).for_each(|message| squeeze(message, each));
+            }
+        }
+        // What saves next to nothing is not worth what it loses.
+        if sum(&shorter) > estimate - estimate / 10 {
             return Ok(false);
         }
-        let (old, recent) = messages.split_at(cut);
-        let summary = self.summarise(old, budget).await?;
-        let mut told = format!("[What happened before, summed up to make room]\n\n{summary}");
-        let session = &self.makeup.caller.session;
-        if let Some(open) = self.makeup.reminder.as_ref().and_then(|remind| remind(session)) {
-            told.push_str("\n\n");
-            told.push_str(&open);
-        }
-        let mut shorter = vec![Message::user(told)];
-        shorter.extend(recent.iter().cloned());
         self.makeup.journal.write(Entry::Compressed(&shorter))?;
         // What was shown before has left the context. If that cannot be noted, a
         // tool may only say that something was shown already.
+        let session = &self.makeup.caller.session;
         let _ = session.update("context", |mark: &mut ContextMark| mark.generation += 1);
         self.conversation.replace(shorter);
         let after = self.conversation.tokens();
         self.see(&Notice::Compressed { before, after });
-        Ok(after < before)
+        Ok(true)
     }
 
-    async fn summarise(&self, old: &[Message], budget: &Budget) -> Result<String, Stop> {
+    async fn summarise(
+        &self,
+        old: &[Message],
+        most: usize,
+        budget: &Budget,
+    ) -> Result<String, Stop> {
         let mut messages =
             vec![Message::system("You sum up conversations so that work can go on.")];
-        messages.push(Message::user(transcript(old)));
+        messages.push(Message::user(short(&transcript(old), most)));
         messages.push(Message::user(SUMMARISE));
         let (messages, _) = crate::mend(messages);
         let request = Request {
@@ -93,13 +140,85 @@ impl Agent {
         };
         let stopped = self.interrupt.turn();
         let reply = stopped.run_until_cancelled(self.makeup.model.reply(&request)).await;
-        let reply: Reply = reply.ok_or(Stop::Interrupted(None))?.map_err(Stop::Fault)?;
+        let reply: Reply = match reply.ok_or(Stop::Interrupted(None))? {
+            // Even that is too long for this server.
+            Err(fault) if fault.kind == FaultKind::Length => return Ok(excerpt(old)),
+            reply => reply.map_err(Stop::Fault)?,
+        };
         budget.spend_usage(reply.usage);
         match reply.text.trim() {
             "" => Ok(excerpt(old)),
             _ => Ok(reply.text),
         }
     }
+}
+
+/// What the user has said in the turn under way, as far as it stands before
+/// this place; an earlier summary is not said by anybody.
+fn asked(messages: &[Message], cut: usize) -> Vec<Part> {
+    let is_answer =
+        |message: &Message| matches!(message, Message::Assistant(reply) if reply.calls.is_empty());
+    let until_last = &messages[..messages.len().saturating_sub(1)];
+    let began = until_last.iter().rposition(is_answer).map_or(0, |at| at + 1);
+    let turn = messages.get(began..cut).unwrap_or_default();
+    let said = turn.iter().filter_map(|message| match message {
+        Message::User { content } => Some(content.iter().cloned()),
+        _ => None,
+    });
+    let is_summary =
+        |part: &Part| matches!(part, Part::Text { text } if text.starts_with(SUMMED_UP));
+    said.flatten().filter(|part| !is_summary(part)).collect()
+}
+
+/// Shortens what is longer than so many bytes in a message.
+fn squeeze(message: &mut Message, most: usize) {
+    match message {
+        Message::System { .. } => {}
+        Message::User { content } => {
+            for part in content {
+                if let Part::Text { text } = part {
+                    *text = short(text, most);
+                }
+            }
+        }
+        Message::Assistant(reply) => {
+            reply.text = short(&reply.text, most);
+            for call in &mut reply.calls {
+                if call.arguments.len() > most {
+                    call.arguments = short_arguments(&call.arguments, most);
+                }
+            }
+        }
+        Message::Tool(answer) => answer.content = short(&answer.content, most),
+    }
+}
+
+/// Arguments with their long texts shortened: servers take only JSON.
+fn short_arguments(arguments: &str, most: usize) -> String {
+    let Ok(Value::Object(mut arguments)) = serde_json::from_str(arguments) else {
+        return "{}".to_owned();
+    };
+    let each = most / arguments.len().max(1);
+    for value in arguments.values_mut() {
+        let shorter = match &*value {
+            Value::String(text) => short(text, each),
+            other => short(&other.to_string(), each),
+        };
+        if value.is_string() || value.to_string().len() > each {
+            *value = Value::String(shorter);
+        }
+    }
+    Value::Object(arguments).to_string()
+}
+
+/// About how many tokens messages take.
+fn sum(messages: &[Message]) -> u64 {
+    messages.iter().map(tokens).sum()
+}
+
+/// About how many bytes so many tokens are.
+fn bytes(tokens: u64) -> usize {
+    usize::try_from(tokens.saturating_mul(4)).unwrap_or(usize::MAX)
 }
 
 /// Where the conversation is cut: what comes after takes at most so many
@@ -128,7 +247,7 @@ fn seam(messages: &[Message], kept: u64) -> usize {
 /// first, and what happened last.
 fn excerpt(old: &[Message]) -> String {
     let wanted = old.iter().find(|message| matches!(message, Message::User { .. }));
-    let wanted = wanted.map(|message| short(&message.text())).unwrap_or_default();
+    let wanted = wanted.map(|message| short(&message.text(), LONG)).unwrap_or_default();
     let all = transcript(old);
     let from = all.ceil_char_boundary(all.len().saturating_sub(LONG * 2));
     format!("What the user wanted first: {wanted}\n\nWhat happened last:\n\n{}", &all[from..])
@@ -144,22 +263,23 @@ fn transcript(messages: &[Message]) -> String {
             Message::Assistant(reply) => {
                 let mut said = reply.text.clone();
                 for call in &reply.calls {
-                    said.push_str(&format!("\n→ {} {}", call.name, short(&call.arguments)));
+                    said.push_str(&format!("\n→ {} {}", call.name, short(&call.arguments, LONG)));
                 }
                 ("Assistant", said)
             }
-            Message::Tool(answer) => ("Result", short(&answer.content)),
+            Message::Tool(answer) => ("Result", short(&answer.content, LONG)),
         };
         text.push_str(&format!("{who}: {what}\n\n"));
     }
     text
 }
 
-fn short(text: &str) -> String {
-    if text.len() <= LONG {
+/// The beginning and the end of a text that is longer than so many bytes.
+fn short(text: &str, most: usize) -> String {
+    if text.len() <= most {
         return text.to_owned();
     }
-    let head = text.floor_char_boundary(LONG * 2 / 5);
-    let tail = text.ceil_char_boundary(text.len() - LONG * 3 / 5);
+    let head = text.floor_char_boundary(most * 2 / 5);
+    let tail = text.ceil_char_boundary(text.len() - most * 3 / 5);
     format!("{} … {}", &text[..head], &text[tail..])
 }

@@ -22,6 +22,8 @@ use crate::watcher::{Calls, Notice};
 /// How often an answer that was cut off in the middle of a call is asked for
 /// again, each time with more room.
 const CUT_OFF: u32 = 4;
+/// How often a conversation is shortened that the server finds too long.
+const SHORTER: u32 = 3;
 /// The room for an answer where nothing was said, and the most.
 const ROOM: u64 = 4_096;
 const MOST_ROOM: u64 = 32_768;
@@ -161,9 +163,9 @@ impl Agent {
             self.see(&Notice::Asking { round: tally.asked });
             let request = self.request(choice.clone(), room);
             let reply = match self.listen(&request).await {
-                Err(Stop::Fault(fault)) if fault.kind == FaultKind::Length && attempt == 0 => {
+                Err(Stop::Fault(fault)) if fault.kind == FaultKind::Length && attempt < SHORTER => {
                     // The server knows better how long the conversation is.
-                    if !self.compress(budget).await? {
+                    if !self.compress_more(budget).await? {
                         return Err(Stop::Fault(fault));
                     }
                     continue;
@@ -312,7 +314,6 @@ impl Agent {
         let results = self.makeup.engine.dispatch(calls, &caller).await;
         self.interrupt.end_calls();
         let mut written = ledger.close()?;
-        let said = self.interrupt.take_said();
         let last = results.len().saturating_sub(1);
         for (at, (call, result)) in asked.iter().zip(&results).enumerate() {
             let mut besides = Vec::new();
@@ -321,17 +322,18 @@ impl Agent {
                 && let Ok(arguments) = serde_json::from_str(&call.arguments)
                 && let Some(told) = self.makeup.guidance.of_call(&arguments)
             {
-                besides.push(format!("[What the project says about this place:\n\n{told}]"));
+                besides.push(told);
             }
             if at == last {
                 let news = self.makeup.news.as_ref();
                 besides.extend(news.and_then(|news| news(&self.makeup.caller.session)));
             }
-            if let Some(said) = said.as_deref().filter(|_| at == last) {
-                besides.push(format!("[The user says meanwhile: {said}]"));
-            }
             let message = written.settle(at, result, &besides, &*journal)?;
             self.conversation.push(message);
+        }
+        // In their own voice, which nothing that a tool shows can take on.
+        if let Some(said) = self.interrupt.take_said() {
+            self.add(Message::user(said))?;
         }
         Ok(results)
     }
@@ -344,8 +346,9 @@ impl Agent {
         budget: &Budget,
         tally: &mut Tally,
     ) -> Result<End, Stop> {
-        let began = matches!(self.conversation.messages().last(), Some(Message::Tool(_)));
-        if began {
+        let is_answered =
+            matches!(self.conversation.messages().last(), Some(Message::Assistant(_)));
+        if tally.asked > 0 && !is_answered {
             let reply = self.ask(budget, tally, Choice::None).await?;
             tally.text.clone_from(&reply.text);
             self.add(Message::Assistant(Reply { calls: Vec::new(), ..reply }))?;

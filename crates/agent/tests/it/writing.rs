@@ -80,7 +80,7 @@ async fn a_result_is_written_while_other_calls_still_run() {
 }
 
 #[tokio::test]
-async fn what_is_said_beside_a_result_is_written_too() {
+async fn what_is_said_meanwhile_is_written_after_the_results() {
     let list = |id: &'static str| (id, "directory_list", r#"{"path":"."}"#);
     let other = ("2", "read_file", r#"{"path":"none"}"#);
     let mut scene =
@@ -89,7 +89,7 @@ async fn what_is_said_beside_a_result_is_written_too() {
     scene.agent.turn(go(), &Budget::new(Allowance::default())).await;
     assert_eq!(scene.book.results(), ["1", "2"]);
     assert_eq!(scene.agent.conversation().messages(), *scene.book.0.lock().unwrap());
-    assert!(scene.book.0.lock().unwrap()[3].text().ends_with("hurry up]"));
+    assert_eq!(scene.book.0.lock().unwrap()[4], Message::user("hurry up"));
 }
 
 /// A journal whose disk is full after some entries.

@@ -1,0 +1,153 @@
+//! Conversations that are shortened.
+
+use std::time::Duration;
+
+use hermes_agent::{Allowance, Budget, End};
+use hermes_llm::{Fault, FaultKind, Message, Part, Reply};
+
+use crate::script::{Act, Scene, Scripted, calls, text};
+
+fn said(text: &str) -> Vec<Part> {
+    vec![Part::Text { text: text.to_owned() }]
+}
+
+fn plenty() -> Budget {
+    Budget::new(Allowance::default())
+}
+
+fn answer(text: &str) -> Message {
+    Message::Assistant(Reply { text: text.to_owned(), ..Reply::default() })
+}
+
+/// A conversation of so many turns, each answered at this length.
+fn past(turns: usize, length: usize) -> Vec<Message> {
+    let turn = |at: usize| [Message::user(format!("question {at}")), answer(&"w ".repeat(length / 2))];
+    (0..turns).flat_map(turn).collect()
+}
+
+fn too_long() -> Act {
+    Act::Fails(Fault::new(FaultKind::Length, "too long"))
+}
+
+fn size(messages: &[Message]) -> usize {
+    messages.iter().map(|message| message.text().len()).sum()
+}
+
+#[tokio::test]
+async fn a_long_conversation_is_shortened_and_keeps_its_pairs_and_its_task() {
+    let big = format!(r#"{{"path":"big.txt","content":"{}"}}"#, "word ".repeat(4000));
+    let acts = vec![
+        Act::Says(calls(&[("1", "write_file", &big)])),
+        Act::Says(text("Greetings were exchanged.")),
+        Act::Says(text("All done.")),
+    ];
+    let mut scene = Scene::with(Scripted::following(acts, Some(4_000)), past(1, 100));
+    let outcome = scene.agent.turn(said("write a big file, in Latin"), &plenty()).await;
+    assert_eq!(outcome.end, End::Done);
+    assert!(scene.eyes.0.lock().unwrap().contains(&"compressed".to_owned()));
+    let asked = scene.model.asked.lock().unwrap();
+    let [_, opening, Message::Assistant(reply), Message::Tool(result)] = &asked[2].messages[..]
+    else {
+        panic!("{:?}", asked[2].messages)
+    };
+    let opening = opening.text();
+    assert!(opening.contains("Greetings were exchanged"), "{opening}");
+    assert!(opening.ends_with("write a big file, in Latin"), "{opening}");
+    assert_eq!(reply.calls[0].id, result.call_id);
+    let arguments: serde_json::Value = serde_json::from_str(&reply.calls[0].arguments).unwrap();
+    assert_eq!(arguments["path"], "big.txt");
+    assert!(reply.calls[0].arguments.len() < 5_000);
+}
+
+#[tokio::test]
+async fn the_task_outlives_being_shortened_again() {
+    let list = |id| Act::Says(calls(&[(id, "directory_list", r#"{"path":"."}"#)]));
+    let acts = vec![
+        list("1"),
+        too_long(),
+        Act::Says(text("Summary one.")),
+        list("2"),
+        too_long(),
+        Act::Says(text("Summary two.")),
+        Act::Says(text("Done.")),
+    ];
+    let mut scene = Scene::with(Scripted::following(acts, None), past(4, 8_000));
+    let outcome = scene.agent.turn(said("count the stars"), &plenty()).await;
+    assert_eq!(outcome.end, End::Done);
+    let asked = scene.model.asked.lock().unwrap();
+    let last = asked.last().unwrap();
+    let all: String = last.messages.iter().map(|message| message.text() + "\n").collect();
+    assert_eq!(all.matches("count the stars").count(), 1, "{all}");
+}
+
+#[tokio::test]
+async fn what_does_not_make_it_shorter_is_left_alone() {
+    let mut scene = Scene::with(Scripted::following(Vec::new(), Some(4_000)), past(2, 100));
+    assert_eq!(scene.agent.compact(&plenty()).await, Ok(false));
+    assert!(scene.model.asked.lock().unwrap().is_empty());
+    assert_eq!(scene.agent.conversation().messages(), past(2, 100));
+}
+
+#[tokio::test]
+async fn neither_the_summary_nor_the_question_for_it_outgrows_the_window() {
+    let endless = "summary ".repeat(100_000);
+    let acts = vec![Act::Says(text(&endless))];
+    let mut scene = Scene::with(Scripted::following(acts, Some(4_000)), past(2, 400_000));
+    assert_eq!(scene.agent.compact(&plenty()).await, Ok(true));
+    let asked = scene.model.asked.lock().unwrap();
+    assert!(size(&asked[0].messages) < 4_000 * 4, "{}", size(&asked[0].messages));
+    assert!(scene.agent.conversation().tokens() < 4_000);
+}
+
+#[tokio::test]
+async fn an_answer_that_fills_the_window_alone_is_shortened_too() {
+    let mut scene = Scene::with(Scripted::following(Vec::new(), Some(4_000)), past(1, 400_000));
+    assert_eq!(scene.agent.compact(&plenty()).await, Ok(true));
+    assert!(scene.agent.conversation().tokens() < 4_000);
+    assert_eq!(scene.agent.conversation().messages()[0].text(), "question 0");
+}
+
+#[tokio::test]
+async fn a_server_that_finds_it_too_long_is_asked_again_with_less() {
+    let acts = vec![too_long(), Act::Says(text("Summed up.")), Act::Says(text("Here."))];
+    // Far less than the window that the model is said to have.
+    let mut scene = Scene::with(Scripted::following(acts, Some(200_000)), past(6, 8_000));
+    let outcome = scene.agent.turn(said("go on"), &plenty()).await;
+    assert_eq!((outcome.end, outcome.text.as_str()), (End::Done, "Here."));
+    let asked = scene.model.asked.lock().unwrap();
+    let sizes: Vec<usize> = asked.iter().map(|request| size(&request.messages)).collect();
+    assert!(sizes[1] < sizes[0] && sizes[2] < sizes[0] / 2, "{sizes:?}");
+    assert!(asked[2].messages.last().unwrap().text().ends_with("go on"));
+}
+
+#[tokio::test]
+async fn a_summary_that_is_too_long_to_ask_for_is_done_without() {
+    let acts = vec![too_long(), too_long(), Act::Says(text("Here."))];
+    let mut scene = Scene::with(Scripted::following(acts, Some(200_000)), past(6, 8_000));
+    let outcome = scene.agent.turn(said("go on"), &plenty()).await;
+    assert_eq!((outcome.end, outcome.text.as_str()), (End::Done, "Here."));
+}
+
+#[tokio::test]
+async fn a_summary_that_says_nothing_loses_nothing() {
+    let acts = vec![Act::Says(text(" "))];
+    let mut scene = Scene::with(Scripted::following(acts, Some(4_000)), past(3, 10_000));
+    assert_eq!(scene.agent.compact(&plenty()).await, Ok(true));
+    let kept = scene.agent.conversation().messages()[0].text();
+    assert!(kept.contains("question 0"), "{kept}");
+}
+
+#[tokio::test]
+async fn a_summary_can_be_stopped() {
+    let acts = vec![Act::Hangs(Vec::new())];
+    let mut scene = Scene::with(Scripted::following(acts, Some(4_000)), past(3, 10_000));
+    let interrupt = scene.agent.interrupt();
+    let stop = async {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        interrupt.stop_turn();
+    };
+    let budget = plenty();
+    let (done, ()) = tokio::join!(scene.agent.compact(&budget), stop);
+    assert_eq!(done, Err(End::Interrupted));
+    assert_eq!(scene.agent.conversation().messages(), past(3, 10_000));
+}
