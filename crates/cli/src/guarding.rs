@@ -13,7 +13,7 @@ use hermes::policy::{
 use hermes::sandbox::Support;
 use hermes::secrets::{Redactor, Secret, Vault, is_secret};
 use hermes_config::{Config, Home, vars};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::app::{App, Ready};
 use crate::args::ProfileOptions;
@@ -124,6 +124,14 @@ impl App {
         approvals: Option<ApprovalMode>,
     ) -> Result<Arc<Permissions>, Failure> {
         let mut sources = self.sources(&ready.home, options, workspace)?;
+        let snapshot = ready.engine.snapshot();
+        let entries = snapshot.entries();
+        let tools: Vec<&str> = entries.iter().map(|entry| entry.name()).collect();
+        sources.check_tools(&tools, |tool| {
+            let schema = snapshot.get(tool).map(|entry| entry.schema().raw());
+            let properties = schema.and_then(|schema| schema.get("properties"));
+            properties.and_then(Value::as_object).into_iter().flat_map(Map::keys).cloned().collect()
+        })?;
         self.narrow(&mut sources, &ready.config)?;
         let name = self.profile_name(&ready.config, options);
         let keeper = Arc::clone(&ready.secrets);

@@ -322,7 +322,7 @@ pub(crate) fn may_be_named(glob: &str, program: &str) -> bool {
     };
     name.contains(|c: char| c.is_ascii_alphanumeric())
         && glob_match(name, program)
-        && (folder.is_none() || FOLDERS.iter().any(|own| is_in(own)))
+        && (folder.is_none() || FOLDERS.iter().any(is_in))
 }
 
 /// A finding if writing here makes something run later.
