@@ -114,6 +114,8 @@ impl fmt::Display for Report {
             write!(f, ", from {first:.3} to {last:.3}")?;
         }
         match self.faults.len() {
+            // Whoever took it all away took what would tell as well.
+            0 if self.files == 0 => write!(f, ": there is no log to verify")?,
             0 => write!(f, "; the chain is whole")?,
             n => write!(f, "; {}", plural(n as u64, "fault", "faults"))?,
         }

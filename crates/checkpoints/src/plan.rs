@@ -217,7 +217,8 @@ impl Store {
             // What is older was passed over then.
             let is_new = |path: &PathBuf| {
                 let found = tree.root.join(path).symlink_metadata();
-                let at = found.map_or(0, |found| found.ctime() * 1_000_000_000 + found.ctime_nsec());
+                let at =
+                    found.map_or(0, |found| found.ctime() * 1_000_000_000 + found.ctime_nsec());
                 !before.entries.contains_key(path) && at >= turn.at() - COARSE
             };
             before.entries.iter().all(|(path, leaf)| is_there(path, leaf))

@@ -8,6 +8,11 @@ use crate::failure::Failure;
 
 const FORMS: &str = "Write key=value pairs, or one JSON object in quotes.";
 
+/// A JSON text as one word of a shell.
+pub(crate) fn quoted(json: &impl std::fmt::Display) -> String {
+    format!("'{}'", json.to_string().replace('\'', r"'\''"))
+}
+
 /// What is known of a tool's parameters.
 #[derive(Debug, Clone)]
 pub(crate) struct Parameters<'a> {

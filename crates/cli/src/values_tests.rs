@@ -71,3 +71,8 @@ fn a_lone_word_is_told_where_it_may_belong() {
 fn an_empty_word_is_no_arguments_to_be_read_by_the_pipeline() {
     assert_eq!(read(&[" ".to_owned()], &unknown()).expect("reads"), json!(" "));
 }
+
+#[test]
+fn an_example_is_one_word_of_a_shell() {
+    assert_eq!(quoted(&r#"{"a":"it's"}"#), r#"'{"a":"it'\''s"}'"#);
+}

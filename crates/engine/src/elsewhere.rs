@@ -30,9 +30,8 @@ pub(crate) fn named(flight: &Flight, call: &Known) -> Vec<PathBuf> {
     }
     let usual = flight.workplace.load();
     let folder = call.arguments.get("workdir").and_then(Value::as_str);
-    let there = folder.map(|folder| {
-        Workplace::new(usual.resolve(folder), usual.home().map(Path::to_path_buf))
-    });
+    let there = folder
+        .map(|folder| Workplace::new(usual.resolve(folder), usual.home().map(Path::to_path_buf)));
     let at = there.as_ref().unwrap_or(&usual);
     let shell: Shell = flight.caller.session.read("shell").unwrap_or_default();
     let effects = commands

@@ -132,7 +132,9 @@ impl File {
         let below = below.ok_or_else(|| {
             let own = self.profiles.iter().map(|profile| profile.name.as_str());
             let builtin = base.iter().flat_map(|base| &base.profiles).map(|p| p.name.as_str());
-            let near = hermes_core::similar::nearest(parent, own.chain(builtin), 0.6);
+            // It cannot be what it extends itself.
+            let others = own.chain(builtin).filter(|other| *other != name);
+            let near = hermes_core::similar::nearest(parent, others, 0.6);
             let meant = near.map_or_else(
                 || "`hermes permissions profiles` lists them".to_owned(),
                 |near| format!("did you mean '{near}'?"),

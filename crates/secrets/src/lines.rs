@@ -35,9 +35,8 @@ pub(crate) fn telling_parts(value: &str) -> BTreeSet<&str> {
     let has_lines = value.contains('\n');
     let mut parts = BTreeSet::new();
     for line in value.split('\n').flat_map(|line| line.split("\\n")).map(str::trim) {
-        if (is_key && is_key_line(line)) || (!is_key && is_long_word(line)) {
-            parts.insert(line);
-        } else if has_lines && is_text && line.len() >= SHORTEST_LINE {
+        let is_telling = if is_key { is_key_line(line) } else { is_long_word(line) };
+        if is_telling || (has_lines && is_text && line.len() >= SHORTEST_LINE) {
             parts.insert(line);
         } else if has_lines {
             parts.extend(named_value(line));

@@ -42,7 +42,8 @@ fn a_value_of_one_line_has_no_lines() {
 
 #[test]
 fn of_settings_the_values_are_found_without_their_names() {
-    let settings = "HOST=db.example.com\nAPI_TOKEN=kX9vQ2mZ7pLr4TwYb8Nc\nexport DB_PASSWORD='a b c d e'\n";
+    let settings =
+        "HOST=db.example.com\nAPI_TOKEN=kX9vQ2mZ7pLr4TwYb8Nc\nexport DB_PASSWORD='a b c d e'\n";
     let parts: Vec<&str> = telling_parts(settings).into_iter().collect();
     assert_eq!(parts, ["API_TOKEN=kX9vQ2mZ7pLr4TwYb8Nc", "a b c d e", "kX9vQ2mZ7pLr4TwYb8Nc"]);
 }

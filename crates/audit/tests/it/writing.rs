@@ -20,7 +20,7 @@ fn nothing_is_made_before_the_first_entry() {
     assert!(!folder.file("logs").exists());
     let report = verify(&inner);
     assert_clean(&report, 0);
-    assert_eq!(report.to_string(), "0 entries in 0 files; the chain is whole");
+    assert_eq!(report.to_string(), "0 entries in 0 files: there is no log to verify");
     assert!(query(&inner, &Query::default(), 10).unwrap().is_empty());
 }
 

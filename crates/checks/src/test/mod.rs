@@ -121,9 +121,7 @@ pub fn choose(survey: &Survey, name: Option<&str>) -> Result<Choice, NoRunner> {
             .collect();
         if is_told {
             let is_known = fit.iter().any(|(_, is_for, _)| *is_for);
-            fit.retain(|(_, is_for, runner)| {
-                *is_for || (!is_known && runner.endings.is_empty())
-            });
+            fit.retain(|(_, is_for, runner)| *is_for || (!is_known && runner.endings.is_empty()));
         }
         fit.sort_by_key(|(sign, is_for, _)| std::cmp::Reverse((*is_for, *sign)));
         let mut fit = fit.into_iter().map(|(_, _, runner)| runner);

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::app::App;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::table::{Table, clip};
-use crate::terminal::Style;
+use crate::terminal::{Style, one_line};
 
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Audit {
@@ -202,7 +202,7 @@ fn duration(entry: &Entry) -> String {
 fn effects(entry: &Entry) -> String {
     let effects: Vec<String> =
         entry.effects().map(|(scope, resource)| format!("{scope}={resource}")).collect();
-    effects.join(" ")
+    one_line(&effects.join(" "))
 }
 
 fn verify(app: &App, folder: &std::path::Path) -> Outcome {

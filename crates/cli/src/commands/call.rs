@@ -11,7 +11,7 @@ use super::{readable, runtime};
 use crate::app::App;
 use crate::args::Call;
 use crate::failure::{Exit, Outcome};
-use crate::values::{self, Parameters};
+use crate::values::{self, Parameters, quoted};
 
 pub(crate) fn run(app: &App, args: &Call) -> Outcome {
     let ready = app.ready()?;
@@ -82,8 +82,8 @@ pub(crate) fn show(app: &App, result: &ToolResult) -> Outcome {
         let field = |name: &str| error.get(name).and_then(Value::as_str).unwrap_or_default();
         app.terminal.error(field("error"), Some(field("hint")));
         if let Some(example) = error.get("example") {
-            let quoted = example.to_string().replace('\'', r"'\''");
-            app.terminal.note(&format!("example: hermes call {} '{quoted}'", result.name));
+            let example = quoted(example);
+            app.terminal.note(&format!("example: hermes call {} {example}", result.name));
         }
     }
     Ok(exit)

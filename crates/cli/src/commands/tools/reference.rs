@@ -10,6 +10,7 @@ use super::show::kind;
 use crate::app::App;
 use crate::failure::{Exit, Outcome};
 use crate::tokens;
+use crate::values::quoted;
 
 /// Prints docs/tools.md.
 pub(crate) fn run(app: &App) -> Outcome {
@@ -39,8 +40,10 @@ pub(crate) fn run(app: &App) -> Outcome {
         for example in &spec.examples {
             let _ = write!(
                 text,
-                "\n{}:\n\n```sh\nhermes call {} '{}'\n```\n",
-                example.title, spec.name, example.arguments
+                "\n{}:\n\n```sh\nhermes call {} {}\n```\n",
+                example.title,
+                spec.name,
+                quoted(&example.arguments)
             );
         }
     }

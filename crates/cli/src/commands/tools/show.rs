@@ -10,6 +10,7 @@ use crate::commands::runtime;
 use crate::failure::{Exit, Outcome};
 use crate::terminal::Style;
 use crate::tokens;
+use crate::values::quoted;
 
 pub(crate) fn run(app: &App, name: &str) -> Outcome {
     let ready = app.ready()?;
@@ -68,7 +69,8 @@ pub(crate) fn run(app: &App, name: &str) -> Outcome {
         lines.push(format!("\n{}", app.terminal.paint(Style::Bold, "Examples")));
         for example in &spec.examples {
             lines.push(format!("  {}", example.title));
-            lines.push(format!("    hermes call {} '{}'", spec.name, example.arguments));
+            let arguments = quoted(&example.arguments);
+            lines.push(format!("    hermes call {} {arguments}", spec.name));
         }
     }
     app.terminal.line(&lines.join("\n"))?;

@@ -216,6 +216,17 @@ async fn a_folder_that_is_gone_does_not_end_the_session() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_folder_for_one_command_is_not_where_the_next_one_is() {
+    let desk = Desk::new();
+    let top = desk.path().canonicalize().unwrap();
+    let answer = desk.call("terminal", json!({ "command": "pwd", "workdir": "/etc" })).await;
+    assert_eq!((&answer["output"], &answer["cwd"]), (&json!("/etc\n"), &json!(top)), "{answer}");
+    desk.run("mkdir sub && cd sub").await;
+    let answer = desk.call("terminal", json!({ "command": "pwd", "workdir": "/etc" })).await;
+    assert_eq!(answer["cwd"], json!(top.join("sub")), "{answer}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_reset_says_where_the_session_is_then() {
     let desk = Desk::new();
     desk.run("mkdir sub && cd sub").await;

@@ -92,7 +92,7 @@ impl Call<'_> {
         }
         let moves = self.args.workdir.is_none();
         let settled = after.settle(&self.job, moves, self.cx);
-        let mut output = self.describe(settled.folder.as_deref().unwrap_or(&self.directory));
+        let mut output = self.describe(settled.folder.as_deref().unwrap_or(self.stays()));
         if moves && !self.jobs.backend().is_here() && output.is_astray(&self.directory, &self.job) {
             shell::retreat(&self.directory, self.cx)?;
         }
@@ -114,6 +114,12 @@ impl Call<'_> {
         Ok(output)
     }
 
+    /// Where the next command will be if this one does not move: a folder that
+    /// was named for this one is for this one only.
+    fn stays(&self) -> &Path {
+        if self.args.workdir.is_some() { self.cx.workplace.cwd() } else { &self.directory }
+    }
+
     async fn wait(&self, limits: &Limits) -> Pause {
         let until = limits.turn.unwrap_or(limits.end);
         let brief = until.min(Instant::now() + BRIEF);
@@ -133,7 +139,7 @@ impl Call<'_> {
     /// It goes on without anybody who waits.
     fn turn(self, pause: Pause) -> Output {
         let listed = self.list();
-        let mut output = self.describe(&self.directory);
+        let mut output = self.describe(self.stays());
         listed.catch_up();
         output.session_id = Some(self.job.id.clone());
         output.pid = self.job.pid;
@@ -164,7 +170,7 @@ impl Call<'_> {
         let until = Some(Instant::now() + EARLY);
         let patience = Patience { until, silence: None, cancel: &self.cx.cancel };
         self.job.wait(&patience).await;
-        let mut output = self.describe(&self.directory);
+        let mut output = self.describe(self.stays());
         listed.catch_up();
         output.session_id = Some(self.job.id.clone());
         output.pid = self.job.pid;
