@@ -4,7 +4,7 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use hermes_core::{Confinement, Effect, Proposal, Scope, Service};
+use hermes_core::{Confinement, Effect, Proposal, Resource, Scope, Service};
 
 use crate::judge::{Examination, Finding};
 use crate::level::{Answer, Level, Restriction, Selectors};
@@ -55,13 +55,18 @@ impl Permissions {
         let mut write = trees(&levels, &Scope::FILE_WRITE, self.sightings());
         let mut read = trees(&levels, &Scope::FILE_READ, self.sightings());
         // What somebody agreed to, although it is elsewhere.
-        let agreed = agreed(exam);
+        let lasts = |effect: &Effect| matches!(&effect.resource, Resource::Script(s) if s.apart);
+        let lasts = proposal.effects.iter().any(lasts);
+        let agreed = if lasts { Vec::new() } else { agreed(exam) };
         let elsewhere = |place: &&PathBuf| !write.iter().any(|tree| is_within(place, tree));
         let opened: Vec<PathBuf> =
             agreed.iter().filter(elsewhere).filter_map(|place| self.opening(place)).collect();
         write.extend(opened);
         read.extend(
-            exam.findings.iter().filter(|f| f.effect.scope == Scope::FILE_READ).filter_map(place),
+            exam.findings
+                .iter()
+                .filter(|f| f.effect.scope == Scope::FILE_READ && !(lasts && f.leaf.is_some()))
+                .filter_map(place),
         );
         dedupe(&mut write);
         dedupe(&mut read);

@@ -210,7 +210,9 @@ impl Permissions {
             }
         }
         let effects = analysis.leaves.into_iter().flat_map(|leaf| leaf.effects).zip(heard);
-        exam.command_effects.extend(effects.filter(|(_, heard)| *heard).map(|(effect, _)| effect));
+        // The walls of a shell that lasts are those it was started with.
+        let effects = effects.filter(|(_, heard)| *heard && !apart).map(|(effect, _)| effect);
+        exam.command_effects.extend(effects);
         runs
     }
 

@@ -162,3 +162,20 @@ fn what_is_approved_is_not_lifted_out_of_a_denial() {
     assert_eq!(world.reaches(&p, Scope::NETWORK_FETCH, "10.0.0.1"), Answer::Deny);
     assert_eq!(world.judged(&p, "curl http://example.com/"), Answer::Allow);
 }
+
+#[test]
+fn a_shell_that_lasts_is_held_the_same_whatever_it_is_told() {
+    let world = World::new();
+    let at = world.at();
+    let p = world.builtin("default");
+    let held = |text: &str| {
+        let effects = [Effect::path(Scope::CODE_EXECUTE, world.path("ws")), apart(text)];
+        p.judge(&world.proposal(&effects, &at)).confinement.unwrap()
+    };
+    let plain = held("x=1");
+    for text in ["curl https://example.com", "git commit -m x", "echo x > ../out/a"] {
+        let other = held(text);
+        assert_eq!((plain.network, &plain.write), (other.network, &other.write), "{text}");
+        assert_eq!(plain.read_only, other.read_only, "{text}");
+    }
+}
