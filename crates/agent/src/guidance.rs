@@ -73,7 +73,9 @@ impl Guidance {
         let told = self.tell(&folders, PASSING)?;
         // It ends where we say, not where it says itself.
         let told = told.replace(CLOSED, "[/project]");
-        Some(format!("{OPENED}\nWhat the project says about this place, not the user:\n\n{told}\n{CLOSED}"))
+        Some(format!(
+            "{OPENED}\nWhat the project says about this place, not the user:\n\n{told}\n{CLOSED}"
+        ))
     }
 
     fn tell(&mut self, folders: &[PathBuf], most: usize) -> Option<String> {

@@ -22,8 +22,14 @@ pub struct Outcome {
 pub enum End {
     /// The model had said all.
     Done,
-    /// The answer is cut off.
+    /// The answer is cut off: the model had no room left.
     CutOff,
+    /// The answer broke off in the middle; why, in words.
+    Broken(String),
+    /// The model or its server held the answer back.
+    Withheld,
+    /// The model has nothing to say, however often it is asked.
+    Silent,
     /// There is nothing left of the budget; what, in words.
     Budget(String),
     /// Somebody stopped it.
@@ -42,11 +48,33 @@ impl End {
         matches!(self, Self::Done)
     }
 
+    /// Why it did not come to its own end, for people; none if it did.
+    pub fn why(&self) -> Option<String> {
+        Some(match self {
+            Self::Done => return None,
+            Self::CutOff => "The answer is cut off: the model had no room left.".to_owned(),
+            Self::Broken(why) => format!("The answer broke off: {why}."),
+            Self::Withheld => "The model or its server held the answer back.".to_owned(),
+            Self::Silent => "The model has answered nothing.".to_owned(),
+            Self::Budget(what) => format!("Stopped: {what} are used up."),
+            Self::Interrupted => "Stopped.".to_owned(),
+            Self::Lost => "Stopped: the model asks for tools that do not exist.".to_owned(),
+            Self::Fault(fault) => match &fault.hint {
+                Some(hint) => format!("{fault}. {hint}"),
+                None => fault.to_string(),
+            },
+            Self::Journal(why) => format!("Stopped: the session cannot be written: {why}"),
+        })
+    }
+
     /// Its name, for programs.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Done => "done",
             Self::CutOff => "cut_off",
+            Self::Broken(_) => "broken",
+            Self::Withheld => "withheld",
+            Self::Silent => "silent",
             Self::Budget(_) => "budget",
             Self::Interrupted => "interrupted",
             Self::Lost => "lost",

@@ -69,6 +69,17 @@ struct Tally {
     strikes: u32,
     empty: u32,
     usage: Usage,
+    /// Why the last answer broke off.
+    broken: Option<Fault>,
+    /// What a model has said that has paused.
+    paused: String,
+}
+
+impl Tally {
+    fn broken_off(&mut self) -> End {
+        let why = self.broken.take().map(|fault| fault.message);
+        End::Broken(why.unwrap_or_else(|| "nobody says why".to_owned()))
+    }
 }
 
 impl Agent {
@@ -108,10 +119,11 @@ impl Agent {
             }
             self.make_room(budget).await?;
             let reply = self.ask(budget, tally, Choice::Auto).await?;
-            tally.text.clone_from(&reply.text);
-            let cut_off = matches!(reply.finish, Finish::Length | Finish::Broken);
+            tally.text = std::mem::take(&mut tally.paused) + &reply.text;
+            let finish = reply.finish.clone();
             let calls = reply.calls.clone();
-            let is_empty = calls.is_empty() && reply.text.trim().is_empty() && !cut_off;
+            let is_silent = calls.is_empty() && reply.text.trim().is_empty();
+            let is_empty = is_silent && matches!(finish, Finish::Stop | Finish::Calls);
             if is_empty && tally.empty < EMPTY {
                 tally.empty += 1;
                 self.see(&Notice::Again { why: "the answer was empty" });
@@ -119,12 +131,21 @@ impl Agent {
             }
             if calls.is_empty() {
                 self.add(Message::Assistant(reply))?;
-                if cut_off {
-                    return Ok(End::CutOff);
+                match finish {
+                    Finish::Length => return Ok(End::CutOff),
+                    Finish::Broken => return Ok(tally.broken_off()),
+                    Finish::Filtered => return Ok(End::Withheld),
+                    // It is asked to go on where it is.
+                    Finish::Paused if !is_silent => {
+                        tally.paused.clone_from(&tally.text);
+                        continue;
+                    }
+                    _ => {}
                 }
                 // What somebody said meanwhile is for the next round.
                 match self.interrupt.take_said() {
                     Some(said) => self.add(Message::user(said))?,
+                    None if is_empty => return Ok(End::Silent),
                     None => return Ok(End::Done),
                 }
                 continue;
@@ -182,6 +203,8 @@ impl Agent {
                 }
                 listened => listened?,
             };
+            let (reply, broken) = reply;
+            tally.broken = broken;
             budget.spend_usage(reply.usage);
             tally.usage += reply.usage;
             self.warn_of_price(budget, &reply.usage);
@@ -233,12 +256,15 @@ impl Agent {
         system
     }
 
-    /// Listens to one answer.
-    async fn listen(&self, request: &Request) -> Result<Reply, Stop> {
+    /// Listens to one answer; why it broke off, if it did in the middle.
+    async fn listen(&self, request: &Request) -> Result<(Reply, Option<Fault>), Stop> {
         let stopped = self.interrupt.turn();
+        let late = self.time_is_up();
+        tokio::pin!(late);
         let asked = tokio::select! {
             biased;
             () = stopped.cancelled() => return Err(Stop::Interrupted(None)),
+            fault = &mut late => return Err(Stop::Fault(fault)),
             asked = self.makeup.model.ask(request) => asked.map_err(Stop::Fault)?,
         };
         let mut stream = asked;
@@ -250,6 +276,7 @@ impl Agent {
                 () = stopped.cancelled() => {
                     return Err(Stop::Interrupted(so_far(gathering, request.speaks_calls)));
                 }
+                fault = &mut late => return Err(Stop::Fault(fault)),
                 event = stream.next() => event,
             };
             match event {
@@ -258,7 +285,7 @@ impl Agent {
                     if !rest.is_empty() {
                         self.see(&Notice::Text(&rest));
                     }
-                    return Ok(gathering.finish());
+                    return Ok((gathering.finish(), None));
                 }
                 Some(Ok(event)) => {
                     match &event {
@@ -285,12 +312,21 @@ impl Agent {
                     // What was said stays said; half a call is asked for again.
                     if fault.kind.is_passing() && !(reply.text.is_empty() && reply.calls.is_empty())
                     {
-                        return Ok(reply);
+                        return Ok((reply, Some(fault)));
                     }
                     return Err(Stop::Fault(fault));
                 }
             }
         }
+    }
+
+    /// Waits until the time is up that there is for all of it.
+    async fn time_is_up(&self) -> Fault {
+        match self.makeup.caller.deadline {
+            None => std::future::pending().await,
+            Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
+        }
+        Fault::new(FaultKind::Silence, "The time for this task is up")
     }
 
     /// Makes the calls of an answer. Each gets its one result, whatever happens.

@@ -105,8 +105,9 @@ impl Cleaner {
     }
 }
 
-/// The whole of a text, cleaned.
-pub(crate) fn clean(text: &str) -> String {
+/// The whole of a text, made harmless for a terminal: without escape sequences, control characters,
+/// marks that turn the direction of writing, and characters that nobody can see.
+pub fn clean(text: &str) -> String {
     let mut clean = String::new();
     Cleaner::default().push(text, &mut clean);
     clean

@@ -42,6 +42,7 @@ mod signals;
 mod transcript;
 mod wrap;
 
+pub use clean::clean;
 pub use event::{Event, Events};
 pub use form::Form;
 pub use look::{Candidate, Completer, Completions, Look};

@@ -11,6 +11,7 @@ use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr
 use tokio::sync::{Mutex, oneshot};
 
 use crate::guarding::Keeper;
+use crate::terminal::Asking;
 
 /// Asks on standard error, and reads what is typed without showing it.
 pub(crate) struct Keyboard {
@@ -81,6 +82,7 @@ impl Passwords for Keyboard {
                 return None;
             }
             let _turn = self.turn.lock().await;
+            let _asking = Asking::begin();
             let _hidden = Hidden::new()?;
             let _ = write!(io::stderr(), "\n{question}: ");
             let _ = io::stderr().flush();

@@ -58,11 +58,19 @@ impl Models {
         let mut settings = Value::clone(&self.settings);
         if let Some(wanted) = wanted {
             let (provider, model) = self.apart(wanted);
-            settings["model"]["default"] = json!(model);
-            if let Some(provider) = provider {
-                settings["model"]["provider"] = json!(provider);
-                if let Some(model) = settings["model"].as_object_mut() {
-                    model.remove("base_url");
+            let usual = &settings["model"];
+            let is_usual = usual["default"] == model;
+            match provider.filter(|provider| usual["provider"] != *provider) {
+                // Another server is told nothing of what is said of the usual one: not its
+                // key, above all.
+                Some(provider) => {
+                    settings["model"] = json!({"default": model, "provider": provider});
+                }
+                None => {
+                    settings["model"]["default"] = json!(model);
+                    if let Some(section) = settings["model"].as_object_mut().filter(|_| !is_usual) {
+                        section.remove("prices");
+                    }
                 }
             }
         }
@@ -92,12 +100,27 @@ impl Models {
         match wanted.split_once(':') {
             Some((provider, model))
                 if find::is_provider(provider)
-                    || self.settings["providers"].get(provider).is_some() =>
+                    || self.settings["providers"].get(provider).is_some()
+                    || ["delegation", "moa"]
+                        .iter()
+                        .any(|section| names_provider(&self.settings[*section], provider)) =>
             {
                 (Some(provider), model)
             }
             _ => (None, wanted),
         }
+    }
+}
+
+/// Whether settings say somewhere in them that this is a provider, known or not.
+fn names_provider(settings: &Value, name: &str) -> bool {
+    match settings {
+        Value::Object(fields) => {
+            fields.get("provider").and_then(Value::as_str).is_some_and(|own| own.trim() == name)
+                || fields.values().any(|field| names_provider(field, name))
+        }
+        Value::Array(items) => items.iter().any(|item| names_provider(item, name)),
+        _ => false,
     }
 }
 

@@ -5,7 +5,7 @@ use std::io::{self, BufRead as _, Write as _};
 use hermes::core::{ApprovalRequest, Approver, BoxFuture, Decision, Lasting, excerpt};
 use tokio::sync::{Mutex, oneshot};
 
-use crate::terminal::{Terminal, one_line};
+use crate::terminal::{Asking, Terminal, one_line};
 
 /// How many effects a question shows.
 const SHOWN: usize = 8;
@@ -29,6 +29,7 @@ impl Approver for Prompt {
     fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, Decision> {
         Box::pin(async move {
             let _turn = self.turn.lock().await;
+            let _asking = Asking::begin();
             let question = question(&self.terminal, &request);
             let can_keep = !request.offers.is_empty();
             let has_session = self.has_session && can_keep;

@@ -7,7 +7,7 @@ use hermes_chat::{Answer, Choice, Question};
 use tokio::sync::oneshot;
 
 use crate::keyboard::Keyboard;
-use crate::terminal::one_line;
+use crate::terminal::{Asking, one_line};
 
 impl Clarify for Keyboard {
     fn ask<'a>(
@@ -23,6 +23,7 @@ impl Clarify for Keyboard {
                 };
             }
             let _turn = self.take_turn().await?;
+            let _asking = Asking::begin();
             let _ = write!(io::stderr(), "{}", written(question, choices));
             let _ = io::stderr().flush();
             let (send, typed) = oneshot::channel();

@@ -1,6 +1,6 @@
 //! A call in a few words, as people see it.
 
-use hermes::core::{Event, Notice};
+use hermes::core::{Event, Notice, ToolResult};
 use serde_json::Value;
 
 use crate::terminal::one_line;
@@ -23,6 +23,10 @@ const TELLING: [&str; 14] = [
     "prompt",
 ];
 const LENGTH: usize = 72;
+/// Of a failure, so many characters are shown.
+const NOTE: usize = 100;
+/// Longer answers of calls that went well are not looked into.
+const SHORT: usize = 100_000;
 
 /// The arguments of a call in one line.
 pub(crate) fn of(arguments: &Value) -> String {
@@ -42,6 +46,29 @@ fn text(value: &Value) -> Option<String> {
         Value::Array(items) if !items.is_empty() => Some(format!("{} items", items.len())),
         _ => None,
     }
+}
+
+/// Why a call failed, or what is odd about it, in a few words.
+pub(crate) fn why(result: &ToolResult) -> String {
+    if result.is_success() && result.content.len() > SHORT {
+        return String::new();
+    }
+    let content: Value = serde_json::from_str(&result.content).unwrap_or_default();
+    if result.is_success() {
+        return match content.get("exit_code").and_then(Value::as_i64) {
+            None | Some(0) => String::new(),
+            Some(code) => format!("exit code {code}"),
+        };
+    }
+    let told = content.get("error").or_else(|| content.get("message"));
+    let told = match told {
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Object(error)) => {
+            error.get("message").and_then(Value::as_str).unwrap_or_default().to_owned()
+        }
+        _ => String::new(),
+    };
+    short(&one_line(&told), NOTE)
 }
 
 /// At most so many characters, with a mark where some are missing.

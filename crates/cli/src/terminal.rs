@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// How output looks here.
 #[derive(Debug, Clone, Copy)]
@@ -111,6 +112,14 @@ impl Terminal {
         }
     }
 
+    /// A message for people behind a mark that stands out.
+    pub(crate) fn note_marked(&self, style: Style, mark: &str, text: &str) {
+        if !self.quiet {
+            let mark = self.paint_message(style, mark);
+            let _ = writeln!(io::stderr(), "{mark} {}", self.for_messages(text));
+        }
+    }
+
     /// A message that something is not as it should be.
     pub(crate) fn warn(&self, text: &str) {
         if !self.quiet {
@@ -135,10 +144,37 @@ impl Terminal {
     }
 }
 
-/// The text with its control characters shown as symbols: a file that is
-/// looked at must not steer the terminal.
+/// How many questions wait for an answer.
+static ASKED: AtomicUsize = AtomicUsize::new(0);
+
+/// While it lives, a question waits for its answer: nothing else may be written
+/// where it stands.
+pub(crate) struct Asking(());
+
+impl Asking {
+    pub(crate) fn begin() -> Self {
+        ASKED.fetch_add(1, Ordering::SeqCst);
+        Self(())
+    }
+
+    /// Whether a question waits for its answer.
+    pub(crate) fn is_open() -> bool {
+        ASKED.load(Ordering::SeqCst) > 0
+    }
+}
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        ASKED.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// The text with its control characters shown as symbols, and without those
+/// that turn the direction of writing: a file that is looked at must not steer
+/// the terminal.
 pub(crate) fn visible(text: &str) -> Cow<'_, str> {
-    let steers = |c: char| c.is_control() && c != '\n' && c != '\t';
+    let turns = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let steers = |c: char| turns(c) || c.is_control() && c != '\n' && c != '\t';
     if !text.contains(steers) {
         return Cow::Borrowed(text);
     }

@@ -136,6 +136,9 @@ impl Cause {
         match end {
             End::Done => Self { status: Status::Completed, exit_reason: "completed", error: None },
             End::CutOff => partial("cut_off", "Its last message is cut off".to_owned()),
+            End::Broken(why) => partial("broken", format!("Its last message broke off: {why}")),
+            End::Withheld => partial("withheld", "Its last message was held back".to_owned()),
+            End::Silent => partial("silent", "It has answered nothing".to_owned()),
             End::Budget(what) if what.ends_with("rounds") => {
                 partial("max_iterations", format!("It has used up its {what}"))
             }

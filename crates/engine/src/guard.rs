@@ -111,8 +111,17 @@ fn digest(value: &Value, near: bool, hasher: &mut FoldHasher<'_>) {
 struct Memory {
     failures: HashMap<u64, u32>,
     tool_failures: HashMap<u64, u32>,
-    // The last answer's hash, and how often it came in a row.
-    answers: HashMap<u64, (u64, u32)>,
+    answers: HashMap<u64, Answers>,
+}
+
+/// What a call has answered lately.
+#[derive(Debug)]
+struct Answers {
+    last: u64,
+    /// The other one before it.
+    before: Option<u64>,
+    /// How often nothing but these two came.
+    count: u32,
 }
 
 impl Memory {
@@ -160,7 +169,7 @@ impl LoopGuard {
         let Some(memory) = sessions.get(&key(walker)) else { return Verdict::Allow };
         let failures = memory.failures.get(&print.exact).copied().unwrap_or(0);
         let tool = memory.tool_failures.get(&print.tool).copied().unwrap_or(0);
-        let same = memory.answers.get(&print.exact).map_or(0, |(_, count)| *count);
+        let same = memory.answers.get(&print.exact).map_or(0, |answers| answers.count);
         let reason = if failures >= stop.exact_failure {
             format!("this same call has failed {failures} times")
         } else if tool >= stop.same_tool_failure {
@@ -254,13 +263,15 @@ fn bump(counts: &mut HashMap<u64, u32>, key: u64) -> u32 {
     *count
 }
 
-fn repeat(answers: &mut HashMap<u64, (u64, u32)>, key: u64, answer: u64) -> u32 {
-    let kept = answers.entry(key).or_insert((answer, 0));
-    if kept.0 != answer {
-        *kept = (answer, 0);
+fn repeat(answers: &mut HashMap<u64, Answers>, key: u64, answer: u64) -> u32 {
+    let kept = answers.entry(key).or_insert(Answers { last: answer, before: None, count: 0 });
+    if kept.last != answer {
+        // Two answers in turn are no news, either.
+        let count = if kept.before == Some(answer) { kept.count } else { 0 };
+        *kept = Answers { last: answer, before: Some(kept.last), count };
     }
-    kept.1 += 1;
-    kept.1
+    kept.count += 1;
+    kept.count
 }
 
 #[cfg(test)]

@@ -50,6 +50,17 @@ fn a_success_forgives_failures_and_a_change_forgives_repetition() {
 }
 
 #[test]
+fn two_answers_in_turn_are_no_progress() {
+    let guard = LoopGuard::new(GuardSettings::default());
+    let look = print(json!({ "a": 1 }));
+    let note = |answer: &str| guard.note(("s", "t"), &look, Status::Success, answer);
+    assert_eq!((note("all of it"), note("unchanged")), (None, None));
+    assert!(note("all of it").is_some());
+    assert!(note("unchanged").is_some());
+    assert_eq!(note("something else"), None);
+}
+
+#[test]
 fn memory_is_bounded() {
     let guard = LoopGuard::new(GuardSettings::default());
     for i in 0..5_000 {

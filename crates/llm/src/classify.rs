@@ -101,7 +101,14 @@ pub(crate) fn classify(status: Option<u16>, headers: Option<&HeaderMap>, body: &
         (None, true) => "the server reports an error without a reason".to_owned(),
         (None, false) => said,
     };
-    Fault { retry_after, hint: hint(kind, status).map(str::to_owned), ..Fault::new(kind, message) }
+    let hint = match retry_after.map(|wait| wait.as_secs()) {
+        Some(wait @ 61..) if kind == FaultKind::Rate => Some(format!(
+            "the server wants to be left alone for {} minutes; use another key or model until then",
+            wait.div_ceil(60)
+        )),
+        _ => hint(kind, status).map(str::to_owned),
+    };
+    Fault { retry_after, hint, ..Fault::new(kind, message) }
 }
 
 fn kind(status: Option<u16>, text: &str, says_when: bool) -> FaultKind {

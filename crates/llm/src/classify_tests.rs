@@ -134,3 +134,11 @@ fn when_to_ask_again() {
     let body = r#"{"error":{"details":[{"retryDelay":"17.5s"}]}}"#;
     assert_eq!(classify(Some(429), None, body).retry_after, Some(Duration::from_millis(17_500)));
 }
+
+#[test]
+fn how_long_a_server_wants_to_be_left_alone_is_told() {
+    let mut headers = HeaderMap::new();
+    headers.insert("retry-after", reqwest::header::HeaderValue::from_static("3600"));
+    let fault = classify(Some(429), Some(&headers), "slow down");
+    assert!(fault.hint.is_some_and(|hint| hint.contains("60 minutes")));
+}

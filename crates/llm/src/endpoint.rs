@@ -60,6 +60,9 @@ pub struct Prices {
     pub cache_write: Option<f64>,
 }
 
+/// A key that is shorter is none.
+const SHORTEST: usize = 8;
+
 /// A key. `Debug` does not show it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Key(String);
@@ -68,6 +71,14 @@ impl Key {
     /// A key; spaces and line ends around it are slips.
     pub fn new(key: &str) -> Self {
         Self(key.trim().to_owned())
+    }
+
+    /// A text without the key: servers repeat what they were sent.
+    pub(crate) fn scrub(&self, text: &mut String) {
+        // What is shorter is no key, but may well be a word.
+        if self.0.len() >= SHORTEST && text.contains(&self.0) {
+            *text = text.replace(&self.0, "[the key]");
+        }
     }
 }
 

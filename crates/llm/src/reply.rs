@@ -64,6 +64,8 @@ pub enum Finish {
     Length,
     /// The server held it back.
     Filtered,
+    /// It wants to be asked again, to go on.
+    Paused,
     /// The stream broke off before it said why.
     Broken,
 }

@@ -63,7 +63,10 @@ impl Server {
         let answer = sent.map_err(|trouble| match trouble {
             Trouble::Fault(fault) => fault,
             Trouble::Failed(failed) => {
-                classify(Some(failed.status.as_u16()), Some(&failed.headers), &failed.body)
+                let status = failed.status.as_u16();
+                let mut fault = classify(Some(status), Some(&failed.headers), &failed.body);
+                self.key.iter().for_each(|key| key.scrub(&mut fault.message));
+                fault
             }
         })?;
         if kind_is(&answer, "text/html") {
@@ -71,6 +74,7 @@ impl Server {
         }
         let mut listening = Listening {
             url,
+            key: self.key.clone(),
             patience,
             prices: self.endpoint.prices,
             pieces: dialect::reader(&self.endpoint, request),
@@ -117,6 +121,7 @@ fn no_answer(url: &Url) -> Fault {
 /// An answer on its way.
 struct Listening {
     url: Url,
+    key: Option<Key>,
     patience: Duration,
     prices: Option<Prices>,
     pieces: Box<dyn Pieces>,
@@ -236,6 +241,7 @@ impl Listening {
 
     fn fail(&mut self, mut fault: Fault) {
         fault.is_late = self.spoken;
+        self.key.iter().for_each(|key| key.scrub(&mut fault.message));
         self.queue.push_back(Err(fault));
         self.answer = None;
     }

@@ -218,7 +218,9 @@ impl Inner {
                 self.tell(seat, &fault, Remedy::Key);
                 continue;
             }
-            let pause = fault.retry_after.unwrap_or_else(|| self.pause(again));
+            // At once is too soon for one who has just said no.
+            let wanted = fault.retry_after.filter(|wanted| !wanted.is_zero());
+            let pause = wanted.unwrap_or_else(|| self.pause(again));
             let is_over = again >= self.retries.most || pause > self.retries.longest;
             if is_over || !fault.kind.is_passing() {
                 return Err(fault);
@@ -279,7 +281,8 @@ impl Seat {
         if let Some(slot) = state.rests.get_mut(at) {
             *slot = Some(now + rest);
         }
-        state.rests.iter().any(|until| until.is_none_or(|until| until <= now))
+        let mut others = state.rests.iter().enumerate().filter(|(other, _)| *other != at);
+        others.any(|(_, until)| until.is_none_or(|until| until <= now))
     }
 }
 

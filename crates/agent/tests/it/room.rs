@@ -21,7 +21,8 @@ fn answer(text: &str) -> Message {
 
 /// A conversation of so many turns, each answered at this length.
 fn past(turns: usize, length: usize) -> Vec<Message> {
-    let turn = |at: usize| [Message::user(format!("question {at}")), answer(&"w ".repeat(length / 2))];
+    let turn =
+        |at: usize| [Message::user(format!("question {at}")), answer(&"w ".repeat(length / 2))];
     (0..turns).flat_map(turn).collect()
 }
 

@@ -3,7 +3,7 @@ use std::time::Duration;
 use hermes_agent::{Allowance, Budget, End};
 use hermes_llm::{Choice, Event, Fault, FaultKind, Finish, Message, Part};
 
-use crate::script::{Act, Scene, Scripted, calls, text};
+use crate::script::{Act, Scene, calls, text};
 
 fn said(text: &str) -> Vec<Part> {
     vec![Part::Text { text: text.to_owned() }]
@@ -174,7 +174,7 @@ async fn an_empty_answer_is_asked_for_again() {
     assert_eq!(shape(&scene.book.0.lock().unwrap()), "ua");
     let mut scene = Scene::new((0..3).map(|_| Act::Says(text(""))).collect());
     let outcome = scene.agent.turn(said("go"), &plenty()).await;
-    assert_eq!((outcome.end, outcome.asked), (End::Done, 3), "it ends some time");
+    assert_eq!((outcome.end, outcome.asked), (End::Silent, 3), "it ends some time");
 }
 
 #[tokio::test]
@@ -207,4 +207,45 @@ async fn a_fault_ends_the_turn_and_says_why() {
     let mut scene = Scene::new(vec![Act::Fails(fault.clone())]);
     let outcome = scene.agent.turn(said("go"), &plenty()).await;
     assert_eq!(outcome.end, End::Fault(fault));
+}
+
+#[tokio::test]
+async fn an_answer_that_is_not_whole_says_why() {
+    let half = || Event::Text("Half of".into());
+    let overloaded = Fault::new(FaultKind::Overloaded, "too many want something");
+    let cases = [
+        (
+            Act::Breaks(vec![half()], Some(overloaded)),
+            End::Broken("too many want something".into()),
+        ),
+        (Act::Says(vec![half(), Event::Finish(Finish::Length)]), End::CutOff),
+        (Act::Says(vec![half(), Event::Finish(Finish::Filtered)]), End::Withheld),
+        (Act::Says(vec![Event::Finish(Finish::Filtered)]), End::Withheld),
+    ];
+    for (act, end) in cases {
+        let mut scene = Scene::new(vec![act]);
+        let outcome = scene.agent.turn(said("go"), &plenty()).await;
+        assert_eq!(outcome.end, end);
+        assert!(!outcome.end.is_well() && outcome.end.why().is_some());
+    }
+}
+
+#[tokio::test]
+async fn a_model_that_pauses_goes_on() {
+    let pause = vec![Event::Text("First, ".into()), Event::Finish(Finish::Paused)];
+    let mut scene = Scene::new(vec![Act::Says(pause), Act::Says(text("then."))]);
+    let outcome = scene.agent.turn(said("go"), &plenty()).await;
+    assert_eq!((outcome.end, outcome.text.as_str()), (End::Done, "First, then."));
+}
+
+#[tokio::test]
+async fn a_model_is_not_waited_for_beyond_the_time_there_is() {
+    for begun in [Vec::new(), vec![Event::Text("I".into())]] {
+        let mut scene = Scene::new(vec![Act::Hangs(begun)]);
+        let soon = std::time::Instant::now() + Duration::from_millis(20);
+        scene.agent.makeup_mut().caller.deadline = Some(soon);
+        let outcome = scene.agent.turn(said("go"), &plenty()).await;
+        let End::Fault(fault) = outcome.end else { panic!("{:?}", outcome.end) };
+        assert_eq!(fault.kind, FaultKind::Silence);
+    }
 }

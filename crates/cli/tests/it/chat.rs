@@ -219,3 +219,77 @@ fn a_chat_in_which_nothing_was_said_is_not_kept() {
     let listed = context.run(["sessions", "list", "--json"]).succeeds().json();
     assert_eq!(listed["sessions"].as_array().map(Vec::len), Some(0));
 }
+
+#[test]
+fn a_question_stays_readable_until_it_is_answered() {
+    let server = ModelServer::start(vec![
+        last("publish it", Scene::calls("terminal", r#"{"command":"git push --force"}"#)),
+        Scene::says("Then I leave it alone."),
+    ]);
+    let context = with_model(&server);
+    let Some(tmux) = Tmux::start(&context, "run publish it") else { return };
+    tmux.sees("[d]eny?");
+    // Calls that run for as long as that are shown to be running.
+    let until = Instant::now() + Duration::from_millis(1_300);
+    while Instant::now() < until {
+        assert!(tmux.screen().contains("[d]eny?"), "{}", tmux.screen());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    tmux.line("d");
+    tmux.sees("ended with 0");
+    let seen = tmux.screen();
+    assert!(seen.contains("✗") && !seen.contains("[31m"), "{seen}");
+}
+
+#[test]
+fn an_order_given_during_a_turn_is_not_told_to_the_model() {
+    let server = ModelServer::start(vec![
+        Scene::calls("terminal", r#"{"command":"until [ -e go ]; do sleep 0.02; done"}"#),
+        Scene::says("All done."),
+    ]);
+    let context = with_model(&server);
+    let Some(tmux) = Tmux::start(&context, "") else { return };
+    tmux.sees("/help shows the commands");
+    tmux.line("wait for it");
+    tmux.sees("until");
+    tmux.line("/cost");
+    tmux.sees("/cost comes after this turn");
+    context.file("go", "");
+    tmux.sees("All done.");
+    tmux.sees("answered");
+    assert!(server.asked().iter().all(|asked| !asked.to_string().contains("/cost")));
+}
+
+#[test]
+fn several_turns_are_taken_back_at_once() {
+    let server = ModelServer::start(vec![
+        last("write", Scene::calls("write_file", r#"{"path":"note.txt","content":"new\n"}"#)),
+        last("note.txt", Scene::says("It is written.")),
+        last("second", Scene::says("Two.")),
+        last("what now", Scene::says("Nothing.")),
+    ]);
+    let context = with_model(&server);
+    let input = "write it\nsecond\n/undo 2\n/undo x\n/todo\nwhat now\n";
+    let run = context.feed(["chat"], input).succeeds();
+    let told = format!("{}{}", run.stdout, run.stderr);
+    assert!(!context.work().join("note.txt").exists(), "{told}");
+    assert!(told.contains("removed ") && !told.contains("restored"), "{told}");
+    assert!(
+        told.contains("takes a number of turns") && told.contains("There is no plan"),
+        "{told}"
+    );
+    let asked = server.asked().pop().expect("it was asked");
+    let said = asked["messages"].as_array().expect("messages");
+    assert_eq!(said.len(), 2, "only what the model is told first is before it: {said:?}");
+    assert_eq!(said[1]["content"], "what now");
+}
+
+#[test]
+fn a_conversation_is_saved_for_nobody_else() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let server = ModelServer::start(vec![Scene::says("One.")]);
+    let context = with_model(&server);
+    context.feed(["chat"], "hello\n/save talk.md\n").succeeds();
+    let kept = std::fs::metadata(context.work().join("talk.md")).expect("the file");
+    assert_eq!(kept.permissions().mode() & 0o777, 0o600);
+}

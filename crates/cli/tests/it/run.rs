@@ -37,7 +37,7 @@ fn a_task_is_seen_through_and_only_the_answer_is_data() {
     let run = context.run(["run", "Write", "hello", "to out.txt"]).succeeds();
     assert_eq!(run.stdout, "It is written.\n");
     assert!(run.stderr.contains("write_file"), "{}", run.stderr);
-    assert!(run.stderr.contains("2 turns, 1 calls"), "{}", run.stderr);
+    assert!(run.stderr.contains("2 turns, 1 call,"), "{}", run.stderr);
     let written = std::fs::read_to_string(context.work().join("out.txt")).expect("the file");
     assert_eq!(written, "hello\n");
     let asked = server.asked();
@@ -302,4 +302,102 @@ fn standard_input_can_be_a_part_of_the_task() {
     let said = server.asked()[0]["messages"][1]["content"].clone();
     assert_eq!(said, "Review this:\n\nline one\nline two\n");
     context.run(["run", "  "]).exits(2);
+}
+
+#[test]
+fn another_provider_gets_neither_the_key_nor_the_prices_of_the_usual_one() {
+    let usage = || Step::Usage { input: 1000, output: 10, cached: 0, cost: None };
+    let says = || Scene::of([Step::Text("Here.".into()), usage()]);
+    let (server, other) = (ModelServer::start([says()]), ModelServer::start([says()]));
+    let context = TestContext::new();
+    context.settings(format!(
+        "model:\n  default: scripted\n  base_url: {}\n  api_key: key-of-the-usual-one\n  \
+         context_length: 32000\n  prices: {{input: 5, output: 5}}\nproviders:\n  other:\n    \
+         base_url: {}\n    context_length: 32000\n",
+        server.url(),
+        other.url(),
+    ));
+    for (model, server) in [("strange", &server), ("other:strange", &other)] {
+        let run = context.run(["--json", "run", "-m", model, "hello"]).succeeds();
+        let events = events(&run);
+        let result = of_type(&events, "result")[0];
+        assert_eq!(result["usage"]["cost_usd"], Value::Null, "{model}");
+        assert_eq!(server.asked()[0]["model"], "strange");
+    }
+    assert_eq!(other.requests()[0].headers.get("authorization"), None);
+    assert!(server.requests()[0].headers.contains_key("authorization"));
+}
+
+#[test]
+fn an_answer_in_a_pipe_does_not_steer_the_terminal() {
+    let text = "\u{1b}[31mred\u{1b}[0m \u{1b}]0;title\u{7}and \u{202e}turned";
+    let server = ModelServer::start(vec![Scene::says(text)]);
+    let run = with_model(&server).run(["run", "hello"]).succeeds();
+    assert_eq!(run.stdout, "red and turned\n");
+}
+
+#[test]
+fn a_model_that_cannot_be_asked_is_an_error_and_its_key_is_not_told() {
+    let body = json!({"error": {"message": "Incorrect API key provided: sk-very-secret-key"}});
+    let server = ModelServer::start(vec![Scene::fails(401, body)]);
+    let context = TestContext::new();
+    context.settings(format!(
+        "model:\n  default: scripted\n  base_url: {}\n  api_key: sk-very-secret-key\n  \
+         context_length: 32000\n",
+        server.url()
+    ));
+    let run = context.run(["run", "hello"]).exits(4);
+    assert!(run.stderr.contains("error: Incorrect API key"), "{}", run.stderr);
+    assert!(!run.stderr.contains("secret"), "{}", run.stderr);
+}
+
+#[test]
+fn an_answer_that_is_none_is_no_success() {
+    for (finish, end) in [("content_filter", "withheld"), ("stop", "silent")] {
+        let scene = Scene::of([Step::Finish(finish.into())]).again();
+        let server = ModelServer::start(vec![scene]);
+        let run = with_model(&server).run(["--json", "run", "hello"]).exits(1);
+        let events = events(&run);
+        assert_eq!(of_type(&events, "result")[0]["end"], end);
+    }
+}
+
+#[test]
+fn a_task_ends_when_its_time_is_up_though_the_model_is_silent() {
+    let server = ModelServer::start(vec![Scene::of([Step::Hang])]);
+    let run = with_model(&server).run(["run", "--timeout", "0.2", "hello"]);
+    assert!(run.stderr.contains("time for this task is up"), "{}", run.stderr);
+}
+
+#[test]
+fn the_last_session_goes_on() {
+    let server = ModelServer::start(vec![Scene::says("One."), Scene::says("Two.")]);
+    let context = with_model(&server);
+    context.run(["run", "first"]).succeeds();
+    context.run(["run", "--resume", "last", "second"]).succeeds();
+    assert!(server.asked()[1].to_string().contains("first"));
+}
+
+#[test]
+fn a_provider_that_nobody_knows_is_not_taken_for_a_part_of_the_models_name() {
+    let server = ModelServer::start(vec![
+        Scene::calls("delegate_task", r#"{"goal":"Count the stars"}"#),
+        Scene::says("It could not be done."),
+    ]);
+    let context = TestContext::new();
+    point(&context, &server, "delegation:\n  provider: nosuch\n  model: strange\n");
+    context.run(["run", "hand it on"]).succeeds();
+    let asked = server.asked();
+    assert_eq!(asked.len(), 2, "the sub-agent has no model");
+    assert!(asked[1].to_string().contains("nobody knows the provider `nosuch`"), "{}", asked[1]);
+}
+
+#[test]
+fn a_command_that_fails_is_seen_to() {
+    let server = ModelServer::start(vec![
+        Scene::calls("terminal", r#"{"command":"exit 3"}"#),
+        Scene::says("It failed."),
+    ]);
+    let run = with_model(&server).run(["run", "try it"]).succeeds();
+    assert!(run.stderr.contains("exit code 3"), "{}", run.stderr);
 }

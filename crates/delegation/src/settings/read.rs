@@ -145,7 +145,9 @@ impl<'a> Section<'a> {
     /// `model`, at `provider` if that is said.
     fn own_model(self) -> Result<Option<String>, String> {
         let (model, provider) = (self.text("model")?, self.text("provider")?);
-        Ok(model.map(|model| named(model, provider)))
+        // A provider alone means its usual model.
+        let name = named(model.unwrap_or_default(), provider);
+        Ok(Some(name).filter(|name| !name.is_empty()))
     }
 
     fn models(self, key: &str) -> Result<Vec<String>, String> {
@@ -166,7 +168,7 @@ impl<'a> Section<'a> {
 
 /// A model as it is asked for: `PROVIDER:MODEL`, or its name alone.
 fn named(model: &str, provider: Option<&str>) -> String {
-    match provider {
+    match provider.map(str::trim).filter(|name| !matches!(*name, "" | "auto")) {
         Some(provider) => format!("{provider}:{model}"),
         None => model.to_owned(),
     }

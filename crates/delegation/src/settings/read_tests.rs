@@ -87,3 +87,11 @@ fn a_slip_is_named() {
         assert!(Mixture::read(&slip).is_err(), "{slip}");
     }
 }
+
+#[test]
+fn a_provider_alone_means_its_usual_model() {
+    let model = |section: Value| Settings::read(&section).expect("it is right").model;
+    assert_eq!(model(json!({"provider": "anthropic"})).as_deref(), Some("anthropic:"));
+    assert_eq!(model(json!({"provider": "auto", "model": "m"})).as_deref(), Some("m"));
+    assert_eq!(model(json!({"provider": "auto"})), None);
+}

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use hermes_llm::{Dialect, Event, FaultKind, Finish, Gathering, Request};
+use hermes_llm::{Dialect, Event, FaultKind, Finish, Gathering, Key, Request};
 use hermes_testkit::models::{ModelServer, Scene, Step};
 use serde_json::json;
 
@@ -182,4 +182,20 @@ async fn an_end_without_the_last_word_of_the_protocol() {
     let (events, fault) = events(&*model(&server, Dialect::Chat), &ask("Hi")).await;
     assert!(fault.is_none());
     assert_eq!(events.last(), Some(&Event::Finish(Finish::Stop)));
+}
+
+#[tokio::test]
+async fn a_key_that_a_server_repeats_is_not_told() {
+    let said = "Incorrect API key provided: Bearer sk-secret-123456";
+    for scene in [
+        Scene::fails(401, json!({"error": {"message": said}})),
+        Scene::of([Step::Fail(json!({"error": {"message": said}}))]),
+    ] {
+        let server = ModelServer::start([scene]);
+        let mut endpoint = endpoint(&server, Dialect::Chat);
+        endpoint.keys = vec![Key::new("sk-secret-123456")];
+        let (_, fault) = events(&*of(endpoint), &ask("Hi")).await;
+        let message = fault.unwrap().message;
+        assert!(message.contains("Incorrect API key") && !message.contains("secret"), "{message}");
+    }
 }

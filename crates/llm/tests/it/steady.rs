@@ -158,3 +158,15 @@ async fn nothing_that_was_shown_is_asked_for_again() {
     let reply = model.reply(&ask("Hi")).await.unwrap();
     assert_eq!((reply.text.as_str(), reply.finish), ("Whole.", Finish::Stop));
 }
+
+#[tokio::test]
+async fn one_key_alone_is_not_asked_again_without_a_pause() {
+    for wait in ["0", "-5"] {
+        let server = ModelServer::start([Scene::busy(429, wait), Scene::says("At last.")]);
+        let (model, seen) = of(vec![endpoint(&server, Dialect::Chat)], quick());
+        assert_eq!(model.reply(&ask("Hi")).await.unwrap().text, "At last.");
+        let seen = seen.lock().unwrap();
+        let Remedy::Pause(pause) = seen[0].2 else { panic!("{seen:?}") };
+        assert!(!pause.is_zero());
+    }
+}

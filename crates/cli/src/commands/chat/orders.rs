@@ -38,7 +38,7 @@ pub(crate) const ORDERS: &[Order] = &[
     order("toolsets", "[NAMES]", "list groups of tools, or use only these"),
     order("cost", "", "what was used so far"),
     order("compact", "", "sum up the conversation to make room"),
-    order("undo", "", "take back the last turn: its messages, and what it changed in files"),
+    order("undo", "[N]", "take back the last turn, or N: the messages, and what changed in files"),
     order("memory", "", "show what is remembered"),
     order("todo", "", "show the plan"),
     order("sessions", "", "list the last sessions"),
@@ -73,10 +73,12 @@ pub(crate) async fn carry_out(sitting: &mut Sitting<'_>, order: &str) -> Then {
         "toolsets" => toolsets(sitting, rest).await,
         "cost" | "usage" => cost(sitting),
         "compact" | "compress" => compact(sitting).await,
-        "undo" => undo(sitting),
+        "undo" => undo(sitting, rest),
         "memory" => remembered(sitting),
         "todo" => {
-            sitting.shown.plan();
+            if !sitting.shown.plan() {
+                sitting.screen.note("There is no plan.");
+            }
             Ok(())
         }
         "sessions" | "history" => sessions(sitting),
@@ -229,9 +231,34 @@ async fn compact(sitting: &mut Sitting<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-fn undo(sitting: &mut Sitting<'_>) -> Result<(), Failure> {
+/// Takes turns back, one after the other.
+fn undo(sitting: &mut Sitting<'_>, turns: &str) -> Result<(), Failure> {
+    let turns: u32 = match turns {
+        "" => 1,
+        turns => turns
+            .parse()
+            .ok()
+            .filter(|turns| *turns > 0)
+            .ok_or_else(|| Failure::usage("/undo takes a number of turns, such as /undo 2"))?,
+    };
+    for _ in 0..turns {
+        if !undo_one(sitting)? {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Takes the last turn back; whether there was one.
+fn undo_one(sitting: &mut Sitting<'_>) -> Result<bool, Failure> {
     let session = sitting.engaged.session.clone();
-    let taken = sitting.engaged.store.undo(&session, 1)?;
+    // What was said while the turn ran belongs to it.
+    let said = sitting.began.last().map_or(1, |turn| turn.said);
+    let taken = sitting.engaged.store.undo(&session, said)?;
+    if taken.messages == 0 {
+        sitting.screen.note("There is nothing to take back.");
+        return Ok(false);
+    }
     let reader = sitting.engaged.store.reader();
     let info = reader.session(&session)?;
     sitting.engaged.agent.set_conversation(reader.conversation(&info)?);
@@ -241,7 +268,8 @@ fn undo(sitting: &mut Sitting<'_>) -> Result<(), Failure> {
         Some(plan) => {
             let restored = store.carry_out(&plan, false)?;
             for path in &restored.done {
-                told.push_str(&format!("\nrestored  {}", path.display()));
+                let what = if path.symlink_metadata().is_ok() { "restored" } else { "removed " };
+                told.push_str(&format!("\n{what}  {}", path.display()));
             }
             for (path, why) in &restored.left {
                 told.push_str(&format!("\nleft      {} ({why})", path.display()));
@@ -253,7 +281,7 @@ fn undo(sitting: &mut Sitting<'_>) -> Result<(), Failure> {
     if let Some(text) = taken.said {
         sitting.screen.fill(&text);
     }
-    Ok(())
+    Ok(true)
 }
 
 /// How the files come back that the last turn has changed. Another program may
@@ -267,7 +295,7 @@ fn plan(sitting: &mut Sitting<'_>, store: &Store) -> Result<Option<Plan>, Failur
     };
     let Some(id) = plan.checkpoints.last() else { return Ok(None) };
     let kept = store.find(id)?;
-    let is_own = kept.session() == sitting.engaged.session && kept.at() >= began;
+    let is_own = kept.session() == sitting.engaged.session && kept.at() >= began.at;
     Ok(is_own.then_some(plan))
 }
 
@@ -371,7 +399,10 @@ fn save(sitting: &Sitting<'_>, file: &str) -> Result<(), Failure> {
         }
         _ => Failure::usage(format!("{}: {error}", path.display())),
     };
-    let file = std::fs::OpenOptions::new().write(true).create_new(true).open(&path);
+    let mut options = std::fs::OpenOptions::new();
+    // What was said is for nobody else.
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.write(true).create_new(true).open(&path);
     std::io::Write::write_all(&mut file.map_err(cannot)?, text.as_bytes()).map_err(cannot)?;
     sitting.screen.note(&format!("Written to {}", path.display()));
     Ok(())

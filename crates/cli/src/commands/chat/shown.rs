@@ -3,19 +3,13 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hermes::core::{Session, ToolResult};
+use hermes::core::Session;
 use hermes::engine::Engine;
 use hermes_agent::{Budget, Notice, Watcher};
 use hermes_chat::{Screen, Status, Todo, TodoState};
 use hermes_llm::{Remedy, Usage};
-use serde_json::Value;
 
 use crate::summary;
-
-/// Of a failure, so many characters are shown.
-const NOTE: usize = 100;
-/// Longer answers of calls that went well are not looked into.
-const SHORT: usize = 100_000;
 
 /// Shows what happens.
 pub(crate) struct Shown {
@@ -63,11 +57,12 @@ impl Shown {
         });
     }
 
-    /// The plan, as it is now.
-    pub(crate) fn plan(&self) {
-        let Ok(lines) = hermes_tools_agent::todo_lines(&self.session) else { return };
+    /// The plan, as it is now; whether there is one.
+    pub(crate) fn plan(&self) -> bool {
+        let lines = hermes_tools_agent::todo_lines(&self.session).unwrap_or_default();
         let plan: Vec<Todo> = lines.iter().filter_map(|line| task(line)).collect();
         self.screen.todo(&plan);
+        !plan.is_empty()
     }
 }
 
@@ -94,7 +89,7 @@ impl Watcher for Shown {
                 screen.call_progress(call, &progress.message, progress.fraction);
             }
             Notice::Ended { result, parent: None } => {
-                let note = why(result);
+                let note = summary::why(result);
                 let id = &result.tool_call_id;
                 screen.call_ended(id, result.is_success(), result.duration, &note);
                 if result.name == "todo" && result.is_success() {
@@ -115,29 +110,6 @@ impl Watcher for Shown {
             Notice::Began(_) | Notice::Ended { .. } => {}
         }
     }
-}
-
-/// Why a call failed, or what is odd about it, in a few words.
-fn why(result: &ToolResult) -> String {
-    if result.is_success() && result.content.len() > SHORT {
-        return String::new();
-    }
-    let content: Value = serde_json::from_str(&result.content).unwrap_or_default();
-    if result.is_success() {
-        return match content.get("exit_code").and_then(Value::as_i64) {
-            None | Some(0) => String::new(),
-            Some(code) => format!("exit code {code}"),
-        };
-    }
-    let told = content.get("error").or_else(|| content.get("message"));
-    let told = match told {
-        Some(Value::String(text)) => text.clone(),
-        Some(Value::Object(error)) => {
-            error.get("message").and_then(Value::as_str).unwrap_or_default().to_owned()
-        }
-        _ => String::new(),
-    };
-    summary::short(&crate::terminal::one_line(&told), NOTE)
 }
 
 /// A line of the plan: `[x] text`.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use hermes::engine::Caller;
 use hermes_agent::{Agent, Budget, End, Interrupt, Level, Outcome, Watcher};
 use hermes_chat::{Event, Events, Form, Screen};
-use hermes_llm::Part;
+use hermes_llm::{Message, Part};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
@@ -40,6 +40,15 @@ pub(crate) enum Then {
     End(Next),
 }
 
+/// A turn of this session.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Began {
+    /// When it began, in nanoseconds since 1970.
+    pub(crate) at: i64,
+    /// How often the person has said something in it.
+    pub(crate) said: usize,
+}
+
 /// A turn under way.
 struct Turn {
     work: JoinHandle<(Agent, Outcome)>,
@@ -56,8 +65,8 @@ pub(crate) struct Sitting<'a> {
     pub(crate) engaged: Engagement,
     /// Whether nothing is asked any more.
     pub(crate) is_reckless: bool,
-    /// When the turns began, in nanoseconds since 1970.
-    pub(crate) began: Vec<i64>,
+    /// The turns so far.
+    pub(crate) began: Vec<Began>,
     /// Whether the person has stopped the last turn: nothing begins by itself
     /// until they say something.
     pub(crate) is_halted: bool,
@@ -189,7 +198,7 @@ impl<'a> Sitting<'a> {
                     None => continue,
                 },
             };
-            match self.turn(said, events).await {
+            match self.turn(said, &mut held, events).await {
                 Ok(this) => self = this,
                 Err(()) => return Next::Leave(Exit::Failed),
             }
@@ -237,14 +246,22 @@ impl<'a> Sitting<'a> {
         Some(vec![Part::Text { text: told }])
     }
 
-    /// One turn. What is typed meanwhile steers it; an error means that the
-    /// agent is lost.
-    async fn turn(self, said: Vec<Part>, events: &mut Events) -> Result<Self, ()> {
+    /// One turn. What is typed meanwhile steers it, and orders are for later; an
+    /// error means that the agent is lost.
+    async fn turn(
+        self,
+        said: Vec<Part>,
+        held: &mut VecDeque<Event>,
+        events: &mut Events,
+    ) -> Result<Self, ()> {
         let budget = self.ready.budget(self.args.max_turns, None);
         self.shown.count(&budget);
         let Self { app, ready, args, screen, shown, engaged, is_reckless, mut began, .. } = self;
-        began.push(hermes_history::Timestamp::now().as_millisecond() * 1_000_000);
-        let Engagement { agent, session, store, definitions, how, warning } = engaged;
+        let at = hermes_history::Timestamp::now().as_millisecond() * 1_000_000;
+        let Engagement { mut agent, session, store, definitions, how, warning } = engaged;
+        // Each turn is a request of its own.
+        agent.makeup_mut().caller.deadline = args.options.deadline();
+        let before = said_by_person(&agent);
         let mut turn = start(agent, said, budget);
         let mut leaves = false;
         // A script says one thing after the other, and steers nothing.
@@ -272,6 +289,21 @@ impl<'a> Sitting<'a> {
                         turn.interrupt.stop_turn();
                         halt(ready, screen, &session);
                     }
+                    Some(Event::Line { text, .. })
+                        if matches!(text.trim(), "/quit" | "/exit" | "/q") =>
+                    {
+                        leaves = true;
+                        turn.interrupt.stop_turn();
+                    }
+                    Some(Event::Line { text, attachments })
+                        if text.starts_with('/') && !is_path(&text) =>
+                    {
+                        screen.note(&format!(
+                            "{} comes after this turn; /stop ends it.",
+                            text.trim()
+                        ));
+                        held.push_back(Event::Line { text, attachments });
+                    }
                     Some(Event::Line { text, .. }) if !text.trim().is_empty() => {
                         screen.user(&text);
                         screen.note("The model hears this with the next result.");
@@ -284,6 +316,8 @@ impl<'a> Sitting<'a> {
         screen.working(None);
         screen.end_text();
         tell_end(screen, &outcome.end);
+        let said = said_by_person(&agent).saturating_sub(before).max(1);
+        began.push(Began { at, said });
         let engaged = Engagement { agent, session, store, definitions, how, warning };
         let is_halted = outcome.end == End::Interrupted;
         let exit = exit_of(&outcome.end);
@@ -347,6 +381,12 @@ async fn attended<T>(
     }
 }
 
+/// How many messages of the person the conversation has.
+fn said_by_person(agent: &Agent) -> usize {
+    let is_said = |message: &&Message| matches!(message, Message::User { .. });
+    agent.conversation().messages().iter().filter(is_said).count()
+}
+
 fn start(mut agent: Agent, said: Vec<Part>, budget: Budget) -> Turn {
     let interrupt = agent.interrupt();
     let work = tokio::spawn(async move {
@@ -367,15 +407,14 @@ fn halt(ready: &Ready, screen: &Screen, session: &str) {
 pub(crate) fn tell_end(screen: &Screen, end: &End) {
     match end {
         End::Done => {}
-        End::CutOff => screen.warn("The answer is cut off: the model had no room left."),
         End::Budget(what) => screen.warn(&format!("Stopped: {what} are used up. Say “go on”.")),
         End::Interrupted => screen.note("Stopped. Say what is to be done instead."),
-        End::Lost => screen.warn("Stopped: the model asks for tools that do not exist."),
         End::Fault(fault) => {
             let hint = fault.hint.as_deref().map(|hint| format!("\n{hint}")).unwrap_or_default();
             screen.error(&format!("{fault}{hint}"));
         }
         End::Journal(why) => screen.error(&format!("The session cannot be written: {why}")),
+        other => screen.warn(&other.why().unwrap_or_default()),
     }
 }
 

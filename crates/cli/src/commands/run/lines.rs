@@ -11,7 +11,7 @@ use hermes_agent::{Notice, Outcome, Watcher};
 use hermes_llm::Remedy;
 
 use crate::summary;
-use crate::terminal::{Style, Terminal, visible};
+use crate::terminal::{Asking, Style, Terminal, visible};
 
 /// Calls that take longer are shown while they run.
 const MOMENT: Duration = Duration::from_millis(800);
@@ -55,12 +55,17 @@ impl Lines {
 
     /// A line on standard error, below what stands there.
     fn tell(&self, state: &mut State, line: &str) {
+        self.make_way(state);
+        self.terminal.note(line);
+    }
+
+    /// What stands there is ended or wiped.
+    fn make_way(&self, state: &mut State) {
         if state.is_open {
             state.is_open = false;
             let _ = writeln!(io::stdout());
         }
         self.wipe(state);
-        self.terminal.note(line);
     }
 
     fn wipe(&self, state: &mut State) {
@@ -88,7 +93,7 @@ impl Lines {
         let doing = running.doing.as_deref().map(|doing| format!(": {doing}")).unwrap_or_default();
         let time = summary::duration(running.since.elapsed());
         let line = summary::short(&format!("… {time} {}{more}{doing}", running.what), 78);
-        if state.is_open {
+        if state.is_open || Asking::is_open() {
             return;
         }
         state.is_passing = true;
@@ -137,9 +142,11 @@ impl Watcher for Lines {
                     true => (Style::Green, "✓"),
                     false => (Style::Red, "✗"),
                 };
-                let mark = self.terminal.paint_message(style, mark);
                 let time = summary::duration(result.duration);
-                self.tell(&mut state, &format!("{mark} {what} ({time})"));
+                self.make_way(&mut state);
+                let why = summary::why(result);
+                let why = if why.is_empty() { why } else { format!(": {why}") };
+                self.terminal.note_marked(style, mark, &format!("{what} ({time}){why}"));
             }
             Notice::Again { why } => self.tell(&mut state, &format!("asked again: {why}")),
             Notice::Compressed { before, after } => self.tell(
@@ -164,10 +171,14 @@ impl Watcher for Lines {
 pub(crate) fn told_usage(ended: &Outcome, session: &str, time: Duration) -> String {
     let usage = &ended.usage;
     let cost = usage.cost.map(|cost| format!(", ${cost:.4}")).unwrap_or_default();
+    let count = |count: u32, what: &str| match count {
+        1 => format!("1 {what}"),
+        count => format!("{count} {what}s"),
+    };
     format!(
-        "{} turns, {} calls, {} tokens in, {} out{cost}, {}; session {session}",
-        ended.asked,
-        ended.calls,
+        "{}, {}, {} tokens in, {} out{cost}, {}; session {session}",
+        count(ended.asked, "turn"),
+        count(ended.calls, "call"),
         usage.input,
         usage.output,
         summary::duration(time),

@@ -34,10 +34,10 @@ pub(crate) struct Run {
     /// The model, as MODEL or PROVIDER:MODEL
     #[arg(long, short = 'm', value_name = "NAME")]
     pub(crate) model: Option<String>,
-    /// Ask the model at most so often
+    /// Ask the model at most so often, and then once more for a summary
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_turns: Option<u32>,
-    /// Stop when this many dollars are spent
+    /// Stop when this many dollars are spent, after one more request for a summary
     #[arg(long, value_name = "USD", value_parser = dollars)]
     pub(crate) budget: Option<f64>,
     /// Show the model this picture; may be given several times
@@ -187,25 +187,20 @@ pub(crate) fn exit_of(end: &End) -> Exit {
         End::Done => Exit::Ok,
         End::Interrupted => Exit::Kind(ErrorKind::Cancelled),
         End::Fault(fault) => Failure::from(fault.clone()).exit,
-        End::CutOff | End::Budget(_) | End::Lost | End::Journal(_) => Exit::Failed,
+        End::CutOff
+        | End::Broken(_)
+        | End::Withheld
+        | End::Silent
+        | End::Budget(_)
+        | End::Lost
+        | End::Journal(_) => Exit::Failed,
     }
 }
 
 /// Tells how it ended; the answer itself is data.
 fn report(app: &App, ended: &Ended, session: &str, began: Instant) -> Outcome {
     let exit = exit_of(&ended.end);
-    let why = match &ended.end {
-        End::Done => None,
-        End::CutOff => Some("The answer is cut off: the model had no room left.".to_owned()),
-        End::Budget(what) => Some(format!("Stopped: {what} are used up.")),
-        End::Interrupted => Some("Stopped.".to_owned()),
-        End::Lost => Some("Stopped: the model asks for tools that do not exist.".to_owned()),
-        End::Fault(fault) => Some(match &fault.hint {
-            Some(hint) => format!("{fault}. {hint}"),
-            None => fault.to_string(),
-        }),
-        End::Journal(why) => Some(format!("Stopped: the session cannot be written: {why}")),
-    };
+    let why = ended.end.why();
     if app.json {
         let line = json!({
             "type": "result",
@@ -223,13 +218,15 @@ fn report(app: &App, ended: &Ended, session: &str, began: Instant) -> Outcome {
         return Ok(exit);
     }
     if !app.terminal.stdout_is_person && !ended.text.is_empty() {
-        app.terminal.line(&ended.text)?;
+        app.terminal.line(&hermes_chat::clean(&ended.text))?;
     }
-    if let Some(why) = why {
-        app.terminal.warn(&why);
-        if !matches!(ended.end, End::Fault(_)) {
+    match (&ended.end, why) {
+        (End::Fault(fault), _) => app.terminal.error(&fault.message, fault.hint.as_deref()),
+        (_, Some(why)) => {
+            app.terminal.warn(&why);
             app.terminal.note(&format!("Go on with: hermes run --resume {session} \"go on\""));
         }
+        (_, None) => {}
     }
     app.terminal.note(&lines::told_usage(ended, session, began.elapsed()));
     Ok(exit)

@@ -160,6 +160,7 @@ impl Reader {
             "tool_use" if self.answered && self.calls == 0 => Finish::Stop,
             "tool_use" => Finish::Calls,
             "refusal" => Finish::Filtered,
+            "pause_turn" => Finish::Paused,
             _ => Finish::Stop,
         }
     }
