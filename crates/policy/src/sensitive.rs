@@ -222,6 +222,8 @@ const OURS_SECRET: &[&str] = &[
     "secrets.json*",
     "auth/**",
     "mcp-tokens/**",
+    "mcp-server-token",
+    "mcp-server-token*",
     "pairing/**",
     "checkpoints/**",
     "cache/bws_cache.json",
