@@ -29,6 +29,15 @@ pub(crate) struct Done {
     pub(crate) strange: usize,
 }
 
+/// A conversation that is not in the whole file.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct LeftOut {
+    /// The place of its prompt.
+    pub prompt_index: usize,
+    /// Why.
+    pub why: String,
+}
+
 /// The sums over all lines.
 #[derive(Debug, Default, serde::Serialize)]
 pub(crate) struct Sums {
@@ -36,7 +45,7 @@ pub(crate) struct Sums {
     pub(crate) completed: usize,
     pub(crate) partial: usize,
     pub(crate) with_reasoning: usize,
-    pub(crate) left_out: usize,
+    pub(crate) left_out: Vec<LeftOut>,
     pub(crate) api_calls: u64,
     pub(crate) input_tokens: u64,
     pub(crate) output_tokens: u64,
@@ -108,10 +117,17 @@ impl Done {
         let mut open: BTreeMap<usize, File> = BTreeMap::new();
         for place in self.places.values() {
             let is_known = |name: &String| known.is_empty() || known.contains(name);
-            let used = place.mark.tool_stats.iter().filter(|(_, stats)| stats.count > 0);
-            let is_strange = used.into_iter().any(|(name, _)| !is_known(name));
-            if is_strange || (needs_reasoning && !place.mark.metadata.has_reasoning) {
-                sums.left_out += 1;
+            let mut used = place.mark.tool_stats.iter().filter(|(_, stats)| stats.count > 0);
+            let why = match used.find(|(name, _)| !is_known(name)) {
+                Some((name, _)) => Some(format!("it calls '{name}', which is no tool")),
+                None if needs_reasoning && !place.mark.metadata.has_reasoning => {
+                    Some("it has no thoughts".to_owned())
+                }
+                None => None,
+            };
+            if let Some(why) = why {
+                let prompt_index = place.mark.prompt_index;
+                sums.left_out.push(LeftOut { prompt_index, why });
                 continue;
             }
             sums.add(&place.mark);

@@ -14,6 +14,7 @@ mod run;
 mod trajectory;
 mod worker;
 
+pub use done::LeftOut;
 pub use error::BatchError;
 pub use folder::Plan;
 pub use prompt::{BadLine, Prompt, Prompts};

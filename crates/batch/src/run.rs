@@ -10,7 +10,7 @@ use serde_json::json;
 use tokio::task::JoinSet;
 
 use crate::BatchError;
-use crate::done::Done;
+use crate::done::{Done, LeftOut};
 use crate::folder::{Folder, Plan};
 use crate::prompt::{Prompt, Prompts};
 use crate::row::Row;
@@ -71,6 +71,8 @@ pub struct Summary {
     pub trajectories: usize,
     /// How many are left out of it.
     pub left_out: usize,
+    /// Which, and why.
+    pub left_out_why: Vec<LeftOut>,
     /// Whether it was stopped.
     pub stopped: bool,
 }
@@ -181,7 +183,8 @@ impl Batch {
             bad_lines: self.prompts.bad.len(),
             strange: done.strange,
             trajectories: sums.conversations,
-            left_out: sums.left_out,
+            left_out: sums.left_out.len(),
+            left_out_why: sums.left_out.clone(),
             stopped,
         };
         let statistics = json!({ "plan": self.plan, "summary": summary, "sums": sums });

@@ -2,7 +2,7 @@
 //! state are put together.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use hermes::AuditRecorder;
@@ -59,6 +59,8 @@ pub(crate) struct Ready {
     _serving: Serving,
     /// The servers whose tools are offered, once they are.
     pub(crate) servers: OnceLock<Arc<Servers>>,
+    /// Those that were not there when the session began.
+    pub(crate) late: Mutex<Vec<String>>,
     /// Where commands run and files are.
     pub(crate) ground: Ground,
     /// Commands that run.
@@ -171,6 +173,7 @@ impl App {
             crew,
             _serving: serving,
             servers: OnceLock::new(),
+            late: Mutex::default(),
             secrets,
             ground,
             jobs,

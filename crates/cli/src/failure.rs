@@ -97,7 +97,11 @@ impl Failure {
 
 impl From<ToolError> for Failure {
     fn from(error: ToolError) -> Self {
-        Failure::failed(error.kind(), error.message()).hint(error.hint())
+        let mut message = error.message().to_owned();
+        if let Some(words) = error.details().get("stderr").and_then(|it| it.as_str()) {
+            message.push_str(&format!("\nIt said last:\n{}", words.trim_end()));
+        }
+        Failure::failed(error.kind(), message).hint(error.hint())
     }
 }
 

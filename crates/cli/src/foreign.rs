@@ -1,12 +1,12 @@
 //! The tools of other programs (MCP), as a part of this one.
 
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use hermes_config::{KeyPath, vars};
 use hermes::core::BoxFuture;
+use hermes_config::{KeyPath, vars};
 use hermes_delegation::Supply as _;
-use hermes_mcp::client::{Chosen, Models, Servers};
+use hermes_mcp::client::{Chosen, Models, Servers, Status, names};
 
 use crate::app::{App, Ready};
 use crate::commands::runtime;
@@ -15,15 +15,42 @@ use crate::place::Ground;
 use crate::supply::Stock;
 
 /// How long that is if nothing else is set.
-const PATIENCE: Duration = Duration::from_secs(15);
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// After that time it is said who is waited for.
+const SILENCE: Duration = Duration::from_secs(1);
 
 /// How many problems of a server are told without being asked for.
 const PROBLEMS: usize = 3;
 
+/// Whose tools are wanted.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Wanted<'a> {
+    /// Those of every server.
+    All,
+    /// This one, which may be no server's.
+    Tool(&'a str),
+    /// None; but nothing begins without the servers that are required.
+    Nothing,
+}
+
+impl Wanted<'_> {
+    /// Whether something about that server is of interest.
+    fn concerns(self, server: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Tool(tool) => names::is_of(server, tool),
+            Self::Nothing => false,
+        }
+    }
+}
+
 impl Ready {
     /// Offers the tools of the servers that are set down: what is known of them
-    /// at once, and those of others if somebody `waits` for them.
-    pub(crate) fn join_servers(&self, app: &App, waits: bool) -> Result<(), Failure> {
+    /// at once. Those of which nothing is known are started if their tools are
+    /// wanted, and waited for: the one whose tool it is until it is there, all
+    /// of them for a short while.
+    pub(crate) fn join_servers(&self, app: &App, wanted: Wanted<'_>) -> Result<(), Failure> {
         let safe = app.env.text(&vars::HERMES_SAFE_MODE);
         if safe.is_some_and(|value| matches!(value.as_str(), "1" | "true" | "yes" | "on")) {
             return Ok(());
@@ -33,33 +60,79 @@ impl Ready {
             return Ok(());
         }
         let servers = Arc::new(self.mcp_servers(&entries));
-        for problem in servers.problems() {
-            app.terminal.warn(problem);
+        if matches!(wanted, Wanted::All) {
+            for problem in servers.problems() {
+                app.terminal.warn(problem);
+            }
         }
         let joined = self.servers.get_or_init(|| servers);
         runtime::early(async {
-            joined.start();
-            if waits {
-                joined.settle(self.patience()).await;
+            match wanted {
+                Wanted::All => {
+                    joined.start();
+                    self.await_all(app, joined).await;
+                }
+                Wanted::Tool(tool) => joined.start_for(tool).await,
+                Wanted::Nothing => joined.start_for("").await,
             }
             joined.required().await
         })??;
-        for status in joined.status() {
-            if let (true, Some(error)) = (waits, &status.error) {
+        for status in joined.status().iter().filter(|status| wanted.concerns(&status.name)) {
+            // Whoever calls one of its tools is told by the answer.
+            if let (Wanted::All, Some(error)) = (wanted, &status.error) {
                 app.terminal.warn(&format!("MCP server {}: {error}", status.name));
             }
-            for problem in status.problems.iter().take(PROBLEMS) {
-                app.terminal.warn(&format!("MCP server {}: {problem}", status.name));
-            }
-            if let Some(more) = status.problems.len().checked_sub(PROBLEMS).filter(|more| *more > 0)
-            {
-                app.terminal.warn(&format!(
-                    "MCP server {0}: and {more} more; `hermes mcp test {0}` shows all",
-                    status.name
-                ));
-            }
+            tell_problems(app, status);
         }
         Ok(())
+    }
+
+    /// Offers what is known of the tools of servers, for who looks at tools.
+    pub(crate) fn recall_servers(&self) {
+        let entries = self.mcp_settings();
+        if entries.as_object().is_some_and(|entries| !entries.is_empty()) {
+            self.servers.get_or_init(|| Arc::new(self.mcp_servers(&entries))).recall();
+        }
+    }
+
+    /// Waits a short while for the servers of which nothing is known.
+    async fn await_all(&self, app: &App, servers: &Servers) {
+        let patience = self.patience();
+        servers.settle(patience.min(SILENCE)).await;
+        let awaited = servers.awaited();
+        let rest = patience.saturating_sub(SILENCE);
+        if !awaited.is_empty() && !rest.is_zero() {
+            app.terminal.note(&format!(
+                "Waiting for the MCP server {}, at most {} s more.",
+                awaited.join(", "),
+                rest.as_secs_f64()
+            ));
+            servers.settle(rest).await;
+        }
+        let late = servers.awaited();
+        *self.late() = late.iter().map(|name| (*name).to_owned()).collect();
+        for server in late {
+            app.terminal.warn(&format!(
+                "MCP server {server}: it is not there yet; its tools join a chat when it is"
+            ));
+        }
+    }
+
+    fn late(&self) -> MutexGuard<'_, Vec<String>> {
+        self.late.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The servers that were late and are there now. Each is told once.
+    pub(crate) fn newcomers(&self) -> Vec<String> {
+        let Some(servers) = self.servers.get() else { return Vec::new() };
+        let is_here =
+            |name: &mut String| servers.status().iter().any(|it| it.name == *name && it.tools > 0);
+        self.late().extract_if(.., is_here).collect()
+    }
+
+    /// From now on nobody waits for those that are late.
+    pub(crate) fn forget_late(&self) {
+        self.late().clear();
     }
 
     /// How long servers are waited for of which nothing is known yet.
@@ -72,6 +145,18 @@ impl Ready {
     /// What is to be left when all calls are made.
     pub(crate) fn leaving(&self) -> Leaving {
         Leaving { ground: self.ground.clone(), servers: self.servers.get().cloned() }
+    }
+}
+
+fn tell_problems(app: &App, status: &Status) {
+    for problem in status.problems.iter().take(PROBLEMS) {
+        app.terminal.warn(&format!("MCP server {}: {problem}", status.name));
+    }
+    if let Some(more) = status.problems.len().checked_sub(PROBLEMS).filter(|more| *more > 0) {
+        app.terminal.warn(&format!(
+            "MCP server {0}: and {more} more; `hermes mcp test {0}` shows all",
+            status.name
+        ));
     }
 }
 

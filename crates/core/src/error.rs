@@ -53,7 +53,7 @@ error_kinds! {
         "Correct the arguments and call again.";
     /// The thing named by the arguments (or the tool itself) does not exist.
     NotFound, "not_found", exit 1, retry false,
-        "Check the name; the error lists the nearest ones.";
+        "Check the name.";
     /// A rule forbids it.
     Denied, "denied", exit 3, retry false,
         "Do not try to get around the rule; choose another way or ask the user to change it.";

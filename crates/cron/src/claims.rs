@@ -228,6 +228,13 @@ impl Jobs {
         })
     }
 
+    /// Whether a run still holds its job, as far as can be read.
+    pub(crate) fn holds(&self, claim: &Claim) -> bool {
+        let Ok(document) = self.read() else { return true };
+        let held = document.get(&claim.job.id).and_then(|job| job.held.as_ref());
+        held.is_some_and(|held| held.run == claim.run)
+    }
+
     /// Says how the run has ended, and gives the claim back.
     pub fn finish(&self, claim: Claim, ending: Ending, now: Timestamp) -> Result<Run, CronError> {
         let now = whole(now);

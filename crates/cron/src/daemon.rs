@@ -22,6 +22,9 @@ const DELIVERY: Duration = Duration::from_secs(120);
 /// How much of an answer is sent; the rest is in its file.
 const SENT: usize = 50_000;
 
+/// Why a run is stopped whose job is not there any more.
+const TAKEN: &str = "its job was taken away";
+
 /// How often runs of others are looked after.
 const PATROL: Duration = Duration::from_secs(10);
 
@@ -264,7 +267,7 @@ impl Daemon<'_> {
     fn carry_out(&self, claim: Claim, bell: &Bell) -> Result<Run, CronError> {
         let time = claim.job.timeout_seconds.map_or(self.settings.time, Duration::from_secs);
         let limits = Limits { time, grace: self.settings.grace };
-        let mut renewed = Instant::now();
+        let (mut renewed, mut looked) = (Instant::now(), Instant::now());
         let every = Duration::from_secs(self.settings.lease.max(3)) / 3;
         let mut halt = || {
             if bell.is_stopped() {
@@ -274,7 +277,11 @@ impl Daemon<'_> {
                 renewed = Instant::now();
                 // A lock that is busy now will be free the next time.
                 let held = self.jobs.renew(&claim, self.settings.lease, self.clock.now());
-                return (!held.unwrap_or(true)).then_some("its job was taken away");
+                return (!held.unwrap_or(true)).then_some(TAKEN);
+            }
+            if looked.elapsed() >= self.settings.poll {
+                looked = Instant::now();
+                return (!self.jobs.holds(&claim)).then_some(TAKEN);
             }
             None
         };

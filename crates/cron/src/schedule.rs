@@ -19,6 +19,9 @@ const PAST: u64 = 120;
 /// How late a single run may be and still be on time.
 const ONCE_GRACE: u64 = 600;
 
+/// How many slots of a cron expression are looked at when it is given.
+const SLOTS: usize = 5;
+
 /// The longest text of a schedule.
 const LONGEST: usize = 200;
 
@@ -218,9 +221,16 @@ fn period(minutes: u64) -> u64 {
 
 fn by_cron(expr: &str, tz: Option<&str>) -> Result<Schedule, CronError> {
     let zone = tz.map(find_zone).transpose()?.unwrap_or(TimeZone::UTC);
-    let is_empty = calendar(expr, zone)?.next(Timestamp::UNIX_EPOCH).is_none();
-    if is_empty {
+    let calendar = calendar(expr, zone)?;
+    let Some(mut slot) = calendar.next(Timestamp::UNIX_EPOCH) else {
         return Err(wrong(&format!("'{expr}' never comes")));
+    };
+    for _ in 0..SLOTS {
+        let Some(next) = calendar.next(slot) else { break };
+        if between(slot, next) < 60 {
+            return Err(wrong(&format!("'{expr}' comes more often than once a minute")));
+        }
+        slot = next;
     }
     let display = match tz {
         Some(name) => format!("{expr} ({name})"),

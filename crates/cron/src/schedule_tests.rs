@@ -189,3 +189,14 @@ proptest! {
         let _ = parse(&text);
     }
 }
+
+#[test]
+fn nothing_comes_more_often_than_once_a_minute() {
+    for often in ["* * * * * *", "*/30 * * * * *", "0,1 0 9 * * *"] {
+        let error = parse(often).expect_err(often).to_string();
+        assert!(error.contains("more often than once a minute"), "{error}");
+    }
+    for rare in ["* * * * *", "30 * * * * *", "0 0 9 * * *"] {
+        parse(rare).expect(rare);
+    }
+}

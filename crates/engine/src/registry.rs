@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
-use hermes_core::DynTool;
+use hermes_core::{DynTool, ToolError};
 use serde_json::{Map, Value};
 
 use crate::entry::Entry;
@@ -147,6 +147,7 @@ pub struct Snapshot {
     aliases: HashMap<Arc<str>, AliasTarget>,
     toolsets: BTreeMap<Arc<str>, BTreeSet<Arc<str>>>,
     toolset_aliases: BTreeMap<String, ToolsetAlias>,
+    absences: BTreeMap<String, ToolError>,
 }
 
 impl Snapshot {
@@ -169,6 +170,12 @@ impl Snapshot {
     /// fixed arguments never reach a call that did not use it.
     pub(crate) fn alias(&self, name: &str) -> Option<&AliasTarget> {
         self.aliases.get(name).filter(|_| !self.tools.contains_key(name))
+    }
+
+    /// Why a tool of that name is not there, if its like could be.
+    pub fn absence(&self, name: &str) -> Option<&ToolError> {
+        let mut absences = self.absences.iter();
+        absences.find(|(prefix, _)| name.starts_with(prefix.as_str())).map(|(_, why)| why)
     }
 
     /// Every tool, by name.
@@ -368,6 +375,17 @@ impl Edit {
         self.next.toolset_aliases.insert(alias, ToolsetAlias { toolset, owner: owner.clone() });
         self.changed = true;
         Ok(())
+    }
+
+    /// From now on, calls of tools that are not there and whose names begin
+    /// like this fail with that error, and no other tool is taken for them; or
+    /// no longer so.
+    pub fn explain_absence(&mut self, prefix: &str, why: Option<ToolError>) {
+        self.changed |= self.next.absences.get(prefix) != why.as_ref();
+        match why {
+            Some(why) => self.next.absences.insert(prefix.to_owned(), why),
+            None => self.next.absences.remove(prefix),
+        };
     }
 
     /// Takes a tool and its aliases out, and remembers that it must be retired.

@@ -198,11 +198,7 @@ fn searches(store: &Store, dice: &mut Dice) {
         show(&format!("search: {name}"), &mut times);
     }
     let found = show("search: all of these", &mut all);
-    println!(
-        r#"{{"metric":"history.search","p50_us":{:.1},"n":{}}}"#,
-        micros(found),
-        all.len()
-    );
+    println!(r#"{{"metric":"history.search","p50_us":{:.1},"n":{}}}"#, micros(found), all.len());
     let mut times = Vec::new();
     for _ in 0..200 {
         let query =

@@ -298,6 +298,8 @@ const OURS_SECRET: &[&str] = &[
     "secrets.json*",
     "auth/**",
     "mcp-tokens/**",
+    "mcp-server-token",
+    "mcp-server-token*",
     "pairing/**",
     "checkpoints/**",
     "cache/bws_cache.json",

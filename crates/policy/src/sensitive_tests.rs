@@ -127,7 +127,9 @@ fn a_home_may_have_any_name() {
     ] {
         let s = Sensitive::new(&places(home));
         assert!(!reads(&s, &format!("{home}/.ssh/id_rsa")), "{home}");
-        assert!(!reads(&s, &format!("{home}/.hermes/auth.json")), "{home}");
+        for name in ["auth.json", "mcp-server-token", "mcp-tokens/x.json"] {
+            assert!(!reads(&s, &format!("{home}/.hermes/{name}")), "{home}: {name}");
+        }
         assert!(!writes(&s, &format!("{home}/.bashrc")), "{home}");
         assert!(!writes(&s, &format!("{home}/.hermes/config.yaml")), "{home}");
         assert!(writes(&s, &format!("{home}/.hermes/cache/x")), "{home}");

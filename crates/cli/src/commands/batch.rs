@@ -22,6 +22,7 @@ use crate::app::{App, Ready};
 use crate::args::{CallOptions, Choice, ProfileOptions};
 use crate::engagement::Terms;
 use crate::failure::{Exit, Failure, Outcome};
+use crate::foreign::Wanted;
 use crate::terminal::{Terminal, one_line};
 
 /// How many bad lines are told of one by one.
@@ -103,9 +104,17 @@ pub(crate) fn run(app: &App, command: Batch) -> Outcome {
     if prompts.bad.len() > TOLD {
         app.terminal.warn(&format!("{} more lines are no prompts", prompts.bad.len() - TOLD));
     }
+    if prompts.prompts.is_empty() {
+        return Err(Failure::usage(format!("{} has no prompts", args.prompts.display()))
+            .hint("A line is a JSON object with `prompt` in it."));
+    }
     prompts.prompts.truncate(args.limit.unwrap_or(usize::MAX));
     let ready = app.ready()?;
     let work = plan(&args, prompts, &ready)?;
+    // The conversations have none of their tools, but this is for the user to
+    // say by leaving the word out.
+    ready.join_servers(app, Wanted::Nothing)?;
+    runtime::early(ready.leaving().leave())?;
     drop(ready);
     let cancel = CancellationToken::new();
     let worker = Desk::new(app, &args, cancel.clone())?;
@@ -162,7 +171,10 @@ fn report(app: &App, args: &Run, summary: &Summary) -> Outcome {
         summary.done, summary.prompts, summary.done_before, summary.failed, summary.trajectories,
     ))?;
     if summary.left_out > 0 {
-        app.terminal.note(&format!("{} are left out of it.", summary.left_out));
+        app.terminal.note(&format!("{} are left out of it:", summary.left_out));
+        for left in summary.left_out_why.iter().take(TOLD) {
+            app.terminal.note(&format!("  prompt {}: {}", left.prompt_index, one_line(&left.why)));
+        }
     }
     if summary.strange > 0 {
         let count = summary.strange;

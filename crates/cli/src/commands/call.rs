@@ -11,11 +11,16 @@ use super::{readable, runtime};
 use crate::app::App;
 use crate::args::Call;
 use crate::failure::{Exit, Outcome};
+<<<<<<< HEAD
 use crate::values::{self, Parameters, quoted};
+=======
+use crate::foreign::Wanted;
+use crate::values::{self, Parameters};
+>>>>>>> w-y2
 
 pub(crate) fn run(app: &App, args: &Call) -> Outcome {
     let ready = app.ready()?;
-    ready.join_servers(app, args.tool.starts_with("mcp"))?;
+    ready.join_servers(app, Wanted::Tool(&args.tool))?;
     let mut caller = app.caller(&ready, &args.options, &[])?;
     caller.who = "cli".into();
     // Programs want the answer as it is; it says itself that it came from outside.

@@ -27,7 +27,7 @@ pub(crate) fn run(app: &App, args: &Exec) -> Outcome {
     let dialect = args.dialect.as_deref().map(str::parse::<Dialect>).transpose();
     let dialect = dialect.map_err(|e| Failure::usage(e.to_string()).hint(e.hint()))?;
     let ready = app.ready()?;
-    ready.join_servers(app, true)?;
+    ready.join_servers(app, crate::foreign::Wanted::All)?;
     let mut caller = app.caller(&ready, &args.options, &args.toolsets)?;
     let from_stdin = args.file.as_deref().is_none_or(|f| f == Path::new("-"));
     caller.who = "exec".into();

@@ -112,6 +112,10 @@ pub(crate) fn run(app: &App, command: Memory) -> Outcome {
                 true => edited(&lists, target)?,
                 false => piped()?,
             };
+            if text.trim().is_empty() && !std::io::stdin().is_terminal() {
+                return Err(Failure::usage("Standard input is empty; nothing was changed")
+                    .hint("To empty the list, edit it at a terminal."));
+            }
             tell(app, target, &lists.edit(target, &text)?)?;
             for (at, rule) in lists.read(target)?.suspicious {
                 let at = at + 1;

@@ -112,3 +112,30 @@ fn what_fails_says_so() {
     let failure = rows(&context, "failures.jsonl")[0]["error"].to_string();
     assert!(failure.contains("No such model"), "{failure}");
 }
+
+#[test]
+fn a_file_without_prompts_is_a_mistake() {
+    let server = ModelServer::start(Vec::new());
+    let context = with_model(&server);
+    for text in ["", "oops\n"] {
+        context.file("prompts.jsonl", text);
+        let run = context.run(RUN).exits(2);
+        assert!(run.stdout.contains("has no prompts"), "{}", run.stdout);
+    }
+}
+
+#[test]
+fn what_is_left_out_is_told_with_the_reason() {
+    let server = ModelServer::start(vec![
+        Scene::of([Step::call("launch_rocket", "{}")]).when("Launch."),
+        Scene::says("There is none."),
+    ]);
+    let context = with_model(&server);
+    context.file("prompts.jsonl", "{\"prompt\":\"Launch.\"}\n");
+    let summary = context.run(RUN).succeeds().json()["summary"].clone();
+    assert_eq!(
+        summary["left_out_why"],
+        json!([{"prompt_index": 0, "why": "it calls 'launch_rocket', which is no tool"}]),
+        "{summary}"
+    );
+}

@@ -282,3 +282,16 @@ fn an_answer_that_may_not_be_sent_is_kept_all_the_same() {
     let why = run["delivered"][0]["error"].as_str().expect("why not");
     assert!(why.contains("message:send"), "{why}");
 }
+
+#[test]
+fn a_job_that_names_what_is_not_there_is_not_planned() {
+    let context = TestContext::new();
+    for (option, said) in
+        [("--profile", "nosuch"), ("--toolsets", "nosuch"), ("--deliver", "nosuch")]
+    {
+        let run = context.run(["cron", "add", "@daily", "Tell me.", option, said]);
+        assert_ne!(run.code, 0, "{option}");
+        assert!(run.stderr.contains("nosuch"), "{option}: {}", run.stderr);
+    }
+    assert_eq!(context.run(["cron", "list", "--json"]).succeeds().json()["jobs"], json!([]));
+}

@@ -19,6 +19,8 @@ fn a_note_is_shown_edited_and_rolled_back() {
     assert!(shown.contains("17/2200 chars") && shown.contains("- Builds with make."), "{shown}");
 
     context.feed(["memory", "edit"], "Builds with just.\n§\nTests are slow.\n").succeeds();
+    // A pipe that brings nothing is a slip.
+    context.feed(["memory", "edit"], "").exits(2);
     let list = context.run(["memory", "show", "memory", "--json"]).succeeds().json();
     assert_eq!(list["memory"]["entries"], json!(["Builds with just.", "Tests are slow."]));
     let history = context.run(["memory", "history", "--json"]).succeeds().json();

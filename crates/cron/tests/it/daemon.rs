@@ -312,3 +312,32 @@ fn answers_do_not_pile_up() {
     let pages = std::fs::read_dir(place.jobs.folder().join("output").join(&job.id)).unwrap();
     assert_eq!(pages.count(), 2);
 }
+
+#[test]
+fn a_run_whose_job_is_taken_away_is_stopped_at_once() {
+    let place = Place::new();
+    let job = place.add("Work.", Change::default());
+    // The claim would last for an hour.
+    let settings = Settings { lease: 3_600, ..settings() };
+    let scripts = place.scripts("echo $$ > pid.new; mv pid.new pid; sleep 600", "");
+    let began = Instant::now();
+    std::thread::scope(|threads| {
+        threads.spawn(|| {
+            while place.read("pid").is_empty() {
+                assert!(began.elapsed() < Duration::from_secs(30), "nothing runs");
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            place.jobs.remove(&job.id, noon()).unwrap();
+        });
+        let tell = |_: &Event<'_>| {};
+        let daemon = Daemon {
+            jobs: place.jobs.clone(),
+            orders: &scripts,
+            settings,
+            clock: &later(60),
+            tell: &tell,
+        };
+        daemon.serve(&Bell::default(), Until::Idle).unwrap();
+    });
+    assert_gone(place.read("pid").trim());
+}

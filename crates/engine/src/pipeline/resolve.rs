@@ -67,41 +67,55 @@ fn find(
         // It is no misspelling, so nothing else was meant.
         return Err(unknown(snapshot, written, all()));
     }
-    let name = match canonical(written, known) {
-        Some(name) => name,
-        None => match names::read(written, known, all()) {
-            Reading::Exact => written.to_owned(),
-            // What changes things is not run on a mere likeness.
-            Reading::Alike { name, sure } if !sure && !looks_only(snapshot, &name) => {
-                return Err(unknown(snapshot, written, all()));
+    let name = match canonical(written) {
+        _ if known(written) => written.to_owned(),
+        Some(name) if known(&name) => name,
+        plain => {
+            if let Some(why) = snapshot.absence(plain.as_deref().unwrap_or(written)) {
+                return Err(why.clone());
             }
-            Reading::Repaired(name) | Reading::Alike { name, .. } => {
-                notes.push(format!(
-                    "tool name: '{}' → '{name}'",
-                    hermes_schema::excerpt::excerpt(written, 64)
-                ));
-                name
-            }
-            Reading::Unknown => return Err(unknown(snapshot, written, all())),
-        },
+            read_name(snapshot, written, known, all, notes)?
+        }
     };
     let preset = snapshot.alias(&name).and_then(|alias| alias.preset.clone());
     let entry = snapshot.find(&name).cloned();
     entry.map(|entry| (entry, preset)).ok_or_else(|| unknown(snapshot, written, all()))
 }
 
+/// The name that was meant by one that does not exist.
+fn read_name<'a, N: Iterator<Item = &'a str>>(
+    snapshot: &Snapshot,
+    written: &str,
+    known: impl Fn(&str) -> bool,
+    all: impl Fn() -> N,
+    notes: &mut Vec<String>,
+) -> Result<String, ToolError> {
+    match names::read(written, known, all()) {
+        Reading::Exact => Ok(written.to_owned()),
+        // What changes things is not run on a mere likeness.
+        Reading::Alike { name, sure } if !sure && !looks_only(snapshot, &name) => {
+            Err(unknown(snapshot, written, all()))
+        }
+        Reading::Repaired(name) | Reading::Alike { name, .. } => {
+            notes.push(format!(
+                "tool name: '{}' → '{name}'",
+                hermes_schema::excerpt::excerpt(written, 64)
+            ));
+            Ok(name)
+        }
+        Reading::Unknown => Err(unknown(snapshot, written, all())),
+    }
+}
+
 fn looks_only(snapshot: &Snapshot, name: &str) -> bool {
     snapshot.find(name).is_some_and(|entry| entry.spec().annotations.read_only)
 }
 
-/// Names as they are, and `mcp-server:tool` for `mcp__server__tool`.
-fn canonical(written: &str, known: impl Fn(&str) -> bool) -> Option<String> {
-    if known(written) {
-        return Some(written.to_owned());
-    }
+/// `mcp-server:tool` as `mcp__server__tool`.
+fn canonical(written: &str) -> Option<String> {
     let (server, tool) = written.strip_prefix("mcp-")?.split_once(':')?;
     let plain = |part: &str| part.replace(|c: char| !c.is_ascii_alphanumeric() && c != '_', "_");
-    Some(format!("mcp__{}__{}", plain(server), plain(tool))).filter(|name| known(name))
+    Some(format!("mcp__{}__{}", plain(server), plain(tool)))
 }
 
 fn unknown<'a>(

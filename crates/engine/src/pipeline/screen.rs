@@ -14,6 +14,9 @@ use super::{Flight, Known};
 /// Shorter text than this says nothing.
 const WORTH_A_LABEL: usize = 32;
 
+/// Where an error may have words that are not ours.
+const STRANGERS_WORDS: [&str; 3] = ["error", "stderr", "difference"];
+
 impl Flight {
     pub(super) fn redactor(&self) -> Arc<Redactor> {
         self.engine.secrets().redactor()
@@ -69,20 +72,33 @@ impl Flight {
         let findings: Vec<String> = found.iter().map(|finding| finding.id.to_owned()).collect();
         // A session that cannot be written is reported by the tools that need it.
         let _ = Taint::note(&self.caller.session, source, &findings);
-        if !result.is_success() {
-            return;
-        }
-        let mut labelled = json!({ "untrusted": true, "source": source });
+        result.untrusted = true;
+        let told: Value = serde_json::from_str(&result.content).unwrap_or_default();
+        let mut labelled = match (result.is_success(), told) {
+            // What went wrong stays where it is looked for; the words may be a
+            // stranger's.
+            (false, Value::Object(mut error)) => {
+                for key in STRANGERS_WORDS.iter().filter(|_| self.caller.labels) {
+                    if let Some(Value::String(text)) = error.get_mut(*key) {
+                        *text = label(source, text).text;
+                    }
+                }
+                Value::Object(error)
+            }
+            (_, told) => {
+                let content = match self.caller.labels {
+                    true => label(source, &result.content).text.into(),
+                    false => told,
+                };
+                json!({ "untrusted": true, "source": source, "content": content })
+            }
+        };
+        labelled["untrusted"] = true.into();
+        labelled["source"] = source.into();
         if !found.is_empty() {
             labelled["findings"] = json!(found);
         }
-        if self.caller.labels {
-            labelled["content"] = label(source, &result.content).text.into();
-        } else {
-            labelled["content"] = serde_json::from_str(&result.content).unwrap_or_default();
-        }
         result.content = labelled.to_string();
-        result.untrusted = true;
     }
 
     /// Hosts that calls were allowed to speak to are no longer new.

@@ -19,6 +19,10 @@ use super::{http, login, osv};
 /// How long a program that has closed its output may take to say how it ended.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
+/// What to look at if it is a program that fails.
+const PROGRAM: &str = "Look at `command`, `args` and `env` of its entry, and whether the program \
+                       runs by itself.";
+
 /// Why a server could not be greeted.
 pub(crate) enum Trouble {
     /// It can be tried in another way.
@@ -100,11 +104,11 @@ async fn start(server: &Server, era: Option<Era>, until: Instant) -> Result<Conn
         Ok(Err(_)) => Trouble::Final(late(server)),
         Err(gone) => Trouble::Final(gone),
     };
-    Err(give_up(program, trouble).await)
+    Err(give_up(server.name(), program, trouble).await)
 }
 
 /// Ends a program that could not be greeted, and tells what it said.
-async fn give_up(mut program: Program, trouble: Trouble) -> Trouble {
+async fn give_up(server: &str, mut program: Program, trouble: Trouble) -> Trouble {
     let until = Instant::now() + LAST_WORDS;
     let mut exit = program.ended();
     while exit.is_none() && matches!(trouble, Trouble::Unclear(_)) && Instant::now() < until {
@@ -118,6 +122,11 @@ async fn give_up(mut program: Program, trouble: Trouble) -> Trouble {
     let words = program.tail.text();
     program.end().await;
     match trouble {
+        // What the connection was about when it broke is no help.
+        Trouble::Unclear(error) if exit.is_some() => {
+            let message = format!("The MCP server '{}' did not answer", server);
+            Trouble::Unclear(with_words(error.with_message(message), exit.as_deref(), &words))
+        }
         Trouble::Unclear(error) => Trouble::Unclear(with_words(error, exit.as_deref(), &words)),
         Trouble::Final(error) => Trouble::Final(with_words(error, exit.as_deref(), &words)),
     }
@@ -139,14 +148,18 @@ pub(crate) fn explain(server: &Server, error: &ClientInitializeError) -> ToolErr
     if let Some(want) = greeting_want(error) {
         return login::wanted(server, &want);
     }
-    ToolError::new(
+    let failed = ToolError::new(
         ErrorKind::Network,
         format!(
             "The MCP server '{}' cannot be used: {}",
             server.name(),
             excerpt(&greeting_causes(error), 600)
         ),
-    )
+    );
+    match server.settings().link {
+        Link::Program { .. } => failed.with_hint(PROGRAM),
+        Link::Http { .. } => failed,
+    }
 }
 
 /// An error with how a program has ended and what it said last.

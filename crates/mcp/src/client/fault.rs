@@ -139,6 +139,8 @@ pub(crate) fn greeting_causes(error: &ClientInitializeError) -> String {
             if newer == older { newer } else { format!("{older} (the newer way: {newer})") }
         }
         ClientInitializeError::TransportError { error, .. } => causes(error.error.as_ref()),
+        ClientInitializeError::JsonRpcError(error) => format!("it refuses: {}", error.message),
+        ClientInitializeError::ConnectionClosed(_) => "it has closed the connection".to_owned(),
         other => causes(other),
     }
 }

@@ -53,7 +53,7 @@ pub use login::{Visitor, logout};
 pub use sampling::{Chosen, Models, Sampled};
 pub use settings::{
     ElicitationSettings, Link, OAuthSettings, SamplingSettings, ServerSettings, Settings,
-    ToolFilter,
+    ToolFilter, Unusable,
 };
 pub use tls::TlsSettings;
 
@@ -126,6 +126,7 @@ pub struct Servers {
     servers: BTreeMap<String, Arc<Server>>,
     shared: Arc<Shared>,
     problems: Vec<String>,
+    unusable: BTreeMap<String, Unusable>,
 }
 
 impl std::fmt::Debug for Servers {
@@ -216,7 +217,12 @@ impl Servers {
             let server = Server::new(&name, settings, &shared);
             (name, server)
         });
-        Self { servers: servers.collect(), shared, problems: settings.problems }
+        Self {
+            servers: servers.collect(),
+            shared,
+            problems: settings.problems,
+            unusable: settings.unusable,
+        }
     }
 
     /// What is wrong with entries that cannot be used, one sentence each.
@@ -229,6 +235,20 @@ impl Servers {
     /// required, is started in the background; the others when they are first
     /// needed. Must be called within a runtime.
     pub fn start(&self) {
+        self.start_those(|_| true);
+    }
+
+    /// The same for a call of this tool alone: of the servers of which nothing
+    /// is known only that is started whose tool it is, and its tools are waited
+    /// for. Why there are none, the call will tell.
+    pub async fn start_for(&self, tool: &str) {
+        self.start_those(|server| names::is_of(server, tool));
+        let asked = self.enabled().filter(|server| names::is_of(server.name(), tool));
+        let unknown = asked.filter(|server| server.catalogue().is_none());
+        futures_util::future::join_all(unknown.map(|server| server.settled())).await;
+    }
+
+    fn start_those(&self, is_wanted: impl Fn(&str) -> bool) {
         let shared = Arc::clone(&self.shared);
         // What a crash has left is none of this run's business, but somebody
         // must end it.
@@ -238,9 +258,24 @@ impl Servers {
             }
             content::sweep(&shared.media_folder, MEDIA_AGE);
         });
+        self.recall();
         for server in self.enabled() {
-            let is_known = server.recall();
-            server.begin(!is_known || server.settings().required);
+            let is_new = server.catalogue().is_none() && is_wanted(server.name());
+            server.begin(is_new || server.settings().required);
+        }
+    }
+
+    /// Offers what is known of before, and starts nothing.
+    pub fn recall(&self) {
+        for (name, unusable) in &self.unusable {
+            server::absent(&self.shared.engine, name, &unusable.error());
+        }
+        for server in self.servers.values() {
+            if !server.settings().enabled {
+                server.explain_absence("is switched off", None);
+            } else if !server.recall() {
+                server.explain_absence("has not been asked yet for its tools", None);
+            }
         }
     }
 
@@ -262,11 +297,11 @@ impl Servers {
     /// Waits for the servers without which nothing may begin. The error is
     /// that of the first one that is not there.
     pub async fn required(&self) -> Result<(), ToolError> {
+        if let Some(unusable) = self.unusable.values().find(|it| it.required) {
+            return Err(missing(&unusable.error()));
+        }
         for server in self.enabled().filter(|server| server.settings().required) {
-            server.settled().await.map_err(|error| {
-                let message = format!("A required MCP server is not there. {}", error.message());
-                error.with_message(message)
-            })?;
+            server.settled().await.map_err(|error| missing(&error))?;
         }
         Ok(())
     }
@@ -277,6 +312,16 @@ impl Servers {
         let unknown = self.enabled().filter(|server| server.catalogue().is_none());
         let all = futures_util::future::join_all(unknown.map(|server| server.settled()));
         let _ = tokio::time::timeout(patience, all).await;
+    }
+
+    /// The servers of which nothing is known and that have neither answered nor
+    /// failed.
+    pub fn awaited(&self) -> Vec<&str> {
+        let on_their_way = self.enabled().filter(|server| {
+            server.catalogue().is_none()
+                && matches!(server.phase(), Phase::Idle | Phase::Connecting)
+        });
+        on_their_way.map(|server| server.name()).collect()
     }
 
     /// How each server is doing, by name.
@@ -344,8 +389,7 @@ impl Servers {
                 let mut theirs = catalogue.tools.iter().map(pins::name_of);
                 let known = theirs.clone().find(|it| *it == tool);
                 let known = known.or_else(|| theirs.find(|it| names::wire(name, it) == tool));
-                let missing = || ToolError::not_found(format!("'{name}' has no tool '{tool}'"));
-                Some(known.ok_or_else(missing)?)
+                Some(known.ok_or_else(|| unknown_tool(name, tool, &catalogue))?)
             }
         };
         let folder = &self.shared.pins;
@@ -384,6 +428,22 @@ impl Servers {
     pub async fn stop(&self) {
         futures_util::future::join_all(self.enabled().map(|server| server.end())).await;
     }
+}
+
+fn unknown_tool(server: &str, tool: &str, catalogue: &Kept) -> ToolError {
+    let tools = catalogue.tools.iter().map(|tool| names::safe(server, pins::name_of(tool)));
+    let tools = tools.take(20).collect::<Vec<_>>().join(", ");
+    ToolError::not_found(format!("'{server}' has no tool '{tool}'")).with_hint(match &*tools {
+        "" => "It has no tools.".to_owned(),
+        tools => format!("It has {tools}."),
+    })
+}
+
+/// A server is not there without which nothing begins.
+fn missing(error: &ToolError) -> ToolError {
+    let message = format!("A required MCP server is not there. {}", error.message());
+    let told = ToolError::unavailable(message).with_hint(error.hint());
+    error.details().iter().fold(told, |it, (key, value)| it.with(key, value.clone()))
 }
 
 fn status_of(server: &Server) -> Status {

@@ -17,14 +17,20 @@ pub(crate) struct Reading<'a>(pub(crate) &'a Map<String, Value>);
 
 impl Reading<'_> {
     /// The settings with each `${NAME}` and `${env:NAME}` filled in. What
-    /// nobody knows stays as it is.
+    /// nobody knows stays as it is, and its name is told, but for arguments.
     pub(crate) fn fill(
         written: &Map<String, Value>,
         lookup: &dyn Fn(&str) -> Option<String>,
-    ) -> Map<String, Value> {
+    ) -> (Map<String, Value>, Vec<String>) {
         let mut filled = written.clone();
-        filled.values_mut().for_each(|value| fill_in(value, lookup, DEEPEST));
-        filled
+        let mut unknown = Vec::new();
+        for (key, value) in &mut filled {
+            // An argument may be a script, with names of its own.
+            let mut own = Vec::new();
+            let unknown = if key == "args" { &mut own } else { &mut unknown };
+            fill_in(value, lookup, unknown, DEEPEST);
+        }
+        (filled, unknown)
     }
 
     pub(crate) fn text(&self, name: &str) -> Option<String> {
@@ -89,20 +95,29 @@ fn as_text(value: &Value) -> Option<String> {
     }
 }
 
-fn fill_in(value: &mut Value, lookup: &dyn Fn(&str) -> Option<String>, levels: usize) {
+fn fill_in(
+    value: &mut Value,
+    lookup: &dyn Fn(&str) -> Option<String>,
+    unknown: &mut Vec<String>,
+    levels: usize,
+) {
     match value {
-        Value::String(text) if text.contains("${") => *text = fill_text(text, lookup),
+        Value::String(text) if text.contains("${") => *text = fill_text(text, lookup, unknown),
         Value::Array(items) if levels > 0 => {
-            items.iter_mut().for_each(|item| fill_in(item, lookup, levels - 1));
+            items.iter_mut().for_each(|item| fill_in(item, lookup, unknown, levels - 1));
         }
         Value::Object(fields) if levels > 0 => {
-            fields.values_mut().for_each(|field| fill_in(field, lookup, levels - 1));
+            fields.values_mut().for_each(|field| fill_in(field, lookup, unknown, levels - 1));
         }
         _ => {}
     }
 }
 
-fn fill_text(text: &str, lookup: &dyn Fn(&str) -> Option<String>) -> String {
+fn fill_text(
+    text: &str,
+    lookup: &dyn Fn(&str) -> Option<String>,
+    unknown: &mut Vec<String>,
+) -> String {
     let mut filled = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("${") {
@@ -112,16 +127,27 @@ fn fill_text(text: &str, lookup: &dyn Fn(&str) -> Option<String>) -> String {
             rest = after;
             continue;
         };
-        match lookup(name.strip_prefix("env:").unwrap_or(name)) {
+        let bare = name.strip_prefix("env:").unwrap_or(name);
+        match lookup(bare) {
             Some(value) => filled.push_str(&value),
             None => {
                 filled.push_str("${");
                 filled.push_str(name);
                 filled.push('}');
+                if is_name(bare) && !unknown.iter().any(|it| it == bare) {
+                    unknown.push(bare.to_owned());
+                }
             }
         }
         rest = next;
     }
     filled.push_str(rest);
     filled
+}
+
+/// Whether it is a variable that is meant, and not a piece of shell.
+fn is_name(text: &str) -> bool {
+    let mut chars = text.chars();
+    chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
+        && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
 }

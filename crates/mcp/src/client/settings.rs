@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
+use hermes_core::ToolError;
 use serde_json::{Map, Value};
 
 use super::read::Reading;
@@ -20,6 +21,17 @@ pub struct Settings {
     pub servers: BTreeMap<String, ServerSettings>,
     /// What is wrong with the others, one sentence each.
     pub problems: Vec<String>,
+    /// The entries that cannot be used, by name.
+    pub unusable: BTreeMap<String, Unusable>,
+}
+
+/// An entry that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unusable {
+    /// What is wrong with it, in a sentence.
+    pub problem: String,
+    /// Whether nothing begins without it.
+    pub required: bool,
 }
 
 /// How a server is reached.
@@ -167,6 +179,13 @@ pub struct OAuthSettings {
     pub timeout: Option<Duration>,
 }
 
+impl Unusable {
+    pub(crate) fn error(&self) -> ToolError {
+        ToolError::unavailable(self.problem.clone())
+            .with_hint("Set right its entry of `mcp_servers` in config.yaml.")
+    }
+}
+
 impl Settings {
     /// Reads `mcp_servers`. `lookup` gives the values of `${NAME}`.
     pub fn read(servers: &Value, lookup: &dyn Fn(&str) -> Option<String>) -> Self {
@@ -184,7 +203,13 @@ impl Settings {
                 Ok(server) => {
                     settings.servers.insert(name.clone(), server);
                 }
-                Err(problem) => settings.problems.push(format!("MCP server '{name}': {problem}")),
+                Err(problem) => {
+                    let problem = format!("MCP server '{name}': {problem}");
+                    settings.problems.push(problem.clone());
+                    let fields = entry.as_object();
+                    let required = fields.is_some_and(|it| Reading(it).flag("required", false));
+                    settings.unusable.insert(name.clone(), Unusable { problem, required });
+                }
             }
         }
         settings
@@ -197,8 +222,14 @@ impl ServerSettings {
         let Value::Object(written) = entry else {
             return Err("it is not a map of settings".to_owned());
         };
-        let filled = Reading::fill(written, lookup);
+        let (filled, unknown) = Reading::fill(written, lookup);
         let it = Reading(&filled);
+        if let (Some(name), true) = (unknown.first(), it.flag("enabled", true)) {
+            return Err(format!(
+                "${{{name}}} is not set; set it in the environment or in .env, or by `hermes \
+                 secrets set {name}`"
+            ));
+        }
         let link = read_link(&it)?;
         let lifecycle = it.map("lifecycle");
         let longest = |name: &str| {

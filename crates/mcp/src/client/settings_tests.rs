@@ -37,17 +37,35 @@ fn integer_zero_switches_off() {
 }
 
 #[test]
-fn a_url_wins_and_unknown_variables_stay() {
+fn a_url_wins_and_variables_are_filled_in() {
     let server = read(json!({
         "url": "https://h/mcp", "command": "x",
-        "headers": {"Authorization": "Bearer ${env:TOKEN}", "X": "a${NOPE}b${"}
+        "headers": {"Authorization": "Bearer ${env:TOKEN}", "X": "a${1}b${"}
     }));
     let Link::Http { headers, sse, .. } = &server.link else { panic!("an address") };
     assert_eq!(headers["Authorization"], "Bearer s3cret");
-    assert_eq!(headers["X"], "a${NOPE}b${");
+    assert_eq!(headers["X"], "a${1}b${");
     assert!(!sse);
     // What the server is known by holds no secret.
     assert!(!server.written.to_string().contains("s3cret"));
+}
+
+#[test]
+fn a_variable_that_is_not_set_is_no_value() {
+    for entry in [
+        json!({"url": "https://h/mcp", "headers": {"X": "Bearer ${NOPE}"}}),
+        json!({"command": "x", "env": {"A": "${TOKEN}", "B": "${env:NOPE}"}}),
+        json!({"url": "https://${NOPE}/mcp"}),
+    ] {
+        let problem = ServerSettings::read(&entry, &lookup).unwrap_err();
+        assert!(problem.contains("${NOPE} is not set"), "{problem}");
+        // Who does not use it does not need it.
+        let mut off = entry;
+        off["enabled"] = false.into();
+        assert!(ServerSettings::read(&off, &lookup).is_ok());
+    }
+    // A script has variables of its own.
+    read(json!({"command": "sh", "args": ["-c", "x=1; echo ${x}"]}));
 }
 
 #[test]

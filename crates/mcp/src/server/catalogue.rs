@@ -16,6 +16,9 @@ use super::Shared;
 /// changes meanwhile is announced.
 const FRESH_MS: u64 = 30_000;
 
+/// How a cursor of ours begins; the name of a tool follows.
+const AFTER: &str = "after:";
+
 /// The list as it was made last.
 #[derive(Debug, Default)]
 pub(crate) struct Catalogue {
@@ -78,12 +81,11 @@ impl Listing {
         cursor: Option<&str>,
         size: usize,
     ) -> Result<ListToolsResult, ErrorData> {
-        let start = match cursor {
+        let after = cursor.map(|cursor| cursor.strip_prefix(AFTER).filter(|it| is_callable(it)));
+        let start = match after {
             None => 0,
-            Some(name) if is_callable(name) => {
-                self.tools.partition_point(|tool| &*tool.name <= name)
-            }
-            Some(_) => {
+            Some(Some(name)) => self.tools.partition_point(|tool| &*tool.name <= name),
+            Some(None) => {
                 return Err(ErrorData::invalid_params("The cursor is not one of ours", None));
             }
         };
@@ -91,7 +93,7 @@ impl Listing {
         let (page, more) = rest.split_at(size.max(1).min(rest.len()));
         let mut result = ListToolsResult::with_all_items(page.to_vec());
         if !more.is_empty() {
-            result.next_cursor = page.last().map(|tool| tool.name.to_string());
+            result.next_cursor = page.last().map(|tool| format!("{AFTER}{}", tool.name));
         }
         result.ttl_ms = Some(FRESH_MS);
         result.cache_scope = Some(rmcp::model::CacheScope::Private);

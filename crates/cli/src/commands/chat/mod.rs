@@ -44,7 +44,7 @@ pub(crate) fn run(app: &App, args: &Chat) -> Outcome {
     let ready = Arc::new(app.ready()?);
     ready.warn_of_leftovers(app);
     ready.notices.listen();
-    ready.join_servers(app, true)?;
+    ready.join_servers(app, crate::foreign::Wanted::All)?;
     let mut resume = args.resume.as_deref().map(|id| ready.session_named(id)).transpose()?;
     let look = Look {
         history: Some(ready.home.root().join("chat_history")),

@@ -227,6 +227,7 @@ impl<'a> Sitting<'a> {
                 Then::End(next) => Err(next),
             };
         }
+        self.welcome().await;
         let mut said = vec![Part::Text { text }];
         for path in attachments.iter().filter(|path| is_picture(path)) {
             match hermes_agent::picture(path) {
@@ -235,6 +236,25 @@ impl<'a> Sitting<'a> {
             }
         }
         Ok(Some(said))
+    }
+
+    /// Takes in the tools of servers that were not there at the beginning.
+    async fn welcome(&mut self) {
+        let newcomers = self.ready.newcomers();
+        if newcomers.is_empty() {
+            return;
+        }
+        match self.ready.told_tools(&self.args.choice).await {
+            Ok((definitions, tools)) => {
+                let makeup = self.engaged.agent.makeup_mut();
+                makeup.caller.scope = Some(Arc::clone(&definitions.scope));
+                makeup.tools = tools;
+                self.engaged.definitions = definitions;
+                let names = newcomers.join(", ");
+                self.screen.note(&format!("The tools of {names} are there now."));
+            }
+            Err(failure) => self.screen.warn(&failure.message),
+        }
     }
 
     fn tell_news(&self) -> Option<Vec<Part>> {

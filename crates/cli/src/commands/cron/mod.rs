@@ -10,10 +10,11 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use hermes::core::ErrorKind;
 use hermes_config::{Config, Home};
-use hermes_cron::{Change, CronError, Draft, Job, Jobs, Missed};
+use hermes_cron::{Change, CronError, Draft, Job, Jobs, Missed, Target};
 use serde_json::json;
 
 use crate::app::{App, folder};
+use crate::args::{Choice, ProfileOptions};
 use crate::failure::{Exit, Failure, Outcome};
 
 #[derive(Debug, Subcommand)]
@@ -224,6 +225,7 @@ pub(crate) fn run(app: &App, command: Cron) -> Outcome {
             if change.workdir.is_none() {
                 change.workdir = Some(text_of(folder(None)?)?);
             }
+            check(app, &change)?;
             let draft = Draft { prompt: piped(prompt)?, schedule, change };
             let job = jobs.add(draft, now)?;
             tell(app, &jobs, &job, "is planned")?;
@@ -231,6 +233,7 @@ pub(crate) fn run(app: &App, command: Cron) -> Outcome {
         Cron::Edit { job, schedule, prompt, terms } => {
             let prompt = prompt.map(piped).transpose()?;
             let change = Change { schedule, prompt, ..terms.change()? };
+            check(app, &change)?;
             let job = jobs.change(&job, change, now)?;
             tell(app, &jobs, &job, "is changed")?;
         }
@@ -249,6 +252,40 @@ pub(crate) fn run(app: &App, command: Cron) -> Outcome {
     Ok(Exit::Ok)
 }
 
+/// What a job names must be there: nobody would see it fail at night.
+fn check(app: &App, change: &Change) -> Result<(), Failure> {
+    if change.profile.is_none() && change.toolsets.is_none() && change.deliver.is_none() {
+        return Ok(());
+    }
+    let ready = app.ready()?;
+    if let Some(profile) = change.profile.as_deref().filter(|name| !name.trim().is_empty()) {
+        let options =
+            ProfileOptions { profile: Some(profile.trim().to_owned()), permissions: None };
+        let workdir = change.workdir.as_deref().map_or_else(PathBuf::new, PathBuf::from);
+        app.permissions(&ready, &options, &workdir, None)?;
+    }
+    if let Some(toolsets) = change.toolsets.clone().filter(|names| !names.is_empty()) {
+        ready.recall_servers();
+        let selection = ready.selection(&Choice { toolsets, without: Vec::new() });
+        let snapshot = ready.engine.snapshot();
+        ready.engine.toolsets().select(&selection, &*snapshot).map_err(|e| ready.misnamed(e))?;
+    }
+    let known = &ready.config.settings.message_targets;
+    for target in change.deliver.as_deref().map(Target::list).into_iter().flatten() {
+        let Target::Message(name) = target else { continue };
+        if known.get(&name).is_none() {
+            let names = known.as_object().into_iter().flat_map(|it| it.keys().cloned());
+            let names = names.collect::<Vec<_>>().join(", ");
+            let failure = Failure::usage(format!("There is no message target '{name}'"));
+            return Err(failure.hint(match &*names {
+                "" => "Describe it under messaging.targets in config.yaml.".to_owned(),
+                names => format!("There are: {names}."),
+            }));
+        }
+    }
+    Ok(())
+}
+
 fn tell(app: &App, jobs: &Jobs, job: &Job, what: &str) -> Result<(), Failure> {
     let running = jobs.has_daemon();
     if app.json {
@@ -256,11 +293,15 @@ fn tell(app: &App, jobs: &Jobs, job: &Job, what: &str) -> Result<(), Failure> {
         app.terminal.line(&told.to_string())?;
         return Ok(());
     }
-    let next = job.next_run_at.filter(|_| job.enabled);
+    let is_removed = what == "is removed";
+    let next = job.next_run_at.filter(|_| job.enabled && !is_removed);
     let next = next.map_or(String::new(), |at| format!(" Next: {}.", jobs.show(at)));
     app.terminal.line(&job.id)?;
     app.terminal.note(&format!("'{}' ({}) {what}.{next}", job.name, job.schedule_display));
-    if !running && job.enabled && what != "is removed" {
+    if is_removed && job.held.is_some() {
+        app.terminal.note("A run of it has begun; it is being stopped.");
+    }
+    if !running && job.enabled && !is_removed {
         app.terminal.note("Nothing runs it yet: start `hermes cron daemon`.");
     }
     Ok(())

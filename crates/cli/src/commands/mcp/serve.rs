@@ -55,7 +55,7 @@ pub(crate) fn run(app: &App, args: &Serve) -> Outcome {
     // Tools of other servers are passed on where that is wanted, and no server
     // is started for who does not want its tools.
     if args.toolsets.iter().any(|name| name.starts_with("mcp-")) {
-        ready.join_servers(app, true)?;
+        ready.join_servers(app, crate::foreign::Wanted::All)?;
     }
     let settings = settings(&ready, args)?;
     let caller = app.caller(&ready, &args.options, &[])?;

@@ -4,10 +4,12 @@ use std::future::Future;
 use std::io::{self, BufRead as _, IsTerminal as _};
 use std::sync::Arc;
 
-use hermes::core::{BoxFuture, CancellationToken, Clarify};
+use hermes::core::{BoxFuture, CancellationToken, Clarify, ErrorKind};
 use hermes::engine::Secrets as _;
 use hermes_config::{ConfigError, Home, KeyPath, edit, save};
-use hermes_mcp::client::{ByClarify, Deps, Link, Models, OSV, Servers, Settings, Trial, Visitor};
+use hermes_mcp::client::{
+    ByClarify, Deps, Link, Models, OSV, ServerSettings, Servers, Settings, Trial, Visitor,
+};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
@@ -49,7 +51,27 @@ impl Ready {
             surroundings: surroundings.collect(),
             osv: Some(osv.unwrap_or_else(|| OSV.to_owned())).filter(|url| !url.is_empty()),
         };
-        Servers::new(Settings::read(entries, &lookup), deps)
+        let settings = Settings::read(entries, &lookup);
+        for (name, server) in &settings.servers {
+            self.learn_secrets(name, server);
+        }
+        Servers::new(settings, deps)
+    }
+
+    /// What an entry holds that is secret is shown to nobody.
+    fn learn_secrets(&self, name: &str, server: &ServerSettings) {
+        let values = match &server.link {
+            Link::Program { env, .. } => env,
+            Link::Http { headers, .. } => headers,
+        };
+        let password = server.oauth.as_ref().and_then(|it| it.client_secret.as_ref());
+        let password = password.map(|value| ("client_secret", value));
+        let values = values.iter().map(|(key, value)| (key.as_str(), value)).chain(password);
+        for (key, value) in values.filter(|(key, value)| hermes::secrets::is_secret(key, value)) {
+            // `Bearer` is none.
+            let bare = value.rsplit(' ').next().unwrap_or(value);
+            self.secrets.learn_one(&format!("{SECTION}.{name}.{key}"), bare);
+        }
     }
 }
 
@@ -80,7 +102,7 @@ where
 pub(super) fn list(app: &App) -> Outcome {
     let ready = app.ready()?;
     let entries = ready.mcp_settings();
-    let known = Settings::read(&entries, &|_| None);
+    let known = Settings::read(&entries, &|name| Some(format!("${{{name}}}")));
     for problem in &known.problems {
         app.terminal.warn(problem);
     }
@@ -151,9 +173,17 @@ fn only(entries: &Value, name: &str) -> Result<Value, Failure> {
 /// Starts a server, and looks how it does.
 pub(super) fn try_out(servers: Servers, name: &str) -> Result<Trial, Failure> {
     let wanted = name.to_owned();
-    with_servers(servers, |servers| async move {
+    let tried = with_servers(servers, |servers| async move {
         servers.start();
         servers.try_out(&wanted).await
+    });
+    tried.map_err(|failure| match failure.kind {
+        // However it fails, it is not there to be used.
+        ErrorKind::Network | ErrorKind::Timeout => {
+            let kind = ErrorKind::Unavailable;
+            Failure { kind, exit: Exit::Kind(kind), ..failure }
+        }
+        _ => failure,
     })
 }
 

@@ -69,7 +69,7 @@ pub(crate) fn run(app: &App, args: &Run) -> Outcome {
     let (task, stdin_is_taken) = task(&args.task)?;
     let said = parts(task, &args.image)?;
     let ready = app.ready()?;
-    ready.join_servers(app, true)?;
+    ready.join_servers(app, crate::foreign::Wanted::All)?;
     let session = match &args.resume {
         None => args.options.session.clone().unwrap_or_else(hermes_history::new_id),
         Some(id) => ready.session_named(id)?,

@@ -36,6 +36,9 @@ pub(crate) fn run(app: &App, command: Tools) -> Outcome {
 fn find(engine: &Engine, name: &str) -> Result<Arc<Entry>, Failure> {
     let snapshot = engine.snapshot();
     snapshot.find(name).cloned().ok_or_else(|| {
+        if let Some(why) = snapshot.absence(name) {
+            return why.clone().into();
+        }
         let near = names::suggest(name, snapshot.callable_names());
         Failure::not_found(format!("There is no tool '{name}'"))
             .hint("`hermes tools list` shows what there is.")

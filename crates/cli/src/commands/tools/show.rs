@@ -14,6 +14,7 @@ use crate::values::quoted;
 
 pub(crate) fn run(app: &App, name: &str) -> Outcome {
     let ready = app.ready()?;
+    ready.recall_servers();
     let entry = find(&ready.engine, name)?;
     let state = state_of(&ready, &entry)?;
     let spec = entry.spec();
@@ -80,6 +81,7 @@ pub(crate) fn run(app: &App, name: &str) -> Outcome {
 /// Tells whether a tool can work here, and why not.
 pub(crate) fn why(app: &App, name: &str) -> Outcome {
     let ready = app.ready()?;
+    ready.recall_servers();
     let entry = find(&ready.engine, name)?;
     let state = state_of(&ready, &entry)?;
     let fix = match &state {

@@ -145,7 +145,7 @@ fn a_server_is_tried_set_down_and_taken_out() {
     assert!(trial["ready_ms"].as_f64().is_some_and(|taken| taken > 0.0), "{trial}");
 
     // Whoever wants to be on the safe side does without.
-    let call = ["call", "mcp__clock__get_current_time", r#"{"timezone": "UTC"}"#];
+    let call = ["call", "mcp__clock__echo", r#"{"text": "hi"}"#];
     let known = context.run(call);
     assert!(!known.stdout.contains("not_found"), "{}", known.stdout);
     let mut safe = context.command(call);
@@ -158,4 +158,92 @@ fn a_server_is_tried_set_down_and_taken_out() {
     for verb in ["remove", "test", "login", "accept"] {
         context.run(["mcp", verb, "clock"]).exits(1);
     }
+}
+
+/// Settings with these servers, about whose packages nobody is asked.
+fn settings(context: &TestContext, servers: &Value) {
+    context.settings(json!({"mcp": {"osv_url": ""}, "mcp_servers": servers}).to_string());
+}
+
+/// The server that can do everything wrong, in this mode.
+fn odd(mode: &str) -> Value {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../mcp/tests/it/servers/odd.py");
+    json!({"command": "python3", "args": ["-S", "-E", script, mode]})
+}
+
+#[test]
+fn a_server_that_fails_says_its_last_words_and_is_unavailable() {
+    let context = TestContext::new();
+    settings(&context, &json!({"gone": odd("exit")}));
+    let tried = context.run(["mcp", "test", "gone"]).exits(4);
+    assert!(tried.stderr.contains("no licence found"), "{}", tried.stderr);
+    assert!(tried.stderr.contains("exit status: 7"), "{}", tried.stderr);
+    assert!(!tried.stderr.contains("address"), "{}", tried.stderr);
+    let called = context.run(["call", "mcp__gone__echo", "{}"]).exits(4);
+    assert!(called.stdout.contains("no licence found"), "{}", called.stdout);
+}
+
+#[test]
+fn nothing_begins_without_a_required_server() {
+    let context = TestContext::new();
+    let mut server = odd("exit");
+    server["required"] = true.into();
+    settings(&context, &json!({"gone": server}));
+    context.run(["call", "read_file", "path=x"]).exits(4);
+    context.file("prompts.jsonl", "{\"prompt\": \"hi\"}\n");
+    let args = ["batch", "run", "prompts.jsonl", "-o", "out", "--distribution", "file=100"];
+    let batch = context.run(args).exits(4);
+    assert!(batch.stderr.contains("A required MCP server is not there"), "{}", batch.stderr);
+}
+
+#[test]
+fn a_call_does_not_speak_of_servers_that_it_does_not_need() {
+    let context = TestContext::new();
+    let unset = json!({"url": "https://h.test/mcp", "headers": {"X": "${HERMES_TEST_NOT_SET}"}});
+    settings(&context, &json!({"good": odd("ok"), "slow": odd("hang"), "unset": unset}));
+    context.file("a.txt", "one\n");
+    let read = context.run(["call", "read_file", "path=a.txt"]).succeeds();
+    assert_eq!(read.stderr, "");
+    let called = context.run(["call", "mcp__unset__x", "{}"]).exits(4);
+    assert!(called.stdout.contains("${HERMES_TEST_NOT_SET} is not set"), "{}", called.stdout);
+}
+
+#[test]
+fn known_tools_of_servers_are_shown_like_others() {
+    let context = TestContext::new();
+    settings(&context, &json!({"odd": odd("ok"), "new": odd("exit")}));
+    context.run(["mcp", "test", "odd"]).succeeds();
+    for args in [
+        &["tools", "list"][..],
+        &["tools", "list", "--toolset", "mcp-odd"],
+        &["tools", "show", "mcp__odd__echo"],
+        &["tools", "search", "echo"],
+        &["toolsets", "show", "mcp-odd"],
+    ] {
+        let run = context.run(args).succeeds();
+        assert!(run.stdout.contains("mcp__odd__echo"), "{args:?}: {}", run.stdout);
+    }
+    assert!(context.run(["toolsets", "list"]).succeeds().stdout.contains("mcp-odd"));
+    let new = context.run(["tools", "show", "mcp__new__x"]).exits(4);
+    assert!(new.stderr.contains("'new' has not been asked yet"), "{}", new.stderr);
+}
+
+#[test]
+fn the_secrets_of_servers_are_shown_to_nobody() {
+    let context = TestContext::new();
+    let headers = json!({"X-Key": "quiet-abc-12345678", "Authorization": "Bearer hush-987654321"});
+    let entry = json!({"url": "https://h.test/mcp", "headers": headers});
+    settings(&context, &json!({"far": entry}));
+    std::fs::write(context.home().join("mcp-server-token"), "t0ken-of-ours-1234").expect("a token");
+    let config = context.home().join("config.yaml").display().to_string();
+    let read = context.run(["call", "read_file", &format!("path={config}")]).succeeds();
+    assert!(read.stdout.contains("h.test"), "{}", read.stdout);
+    assert!(
+        !read.stdout.contains("quiet-abc") && !read.stdout.contains("hush-98"),
+        "{}",
+        read.stdout
+    );
+    let token = context.home().join("mcp-server-token").display().to_string();
+    let refused = context.run(["call", "read_file", &format!("path={token}")]).exits(3);
+    assert!(!refused.stdout.contains("t0ken-of-ours"), "{}", refused.stdout);
 }

@@ -22,7 +22,7 @@ use super::fault::Fault;
 use super::host::Host;
 use super::sampling::Sampling;
 use super::settings::ServerSettings;
-pub(crate) use publish::Published;
+pub(crate) use publish::{Published, absent};
 
 /// How often a server is started again before it is left alone.
 const TRIES: u32 = 5;
@@ -211,6 +211,7 @@ impl Server {
             return;
         }
         if at_once {
+            self.explain_absence("is not there yet", None);
             self.wake.notify_one();
         }
         tokio::spawn(Arc::clone(self).supervise());
@@ -371,6 +372,8 @@ impl Server {
     }
 
     fn fail(&self, error: ToolError) {
+        let why = format!("is not there: {}", error.message());
+        self.explain_absence(&why, Some(&error));
         let number = self.failures.fetch_add(1, Ordering::AcqRel) + 1;
         self.phase.send_replace(Phase::Down(number, error));
     }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use hermes_engine::Owner;
+use hermes_core::ToolError;
+use hermes_engine::{Engine, Owner};
 use serde_json::Value;
 
 use super::{Server, lock};
@@ -27,6 +28,17 @@ pub(crate) struct Published {
     pub(crate) news: Vec<String>,
     /// What was found in texts, and what else is wrong.
     pub(crate) problems: Vec<String>,
+}
+
+/// Calls of a server's tools fail like this for as long as there are none.
+pub(crate) fn absent(engine: &Engine, server: &str, why: &ToolError) {
+    let edited: Result<(), Infallible> = engine.registry().edit(|edit| {
+        for beginning in names::beginnings(server) {
+            edit.explain_absence(&beginning, Some(why.clone()));
+        }
+        Ok(())
+    });
+    let Ok(()) = edited;
 }
 
 impl Server {
@@ -68,6 +80,9 @@ impl Server {
                 }
                 next.tools.insert(name, print);
             }
+            for beginning in names::beginnings(&self.name) {
+                edit.explain_absence(&beginning, None);
+            }
             if !next.tools.is_empty() && published.tools.is_empty() {
                 let _ = edit.alias_toolset(&*self.name, names::toolset(&self.name), &owner);
             }
@@ -78,6 +93,21 @@ impl Server {
         *published = next;
         drop(published);
         *lock(&self.catalogue) = Some(Arc::clone(catalogue));
+    }
+
+    /// Tells who calls a tool of it why there is none, until there are some.
+    pub(crate) fn explain_absence(&self, why: &str, cause: Option<&ToolError>) {
+        if self.catalogue().is_some() {
+            return;
+        }
+        let name = &self.name;
+        let error = ToolError::unavailable(format!("The MCP server '{name}' {why}"));
+        let error = error.with_hint(format!(
+            "Go on without it for now; `hermes mcp test {name}` shows how it does."
+        ));
+        let details = cause.map(ToolError::details).into_iter().flatten();
+        let error = details.fold(error, |it, (key, value)| it.with(key, value.clone()));
+        absent(&self.shared.engine, name, &error);
     }
 
     /// Takes its tools out of the registry.

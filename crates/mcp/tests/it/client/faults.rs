@@ -197,3 +197,64 @@ async fn servers_that_do_not_know_the_newer_protocol_are_greeted_the_older_way()
         servers.stop().await;
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tool_of_a_server_that_is_not_there_is_unavailable_and_no_other_is_offered() {
+    let world = World::new();
+    let servers = world
+        .ready(&json!({
+            "gone": odd(&["exit"]),
+            "good": odd(&[]),
+            "off": with(odd(&[]), json!({"enabled": false})),
+            "unset": {"url": "https://h.test/mcp", "headers": {"X": "${HERMES_TEST_NOT_SET}"}},
+        }))
+        .await;
+    for (name, why) in [
+        ("mcp__gone__echo", "exit status: 7"),
+        ("mcp-gone:echo", "exit status: 7"),
+        ("mcp__off__echo", "'off' is switched off"),
+        ("mcp__unset__echo", "${HERMES_TEST_NOT_SET} is not set"),
+    ] {
+        let answer = world.call(name, json!({"text": "hi"})).await;
+        assert_eq!(answer["kind"], "unavailable", "{answer}");
+        assert!(answer["error"].as_str().unwrap().contains(why), "{answer}");
+        assert!(!answer.to_string().contains("mcp__good"), "{answer}");
+    }
+    let gone = world.call("mcp__gone__echo", json!({})).await;
+    assert!(gone["stderr"].as_str().unwrap().contains("ERROR: no licence found"), "{gone}");
+    // One that is there has the tool or has not.
+    assert_eq!(world.call("mcp__good__nonesuch", json!({})).await["kind"], "not_found");
+    servers.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_of_one_tool_starts_its_server_and_no_other() {
+    let world = World::new();
+    let entries = json!({"good": odd(&[]), "slow": odd(&["hang"])});
+    let servers = world.prepare(&entries);
+    servers.start_for("mcp__good__echo").await;
+    let answer = world.call("mcp__good__echo", json!({"text": "hi"})).await;
+    assert_eq!(answer, json!({"result": "hi"}));
+    let all = servers.status();
+    assert_eq!((all[0].status, all[1].status), ("connected", "idle"));
+    servers.stop().await;
+    // What is known is offered before anything is started.
+    let next = World { home: world.home, ..World::new() };
+    let servers = next.prepare(&entries);
+    servers.start_for("mcp__good__echo").await;
+    assert!(servers.status().iter().all(|it| it.status == "idle"), "{:?}", servers.status());
+    assert!(next.engine.snapshot().get("mcp__good__echo").is_some());
+    assert_eq!(servers.awaited(), ["slow"]);
+    let answer = next.call("mcp__slow__echo", json!({})).await;
+    assert!(answer["error"].as_str().unwrap().contains("has not been asked yet"), "{answer}");
+    servers.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_required_server_whose_entry_is_wrong_lets_nothing_begin() {
+    let world = World::new();
+    let servers = world.start(&json!({"x": {"url": "ftp://h.test", "required": true}}));
+    let error = servers.required().await.unwrap_err();
+    assert_eq!(error.kind(), hermes_core::ErrorKind::Unavailable);
+    assert!(error.message().contains("MCP server 'x'"), "{error}");
+}

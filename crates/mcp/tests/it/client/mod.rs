@@ -47,6 +47,13 @@ impl World {
 
     /// The servers of these settings, started.
     pub(crate) fn start(&self, servers: &Value) -> Servers {
+        let servers = self.prepare(servers);
+        servers.start();
+        servers
+    }
+
+    /// The servers of these settings.
+    pub(crate) fn prepare(&self, servers: &Value) -> Servers {
         let settings = Settings::read(servers, &|_| None);
         let deps = Deps {
             engine: self.engine.clone(),
@@ -58,9 +65,7 @@ impl World {
             surroundings: std::env::vars().collect(),
             osv: self.osv.clone(),
         };
-        let servers = Servers::new(settings, deps);
-        servers.start();
-        servers
+        Servers::new(settings, deps)
     }
 
     /// The same, and waits until their tools are there.
@@ -97,7 +102,9 @@ pub(crate) fn caller(cwd: &Path) -> Caller {
 /// The answer without the mark that it came from outside.
 pub(crate) fn content(result: &ToolResult) -> Value {
     let value: Value = serde_json::from_str(&result.content).unwrap();
-    if result.untrusted { value["content"].clone() } else { value }
+    // A failure is marked where it stands; an answer is put under the mark.
+    let is_answer = result.untrusted && result.is_success();
+    if is_answer { value["content"].clone() } else { value }
 }
 
 pub(crate) fn servers_folder() -> PathBuf {

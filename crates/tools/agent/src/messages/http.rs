@@ -97,7 +97,8 @@ impl Post {
                     kind,
                     format!("The server refused with {status}: {said}"),
                 )
-                .with("status", status));
+                .with("status", status)
+                .with_hint(advice(status)));
             }
             let wait =
                 retry.or_else(|| told(&text)).unwrap_or(1.0_f64).clamp(0.1, LONGEST.as_secs_f64());
@@ -105,6 +106,17 @@ impl Post {
             cx.race(tokio::time::sleep(Duration::from_secs_f64(wait))).await?;
         }
         Err(ToolError::internal("The message was never offered"))
+    }
+}
+
+/// What to do about a refusal.
+fn advice(status: u16) -> &'static str {
+    match status {
+        429 | 503 => "The server is busy; try again later.",
+        401 | 403 => "The key of the target in messaging.targets is not accepted.",
+        300..400 => "The address leads elsewhere; correct it in messaging.targets.",
+        400..500 => "The same message would be refused again; look at it and at the target.",
+        _ => "Whether it was taken is unknown; ask the user before it is sent again.",
     }
 }
 

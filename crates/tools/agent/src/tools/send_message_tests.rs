@@ -232,6 +232,18 @@ async fn a_redirect_is_not_followed() {
 }
 
 #[tokio::test]
+async fn a_refusal_says_what_to_do_about_it() {
+    for (status, hint) in [(400, "would be refused again"), (401, "key of the target")] {
+        let (port, heard) = server(&[(status, "no")]);
+        let tool =
+            targets(json!({"it": {"kind": "webhook", "url": format!("http://127.0.0.1:{port}/")}}));
+        let error = call(&tool, json!({"message": "x"})).await.unwrap_err();
+        assert!(error.hint().contains(hint), "{status}: {}", error.hint());
+        heard.join().unwrap();
+    }
+}
+
+#[tokio::test]
 async fn nothing_is_sent_where_it_was_not_declared() {
     let tool = targets(
         json!({"it": {"kind": "webhook", "url": "secret://elsewhere", "host": "example.org"}}),
