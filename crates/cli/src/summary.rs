@@ -62,7 +62,7 @@ pub(crate) fn why(result: &ToolResult) -> String {
     }
     let told = content.get("error").or_else(|| content.get("message"));
     let told = match told {
-        Some(Value::String(text)) => text.clone(),
+        Some(Value::String(text)) => hermes_threats::unlabel(text).unwrap_or(text).to_owned(),
         Some(Value::Object(error)) => {
             error.get("message").and_then(Value::as_str).unwrap_or_default().to_owned()
         }

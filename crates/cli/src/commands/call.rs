@@ -11,12 +11,8 @@ use super::{readable, runtime};
 use crate::app::App;
 use crate::args::Call;
 use crate::failure::{Exit, Outcome};
-<<<<<<< HEAD
-use crate::values::{self, Parameters, quoted};
-=======
 use crate::foreign::Wanted;
-use crate::values::{self, Parameters};
->>>>>>> w-y2
+use crate::values::{self, Parameters, quoted};
 
 pub(crate) fn run(app: &App, args: &Call) -> Outcome {
     let ready = app.ready()?;

@@ -112,32 +112,6 @@ impl Watcher for Shown {
     }
 }
 
-<<<<<<< HEAD
-=======
-/// Why a call failed, or what is odd about it, in a few words.
-fn why(result: &ToolResult) -> String {
-    if result.is_success() && result.content.len() > SHORT {
-        return String::new();
-    }
-    let content: Value = serde_json::from_str(&result.content).unwrap_or_default();
-    if result.is_success() {
-        return match content.get("exit_code").and_then(Value::as_i64) {
-            None | Some(0) => String::new(),
-            Some(code) => format!("exit code {code}"),
-        };
-    }
-    let told = content.get("error").or_else(|| content.get("message"));
-    let told = match told {
-        Some(Value::String(text)) => hermes_threats::unlabel(text).unwrap_or(text).to_owned(),
-        Some(Value::Object(error)) => {
-            error.get("message").and_then(Value::as_str).unwrap_or_default().to_owned()
-        }
-        _ => String::new(),
-    };
-    summary::short(&crate::terminal::one_line(&told), NOTE)
-}
-
->>>>>>> w-y2
 /// A line of the plan: `[x] text`.
 fn task(line: &str) -> Option<Todo> {
     let (mark, text) = line.split_at_checked(4)?;
