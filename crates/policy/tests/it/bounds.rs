@@ -210,7 +210,7 @@ fn a_command_is_served_by_those_it_is_a_client_of() {
         ("docker ps", vec![Service::Containers]),
     ];
     for (command, services) in cases {
-        let held = confined(&world, "allow: ['*']", command);
+        let held = confined(&world, "profiles: {p: {allow: ['*']}}", command);
         assert_eq!(held.services, services, "{command}");
     }
 }

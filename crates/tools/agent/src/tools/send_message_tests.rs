@@ -233,12 +233,16 @@ async fn a_redirect_is_not_followed() {
 
 #[tokio::test]
 async fn a_refusal_says_what_to_do_about_it() {
-    for (status, hint) in [(400, "would be refused again"), (401, "key of the target")] {
-        let (port, heard) = server(&[(status, "no")]);
+    let refusals = [
+        (&[(400, "no")], "would be refused again"),
+        (&[(401, "no")], "key of the target"),
+    ];
+    for (answers, hint) in refusals {
+        let (port, heard) = server(answers);
         let tool =
             targets(json!({"it": {"kind": "webhook", "url": format!("http://127.0.0.1:{port}/")}}));
         let error = call(&tool, json!({"message": "x"})).await.unwrap_err();
-        assert!(error.hint().contains(hint), "{status}: {}", error.hint());
+        assert!(error.hint().contains(hint), "{answers:?}: {}", error.hint());
         heard.join().unwrap();
     }
 }
