@@ -233,10 +233,8 @@ async fn a_redirect_is_not_followed() {
 
 #[tokio::test]
 async fn a_refusal_says_what_to_do_about_it() {
-    let refusals = [
-        (&[(400, "no")], "would be refused again"),
-        (&[(401, "no")], "key of the target"),
-    ];
+    let refusals =
+        [(&[(400, "no")], "would be refused again"), (&[(401, "no")], "key of the target")];
     for (answers, hint) in refusals {
         let (port, heard) = server(answers);
         let tool =
