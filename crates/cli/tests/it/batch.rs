@@ -66,8 +66,8 @@ fn each_prompt_is_a_conversation_of_its_own() {
     assert_eq!(said(&rows[1], 2), "<think>\n\n</think>\nHello.");
     assert_eq!(rows[1]["metadata"]["model"], "scripted");
     // The file is in the folder of its prompt, and the other left none.
-    assert!(context.work().join("out/work/0/a.txt").exists());
-    assert!(!context.work().join("out/work/2").exists());
+    assert!(context.work().join("out").join("work/0/a.txt").exists());
+    assert!(!context.work().join("out").join("work/2").exists());
     let taken = context.run(RUN).exits(2);
     assert!(taken.stdout.contains("--resume"), "{}", taken.stdout);
 }
