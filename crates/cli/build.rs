@@ -2,17 +2,35 @@
 
 #![allow(clippy::print_stdout)]
 
+use std::env;
+
+/// Functions that run before the program waits for somebody.
+const ORDER: &str = "data/startup.order";
+
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-env-changed=HERMES_PIE");
-    let is = |name: &str, value: &str| std::env::var(name).is_ok_and(|it| it == value);
+    let is = |name: &str, value: &str| env::var(name).is_ok_and(|it| it == value);
+    if !is("CARGO_CFG_TARGET_OS", "linux") || !is("CARGO_CFG_TARGET_ENV", "gnu") {
+        return;
+    }
     // At a place that is known beforehand no address has to be written into the
     // program when it starts: 90,000 of them, on 400 pages, are half of the time
     // that `hermes --version` takes. Heap, stack and libraries are still put
     // where chance has it. Whoever wants that of the program as well sets
     // HERMES_PIE.
-    let is_wanted = std::env::var_os("HERMES_PIE").is_some();
-    if is("CARGO_CFG_TARGET_OS", "linux") && is("CARGO_CFG_TARGET_ENV", "gnu") && !is_wanted {
+    if env::var_os("HERMES_PIE").is_none() {
         println!("cargo::rustc-link-arg-bins=-no-pie");
+    }
+    // What runs at the start lies together, so that little of the program has to
+    // be in memory: scripts/order.py. Only the linker that comes with the
+    // compiler knows the option, and it is the usual one on this machine only.
+    let chosen = env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
+    let is_usual = !chosen.contains("link") && env::var_os("RUSTC_LINKER").is_none();
+    if is("CARGO_CFG_TARGET_ARCH", "x86_64") && is("PROFILE", "release") && is_usual {
+        println!("cargo::rerun-if-changed={ORDER}");
+        let folder = env::var("CARGO_MANIFEST_DIR").unwrap_or_default();
+        println!("cargo::rustc-link-arg-bins=-Wl,--symbol-ordering-file={folder}/{ORDER}");
+        println!("cargo::rustc-link-arg-bins=-Wl,--no-warn-symbol-ordering");
     }
 }

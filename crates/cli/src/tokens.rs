@@ -6,6 +6,8 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
+use serde_json::value::RawValue;
+
 /// One line a definition: its hash, its count, the tool's name.
 const TABLE: &str = include_str!("../data/tokens.tsv");
 
@@ -13,6 +15,19 @@ const TABLE: &str = include_str!("../data/tokens.tsv");
 /// current OpenAI models (o200k).
 pub(crate) fn count(definition: &str) -> usize {
     known(definition).unwrap_or_else(|| measure(definition))
+}
+
+/// About what a list of definitions costs, without a tokenizer, whose table
+/// would fill tens of megabytes of a program that stays.
+pub(crate) fn about(definitions: &str) -> usize {
+    // What English in JSON takes by the table.
+    const BYTES_PER_TOKEN: usize = 4;
+    let Ok(each) = serde_json::from_str::<Vec<&RawValue>>(definitions) else {
+        return definitions.len() / BYTES_PER_TOKEN;
+    };
+    each.iter()
+        .map(|one| known(one.get()).unwrap_or_else(|| one.get().len().div_ceil(BYTES_PER_TOKEN)))
+        .sum()
 }
 
 /// The count from the table.

@@ -13,7 +13,7 @@ use hermes_core::{BoxFuture, ToolError};
 
 use crate::order::{Order, Size};
 use crate::output::Source;
-use crate::tree::Signal;
+use crate::tree::{Root, Signal};
 
 /// A place where programs run: this machine, a container, another host.
 ///
@@ -120,6 +120,11 @@ pub enum Waiting {
 
 /// The means to steer a program that runs.
 pub trait Control: Debug + Send + Sync {
+    /// The process that it began with, if it is one of this machine.
+    fn root(&self) -> Option<&Root> {
+        None
+    }
+
     /// Waits for its end.
     fn ended(&self) -> BoxFuture<'_, io::Result<Exit>>;
 

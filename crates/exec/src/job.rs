@@ -19,7 +19,7 @@ use crate::output::{Log, Source, Spill};
 use crate::ready;
 use crate::screen::Screen;
 use crate::state::Frame;
-use crate::tree::Signal;
+use crate::tree::{Root, Signal};
 
 /// Bytes that are read at a time.
 const CHUNK: usize = 256 * 1024;
@@ -182,6 +182,11 @@ impl Job {
             });
         }
         Ok(job)
+    }
+
+    /// The process that it began with, if it is one of this machine.
+    pub(crate) fn root(&self) -> Option<&Root> {
+        self.control.root()
     }
 
     /// What it has written so far.

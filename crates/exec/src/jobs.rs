@@ -286,7 +286,7 @@ impl Jobs {
         self.end_adrift(&remarks).await;
         let start = Job::start(&*self.backend, id, command, order, reports);
         let job = REMARKS.scope(remarks, start).await?;
-        if let Some(root) = job.pid.and_then(|pid| Root::of(pid, &job.id)) {
+        if let Some(root) = job.root().filter(|root| root.started > 0).cloned() {
             let mut ran = lock(&self.ran);
             // Of a long session the last ones are enough.
             if ran.len() >= RAN {

@@ -207,6 +207,10 @@ struct Process {
 }
 
 impl Control for Process {
+    fn root(&self) -> Option<&Root> {
+        Some(&self.root)
+    }
+
     fn ended(&self) -> BoxFuture<'_, io::Result<Exit>> {
         Box::pin(async {
             loop {

@@ -206,12 +206,12 @@ fn cost(sitting: &Sitting<'_>) -> Result<(), Failure> {
     let definitions = &sitting.engaged.definitions.json;
     sitting.screen.note(&format!(
         "sent      {} tokens, {} of them from a cache\nanswered  {} tokens\ncost      {cost}\n\
-         context   {} tokens now, {} of them for {} tools",
+         context   {} tokens now, about {} of them for {} tools",
         spent.input,
         spent.cache_read,
         spent.output,
         sitting.context(),
-        crate::tokens::count(definitions),
+        crate::tokens::about(definitions),
         sitting.engaged.definitions.visible.len(),
     ));
     Ok(())

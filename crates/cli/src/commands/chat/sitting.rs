@@ -115,13 +115,13 @@ impl<'a> Sitting<'a> {
     fn greet(&self, goes_on: bool) {
         let agent = &self.engaged.agent;
         let tools = self.engaged.definitions.visible.len();
-        let tokens = crate::tokens::count(&self.engaged.definitions.json);
+        let tokens = crate::tokens::about(&self.engaged.definitions.json);
         let more = match self.engaged.definitions.deferred.len() {
             0 => String::new(),
             count => format!(", {count} more by search"),
         };
         self.screen.note(&format!(
-            "hermes {} · {} ({}) · {tools} tools, {tokens} tokens{more} · {}",
+            "hermes {} · {} ({}) · {tools} tools, about {tokens} tokens{more} · {}",
             env!("CARGO_PKG_VERSION"),
             agent.makeup().manner.model,
             self.engaged.how,
@@ -153,7 +153,7 @@ impl<'a> Sitting<'a> {
             return said;
         }
         // No server has counted yet what is sent before the conversation.
-        let tools = u64::try_from(crate::tokens::count(&self.engaged.definitions.json));
+        let tools = u64::try_from(crate::tokens::about(&self.engaged.definitions.json));
         said + agent.makeup().system.len() as u64 / 4 + tools.unwrap_or_default()
     }
 
