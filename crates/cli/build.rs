@@ -3,6 +3,8 @@
 #![allow(clippy::print_stdout)]
 
 use std::env;
+use std::path::Path;
+use std::process::Command;
 
 /// Functions that run before the program waits for somebody.
 const ORDER: &str = "data/startup.order";
@@ -25,12 +27,23 @@ fn main() {
     // What runs at the start lies together, so that little of the program has to
     // be in memory: scripts/order.py. Only the linker that comes with the
     // compiler knows the option, and it is the usual one on this machine only.
-    let chosen = env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
-    let is_usual = !chosen.contains("link") && env::var_os("RUSTC_LINKER").is_none();
-    if is("CARGO_CFG_TARGET_ARCH", "x86_64") && is("PROFILE", "release") && is_usual {
+    if is("CARGO_CFG_TARGET_ARCH", "x86_64") && is("PROFILE", "release") && is_own_linker() {
         println!("cargo::rerun-if-changed={ORDER}");
         let folder = env::var("CARGO_MANIFEST_DIR").unwrap_or_default();
         println!("cargo::rustc-link-arg-bins=-Wl,--symbol-ordering-file={folder}/{ORDER}");
         println!("cargo::rustc-link-arg-bins=-Wl,--no-warn-symbol-ordering");
     }
+}
+
+/// Whether the program is linked by what came with the compiler.
+fn is_own_linker() -> bool {
+    let chosen = env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
+    if chosen.contains("link") || env::var_os("RUSTC_LINKER").is_some() {
+        return false;
+    }
+    let compiler = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let root = Command::new(compiler).args(["--print", "sysroot"]).output().ok();
+    let root = root.and_then(|told| String::from_utf8(told.stdout).ok()).unwrap_or_default();
+    let target = env::var("TARGET").unwrap_or_default();
+    Path::new(root.trim()).join("lib/rustlib").join(target).join("bin/rust-lld").exists()
 }
