@@ -14,6 +14,9 @@ use crate::pointer;
 /// How alike a name must be to be suggested in place of another.
 const SUGGEST_FROM: f64 = 0.6;
 
+/// How many names of properties are told.
+const MOST_NAMES: usize = 32;
+
 /// The type of a value, in JSON Schema's words.
 pub(crate) fn kind_of(value: &Value) -> &'static str {
     match value {
@@ -156,7 +159,7 @@ impl Scene<'_> {
             Some(near) => format!("did you mean `{near}`?"),
             None if known.is_empty() => "no properties are allowed here".to_owned(),
             None => {
-                known.truncate(12);
+                known.truncate(MOST_NAMES);
                 format!("known properties: {}", known.join(", "))
             }
         };
