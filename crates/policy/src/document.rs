@@ -50,8 +50,16 @@ const RESTRICTION: &[&str] = &[
 ];
 const PARAMETER: &[&str] = &["allowed", "denied", "approval", "min", "max"];
 const UNTRUSTED: &[&str] = &["allow", "deny", "approval_required", "restrictions", "new_hosts"];
-const SANDBOX: &[&str] =
-    &["enabled", "bubblewrap", "missing", "processes", "memory", "file_size", "open_files"];
+const SANDBOX: &[&str] = &[
+    "enabled",
+    "bubblewrap",
+    "missing",
+    "processes",
+    "memory",
+    "file_size",
+    "open_files",
+    "sockets",
+];
 const EXAMPLES: &[&str] = &["allow", "deny", "ask"];
 
 /// How deep profiles may extend one another.
@@ -210,6 +218,7 @@ impl Reader<'_> {
                 "sandbox" => {
                     profile.wishes = wishes(&node)?;
                     profile.sandbox = profile.wishes.settings();
+                    profile.sockets = self.sockets(&node, own)?;
                 }
                 "approved" | "extends" => {
                     return Err(
@@ -458,6 +467,27 @@ impl Reader<'_> {
         Ok(())
     }
 
+    /// The sockets in the part about the sandbox. Each is named: a folder in
+    /// which everybody puts theirs is no name.
+    fn sockets(&self, node: &Node<'_>, own: Option<&str>) -> Result<Vec<PathPattern>, PolicyError> {
+        let entries = node.entries()?;
+        let Some((_, node)) = entries.iter().find(|(key, _)| key == "sockets") else {
+            return Ok(Vec::new());
+        };
+        if own.is_none() {
+            return Err(node.wrong("only a profile can have this; rules for all can only narrow"));
+        }
+        let sockets = self.paths(node, Spelling::Exact)?;
+        for (pattern, item) in sockets.iter().zip(node.items()?) {
+            if !pattern.names_sockets(self.places) {
+                return Err(item
+                    .wrong("This does not name the sockets of one service")
+                    .hint("Name the socket, or a folder of its own: /run/postgresql/**."));
+            }
+        }
+        Ok(sockets)
+    }
+
     fn paths(&self, node: &Node<'_>, spelling: Spelling) -> Result<Vec<PathPattern>, PolicyError> {
         let parse = |item: &Node<'_>| {
             PathPattern::parse(item.text()?, self.places, spelling)
@@ -553,6 +583,7 @@ fn wishes(node: &Node<'_>) -> Result<SandboxWishes, PolicyError> {
             "memory" => wishes.limits.memory = Some(node.size()?),
             "file_size" => wishes.limits.file_size = Some(node.size()?),
             "open_files" => wishes.limits.open_files = Some(node.count()?),
+            "sockets" => {}
             _ => return Err(node.unknown(SANDBOX)),
         }
     }

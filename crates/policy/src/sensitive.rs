@@ -302,13 +302,36 @@ const OURS_SECRET: &[&str] = &[
     "mcp-server-token*",
     "pairing/**",
     "checkpoints/**",
+    "chat_history",
+    // What was said in all sessions, with the files that SQLite puts beside it.
+    "sessions.db",
+    "sessions.db-wal",
+    "sessions.db-shm",
+    "sessions.db-*",
+    "state.db",
+    "state.db-*",
     "cache/bws_cache.json",
     "skills/.hub/**",
-    "logs/audit/audit.key",
+    "logs/audit/**",
     "approvals/**",
     // The variables of a session, with the values that secrets stood for.
     "session-state/**",
+    // The homes of other profiles.
+    "profiles/*/.env",
+    "profiles/*/auth.json",
+    "profiles/*/secrets.json*",
+    "profiles/*/sessions.db*",
+    "profiles/*/state.db*",
+    "profiles/*/mcp-tokens/**",
+    "profiles/*/session-state/**",
+    "profiles/*/approvals/**",
+    "profiles/*/checkpoints/**",
+    "profiles/*/logs/audit/**",
 ];
+
+/// Among these: what comes and goes while we run. It is hidden beforehand, so
+/// that a child which lives on is held as the next one will be.
+const OURS_FLEETING: &[&str] = &["sessions.db", "sessions.db-wal", "sessions.db-shm"];
 
 /// The protected places, ready to be asked.
 #[derive(Debug, Clone)]
@@ -320,6 +343,8 @@ pub struct Sensitive {
     hermes: PathBuf,
     /// What can be named one by one, for the sandbox.
     named: Vec<PathBuf>,
+    /// What of these may come to be at any time.
+    fleeting: Vec<PathBuf>,
     /// What has a star in its name, but a fixed place to look for it.
     scattered: Vec<String>,
     guarded: Vec<PathBuf>,
@@ -354,6 +379,7 @@ impl Sensitive {
                 named(Some(&places.hermes), OURS_SECRET),
             ]
             .concat(),
+            fleeting: named(Some(&places.hermes), OURS_FLEETING),
             scattered,
             guarded,
         }
@@ -364,6 +390,12 @@ impl Sensitive {
         device(path).is_some_and(|name| HARMLESS_DEVICES.contains(&&*name))
     }
 
+    /// Whether the path is where a container engine listens.
+    pub(crate) fn is_engine(path: &Path) -> bool {
+        let listed = SECRETS.iter().filter(|place| place.ends_with(".sock"));
+        listed.into_iter().any(|place| path == Path::new(place))
+    }
+
     /// Why a file must not be read, if so. The path is real and folded.
     pub fn refuses_read(&self, folded: &Path) -> Option<&'static str> {
         self.refuses_looks(folded, &Candidate::new(folded))
@@ -371,7 +403,8 @@ impl Sensitive {
 
     fn refuses_looks(&self, folded: &Path, candidate: &Candidate<'_>) -> Option<&'static str> {
         if let Some(device) = device(folded) {
-            let is_harmless = device.is_empty() || HARMLESS_DEVICES.contains(&&*device);
+            // To list a folder is not to open what is in it.
+            let is_harmless = HARMLESS_DEVICES.contains(&&*device) || folded.is_dir();
             return (!is_harmless).then_some("a device");
         }
         if is_example(folded) {
@@ -412,10 +445,11 @@ impl Sensitive {
         &self.named
     }
 
-    /// The secret places that are there now, but for those that can be
-    /// anywhere.
+    /// The secret places that are there now or may be soon, but for those that
+    /// can be anywhere.
     pub fn present(&self) -> Vec<PathBuf> {
-        let named = self.named.iter().filter(|path| path.exists()).cloned();
+        let named = self.named.iter().filter(|path| path.exists());
+        let named = named.chain(&self.fleeting).cloned();
         named.chain(self.scattered.iter().flat_map(|pattern| spread(pattern))).collect()
     }
 
