@@ -354,20 +354,26 @@ impl Sensitive {
     /// The protected places of this user on this machine.
     pub fn new(places: &Places) -> Self {
         let below = |base: Option<&Path>, list: &[&str]| -> Vec<String> {
-            let base = base.map(|base| escape(fold(base).to_string_lossy().trim_end_matches('/')));
+            let base = base.map(|base| escape(base.to_string_lossy().trim_end_matches('/')));
             base.iter()
                 .flat_map(|base| list.iter().map(move |item| format!("{base}/{item}")))
                 .collect()
         };
-        let home = |list: &[&str]| below(places.home.as_deref(), list);
-        let ours = |list: &[&str]| below(Some(&places.hermes), list);
+        let home = |list: &[&str]| below(places.home.as_deref().map(fold).as_deref(), list);
+        let ours = |list: &[&str]| below(Some(&fold(&places.hermes)), list);
         let owned = |list: &[&str]| list.iter().map(|item| (*item).to_owned()).collect();
         let secret: [Vec<String>; 3] = [owned(SECRETS), home(HOME_SECRETS), ours(OURS_SECRET)];
         let protected: [Vec<String>; 3] = [owned(PROTECTED), home(HOME_STARTUP), ours(&["**"])];
         let of_home = |list| named(places.home.as_deref(), list);
         let mut guarded = [named(None, PROTECTED), of_home(HOME_STARTUP)].concat();
         guarded.push(places.hermes.clone());
-        let scattered = secret.concat().into_iter().filter(|item| is_scattered(item)).collect();
+        // Looked for on the disk, so spelled as it is there.
+        let scattered = [
+            owned(SECRETS),
+            below(places.home.as_deref(), HOME_SECRETS),
+            below(Some(&places.hermes), OURS_SECRET),
+        ];
+        let scattered = scattered.concat().into_iter().filter(|item| is_scattered(item)).collect();
         Self {
             secret: set(&secret.concat()),
             protected: set(&protected.concat()),

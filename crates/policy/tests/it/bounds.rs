@@ -89,8 +89,7 @@ profiles:
         "ws/b",
         "ws/c",
         "ws/d",
-        "ws/.git/config",
-        "ws/.git/hooks",
+        "ws/.git",
         "home/.bashrc",
         "hermes",
     ] {
