@@ -50,16 +50,6 @@ const RESTRICTION: &[&str] = &[
 ];
 const PARAMETER: &[&str] = &["allowed", "denied", "approval", "min", "max"];
 const UNTRUSTED: &[&str] = &["allow", "deny", "approval_required", "restrictions", "new_hosts"];
-const SANDBOX: &[&str] = &[
-    "enabled",
-    "bubblewrap",
-    "missing",
-    "processes",
-    "memory",
-    "file_size",
-    "open_files",
-    "sockets",
-];
 const EXAMPLES: &[&str] = &["allow", "deny", "ask"];
 
 /// How deep profiles may extend one another.
@@ -216,7 +206,7 @@ impl Reader<'_> {
                     profile.level.approved = self.rules(&profile.level, "approved", &node, own)?;
                 }
                 "sandbox" => {
-                    profile.wishes = wishes(&node)?;
+                    profile.wishes = SandboxWishes::read(&node)?;
                     profile.sandbox = profile.wishes.settings();
                     profile.sockets = self.sockets(&node, own)?;
                 }
@@ -570,29 +560,6 @@ fn parameter_rule(
         }
     }
     Ok(rule)
-}
-
-fn wishes(node: &Node<'_>) -> Result<SandboxWishes, PolicyError> {
-    let mut wishes = SandboxWishes::default();
-    for (key, node) in node.entries()? {
-        match key.as_str() {
-            "enabled" => wishes.enabled = Some(node.flag()?),
-            "bubblewrap" => wishes.bubblewrap = Some(node.flag()?),
-            "missing" => wishes.missing = Some(node.answer()?),
-            "processes" => wishes.limits.processes = Some(node.count()?),
-            "memory" => wishes.limits.memory = Some(node.size()?),
-            "file_size" => wishes.limits.file_size = Some(node.size()?),
-            "open_files" => wishes.limits.open_files = Some(node.count()?),
-            "sockets" => {}
-            _ => return Err(node.unknown(SANDBOX)),
-        }
-    }
-    if wishes.missing == Some(Answer::Allow) {
-        return Err(node
-            .wrong("sandbox.missing cannot be allow: nothing runs bare in silence")
-            .hint("Use refuse or ask, or switch the sandbox off with enabled: false."));
-    }
-    Ok(wishes)
 }
 
 #[cfg(test)]

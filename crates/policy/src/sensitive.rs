@@ -2,6 +2,7 @@
 //! name: keys, credential stores, devices, start-up files, our own state.
 
 use std::borrow::Cow;
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -496,8 +497,6 @@ fn device(path: &Path) -> Option<Cow<'_, str>> {
     Some(String::from_utf8_lossy(name))
 }
 
-/// The places of a list that have a fixed name. What the kernel shows in
-/// `/proc` and `/dev` is not kept with the others.
 /// Whether a pattern has a star, and yet says which folder to look in. What is
 /// said of processes changes all the time, and the sandbox has its own rule.
 fn is_scattered(pattern: &str) -> bool {
@@ -512,15 +511,20 @@ fn is_scattered(pattern: &str) -> bool {
 fn spread(pattern: &str) -> Vec<PathBuf> {
     let mut found = vec![PathBuf::from("/")];
     for part in pattern.trim_end_matches("/**").split('/').filter(|part| !part.is_empty()) {
-        let Ok(glob) = Glob::new(part) else { return Vec::new() };
-        let matcher = glob.compile_matcher();
+        if !part.contains(['*', '[', '\\', '?']) {
+            found.iter_mut().for_each(|folder| folder.push(part));
+            continue;
+        }
+        // Mostly there is no such folder, and nothing to compare.
+        found.retain(|folder| folder.is_dir());
+        if found.is_empty() {
+            return found;
+        }
+        let Some(fits) = comparison(part) else { return Vec::new() };
         let step = |folder: &PathBuf| -> Vec<PathBuf> {
-            if !part.contains(['*', '[', '\\', '?']) {
-                return vec![folder.join(part)];
-            }
             let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
             let names = entries.map(|entry| entry.file_name());
-            names.filter(|name| matcher.is_match(name)).map(|name| folder.join(name)).collect()
+            names.filter(|name| fits(name)).map(|name| folder.join(name)).collect()
         };
         found = found.iter().flat_map(step).collect();
     }
@@ -528,6 +532,19 @@ fn spread(pattern: &str) -> Vec<PathBuf> {
     found
 }
 
+/// Whether a name is meant by a part of a pattern. With a star at its end it
+/// needs no glob, which takes longer to make than to look.
+fn comparison(part: &str) -> Option<Box<dyn Fn(&OsStr) -> bool>> {
+    if let Some(start) = part.strip_suffix('*').filter(|it| !it.contains(['*', '[', '\\', '?'])) {
+        let start = start.as_bytes().to_owned();
+        return Some(Box::new(move |name| name.as_bytes().starts_with(&start)));
+    }
+    let matcher = Glob::new(part).ok()?.compile_matcher();
+    Some(Box::new(move |name| matcher.is_match(name)))
+}
+
+/// The places of a list that have a fixed name. What the kernel shows in
+/// `/proc` and `/dev` is not kept with the others.
 fn named(base: Option<&Path>, list: &[&str]) -> Vec<PathBuf> {
     let plain = list.iter().filter_map(|item| {
         let item = item.strip_suffix("/**").unwrap_or(item);
