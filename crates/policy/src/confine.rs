@@ -119,10 +119,10 @@ impl Permissions {
         let (changed, deleted) = (changed(None), changed(Some(&Scope::FILE_DELETE)));
         let used = |git: &Path| {
             let touches = || changed.iter().any(|path| path != git && path.starts_with(git));
-            match git_runs {
-                true => Use::Git,
-                false if exam.typed || touches() => Use::Some,
-                false if repositories::is_opened(git, is_open) => Use::Some,
+            let some = git_runs || exam.typed || touches();
+            match some || repositories::is_opened(git, is_open) {
+                true if git_runs && exam.settings => Use::Git,
+                true => Use::Some,
                 false => Use::Nothing,
             }
         };
@@ -166,8 +166,9 @@ impl Permissions {
     fn searched(&self, cwd: &Path) -> Vec<PathBuf> {
         let places = self.places();
         let mut folders: Vec<PathBuf> = places.workspace.iter().cloned().collect();
-        let is_of_everything =
-            cwd.parent().is_none() || places.home.as_deref() == Some(cwd) || places.temp.contains(&cwd.to_path_buf());
+        let is_of_everything = cwd.parent().is_none()
+            || places.home.as_deref() == Some(cwd)
+            || places.temp.contains(&cwd.to_path_buf());
         if !is_of_everything && !folders.iter().any(|folder| is_within(cwd, folder)) {
             folders.push(cwd.to_path_buf());
         }

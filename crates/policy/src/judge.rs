@@ -11,8 +11,8 @@ use hermes_shell::{Analysis, Leaf};
 use crate::approvals::{Unit, identity};
 use crate::glances::{Glances, Place};
 use crate::hosts::{Reach, reach};
-use crate::loose::Loose;
 use crate::level::{Answer, Level, Opinion, Origin, Subject, strictest};
+use crate::loose::Loose;
 use crate::pattern::fold;
 use crate::permissions::Permissions;
 use crate::profile::Profile;
@@ -67,6 +67,8 @@ pub struct Examination {
     pub spawns: bool,
     /// Whether commands are typed into them later.
     pub typed: bool,
+    /// Whether git runs and may change the settings of a repository.
+    pub settings: bool,
 }
 
 impl Examination {
@@ -192,6 +194,7 @@ impl Permissions {
         let mut heard = Vec::with_capacity(count);
         exam.findings.reserve(count);
         for (index, leaf) in analysis.leaves.iter().enumerate() {
+            exam.settings |= hermes_shell::changes_settings(leaf);
             let text: Arc<str> = leaf.text.as_str().into();
             for found in &leaf.findings {
                 let effect = Effect {

@@ -11,10 +11,10 @@ use crate::sightings::Sightings;
 pub(crate) enum Use {
     /// Nothing, as far as is known: it has no business in there.
     Nothing,
-    /// Commands are typed later which may be git's, or it writes some file in
-    /// there.
+    /// It is git that runs, or something is typed later that may be git, or it
+    /// writes some file in there.
     Some,
-    /// It is git that runs, which keeps its own books.
+    /// It is git that runs, and it may change settings.
     Git,
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct Kept {
 /// In a repository: run or obeyed, and nothing that git writes by itself.
 const TRUSTED: &[&str] = &["hooks", "info/attributes"];
 
-/// The same, unless git itself is what runs.
+/// The same, unless git itself changes it.
 const BOOKS: &[&str] = &["config", "config.worktree", "commondir", "gitdir"];
 
 /// Where the hooks are.
@@ -94,8 +94,7 @@ impl Kept {
 
     /// Leaves out what is not to be kept.
     pub(crate) fn retain(&mut self, is_kept: impl Fn(&Path) -> bool) {
-        let lists =
-            [&mut self.read_only, &mut self.nested, &mut self.absent, &mut self.unwelcome];
+        let lists = [&mut self.read_only, &mut self.nested, &mut self.absent, &mut self.unwelcome];
         for list in lists {
             list.retain(|path| is_kept(path));
         }

@@ -70,9 +70,8 @@ impl Sightings {
 
     /// Whether a folder has nothing in it.
     pub(crate) fn is_empty(&self, folder: &Path) -> bool {
-        let look = |path: &Path| {
-            std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
-        };
+        let look =
+            |path: &Path| std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none());
         self.with(|seen| remember(&mut seen.empty, folder, look))
     }
 

@@ -111,11 +111,7 @@ impl Start<'_> {
         })
     }
 
-    fn widened(
-        &self,
-        held: &Confinement,
-        cx: &ToolContext,
-    ) -> Result<Arc<Confinement>, ToolError> {
+    fn widened(&self, held: &Confinement, cx: &ToolContext) -> Result<Arc<Confinement>, ToolError> {
         let mut held = held.clone();
         held.write.push(self.jobs.scratch(cx.session.id())?);
         Ok(Arc::new(held))

@@ -2,11 +2,7 @@ use super::*;
 
 fn confinement(read: &[&Path], write: &[&Path]) -> Confinement {
     let own = |paths: &[&Path]| paths.iter().map(|path| path.to_path_buf()).collect();
-    Confinement {
-        read: own(read),
-        write: own(write),
-        ..Confinement::default()
-    }
+    Confinement { read: own(read), write: own(write), ..Confinement::default() }
 }
 
 fn folder() -> (tempfile::TempDir, PathBuf) {
@@ -135,8 +131,7 @@ fn a_repository_within_another_is_kept_and_its_folder_is_not_pinned() {
     fs::create_dir_all(root.join("a/c")).unwrap();
     fs::write(root.join("a/c/.git"), "gitdir: ../x").unwrap();
     let mut wanted = confinement(&[], &[&root]);
-    wanted.nested =
-        ["a/b/.git/hooks", "a/c/.git", "a/gone"].map(|name| root.join(name)).to_vec();
+    wanted.nested = ["a/b/.git/hooks", "a/c/.git", "a/gone"].map(|name| root.join(name)).to_vec();
     let covers = Covers::plan(&wanted, true).unwrap();
     assert!(!covers.is_needed());
     let found: Vec<_> = covers.covers.into_iter().collect();

@@ -33,7 +33,7 @@ mod wrapping;
 pub use extent::{Extent, extent};
 pub use leaf::{Analysis, Finding, Leaf, Level, Word};
 pub use pattern::CommandPattern;
-pub use programs::pushed_to;
+pub use programs::{changes_settings, pushed_to};
 
 use flow::Stream;
 use hermes_core::{Effect, Script, Workplace};

@@ -28,11 +28,9 @@ fn terminal(context: &TestContext, command: &str) -> Value {
 #[test]
 fn a_command_cannot_change_what_git_trusts_later_and_commits_work() {
     let Some(context) = repository() else { return };
-    for command in [
-        "./evil.sh",
-        "echo ../evil > .git/commondir || python3 evil.py",
-        "python3 evil.py",
-    ] {
+    for command in
+        ["./evil.sh", "echo ../evil > .git/commondir || python3 evil.py", "python3 evil.py"]
+    {
         let tries = "echo x > .git/commondir; echo x >> .git/config; mkdir -p .hermes && \
                      echo x > .hermes/hermes_permissions.yaml; echo x > .git/hooks/pre-commit; \
                      echo x > sub/.git/hooks/pre-commit; echo x >> sub/.git/config; true";
@@ -63,6 +61,8 @@ fn a_command_cannot_change_what_git_trusts_later_and_commits_work() {
     for name in [".git/commondir", ".git/hooks/pre-commit", "sub/.git/hooks/pre-commit"] {
         assert!(!context.work().join(name).exists(), "{name}");
     }
+    let settings = std::fs::read_to_string(context.work().join(".git/config")).expect("settings");
+    assert!(!settings.contains("\nx"), "{settings}");
 }
 
 #[test]

@@ -48,11 +48,19 @@ fn git_keeps_its_own_books_and_its_hooks_stay() {
     let world = world();
     world.put("ws/.git/modules/lib/HEAD", "x");
     world.put("ws/.git/modules/lib/hooks/x", "x");
-    for text in ["git commit -m x", "git add . && make"] {
+    world.put("ws/.git/modules/lib/config", "x");
+    let cases = [
+        ("git commit -m x", false),
+        ("git add . && make", false),
+        ("git remote add a https://a.org", true),
+        ("git add . && git checkout -b x", true),
+    ];
+    for (text, with_settings) in cases {
         let held = held(&world, DEFAULT, command(text));
-        for name in ["config", "index.lock", "modules/lib/config"] {
-            let name = format!("ws/.git/{name}");
-            assert!(!closes(&held.read_only, &world, &name), "{text}: {:?}", held.read_only);
+        assert!(!closes(&held.read_only, &world, "ws/.git/index.lock"), "{text}");
+        for name in ["ws/.git/config", "ws/.git/modules/lib/config"] {
+            let is_closed = closes(&held.read_only, &world, name);
+            assert_eq!(is_closed, !with_settings, "{text}: {:?}", held.read_only);
         }
         for name in ["hooks/x", "modules/lib/hooks/x"] {
             let name = format!("ws/.git/{name}");
@@ -93,7 +101,8 @@ fn repositories_within_others_keep_their_hooks_and_settings() {
     }
     world.put("ws/tree/.git", "gitdir: ../.git/worktrees/tree");
     let by_script = held(&world, DEFAULT, command("make"));
-    let wanted = ["ws/deep/er/.git/config", "ws/sub/.git/config", "ws/sub/.git/hooks", "ws/tree/.git"];
+    let wanted =
+        ["ws/deep/er/.git/config", "ws/sub/.git/config", "ws/sub/.git/hooks", "ws/tree/.git"];
     for name in wanted {
         assert!(by_script.nested.contains(&world.path(name)), "{name}: {:?}", by_script.nested);
     }
@@ -137,7 +146,8 @@ fn a_repository_can_be_laid_open() {
 #[test]
 fn what_we_keep_of_sessions_is_not_read() {
     let world = World::new();
-    for name in ["sessions.db", "logs/audit/audit.jsonl", "chat_history", "profiles/a/sessions.db"] {
+    for name in ["sessions.db", "logs/audit/audit.jsonl", "chat_history", "profiles/a/sessions.db"]
+    {
         world.put(&format!("hermes/{name}"), "x");
     }
     let held = held(&world, DEFAULT, command("cp -r ~/x y"));
@@ -185,7 +195,8 @@ fn a_profile_names_the_sockets_that_scripts_may_use() {
     assert!(open.sockets.contains(&"/run/postgresql".into()));
     drop(listener);
     assert!(held(&world, DEFAULT, command("make")).sockets.is_empty(), "none by itself");
-    for wide in ["/run/**", "/**", "/tmp/**", "~/**", "/run/*.sock", "${workspace}/**", "/run/user/1000/**"]
+    for wide in
+        ["/run/**", "/**", "/tmp/**", "~/**", "/run/*.sock", "${workspace}/**", "/run/user/1000/**"]
     {
         let yaml = format!("profiles: {{p: {{sandbox: {{sockets: ['{wide}']}}}}}}");
         assert!(world.with(&yaml, "p").is_err(), "{wide}");

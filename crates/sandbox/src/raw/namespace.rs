@@ -221,13 +221,7 @@ fn map_ids(process: &Path, as_root: bool) -> io::Result<()> {
 }
 
 /// The making process. Only system calls from here on.
-fn make(
-    report: RawFd,
-    wait: RawFd,
-    go: RawFd,
-    mounts: &[Mount],
-    names: Option<&Names>,
-) -> ! {
+fn make(report: RawFd, wait: RawFd, go: RawFd, mounts: &[Mount], names: Option<&Names>) -> ! {
     // SAFETY: descriptors are open, paths end with zeros, buffers are live.
     unsafe {
         // Else the end of the parent would go unnoticed.

@@ -170,6 +170,46 @@ pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
     true
 }
 
+/// Verbs that change a repository and leave its settings as they are, those of
+/// the repositories within it included.
+const WITHOUT_SETTINGS: &[&str] = &[
+    "add",
+    "am",
+    "apply",
+    "bisect",
+    "cherry-pick",
+    "commit",
+    "commit-tree",
+    "gc",
+    "hash-object",
+    "merge",
+    "notes",
+    "pack-refs",
+    "prune",
+    "rebase",
+    "reflog",
+    "repack",
+    "replace",
+    "reset",
+    "restore",
+    "revert",
+    "stage",
+    "stash",
+    "tag",
+    "update-index",
+    "update-ref",
+    "write-tree",
+];
+
+/// Whether a command that changes a repository may change its settings, too.
+pub fn changes_settings(leaf: &Leaf) -> bool {
+    let words = leaf.words.get(1..).filter(|_| leaf.program == "git").unwrap_or_default();
+    let verb = split_global(words).1.first();
+    let is_plain = |word: &Word| word.known && WITHOUT_SETTINGS.contains(&word.text.as_str());
+    leaf.effects.iter().any(|effect| effect.scope == Scope::GIT_WRITE)
+        && !verb.is_some_and(is_plain)
+}
+
 /// Options of a push that have a value.
 const PUSH_VALUED: &[&str] = &["-o", "--push-option", "--receive-pack", "--exec", "--repo"];
 

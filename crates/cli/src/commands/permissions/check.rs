@@ -70,12 +70,12 @@ pub(crate) fn run(app: &App, args: &Check, everything: bool) -> Outcome {
 /// leave nothing to judge by.
 fn session(ready: &Ready, id: &str) -> Result<Session, Failure> {
     let store = FileSessions::new(ready.home.session_state_dir());
-    let kept = store.list().map_err(|error| Failure::failed(ErrorKind::Internal, error.to_string()))?;
+    let kept =
+        store.list().map_err(|error| Failure::failed(ErrorKind::Internal, error.to_string()))?;
     if !kept.iter().any(|entry| entry.id == id) {
         let message = format!("Nothing is kept of a session '{id}'");
-        return Err(Failure::not_found(message).hint(
-            "What was answered for a session is kept if it was started with --session ID.",
-        ));
+        return Err(Failure::not_found(message)
+            .hint("What was answered for a session is kept if it was started with --session ID."));
     }
     let store = Discreet::new(Box::new(store), Arc::clone(&ready.secrets));
     Ok(Session::new(id, Arc::new(store)))
@@ -84,7 +84,9 @@ fn session(ready: &Ready, id: &str) -> Result<Session, Failure> {
 fn case(ready: &Ready, args: &Check, caller: &Caller) -> Result<Case, Failure> {
     // The session may have gone elsewhere since.
     let moved = match args.cwd {
-        None => caller.session.cwd().map_err(|e| Failure::failed(ErrorKind::Internal, e.to_string()))?,
+        None => {
+            caller.session.cwd().map_err(|e| Failure::failed(ErrorKind::Internal, e.to_string()))?
+        }
         Some(_) => None,
     };
     let at = Workplace::new(moved.unwrap_or_else(|| caller.cwd.clone()), caller.home.clone());
