@@ -5,8 +5,9 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-/// What a child process may reach. Paths are absolute and real.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+/// What a child process may reach; by default nothing. Paths are absolute and
+/// real.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize)]
 pub struct Confinement {
     /// Trees that may be read and run from.
     pub read: Vec<PathBuf>,
@@ -15,12 +16,24 @@ pub struct Confinement {
     /// Below the writable trees: may be read, not written, whether or not it
     /// exists yet.
     pub read_only: Vec<PathBuf>,
+    /// The same for what is there, but the folders that it lies in may be
+    /// moved: files of repositories within others.
+    pub nested: Vec<PathBuf>,
+    /// Not there, and not to be made: something empty stands there meanwhile,
+    /// where the system can hold that.
+    pub absent: Vec<PathBuf>,
+    /// Files that are not there, and that nothing can stand in for: what a
+    /// child makes of them is taken away when it has ended.
+    pub unwelcome: Vec<PathBuf>,
     /// Neither read nor written, wherever it is.
     pub hidden: Vec<PathBuf>,
     /// Whether it may speak to the network.
     pub network: bool,
     /// The programs outside that it may speak to by their sockets.
     pub services: Vec<Service>,
+    /// Sockets, or folders of sockets, of programs outside that it may speak
+    /// to besides.
+    pub sockets: Vec<PathBuf>,
     /// How much it may use.
     pub limits: ChildLimits,
     /// Bubblewrap makes the namespaces; without it the child is not started.

@@ -15,13 +15,13 @@ use crate::attend::{Attendant, Attention, Breakers};
 use crate::backend::Backend;
 use crate::closing;
 use crate::elsewhere::remarks::{REMARKS, Remarks};
-use crate::fleeting::Fleeting;
 use crate::job::{Job, Reports};
 use crate::keeping::{self, Keep, Passing};
 use crate::leftovers::{self, Entry, Leftovers};
 use crate::local::Local;
 use crate::order::Order;
 use crate::output::{Cleaner, Mask, Spill};
+use crate::scratch::Scratch;
 use crate::state::Frame;
 use crate::tree::{self, Root, Table};
 
@@ -51,7 +51,7 @@ pub struct Jobs {
     /// Opened when there is something to write down.
     leftovers: OnceLock<Option<Leftovers>>,
     /// Goes when they are closed.
-    scratch: Mutex<Option<Fleeting>>,
+    scratch: Mutex<Scratch>,
     next: AtomicU64,
     table: Mutex<BTreeMap<String, Arc<Listed>>>,
     breakers: Arc<Breakers>,
@@ -237,15 +237,15 @@ impl Jobs {
         &self.folder
     }
 
-    /// A folder that jobs may write in, and nobody else.
-    pub fn scratch(&self) -> Result<PathBuf, ToolError> {
-        let mut scratch = lock(&self.scratch);
-        if let Some(scratch) = &*scratch {
-            return Ok(scratch.path().to_path_buf());
-        }
-        let made = Fleeting::make(&std::env::temp_dir())
-            .map_err(|error| ToolError::io("A folder for temporary files", &error))?;
-        Ok(scratch.insert(made).path().to_path_buf())
+    /// A folder that the jobs of a session may write in, and nobody else: jobs
+    /// that are not told of it do not see it.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub fn scratch(&self, session: &str) -> Result<PathBuf, ToolError> {
+        lock(&self.scratch)
+            .folder(session)
+            .map_err(|error| ToolError::io("A folder for temporary files", &error))
     }
 
     /// A folder for one job, which is there when this program has ended.
@@ -476,7 +476,7 @@ impl Jobs {
         }
         lock(&self.table).retain(|_, listed| listed.detached && !is_over(&listed.job));
         self.end_strays().await;
-        lock(&self.scratch).take();
+        *lock(&self.scratch) = Scratch::default();
         // What was detached is written down there.
         let is_empty = lock(&self.table).is_empty();
         if is_empty {

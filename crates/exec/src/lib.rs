@@ -23,6 +23,7 @@ mod order;
 pub mod output;
 mod ready;
 mod room;
+mod scratch;
 pub mod screen;
 pub mod singularity;
 pub mod ssh;

@@ -89,7 +89,7 @@ impl Local {
             terminal,
             launched: Mutex::new(launched),
             file: ready::watch(file).map_err(failed)?,
-            _sandbox: Arc::clone(&sandbox),
+            sandbox: Arc::clone(&sandbox),
         };
         Ok(Started {
             pid: Some(pid),
@@ -203,7 +203,7 @@ struct Process {
     /// Becomes readable when it ends.
     file: AsyncFd<OwnedFd>,
     /// What stands in for protected files goes with it.
-    _sandbox: Arc<Sandbox>,
+    sandbox: Arc<Sandbox>,
 }
 
 impl Control for Process {
@@ -220,6 +220,7 @@ impl Control for Process {
                     launched.try_wait()?
                 };
                 if let Some(status) = status {
+                    self.sandbox.tidy();
                     return Ok(exit(status));
                 }
                 ready.clear_ready();

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hermes::core::{
-    ChildLimits, Confinement, Effect, JsonSchema, Policy, Ports, Proposal, Ruling, Tool, ToolCall,
+    Confinement, Effect, JsonSchema, Policy, Ports, Proposal, Ruling, Tool, ToolCall,
     ToolContext, ToolError, ToolSpec, Verdict, Workplace, erase,
 };
 use hermes::engine::{Caller, Engine};
@@ -153,12 +153,7 @@ fn engine(folder: &Path) -> Engine {
     let confinement = Confinement {
         read: vec!["/".into()],
         write: vec![folder.to_owned()],
-        read_only: Vec::new(),
-        hidden: Vec::new(),
-        network: false,
-        services: Vec::new(),
-        limits: ChildLimits::default(),
-        bubblewrap: false,
+        ..Confinement::default()
     };
     let jobs = Jobs::local(folder.join(".jobs"));
     let mut tools = hermes_tools_code::tools();

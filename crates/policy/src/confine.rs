@@ -10,6 +10,8 @@ use crate::judge::{Examination, Finding};
 use crate::level::{Answer, Level, Restriction, Selectors};
 use crate::pattern::{PathPattern, fold, is_within};
 use crate::permissions::{Permissions, folder};
+use crate::repositories::{self, Kept, Use};
+use crate::sensitive::Sensitive;
 use crate::sightings::Sightings;
 
 /// What programs need to run at all, where reading is restricted.
@@ -30,11 +32,8 @@ const SYSTEM: &[&str] = &[
     "/var/lib/dpkg",
 ];
 
-/// Below a writable tree: what a later program would run or trust.
-const GUARDED: &[&str] = &[".git/hooks", ".hermes"];
-
-/// The same, unless git itself is what runs: it keeps its own books there.
-const GIT_BOOKS: &str = ".git/config";
+/// Below a writable tree: what we ourselves would trust later.
+const OURS: &str = ".hermes";
 
 /// How many names of a folder are looked at for secrets.
 const MOST_NAMES: usize = 4096;
@@ -75,13 +74,20 @@ impl Permissions {
             dedupe(&mut read);
         }
         let cwd = folder(proposal);
+        let services = services(&exam.command_effects);
+        let sockets = self.sockets();
+        let kept = self.kept(&write, exam, cwd);
         Some(Confinement {
             read,
-            read_only: self.guarded(&levels, &write, &agreed, exam, cwd),
-            hidden: self.hidden(&levels, cwd),
+            read_only: self.guarded(&levels, &write, &agreed, kept.read_only, cwd),
+            nested: kept.nested,
+            absent: kept.absent,
+            unwelcome: kept.unwelcome,
+            hidden: self.hidden(&levels, cwd, &services, &sockets),
             write,
             network: exam.command_effects.iter().any(is_network),
-            services: services(&exam.command_effects),
+            services,
+            sockets,
             limits: settings.limits,
             bubblewrap: settings.bubblewrap,
         })
@@ -100,23 +106,86 @@ impl Permissions {
         (!above && folder != Path::new("/")).then(|| folder.to_path_buf())
     }
 
+    /// What stays as it is of repositories, and of our own files in projects.
+    fn kept(&self, write: &[PathBuf], exam: &Examination, cwd: &Path) -> Kept {
+        let seen = self.sightings();
+        let within = |path: &Path| write.iter().any(|tree| is_within(path, tree));
+        let is_open = |path: &Path| self.laid_open().iter().any(|pattern| pattern.matches(path));
+        let git_runs = exam.command_effects.iter().any(|e| e.scope == Scope::GIT_WRITE);
+        let changed = |scope: Option<&Scope>| -> Vec<PathBuf> {
+            let about = |finding: &&Finding| scope.is_none_or(|it| finding.effect.scope == *it);
+            changes(exam).filter(about).filter_map(place).collect()
+        };
+        let (changed, deleted) = (changed(None), changed(Some(&Scope::FILE_DELETE)));
+        let used = |git: &Path| {
+            let touches = || changed.iter().any(|path| path != git && path.starts_with(git));
+            let some = git_runs || exam.typed || touches();
+            match some || repositories::is_opened(git, is_open) {
+                true if git_runs && exam.settings => Use::Git,
+                true => Use::Some,
+                false => Use::Nothing,
+            }
+        };
+        let mut kept = Kept::default();
+        let above = cwd.ancestors().filter(|folder| within(folder));
+        let mut folders: Vec<PathBuf> = above.map(Path::to_path_buf).collect();
+        folders.extend(write.iter().cloned());
+        dedupe_exact(&mut folders);
+        for folder in &folders {
+            let git = folder.join(".git");
+            kept.around(&git, used(&git), seen);
+            let ours = folder.join(OURS);
+            if seen.exists(&ours) {
+                kept.read_only.push(ours);
+            }
+        }
+        for folder in self.searched(cwd).into_iter().filter(|folder| within(folder)) {
+            for git in seen.places(&folder, || repositories::below(&folder)) {
+                if !folders.iter().any(|folder| git.parent() == Some(folder)) {
+                    kept.within(&git, used(&git), seen);
+                }
+            }
+        }
+        // What is empty may be a place to put something, and git sweeps away
+        // what is empty in there.
+        let workspace = self.places().workspace.as_ref().filter(|_| !git_runs);
+        if let Some(workspace) = workspace.filter(|it| within(it) && !seen.is_empty(it)) {
+            let ours = workspace.join(OURS);
+            if !seen.exists(&ours) {
+                kept.absent.push(ours);
+            }
+        }
+        // Whoever deletes a folder means what is in it.
+        let is_left = |path: &Path| deleted.iter().any(|gone| path.starts_with(gone));
+        kept.retain(|path| within(path) && !is_open(path) && !is_left(path));
+        kept
+    }
+
+    /// The folders whose repositories are looked for: those of projects, not
+    /// those of everything.
+    fn searched(&self, cwd: &Path) -> Vec<PathBuf> {
+        let places = self.places();
+        let mut folders: Vec<PathBuf> = places.workspace.iter().cloned().collect();
+        let is_of_everything = cwd.parent().is_none()
+            || places.home.as_deref() == Some(cwd)
+            || places.temp.contains(&cwd.to_path_buf());
+        if !is_of_everything && !folders.iter().any(|folder| is_within(cwd, folder)) {
+            folders.push(cwd.to_path_buf());
+        }
+        folders
+    }
+
     /// What stays as it is although it lies in a writable tree.
     fn guarded(
         &self,
         levels: &[&Level],
         write: &[PathBuf],
         agreed: &[PathBuf],
-        exam: &Examination,
+        kept: Vec<PathBuf>,
         cwd: &Path,
     ) -> Vec<PathBuf> {
-        let git_writes = exam.command_effects.iter().any(|e| e.scope == Scope::GIT_WRITE);
-        let books = (!git_writes).then_some(GIT_BOOKS);
         let within = |path: &Path| write.iter().any(|tree| is_within(path, tree));
-        let folders = cwd.ancestors().filter(|folder| within(folder));
-        let folders = folders.chain(write.iter().map(PathBuf::as_path));
-        let mut guarded: Vec<PathBuf> = folders
-            .flat_map(|folder| GUARDED.iter().copied().chain(books).map(|name| folder.join(name)))
-            .collect();
+        let mut guarded: Vec<PathBuf> = Vec::new();
         guarded.extend(self.sensitive().guarded().iter().filter(|path| within(path)).cloned());
         let open = self.laid_open();
         guarded.retain(|path| !open.iter().any(|pattern| pattern.matches(path)));
@@ -133,13 +202,9 @@ impl Permissions {
         let apart = |home: &&Path| !is_within(cwd, home);
         guarded
             .extend(patterns.filter_map(PathPattern::except).filter(apart).map(Path::to_path_buf));
-        // What is not there yet is guarded if its folder is: nobody may make it.
-        let could_be = |path: &PathBuf| {
-            self.sightings().exists(path)
-                || path.ends_with(".git/hooks")
-                    && path.parent().is_some_and(|git| self.sightings().is_folder(git))
-        };
-        guarded.retain(|path| within(path) && could_be(path));
+        guarded.retain(|path| within(path) && self.sightings().exists(path));
+        // What is not there yet may be among these: nobody may make it.
+        guarded.extend(kept);
         dedupe(&mut guarded);
         guarded
     }
@@ -164,10 +229,24 @@ impl Permissions {
     }
 
     /// What may not even be seen.
-    fn hidden(&self, levels: &[&Level], cwd: &Path) -> Vec<PathBuf> {
+    fn hidden(
+        &self,
+        levels: &[&Level],
+        cwd: &Path,
+        services: &[Service],
+        sockets: &[PathBuf],
+    ) -> Vec<PathBuf> {
         let mut hidden = self.secrets_around(cwd);
         let open = self.laid_open();
-        hidden.retain(|path| !open.iter().any(|pattern| pattern.matches(path)));
+        let sockets: Vec<PathBuf> =
+            sockets.iter().filter_map(|path| std::fs::canonicalize(path).ok()).collect();
+        let is_served = |path: &Path| {
+            let real = || std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+            let engine = services.contains(&Service::Containers) && Sensitive::is_engine(path);
+            engine || !sockets.is_empty() && sockets.iter().any(|it| real().starts_with(it))
+        };
+        let is_open = |path: &Path| open.iter().any(|pattern| pattern.matches(path));
+        hidden.retain(|path| !is_open(path) && !is_served(path));
         for level in levels {
             hidden.extend(
                 fixed(refused(level, &Scope::FILE_READ))
@@ -178,6 +257,15 @@ impl Permissions {
         hidden
     }
 
+    /// The sockets that the profile lays open to every child.
+    fn sockets(&self) -> Vec<PathBuf> {
+        let patterns = self.profile().sockets.iter();
+        let mut sockets: Vec<PathBuf> =
+            patterns.flat_map(|pattern| [pattern.trees(), pattern.single()].concat()).collect();
+        dedupe(&mut sockets);
+        sockets
+    }
+
     fn laid_open(&self) -> &[PathPattern] {
         &self.profile().sensitive_paths
     }
@@ -186,10 +274,12 @@ impl Permissions {
 /// The places outside of the rules' trees that the call would change if
 /// somebody agrees.
 fn agreed(exam: &Examination) -> Vec<PathBuf> {
-    let changes = |finding: &&Finding| {
-        [Scope::FILE_WRITE, Scope::FILE_DELETE].contains(&finding.effect.scope)
-    };
-    exam.findings.iter().filter(changes).filter_map(place).collect()
+    changes(exam).filter_map(place).collect()
+}
+
+fn changes(exam: &Examination) -> impl Iterator<Item = &Finding> {
+    let about = [Scope::FILE_WRITE, Scope::FILE_DELETE];
+    exam.findings.iter().filter(move |finding| about.contains(&finding.effect.scope))
 }
 
 /// Where the effect of a finding is, unless it is denied.

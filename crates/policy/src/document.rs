@@ -50,8 +50,6 @@ const RESTRICTION: &[&str] = &[
 ];
 const PARAMETER: &[&str] = &["allowed", "denied", "approval", "min", "max"];
 const UNTRUSTED: &[&str] = &["allow", "deny", "approval_required", "restrictions", "new_hosts"];
-const SANDBOX: &[&str] =
-    &["enabled", "bubblewrap", "missing", "processes", "memory", "file_size", "open_files"];
 const EXAMPLES: &[&str] = &["allow", "deny", "ask"];
 
 /// How deep profiles may extend one another.
@@ -208,8 +206,9 @@ impl Reader<'_> {
                     profile.level.approved = self.rules(&profile.level, "approved", &node, own)?;
                 }
                 "sandbox" => {
-                    profile.wishes = wishes(&node)?;
+                    profile.wishes = SandboxWishes::read(&node)?;
                     profile.sandbox = profile.wishes.settings();
+                    profile.sockets = self.sockets(&node, own)?;
                 }
                 "approved" | "extends" => {
                     return Err(
@@ -458,6 +457,27 @@ impl Reader<'_> {
         Ok(())
     }
 
+    /// The sockets in the part about the sandbox. Each is named: a folder in
+    /// which everybody puts theirs is no name.
+    fn sockets(&self, node: &Node<'_>, own: Option<&str>) -> Result<Vec<PathPattern>, PolicyError> {
+        let entries = node.entries()?;
+        let Some((_, node)) = entries.iter().find(|(key, _)| key == "sockets") else {
+            return Ok(Vec::new());
+        };
+        if own.is_none() {
+            return Err(node.wrong("only a profile can have this; rules for all can only narrow"));
+        }
+        let sockets = self.paths(node, Spelling::Exact)?;
+        for (pattern, item) in sockets.iter().zip(node.items()?) {
+            if !pattern.names_sockets(self.places) {
+                return Err(item
+                    .wrong("This does not name the sockets of one service")
+                    .hint("Name the socket, or a folder of its own: /run/postgresql/**."));
+            }
+        }
+        Ok(sockets)
+    }
+
     fn paths(&self, node: &Node<'_>, spelling: Spelling) -> Result<Vec<PathPattern>, PolicyError> {
         let parse = |item: &Node<'_>| {
             PathPattern::parse(item.text()?, self.places, spelling)
@@ -540,28 +560,6 @@ fn parameter_rule(
         }
     }
     Ok(rule)
-}
-
-fn wishes(node: &Node<'_>) -> Result<SandboxWishes, PolicyError> {
-    let mut wishes = SandboxWishes::default();
-    for (key, node) in node.entries()? {
-        match key.as_str() {
-            "enabled" => wishes.enabled = Some(node.flag()?),
-            "bubblewrap" => wishes.bubblewrap = Some(node.flag()?),
-            "missing" => wishes.missing = Some(node.answer()?),
-            "processes" => wishes.limits.processes = Some(node.count()?),
-            "memory" => wishes.limits.memory = Some(node.size()?),
-            "file_size" => wishes.limits.file_size = Some(node.size()?),
-            "open_files" => wishes.limits.open_files = Some(node.count()?),
-            _ => return Err(node.unknown(SANDBOX)),
-        }
-    }
-    if wishes.missing == Some(Answer::Allow) {
-        return Err(node
-            .wrong("sandbox.missing cannot be allow: nothing runs bare in silence")
-            .hint("Use refuse or ask, or switch the sandbox off with enabled: false."));
-    }
-    Ok(wishes)
 }
 
 #[cfg(test)]

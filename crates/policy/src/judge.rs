@@ -12,9 +12,11 @@ use crate::approvals::{Unit, identity};
 use crate::glances::{Glances, Place};
 use crate::hosts::{Reach, reach};
 use crate::level::{Answer, Level, Opinion, Origin, Subject, strictest};
+use crate::loose::Loose;
 use crate::pattern::fold;
 use crate::permissions::Permissions;
 use crate::profile::Profile;
+use crate::push;
 use crate::sensitive::Sensitive;
 
 /// One thing that was judged, and what came of it.
@@ -48,6 +50,8 @@ struct Part<'a> {
     command: &'a str,
     /// What sets the whole one apart from others.
     identity: &'a str,
+    /// Whether it is not known what it would be about another time.
+    is_loose: bool,
 }
 
 /// Everything that was found out about a call.
@@ -61,6 +65,10 @@ pub struct Examination {
     pub command_effects: Vec<Effect>,
     /// Whether it starts child processes.
     pub spawns: bool,
+    /// Whether commands are typed into them later.
+    pub typed: bool,
+    /// Whether git runs and may change the settings of a repository.
+    pub settings: bool,
 }
 
 impl Examination {
@@ -155,6 +163,9 @@ impl Permissions {
             Resource::Script(script) => hermes_shell::analyze_script(known, script, at),
             _ => hermes_shell::analyze_after(known, command, at),
         };
+        let loose = Loose::of(resource, at);
+        let is_given = matches!(resource, Resource::Script(script) if script.input.is_some());
+        exam.typed |= apart || (analysis.reads_code && !is_given);
         if earlier.is_none() {
             let reason = "What earlier commands left in the session's shell cannot be read";
             analysis.findings.push(hermes_shell::Finding::ask("unknown-shell", reason));
@@ -182,14 +193,17 @@ impl Permissions {
         let count = analysis.leaves.iter().map(|leaf| leaf.effects.len()).sum();
         let mut heard = Vec::with_capacity(count);
         exam.findings.reserve(count);
-        for leaf in &analysis.leaves {
+        for (index, leaf) in analysis.leaves.iter().enumerate() {
+            exam.settings |= hermes_shell::changes_settings(leaf);
             let text: Arc<str> = leaf.text.as_str().into();
             for found in &leaf.findings {
                 let effect = Effect {
                     scope: Scope::TERMINAL_EXECUTE,
                     resource: Resource::Command(leaf.text.clone()),
                 };
-                exam.findings.push(danger(found, &effect, Some(leaf)));
+                let mut found = danger(found, &effect, Some(leaf));
+                found.unit = found.unit.filter(|_| !loose.has_leaf(index, leaf));
+                exam.findings.push(found);
             }
             for effect in &leaf.effects {
                 // What was allowed once is allowed again, unless it matters
@@ -201,7 +215,8 @@ impl Permissions {
                     continue;
                 }
                 let real = glances.place(effect);
-                let part = Part { leaf, text: &text, command, identity };
+                let is_loose = loose.has_effect(index, leaf, effect);
+                let part = Part { leaf, text: &text, command, identity, is_loose };
                 self.examine_effect(proposal, effect, real, Some(part), taint, exam);
                 if exam.findings.last().is_some_and(|found| found.answer == Answer::Allow) {
                     allowed.extend(place);
@@ -287,11 +302,16 @@ impl Permissions {
             Some(Opinion { answer, reason, origin }) => (answer, reason, Some(origin)),
             None => (Answer::Allow, String::new(), None),
         };
-        let unit = (answer == Answer::Ask).then(|| match part {
-            Some(Part { leaf, identity, .. }) => Unit::of_effect_in(effect, real, leaf, identity),
-            None if is_written(proposal, effect) => Unit::of_code(effect, real, proposal),
-            None => Unit::of_effect(effect, real),
-        });
+        let unit = || match part {
+            Some(Part { is_loose: true, .. }) => None,
+            Some(Part { leaf, .. }) if push::is_push(effect, leaf) => push::unit(effect, leaf),
+            Some(Part { leaf, identity, .. }) => {
+                Some(Unit::of_effect_in(effect, real, leaf, identity))
+            }
+            None if is_written(proposal, effect) => Some(Unit::of_code(effect, real, proposal)),
+            None => Some(Unit::of_effect(effect, real)),
+        };
+        let unit = if answer == Answer::Ask { unit() } else { None };
         exam.findings.push(Finding {
             effect: effect.clone(),
             real: real.map(Path::to_path_buf),

@@ -138,6 +138,20 @@ impl PathPattern {
         self.except.as_deref()
     }
 
+    /// Whether it has fixed names only, and none is that of a folder in which
+    /// programs of all kinds put their sockets.
+    pub(crate) fn names_sockets(&self, places: &Places) -> bool {
+        const COMMON: &[&str] = &["/run/user", "/var/run", "/run", "/dev/shm", "/var/tmp", "/tmp"];
+        let known = places.home.iter().chain(&places.workspace).chain(&places.temp);
+        let known: Vec<&Path> =
+            known.map(PathBuf::as_path).chain(COMMON.iter().map(Path::new)).collect();
+        let is_common = |tree: &PathBuf| {
+            let of_user = tree.parent() == Some(Path::new("/run/user"));
+            of_user || known.iter().any(|place| place.starts_with(tree))
+        };
+        self.simple && !self.trees.iter().chain(&self.single).any(is_common)
+    }
+
     /// The folders whose whole trees it covers.
     pub fn trees(&self) -> &[PathBuf] {
         &self.trees

@@ -25,6 +25,8 @@ pub struct Profile {
     pub after_untrusted: Option<AfterUntrusted>,
     /// Sensitive paths that it lays open on purpose.
     pub sensitive_paths: Vec<crate::pattern::PathPattern>,
+    /// Sockets of programs outside that child processes may use.
+    pub sockets: Vec<crate::pattern::PathPattern>,
     /// How child processes are held.
     pub sandbox: SandboxSettings,
     /// What it says about that itself.
@@ -164,6 +166,7 @@ impl Profile {
         self.level.put_on(base.level);
         self.tools = joined(base.tools, self.tools);
         self.sensitive_paths = joined(base.sensitive_paths, self.sensitive_paths);
+        self.sockets = joined(base.sockets, self.sockets);
         self.after_untrusted = match (base.after_untrusted, self.after_untrusted.take()) {
             (Some(base), Some(mut own)) => {
                 own.level.put_on(base.level);

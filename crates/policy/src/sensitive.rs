@@ -2,6 +2,7 @@
 //! name: keys, credential stores, devices, start-up files, our own state.
 
 use std::borrow::Cow;
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -316,13 +317,36 @@ const OURS_SECRET: &[&str] = &[
     "mcp-server-token*",
     "pairing/**",
     "checkpoints/**",
+    "chat_history",
+    // What was said in all sessions, with the files that SQLite puts beside it.
+    "sessions.db",
+    "sessions.db-wal",
+    "sessions.db-shm",
+    "sessions.db-*",
+    "state.db",
+    "state.db-*",
     "cache/bws_cache.json",
     "skills/.hub/**",
-    "logs/audit/audit.key",
+    "logs/audit/**",
     "approvals/**",
     // The variables of a session, with the values that secrets stood for.
     "session-state/**",
+    // The homes of other profiles.
+    "profiles/*/.env",
+    "profiles/*/auth.json",
+    "profiles/*/secrets.json*",
+    "profiles/*/sessions.db*",
+    "profiles/*/state.db*",
+    "profiles/*/mcp-tokens/**",
+    "profiles/*/session-state/**",
+    "profiles/*/approvals/**",
+    "profiles/*/checkpoints/**",
+    "profiles/*/logs/audit/**",
 ];
+
+/// Among these: what comes and goes while we run. It is hidden beforehand, so
+/// that a child which lives on is held as the next one will be.
+const OURS_FLEETING: &[&str] = &["sessions.db", "sessions.db-wal", "sessions.db-shm"];
 
 /// The protected places, ready to be asked.
 #[derive(Debug, Clone)]
@@ -334,6 +358,8 @@ pub struct Sensitive {
     hermes: PathBuf,
     /// What can be named one by one, for the sandbox.
     named: Vec<PathBuf>,
+    /// What of these may come to be at any time.
+    fleeting: Vec<PathBuf>,
     /// What has a star in its name, but a fixed place to look for it.
     scattered: Vec<String>,
     guarded: Vec<PathBuf>,
@@ -343,20 +369,26 @@ impl Sensitive {
     /// The protected places of this user on this machine.
     pub fn new(places: &Places) -> Self {
         let below = |base: Option<&Path>, list: &[&str]| -> Vec<String> {
-            let base = base.map(|base| escape(fold(base).to_string_lossy().trim_end_matches('/')));
+            let base = base.map(|base| escape(base.to_string_lossy().trim_end_matches('/')));
             base.iter()
                 .flat_map(|base| list.iter().map(move |item| format!("{base}/{item}")))
                 .collect()
         };
-        let home = |list: &[&str]| below(places.home.as_deref(), list);
-        let ours = |list: &[&str]| below(Some(&places.hermes), list);
+        let home = |list: &[&str]| below(places.home.as_deref().map(fold).as_deref(), list);
+        let ours = |list: &[&str]| below(Some(&fold(&places.hermes)), list);
         let owned = |list: &[&str]| list.iter().map(|item| (*item).to_owned()).collect();
         let secret: [Vec<String>; 3] = [owned(SECRETS), home(HOME_SECRETS), ours(OURS_SECRET)];
         let protected: [Vec<String>; 3] = [owned(PROTECTED), home(HOME_STARTUP), ours(&["**"])];
         let of_home = |list| named(places.home.as_deref(), list);
         let mut guarded = [named(None, PROTECTED), of_home(HOME_STARTUP)].concat();
         guarded.push(places.hermes.clone());
-        let scattered = secret.concat().into_iter().filter(|item| is_scattered(item)).collect();
+        // Looked for on the disk, so spelled as it is there.
+        let scattered = [
+            owned(SECRETS),
+            below(places.home.as_deref(), HOME_SECRETS),
+            below(Some(&places.hermes), OURS_SECRET),
+        ];
+        let scattered = scattered.concat().into_iter().filter(|item| is_scattered(item)).collect();
         Self {
             secret: set(&secret.concat()),
             protected: set(&protected.concat()),
@@ -368,6 +400,7 @@ impl Sensitive {
                 named(Some(&places.hermes), OURS_SECRET),
             ]
             .concat(),
+            fleeting: named(Some(&places.hermes), OURS_FLEETING),
             scattered,
             guarded,
         }
@@ -378,6 +411,12 @@ impl Sensitive {
         device(path).is_some_and(|name| HARMLESS_DEVICES.contains(&&*name))
     }
 
+    /// Whether the path is where a container engine listens.
+    pub(crate) fn is_engine(path: &Path) -> bool {
+        let listed = SECRETS.iter().filter(|place| place.ends_with(".sock"));
+        listed.into_iter().any(|place| path == Path::new(place))
+    }
+
     /// Why a file must not be read, if so. The path is real and folded.
     pub fn refuses_read(&self, folded: &Path) -> Option<&'static str> {
         self.refuses_looks(folded, &Candidate::new(folded))
@@ -385,7 +424,8 @@ impl Sensitive {
 
     fn refuses_looks(&self, folded: &Path, candidate: &Candidate<'_>) -> Option<&'static str> {
         if let Some(device) = device(folded) {
-            let is_harmless = device.is_empty() || HARMLESS_DEVICES.contains(&&*device);
+            // To list a folder is not to open what is in it.
+            let is_harmless = HARMLESS_DEVICES.contains(&&*device) || folded.is_dir();
             return (!is_harmless).then_some("a device");
         }
         if is_example(folded) {
@@ -426,10 +466,11 @@ impl Sensitive {
         &self.named
     }
 
-    /// The secret places that are there now, but for those that can be
-    /// anywhere.
+    /// The secret places that are there now or may be soon, but for those that
+    /// can be anywhere.
     pub fn present(&self) -> Vec<PathBuf> {
-        let named = self.named.iter().filter(|path| path.exists()).cloned();
+        let named = self.named.iter().filter(|path| path.exists());
+        let named = named.chain(&self.fleeting).cloned();
         named.chain(self.scattered.iter().flat_map(|pattern| spread(pattern))).collect()
     }
 
@@ -470,8 +511,6 @@ fn device(path: &Path) -> Option<Cow<'_, str>> {
     Some(String::from_utf8_lossy(name))
 }
 
-/// The places of a list that have a fixed name. What the kernel shows in
-/// `/proc` and `/dev` is not kept with the others.
 /// Whether a pattern has a star, and yet says which folder to look in. What is
 /// said of processes changes all the time, and the sandbox has its own rule.
 fn is_scattered(pattern: &str) -> bool {
@@ -486,15 +525,20 @@ fn is_scattered(pattern: &str) -> bool {
 fn spread(pattern: &str) -> Vec<PathBuf> {
     let mut found = vec![PathBuf::from("/")];
     for part in pattern.trim_end_matches("/**").split('/').filter(|part| !part.is_empty()) {
-        let Ok(glob) = Glob::new(part) else { return Vec::new() };
-        let matcher = glob.compile_matcher();
+        if !part.contains(['*', '[', '\\', '?']) {
+            found.iter_mut().for_each(|folder| folder.push(part));
+            continue;
+        }
+        // Mostly there is no such folder, and nothing to compare.
+        found.retain(|folder| folder.is_dir());
+        if found.is_empty() {
+            return found;
+        }
+        let Some(fits) = comparison(part) else { return Vec::new() };
         let step = |folder: &PathBuf| -> Vec<PathBuf> {
-            if !part.contains(['*', '[', '\\', '?']) {
-                return vec![folder.join(part)];
-            }
             let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
             let names = entries.map(|entry| entry.file_name());
-            names.filter(|name| matcher.is_match(name)).map(|name| folder.join(name)).collect()
+            names.filter(|name| fits(name)).map(|name| folder.join(name)).collect()
         };
         found = found.iter().flat_map(step).collect();
     }
@@ -502,6 +546,19 @@ fn spread(pattern: &str) -> Vec<PathBuf> {
     found
 }
 
+/// Whether a name is meant by a part of a pattern. With a star at its end it
+/// needs no glob, which takes longer to make than to look.
+fn comparison(part: &str) -> Option<Box<dyn Fn(&OsStr) -> bool>> {
+    if let Some(start) = part.strip_suffix('*').filter(|it| !it.contains(['*', '[', '\\', '?'])) {
+        let start = start.as_bytes().to_owned();
+        return Some(Box::new(move |name| name.as_bytes().starts_with(&start)));
+    }
+    let matcher = Glob::new(part).ok()?.compile_matcher();
+    Some(Box::new(move |name| matcher.is_match(name)))
+}
+
+/// The places of a list that have a fixed name. What the kernel shows in
+/// `/proc` and `/dev` is not kept with the others.
 fn named(base: Option<&Path>, list: &[&str]) -> Vec<PathBuf> {
     let plain = list.iter().filter_map(|item| {
         let item = item.strip_suffix("/**").unwrap_or(item);

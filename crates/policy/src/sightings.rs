@@ -21,8 +21,10 @@ pub(crate) struct Sightings(Mutex<Option<Seen>>);
 struct Seen {
     since: Instant,
     secrets: HashMap<PathBuf, Vec<PathBuf>>,
+    places: HashMap<PathBuf, Vec<PathBuf>>,
     there: HashMap<PathBuf, bool>,
     folders: HashMap<PathBuf, bool>,
+    empty: HashMap<PathBuf, bool>,
     real: HashMap<PathBuf, bool>,
 }
 
@@ -36,8 +38,10 @@ impl Sightings {
         let seen = last.insert(fresh.unwrap_or_else(|| Seen {
             since: Instant::now(),
             secrets: HashMap::new(),
+            places: HashMap::new(),
             there: HashMap::new(),
             folders: HashMap::new(),
+            empty: HashMap::new(),
             real: HashMap::new(),
         }));
         look(seen)
@@ -51,9 +55,24 @@ impl Sightings {
         })
     }
 
+    /// What was found when that folder was searched.
+    pub(crate) fn places(&self, at: &Path, look: impl FnOnce() -> Vec<PathBuf>) -> Vec<PathBuf> {
+        self.with(|seen| match seen.places.get(at) {
+            Some(found) => found.clone(),
+            None => seen.places.entry(at.to_owned()).or_insert(look()).clone(),
+        })
+    }
+
     /// Whether there is something at a path.
     pub(crate) fn exists(&self, path: &Path) -> bool {
         self.with(|seen| remember(&mut seen.there, path, Path::exists))
+    }
+
+    /// Whether a folder has nothing in it.
+    pub(crate) fn is_empty(&self, folder: &Path) -> bool {
+        let look =
+            |path: &Path| std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none());
+        self.with(|seen| remember(&mut seen.empty, folder, look))
     }
 
     /// Whether there is a folder at a path.

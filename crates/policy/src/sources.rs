@@ -113,6 +113,7 @@ impl Sources {
             if let Some(mut profile) = project.resolve(name, None)? {
                 profile.level.name = format!("the project's {}", profile.level.name);
                 profile.sensitive_paths.clear();
+                profile.sockets.clear();
                 profile.level.approved.clear();
                 narrowing.push(profile);
             }

@@ -2,8 +2,22 @@
 
 use hermes_core::ChildLimits;
 
+use crate::error::PolicyError;
 use crate::level::Answer;
 use crate::profile::SandboxSettings;
+use crate::reader::Node;
+
+/// What can be said about it.
+const SANDBOX: &[&str] = &[
+    "enabled",
+    "bubblewrap",
+    "missing",
+    "processes",
+    "memory",
+    "file_size",
+    "open_files",
+    "sockets",
+];
 
 /// What was said; nothing where it was not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +41,30 @@ impl Default for SandboxWishes {
 }
 
 impl SandboxWishes {
+    /// Reads them, but for the sockets, which the profile keeps.
+    pub(crate) fn read(node: &Node<'_>) -> Result<Self, PolicyError> {
+        let mut wishes = Self::default();
+        for (key, node) in node.entries()? {
+            match key.as_str() {
+                "enabled" => wishes.enabled = Some(node.flag()?),
+                "bubblewrap" => wishes.bubblewrap = Some(node.flag()?),
+                "missing" => wishes.missing = Some(node.answer()?),
+                "processes" => wishes.limits.processes = Some(node.count()?),
+                "memory" => wishes.limits.memory = Some(node.size()?),
+                "file_size" => wishes.limits.file_size = Some(node.size()?),
+                "open_files" => wishes.limits.open_files = Some(node.count()?),
+                "sockets" => {}
+                _ => return Err(node.unknown(SANDBOX)),
+            }
+        }
+        if wishes.missing == Some(Answer::Allow) {
+            return Err(node
+                .wrong("sandbox.missing cannot be allow: nothing runs bare in silence")
+                .hint("Use refuse or ask, or switch the sandbox off with enabled: false."));
+        }
+        Ok(wishes)
+    }
+
     /// These wishes; where they say nothing, the others.
     pub(crate) fn or(self, base: Self) -> Self {
         let (own, under) = (self.limits, base.limits);

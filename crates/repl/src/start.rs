@@ -90,13 +90,13 @@ impl Start<'_> {
             set("HERMES_REPL_DATABASE", database.into());
         }
         let confinement = match (&cx.confinement, is_here) {
-            (Some(held), true) => Some(self.widened(held)?),
+            (Some(held), true) => Some(self.widened(held, cx)?),
             // The walls of another place hold it there.
             _ => None,
         };
         if confinement.is_some() && !environment.contains_key(OsStr::new("MPLCONFIGDIR")) {
             // Its usual place may not be written in.
-            let folder = self.jobs.scratch()?.join("matplotlib");
+            let folder = self.jobs.scratch(cx.session.id())?.join("matplotlib");
             environment.insert("MPLCONFIGDIR".into(), folder.into());
         }
         let memory = self.limits.memory.unwrap_or_default() / 1024;
@@ -111,9 +111,9 @@ impl Start<'_> {
         })
     }
 
-    fn widened(&self, held: &Confinement) -> Result<Arc<Confinement>, ToolError> {
+    fn widened(&self, held: &Confinement, cx: &ToolContext) -> Result<Arc<Confinement>, ToolError> {
         let mut held = held.clone();
-        held.write.push(self.jobs.scratch()?);
+        held.write.push(self.jobs.scratch(cx.session.id())?);
         Ok(Arc::new(held))
     }
 

@@ -1,5 +1,3 @@
-use hermes_core::ChildLimits;
-
 use super::*;
 
 fn open() -> Confinement {
@@ -8,10 +6,7 @@ fn open() -> Confinement {
         write: vec!["/project".into()],
         read_only: vec!["/project/.git/hooks".into()],
         hidden: vec!["/home/.ssh".into()],
-        network: false,
-        services: Vec::new(),
-        limits: ChildLimits::default(),
-        bubblewrap: false,
+        ..Confinement::default()
     }
 }
 

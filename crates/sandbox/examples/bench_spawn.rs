@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use hermes_core::{ChildLimits, Confinement};
+use hermes_core::Confinement;
 use hermes_sandbox::{Launch, Sandbox};
 
 const ROUNDS: usize = 1000;
@@ -22,12 +22,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let plain = Confinement {
         read: ["/usr", "/bin", "/lib", "/lib64", "/etc", "/opt"].map(PathBuf::from).to_vec(),
         write: vec![root.clone()],
-        read_only: Vec::new(),
-        hidden: Vec::new(),
-        network: false,
-        services: Vec::new(),
-        limits: ChildLimits::default(),
-        bubblewrap: false,
+        ..Confinement::default()
     };
     let covered = Confinement { hidden: vec![root.join(".env")], ..plain.clone() };
     let plain = Sandbox::prepare(&plain)?;

@@ -80,6 +80,11 @@ impl Bubblewrap {
         Ok((bubblewrap, held))
     }
 
+    /// What children are held to.
+    pub(crate) fn confinement(&self) -> &Confinement {
+        &self.confinement
+    }
+
     /// Has the child of `command` run bubblewrap, and that the program.
     pub(crate) fn apply(&self, command: &mut Command) -> Result<(), SandboxError> {
         match self.gate(&Launch::of(command)?)? {

@@ -37,12 +37,17 @@ pub(crate) struct Covers {
     sockets: Vec<PathBuf>,
     /// What stands for protected paths that are not there yet.
     pub(crate) placeholders: Vec<Placeholder>,
+    /// Whether some of it has to be covered, and nothing runs without.
+    is_needed: bool,
     /// What cannot be covered.
     pub(crate) gaps: Vec<String>,
 }
 
 /// Where the disks are.
 const DEVICES: &str = "/dev";
+
+/// Where git keeps a repository, in the folder that it is of.
+const REPOSITORY: &str = ".git";
 
 /// How far a hidden folder is searched for sockets.
 const SOCKET_LEVELS: usize = 2;
@@ -68,6 +73,13 @@ impl Covers {
             for device in disks() {
                 found.cover(&device, Cover::Hide, &write);
             }
+        }
+        found.is_needed = !found.covers.is_empty();
+        for path in &confinement.nested {
+            found.keep(path, &write);
+        }
+        for path in &confinement.absent {
+            found.forestall(path, &write)?;
         }
         found.simplify();
         if let Ok(den) = den() {
@@ -96,9 +108,17 @@ impl Covers {
         self.den = Some((den.to_owned(), own.take(MOST_KEPT).cloned().collect()));
     }
 
-    /// Whether nothing that was asked for needs a namespace.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.covers.is_empty()
+    /// Whether what was asked for cannot be had without a namespace.
+    pub(crate) fn is_needed(&self) -> bool {
+        self.is_needed
+    }
+
+    /// There is no namespace: what else was to be covered is open.
+    pub(crate) fn give_up(&mut self) {
+        self.placeholders.clear();
+        for path in std::mem::take(&mut self.covers).into_keys() {
+            self.gaps.push(format!("{} (user namespaces are needed)", path.display()));
+        }
     }
 
     /// The covered paths.
@@ -156,6 +176,46 @@ impl Covers {
         }
     }
 
+    /// Covers what is there and leaves the way to it, but for the repository
+    /// itself: its folder may be moved with it, and it cannot be exchanged.
+    fn keep(&mut self, path: &Path, write: &[PathBuf]) {
+        let Ok(real) = fs::canonicalize(path) else { return };
+        if !write.iter().any(|tree| real.starts_with(tree)) {
+            return;
+        }
+        let is_of_repository = |folder: &&Path| folder.iter().any(|name| name == REPOSITORY);
+        for folder in real.ancestors().skip(1).take_while(is_of_repository) {
+            self.covers.entry(folder.to_owned()).or_insert(Cover::Pin);
+        }
+        let entry = self.covers.entry(real).or_insert(Cover::ReadOnly);
+        *entry = (*entry).max(Cover::ReadOnly);
+    }
+
+    /// Puts a placeholder where nothing is to be made.
+    fn forestall(&mut self, path: &Path, write: &[PathBuf]) -> Result<(), SandboxError> {
+        let is_written = |path: &Path| write.iter().any(|tree| path.starts_with(tree));
+        if fs::symlink_metadata(path).is_err() {
+            let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+                return Ok(());
+            };
+            let Ok(place) = fs::canonicalize(folder).map(|folder| folder.join(name)) else {
+                return Ok(());
+            };
+            if !is_written(&place) {
+                return Ok(());
+            }
+            match Placeholder::put(&place, Kind::guess(Path::new(name))) {
+                Ok(placeholder) => self.placeholders.push(placeholder),
+                Err(error) if cannot_be_made(&error) => return Ok(()),
+                Err(source) => return Err(SandboxError::Path { path: place, source }),
+            }
+        } else if let Some(held) = Placeholder::hold(path) {
+            self.placeholders.push(held);
+        }
+        self.keep(path, write);
+        Ok(())
+    }
+
     fn protect(&mut self, path: &Path, write: &[PathBuf]) -> Result<(), SandboxError> {
         let failed = |source| SandboxError::Path { path: path.to_owned(), source };
         let written = |path: &Path| write.iter().any(|tree| path.starts_with(tree));
@@ -200,15 +260,7 @@ impl Covers {
                 self.cover(&place, Cover::ReadOnly, write);
                 Ok(())
             }
-            // What this process may not make, its children may not either.
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem
-                ) =>
-            {
-                Ok(())
-            }
+            Err(error) if cannot_be_made(&error) => Ok(()),
             Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
                 self.gaps.push(format!(
                     "{} cannot be made now, as {} is no folder, but that may be replaced",
@@ -248,6 +300,11 @@ impl Covers {
             })
         });
     }
+}
+
+/// What this process may not make, its children may not either.
+fn cannot_be_made(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
 }
 
 fn c_name(path: &Path) -> Result<CString, SandboxError> {

@@ -97,7 +97,8 @@ fn files(sandbox: &Sandbox, confinement: &Confinement, scratch: &Path) -> Vec<Pr
         let text = format!("read the hidden {}", path.display());
         probes.push(try_path(text, Outcome::Blocked, Attempt::Read, path));
     }
-    for path in &confinement.read_only {
+    let kept = [&confinement.read_only, &confinement.nested, &confinement.absent];
+    for path in kept.into_iter().flatten() {
         let (make, path): (fn(CString) -> Attempt, PathBuf) = match fs::metadata(path) {
             Ok(about) if about.is_dir() => (Attempt::Create, path.join(&name)),
             Ok(_) => (Attempt::Write, path.clone()),

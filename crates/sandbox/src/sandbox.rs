@@ -170,6 +170,22 @@ impl Sandbox {
         Some(openat(folder, "ptmx", flags, Mode::empty()).map_err(io::Error::from))
     }
 
+    /// Takes away what a child has made of the files that are not welcome. To
+    /// be called when one has ended.
+    pub fn tidy(&self) {
+        let confinement = match &self.mechanism {
+            Mechanism::Own(own) => &own.confinement,
+            Mechanism::Bubblewrap(bubblewrap) => bubblewrap.confinement(),
+            Mechanism::Open => return,
+        };
+        for path in &confinement.unwelcome {
+            if fs::symlink_metadata(path).is_ok_and(|about| !about.is_dir()) {
+                // Nobody can be told; the next child is looked after again.
+                fs::remove_file(path).ok();
+            }
+        }
+    }
+
     /// What a launched child passes, and what it becomes.
     pub(crate) fn gate(&self, launch: &Launch) -> io::Result<(Gate, Image)> {
         match &self.mechanism {
@@ -211,7 +227,10 @@ impl State {
         covers.shut(foreign);
         let namespaces = match namespace::build(&covers.mounts()?) {
             Ok(made) => Some(made),
-            Err(Failure::Refused(_)) if covers.is_empty() => None,
+            Err(Failure::Refused(_)) if !covers.is_needed() => {
+                covers.give_up();
+                None
+            }
             Err(failure) => return Err(unsupported(failure)),
         };
         match namespaces.as_ref().map(|made| &made.terminals) {

@@ -133,6 +133,10 @@ fn is_served(path: &Path, confinement: &Confinement) -> bool {
     if below(NAMES) || (confinement.network && below(RESOLVERS)) {
         return true;
     }
+    let named = confinement.sockets.iter().filter_map(|place| fs::canonicalize(place).ok());
+    if named.into_iter().any(|place| path.starts_with(place)) {
+        return true;
+    }
     let name = path.file_name().map(OsStr::to_string_lossy).unwrap_or_default();
     let folder = path.parent().and_then(Path::file_name).map(OsStr::to_string_lossy);
     let folder = folder.unwrap_or_default();

@@ -23,16 +23,7 @@ fn the_table_is_read_as_the_kernel_writes_it() {
 
 #[test]
 fn a_service_opens_its_own_sockets_only() {
-    let mut held = Confinement {
-        read: Vec::new(),
-        write: Vec::new(),
-        read_only: Vec::new(),
-        hidden: Vec::new(),
-        network: false,
-        services: Vec::new(),
-        limits: Default::default(),
-        bubblewrap: false,
-    };
+    let mut held = Confinement::default();
     let served = |held: &Confinement| {
         let all = [
             "/run/user/7/gnupg/S.gpg-agent",
@@ -61,16 +52,7 @@ fn a_service_opens_its_own_sockets_only() {
 #[test]
 fn a_program_that_starts_to_listen_later_is_noticed() {
     let folder = tempfile::tempdir().unwrap();
-    let held = Confinement {
-        read: Vec::new(),
-        write: Vec::new(),
-        read_only: Vec::new(),
-        hidden: Vec::new(),
-        network: false,
-        services: Vec::new(),
-        limits: Default::default(),
-        bubblewrap: false,
-    };
+    let held = Confinement::default();
     let (mut sockets, _) = Sockets::look(&held);
     let path = folder.path().canonicalize().unwrap().join("late.sock");
     let _listener = std::os::unix::net::UnixListener::bind(&path).unwrap();

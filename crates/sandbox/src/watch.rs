@@ -22,8 +22,13 @@ pub(crate) struct Watch {
 impl Watch {
     /// Looks at all that the confinement names or that is covered.
     pub(crate) fn new(confinement: &Confinement, covers: &Covers) -> Self {
-        let named =
-            [&confinement.read, &confinement.write, &confinement.read_only, &confinement.hidden];
+        let named = [
+            &confinement.read,
+            &confinement.write,
+            &confinement.read_only,
+            &confinement.nested,
+            &confinement.hidden,
+        ];
         let mut paths: Vec<PathBuf> = covers.paths().map(Path::to_owned).collect();
         paths.extend(named.into_iter().flatten().cloned());
         paths.sort();

@@ -33,6 +33,7 @@ mod wrapping;
 pub use extent::{Extent, extent};
 pub use leaf::{Analysis, Finding, Leaf, Level, Word};
 pub use pattern::CommandPattern;
+pub use programs::{changes_settings, pushed_to};
 
 use flow::Stream;
 use hermes_core::{Effect, Script, Workplace};
@@ -67,6 +68,14 @@ pub fn analyze_script(earlier: &str, script: &Script, at: &Workplace) -> Analysi
             analyze_with(earlier, &script.text, &input, &there)
         }
     }
+}
+
+/// The same for code that runs in a folder which nobody knows.
+pub fn analyze_anywhere(script: &Script, at: &Workplace) -> Analysis {
+    let mut walk = walk::Walk::new(at);
+    walk.scope.cwd = None;
+    walk.source_with(&script.text, &Stream::unknown());
+    walk.finish(&script.text).0
 }
 
 fn analyze_with(earlier: &str, source: &str, input: &Stream, at: &Workplace) -> Analysis {

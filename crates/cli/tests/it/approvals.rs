@@ -245,6 +245,23 @@ fn for_the_session_is_for_that_session() {
 }
 
 #[test]
+fn a_call_can_be_judged_with_what_its_session_was_told() {
+    let context = asking();
+    let Some(talk) = talk(&context, &["call", "todo", CHANGE, "--session", "s"], "s\n") else {
+        return;
+    };
+    assert_eq!(talk.run.code, 0, "{}", talk.run.stdout);
+    let check = ["permissions", "check", "todo", OTHER];
+    context.run(check).exits(3);
+    context.run(check.into_iter().chain(["--session", "s"])).succeeds();
+    let other = ["permissions", "explain", "read_file", "path=notes.txt", "--session", "s"];
+    context.run(other).exits(3);
+    let run = context.run(check.into_iter().chain(["--session", "t"])).exits(1);
+    assert!(run.stderr.contains("Nothing is kept of a session 't'"), "{}", run.stderr);
+    assert!(!context.home().join("session-state/t.json").exists());
+}
+
+#[test]
 fn always_shows_its_rule_and_holds_until_it_is_forgotten() {
     let context = asking();
     let Some(talk) = talk(&context, &["call", "todo", CHANGE, "--session", "s"], "a\n") else {

@@ -35,3 +35,4 @@ mod stream;
 mod surface;
 mod tools;
 mod toolsets;
+mod walls;

@@ -207,10 +207,9 @@ fn is_open_ended(effect: &Effect) -> bool {
 
 /// What child processes cannot write.
 fn spared(judged: &Judged) -> Vec<PathBuf> {
-    judged
-        .confinement
-        .as_ref()
-        .map_or_else(Vec::new, |held| held.hidden.iter().chain(&held.read_only).cloned().collect())
+    let Some(held) = &judged.confinement else { return Vec::new() };
+    let lists = [&held.hidden, &held.read_only, &held.nested, &held.absent];
+    lists.into_iter().flatten().cloned().collect()
 }
 
 /// A name that no other turn has, in this process or another.

@@ -42,6 +42,7 @@ fn approved_parts_compose() {
     let world = World::new();
     let at = world.at();
     let p = world.builtin("default");
+    world.remote("origin", "https://example.com/x");
     for part in ["git push origin main", "git reset --hard HEAD~1"] {
         assert_eq!(world.judged(&p, part), Answer::Ask, "{part}");
         p.remember(&world.proposal(&[run(part)], &at), Lasting::Always).unwrap();

@@ -9,6 +9,7 @@ mod laws;
 mod narrowing;
 mod paths;
 mod profiles;
+mod repositories;
 mod scripts;
 mod untrusted;
 
@@ -51,6 +52,12 @@ impl World {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, text).unwrap();
         path
+    }
+
+    /// Gives the workspace a repository with this remote.
+    fn remote(&self, name: &str, address: &str) {
+        self.put("ws/.git/HEAD", "ref: refs/heads/main\n");
+        self.put("ws/.git/config", &format!("[remote \"{name}\"]\n\turl = {address}\n"));
     }
 
     fn places(&self) -> Places {

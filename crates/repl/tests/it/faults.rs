@@ -2,7 +2,7 @@ use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hermes_core::{ChildLimits, Confinement, ErrorKind};
+use hermes_core::{Confinement, ErrorKind};
 use hermes_repl::{Language, Limits, Status};
 
 use crate::bench::{Bench, is_alive};
@@ -147,12 +147,7 @@ async fn rules_that_become_narrower_count_at_once() {
     let held = Confinement {
         read: vec!["/".into()],
         write: vec![bench.path().to_owned()],
-        read_only: Vec::new(),
-        hidden: Vec::new(),
-        network: false,
-        services: Vec::new(),
-        limits: ChildLimits::default(),
-        bubblewrap: false,
+        ..Confinement::default()
     };
     bench.cx.confinement = Some(Arc::new(held.clone()));
     let first = bench.try_ask(bench.ask(PYTHON, "x = 1; open('a', 'w').write('text')")).await;

@@ -195,6 +195,11 @@ fn join(namespaces: &Namespaces) -> io::Result<()> {
         if libc::setns(namespaces.mount.as_raw_fd(), libc::CLONE_NEWNS) != 0 {
             return Err(Step::MountNamespace.failed());
         }
+        if let Some(inner) = &namespaces.inner
+            && libc::setns(inner.as_raw_fd(), libc::CLONE_NEWUSER) != 0
+        {
+            return Err(Step::UserNamespace.failed());
+        }
         if libc::chdir(directory.as_ptr().cast()) != 0 {
             return Err(Step::Directory.failed());
         }

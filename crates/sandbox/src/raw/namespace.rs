@@ -1,7 +1,7 @@
 //! A user and mount namespace made once, by a short-lived process, and kept by
 //! its descriptors for any number of children to join.
 
-use std::ffi::{CString, c_long};
+use std::ffi::{CStr, CString, c_long};
 use std::fs::{self, File};
 use std::io::{self, PipeReader, Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -15,6 +15,9 @@ use crate::raw::child::errno;
 pub(crate) struct Namespaces {
     pub(crate) user: OwnedFd,
     pub(crate) mount: OwnedFd,
+    /// Below the first one, if the user is called root there: here, the user
+    /// has the own number again.
+    pub(crate) inner: Option<OwnedFd>,
     /// The folder of the terminals that only those who join see.
     pub(crate) terminals: Result<OwnedFd, i32>,
 }
@@ -75,24 +78,56 @@ impl From<io::Error> for Failure {
 const MADE: i32 = -1;
 const PRIVATE: i32 = -3;
 const TERMINALS: i32 = -4;
+const INNER: i32 = -5;
 
 /// Two at a time would hold the ends of each other's pipes.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// Makes the namespaces and mounts in the order given.
+/// What the user is called in the second of two namespaces, as the kernel
+/// wants to be told.
+#[derive(Debug)]
+struct Names {
+    user: CString,
+    group: CString,
+}
+
+impl Names {
+    /// Those of this user; none for an administrator, who needs no second one.
+    fn own() -> Option<Self> {
+        let user = rustix::process::geteuid();
+        let line = |id: u32| CString::new(format!("{id} 0 1\n")).ok();
+        let group = rustix::process::getegid().as_raw();
+        let (named, group) = (line(user.as_raw())?, line(group)?);
+        (!user.is_root()).then_some(Self { user: named, group })
+    }
+}
+
+/// Makes the namespaces and mounts in the order given. Terminals can only be
+/// mounted where there is a root, so that anybody else is called root first,
+/// if the system lets them.
 pub(crate) fn build(mounts: &[Mount]) -> Result<Namespaces, Failure> {
     let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    if let Some(names) = Names::own() {
+        match attempt(mounts, Some(&names)) {
+            Err(Failure::Refused(_) | Failure::Io(_)) => {}
+            made => return made,
+        }
+    }
+    attempt(mounts, None)
+}
+
+fn attempt(mounts: &[Mount], names: Option<&Names>) -> Result<Namespaces, Failure> {
     let (mut reports, report) = io::pipe()?;
     let (wait, mut go) = io::pipe()?;
     let ends = (report.as_raw_fd(), wait.as_raw_fd(), go.as_raw_fd());
     // SAFETY: the new process makes system calls only and never returns here.
     let process = match unsafe { libc::fork() } {
         -1 => return Err(io::Error::last_os_error().into()),
-        0 => make(ends.0, ends.1, ends.2, mounts),
+        0 => make(ends.0, ends.1, ends.2, mounts, names),
         process => process,
     };
     drop((report, wait));
-    let made = direct(process, &mut reports, &mut go, mounts);
+    let made = direct(process, &mut reports, &mut go, mounts, names.is_some());
     drop(go);
     // SAFETY: the process is a child of this one that nobody else waits for.
     unsafe {
@@ -111,13 +146,14 @@ fn direct(
     reports: &mut PipeReader,
     go: &mut impl Write,
     mounts: &[Mount],
+    is_twice: bool,
 ) -> Result<Namespaces, Failure> {
     match next_report(reports)? {
         (MADE, 0) => {}
         (_, error) => return Err(Failure::Refused(io::Error::from_raw_os_error(error))),
     }
     let own = PathBuf::from(format!("/proc/{process}"));
-    map_ids(&own).map_err(Failure::Refused)?;
+    map_ids(&own, is_twice).map_err(Failure::Refused)?;
     go.write_all(b"m")?;
     let terminals = match next_report(reports)? {
         (TERMINALS, error) => error,
@@ -134,8 +170,16 @@ fn direct(
         0 => Ok(File::open(own.join("root/dev/pts"))?.into()),
         error => Err(error),
     };
+    let mut inner = None;
+    if is_twice {
+        go.write_all(b"i")?;
+        match next_report(reports)? {
+            (INNER, 0) => inner = Some(File::open(own.join("ns/user"))?.into()),
+            (_, error) => return Err(Failure::Refused(io::Error::from_raw_os_error(error))),
+        }
+    }
     go.write_all(b"x")?;
-    Ok(Namespaces { user, mount, terminals })
+    Ok(Namespaces { user, mount, inner, terminals })
 }
 
 fn next_report(reports: &mut PipeReader) -> io::Result<(i32, i32)> {
@@ -146,8 +190,8 @@ fn next_report(reports: &mut PipeReader) -> io::Result<(i32, i32)> {
 }
 
 /// Every id that this process knows stands for itself. Only an administrator
-/// may say so; anybody else may map the own ids only.
-fn map_ids(process: &Path) -> io::Result<()> {
+/// may say so; anybody else may map the own ids only, also to those of root.
+fn map_ids(process: &Path, as_root: bool) -> io::Result<()> {
     let user = rustix::process::geteuid().as_raw();
     let group = rustix::process::getegid().as_raw();
     if user == 0 {
@@ -168,15 +212,16 @@ fn map_ids(process: &Path) -> io::Result<()> {
         }
     }
     // The user's map may have been written above, and is written once only.
+    let (as_user, as_group) = if as_root { (0, 0) } else { (user, group) };
     if fs::read_to_string(process.join("uid_map"))?.is_empty() {
-        fs::write(process.join("uid_map"), format!("{user} {user} 1\n"))?;
+        fs::write(process.join("uid_map"), format!("{as_user} {user} 1\n"))?;
     }
     fs::write(process.join("setgroups"), "deny")?;
-    fs::write(process.join("gid_map"), format!("{group} {group} 1\n"))
+    fs::write(process.join("gid_map"), format!("{as_group} {group} 1\n"))
 }
 
 /// The making process. Only system calls from here on.
-fn make(report: RawFd, wait: RawFd, go: RawFd, mounts: &[Mount]) -> ! {
+fn make(report: RawFd, wait: RawFd, go: RawFd, mounts: &[Mount], names: Option<&Names>) -> ! {
     // SAFETY: descriptors are open, paths end with zeros, buffers are live.
     unsafe {
         // Else the end of the parent would go unnoticed.
@@ -202,7 +247,40 @@ fn make(report: RawFd, wait: RawFd, go: RawFd, mounts: &[Mount]) -> ! {
         }
         tell(report, TERMINALS, private_terminals());
         await_byte(wait);
+        if let Some(names) = names {
+            tell(report, INNER, rename_user(names));
+            await_byte(wait);
+        }
         libc::_exit(0)
+    }
+}
+
+/// Makes the second user namespace and says what the user is called there.
+fn rename_user(names: &Names) -> i32 {
+    // SAFETY: plain numbers.
+    if unsafe { libc::unshare(libc::CLONE_NEWUSER) } != 0 {
+        return errno();
+    }
+    let lines = [
+        (c"/proc/self/setgroups", c"deny"),
+        (c"/proc/self/uid_map", names.user.as_c_str()),
+        (c"/proc/self/gid_map", names.group.as_c_str()),
+    ];
+    lines.into_iter().map(|(file, line)| write_line(file, line)).find(|it| *it != 0).unwrap_or(0)
+}
+
+fn write_line(file: &CStr, line: &CStr) -> i32 {
+    let bytes = line.to_bytes();
+    // SAFETY: the path ends with a zero, the bytes are live.
+    unsafe {
+        let open = libc::open(file.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
+        if open < 0 {
+            return errno();
+        }
+        let written = libc::write(open, bytes.as_ptr().cast(), bytes.len());
+        let error = if written < 0 { errno() } else { 0 };
+        libc::close(open);
+        error
     }
 }
 

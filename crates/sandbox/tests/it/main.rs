@@ -11,5 +11,7 @@ mod network;
 mod ordinary;
 mod outsiders;
 mod processes;
+mod repositories;
 mod spawning;
 mod support;
+mod unprivileged;

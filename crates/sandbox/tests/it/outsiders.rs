@@ -47,6 +47,25 @@ fn a_socket_of_another_program_cannot_be_reached() {
 }
 
 #[test]
+fn a_socket_that_is_named_can_be_reached_and_no_other() {
+    if !has_namespaces() {
+        return;
+    }
+    let mut world = World::new();
+    let own = world.outside.join("db");
+    fs::create_dir(&own).unwrap();
+    let (named, other) = (own.join("server.sock"), world.outside.join("other.sock"));
+    let _listeners = [&named, &other].map(|path| UnixListener::bind(path).unwrap());
+    world.confinement.sockets = vec![own];
+    let Some(said) = connect(&world, &named) else { return };
+    assert_eq!(said, "done");
+    assert_eq!(connect(&world, &other).unwrap(), "refused");
+    world.confinement.sockets = vec![other.clone()];
+    assert_eq!(connect(&world, &other).unwrap(), "done");
+    assert_eq!(connect(&world, &named).unwrap(), "refused");
+}
+
+#[test]
 fn a_socket_in_the_workspace_can_be_reached() {
     let world = World::new();
     let socket = world.inside.join("door");

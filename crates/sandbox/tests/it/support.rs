@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use hermes_core::{ChildLimits, Confinement};
+use hermes_core::Confinement;
 use hermes_sandbox::Sandbox;
 use tempfile::TempDir;
 
@@ -29,12 +29,7 @@ impl World {
         let confinement = Confinement {
             read: read.into_iter().map(PathBuf::from).collect(),
             write: vec![inside.clone()],
-            read_only: Vec::new(),
-            hidden: Vec::new(),
-            network: false,
-            services: Vec::new(),
-            limits: ChildLimits::default(),
-            bubblewrap: false,
+            ..Confinement::default()
         };
         Self { _keep: keep, inside, outside, confinement }
     }

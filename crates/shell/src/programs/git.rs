@@ -4,7 +4,7 @@ use hermes_core::Scope;
 
 use super::gitloss;
 use crate::args::Args;
-use crate::leaf::Word;
+use crate::leaf::{Leaf, Word};
 use crate::site::{Act, Inner};
 
 const READING: &[&str] = &[
@@ -170,6 +170,71 @@ pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
     true
 }
 
+/// Verbs that change a repository and leave its settings as they are, those of
+/// the repositories within it included.
+const WITHOUT_SETTINGS: &[&str] = &[
+    "add",
+    "am",
+    "apply",
+    "bisect",
+    "cherry-pick",
+    "commit",
+    "commit-tree",
+    "gc",
+    "hash-object",
+    "merge",
+    "notes",
+    "pack-refs",
+    "prune",
+    "rebase",
+    "reflog",
+    "repack",
+    "replace",
+    "reset",
+    "restore",
+    "revert",
+    "stage",
+    "stash",
+    "tag",
+    "update-index",
+    "update-ref",
+    "write-tree",
+];
+
+/// Whether a command that changes a repository may change its settings, too.
+pub fn changes_settings(leaf: &Leaf) -> bool {
+    let words = leaf.words.get(1..).filter(|_| leaf.program == "git").unwrap_or_default();
+    let verb = split_global(words).1.first();
+    let is_plain = |word: &Word| word.known && WITHOUT_SETTINGS.contains(&word.text.as_str());
+    leaf.effects.iter().any(|effect| effect.scope == Scope::GIT_WRITE)
+        && !verb.is_some_and(is_plain)
+}
+
+/// Options of a push that have a value.
+const PUSH_VALUED: &[&str] = &["-o", "--push-option", "--receive-pack", "--exec", "--repo"];
+
+/// The remote that a `git push` names, which is empty if it names none. None
+/// if it is no push, or if it is only known when it runs where that leads.
+pub fn pushed_to(leaf: &Leaf) -> Option<String> {
+    let words = leaf.words.get(1..).filter(|_| leaf.program == "git")?;
+    let (global, rest) = split_global(words);
+    let (verb, rest) = rest.split_first()?;
+    // Settings for this one call may lead it elsewhere.
+    let is_plain = global.iter().all(|word| {
+        word.known && !matches!(word.text.as_str(), "-c" | "--config-env" | "--git-dir")
+    });
+    let is_glued = |start: &str| global.iter().any(|word| word.text.starts_with(start));
+    if verb.text != "push" || !is_plain || is_glued("--git-dir=") || is_glued("--config-env=") {
+        return None;
+    }
+    let args = Args::parse(rest, PUSH_VALUED);
+    let named = args.value(&["--repo"]);
+    match args.operands.first().or(named.as_ref()) {
+        None => Some(String::new()),
+        Some(remote) => remote.known().filter(|_| !remote.glob).map(str::to_owned),
+    }
+}
+
 /// The options before the verb, and the rest.
 pub(crate) fn split_global(words: &[Word]) -> (&[Word], &[Word]) {
     let mut at = 0;
@@ -332,10 +397,7 @@ fn reach(act: &mut Act<'_>, verb: &str, arguments: &[Word], folder: Option<&Word
         }
         "push" => {
             act.name(Scope::NETWORK_SEND, "git push");
-            let args = Args::parse(
-                arguments,
-                &["-o", "--push-option", "--receive-pack", "--exec", "--repo"],
-            );
+            let args = Args::parse(arguments, PUSH_VALUED);
             let named = args.value(&["--repo"]);
             // Further operands such as HEAD:main only look like hosts.
             if let Some(remote) = args.operands.first().or(named.as_ref()) {

@@ -59,6 +59,7 @@ use crate::text::glob_match;
 
 pub(crate) use aliases::is_same_verb;
 pub(crate) use environment::{environment_override, proxy_effect};
+pub use git::{changes_settings, pushed_to};
 pub(crate) use loading::is_elsewhere;
 pub(crate) use loss::{bounds as bounds_output, is_endless, never_ends};
 pub(crate) use sequels::over_several;

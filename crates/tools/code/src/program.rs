@@ -129,7 +129,7 @@ impl<'a> Bench<'a> {
     /// A folder for temporary files that programs may write in.
     pub(crate) fn scratch(&self) -> Result<PathBuf, ToolError> {
         if self.is_here {
-            return self.jobs.scratch();
+            return self.jobs.scratch(self.cx.session.id());
         }
         let said = self.environment.get(std::ffi::OsStr::new("TMPDIR"));
         Ok(said.map_or_else(|| PathBuf::from("/tmp"), PathBuf::from))
@@ -142,7 +142,7 @@ impl<'a> Bench<'a> {
         let confinement = match (&self.cx.confinement, self.is_here) {
             (Some(held), true) => {
                 let mut held = (**held).clone();
-                held.write.push(self.jobs.scratch()?);
+                held.write.push(self.jobs.scratch(self.cx.session.id())?);
                 Some(Arc::new(held))
             }
             // The walls of another place hold it there.

@@ -52,7 +52,7 @@ impl Prepared {
         cx: &ToolContext,
     ) -> Result<Self, ToolError> {
         let Surroundings { base, state: before, variables, .. } = around;
-        let report = jobs.scratch()?.join(format!("{}.state", fresh()));
+        let report = jobs.scratch(cx.session.id())?.join(format!("{}.state", fresh()));
         let script = state::script(&before, command, &Report::File(&report));
         let confinement = cx.confinement.as_ref().map(|held| {
             let mut held = (**held).clone();

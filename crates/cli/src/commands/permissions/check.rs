@@ -3,16 +3,19 @@
 use std::sync::Arc;
 
 use hermes::core::{
-    Annotations, Arguments, Confinement, Effect, Proposal, Resource, Scope, ToolCall, Workplace,
+    Annotations, Arguments, Confinement, Effect, ErrorKind, Proposal, Resource, Scope, Session,
+    ToolCall, Workplace,
 };
 use hermes::engine::{Caller, Secrets as _};
 use hermes::policy::{Answer, Examination, Finding, Permissions};
+use hermes_store::FileSessions;
 use serde_json::{Value, json};
 
 use super::Check;
 use crate::app::{App, Ready, folder};
 use crate::commands::{call, runtime};
 use crate::failure::{Exit, Failure, Outcome};
+use crate::guarding::Discreet;
 use crate::table::Table;
 use crate::terminal::{Style, one_line};
 use crate::values;
@@ -32,6 +35,9 @@ pub(crate) fn run(app: &App, args: &Check, everything: bool) -> Outcome {
     let mut caller = Caller::new(folder(args.cwd.as_deref())?);
     caller.home = std::env::home_dir().filter(|h| h.is_absolute());
     let permissions = app.permissions(&ready, &args.options, &caller.cwd, None)?;
+    if let Some(id) = &args.session {
+        caller.session = session(&ready, id)?;
+    }
     let case = case(&ready, args, &caller)?;
     let (exam, confinement) = permissions.consider(&Proposal {
         tool: &case.tool,
@@ -56,12 +62,34 @@ pub(crate) fn run(app: &App, args: &Check, everything: bool) -> Outcome {
     }
     match exam.answer() {
         Answer::Allow => Ok(Exit::Ok),
-        _ => Ok(Exit::Kind(hermes::core::ErrorKind::Denied)),
+        _ => Ok(Exit::Kind(ErrorKind::Denied)),
     }
 }
 
+/// A session of which something is kept. Those that end with their program
+/// leave nothing to judge by.
+fn session(ready: &Ready, id: &str) -> Result<Session, Failure> {
+    let store = FileSessions::new(ready.home.session_state_dir());
+    let kept =
+        store.list().map_err(|error| Failure::failed(ErrorKind::Internal, error.to_string()))?;
+    if !kept.iter().any(|entry| entry.id == id) {
+        let message = format!("Nothing is kept of a session '{id}'");
+        return Err(Failure::not_found(message)
+            .hint("What was answered for a session is kept if it was started with --session ID."));
+    }
+    let store = Discreet::new(Box::new(store), Arc::clone(&ready.secrets));
+    Ok(Session::new(id, Arc::new(store)))
+}
+
 fn case(ready: &Ready, args: &Check, caller: &Caller) -> Result<Case, Failure> {
-    let at = Workplace::new(caller.cwd.clone(), caller.home.clone());
+    // The session may have gone elsewhere since.
+    let moved = match args.cwd {
+        None => {
+            caller.session.cwd().map_err(|e| Failure::failed(ErrorKind::Internal, e.to_string()))?
+        }
+        Some(_) => None,
+    };
+    let at = Workplace::new(moved.unwrap_or_else(|| caller.cwd.clone()), caller.home.clone());
     if let Some(tool) = &args.tool {
         return called(ready, tool, &args.arguments, caller);
     }
@@ -112,7 +140,7 @@ fn called(ready: &Ready, tool: &str, written: &[String], caller: &Caller) -> Res
         let field = |name: &str| error.get(name).and_then(Value::as_str).unwrap_or_default();
         let kind = match result.status {
             hermes::core::Status::Error(kind) => kind,
-            hermes::core::Status::Success => hermes::core::ErrorKind::Internal,
+            hermes::core::Status::Success => ErrorKind::Internal,
         };
         Failure::failed(kind, field("error")).hint(field("hint"))
     })?;

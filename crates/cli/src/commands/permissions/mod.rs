@@ -72,6 +72,9 @@ pub(crate) struct Check {
     /// Judge an effect, such as file:write=/etc/hosts; may be repeated
     #[arg(long = "effect", value_name = "SCOPE[=RESOURCE]", conflicts_with = "tool")]
     pub(crate) effects: Vec<String>,
+    /// Judge it as a call of this session, with what was answered there
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
     /// Judge it as if in this folder
     #[arg(long, short = 'C', value_name = "DIR")]
     pub(crate) cwd: Option<std::path::PathBuf>,

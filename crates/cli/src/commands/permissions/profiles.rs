@@ -68,6 +68,9 @@ pub(crate) fn show(app: &App, name: Option<String>, options: ProfileOptions) -> 
     }
     let held = if permissions.sandbox().enabled { "on" } else { "off" };
     app.terminal.line(&format!("sandbox {held}"))?;
+    for socket in &permissions.profile().sockets {
+        app.terminal.line(&format!("socket  {socket}"))?;
+    }
     let always = "always: private keys, credential stores, start-up files and hermes's own state \
                   are protected; hard blocks are denied (docs/permissions.md)";
     app.terminal.line(&app.terminal.paint(Style::Dim, always))?;

@@ -47,12 +47,7 @@ async fn held(tool: &str, arguments: Value, project: &Project) -> Result<Value, 
     cx.confinement = Some(Arc::new(Confinement {
         read: vec!["/".into()],
         write: vec![project.path().into()],
-        read_only: Vec::new(),
-        hidden: Vec::new(),
-        network: false,
-        services: Vec::new(),
-        limits: hermes_core::ChildLimits::default(),
-        bubblewrap: false,
+        ..Confinement::default()
     }));
     let output = tool.bind(&arguments).unwrap().run(cx).await?;
     Ok(serde_json::from_str(output.content()).unwrap())

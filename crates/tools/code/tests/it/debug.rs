@@ -373,12 +373,7 @@ impl Held {
         cx.confinement = Some(Arc::new(Confinement {
             read: vec!["/".into()],
             write: vec![project.path().into()],
-            read_only: Vec::new(),
-            hidden: Vec::new(),
-            network: false,
-            services: Vec::new(),
-            limits: hermes_core::ChildLimits::default(),
-            bubblewrap: false,
+            ..Confinement::default()
         }));
         Self { tool, cx, _jobs: folder }
     }

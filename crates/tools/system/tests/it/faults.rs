@@ -149,12 +149,8 @@ async fn a_fork_bomb_is_ended() {
     let confinement = Confinement {
         read: vec!["/".into()],
         write: vec!["/".into()],
-        read_only: Vec::new(),
-        hidden: Vec::new(),
-        network: false,
-        services: Vec::new(),
         limits,
-        bubblewrap: false,
+        ..Confinement::default()
     };
     let desk = Desk::with(Desired { confinement: Some(confinement), ..Desired::default() });
     let probe = desk.run("true").await;

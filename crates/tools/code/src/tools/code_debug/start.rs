@@ -98,7 +98,7 @@ impl Start {
     ) -> Result<Self, ToolError> {
         let confinement = confinement(&jobs, cx)?;
         if confinement.is_some() {
-            launch.scratch = Some(jobs.scratch()?);
+            launch.scratch = Some(jobs.scratch(cx.session.id())?);
         }
         let around = (&launch.environment, confinement.clone());
         let files = files(&wanted);
@@ -144,7 +144,7 @@ fn confinement(jobs: &Jobs, cx: &ToolContext) -> Result<Option<Arc<Confinement>>
     match &cx.confinement {
         Some(held) if jobs.backend().is_here() => {
             let mut held = (**held).clone();
-            held.write.push(jobs.scratch()?);
+            held.write.push(jobs.scratch(cx.session.id())?);
             Ok(Some(Arc::new(held)))
         }
         _ => Ok(None),

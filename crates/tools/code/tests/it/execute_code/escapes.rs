@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Instant;
 
-use hermes_core::{ChildLimits, Confinement};
+use hermes_core::Confinement;
 use hermes_scripts::Limits;
 use serde_json::{Value, json};
 
@@ -21,12 +21,8 @@ async fn confined() -> Option<(Desk, tempfile::TempDir)> {
     let confinement = Confinement {
         read: vec!["/".into()],
         write: vec![workspace.path().canonicalize().unwrap()],
-        read_only: Vec::new(),
         hidden: vec![place],
-        network: false,
-        services: Vec::new(),
-        limits: ChildLimits::default(),
-        bubblewrap: false,
+        ..Confinement::default()
     };
     let desk = Desk::with(Desired { policy: Some(held(confinement)), ..Desired::default() });
     let probe = desk.run("print(1)").await;

@@ -97,7 +97,21 @@ impl Output {
             output.add_note(remark);
         }
         output.add_end(job);
+        output.add_repository(job);
         output
+    }
+
+    /// Why git could not write, if the sandbox is why.
+    fn add_repository(&mut self, job: &Job) {
+        let is_closed = |text: &str| {
+            text.lines().any(|line| line.contains(".git/") && line.contains("Read-only file system"))
+        };
+        if job.held.is_some() && self.exit_code != Some(0) && is_closed(&self.output) {
+            self.add_note(
+                "Only a command that calls git itself can change a repository, not a script: run \
+                 git in the command.",
+            );
+        }
     }
 
     fn add_end(&mut self, job: &Job) {

@@ -72,6 +72,7 @@ impl Sudo {
         jobs: &Jobs,
     ) -> Result<Askpass, ToolError> {
         let known = Arc::clone(&self.known);
+        let scratch = jobs.scratch(session)?;
         let session = session.to_owned();
         let find = move || {
             let (passwords, known) = (Arc::clone(&passwords), Arc::clone(&known));
@@ -91,7 +92,7 @@ impl Sudo {
                 Some(typed)
             }
         };
-        Askpass::new(&jobs.scratch()?, find)
+        Askpass::new(&scratch, find)
             .map_err(|error| ToolError::io("A helper for sudo", &error))
     }
 }

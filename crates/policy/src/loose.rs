@@ -1,0 +1,39 @@
+//! What is typed into a shell that lasts runs in a folder that nobody knows: the
+//! shell may have gone elsewhere. It is judged as if it were in the session's
+//! folder; but what depends on that is agreed to for this time only, as the
+//! same text may mean another tree the next time.
+
+use hermes_core::{Effect, Resource, Workplace};
+use hermes_shell::{Analysis, Leaf};
+
+/// The same command read without a folder, if it may be in another.
+#[derive(Debug)]
+pub(crate) struct Loose(Option<Analysis>);
+
+impl Loose {
+    /// Reads code that is for a shell which lasts, and nothing else.
+    pub(crate) fn of(command: &Resource, at: &Workplace) -> Self {
+        let script = match command {
+            Resource::Script(script) if script.apart && script.folder.is_none() => script,
+            _ => return Self(None),
+        };
+        Self(Some(hermes_shell::analyze_anywhere(script, at)))
+    }
+
+    /// Whether what a simple command does depends on the folder.
+    pub(crate) fn has_leaf(&self, index: usize, leaf: &Leaf) -> bool {
+        let Some(analysis) = &self.0 else { return false };
+        let same = analysis.leaves.get(index).filter(|other| other.text == leaf.text);
+        same.is_none_or(|other| other.effects != leaf.effects)
+    }
+
+    /// Whether one of its effects does. A repository is part of every effect
+    /// that git has.
+    pub(crate) fn has_effect(&self, index: usize, leaf: &Leaf, effect: &Effect) -> bool {
+        let Some(analysis) = &self.0 else { return false };
+        let same = analysis.leaves.get(index).filter(|other| other.text == leaf.text);
+        let is_there = same.is_some_and(|other| other.effects.contains(effect));
+        let in_place = leaf.effects.iter().any(|effect| effect.scope.family() == "git");
+        !is_there || in_place && self.has_leaf(index, leaf)
+    }
+}

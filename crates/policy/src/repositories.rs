@@ -1,0 +1,179 @@
+//! What of a repository later programs run or trust: its hooks, its settings,
+//! and where it says that both are.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::sightings::Sightings;
+
+/// What a call has to do with a repository.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Use {
+    /// Nothing, as far as is known: it has no business in there.
+    Nothing,
+    /// It is git that runs, or something is typed later that may be git, or it
+    /// writes some file in there.
+    Some,
+    /// It is git that runs, and it may change settings.
+    Git,
+}
+
+/// What stays as it is, by how it is held; see `Confinement`.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    pub(crate) read_only: Vec<PathBuf>,
+    pub(crate) nested: Vec<PathBuf>,
+    pub(crate) absent: Vec<PathBuf>,
+    pub(crate) unwelcome: Vec<PathBuf>,
+}
+
+/// In a repository: run or obeyed, and nothing that git writes by itself.
+const TRUSTED: &[&str] = &["hooks", "info/attributes"];
+
+/// The same, unless git itself changes it.
+const BOOKS: &[&str] = &["config", "config.worktree", "commondir", "gitdir"];
+
+/// Where the hooks are.
+const HOOKS: &str = "hooks";
+/// Settings of one working tree. An empty file says nothing.
+const SETTINGS: &str = "config.worktree";
+/// Leads to another repository. Git stumbles over an empty file.
+const POINTER: &str = "commondir";
+
+/// How far below a folder repositories are looked for, in how many folders
+/// and among how many names, and how many are kept.
+const LEVELS: usize = 3;
+const FOLDERS: usize = 256;
+const NAMES: usize = 16_384;
+const MOST: usize = 32;
+
+/// Folders that are full of other things.
+const PASSED: &[&str] = &["node_modules", "target", "__pycache__", ".venv", "venv"];
+
+impl Kept {
+    /// Keeps the repository of a folder that the call works in or below.
+    pub(crate) fn around(&mut self, git: &Path, used: Use, seen: &Sightings) {
+        if !seen.is_folder(git) {
+            // A file says where the repository is.
+            if seen.exists(git) {
+                self.read_only.push(git.to_owned());
+            }
+            return;
+        }
+        if used == Use::Nothing {
+            self.read_only.push(git.to_owned());
+            return;
+        }
+        self.read_only.push(git.join(HOOKS));
+        self.read_only.extend(trusted(git, used, seen));
+        for part in seen.places(&git.join("modules"), || parts(git)) {
+            self.read_only.extend(trusted(&part, used, seen));
+        }
+        let pointer = git.join(POINTER);
+        if !seen.exists(&pointer) {
+            self.unwelcome.push(pointer);
+        }
+        let settings = git.join(SETTINGS);
+        if used == Use::Some && !seen.exists(&settings) {
+            self.absent.push(settings);
+        }
+    }
+
+    /// Keeps a repository that lies somewhere below.
+    pub(crate) fn within(&mut self, git: &Path, used: Use, seen: &Sightings) {
+        if !seen.is_folder(git) {
+            self.nested.extend((used != Use::Git).then(|| git.to_owned()));
+            return;
+        }
+        self.nested.extend(trusted(git, used, seen));
+        let hooks = git.join(HOOKS);
+        if !seen.exists(&hooks) {
+            self.absent.push(hooks);
+        }
+    }
+
+    /// Leaves out what is not to be kept.
+    pub(crate) fn retain(&mut self, is_kept: impl Fn(&Path) -> bool) {
+        let lists = [&mut self.read_only, &mut self.nested, &mut self.absent, &mut self.unwelcome];
+        for list in lists {
+            list.retain(|path| is_kept(path));
+        }
+    }
+}
+
+/// Whether somebody has laid a part of it open, so that it is not to be kept
+/// as a whole.
+pub(crate) fn is_opened(git: &Path, is_open: impl Fn(&Path) -> bool) -> bool {
+    TRUSTED.iter().chain(BOOKS).any(|name| is_open(&git.join(name)))
+}
+
+/// What is there of it and stays as it is.
+fn trusted(git: &Path, used: Use, seen: &Sightings) -> Vec<PathBuf> {
+    let books = if used == Use::Git { &[] } else { BOOKS };
+    let paths = TRUSTED.iter().chain(books).map(|name| git.join(name));
+    paths.filter(|path| seen.exists(path)).collect()
+}
+
+/// The repositories below a folder, but for its own: the nearest ones.
+pub(crate) fn below(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    search(folder, |place, level, name| {
+        if name == ".git" && level > 0 {
+            found.push(place.join(name));
+        }
+        if found.len() < MOST { Some(name != ".git") } else { None }
+    });
+    found
+}
+
+/// The repositories of submodules and the records of working trees, which are
+/// kept within another repository.
+fn parts(git: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    search(&git.join("modules"), |place, _, name| {
+        if name == "HEAD" {
+            found.push(place.to_owned());
+        }
+        let is_deeper = !matches!(name, "objects" | "refs" | "logs" | "hooks" | "info");
+        if found.len() < MOST { Some(is_deeper) } else { None }
+    });
+    let trees = fs::read_dir(git.join("worktrees")).into_iter().flatten().flatten();
+    found.extend(trees.take(MOST).map(|entry| entry.path()));
+    found
+}
+
+/// Goes through the names below a folder, level by level, and into those that
+/// `look` wants to see more of; nothing ends it.
+fn search(folder: &Path, mut look: impl FnMut(&Path, usize, &str) -> Option<bool>) {
+    let (mut names, mut folders) = (NAMES, FOLDERS);
+    let mut places = vec![folder.to_owned()];
+    for level in 0..=LEVELS {
+        let mut deeper = Vec::new();
+        for place in places {
+            for entry in fs::read_dir(&place).into_iter().flatten().flatten() {
+                names -= 1;
+                if names == 0 {
+                    return;
+                }
+                let name = entry.file_name();
+                // What git makes itself has a plain name.
+                let name = name.to_str().unwrap_or_default();
+                let Some(goes_on) = look(&place, level, name) else { return };
+                if goes_on
+                    && folders > 0
+                    && level < LEVELS
+                    && !PASSED.contains(&name)
+                    && entry.file_type().is_ok_and(|kind| kind.is_dir())
+                {
+                    folders -= 1;
+                    deeper.push(entry.path());
+                }
+            }
+        }
+        places = deeper;
+    }
+}
+
+#[cfg(test)]
+#[path = "repositories_tests.rs"]
+mod tests;

@@ -1,0 +1,75 @@
+use super::*;
+
+fn make(root: &Path, names: &[&str]) {
+    for name in names {
+        let path = root.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "x").unwrap();
+    }
+}
+
+#[test]
+fn repositories_are_found_a_few_levels_deep() {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path();
+    make(
+        root,
+        &[
+            ".git/config",
+            "a/.git/config",
+            "a/b/c/.git",
+            "a/b/c/d/.git",
+            "node_modules/x/.git",
+            "plain/file",
+            "a/.git/modules/x/.git",
+        ],
+    );
+    let mut found = below(root);
+    found.sort();
+    assert_eq!(found, [root.join("a/.git"), root.join("a/b/c/.git")]);
+    assert!(below(&root.join("nowhere")).is_empty());
+}
+
+#[test]
+fn the_search_has_an_end() {
+    let root = tempfile::tempdir().unwrap();
+    for number in 0..MOST + 8 {
+        make(root.path(), &[&format!("{number}/.git")]);
+    }
+    assert_eq!(below(root.path()).len(), MOST);
+}
+
+#[test]
+fn parts_of_a_repository_are_submodules_and_working_trees() {
+    let root = tempfile::tempdir().unwrap();
+    let git = root.path().join(".git");
+    make(&git, &["modules/a/HEAD", "modules/libs/b/HEAD", "worktrees/w/commondir", "HEAD"]);
+    let mut found = parts(&git);
+    found.sort();
+    assert_eq!(
+        found,
+        ["modules/a", "modules/libs/b", "worktrees/w"].map(|name| git.join(name)).to_vec()
+    );
+}
+
+#[test]
+fn less_is_kept_of_what_git_itself_writes() {
+    let root = tempfile::tempdir().unwrap();
+    let git = root.path().join(".git");
+    make(&git, &["config", "hooks/a", "info/attributes", "HEAD"]);
+    let kept = |used| {
+        let mut kept = Kept::default();
+        kept.around(&git, used, &Sightings::default());
+        kept
+    };
+    assert_eq!(kept(Use::Nothing).read_only, [git.clone()]);
+    let some = kept(Use::Some);
+    for name in ["hooks", "info/attributes", "config"] {
+        assert!(some.read_only.contains(&git.join(name)), "{some:?}");
+    }
+    assert_eq!(some.absent, [git.join("config.worktree")]);
+    assert_eq!(some.unwelcome, [git.join("commondir")]);
+    let by_git = kept(Use::Git);
+    assert!(by_git.read_only.contains(&git.join("hooks")));
+    assert!(!by_git.read_only.contains(&git.join("config")) && by_git.absent.is_empty());
+}

@@ -1,0 +1,211 @@
+//! What of repositories, and of our own files, child processes cannot change.
+
+use std::path::PathBuf;
+
+use hermes_core::{Confinement, Effect, Resource, Scope, Script};
+use hermes_policy::Answer;
+
+use crate::World;
+
+fn held(world: &World, yaml: &str, effect: Effect) -> Confinement {
+    let p = world.with(yaml, "p").unwrap();
+    p.consider(&world.proposal(&[effect], &world.at())).1.unwrap()
+}
+
+fn command(text: &str) -> Effect {
+    Effect { scope: Scope::TERMINAL_EXECUTE, resource: Resource::Command(text.to_owned()) }
+}
+
+const DEFAULT: &str = "profiles: {p: {extends: default}}";
+
+fn world() -> World {
+    let world = World::new();
+    for name in ["config", "HEAD", "hooks/pre-commit", "info/exclude"] {
+        world.put(&format!("ws/.git/{name}"), "x");
+    }
+    world
+}
+
+fn closes(list: &[PathBuf], world: &World, name: &str) -> bool {
+    list.iter().any(|path| world.path(name).starts_with(path))
+}
+
+#[test]
+fn what_does_not_call_git_has_no_business_in_a_repository() {
+    let world = world();
+    let script = Effect::path(Scope::CODE_EXECUTE, world.path("ws"));
+    for effect in [command("make"), command("./build.sh; git status"), script] {
+        let held = held(&world, DEFAULT, effect.clone());
+        for name in ["commondir", "config", "hooks/x", "index", "modules/a/config"] {
+            let name = format!("ws/.git/{name}");
+            assert!(closes(&held.read_only, &world, &name), "{effect}: {:?}", held.read_only);
+        }
+    }
+}
+
+#[test]
+fn git_keeps_its_own_books_and_its_hooks_stay() {
+    let world = world();
+    world.put("ws/.git/modules/lib/HEAD", "x");
+    world.put("ws/.git/modules/lib/hooks/x", "x");
+    world.put("ws/.git/modules/lib/config", "x");
+    let cases = [
+        ("git commit -m x", false),
+        ("git add . && make", false),
+        ("git remote add a https://a.org", true),
+        ("git add . && git checkout -b x", true),
+    ];
+    for (text, with_settings) in cases {
+        let held = held(&world, DEFAULT, command(text));
+        assert!(!closes(&held.read_only, &world, "ws/.git/index.lock"), "{text}");
+        for name in ["ws/.git/config", "ws/.git/modules/lib/config"] {
+            let is_closed = closes(&held.read_only, &world, name);
+            assert_eq!(is_closed, !with_settings, "{text}: {:?}", held.read_only);
+        }
+        for name in ["hooks/x", "modules/lib/hooks/x"] {
+            let name = format!("ws/.git/{name}");
+            assert!(closes(&held.read_only, &world, &name), "{text}: {:?}", held.read_only);
+        }
+        assert_eq!(held.unwelcome, [world.path("ws/.git/commondir")], "{text}");
+    }
+}
+
+#[test]
+fn a_shell_that_is_typed_into_may_commit_and_not_change_settings() {
+    let world = world();
+    let script = Script { text: "git commit -m x".into(), apart: true, ..Script::default() };
+    let resource = Resource::Script(Box::new(script));
+    let typed = Effect { scope: Scope::TERMINAL_EXECUTE, resource };
+    for effect in [typed, command("bash")] {
+        let held = held(&world, DEFAULT, effect.clone());
+        assert!(!closes(&held.read_only, &world, "ws/.git/index"), "{effect}");
+        assert!(closes(&held.read_only, &world, "ws/.git/config"), "{effect}");
+        assert!(closes(&held.read_only, &world, "ws/.git/hooks/x"), "{effect}");
+        assert!(held.absent.contains(&world.path("ws/.git/config.worktree")), "{effect}");
+    }
+}
+
+#[test]
+fn who_writes_one_file_of_a_repository_can_do_that() {
+    let world = world();
+    let held = held(&world, DEFAULT, command("echo '*.o' >> .git/info/exclude"));
+    assert!(!closes(&held.read_only, &world, "ws/.git/info/exclude"), "{:?}", held.read_only);
+    assert!(closes(&held.read_only, &world, "ws/.git/config"));
+}
+
+#[test]
+fn repositories_within_others_keep_their_hooks_and_settings() {
+    let world = world();
+    for name in ["ws/sub/.git/config", "ws/sub/.git/hooks/x", "ws/deep/er/.git/config"] {
+        world.put(name, "x");
+    }
+    world.put("ws/tree/.git", "gitdir: ../.git/worktrees/tree");
+    let by_script = held(&world, DEFAULT, command("make"));
+    let wanted =
+        ["ws/deep/er/.git/config", "ws/sub/.git/config", "ws/sub/.git/hooks", "ws/tree/.git"];
+    for name in wanted {
+        assert!(by_script.nested.contains(&world.path(name)), "{name}: {:?}", by_script.nested);
+    }
+    assert!(by_script.absent.contains(&world.path("ws/deep/er/.git/hooks")));
+    let by_git = held(&world, DEFAULT, command("git submodule update"));
+    assert_eq!(by_git.nested, [world.path("ws/sub/.git/hooks")]);
+    let deleting = held(&world, DEFAULT, command("rm -rf sub"));
+    assert!(!closes(&deleting.nested, &world, "ws/sub/.git/hooks"), "{:?}", deleting.nested);
+    assert!(deleting.nested.contains(&world.path("ws/tree/.git")));
+}
+
+#[test]
+fn our_folder_in_a_project_is_not_made() {
+    let world = World::new();
+    let ours = world.path("ws/.hermes");
+    assert!(held(&world, DEFAULT, command("make")).absent.contains(&ours));
+    // Git sweeps empty folders away, and says so when it cannot.
+    assert!(!held(&world, DEFAULT, command("git clean -fd")).absent.contains(&ours));
+    std::fs::create_dir(&ours).unwrap();
+    let there = held(&world, DEFAULT, command("make"));
+    assert!(there.read_only.contains(&ours) && there.absent.is_empty());
+    std::fs::remove_dir(&ours).unwrap();
+    std::fs::remove_dir(world.path("ws/src")).unwrap();
+    let empty = held(&world, DEFAULT, command("git clone https://example.com/x ."));
+    assert!(empty.absent.is_empty(), "an empty workspace is to be filled");
+    assert!(held(&world, DEFAULT, command("make")).absent.is_empty());
+}
+
+#[test]
+fn a_repository_can_be_laid_open() {
+    let world = world();
+    let open = "profiles: {p: {extends: default, sensitive_paths: ['${workspace}/.git/**']}}";
+    let all = held(&world, open, command("make"));
+    assert!(!closes(&all.read_only, &world, "ws/.git/config"), "{:?}", all.read_only);
+    let open = "profiles: {p: {extends: default, sensitive_paths: ['${workspace}/.git/hooks/**']}}";
+    let hooks = held(&world, open, command("make"));
+    assert!(!closes(&hooks.read_only, &world, "ws/.git/hooks/x"), "{:?}", hooks.read_only);
+    assert!(closes(&hooks.read_only, &world, "ws/.git/config"));
+}
+
+#[test]
+fn what_we_keep_of_sessions_is_not_read() {
+    let world = World::new();
+    for name in ["sessions.db", "logs/audit/audit.jsonl", "chat_history", "profiles/a/sessions.db"]
+    {
+        world.put(&format!("hermes/{name}"), "x");
+    }
+    let held = held(&world, DEFAULT, command("cp -r ~/x y"));
+    let p = world.with(DEFAULT, "p").unwrap();
+    for name in [
+        "sessions.db",
+        "sessions.db-wal",
+        "sessions.db-shm",
+        "logs/audit/audit.jsonl",
+        "chat_history",
+        "profiles/a/sessions.db",
+    ] {
+        let name = format!("hermes/{name}");
+        assert!(closes(&held.hidden, &world, &name), "{name}: {:?}", held.hidden);
+        assert_eq!(world.touches(&p, Scope::FILE_READ, world.path(&name)), Answer::Deny, "{name}");
+    }
+    for name in ["hermes/config.yaml", "hermes/skills/a/SKILL.md", "hermes/logs/agent.log"] {
+        assert!(!closes(&held.hidden, &world, name), "{name}");
+        assert_eq!(world.touches(&p, Scope::FILE_READ, world.path(name)), Answer::Allow, "{name}");
+    }
+}
+
+#[test]
+fn a_folder_of_devices_can_be_listed() {
+    let world = World::new();
+    let p = world.builtin("default");
+    assert_eq!(world.judged(&p, "ls /dev/pts"), Answer::Allow);
+    assert_eq!(world.judged(&p, "ls -l /dev /dev/shm"), Answer::Allow);
+    assert_eq!(world.judged(&p, "cat /dev/pts/0"), Answer::Deny);
+    assert_eq!(world.judged(&p, "echo x > /dev/pts/0"), Answer::Deny);
+}
+
+#[test]
+fn a_profile_names_the_sockets_that_scripts_may_use() {
+    let world = World::new();
+    let listener = std::os::unix::net::UnixListener::bind(world.path("out/db.sock")).unwrap();
+    let named = format!(
+        "profiles: {{base: {{extends: default, sandbox: {{sockets: ['{0}']}}}}, \
+         p: {{extends: base, sandbox: {{sockets: ['/run/postgresql/**']}}}}}}",
+        world.path("out/db.sock").display()
+    );
+    let open = held(&world, &named, command("make"));
+    assert_eq!(open.sockets.len(), 2, "{:?}", open.sockets);
+    assert!(open.sockets.contains(&world.path("out/db.sock")));
+    assert!(open.sockets.contains(&"/run/postgresql".into()));
+    drop(listener);
+    assert!(held(&world, DEFAULT, command("make")).sockets.is_empty(), "none by itself");
+    for wide in
+        ["/run/**", "/**", "/tmp/**", "~/**", "/run/*.sock", "${workspace}/**", "/run/user/1000/**"]
+    {
+        let yaml = format!("profiles: {{p: {{sandbox: {{sockets: ['{wide}']}}}}}}");
+        assert!(world.with(&yaml, "p").is_err(), "{wide}");
+    }
+    assert!(world.with("global: {sandbox: {sockets: ['/run/x.sock']}}", "default").is_err());
+    // What a project brings along opens nothing.
+    world.put(
+        "ws/.hermes/hermes_permissions.yaml",
+        "profiles: {p: {sandbox: {sockets: ['/run/x.sock']}}}",
+    );
+    assert!(held(&world, DEFAULT, command("make")).sockets.is_empty());
+}
