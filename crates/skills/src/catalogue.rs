@@ -162,7 +162,9 @@ fn look_at(place: &Place, at: usize, found: &Found, choices: &Choices) -> Skill 
             }
         },
     }
-    skill.key = [slug(&skill.head.name), slug(&name)].into_iter().find(|key| !key.is_empty())
+    skill.key = [slug(&skill.head.name), slug(&name)]
+        .into_iter()
+        .find(|key| !key.is_empty())
         .unwrap_or_else(|| "skill".to_owned());
     let is_own = place.origin != Origin::Project;
     skill.is_trusted = is_own && choices.trusts(&skill.key);
@@ -208,14 +210,18 @@ fn settle(skills: &mut [Skill]) {
     for skill in skills.iter_mut() {
         let Some((place, at)) = first.get(&skill.key) else { continue };
         let is_one_of_several = several.contains(&skill.key) && *place == skill.place;
-        skill.address =
-            if is_one_of_several { skill.relative.clone() } else { skill.key.clone() };
+        skill.address = if is_one_of_several { skill.relative.clone() } else { skill.key.clone() };
         if *place != skill.place {
             let by = shown.get(*at).map(|path| Path::new(path).to_owned()).unwrap_or_default();
             skill.standing = Standing::Shadowed { by };
         }
     }
     skills.sort_by(|a, b| {
-        (a.place, &a.category, &a.key, &a.relative).cmp(&(b.place, &b.category, &b.key, &b.relative))
+        (a.place, &a.category, &a.key, &a.relative).cmp(&(
+            b.place,
+            &b.category,
+            &b.key,
+            &b.relative,
+        ))
     });
 }

@@ -34,11 +34,7 @@ impl Default for Choices {
 impl Choices {
     /// What a configuration says. What it does not say well is as good as not said: skills are no reason not
     /// to begin. `variable` knows the environment.
-    pub fn read(
-        config: &Value,
-        home: &Path,
-        variable: &dyn Fn(&str) -> Option<String>,
-    ) -> Self {
+    pub fn read(config: &Value, home: &Path, variable: &dyn Fn(&str) -> Option<String>) -> Self {
         let section = config.get("skills");
         let at = |key: &str| section.and_then(|section| section.get(key));
         let here = at("platform_disabled").and_then(|all| all.get(PLATFORM));

@@ -167,12 +167,14 @@ fn tools(value: &Value) -> Vec<String> {
 
 /// The variables that are asked for, in all the ways in which that is said.
 fn variables(fields: &Map<String, Value>) -> Vec<String> {
-    let at = |path: &[&str]| path.iter().try_fold(None, |found: Option<&Value>, key| {
-        Some(Some(match found {
-            None => fields.get(*key)?,
-            Some(value) => value.get(*key)?,
-        }))
-    });
+    let at = |path: &[&str]| {
+        path.iter().try_fold(None, |found: Option<&Value>, key| {
+            Some(Some(match found {
+                None => fields.get(*key)?,
+                Some(value) => value.get(*key)?,
+            }))
+        })
+    };
     let mut names: Vec<String> = Vec::new();
     for path in [
         &["required_environment_variables"][..],
@@ -188,7 +190,8 @@ fn variables(fields: &Map<String, Value>) -> Vec<String> {
             let named = ["name", "env_var"].into_iter().find_map(|key| item.get(key));
             let name = scalar(named.unwrap_or(item)).unwrap_or_default();
             let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-            let is_variable = !name.is_empty() && name.len() <= LONGEST_NAME * 2
+            let is_variable = !name.is_empty()
+                && name.len() <= LONGEST_NAME * 2
                 && name.chars().all(is_name)
                 && !name.starts_with(|c: char| c.is_ascii_digit());
             if is_variable && !names.contains(&name) {

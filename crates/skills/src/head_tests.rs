@@ -16,8 +16,10 @@ fn a_skill_by_the_rules_has_nothing_odd() {
 
 #[test]
 fn lists_are_read_in_every_form() {
-    let head = of("name: demo\ndescription: d\nplatforms: [linux, macos]\nmetadata:\n  hermes:\n    \
-                   tags: \"[a, b]\"\n    related_skills: x, y\n").head;
+    let head =
+        of("name: demo\ndescription: d\nplatforms: [linux, macos]\nmetadata:\n  hermes:\n    \
+                   tags: \"[a, b]\"\n    related_skills: x, y\n")
+        .head;
     assert_eq!(head.platforms, ["linux", "macos"]);
     assert_eq!(head.tags, ["a", "b"]);
     assert_eq!(head.related, ["x", "y"]);
@@ -28,9 +30,12 @@ fn lists_are_read_in_every_form() {
 
 #[test]
 fn variables_are_gathered_from_everywhere() {
-    let head = of("name: demo\ndescription: d\nrequired_environment_variables:\n  - A_KEY\n  - name: B\n    \
+    let head = of(
+        "name: demo\ndescription: d\nrequired_environment_variables:\n  - A_KEY\n  - name: B\n    \
                    prompt: x\nprerequisites:\n  env_vars: [A_KEY, C, 'not one']\nsetup:\n  \
-                   collect_secrets:\n    - env_var: D\n").head;
+                   collect_secrets:\n    - env_var: D\n",
+    )
+    .head;
     assert_eq!(head.variables, ["A_KEY", "B", "C", "D"]);
 }
 
@@ -48,7 +53,9 @@ fn what_is_missing_is_made_up_for_and_told() {
 fn long_texts_are_cut_and_told() {
     let long = "word ".repeat(400);
     let read = of(&format!("name: demo\ndescription: {long}\n"));
-    assert!(read.head.description.chars().count() <= 1024 && read.head.description.ends_with("..."));
+    assert!(
+        read.head.description.chars().count() <= 1024 && read.head.description.ends_with("...")
+    );
     assert_eq!(read.notes.len(), 1);
 }
 

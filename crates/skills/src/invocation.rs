@@ -53,10 +53,15 @@ pub fn expand(said: &str, calls: &[Call<'_>], files: Files) -> String {
 }
 
 fn told_files(skill: &Skill, files: Files) -> Option<String> {
-    let named: Vec<String> = skill.files.iter().take(FILES).map(|path| match files {
-        Files::Paths => path.clone(),
-        Files::Addresses => skill.address_of(path),
-    }).collect();
+    let named: Vec<String> = skill
+        .files
+        .iter()
+        .take(FILES)
+        .map(|path| match files {
+            Files::Paths => path.clone(),
+            Files::Addresses => skill.address_of(path),
+        })
+        .collect();
     if named.is_empty() {
         return None;
     }

@@ -83,9 +83,9 @@ fn by_line(matter: &str) -> Map<String, Value> {
             continue;
         }
         let value = value.split_once(" #").map_or(value, |(value, _)| value).trim();
-        let quoted = ['"', '\''].into_iter().find_map(|quote| {
-            value.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote))
-        });
+        let quoted = ['"', '\'']
+            .into_iter()
+            .find_map(|quote| value.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote)));
         let value = quoted.unwrap_or(value);
         if !value.is_empty() && !matches!(value, "|" | ">" | "|-" | ">-") {
             fields.entry(key).or_insert_with(|| value.into());

@@ -40,8 +40,12 @@ fn a_colon_that_is_not_quoted_is_forgiven_and_told() {
 
 #[test]
 fn texts_are_taken_as_they_are_written() {
-    let (fields, fault) = read("---\nname: off\nversion: 1.10 # new\nyear: '2'\n---\n").expect("fine");
-    assert_eq!((&fields["name"], &fields["version"], &fields["year"]), (&"off".into(), &"1.10".into(), &"2".into()));
+    let (fields, fault) =
+        read("---\nname: off\nversion: 1.10 # new\nyear: '2'\n---\n").expect("fine");
+    assert_eq!(
+        (&fields["name"], &fields["version"], &fields["year"]),
+        (&"off".into(), &"1.10".into(), &"2".into())
+    );
     assert_eq!(fault, None);
 }
 

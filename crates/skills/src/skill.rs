@@ -113,9 +113,7 @@ impl Skill {
         match &self.standing {
             Standing::Ready => None,
             Standing::Disabled => Some("the settings switch it off (skills.disabled)".to_owned()),
-            Standing::Unsupported => {
-                Some(format!("it is for {}", self.head.platforms.join(", ")))
-            }
+            Standing::Unsupported => Some(format!("it is for {}", self.head.platforms.join(", "))),
             Standing::Shadowed { by } => Some(format!("{} comes first", by.display())),
             Standing::Broken(note) => Some(note.to_string()),
         }

@@ -93,7 +93,8 @@ pub(crate) fn walk(place: &Place) -> Walked {
             continue;
         }
         if seen.len() > FOLDERS || entries > ENTRIES || walked.found.len() >= SKILLS {
-            let what = format!("{} has too much in it; the rest is left out", place.folder.display());
+            let what =
+                format!("{} has too much in it; the rest is left out", place.folder.display());
             walked.notes.push(Note::of(what));
             break;
         }

@@ -29,8 +29,8 @@ fn stocked() -> TestContext {
     file(&context, "social/greet/assets/dot.bin", "\0\u{1}");
     skill(&context, "lure", &format!("Fine.\n\n{ATTACK}"));
     file(&context, "torn/SKILL.md", "---\nname: torn\n");
-    skill(&context, "off", "Not wanted.");
-    context.settings("skills:\n  disabled: [off]\n");
+    skill(&context, "spare", "Not wanted.");
+    context.settings("skills:\n  disabled: [spare]\n");
     let project = context.work().join(".hermes/skills");
     std::fs::create_dir_all(project.join("greet")).expect("a folder");
     let text = "---\nname: greet\ndescription: Mine instead.\n---\nSay boo.\n";
@@ -48,13 +48,16 @@ fn skills_are_listed_with_what_is_wrong_with_them() {
     };
     let skills = listed["skills"].as_array().expect("skills");
     let all: Vec<String> = skills.iter().map(told).collect();
-    assert_eq!(all, [
-        "lure home broken",
-        "off home disabled",
-        "torn home broken",
-        "greet home ready",
-        "greet project shadowed",
-    ]);
+    assert_eq!(
+        all,
+        [
+            "lure home broken",
+            "spare home disabled",
+            "torn home broken",
+            "greet home ready",
+            "greet project shadowed",
+        ]
+    );
     assert_eq!((&skills[0]["line"], &skills[2]["line"]), (&json!(8), &json!(1)));
     assert_eq!(skills[3]["category"], "social");
     assert_eq!(skills[3]["files"], json!(["assets/dot.bin", "references/words.md"]));
@@ -101,7 +104,9 @@ fn secrets_in_a_skill_are_not_shown() {
 fn talking(server: &ModelServer) -> TestContext {
     let context = stocked();
     let url = server.url();
-    context.settings(format!("model:\n  default: scripted\n  base_url: {url}\n"));
+    context.settings(format!(
+        "model:\n  default: scripted\n  base_url: {url}\n  context_length: 32000\n"
+    ));
     context
 }
 
@@ -114,7 +119,7 @@ fn a_skill_is_called_for_in_a_conversation() {
     ]);
     let context = talking(&server);
     skill(&context, "help", "Help in another way.");
-    let input = "/greet the world\n/off /greet now\n/skills help me\n/gree\n/skills nothing\n\
+    let input = "/greet the world\n/spare /greet now\n/skills help me\n/gree\n/skills nothing\n\
                  /lure them\n/skills\n/skills show greet\n/skills show\n";
     let run = context.feed(["chat"], input).succeeds();
     let asked = server.asked();
@@ -135,10 +140,14 @@ fn a_skill_is_called_for_in_a_conversation() {
             real.display()
         )
     );
-    assert!(said(1).starts_with("/off /greet now\n\n<skill name=\"off\""), "{}", said(1));
+    assert!(said(1).starts_with("/spare /greet now\n\n<skill name=\"spare\""), "{}", said(1));
     assert!(said(1).contains("Say good day."), "{}", said(1));
     // A command has the name first.
-    assert!(said(2).starts_with("/help me\n\n") && said(2).contains("in another way"), "{}", said(2));
+    assert!(
+        said(2).starts_with("/help me\n\n") && said(2).contains("in another way"),
+        "{}",
+        said(2)
+    );
     let told = run.stderr;
     for part in [
         "There is no command or skill /gree",
@@ -149,15 +158,4 @@ fn a_skill_is_called_for_in_a_conversation() {
     ] {
         assert!(told.contains(part), "{part}: {told}");
     }
-}
-
-#[test]
-fn what_was_typed_is_shown_again_and_not_the_skill() {
-    let server = ModelServer::start(vec![Scene::says("Good day."), Scene::says("Again.")]);
-    let context = talking(&server);
-    context.feed(["chat"], "/greet the world\n").succeeds();
-    let again = context.feed(["chat", "--resume", "last"], "and now\n").succeeds();
-    let told = format!("{}{}", again.stdout, again.stderr);
-    assert!(told.contains("/greet the world") && !told.contains("<skill name"), "{told}");
-    assert!(server.asked()[1].to_string().contains("Say good day."), "it is still known");
 }

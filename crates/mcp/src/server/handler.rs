@@ -237,9 +237,10 @@ impl ServerHandler for Handler {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let read = self.ask_skills::<ReadResourceRequestMethod, _>(&context, move |skills, caller| {
-            skills.read(caller, &request.uri)
-        });
+        let read = self
+            .ask_skills::<ReadResourceRequestMethod, _>(&context, move |skills, caller| {
+                skills.read(caller, &request.uri)
+            });
         Ok(read.await?.into())
     }
 

@@ -110,14 +110,9 @@ impl Skills {
     }
 
     /// A file of a skill.
-    pub(crate) fn read(
-        &self,
-        caller: &Caller,
-        uri: &str,
-    ) -> Result<ReadResourceResult, ErrorData> {
-        let missing = |what: String| {
-            ErrorData::resource_not_found(what, Some(json!({ "uri": uri })))
-        };
+    pub(crate) fn read(&self, caller: &Caller, uri: &str) -> Result<ReadResourceResult, ErrorData> {
+        let missing =
+            |what: String| ErrorData::resource_not_found(what, Some(json!({ "uri": uri })));
         let offer = self.told(caller);
         let Some((skill, path)) = offer.catalogue.at(uri) else {
             return Err(missing(format!("There is no resource {uri}")));
@@ -149,9 +144,9 @@ impl Skills {
         let name = format!("{}/{path}", skill.address);
         let resource = Resource::new(skill.address_of(path), name).with_mime_type(media_type(path));
         match path == skill.file {
-            true => resource
-                .with_title(skill.head.name.clone())
-                .with_description(self.described(skill)),
+            true => {
+                resource.with_title(skill.head.name.clone()).with_description(self.described(skill))
+            }
             false => resource,
         }
     }
@@ -224,7 +219,8 @@ fn page<T: Clone>(
     };
     let rest = all.get(start..).unwrap_or_default();
     let (page, more) = rest.split_at(size.max(1).min(rest.len()));
-    let next = page.last().filter(|_| !more.is_empty()).map(|last| format!("{AFTER}{}", name(last)));
+    let next =
+        page.last().filter(|_| !more.is_empty()).map(|last| format!("{AFTER}{}", name(last)));
     Ok((page.to_vec(), next))
 }
 

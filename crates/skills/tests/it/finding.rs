@@ -22,16 +22,19 @@ fn skills_are_found_in_all_places_and_the_first_one_counts() {
     // Outside of the project.
     world.skill(".hermes/skills/stranger");
     let catalogue = world.look();
-    assert_eq!(told(&catalogue), [
-        "plain home ready",
-        "deep home ready",
-        "axolotl home ready",
-        "extra external ready",
-        "plain external shadowed",
-        "near project ready",
-        "axolotl project shadowed",
-        "other project ready",
-    ]);
+    assert_eq!(
+        told(&catalogue),
+        [
+            "plain home ready",
+            "deep home ready",
+            "axolotl home ready",
+            "extra external ready",
+            "plain external shadowed",
+            "near project ready",
+            "axolotl project shadowed",
+            "other project ready",
+        ]
+    );
     let axolotl = catalogue.find("Axolotl").unwrap();
     assert_eq!((axolotl.category.as_deref(), axolotl.origin), (Some("mlops"), Origin::Home));
     let hidden = catalogue.all().iter().find(|s| s.why_not().is_some()).unwrap();
@@ -48,7 +51,10 @@ fn of_two_with_one_name_none_is_guessed() {
     world.skill("home/skills/b/twin");
     world.skill("work/.hermes/skills/twin");
     let catalogue = world.look();
-    assert_eq!(told(&catalogue), ["a/twin home ready", "b/twin home ready", "twin project shadowed"]);
+    assert_eq!(
+        told(&catalogue),
+        ["a/twin home ready", "b/twin home ready", "twin project shadowed"]
+    );
     let Err(SkillError::Ambiguous { matches, .. }) = catalogue.find("twin") else { panic!() };
     assert_eq!(matches, ["a/twin", "b/twin"]);
     assert_eq!(catalogue.find("b/twin").unwrap().category.as_deref(), Some("b"));

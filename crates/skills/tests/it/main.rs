@@ -72,8 +72,7 @@ impl World {
 
 /// Each skill as `ADDRESS ORIGIN STANDING`.
 pub(crate) fn told(catalogue: &Catalogue) -> Vec<String> {
-    let one = |skill: &Skill| {
-        format!("{} {} {}", skill.address, skill.origin, skill.standing.name())
-    };
+    let one =
+        |skill: &Skill| format!("{} {} {}", skill.address, skill.origin, skill.standing.name());
     catalogue.all().iter().map(one).collect()
 }

@@ -103,7 +103,10 @@ fn what_looks_like_an_attack_is_not_shown() {
     let bad = format!("---\nname: bad\ndescription: d\n---\n\nFine.\n\n{ATTACK}\n");
     world.file("work/.hermes/skills/bad/SKILL.md", &bad);
     world.file("home/skills/own/SKILL.md", bad.replace("bad", "own"));
-    world.file("home/skills/lure/SKILL.md", format!("---\nname: lure\ndescription: {ATTACK}\n---\nx\n"));
+    world.file(
+        "home/skills/lure/SKILL.md",
+        format!("---\nname: lure\ndescription: {ATTACK}\n---\nx\n"),
+    );
     world.skill("home/skills/fine");
     world.file("home/skills/fine/references/bad.md", ATTACK);
     let catalogue = world.look();
@@ -133,10 +136,7 @@ fn an_attack_is_found_anywhere_in_a_long_text() {
     let text = format!("---\nname: long\ndescription: d\n---\n{filler}\n{ATTACK}\n{filler}");
     world.file("home/skills/long/SKILL.md", text);
     let catalogue = world.look();
-    assert!(matches!(
-        catalogue.usable("long").unwrap().text(None),
-        Err(SkillError::Threat { .. })
-    ));
+    assert!(matches!(catalogue.usable("long").unwrap().text(None), Err(SkillError::Threat { .. })));
 }
 
 #[test]

@@ -12,6 +12,9 @@ use crate::summary;
 
 /// So many skills are called for at once.
 const AT_ONCE: usize = 5;
+/// The widest column of the table, and the longest text in it.
+const WIDEST: usize = 32;
+const LONGEST: usize = 200;
 /// Of a description so much is shown in a menu.
 const NOTE: usize = 70;
 
@@ -25,14 +28,19 @@ pub(crate) fn order(sitting: &Sitting<'_>, rest: &str) -> Result<Option<String>,
     let (first, more) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
     match first {
         "" | "list" => table(sitting),
-        "show" if more.trim().is_empty() => return Err(Failure::usage("/skills show needs a name")),
+        "show" if more.trim().is_empty() => {
+            return Err(Failure::usage("/skills show needs a name"));
+        }
         "show" => show(sitting, more.trim())?,
         _ => {
             let called = called(sitting, rest)?;
             // Who asks for it here does not mean another command.
-            let missing = || Failure::from(sitting.shelf.look().usable(first).err().unwrap_or(
-                SkillError::NotFound { wanted: first.to_owned(), near: Vec::new() },
-            ));
+            let missing =
+                || {
+                    Failure::from(sitting.shelf.look().usable(first).err().unwrap_or(
+                        SkillError::NotFound { wanted: first.to_owned(), near: Vec::new() },
+                    ))
+                };
             return called.map(Some).ok_or_else(missing);
         }
     }
@@ -42,11 +50,15 @@ pub(crate) fn order(sitting: &Sitting<'_>, rest: &str) -> Result<Option<String>,
 fn table(sitting: &Sitting<'_>) {
     let catalogue = sitting.shelf.look().examined();
     let mut text = String::new();
-    let widest = catalogue.all().iter().map(|skill| typed(skill).chars().count()).max();
-    let widest = widest.unwrap_or(0).min(32);
-    for skill in catalogue.all() {
-        let (name, about) = (typed(skill), summary::short(&about(skill), 200));
-        text.push_str(&format!("{name:<widest$}  {:<10}  {about}\n", origin(skill)));
+    let rows = catalogue.all().iter().map(|skill| (typed(skill), origin(skill), about(skill)));
+    let rows: Vec<(String, String, String)> = rows.collect();
+    let widest = |of: fn(&(String, String, String)) -> &String| {
+        rows.iter().map(|row| of(row).chars().count()).max().unwrap_or(0).min(WIDEST)
+    };
+    let (names, origins) = (widest(|row| &row.0), widest(|row| &row.1));
+    for (name, origin, about) in &rows {
+        let about = summary::short(about, LONGEST);
+        text.push_str(&format!("{name:<names$}  {origin:<origins$}  {about}\n"));
     }
     for note in catalogue.notes() {
         text.push_str(&format!("{note}\n"));
@@ -98,7 +110,8 @@ pub(crate) fn called(sitting: &Sitting<'_>, order: &str) -> Result<Option<String
         return Ok(None);
     }
     let session = Some(&*sitting.engaged.session);
-    let texts: Vec<Text> = skills.iter().map(|skill| skill.text(session)).collect::<Result<_, _>>()?;
+    let texts: Vec<Text> =
+        skills.iter().map(|skill| skill.text(session)).collect::<Result<_, _>>()?;
     let calls: Vec<Call<'_>> =
         skills.iter().zip(&texts).map(|(skill, text)| Call { skill, text }).collect();
     let names: Vec<String> = skills.iter().map(|skill| format!("/{}", typed(skill))).collect();
