@@ -294,3 +294,7 @@ impl fmt::Debug for Skills {
         f.debug_struct("Skills").field("shelf", &self.shelf).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+#[path = "skills_tests.rs"]
+mod tests;
