@@ -67,6 +67,9 @@ pub(crate) enum Command {
     /// Look at the notes that outlast a session, change them, bring earlier versions back
     #[command(subcommand)]
     Memory(crate::commands::memory::Memory),
+    /// Look at the skills: instructions that the agent is given when they are called for
+    #[command(subcommand)]
+    Skills(crate::commands::skills::Skills),
     /// Offer tools to other programs by the Model Context Protocol
     #[command(subcommand)]
     Mcp(crate::commands::mcp::Mcp),

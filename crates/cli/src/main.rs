@@ -84,6 +84,7 @@ fn run(app: &App, command: Command) -> Outcome {
         Command::Checkpoints(args) => commands::checkpoints::run(app, args),
         Command::Sessions(args) => commands::sessions::run(app, args),
         Command::Memory(args) => commands::memory::run(app, args),
+        Command::Skills(args) => commands::skills::run(app, args),
         Command::Mcp(args) => commands::mcp::run(app, args),
         Command::Cron(args) => commands::cron::run(app, args),
         Command::Batch(args) => commands::batch::run(app, args),

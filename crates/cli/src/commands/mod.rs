@@ -19,6 +19,7 @@ pub(crate) mod run;
 pub(crate) mod runtime;
 pub(crate) mod secrets;
 pub(crate) mod sessions;
+pub(crate) mod skills;
 pub(crate) mod tools;
 pub(crate) mod toolsets;
 pub(crate) mod undo;

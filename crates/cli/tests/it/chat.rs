@@ -293,3 +293,35 @@ fn a_conversation_is_saved_for_nobody_else() {
     let kept = std::fs::metadata(context.work().join("talk.md")).expect("the file");
     assert_eq!(kept.permissions().mode() & 0o777, 0o600);
 }
+
+#[test]
+fn a_skill_is_completed_called_for_and_taken_back_as_it_was_typed() {
+    let server = ModelServer::start(vec![Scene::says("Good day, world.")]);
+    let context = with_model(&server);
+    let folder = context.home().join("skills/greet-people");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let text = "---\nname: greet-people\ndescription: Greets them.\n---\nSay good day.\n";
+    std::fs::write(folder.join("SKILL.md"), text).expect("a skill");
+    let Some(tmux) = Tmux::start(&context, "") else { return };
+    tmux.sees("/help shows the commands");
+    tmux.run(&["send-keys", "-t", "0", "-l", "/gre"]);
+    tmux.sees("Greets them.");
+    tmux.keys(&["Tab"]);
+    tmux.sees("/greet-people");
+    tmux.line("the world");
+    tmux.sees("Good day, world.");
+    let asked = server.asked().pop().expect("it was asked").to_string();
+    assert!(
+        asked.contains("/greet-people the world") && asked.contains("Say good day."),
+        "{asked}"
+    );
+    tmux.line("/undo");
+    tmux.sees("messages are taken back");
+    // It is in the line again, as it was typed.
+    let until = Instant::now() + Duration::from_secs(40);
+    while tmux.screen().matches("❯ /greet-people the world").count() < 2 {
+        assert!(Instant::now() < until, "{}", tmux.screen());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(!tmux.screen().contains("<skill"), "{}", tmux.screen());
+}

@@ -7,7 +7,7 @@ use hermes_testkit::models::{ModelServer, Scene};
 
 use crate::context::TestContext;
 
-const DOCUMENTS: [&str; 12] = [
+const DOCUMENTS: [&str; 13] = [
     "README.md",
     "docs/agent.md",
     "docs/batch.md",
@@ -18,6 +18,7 @@ const DOCUMENTS: [&str; 12] = [
     "docs/memory.md",
     "docs/permissions.md",
     "docs/sessions.md",
+    "docs/skills.md",
     "docs/terminal.md",
     "docs/writing-a-tool.md",
 ];

@@ -31,6 +31,7 @@ mod run;
 mod secrets;
 mod session;
 mod sessions;
+mod skills;
 mod stream;
 mod surface;
 mod tools;

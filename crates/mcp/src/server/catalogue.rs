@@ -14,10 +14,10 @@ use super::Shared;
 
 /// How long a list may be taken for true, for clients that keep it. What
 /// changes meanwhile is announced.
-const FRESH_MS: u64 = 30_000;
+pub(super) const FRESH_MS: u64 = 30_000;
 
-/// How a cursor of ours begins; the name of a tool follows.
-const AFTER: &str = "after:";
+/// How a cursor of ours begins; the name of what was last on the page follows.
+pub(super) const AFTER: &str = "after:";
 
 /// The list as it was made last.
 #[derive(Debug, Default)]

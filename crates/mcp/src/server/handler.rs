@@ -3,17 +3,23 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
+use hermes_engine::Caller;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestMethod, CompleteRequestParams,
-    CompleteResult, Implementation, ListPromptsRequestMethod, ListPromptsResult,
+    CompleteResult, ConstString, GetPromptRequestMethod, GetPromptRequestParams, GetPromptResponse,
+    Implementation, ListPromptsRequestMethod, ListPromptsResult,
     ListResourceTemplatesRequestMethod, ListResourceTemplatesResult, ListResourcesRequestMethod,
     ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
-    ServerCapabilities, ServerConfig, SubscriptionFilter, Tool,
+    ReadResourceRequestMethod, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
+    ServerConfig, SubscriptionFilter, Tool,
 };
-use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
+use rmcp::service::{
+    NotificationContext, RequestContext, SubscriptionContext, SubscriptionSendError,
+};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 
-use super::{Shared, call, session_id};
+use super::changes::Changed;
+use super::{Shared, Skills, call, session_id, skills};
 
 /// Where a client of the newer protocol, which has no sessions, may name one.
 const SESSION: &str = "hermes/session";
@@ -66,13 +72,36 @@ impl Handler {
         let id = session_id().map_err(|e| ErrorData::internal_error(e.to_string(), None))?;
         Ok(self.session.get_or_init(|| id).clone())
     }
+
+    /// Asks the skills something. Where there are none, there is no such
+    /// method: a list that is empty would say otherwise.
+    async fn ask_skills<M: ConstString, T: Send + 'static>(
+        &self,
+        context: &RequestContext<RoleServer>,
+        ask: impl FnOnce(&Skills, &Caller) -> Result<T, ErrorData> + Send + 'static,
+    ) -> Result<T, ErrorData> {
+        let Some(skills) = &self.shared.settings.skills else {
+            return Err(ErrorData::method_not_found::<M>());
+        };
+        let (skills, caller) = (Arc::clone(skills), self.shared.caller(&self.session(context)?));
+        let asked = tokio::task::spawn_blocking(move || ask(&skills, &caller)).await;
+        asked.unwrap_or_else(|e| Err(ErrorData::internal_error(e.to_string(), None)))
+    }
 }
 
 impl ServerHandler for Handler {
     fn get_info(&self) -> ServerConfig {
         let settings = &self.shared.settings;
-        let capabilities =
-            ServerCapabilities::builder().enable_tools().enable_tool_list_changed().build();
+        let tools = ServerCapabilities::builder().enable_tools().enable_tool_list_changed();
+        let capabilities = match &settings.skills {
+            None => tools.build(),
+            Some(_) => tools
+                .enable_prompts()
+                .enable_prompts_list_changed()
+                .enable_resources()
+                .enable_resources_list_changed()
+                .build(),
+        };
         let own = Implementation::new(settings.name.clone(), settings.version.clone());
         let mut info = ServerConfig::new(capabilities).with_server_info(own);
         info.instructions = settings.instructions.clone();
@@ -107,62 +136,115 @@ impl ServerHandler for Handler {
         &self,
         _requested: &SubscriptionFilter,
     ) -> Option<SubscriptionFilter> {
-        Some(SubscriptionFilter::builder().tools_list_changed().build())
+        let tools = SubscriptionFilter::builder().tools_list_changed();
+        Some(match &self.shared.settings.skills {
+            None => tools.build(),
+            Some(_) => tools.prompts_list_changed().resources_list_changed().build(),
+        })
     }
 
-    /// The newer protocol: a client that wants to hear of changes says so.
+    /// The newer protocol: a client that wants to hear of changes says so, and
+    /// of which.
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let mut changes = self.shared.changes.subscribe();
+        let mut news = self.shared.changes.subscribe();
+        let sink = context.sink();
         loop {
-            tokio::select! {
+            let changed = tokio::select! {
                 () = context.cancelled() => return Ok(()),
                 () = self.shared.calls.cancelled() => return Ok(()),
                 () = self.shared.deserted.cancelled() => return Ok(()),
-                changed = changes.changed() => {
-                    if changed.is_err() || context.sink().notify_tool_list_changed().await.is_err() {
-                        return Ok(());
-                    }
-                }
+                changed = news.next() => changed,
+            };
+            let told = match changed {
+                None => return Ok(()),
+                Some(Changed::Tools) => sink.notify_tool_list_changed().await,
+                Some(Changed::Prompts) => sink.notify_prompt_list_changed().await,
+                Some(Changed::Resources) => sink.notify_resource_list_changed().await,
+            };
+            match told {
+                Ok(()) | Err(SubscriptionSendError::NotificationNotAccepted(_)) => {}
+                Err(_) => return Ok(()),
             }
         }
     }
 
     /// The older protocol: every client hears of changes.
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        let mut changes = self.shared.changes.subscribe();
+        let mut news = self.shared.changes.subscribe();
         let stop = self.shared.deserted.clone();
-        while let Some(Ok(())) = stop.run_until_cancelled(changes.changed()).await {
-            if context.peer.notify_tool_list_changed().await.is_err() {
+        while let Some(Some(changed)) = stop.run_until_cancelled(news.next()).await {
+            let told = match changed {
+                Changed::Tools => context.peer.notify_tool_list_changed().await,
+                Changed::Prompts => context.peer.notify_prompt_list_changed().await,
+                Changed::Resources => context.peer.notify_resource_list_changed().await,
+            };
+            if told.is_err() {
                 return;
             }
         }
     }
 
-    // There are none of these, and a list that is empty would say otherwise.
-
     async fn list_prompts(
         &self,
-        _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        Err(ErrorData::method_not_found::<ListPromptsRequestMethod>())
+        let size = self.shared.settings.page;
+        let cursor = request.and_then(|request| request.cursor);
+        self.ask_skills::<ListPromptsRequestMethod, _>(&context, move |skills, caller| {
+            skills.told(caller).prompts(cursor.as_deref(), size)
+        })
+        .await
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let got = self.ask_skills::<GetPromptRequestMethod, _>(&context, move |skills, caller| {
+            skills.get(caller, &request)
+        });
+        Ok(got.await?.into())
     }
 
     async fn list_resources(
         &self,
-        _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        Err(ErrorData::method_not_found::<ListResourcesRequestMethod>())
+        let size = self.shared.settings.page;
+        let cursor = request.and_then(|request| request.cursor);
+        self.ask_skills::<ListResourcesRequestMethod, _>(&context, move |skills, caller| {
+            skills.told(caller).resources(cursor.as_deref(), size)
+        })
+        .await
     }
 
     async fn list_resource_templates(
         &self,
         _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        Err(ErrorData::method_not_found::<ListResourceTemplatesRequestMethod>())
+        self.ask_skills::<ListResourceTemplatesRequestMethod, _>(&context, |_, _| {
+            Ok(skills::templates())
+        })
+        .await
     }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let read = self
+            .ask_skills::<ReadResourceRequestMethod, _>(&context, move |skills, caller| {
+                skills.read(caller, &request.uri)
+            });
+        Ok(read.await?.into())
+    }
+
+    // There is nothing to complete.
 
     async fn complete(
         &self,

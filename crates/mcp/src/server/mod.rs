@@ -5,7 +5,8 @@
 //! ```text
 //! stdio ┐              ┌ catalogue   what there is
 //!       ├─ Handler ────┼ call        one call, its progress, its questions
-//! http ─┘              └ changes     what there is has changed
+//! http ─┘              ├ skills      prompts and resources
+//!                      └ changes     what there is has changed
 //! ```
 
 mod answer;
@@ -18,6 +19,7 @@ mod progress;
 mod question;
 mod replies;
 mod secret;
+mod skills;
 mod stdio;
 
 use std::fmt;
@@ -36,9 +38,10 @@ use replies::Replies;
 pub use handler::{Carrier, Handler};
 pub use http::{Access, Door, serve_http};
 pub use secret::{BadToken, Token};
+pub use skills::{Redact, Skills};
 pub use stdio::serve_stdio;
 
-/// Tools on one page of the list.
+/// Tools, prompts or resources on one page of a list.
 const PAGE: usize = 200;
 
 /// How the server presents itself, and what it offers.
@@ -54,8 +57,10 @@ pub struct Settings {
     pub selection: Selection,
     /// Whether the client's user may be asked, where the client can do that.
     pub asks: bool,
-    /// How many tools are on one page of the list.
+    /// How many tools, prompts or resources are on one page of a list.
     pub page: usize,
+    /// Skills that it offers as prompts and resources, if any.
+    pub skills: Option<Arc<Skills>>,
 }
 
 impl Settings {
@@ -68,6 +73,7 @@ impl Settings {
             selection: Selection::default(),
             asks: true,
             page: PAGE,
+            skills: None,
         }
     }
 }

@@ -35,7 +35,7 @@ const LAYERS: &[&[&str]] = &[
         "hermes-search",
         "hermes-secrets",
     ],
-    &["hermes-checks", "hermes-debug", "hermes-repl", "hermes-scripts"],
+    &["hermes-checks", "hermes-debug", "hermes-repl", "hermes-scripts", "hermes-skills"],
     &["hermes-tools-agent", "hermes-tools-code", "hermes-tools-file", "hermes-tools-system"],
     &["hermes-engine", "hermes-policy"],
     &["hermes", "hermes-agent", "hermes-mcp", "hermes-reach"],

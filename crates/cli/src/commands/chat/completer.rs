@@ -1,17 +1,21 @@
-//! What can be typed: commands after `/`, files after `@`.
+//! What can be typed: commands and skills after `/`, files after `@`.
 
 use std::path::Path;
 
 use hermes_chat::{Candidate, Completer, Completions};
+use hermes_skills::Shelf;
 
 use super::orders::ORDERS;
+use super::skills;
 
 /// Most files that are offered.
 const MOST: usize = 50;
 
-/// Completes commands and files.
+/// Completes commands, skills and files.
 #[derive(Debug)]
-pub(crate) struct Words;
+pub(crate) struct Words {
+    pub(crate) shelf: Shelf,
+}
 
 impl Completer for Words {
     fn complete(&self, line: &str, cursor: usize) -> Completions {
@@ -20,11 +24,23 @@ impl Completer for Words {
             && !command.contains(char::is_whitespace)
         {
             let fits = ORDERS.iter().filter(|order| order.name.starts_with(command));
-            let candidates = fits.map(|order| Candidate {
+            let orders = fits.map(|order| Candidate {
                 text: format!("/{}{}", order.name, if order.takes.is_empty() { "" } else { " " }),
                 note: order.about.to_owned(),
             });
-            return Completions { start: 0, candidates: candidates.collect() };
+            let called = skills::candidates(&self.shelf, command, "/");
+            return Completions { start: 0, candidates: orders.chain(called).collect() };
+        }
+        if let Some(rest) = typed.strip_prefix("/skills ") {
+            let begun = rest.strip_prefix("show ").unwrap_or(rest);
+            if !begun.contains(char::is_whitespace) {
+                let mut candidates = skills::candidates(&self.shelf, begun, "");
+                if begun == rest && "show".starts_with(begun) {
+                    let note = "show a skill".to_owned();
+                    candidates.insert(0, Candidate { text: "show ".to_owned(), note });
+                }
+                return Completions { start: typed.len() - begun.len(), candidates };
+            }
         }
         let start = typed.rfind(char::is_whitespace).map_or(0, |at| at + 1);
         match typed.get(start..).and_then(|word| word.strip_prefix('@')) {

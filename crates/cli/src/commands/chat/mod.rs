@@ -5,6 +5,7 @@ mod orders;
 mod person;
 mod shown;
 mod sitting;
+mod skills;
 
 use std::sync::Arc;
 
@@ -46,9 +47,11 @@ pub(crate) fn run(app: &App, args: &Chat) -> Outcome {
     ready.notices.listen();
     ready.join_servers(app, crate::foreign::Wanted::All)?;
     let mut resume = args.resume.as_deref().map(|id| ready.session_named(id)).transpose()?;
+    let cwd = args.options.cwd.clone().or_else(|| std::env::current_dir().ok()).unwrap_or_default();
+    let words = Words { shelf: super::skills::shelf(&ready.home, &ready.config, &cwd) };
     let look = Look {
         history: Some(ready.home.root().join("chat_history")),
-        completer: Some(Arc::new(Words)),
+        completer: Some(Arc::new(words)),
         placeholder: "Say what is to be done; /help shows the commands".to_owned(),
         whole_thoughts: false,
         plain: args.plain,

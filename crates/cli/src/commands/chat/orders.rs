@@ -13,6 +13,7 @@ use hermes_llm::Message;
 use hermes_memory::Target as List;
 
 use super::sitting::{Next, Sitting, Then};
+use super::skills;
 use crate::commands::{checkpoints, memory};
 use crate::engagement::{told, told_stopped};
 use crate::failure::{Exit, Failure};
@@ -36,6 +37,7 @@ pub(crate) const ORDERS: &[Order] = &[
     order("model", "[NAME]", "show or change the model (MODEL or PROVIDER:MODEL)"),
     order("tools", "", "list the tools of this session"),
     order("toolsets", "[NAMES]", "list groups of tools, or use only these"),
+    order("skills", "[NAME]", "list skills; show NAME shows one, NAME or /NAME calls for it"),
     order("cost", "", "what was used so far"),
     order("compact", "", "sum up the conversation to make room"),
     order("undo", "[N]", "take back the last turn, or N: the messages, and what changed in files"),
@@ -71,6 +73,10 @@ pub(crate) async fn carry_out(sitting: &mut Sitting<'_>, order: &str) -> Then {
         "model" => model(sitting, rest).await,
         "tools" => tools(sitting),
         "toolsets" => toolsets(sitting, rest).await,
+        "skills" => match skills::order(sitting, rest) {
+            Ok(Some(message)) => return Then::Say(message),
+            other => other.map(drop),
+        },
         "cost" | "usage" => cost(sitting),
         "compact" | "compress" => compact(sitting).await,
         "undo" => undo(sitting, rest),
@@ -95,21 +101,29 @@ pub(crate) async fn carry_out(sitting: &mut Sitting<'_>, order: &str) -> Then {
             sitting.screen.note(told.as_deref().unwrap_or("Nothing is under way."));
             Ok(())
         }
-        _ => {
-            let near = ORDERS.iter().find(|known| known.name.starts_with(name));
-            let near = near.map(|near| format!("; did you mean /{}?", near.name));
-            sitting.screen.warn(&format!(
-                "There is no command /{name}{}",
-                near.unwrap_or_else(|| "; /help lists them".to_owned())
-            ));
-            Ok(())
-        }
+        _ => match skills::called(sitting, order) {
+            Ok(Some(message)) => return Then::Say(message),
+            Ok(None) => {
+                tell_unknown(sitting, name);
+                Ok(())
+            }
+            Err(failure) => Err(failure),
+        },
     };
     if let Err(failure) = done {
         let hint = failure.hint.map(|hint| format!("\n{hint}")).unwrap_or_default();
         sitting.screen.error(&format!("{}{hint}", failure.message));
     }
     Then::Wait
+}
+
+fn tell_unknown(sitting: &Sitting<'_>, name: &str) {
+    let near = ORDERS.iter().find(|known| known.name.starts_with(name));
+    let near = near.map(|near| format!("; did you mean /{}?", near.name));
+    sitting.screen.warn(&format!(
+        "There is no command or skill /{name}{}",
+        near.unwrap_or_else(|| "; /help and /skills list them".to_owned())
+    ));
 }
 
 fn help(sitting: &Sitting<'_>) -> Result<(), Failure> {
@@ -281,7 +295,7 @@ fn undo_one(sitting: &mut Sitting<'_>) -> Result<bool, Failure> {
     }
     sitting.screen.note(&told);
     if let Some(text) = taken.said {
-        sitting.screen.fill(&text);
+        sitting.screen.fill(hermes_skills::typed(&text).unwrap_or(&text));
     }
     Ok(true)
 }
@@ -444,7 +458,10 @@ pub(crate) fn show_again(sitting: &Sitting<'_>) {
                 sitting.screen.text(&reply.text);
                 sitting.screen.end_text();
             }
-            other => sitting.screen.user(&other.text()),
+            other => {
+                let text = other.text();
+                sitting.screen.user(hermes_skills::typed(&text).unwrap_or(&text));
+            }
         }
     }
 }

@@ -9,6 +9,7 @@ use hermes::engine::Caller;
 use hermes_agent::{Agent, Budget, End, Interrupt, Level, Outcome, Watcher};
 use hermes_chat::{Event, Events, Form, Screen};
 use hermes_llm::{Message, Part};
+use hermes_skills::Shelf;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
@@ -17,6 +18,7 @@ use super::orders;
 use super::shown::Shown;
 use crate::app::{App, Ready};
 use crate::commands::run::exit_of;
+use crate::commands::skills;
 use crate::engagement::{Engagement, MOST_NOTICES, Terms, told_news, told_stopped};
 use crate::failure::{Exit, Failure};
 use crate::summary;
@@ -38,6 +40,8 @@ pub(crate) enum Then {
     Wait,
     /// The session is over.
     End(Next),
+    /// This is said to the model.
+    Say(String),
 }
 
 /// A turn of this session.
@@ -63,6 +67,8 @@ pub(crate) struct Sitting<'a> {
     pub(crate) screen: &'a Screen,
     pub(crate) shown: Arc<Shown>,
     pub(crate) engaged: Engagement,
+    /// The skills of this place.
+    pub(crate) shelf: Shelf,
     /// Whether nothing is asked any more.
     pub(crate) is_reckless: bool,
     /// The turns so far.
@@ -95,6 +101,7 @@ impl<'a> Sitting<'a> {
             is_at_home: true,
             watcher: Arc::clone(&shown) as Arc<dyn Watcher>,
         };
+        let shelf = skills::shelf(&ready.home, &ready.config, &caller.cwd);
         let engaged = ready.engage(caller, terms).await?;
         let sitting = Self {
             app,
@@ -103,6 +110,7 @@ impl<'a> Sitting<'a> {
             screen,
             shown,
             engaged,
+            shelf,
             is_reckless: false,
             began: Vec::new(),
             is_halted: false,
@@ -221,12 +229,17 @@ impl<'a> Sitting<'a> {
             return Ok(None);
         }
         self.screen.user(&text);
-        if let Some(order) = text.strip_prefix('/').filter(|_| !is_path(&text)) {
-            return match orders::carry_out(self, order).await {
-                Then::Wait => Ok(None),
-                Then::End(next) => Err(next),
-            };
-        }
+        let order = text.strip_prefix('/').filter(|_| !is_path(&text));
+        let then = match order {
+            Some(order) => Some(orders::carry_out(self, order).await),
+            None => None,
+        };
+        let text = match then {
+            None => text,
+            Some(Then::Say(message)) => message,
+            Some(Then::Wait) => return Ok(None),
+            Some(Then::End(next)) => return Err(next),
+        };
         self.welcome().await;
         let mut said = vec![Part::Text { text }];
         for path in attachments.iter().filter(|path| is_picture(path)) {
@@ -276,7 +289,9 @@ impl<'a> Sitting<'a> {
     ) -> Result<Self, ()> {
         let budget = self.ready.budget(self.args.max_turns, None);
         self.shown.count(&budget);
-        let Self { app, ready, args, screen, shown, engaged, is_reckless, mut began, .. } = self;
+        let Self {
+            app, ready, args, screen, shown, engaged, shelf, is_reckless, mut began, ..
+        } = self;
         let at = hermes_history::Timestamp::now().as_millisecond() * 1_000_000;
         let Engagement { mut agent, session, store, definitions, how, warning } = engaged;
         // Each turn is a request of its own.
@@ -341,8 +356,19 @@ impl<'a> Sitting<'a> {
         let engaged = Engagement { agent, session, store, definitions, how, warning };
         let is_halted = outcome.end == End::Interrupted;
         let exit = exit_of(&outcome.end);
-        let this =
-            Self { app, ready, args, screen, shown, engaged, is_reckless, began, is_halted, exit };
+        let this = Self {
+            app,
+            ready,
+            args,
+            screen,
+            shown,
+            engaged,
+            shelf,
+            is_reckless,
+            began,
+            is_halted,
+            exit,
+        };
         this.show_status();
         if leaves {
             this.end();

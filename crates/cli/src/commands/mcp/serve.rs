@@ -2,14 +2,15 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
 use hermes::core::{CancellationToken, ErrorKind, MemorySessions, Session, SessionStore};
+use hermes::engine::Secrets as _;
 use hermes_config::Home;
 use hermes_mcp::server::{
-    Access, Callers, Carrier, Door, Server, Settings, Token, serve_http, serve_stdio,
+    Access, Callers, Carrier, Door, Server, Settings, Skills, Token, serve_http, serve_stdio,
 };
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -46,6 +47,9 @@ pub(crate) struct Serve {
     /// Do not put questions to the client's user: what must be asked is refused with a token
     #[arg(long)]
     no_questions: bool,
+    /// Do not offer skills as prompts and resources
+    #[arg(long)]
+    no_skills: bool,
     #[command(flatten)]
     options: CallOptions,
 }
@@ -57,8 +61,11 @@ pub(crate) fn run(app: &App, args: &Serve) -> Outcome {
     if args.toolsets.iter().any(|name| name.starts_with("mcp-")) {
         ready.join_servers(app, crate::foreign::Wanted::All)?;
     }
-    let settings = settings(&ready, args)?;
+    let mut settings = settings(&ready, args)?;
     let caller = app.caller(&ready, &args.options, &[])?;
+    if !args.no_skills {
+        settings.skills = Some(Arc::new(skills(app, &ready, args, &caller.cwd)?));
+    }
     let stop = caller.cancel.clone();
     let server = Server::new(ready.engine.clone(), settings, callers(&ready, args, caller))
         .map_err(|e| cannot_serve(&e))?;
@@ -105,6 +112,15 @@ fn settings(ready: &Ready, args: &Serve) -> Result<Settings, Failure> {
         asks: !args.no_questions,
         ..Settings::new("hermes", env!("CARGO_PKG_VERSION"))
     })
+}
+
+/// The skills of this place, as far as the permissions let them be read.
+fn skills(app: &App, ready: &Ready, args: &Serve, cwd: &Path) -> Result<Skills, Failure> {
+    let shelf = crate::commands::skills::shelf(&ready.home, &ready.config, cwd);
+    let permissions = app.permissions(ready, &args.options.profile, cwd, None)?;
+    let secrets = Arc::clone(&ready.secrets);
+    let redact = move |text: &str| secrets.redactor().redact(text).into_owned();
+    Ok(Skills::new(shelf, permissions, Arc::new(redact)))
 }
 
 /// A session for each client; the one that was named for all of them.

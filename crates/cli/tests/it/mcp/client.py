@@ -3,7 +3,8 @@
     client.py stdio HERMES [ARGUMENTS...]
     client.py http URL TOKEN
 
-The server asks before the task list is changed; notes.txt is in its folder.
+The server asks before the task list is changed; notes.txt is in its folder,
+and the skill "greet" in its home.
 Everything is tried in both eras of the protocol. What is not as it should be
 ends the program with a traceback.
 """
@@ -121,6 +122,74 @@ async def promises(client, folder):
     assert promised == tried | {"todo"}, promised ^ tried
 
 
+async def offers(client):
+    """Skills are prompts, and their files resources."""
+    prompts = {prompt.name: prompt for prompt in (await client.list_prompts()).prompts}
+    greet = prompts["greet"]
+    assert greet.description == "Greets people.", greet
+    assert [(a.name, a.required) for a in greet.arguments] == [("task", False)], greet
+    # What cannot be used or must not be read is not offered.
+    assert not {"torn", "lure", "closed"} & set(prompts), list(prompts)
+    got = await client.get_prompt("greet", {"task": "Greet the world."})
+    (message,) = got.messages
+    said = message.content.text
+    assert message.role == "user" and said.startswith("Greet the world.\n"), said
+    assert "Say good day." in said and "skill://greet/references/two%20words.md" in said, said
+    assert "Use the skill" in (await client.get_prompt("greet")).messages[0].content.text
+    resources = {str(resource.uri): resource for resource in (await client.list_resources()).resources}
+    uri = "skill://greet/references/two%20words.md"
+    assert resources[uri].mime_type == "text/markdown", resources
+    assert "skill://greet/SKILL.md" in resources and "skill://greet/.env" not in resources, resources
+    (content,) = (await client.read_resource(uri)).contents
+    assert content.text == "good day\n" and content.mime_type == "text/markdown", content
+    (content,) = (await client.read_resource("skill://greet/assets/dot.png")).contents
+    assert content.blob == "AAEC" and content.mime_type == "image/png", content
+    (template,) = (await client.list_resource_templates()).resource_templates
+    assert template.uri_template == "skill://{skill}/{+path}", template
+    for wrong in (
+        client.get_prompt("nobody"),
+        client.get_prompt("lure"),
+        client.get_prompt("closed"),
+        client.read_resource("skill://greet/none.md"),
+        client.read_resource("skill://greet/../torn/SKILL.md"),
+        client.read_resource("skill://greet/..%2Ftorn/SKILL.md"),
+        client.read_resource("skill://greet/.env"),
+        client.read_resource("skill://closed/SKILL.md"),
+        client.read_resource("file:///etc/passwd"),
+    ):
+        try:
+            raise AssertionError(await wrong)
+        except MCPError as error:
+            assert error.code in (-32602, -32002), error
+
+
+def add_skill(name):
+    folder = os.path.join(os.environ["HERMES_HOME"], "skills", name)
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, "SKILL.md"), "w") as file:
+        file.write(f"---\nname: {name}\ndescription: New.\n---\nDo it.\n")
+
+
+async def hears(client, mode, heard):
+    """A skill that is added is told of."""
+    await client.list_prompts(cache_mode="refresh")
+    name = f"new-{mode}"
+    if mode == "legacy":
+        add_skill(name)
+        wanted = {"notifications/prompts/list_changed", "notifications/resources/list_changed"}
+        await eventually(lambda: wanted <= set(heard), heard)
+    else:
+        async with client.listen(prompts_list_changed=True, resources_list_changed=True) as news:
+            add_skill(name)
+            kinds = set()
+            async for event in news:
+                kinds.add(type(event).__name__)
+                if kinds >= {"PromptsListChanged", "ResourcesListChanged"}:
+                    break
+    listed = await client.list_prompts(cache_mode="refresh")
+    assert name in {prompt.name for prompt in listed.prompts}, listed
+
+
 async def asks(client, person):
     person.answer = ElicitResult(action="decline")
     refused = await client.call_tool("todo", TODO)
@@ -219,21 +288,28 @@ def guards(url, token):
 
 
 async def main(way, *rest):
-    def connect(mode, person=None):
+    def connect(mode, person=None, heard=None):
+        async def hear(message):
+            if heard is not None:
+                heard.append(getattr(message, "method", None))
+
+        more = {"mode": mode, "elicitation_callback": person, "message_handler": hear}
         if way == "stdio":
             env = {name: os.environ[name] for name in ("HERMES_HOME", "HOME", "PATH")}
             params = StdioServerParameters(command=rest[0], args=rest[1:], env=env)
-            return Client(params, mode=mode, elicitation_callback=person)
-        return Client(over_http(*rest), mode=mode, elicitation_callback=person)
+            return Client(params, **more)
+        return Client(over_http(*rest), **more)
 
     async def try_all(mode):
-        person = Person()
-        async with connect(mode, person) as client:
+        person, heard = Person(), []
+        async with connect(mode, person, heard) as client:
             wanted = "2025-11-25" if mode == "legacy" else "2026-07-28"
             assert client.protocol_version == wanted, client.protocol_version
             assert client.server_info.name == "hermes"
             await lists(client)
             await calls(client)
+            await offers(client)
+            await hears(client, mode, heard)
             await promises(client, os.path.join(os.getcwd(), f"{mode}-files"))
             await asks(client, person)
             await reports(client)

@@ -1,0 +1,140 @@
+//! Skills in a conversation: looked at by `/skills`, called for by their name.
+
+use hermes::engine::Secrets as _;
+use hermes_chat::Candidate;
+use hermes_skills::{Call, Files, Shelf, Skill, SkillError, Text, expand};
+
+use super::orders::ORDERS;
+use super::sitting::Sitting;
+use crate::commands::skills::{about, facts, origin};
+use crate::failure::Failure;
+use crate::summary;
+
+/// So many skills are called for at once.
+const AT_ONCE: usize = 5;
+/// The widest column of the table, and the longest text in it.
+const WIDEST: usize = 32;
+const LONGEST: usize = 200;
+/// Of a description so much is shown in a menu.
+const NOTE: usize = 70;
+
+/// A skill as it is typed: a slash would look like a path.
+fn typed(skill: &Skill) -> String {
+    skill.address.replace('/', ":")
+}
+
+/// `/skills …`: the table, one skill, or the message that calls for one.
+pub(crate) fn order(sitting: &Sitting<'_>, rest: &str) -> Result<Option<String>, Failure> {
+    let (first, more) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+    match first {
+        "" | "list" => table(sitting),
+        "show" if more.trim().is_empty() => {
+            return Err(Failure::usage("/skills show needs a name"));
+        }
+        "show" => show(sitting, more.trim())?,
+        _ => {
+            let called = called(sitting, rest)?;
+            // Who asks for it here does not mean another command.
+            let missing =
+                || {
+                    Failure::from(sitting.shelf.look().usable(first).err().unwrap_or(
+                        SkillError::NotFound { wanted: first.to_owned(), near: Vec::new() },
+                    ))
+                };
+            return called.map(Some).ok_or_else(missing);
+        }
+    }
+    Ok(None)
+}
+
+fn table(sitting: &Sitting<'_>) {
+    let catalogue = sitting.shelf.look().examined();
+    let mut text = String::new();
+    let rows = catalogue.all().iter().map(|skill| (typed(skill), origin(skill), about(skill)));
+    let rows: Vec<(String, String, String)> = rows.collect();
+    let widest = |of: fn(&(String, String, String)) -> &String| {
+        rows.iter().map(|row| of(row).chars().count()).max().unwrap_or(0).min(WIDEST)
+    };
+    let (names, origins) = (widest(|row| &row.0), widest(|row| &row.1));
+    for (name, origin, about) in &rows {
+        let about = summary::short(about, LONGEST);
+        text.push_str(&format!("{name:<names$}  {origin:<origins$}  {about}\n"));
+    }
+    for note in catalogue.notes() {
+        text.push_str(&format!("{note}\n"));
+    }
+    text.push_str(match catalogue.all().is_empty() {
+        true => "There are no skills yet. A folder with a SKILL.md in HERMES_HOME/skills is one.",
+        false => "/NAME what to do calls for one; /skills show NAME shows it.",
+    });
+    sitting.screen.note(&text);
+}
+
+fn show(sitting: &Sitting<'_>, name: &str) -> Result<(), Failure> {
+    let catalogue = sitting.shelf.look().examined();
+    let skill = catalogue.find(name)?;
+    let mut text = String::new();
+    for (name, fact) in facts(skill) {
+        text.push_str(&format!("{name:<12} {fact}\n"));
+    }
+    sitting.screen.note(text.trim_end());
+    if skill.is_ready() {
+        let body = skill.text(Some(&sitting.engaged.session))?.body;
+        sitting.screen.text(&sitting.ready.secrets.redactor().redact(&body));
+        sitting.screen.end_text();
+    }
+    Ok(())
+}
+
+/// The message of `/NAME what to do`, or of several names; none if the first is no skill.
+pub(crate) fn called(sitting: &Sitting<'_>, order: &str) -> Result<Option<String>, Failure> {
+    let catalogue = sitting.shelf.look();
+    let mut skills: Vec<&Skill> = Vec::new();
+    let mut rest = order.trim();
+    while skills.len() < AT_ONCE {
+        let (word, more) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+        let name = match skills.is_empty() {
+            true => Some(word),
+            false => word.strip_prefix('/').filter(|name| !name.is_empty()),
+        };
+        let Some(name) = name else { break };
+        match catalogue.usable(name) {
+            Ok(skill) if skills.iter().any(|known| known.address == skill.address) => {}
+            Ok(skill) => skills.push(skill),
+            Err(SkillError::NotFound { .. }) => break,
+            Err(error) => return Err(error.into()),
+        }
+        rest = more.trim_start();
+    }
+    if skills.is_empty() {
+        return Ok(None);
+    }
+    let session = Some(&*sitting.engaged.session);
+    let texts: Vec<Text> =
+        skills.iter().map(|skill| skill.text(session)).collect::<Result<_, _>>()?;
+    let calls: Vec<Call<'_>> =
+        skills.iter().zip(&texts).map(|(skill, text)| Call { skill, text }).collect();
+    let names: Vec<String> = skills.iter().map(|skill| format!("/{}", typed(skill))).collect();
+    let said = format!("{} {rest}", names.join(" "));
+    let message = expand(&said, &calls, Files::Paths);
+    for (skill, text) in skills.iter().zip(&texts) {
+        let size = text.body.len() / 4;
+        let from = skill.path().display().to_string();
+        sitting.screen.note(&format!("{} is told, about {size} tokens: {from}", skill.head.name));
+    }
+    Ok(Some(sitting.ready.secrets.redactor().redact(&message).into_owned()))
+}
+
+/// Skills whose name begins so, each with what comes before it.
+pub(crate) fn candidates(shelf: &Shelf, begun: &str, before: &str) -> Vec<Candidate> {
+    let catalogue = shelf.recent();
+    let fits = |name: &String| name.starts_with(begun);
+    let is_hidden = |name: &String| before == "/" && ORDERS.iter().any(|o| o.name == name);
+    let named = catalogue.ready().map(|skill| (typed(skill), skill));
+    let named = named.filter(|(name, _)| fits(name) && !is_hidden(name));
+    let candidate = |(name, skill): (String, &Skill)| Candidate {
+        text: format!("{before}{name} "),
+        note: summary::short(&skill.head.description, NOTE),
+    };
+    named.map(candidate).collect()
+}

@@ -1,0 +1,277 @@
+//! `hermes skills`: which skills there are, what they say, and why one cannot be used.
+
+use std::path::{Path, PathBuf};
+
+use clap::Subcommand;
+use hermes::core::ErrorKind;
+use hermes::engine::Secrets as _;
+use hermes_config::{Config, Home};
+use hermes_skills::{Choices, Content, Note, Shelf, Skill, SkillError, Standing, places};
+use serde_json::{Value, json};
+
+use crate::app::{App, folder};
+use crate::failure::{Exit, Failure, Outcome};
+use crate::guarding::Keeper;
+use crate::table::Table;
+use crate::terminal::{Style, one_line, visible};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Skills {
+    /// List the skills of this place, with those that cannot be used and why
+    List {
+        /// Look from this folder
+        #[arg(long, short = 'C', value_name = "DIR")]
+        cwd: Option<PathBuf>,
+    },
+    /// Show a skill, or one of its files
+    Show {
+        /// Its name
+        name: String,
+        /// A file of it, by its path below the skill's folder
+        file: Option<String>,
+        /// Look from this folder
+        #[arg(long, short = 'C', value_name = "DIR")]
+        cwd: Option<PathBuf>,
+    },
+}
+
+impl From<SkillError> for Failure {
+    fn from(error: SkillError) -> Self {
+        let failure = match &error {
+            SkillError::NotFound { .. } | SkillError::NoFile { .. } => {
+                Failure::not_found(error.to_string())
+            }
+            SkillError::Ambiguous { .. } | SkillError::Outside { .. } => {
+                Failure::failed(ErrorKind::InvalidArguments, error.to_string())
+            }
+            SkillError::Threat { .. } => Failure::failed(ErrorKind::Denied, error.to_string()),
+            _ => Failure::failed(ErrorKind::Unavailable, error.to_string()),
+        };
+        let hint = match &error {
+            SkillError::Threat { threat, .. } => Some(format!(
+                "Look at line {} (“{}”). If the skill is your own and says so for a reason, name it in \
+                 skills.trusted of config.yaml.",
+                threat.line, threat.excerpt
+            )),
+            SkillError::NotFound { near, .. } if near.is_empty() => {
+                Some("`hermes skills list` shows them.".to_owned())
+            }
+            SkillError::Unusable { .. } => Some("`hermes skills show NAME` tells more.".to_owned()),
+            other => other.hint(),
+        };
+        match hint {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        }
+    }
+}
+
+/// The skills of a home, and of the project around a folder.
+pub(crate) fn shelf(home: &Home, config: &Config, cwd: &Path) -> Shelf {
+    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let choices = Choices::read(config.document.value(), home.root(), &variable);
+    // The folder may be one of another machine, of which we know nothing.
+    let is_here = config.settings.terminal.backend == "local";
+    Shelf::new(places(home.root(), &choices, is_here.then_some(cwd)), choices)
+}
+
+pub(crate) fn run(app: &App, command: Skills) -> Outcome {
+    let home = app.home()?;
+    let config = app.config(&home)?;
+    let keeper = Keeper::new(&home);
+    keeper.check()?;
+    match command {
+        Skills::List { cwd } => list(app, &shelf(&home, &config, &folder(cwd.as_deref())?)),
+        Skills::Show { name, file, cwd } => {
+            let shelf = shelf(&home, &config, &folder(cwd.as_deref())?);
+            let shown = Shown { app, keeper: &keeper };
+            match file {
+                None => shown.skill(&shelf, &name),
+                Some(file) => shown.file(&shelf, &name, &file),
+            }
+        }
+    }
+}
+
+fn list(app: &App, shelf: &Shelf) -> Outcome {
+    let catalogue = shelf.look().examined();
+    if app.json {
+        let skills: Vec<Value> = catalogue.all().iter().map(document).collect();
+        let notes: Vec<String> = catalogue.notes().iter().map(ToString::to_string).collect();
+        let told = json!({ "schema_version": 1, "skills": skills, "notes": notes });
+        app.terminal.line(&told.to_string())?;
+        return Ok(Exit::Ok);
+    }
+    for note in catalogue.notes() {
+        app.terminal.warn(&one_line(&note.to_string()));
+    }
+    if catalogue.all().is_empty() {
+        let folders: Vec<String> =
+            shelf.places().iter().take(1).map(|place| place.folder.display().to_string()).collect();
+        app.terminal.note(&format!(
+            "There are no skills yet. A folder with a SKILL.md in {} is one.",
+            folders.join(", ")
+        ));
+        return Ok(Exit::Ok);
+    }
+    let mut table = Table::default();
+    for skill in catalogue.all() {
+        let style = if skill.is_ready() { Style::Bold } else { Style::Dim };
+        table.row([
+            (one_line(&skill.address), Some(style)),
+            (origin(skill), Some(Style::Dim)),
+            (about(skill), None),
+        ]);
+    }
+    app.terminal.line(&table.render(&app.terminal))?;
+    Ok(Exit::Ok)
+}
+
+/// Whose a skill is, in two words at most.
+pub(crate) fn origin(skill: &Skill) -> String {
+    match &skill.category {
+        Some(category) => format!("{} {}", skill.origin, one_line(category)),
+        None => skill.origin.to_string(),
+    }
+}
+
+/// What a skill is for, or why it cannot be used.
+pub(crate) fn about(skill: &Skill) -> String {
+    match skill.why_not() {
+        None => one_line(&skill.head.description),
+        Some(why) => format!("[{}] {}", skill.standing.name(), one_line(&why)),
+    }
+}
+
+fn document(skill: &Skill) -> Value {
+    let head = &skill.head;
+    let told = |note: &Note| json!({ "line": note.line, "text": note.text });
+    let line = match &skill.standing {
+        Standing::Broken(note) => note.line,
+        _ => None,
+    };
+    json!({
+        "name": head.name,
+        "address": skill.address,
+        "description": head.description,
+        "category": skill.category,
+        "origin": skill.origin.name(),
+        "path": skill.path().display().to_string(),
+        "status": skill.standing.name(),
+        "reason": skill.why_not(),
+        "line": line,
+        "version": head.version,
+        "license": head.license,
+        "author": head.author,
+        "compatibility": head.compatibility,
+        "platforms": head.platforms,
+        "tags": head.tags,
+        "related_skills": head.related,
+        "required_environment_variables": head.variables,
+        "allowed_tools": head.tools,
+        "files": skill.files,
+        "notes": skill.notes.iter().map(told).collect::<Vec<_>>(),
+    })
+}
+
+/// The fields of a skill for people, a line each.
+pub(crate) fn facts(skill: &Skill) -> Vec<(&'static str, String)> {
+    let head = &skill.head;
+    let mut facts = vec![("name", head.name.clone())];
+    facts.push(("from", format!("{} ({})", skill.path().display(), origin(skill))));
+    facts.push(("for", head.description.clone()));
+    let texts = [
+        ("version", &head.version),
+        ("author", &head.author),
+        ("license", &head.license),
+        ("works with", &head.compatibility),
+    ];
+    facts.extend(texts.into_iter().filter_map(|(name, text)| Some((name, text.clone()?))));
+    let lists = [
+        ("systems", &head.platforms),
+        ("tags", &head.tags),
+        ("see also", &head.related),
+        ("needs", &head.variables),
+        ("uses", &head.tools),
+        ("files", &skill.files),
+    ];
+    let said = lists.into_iter().filter(|(_, list)| !list.is_empty());
+    facts.extend(said.map(|(name, list)| (name, list.join(", "))));
+    facts.extend(skill.notes.iter().map(|note| ("note", note.to_string())));
+    if let Some(why) = skill.why_not() {
+        facts.push((skill.standing.name(), why));
+    }
+    facts.retain(|(_, text)| !text.is_empty());
+    facts.iter().map(|(name, text)| (*name, one_line(text))).collect()
+}
+
+/// Shows what a skill says, without secrets.
+struct Shown<'a> {
+    app: &'a App,
+    keeper: &'a Keeper,
+}
+
+impl Shown<'_> {
+    fn skill(&self, shelf: &Shelf, name: &str) -> Outcome {
+        let catalogue = shelf.look().examined();
+        let skill = catalogue.find(name)?;
+        let body = match skill.is_ready() {
+            true => Some(self.clean(&skill.text(None)?.body)),
+            false => None,
+        };
+        if self.app.json {
+            let mut told = document(skill);
+            told["schema_version"] = 1.into();
+            told["content"] = body.into();
+            self.app.terminal.line(&told.to_string())?;
+            return Ok(Exit::Ok);
+        }
+        let mut table = Table::default();
+        for (name, text) in facts(skill) {
+            table.row([(name.to_owned(), Some(Style::Dim)), (text, None)]);
+        }
+        self.app.terminal.line(&table.render(&self.app.terminal))?;
+        if let Some(body) = body {
+            self.text(&format!("\n{body}"))?;
+        }
+        Ok(Exit::Ok)
+    }
+
+    fn file(&self, shelf: &Shelf, name: &str, file: &str) -> Outcome {
+        let catalogue = shelf.look();
+        let skill = catalogue.usable(name)?;
+        let content = skill.read(file)?;
+        let (text, bytes) = match content {
+            Content::Text(text) => (Some(self.clean(&text)), text.len()),
+            Content::Binary(bytes) => (None, bytes.len()),
+        };
+        if self.app.json {
+            let told = json!({
+                "schema_version": 1, "name": skill.head.name, "file": file, "bytes": bytes,
+                "is_binary": text.is_none(), "content": text,
+            });
+            self.app.terminal.line(&told.to_string())?;
+            return Ok(Exit::Ok);
+        }
+        let Some(text) = text else {
+            let what = format!("{file} is not a text; it has {bytes} bytes");
+            return Err(Failure::failed(ErrorKind::InvalidArguments, what)
+                .hint(format!("It is {}.", skill.shown.join(file).display())));
+        };
+        self.text(&text)?;
+        Ok(Exit::Ok)
+    }
+
+    fn clean(&self, text: &str) -> String {
+        self.keeper.redactor().redact(text).into_owned()
+    }
+
+    fn text(&self, text: &str) -> Result<(), Failure> {
+        let text = text.trim_end();
+        match self.app.terminal.stdout_is_person {
+            true => self.app.terminal.line(&visible(text))?,
+            false => self.app.terminal.line(text)?,
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,300 @@
+//! Skills for clients: each a prompt, and its files as resources.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hermes_core::{Annotations, Effect, Policy, Proposal, Scope, Verdict, Workplace};
+use hermes_engine::Caller;
+use hermes_skills::{Call, Catalogue, Content, Files, Shelf, Skill, SkillError, expand};
+use rmcp::ErrorData;
+use rmcp::model::{
+    CacheScope, GetPromptRequestParams, GetPromptResult, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, Prompt, PromptArgument, PromptMessage,
+    ReadResourceResult, Resource, ResourceContents, ResourceTemplate, Role,
+};
+use serde_json::{Value, json};
+
+use super::catalogue::{AFTER, FRESH_MS};
+
+/// The argument of every prompt.
+const TASK: &str = "task";
+/// Under which tool and toolset reading is judged.
+const TOOL: (&str, &str) = ("skill_view", "skills");
+
+/// Takes secrets out of a text.
+pub type Redact = Arc<dyn Fn(&str) -> String + Send + Sync>;
+
+/// Skills that are offered, as far as they may be read.
+pub struct Skills {
+    shelf: Shelf,
+    policy: Arc<dyn Policy>,
+    redact: Redact,
+    latest: Mutex<Option<Arc<Offer>>>,
+    /// What clients were told first, if any has asked.
+    first: OnceLock<Arc<Offer>>,
+}
+
+/// What is offered at a moment.
+#[derive(Debug)]
+pub(crate) struct Offer {
+    /// The catalogue that it was made from.
+    found: Arc<Catalogue>,
+    /// The same, after everything was read.
+    catalogue: Catalogue,
+    pub(crate) prompts: Vec<Prompt>,
+    pub(crate) resources: Vec<Resource>,
+}
+
+impl Skills {
+    /// The skills of a shelf that this policy lets be read, without secrets.
+    pub fn new(shelf: Shelf, policy: Arc<dyn Policy>, redact: Redact) -> Self {
+        Self { shelf, policy, redact, latest: Mutex::default(), first: OnceLock::new() }
+    }
+
+    /// What is offered now. It reads files.
+    pub(crate) fn offer(&self, caller: &Caller) -> Arc<Offer> {
+        let found = self.shelf.look();
+        let kept = self.latest.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(kept) = kept.filter(|kept| Arc::ptr_eq(&kept.found, &found)) {
+            return kept;
+        }
+        let catalogue = found.examined();
+        let mut prompts = Vec::new();
+        let mut resources = Vec::new();
+        for skill in catalogue.ready().filter(|skill| self.permits(caller, skill, skill.file)) {
+            prompts.push(self.prompt(skill));
+            resources.push(self.resource(skill, skill.file));
+            let files = skill.files.iter().filter(|file| self.permits(caller, skill, file));
+            resources.extend(files.map(|file| self.resource(skill, file)));
+        }
+        prompts.sort_by(|a, b| a.name.cmp(&b.name));
+        resources.sort_by(|a, b| a.uri.cmp(&b.uri));
+        let offer = Arc::new(Offer { found, catalogue, prompts, resources });
+        *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&offer));
+        offer
+    }
+
+    /// What clients were told first; none if none has asked.
+    pub(crate) fn first(&self) -> Option<&Arc<Offer>> {
+        self.first.get()
+    }
+
+    /// What is offered now, to a client that asks for it.
+    pub(crate) fn told(&self, caller: &Caller) -> Arc<Offer> {
+        let offer = self.offer(caller);
+        self.first.get_or_init(|| Arc::clone(&offer));
+        offer
+    }
+
+    /// A skill as the message of a user who calls for it.
+    pub(crate) fn get(
+        &self,
+        caller: &Caller,
+        request: &GetPromptRequestParams,
+    ) -> Result<GetPromptResult, ErrorData> {
+        let task = task(request)?;
+        let offer = self.told(caller);
+        let skill = offer.catalogue.usable(&request.name).map_err(|error| unfit(&error))?;
+        self.require(caller, skill, skill.file)?;
+        let text = skill.text(None).map_err(|error| unfit(&error))?;
+        let said = match task {
+            Some(task) => task.to_owned(),
+            None => format!("Use the skill “{}”.", skill.head.name),
+        };
+        let message = expand(&said, &[Call { skill, text: &text }], Files::Addresses);
+        let message = PromptMessage::new_text(Role::User, (self.redact)(&message));
+        Ok(GetPromptResult::new(vec![message]).with_description(self.described(skill)))
+    }
+
+    /// A file of a skill.
+    pub(crate) fn read(&self, caller: &Caller, uri: &str) -> Result<ReadResourceResult, ErrorData> {
+        let missing =
+            |what: String| ErrorData::resource_not_found(what, Some(json!({ "uri": uri })));
+        let offer = self.told(caller);
+        let Some((skill, path)) = offer.catalogue.at(uri) else {
+            return Err(missing(format!("There is no resource {uri}")));
+        };
+        self.require(caller, skill, &path)?;
+        let content = skill.read(&path).map_err(|error| match error {
+            SkillError::NoFile { .. } | SkillError::Outside { .. } => missing(error.to_string()),
+            other => unfit(&other),
+        })?;
+        let contents = match content {
+            Content::Text(text) => ResourceContents::text((self.redact)(&text), uri),
+            Content::Binary(bytes) => ResourceContents::blob(STANDARD.encode(bytes), uri),
+        };
+        let contents = contents.with_mime_type(media_type(&path));
+        let result = ReadResourceResult::new(vec![contents]);
+        Ok(result.with_ttl_ms(0).with_cache_scope(CacheScope::Private))
+    }
+
+    fn prompt(&self, skill: &Skill) -> Prompt {
+        let task = PromptArgument::new(TASK)
+            .with_description("What is to be done with the skill, in a few words")
+            .with_required(false);
+        let about = Some(self.described(skill));
+        Prompt::new(skill.address.clone(), about, Some(vec![task]))
+            .with_title(skill.head.name.clone())
+    }
+
+    fn resource(&self, skill: &Skill, path: &str) -> Resource {
+        let name = format!("{}/{path}", skill.address);
+        let resource = Resource::new(skill.address_of(path), name).with_mime_type(media_type(path));
+        match path == skill.file {
+            true => {
+                resource.with_title(skill.head.name.clone()).with_description(self.described(skill))
+            }
+            false => resource,
+        }
+    }
+
+    fn described(&self, skill: &Skill) -> String {
+        (self.redact)(&skill.head.description)
+    }
+
+    fn permits(&self, caller: &Caller, skill: &Skill, path: &str) -> bool {
+        self.require(caller, skill, path).is_ok()
+    }
+
+    /// An error unless the file may be read without a question.
+    fn require(&self, caller: &Caller, skill: &Skill, path: &str) -> Result<(), ErrorData> {
+        let place: PathBuf = skill.place_of(path).map_err(|error| unfit(&error))?;
+        let arguments = json!({ "name": skill.address, "file_path": path });
+        let effects = [
+            Effect::name(Scope::SKILL_READ, skill.address.clone()),
+            Effect::path(Scope::FILE_READ, place),
+        ];
+        let workplace = Workplace::new(caller.cwd.clone(), caller.home.clone());
+        let ruling = self.policy.judge(&Proposal {
+            tool: TOOL.0,
+            toolset: TOOL.1,
+            arguments: &arguments,
+            effects: &effects,
+            annotations: Annotations { read_only: true, ..Annotations::default() },
+            workplace: &workplace,
+            call_id: TOOL.0,
+            session: &caller.session,
+            task_id: &caller.task_id,
+            depth: 0,
+        });
+        match ruling.verdict {
+            Verdict::Allow => Ok(()),
+            Verdict::Ask { reason, .. } | Verdict::Deny { reason, .. } => {
+                let what = format!("{path} of the skill '{}' may not be read", skill.address);
+                Err(ErrorData::invalid_params(format!("{what}: {reason}"), None))
+            }
+        }
+    }
+}
+
+/// What is to be done, if that is said.
+fn task(request: &GetPromptRequestParams) -> Result<Option<&str>, ErrorData> {
+    let given = request.arguments.as_ref().and_then(|given| given.get(TASK));
+    match given {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(task)) => Ok(Some(task.trim()).filter(|task| !task.is_empty())),
+        Some(_) => Err(ErrorData::invalid_params("`task` must be a text", None)),
+    }
+}
+
+fn unfit(error: &SkillError) -> ErrorData {
+    let hint = error.hint().map(|hint| format!(". {hint}")).unwrap_or_default();
+    ErrorData::invalid_params(format!("{error}{hint}"), None)
+}
+
+/// The page of a list after what the cursor names, and the cursor of the next.
+fn page<T: Clone>(
+    all: &[T],
+    name: impl Fn(&T) -> &str,
+    cursor: Option<&str>,
+    size: usize,
+) -> Result<(Vec<T>, Option<String>), ErrorData> {
+    let start = match cursor.map(|cursor| cursor.strip_prefix(AFTER)) {
+        None => 0,
+        Some(Some(after)) => all.partition_point(|item| name(item) <= after),
+        Some(None) => return Err(ErrorData::invalid_params("The cursor is not one of ours", None)),
+    };
+    let rest = all.get(start..).unwrap_or_default();
+    let (page, more) = rest.split_at(size.max(1).min(rest.len()));
+    let next =
+        page.last().filter(|_| !more.is_empty()).map(|last| format!("{AFTER}{}", name(last)));
+    Ok((page.to_vec(), next))
+}
+
+impl Offer {
+    pub(crate) fn prompts(
+        &self,
+        cursor: Option<&str>,
+        size: usize,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        let (page, next) = page(&self.prompts, |prompt| &prompt.name, cursor, size)?;
+        let mut result = ListPromptsResult::with_all_items(page)
+            .with_ttl_ms(FRESH_MS)
+            .with_cache_scope(CacheScope::Private);
+        result.next_cursor = next;
+        Ok(result)
+    }
+
+    pub(crate) fn resources(
+        &self,
+        cursor: Option<&str>,
+        size: usize,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let (page, next) = page(&self.resources, |resource| &resource.uri, cursor, size)?;
+        let mut result = ListResourcesResult::with_all_items(page)
+            .with_ttl_ms(FRESH_MS)
+            .with_cache_scope(CacheScope::Private);
+        result.next_cursor = next;
+        Ok(result)
+    }
+}
+
+/// The form of every address.
+pub(crate) fn templates() -> ListResourceTemplatesResult {
+    let template = ResourceTemplate::new("skill://{skill}/{+path}", "skill-file")
+        .with_title("A file of a skill")
+        .with_description("SKILL.md holds the instructions; other files are those it speaks of");
+    ListResourceTemplatesResult::with_all_items(vec![template])
+        .with_ttl_ms(FRESH_MS)
+        .with_cache_scope(CacheScope::Private)
+}
+
+/// What a file probably holds, by its name.
+fn media_type(path: &str) -> &'static str {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let ending = name.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
+    match ending.as_deref() {
+        Some("md" | "markdown") => "text/markdown",
+        Some("json") => "application/json",
+        Some("yaml" | "yml") => "application/yaml",
+        Some("html" | "htm") => "text/html",
+        Some("css") => "text/css",
+        Some("csv") => "text/csv",
+        Some("js" | "mjs") => "text/javascript",
+        Some("py") => "text/x-python",
+        Some("sh" | "bash") => "text/x-shellscript",
+        Some("xml") => "application/xml",
+        Some("svg") => "image/svg+xml",
+        Some("png") => "image/png",
+        Some("jpg" | "jpeg") => "image/jpeg",
+        Some("gif") => "image/gif",
+        Some("webp") => "image/webp",
+        Some("pdf") => "application/pdf",
+        Some("zip") => "application/zip",
+        Some("txt" | "toml" | "ini" | "cfg" | "rb" | "rs" | "ts" | "tex") | None => "text/plain",
+        Some(_) => "application/octet-stream",
+    }
+}
+
+impl fmt::Debug for Skills {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Skills").field("shelf", &self.shelf).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+#[path = "skills_tests.rs"]
+mod tests;

@@ -1,0 +1,105 @@
+//! What the settings say of skills: the section `skills` of config.yaml, as Hermes Agent writes it.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::naming::slug;
+
+/// Where this program runs, as the settings name it.
+const PLATFORM: &str = "cli";
+/// The most folders that are named.
+const MOST: usize = 50;
+
+/// What the user wants of skills.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Choices {
+    /// Skills that are not used, as they are typed.
+    disabled: Vec<String>,
+    /// Skills of the user's own that are not searched for attacks.
+    trusted: Vec<String>,
+    /// More folders.
+    pub(crate) folders: Vec<PathBuf>,
+    /// Whether names such as `${HERMES_SKILL_DIR}` are filled in.
+    pub(crate) fills_in: bool,
+}
+
+impl Default for Choices {
+    fn default() -> Self {
+        let (disabled, trusted, folders) = Default::default();
+        Self { disabled, trusted, folders, fills_in: true }
+    }
+}
+
+impl Choices {
+    /// What a configuration says. What it does not say well is as good as not said: skills are no reason not
+    /// to begin. `variable` knows the environment.
+    pub fn read(config: &Value, home: &Path, variable: &dyn Fn(&str) -> Option<String>) -> Self {
+        let section = config.get("skills");
+        let at = |key: &str| section.and_then(|section| section.get(key));
+        let here = at("platform_disabled").and_then(|all| all.get(PLATFORM));
+        let disabled = [at("disabled"), here].into_iter().flatten().flat_map(texts);
+        let folders = at("external_dirs").map(texts).unwrap_or_default();
+        let folders = folders.iter().take(MOST).map(|said| home.join(expand(said, variable)));
+        Self {
+            disabled: disabled.map(|name| slug(&name)).collect(),
+            trusted: at("trusted").map(texts).unwrap_or_default().iter().map(|n| slug(n)).collect(),
+            folders: folders.collect(),
+            fills_in: at("template_vars").and_then(Value::as_bool).unwrap_or(true),
+        }
+    }
+
+    pub(crate) fn disables(&self, name: &str) -> bool {
+        self.disabled.iter().any(|known| *known == slug(name))
+    }
+
+    pub(crate) fn trusts(&self, name: &str) -> bool {
+        self.trusted.iter().any(|known| *known == slug(name))
+    }
+}
+
+/// A list of texts, or one text.
+fn texts(value: &Value) -> Vec<String> {
+    let items = match value {
+        Value::Array(items) => items.as_slice(),
+        one => std::slice::from_ref(one),
+    };
+    let said = items.iter().filter_map(Value::as_str).map(str::trim);
+    said.filter(|text| !text.is_empty()).map(str::to_owned).collect()
+}
+
+/// A path with `~`, `$NAME` and `${NAME}` filled in; a variable that is not set stays as it is written.
+fn expand(path: &str, variable: &dyn Fn(&str) -> Option<String>) -> PathBuf {
+    let mut out = String::new();
+    let mut rest = path;
+    if let Some(below) = path.strip_prefix('~').filter(|it| it.is_empty() || it.starts_with('/')) {
+        out.push_str(&variable("HOME").unwrap_or_else(|| "~".to_owned()));
+        rest = below;
+    }
+    while let Some((before, after)) = rest.split_once('$') {
+        out.push_str(before);
+        let (name, next) = match after.strip_prefix('{').and_then(|it| it.split_once('}')) {
+            Some(found) => found,
+            None => {
+                let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+                after.split_at(after.find(|c| !is_part(c)).unwrap_or(after.len()))
+            }
+        };
+        match variable(name).filter(|_| !name.is_empty()) {
+            Some(value) => {
+                out.push_str(&value);
+                rest = next;
+            }
+            None => {
+                out.push('$');
+                rest = after;
+            }
+        }
+    }
+    out.push_str(rest);
+    out.into()
+}
+
+#[cfg(test)]
+#[path = "choices_tests.rs"]
+mod tests;

@@ -1,0 +1,214 @@
+//! What a skill says of itself: the fields of its front matter.
+
+use serde_json::{Map, Value};
+
+use crate::matter::{self, Fault};
+use crate::naming::{LONGEST_DESCRIPTION, LONGEST_NAME, fault, tidy};
+use crate::skill::Note;
+
+/// The most that is listed of anything.
+const MOST: usize = 50;
+/// The longest of the other texts.
+const LONGEST: usize = 500;
+
+/// The fields of a skill.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Head {
+    /// `name`, or what the folder is called.
+    pub name: String,
+    /// `description`, or the first words of the instructions.
+    pub description: String,
+    /// `version`.
+    pub version: Option<String>,
+    /// `license`.
+    pub license: Option<String>,
+    /// `author`.
+    pub author: Option<String>,
+    /// `compatibility`: what it needs, in words.
+    pub compatibility: Option<String>,
+    /// `platforms`: the systems that it is for; none for all.
+    pub platforms: Vec<String>,
+    /// `metadata.hermes.tags`.
+    pub tags: Vec<String>,
+    /// `metadata.hermes.related_skills`.
+    pub related: Vec<String>,
+    /// Variables of the environment that it needs.
+    pub variables: Vec<String>,
+    /// `allowed-tools`. It says what its author has thought of, and permits nothing.
+    pub tools: Vec<String>,
+}
+
+/// A file that was read: what it says of itself, and what is odd about that.
+#[derive(Debug)]
+pub(crate) struct Read<'t> {
+    pub(crate) head: Head,
+    pub(crate) notes: Vec<Note>,
+    pub(crate) body: &'t str,
+}
+
+/// Reads a file; `folder` is what its folder is called.
+pub(crate) fn read<'t>(text: &'t str, folder: &str) -> Result<Read<'t>, Fault> {
+    let parts = matter::split(text)?;
+    let (fields, forgiven) = matter::fields(parts.matter)?;
+    let mut notes = Vec::new();
+    if let Some(Fault { line, what }) = forgiven {
+        notes.push(Note::at(line, format!("{what}; the fields were read line by line")));
+    }
+    let line = |key: &str| line_of(parts.matter, key);
+    let name = match text_of(&fields, "name", usize::MAX) {
+        Some(said) => {
+            if let Some(why) = fault(&said) {
+                notes.push(Note::at(line("name"), why));
+            }
+            if said != folder {
+                let what = format!("the name is '{said}' and the folder '{folder}'");
+                notes.push(Note::at(line("name"), tidy(&what, LONGEST)));
+            }
+            tidy(&said, LONGEST_NAME)
+        }
+        None => {
+            notes.push(Note::at(2, "there is no `name`; that of the folder counts"));
+            tidy(folder, LONGEST_NAME)
+        }
+    };
+    let description = match text_of(&fields, "description", usize::MAX) {
+        Some(said) => {
+            if said.chars().count() > LONGEST_DESCRIPTION {
+                let what = "the description has more than 1024 characters";
+                notes.push(Note::at(line("description"), what));
+            }
+            tidy(&said, LONGEST_DESCRIPTION)
+        }
+        None => {
+            let first = first_words(parts.body).ok_or(Fault {
+                line: 2,
+                what: "there is neither a `description` nor a text to take one from".to_owned(),
+            })?;
+            notes.push(Note::at(2, "there is no `description`; the first words count"));
+            first
+        }
+    };
+    if parts.body.trim().is_empty() {
+        let line = parts.matter.lines().count() + 2;
+        return Err(Fault { line, what: "there are no instructions below the fields".to_owned() });
+    }
+    let ours = fields.get("metadata").and_then(|all| all.get("hermes")).and_then(Value::as_object);
+    let listed = |key: &str| ours.and_then(|ours| ours.get(key)).map(list).unwrap_or_default();
+    let head = Head {
+        name,
+        description,
+        version: text_of(&fields, "version", LONGEST),
+        license: text_of(&fields, "license", LONGEST),
+        author: text_of(&fields, "author", LONGEST),
+        compatibility: text_of(&fields, "compatibility", LONGEST),
+        platforms: fields.get("platforms").map(list).unwrap_or_default(),
+        tags: listed("tags"),
+        related: listed("related_skills"),
+        variables: variables(&fields),
+        tools: fields.get("allowed-tools").map(tools).unwrap_or_default(),
+    };
+    Ok(Read { head, notes, body: parts.body })
+}
+
+/// The line of a field, counted in the whole file.
+fn line_of(matter: &str, key: &str) -> usize {
+    let begins = |line: &str| line.strip_prefix(key).is_some_and(|rest| rest.starts_with(':'));
+    matter.lines().position(begins).map_or(2, |at| at + 2)
+}
+
+fn scalar(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.trim().to_owned()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(flag) => Some(flag.to_string()),
+        _ => None,
+    }
+    .filter(|text| !text.is_empty())
+}
+
+fn text_of(fields: &Map<String, Value>, key: &str, most: usize) -> Option<String> {
+    Some(tidy(&scalar(fields.get(key)?)?, most)).filter(|text| !text.is_empty())
+}
+
+/// A list, or texts with commas between them, perhaps in brackets.
+fn list(value: &Value) -> Vec<String> {
+    let parts: Vec<String> = match value {
+        Value::Array(items) => items.iter().filter_map(scalar).collect(),
+        other => {
+            let text = scalar(other).unwrap_or_default();
+            let text = text.trim_start_matches('[').trim_end_matches(']');
+            text.split(',').map(|part| part.trim().trim_matches(['"', '\'']).to_owned()).collect()
+        }
+    };
+    let parts = parts.iter().map(|part| tidy(part, LONGEST_NAME)).filter(|part| !part.is_empty());
+    parts.take(MOST).collect()
+}
+
+/// A list, or names with spaces or commas between them; an argument in brackets may have either.
+fn tools(value: &Value) -> Vec<String> {
+    let Value::String(text) = value else { return list(value) };
+    let mut depth = 0_usize;
+    let mut parts = vec![String::new()];
+    for c in text.chars() {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth == 0 && (c == ',' || c.is_whitespace()) {
+            parts.push(String::new());
+        } else if let Some(last) = parts.last_mut() {
+            last.push(c);
+        }
+    }
+    let parts = parts.iter().map(|part| tidy(part, LONGEST_NAME)).filter(|part| !part.is_empty());
+    parts.take(MOST).collect()
+}
+
+/// The variables that are asked for, in all the ways in which that is said.
+fn variables(fields: &Map<String, Value>) -> Vec<String> {
+    let at = |path: &[&str]| {
+        path.iter().try_fold(None, |found: Option<&Value>, key| {
+            Some(Some(match found {
+                None => fields.get(*key)?,
+                Some(value) => value.get(*key)?,
+            }))
+        })
+    };
+    let mut names: Vec<String> = Vec::new();
+    for path in [
+        &["required_environment_variables"][..],
+        &["prerequisites", "env_vars"],
+        &["setup", "collect_secrets"],
+    ] {
+        let items = match at(path).flatten() {
+            Some(Value::Array(items)) => items.clone(),
+            Some(one) => vec![one.clone()],
+            None => continue,
+        };
+        for item in items.iter().take(MOST) {
+            let named = ["name", "env_var"].into_iter().find_map(|key| item.get(key));
+            let name = scalar(named.unwrap_or(item)).unwrap_or_default();
+            let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            let is_variable = !name.is_empty()
+                && name.len() <= LONGEST_NAME * 2
+                && name.chars().all(is_name)
+                && !name.starts_with(|c: char| c.is_ascii_digit());
+            if is_variable && !names.contains(&name) {
+                names.push(name);
+            }
+        }
+    }
+    names
+}
+
+/// The first line of the instructions that is no heading.
+fn first_words(body: &str) -> Option<String> {
+    let lines = body.lines().map(str::trim);
+    let mut said = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+    said.next().map(|line| tidy(line, LONGEST_DESCRIPTION)).filter(|line| !line.is_empty())
+}
+
+#[cfg(test)]
+#[path = "head_tests.rs"]
+mod tests;

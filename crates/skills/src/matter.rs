@@ -1,0 +1,99 @@
+//! The front matter of a file: where it is, and what it says.
+
+use hermes_config::{ConfigError, Document};
+use serde_json::{Map, Value};
+
+/// What is wrong with a file, and on which line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Fault {
+    pub(crate) line: usize,
+    pub(crate) what: String,
+}
+
+impl Fault {
+    fn new(line: usize, what: impl Into<String>) -> Self {
+        Self { line, what: what.into() }
+    }
+}
+
+/// The two parts of a file.
+#[derive(Debug)]
+pub(crate) struct Parts<'t> {
+    /// Between the two lines of dashes.
+    pub(crate) matter: &'t str,
+    /// After the second.
+    pub(crate) body: &'t str,
+}
+
+/// Takes a file apart.
+pub(crate) fn split(text: &str) -> Result<Parts<'_>, Fault> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut lines = text.split_inclusive('\n');
+    let first = lines.next().unwrap_or_default();
+    if first.trim_end() != "---" {
+        let what = "it must begin with `---`, then `name:` and `description:`, then `---` again";
+        return Err(Fault::new(1, what));
+    }
+    let mut end = first.len();
+    for line in lines {
+        if line.trim_end() == "---" {
+            let matter = text.get(first.len()..end).unwrap_or_default();
+            let body = text.get(end + line.len()..).unwrap_or_default();
+            return Ok(Parts { matter, body });
+        }
+        end += line.len();
+    }
+    Err(Fault::new(1, "the `---` that ends the fields is missing"))
+}
+
+/// The fields, and what was wrong with them if they had to be read line by line.
+pub(crate) fn fields(matter: &str) -> Result<(Map<String, Value>, Option<Fault>), Fault> {
+    // The line of dashes counts, too.
+    let fault = match Document::parse("SKILL.md", format!("\n{matter}")) {
+        Ok(document) => {
+            let mut fields = document.value().as_object().cloned().unwrap_or_default();
+            // A skill may be called `on`, and 1.10 is not 1.1.
+            for (key, written) in by_line(matter) {
+                if let Some(value @ (Value::Bool(_) | Value::Number(_))) = fields.get_mut(&key) {
+                    *value = written;
+                }
+            }
+            return Ok((fields, None));
+        }
+        Err(ConfigError::Syntax(told)) => {
+            let what = told.message.replace("the configuration must be", "the fields must be");
+            Fault::new(told.place.map_or(2, |place| place.line), what)
+        }
+        Err(other) => return Err(Fault::new(2, other.to_string())),
+    };
+    let fields = by_line(matter);
+    match fields.contains_key("description") || fields.contains_key("name") {
+        true => Ok((fields, Some(fault))),
+        false => Err(fault),
+    }
+}
+
+/// Fields as people write them who do not know that a colon must be quoted.
+fn by_line(matter: &str) -> Map<String, Value> {
+    let mut fields = Map::new();
+    for line in matter.lines() {
+        let Some((key, value)) = line.split_once(':') else { continue };
+        let is_key = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        if key.is_empty() || !key.chars().all(is_key) {
+            continue;
+        }
+        let value = value.split_once(" #").map_or(value, |(value, _)| value).trim();
+        let quoted = ['"', '\'']
+            .into_iter()
+            .find_map(|quote| value.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote)));
+        let value = quoted.unwrap_or(value);
+        if !value.is_empty() && !matches!(value, "|" | ">" | "|-" | ">-") {
+            fields.entry(key).or_insert_with(|| value.into());
+        }
+    }
+    fields
+}
+
+#[cfg(test)]
+#[path = "matter_tests.rs"]
+mod tests;

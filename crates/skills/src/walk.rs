@@ -1,0 +1,207 @@
+//! Finding skills below a folder, within bounds.
+
+use std::collections::{HashSet, VecDeque};
+use std::path::{Path, PathBuf};
+
+use hermes_files::{Facts, Folder, Kind, Walk, open_folder, real_path};
+
+use crate::place::Place;
+use crate::skill::Note;
+
+/// The file that makes a folder a skill, the usual spelling first.
+pub(crate) const FILES: [&str; 2] = ["SKILL.md", "skill.md"];
+/// Folders of a skill in which a `SKILL.md` would be an example.
+const SUPPORT: [&str; 4] = ["references", "templates", "scripts", "assets"];
+/// Folders that hold no skills but much else.
+const NEVER: [&str; 16] = [
+    ".git",
+    ".github",
+    ".hub",
+    ".archive",
+    ".curator_backups",
+    ".restore-backups",
+    ".venv",
+    "venv",
+    "node_modules",
+    "site-packages",
+    "__pycache__",
+    ".tox",
+    ".nox",
+    ".pytest_cache",
+    ".mypy_cache",
+    ".ruff_cache",
+];
+/// How deep, how many folders, how many entries of all of them, how many skills.
+const DEPTH: usize = 8;
+const FOLDERS: usize = 4_000;
+const ENTRIES: usize = 100_000;
+const SKILLS: usize = 1_000;
+/// The same for the files of one skill.
+const FILE_DEPTH: usize = 5;
+const FILE_FOLDERS: usize = 100;
+const FILE_COUNT: usize = 200;
+
+/// A folder with a `SKILL.md`.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Found {
+    /// Where it really is.
+    pub(crate) folder: PathBuf,
+    /// Where it is below its place.
+    pub(crate) relative: PathBuf,
+    /// What its file is called.
+    pub(crate) file: &'static str,
+    /// What is known of that file; it tells whether it has changed.
+    pub(crate) facts: Option<Facts>,
+    /// Its other files.
+    pub(crate) files: Vec<String>,
+}
+
+/// What is below a place.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Walked {
+    pub(crate) found: Vec<Found>,
+    /// What was left out, and why.
+    pub(crate) notes: Vec<Note>,
+}
+
+/// Looks through a place. One that is not there is empty.
+pub(crate) fn walk(place: &Place) -> Walked {
+    let mut walked = Walked::default();
+    let mut open = VecDeque::new();
+    let Ok(root) = real_path(&place.folder) else { return walked };
+    if is_out(place, &root) {
+        // One that leads nowhere is of no interest.
+        if root.is_dir() {
+            walked.notes.push(leads_out(&place.folder));
+        }
+        return walked;
+    }
+    open.push_back((root, PathBuf::new(), 0));
+    let mut seen = HashSet::new();
+    let mut entries = 0;
+    while let Some((real, relative, depth)) = open.pop_front() {
+        let shown = place.folder.join(&relative);
+        let Ok(folder) = open_folder(&real, Walk::default()) else {
+            if depth > 0 || shown.is_dir() {
+                walked.notes.push(Note::of(format!("{} cannot be read", shown.display())));
+            }
+            continue;
+        };
+        // A folder that is met again, by a link or by another name, is the same folder.
+        let Ok(facts) = folder.facts(Path::new("")) else { continue };
+        if !seen.insert((facts.identity.dev, facts.identity.ino)) {
+            continue;
+        }
+        if seen.len() > FOLDERS || entries > ENTRIES || walked.found.len() >= SKILLS {
+            let what =
+                format!("{} has too much in it; the rest is left out", place.folder.display());
+            walked.notes.push(Note::of(what));
+            break;
+        }
+        let names = names(&folder, &mut entries);
+        let has = |file: &&'static str| {
+            names.iter().any(|(name, kind)| {
+                name.to_str() == Some(*file) && matches!(kind, Kind::File | Kind::Link)
+            })
+        };
+        let file = FILES.into_iter().find(has);
+        if let Some(file) = file {
+            walked.found.push(Found {
+                folder: real.clone(),
+                relative: relative.clone(),
+                file,
+                facts: folder.facts(Path::new(file)).ok(),
+                files: files(&folder, file),
+            });
+        }
+        if depth == DEPTH {
+            continue;
+        }
+        for (name, kind) in names {
+            let is_kept = |list: &[&str]| name.to_str().is_some_and(|name| list.contains(&name));
+            if is_kept(&NEVER) || (file.is_some() && is_kept(&SUPPORT)) {
+                continue;
+            }
+            let below = relative.join(&name);
+            match kind {
+                Kind::Folder => open.push_back((real.join(&name), below, depth + 1)),
+                Kind::Link => match real_path(&real.join(&name)) {
+                    Ok(target) if !target.is_dir() => {}
+                    Ok(target) if is_out(place, &target) => {
+                        walked.notes.push(leads_out(&place.folder.join(&below)));
+                    }
+                    Ok(target) => open.push_back((target, below, depth + 1)),
+                    Err(_) => {}
+                },
+                _ => {}
+            }
+        }
+    }
+    walked.found.sort_by(|a, b| a.relative.cmp(&b.relative));
+    walked
+}
+
+fn is_out(place: &Place, real: &Path) -> bool {
+    place.bound.as_ref().is_some_and(|bound| !real.starts_with(bound))
+}
+
+fn leads_out(path: &Path) -> Note {
+    Note::of(format!("{} is left out: it leads out of the project", path.display()))
+}
+
+/// What is in a folder, by name.
+fn names(folder: &Folder, count: &mut usize) -> Vec<(std::ffi::OsString, Kind)> {
+    let Ok(entries) = folder.entries() else { return Vec::new() };
+    let mut names = Vec::new();
+    for entry in entries.flatten() {
+        *count += 1;
+        if *count > ENTRIES {
+            break;
+        }
+        names.push((entry.name, entry.kind));
+    }
+    names.sort();
+    names
+}
+
+/// The other files of a skill: all that are not hidden and belong to no skill below it.
+fn files(folder: &Folder, own: &str) -> Vec<String> {
+    let mut files = Vec::new();
+    let mut open = VecDeque::from([(PathBuf::new(), 0)]);
+    let mut folders = 0;
+    let mut entries = 0;
+    while let Some((relative, depth)) = open.pop_front() {
+        let Ok(here) = folder.folder(&relative) else { continue };
+        folders += 1;
+        let names = names(&here, &mut entries);
+        let is_support = |path: &Path| {
+            let top = path.iter().next().and_then(|name| name.to_str());
+            top.is_some_and(|top| SUPPORT.contains(&top))
+        };
+        let is_skill = names.iter().any(|(name, _)| FILES.iter().any(|file| name == file));
+        if depth > 0 && is_skill && !is_support(&relative) {
+            continue;
+        }
+        for (name, kind) in names {
+            let Some(text) = name.to_str() else { continue };
+            let path = relative.join(&name);
+            match kind {
+                _ if text.starts_with('.') || text.contains(char::is_control) => {}
+                Kind::Folder if NEVER.contains(&text) || depth == FILE_DEPTH => {}
+                Kind::Folder if folders + open.len() < FILE_FOLDERS => {
+                    open.push_back((path, depth + 1));
+                }
+                Kind::File if !(depth == 0 && text == own) => {
+                    files.extend(path.to_str().map(str::to_owned));
+                }
+                _ => {}
+            }
+            if files.len() == FILE_COUNT {
+                files.sort();
+                return files;
+            }
+        }
+    }
+    files.sort();
+    files
+}

@@ -1,0 +1,78 @@
+//! Skills as they are found, chosen and read, in folders of every kind.
+
+#![allow(clippy::unwrap_used)]
+
+mod calling;
+mod finding;
+mod reading;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use hermes_skills::{Catalogue, Choices, Shelf, Skill, places};
+use serde_json::{Value, json};
+
+/// A home and a project, with skills in both.
+pub(crate) struct World {
+    folder: tempfile::TempDir,
+    skills: Value,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir_all(folder.path().join("work/.git")).unwrap();
+        Self { folder, skills: json!({}) }
+    }
+
+    pub(crate) fn with(mut self, skills: Value) -> Self {
+        self.skills = skills;
+        self
+    }
+
+    /// A path below the whole; real, as temporary folders may be behind a link.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        fs::canonicalize(self.folder.path()).unwrap().join(name)
+    }
+
+    pub(crate) fn file(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, content).unwrap();
+        path
+    }
+
+    /// A skill by the rules, at `PLACE/NAME`.
+    pub(crate) fn skill(&self, at: &str) -> PathBuf {
+        let name = at.rsplit('/').next().unwrap();
+        let text = format!("---\nname: {name}\ndescription: About {name}.\n---\n\nDo {name}.\n");
+        self.file(&format!("{at}/SKILL.md"), text)
+    }
+
+    pub(crate) fn link(&self, at: &str, target: impl AsRef<Path>) {
+        let path = self.path(at);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(target, path).unwrap();
+    }
+
+    pub(crate) fn shelf(&self) -> Shelf {
+        let home = self.path("home");
+        let config = json!({ "skills": self.skills });
+        let choices = Choices::read(&config, &home, &|_| None);
+        let work = self.path("work/deep/er");
+        fs::create_dir_all(&work).unwrap();
+        Shelf::new(places(&home, &choices, Some(&work)), choices)
+    }
+
+    pub(crate) fn look(&self) -> Arc<Catalogue> {
+        self.shelf().look()
+    }
+}
+
+/// Each skill as `ADDRESS ORIGIN STANDING`.
+pub(crate) fn told(catalogue: &Catalogue) -> Vec<String> {
+    let one =
+        |skill: &Skill| format!("{} {} {}", skill.address, skill.origin, skill.standing.name());
+    catalogue.all().iter().map(one).collect()
+}
