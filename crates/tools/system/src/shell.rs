@@ -160,11 +160,7 @@ impl After {
     /// nothing.
     pub(crate) fn settle(self, job: &Job, moves: bool, cx: &ToolContext) -> Settled {
         let state = self.state(job);
-        let mut notes = Vec::from_iter(self.lacks_path(state.as_ref(), job).then(|| {
-            "PATH is empty in this session, so that only builtins and whole paths are found; \
-             `unset PATH` makes bash look in its usual places, reset=true starts over."
-                .to_owned()
-        }));
+        let mut notes = Vec::from_iter(self.lacks_path(state.as_ref(), job).map(str::to_owned));
         let Some(mut after) = state else { return Settled { folder: None, notes } };
         if !moves {
             after.set_cwd(self.before.cwd().map(Path::to_path_buf));
@@ -205,14 +201,24 @@ impl After {
         Settled { folder, notes }
     }
 
-    /// Whether a command was not found because there is nowhere to look.
-    fn lacks_path(&self, after: Option<&ShellState>, job: &Job) -> bool {
-        let is_lost = job.ended().is_some_and(|ended| ended.exit == Exit::Code(NOT_FOUND));
-        let is_empty = |state: &ShellState| {
-            let all = state.environment(self.base.clone());
-            all.get(OsStr::new("PATH")).is_some_and(|path| path.is_empty())
+    /// What to say when a command was not found because there is nowhere to
+    /// look for it.
+    fn lacks_path(&self, after: Option<&ShellState>, job: &Job) -> Option<&'static str> {
+        job.ended().filter(|ended| ended.exit == Exit::Code(NOT_FOUND))?;
+        let path = |state: &ShellState| {
+            state.environment(self.base.clone()).remove(OsStr::new("PATH"))
         };
-        is_lost && (is_empty(&self.before) || after.is_some_and(is_empty))
+        match path(after.unwrap_or(&self.before)) {
+            None if path(&self.before).is_some() => Some(
+                "This command has unset PATH; from the next one on, bash looks in its usual places.",
+            ),
+            Some(path) if path.is_empty() => Some(
+                "PATH is empty in this session, so that only builtins and whole paths are found. \
+                 After `unset PATH` the next command looks in the usual places; reset=true starts \
+                 over.",
+            ),
+            _ => None,
+        }
     }
 
     fn state(&self, job: &Job) -> Option<ShellState> {
