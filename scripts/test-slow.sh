@@ -39,5 +39,6 @@ with() {
 }
 
 with apptainer hermes-exec singularity::
+with figures hermes-repl rich::
 with model hermes-cli real_model::
 HERMES_KILLS=${HERMES_KILLS:-200} tests hermes-cli killed::
