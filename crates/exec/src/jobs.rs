@@ -528,7 +528,12 @@ impl Drop for Jobs {
             table.values().filter(is_left).map(|listed| listed.job.id.as_str()).collect();
         let mut ran = std::mem::take(&mut *lock(&self.ran));
         ran.retain(|root| !detached.contains(&root.job.as_str()));
-        if let Some(found) = ran.iter().map(|root| root.started).min().and_then(|first| Table::read_since(first).ok()) {
+        if let Some(found) = ran
+            .iter()
+            .map(|root| root.started)
+            .min()
+            .and_then(|first| Table::read_since(first).ok())
+        {
             for root in ran.iter().filter(|root| found.has_members(root)) {
                 tree::end(root, Duration::ZERO);
             }

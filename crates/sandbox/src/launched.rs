@@ -10,9 +10,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::ExitStatus;
 
-use rustix::process::{
-    Pid, Resource, Signal, WaitOptions, getrlimit, pidfd_send_signal, waitpid,
-};
+use rustix::process::{Pid, Resource, Signal, WaitOptions, getrlimit, pidfd_send_signal, waitpid};
 
 use crate::raw::image::{Gate, Image};
 use crate::raw::vfork::{self, Start};
@@ -43,7 +41,10 @@ impl Launch {
             return Ok(vec![c_string(&self.program)?]);
         }
         let usual = OsString::from("/usr/local/bin:/usr/bin:/bin");
-        let search = self.environment.get(OsStr::new("PATH")).unwrap_or(&usual);
+        // An empty one would mean the working folder, where anybody may have put
+        // something of that name.
+        let said = self.environment.get(OsStr::new("PATH")).filter(|path| !path.is_empty());
+        let search = said.unwrap_or(&usual);
         env::split_paths(search)
             .map(|folder| c_string(folder.join(&self.program).as_os_str()))
             .collect()

@@ -44,7 +44,7 @@ pub(crate) fn layout(terminal: &Terminal, content: &str) -> String {
             }
         }
     }
-    if let Some(body) = last {
+    if let Some(body) = last.filter(|body| !body.trim_end_matches('\n').is_empty()) {
         if !lines.is_empty() {
             lines.push(String::new());
         }

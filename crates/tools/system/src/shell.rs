@@ -205,9 +205,8 @@ impl After {
     /// look for it.
     fn lacks_path(&self, after: Option<&ShellState>, job: &Job) -> Option<&'static str> {
         job.ended().filter(|ended| ended.exit == Exit::Code(NOT_FOUND))?;
-        let path = |state: &ShellState| {
-            state.environment(self.base.clone()).remove(OsStr::new("PATH"))
-        };
+        let path =
+            |state: &ShellState| state.environment(self.base.clone()).remove(OsStr::new("PATH"));
         match path(after.unwrap_or(&self.before)) {
             None if path(&self.before).is_some() => Some(
                 "This command has unset PATH; from the next one on, bash looks in its usual places.",

@@ -198,10 +198,9 @@ async fn a_flood_of_output_is_bounded() {
 }
 
 /// As many processes as a command may have, and then some.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_fork_bomb_is_ended() {
-    let limits = ChildLimits { processes: Some(200), ..ChildLimits::default() };
-    let confinement = Confinement {
+/// Walls that leave all files open.
+fn everywhere(limits: ChildLimits) -> Confinement {
+    Confinement {
         read: vec!["/".into()],
         write: vec!["/".into()],
         read_only: Vec::new(),
@@ -210,8 +209,30 @@ async fn a_fork_bomb_is_ended() {
         services: Vec::new(),
         limits,
         bubblewrap: false,
-    };
-    let desk = Desk::with(Desired { confinement: Some(confinement), ..Desired::default() });
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_is_said_why_sudo_fails_in_the_sandbox() {
+    let confinement = Some(everywhere(ChildLimits::default()));
+    let desk = Desk::with(Desired { confinement, ..Desired::default() });
+    for sign in ["PERM_SUDOERS: setresuid(-1, 1, -1): Operation not permitted", "no new privileges"]
+    {
+        let command = format!("sudo() {{ echo 'sudo: {sign}'; return 1; }}; sudo true");
+        let answer = desk.run(&command).await;
+        let note = answer["note"].as_str().unwrap_or_default();
+        assert!(note.contains("sudo cannot work in the sandbox"), "{answer}");
+        let text = desk.run(&format!("echo '{sign}'")).await;
+        assert!(!text["note"].as_str().unwrap_or_default().contains("sandbox"), "{text}");
+    }
+    desk.engine.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fork_bomb_is_ended() {
+    let limits = ChildLimits { processes: Some(200), ..ChildLimits::default() };
+    let confinement = Some(everywhere(limits));
+    let desk = Desk::with(Desired { confinement, ..Desired::default() });
     let probe = desk.run("true").await;
     assert_eq!(probe["exit_code"], 0, "{probe}");
     // The kernel never counts the processes of root, so that there would be as

@@ -121,7 +121,11 @@ async fn a_kill_after_a_close_tells_how_it_ended() {
     // It ends with its input, by itself.
     let id = desk.start("cat; exit 3").await;
     let closed = desk.process("close", &id).await;
-    assert_eq!((&closed["status"], &closed["exit_code"]), (&json!("exited"), &json!(3)), "{closed}");
+    assert_eq!(
+        (&closed["status"], &closed["exit_code"]),
+        (&json!("exited"), &json!(3)),
+        "{closed}"
+    );
     let killed = desk.process("kill", &id).await;
     assert_eq!(killed["status"], "already_exited", "{killed}");
     assert_eq!(killed["exit_code"], 3, "{killed}");

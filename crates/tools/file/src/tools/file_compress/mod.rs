@@ -315,7 +315,9 @@ fn heed_slashes(args: &Args, archive: &Path, cx: &ToolContext) -> Result<(), Too
     }
     if args.archive.ends_with('/') || args.archive.ends_with("/.") {
         let what = format!("'{}' names a folder, for it ends with a slash", args.archive);
-        return Err(ToolError::invalid(what).with_hint("Leave the slash out, or name a file in it."));
+        return Err(
+            ToolError::invalid(what).with_hint("Leave the slash out, or name a file in it.")
+        );
     }
     let mut paths = args.paths.iter();
     paths.try_for_each(|path| files.heed_slash(path, &spelling::resolve(&cx.workplace, path)))
