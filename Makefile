@@ -18,7 +18,7 @@ run: ## A batch of real tool calls through the whole pipeline
 test: ## Run every test, with whatever they need
 	scripts/test.sh
 
-test-slow: ## Tests with what takes long to set up: Apptainer, matplotlib, pandas
+test-slow: ## Tests with what takes long: Apptainer, figures, a real model, 200 kills
 	scripts/test-slow.sh
 
 laws: ## Property tests with many fresh cases

@@ -38,6 +38,10 @@ with() {
   tests "$2" "$3"
 }
 
-with apptainer hermes-exec singularity::
-with model hermes-cli real_model::
-HERMES_KILLS=${HERMES_KILLS:-200} tests hermes-cli killed::
+# One that fails is no reason to leave the others out.
+failed=0
+with apptainer hermes-exec singularity:: || failed=1
+with figures hermes-repl rich:: || failed=1
+with model hermes-cli real_model:: || failed=1
+HERMES_KILLS=${HERMES_KILLS:-200} tests hermes-cli killed:: || failed=1
+exit "$failed"

@@ -54,8 +54,10 @@ impl Budget {
         if self.entries.get() <= most {
             return Ok(());
         }
-        Err(ToolError::limit(format!("The archive has more than {most} entries"))
-            .with_hint("Unpack a part of it with include, or use a program made for it."))
+        Err(ToolError::limit(format!(
+            "The archive is over the limit of entries: there are more than {most}"
+        ))
+        .with_hint("That limit is fixed. Use a program made for it, such as tar, unzip or 7z."))
     }
 
     /// Counts bytes that are kept.
@@ -64,9 +66,12 @@ impl Budget {
         let most = self.limits.bytes;
         if self.bytes.get() > most {
             return Err(ToolError::limit(format!(
-                "More than {most} bytes come out of the archive"
+                "The archive is over the limit of the total: more than {most} bytes come out of it"
             ))
-            .with_hint("If that is meant, allow more with max_bytes; or choose with include."));
+            .with_hint(format!(
+                "If that is meant, call again with a larger max_bytes (now {most}); or take a \
+                 part of it with include."
+            )));
         }
         self.pass(bytes)
     }
@@ -80,10 +85,13 @@ impl Budget {
         if all > free && all > self.packed.saturating_mul(ratio) {
             let packed = self.packed;
             return Err(ToolError::limit(format!(
-                "More than {ratio} times its size comes out of the archive ({all} bytes of \
-                 {packed}): it may be a bomb"
+                "The archive is over the limit of the ratio: more than {ratio} times its size \
+                 comes out of it ({all} bytes so far, of {packed}); it may be a bomb"
             ))
-            .with_hint("If it is trusted, allow more with max_ratio."));
+            .with_hint(format!(
+                "If it is trusted, call again with a larger max_ratio (now {ratio}); max_bytes \
+                 still bounds the total."
+            )));
         }
         Ok(())
     }

@@ -9,10 +9,13 @@ fn the_ratio_counts_only_beyond_the_free_bytes() {
     budget.spend(1000).expect("free");
     let refused = budget.spend(1).expect_err("a bomb");
     assert_eq!(refused.kind(), ErrorKind::Limit);
-    assert!(refused.hint().contains("max_ratio"));
+    assert!(refused.message().contains("limit of the ratio: more than 10 times"), "{refused}");
+    assert!(refused.hint().contains("larger max_ratio (now 10)"), "{}", refused.hint());
     let honest = Budget::new(limits, 100_000);
     honest.spend(999_999).expect("within the ratio");
-    assert!(honest.spend(2).expect_err("too much").hint().contains("max_bytes"));
+    let refused = honest.spend(2).expect_err("too much");
+    assert!(refused.message().contains("limit of the total: more than 1000000 bytes"), "{refused}");
+    assert!(refused.hint().contains("larger max_bytes (now 1000000)"), "{}", refused.hint());
 }
 
 #[test]
@@ -21,7 +24,9 @@ fn sums_cannot_overflow() {
     budget.spend(u64::MAX).expect("all there is");
     budget.spend(u64::MAX).expect("saturated");
     budget.count_entry().expect("the first");
-    assert!(budget.count_entry().is_err());
+    let refused = budget.count_entry().expect_err("one too many");
+    assert!(refused.message().contains("more than 1"), "{refused}");
+    assert!(refused.hint().contains("fixed"), "{}", refused.hint());
 }
 
 #[test]

@@ -15,6 +15,9 @@ const IDLE: Duration = Duration::from_secs(30 * 60);
 const MOST: usize = 8;
 const REMEMBERED: usize = 8;
 
+/// Characters of a name.
+const LONGEST: usize = 100;
+
 /// The programs under debuggers.
 #[derive(Debug, Default)]
 pub struct Sessions {
@@ -23,9 +26,30 @@ pub struct Sessions {
 }
 
 impl Sessions {
-    /// A name that no other has.
-    pub fn fresh_id(&self) -> String {
-        format!("debug_{}", self.last.fetch_add(1, Ordering::Relaxed) + 1)
+    /// The name of a new one: the one that is wanted, or one that no other has.
+    ///
+    /// # Errors
+    /// If a program of that name is still being debugged, or it is no name.
+    pub fn name(&self, owner: &str, wanted: Option<&str>) -> Result<String, ToolError> {
+        let own = self.of(owner);
+        let Some(wanted) = wanted.filter(|wanted| !wanted.is_empty()) else {
+            loop {
+                let name = format!("debug_{}", self.last.fetch_add(1, Ordering::Relaxed) + 1);
+                if own.iter().all(|one| one.id != name) {
+                    return Ok(name);
+                }
+            }
+        };
+        if wanted.chars().count() > LONGEST || wanted.chars().any(char::is_control) {
+            return Err(ToolError::invalid(format!(
+                "The name of a session has at most {LONGEST} characters, in one line"
+            )));
+        }
+        if own.iter().any(|one| one.id == wanted && !is_over(one)) {
+            return Err(ToolError::conflict(format!("'{wanted}' is being debugged already"))
+                .with_hint("Go on with it, 'restart' or 'stop' it, or name another session."));
+        }
+        Ok(wanted.to_owned())
     }
 
     /// An error if a session may not have one more.
@@ -46,12 +70,14 @@ impl Sessions {
     pub fn add(&self, session: Arc<Session>) {
         tokio::spawn(watch(Arc::downgrade(&session)));
         let mut all = self.lock();
-        all.retain(|one| one.id != session.id);
+        all.retain(|one| one.id != session.id || one.owner != session.owner);
         all.push(session);
-        let over: Vec<String> =
-            all.iter().filter(|one| is_over(one)).map(|one| one.id.clone()).collect();
-        let old = over.len().saturating_sub(REMEMBERED);
-        all.retain(|one| !over.iter().take(old).any(|id| *id == one.id));
+        let mut old = all.iter().filter(|one| is_over(one)).count().saturating_sub(REMEMBERED);
+        all.retain(|one| {
+            let goes = old > 0 && is_over(one);
+            old -= usize::from(goes);
+            !goes
+        });
     }
 
     /// One of a session; without a name the last one.

@@ -131,6 +131,11 @@ pub trait Control: Debug + Send + Sync {
     /// Ends it and all that it has started: asked first, forced after `grace`.
     fn end(&self, grace: Duration) -> BoxFuture<'_, ()>;
 
+    /// Whether it is known to have ended, although nobody has been told yet.
+    fn is_over(&self) -> bool {
+        false
+    }
+
     /// Sends it, and what it has started, a signal; to how many processes.
     fn signal(&self, signal: Signal) -> BoxFuture<'_, usize>;
 

@@ -75,7 +75,8 @@ async fn wait(jobs: &[(Arc<Job>, Root)], most: Duration) {
 /// Those of which something is left.
 async fn remaining(jobs: Vec<(Arc<Job>, Root)>) -> Vec<Arc<Job>> {
     let look = tokio::task::spawn_blocking(move || {
-        let table = Table::read().ok();
+        let first = jobs.iter().map(|(_, root)| root.started).min();
+        let table = first.and_then(|first| Table::read_since(first).ok());
         let is_left = |job: &Job, root: &Root| match &table {
             Some(table) => table.has_members(root),
             None => !is_over(job),

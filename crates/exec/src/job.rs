@@ -30,6 +30,9 @@ const SIP: usize = 8 * 1024;
 /// After its end, so long is waited for more from whoever still has its pipe.
 const DRAIN: Duration = Duration::from_millis(100);
 
+/// How long it may take until the end of a job is noticed.
+const NOTICE: Duration = Duration::from_secs(2);
+
 /// How long a terminal's reply is offered to a program.
 const REPLY: Duration = Duration::from_millis(50);
 
@@ -259,6 +262,16 @@ impl Job {
         let mut ended = self.ended.subscribe();
         // Its end has yet to be noticed.
         let _ = tokio::time::timeout(grace, ended.wait_for(Option::is_some)).await;
+    }
+
+    /// How it has ended by itself, also if that was only just now and has yet to
+    /// be noticed; none as long as it runs.
+    pub async fn ended_by_now(&self) -> Option<Ended> {
+        if self.ended().is_none() && self.control.is_over() {
+            let mut ended = self.ended.subscribe();
+            let _ = tokio::time::timeout(NOTICE, ended.wait_for(Option::is_some)).await;
+        }
+        self.ended()
     }
 
     /// Sends it, and what it has started, a signal; to how many processes.

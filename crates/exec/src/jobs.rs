@@ -309,14 +309,15 @@ impl Jobs {
     }
 
     /// Ends what commands have left that went their own way: those that closed
-    /// their streams are known by nothing but their mark.
+    /// their streams are known by nothing but what they bear.
     async fn end_strays(&self) {
         let ran = std::mem::take(&mut *lock(&self.ran));
         if ran.is_empty() {
             return;
         }
         let sweep = move || {
-            let Ok(table) = Table::read() else { return };
+            let first = ran.iter().map(|root| root.started).min().unwrap_or_default();
+            let Ok(table) = Table::read_since(first) else { return };
             ran.iter().filter(|root| table.has_members(root)).for_each(|root| {
                 tree::end(root, STRAY);
             });
@@ -527,7 +528,12 @@ impl Drop for Jobs {
             table.values().filter(is_left).map(|listed| listed.job.id.as_str()).collect();
         let mut ran = std::mem::take(&mut *lock(&self.ran));
         ran.retain(|root| !detached.contains(&root.job.as_str()));
-        if let Some(found) = (!ran.is_empty()).then(|| Table::read().ok()).flatten() {
+        if let Some(found) = ran
+            .iter()
+            .map(|root| root.started)
+            .min()
+            .and_then(|first| Table::read_since(first).ok())
+        {
             for root in ran.iter().filter(|root| found.has_members(root)) {
                 tree::end(root, Duration::ZERO);
             }

@@ -235,6 +235,10 @@ impl Control for Process {
         })
     }
 
+    fn is_over(&self) -> bool {
+        !tree::is_alive(self.root.pid, self.root.started)
+    }
+
     fn signal(&self, signal: Signal) -> BoxFuture<'_, usize> {
         Box::pin(async move { tree::signal(&self.root, signal) })
     }

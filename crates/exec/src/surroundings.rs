@@ -27,6 +27,9 @@ const ALONE: [(&str, &str); 7] = [
     ("NPM_CONFIG_YES", "true"),
 ];
 
+/// Where programs usually are.
+const USUAL_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
 /// What is kept of a session's shell.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Kept {
@@ -91,9 +94,16 @@ impl Surroundings {
         Ok(Self { place, base, state, variables })
     }
 
-    /// The environment of a program that the session's shell would start.
+    /// The environment of a program that we start for the session, as its shell
+    /// would. A session without a `PATH`, or with an empty one, gets the usual
+    /// one here, as bash looks in the usual places by itself.
     pub fn environment(&self) -> BTreeMap<OsString, OsString> {
-        self.state.environment(self.base.clone())
+        let mut environment = self.state.environment(self.base.clone());
+        let path = environment.entry("PATH".into()).or_default();
+        if path.is_empty() {
+            *path = USUAL_PATH.into();
+        }
+        environment
     }
 }
 

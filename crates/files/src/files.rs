@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use hermes_core::{ErrorKind, Grants, Scope, ToolContext, ToolError};
 use rustix::fs::OFlags;
 
-use crate::facts::Facts;
+use crate::facts::{Facts, Kind};
 use crate::folder::{Entry, Folder};
 use crate::open::{Spot, Walk};
 use crate::place::{Last, locate};
@@ -86,6 +86,25 @@ impl<'a> Files<'a> {
     /// Whether `path` leads to anything.
     pub fn exists(&self, path: &Path) -> Result<bool, ToolError> {
         Ok(self.look(path)?.is_some())
+    }
+
+    /// An error where a path that ends with a slash leads to something that is
+    /// no folder, as the system has it. The slash is lost when the path is made
+    /// absolute, so this asks for the path as it was written.
+    pub fn heed_slash(&self, written: &str, path: &Path) -> Result<(), ToolError> {
+        if !written.ends_with('/') && !written.ends_with("/.") {
+            return Ok(());
+        }
+        match self.look(path)? {
+            Some(found) if found.kind != Kind::Folder => {
+                let what = found.kind.describe();
+                Err(ToolError::invalid(format!(
+                    "'{written}' is {what}, not a folder, and a slash at the end asks for a folder"
+                ))
+                .with_hint("Leave the slash out."))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Opens a folder, to list it and what is below. The grant of a folder

@@ -10,11 +10,11 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::ExitStatus;
 
-use rustix::process::{Pid, Signal, WaitOptions, pidfd_send_signal, waitpid};
+use rustix::process::{Pid, Resource, Signal, WaitOptions, getrlimit, pidfd_send_signal, waitpid};
 
 use crate::raw::image::{Gate, Image};
 use crate::raw::vfork::{self, Start};
-use crate::{Launch, Sandbox, explain};
+use crate::{JOB_VARIABLE, Launch, Sandbox, explain, stamp};
 
 impl Launch {
     /// The program as the child would run it without bubblewrap.
@@ -41,10 +41,22 @@ impl Launch {
             return Ok(vec![c_string(&self.program)?]);
         }
         let usual = OsString::from("/usr/local/bin:/usr/bin:/bin");
-        let search = self.environment.get(OsStr::new("PATH")).unwrap_or(&usual);
+        // An empty one would mean the working folder, where anybody may have put
+        // something of that name.
+        let said = self.environment.get(OsStr::new("PATH")).filter(|path| !path.is_empty());
+        let search = said.unwrap_or(&usual);
         env::split_paths(search)
             .map(|folder| c_string(folder.join(&self.program).as_os_str()))
             .collect()
+    }
+
+    /// The limits on file locks that stamp the child as one of its job.
+    fn stamp(&self) -> Option<(u64, u64)> {
+        let mark = self.environment.get(OsStr::new(JOB_VARIABLE))?.to_str()?;
+        let job = mark.rsplit('/').next().filter(|job| !job.is_empty())?;
+        let ours = getrlimit(Resource::Locks);
+        let number = |limit: Option<u64>| limit.unwrap_or(u64::MAX);
+        stamp::limits(job, (number(ours.current), number(ours.maximum)))
     }
 
     /// Whether the program is anywhere.
@@ -74,7 +86,9 @@ impl Sandbox {
         let nothing = nothing.as_ref().map_or(-1, AsRawFd::as_raw_fd);
         let streams = given.map(|stream| stream.as_ref().map_or(nothing, AsRawFd::as_raw_fd));
         let directory = c_string(launch.directory.as_os_str())?;
-        let start = Start { gate, image, directory: &directory, streams, group: launch.group };
+        let stamp = launch.stamp();
+        let group = launch.group;
+        let start = Start { gate, image, directory: &directory, streams, group, stamp };
         let (process, file) = vfork::spawn(&start).map_err(explain)?;
         Ok(Launched { process, file, status: None })
     }

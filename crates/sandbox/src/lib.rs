@@ -13,6 +13,7 @@
 mod error;
 mod held;
 mod launch;
+mod stamp;
 
 #[cfg(target_os = "linux")]
 mod bpf;
@@ -60,8 +61,10 @@ pub use probe::probe;
 #[cfg(not(target_os = "linux"))]
 pub use sandbox::{Launched, den, probe, support};
 pub use sandbox::{Sandbox, explain};
+pub use stamp::Stamp;
 #[cfg(target_os = "linux")]
 pub use support::support;
 
-/// The variable that marks a child and all that it starts as one of ours.
+/// The variable that marks a child and all that it starts as one of ours. A
+/// child that is launched with it bears a [`Stamp`] as well.
 pub const JOB_VARIABLE: &str = "HERMES_JOB";

@@ -5,7 +5,8 @@ const LINES: usize = 40;
 /// The most characters of them.
 const CHARS: usize = 4_000;
 
-/// Places whose frames nobody looks for a fault in.
+/// Places whose frames nobody looks for a fault in. None of them is a name that
+/// a folder of a project may have.
 const FOREIGN: &[&str] = &[
     "site-packages/",
     "dist-packages/",
@@ -16,14 +17,12 @@ const FOREIGN: &[&str] = &[
     " node:",
     "/rustc/",
     "<frozen ",
-    "importlib/",
     "/_pytest/",
-    "internal/process/",
-    "/unittest/",
+    "(internal/",
     "new Promise (<anonymous>)",
     "Array.map (<anonymous>)",
     "/usr/local/go/src/",
-    "/runtime/",
+    "/lib/go-",
 ];
 
 /// The project's own part of a traceback: frames of others are left out, and

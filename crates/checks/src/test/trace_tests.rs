@@ -11,6 +11,26 @@ fn frames_of_others_are_left_out() {
 }
 
 #[test]
+fn a_folder_of_the_project_may_be_called_anything() {
+    for folder in ["unittest", "runtime", "importlib", "internal/process", "pytest"] {
+        let python =
+            format!("Traceback:\n  File \"/w/{folder}/a.py\", line 3, in f\n    g()\nE: x");
+        assert_eq!(blame(&python, true), Some((format!("/w/{folder}/a.py"), 3)));
+        assert_eq!(trim(&python), python);
+        let script = format!("Error: x\n    at f (/w/{folder}/a.js:3:69)");
+        assert_eq!(blame(&script, false), Some((format!("/w/{folder}/a.js"), 3)));
+    }
+    for runner in [
+        "  File \"/usr/lib/python3.11/unittest/case.py\", line 57, in run",
+        "  File \"/home/me/.pyenv/versions/3.11.7/lib/python3.11/importlib/x.py\", line 1, in f",
+        "    at process.processTicksAndRejections (internal/process/task_queues.js:93:5)",
+        "    at node:internal/process/task_queues:95:5",
+    ] {
+        assert_eq!(blame(runner, true), None, "{runner}");
+    }
+}
+
+#[test]
 fn places_of_frames() {
     let cases = [
         ("    at f (/w/a.js:3:69)", Some(("/w/a.js", 3))),

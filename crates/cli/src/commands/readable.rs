@@ -2,13 +2,17 @@
 
 use hermes::core::ToolResult;
 use hermes::engine::Engine;
-use serde_json::Value;
+use serde_json::{Number, Value};
 
 use crate::table::clip;
 use crate::terminal::{Style, Terminal, visible};
 
 /// Fields that hold the thing itself, shown last and as they are.
 const MAIN: [&str; 6] = ["content", "output", "text", "stdout", "diff", "result"];
+
+/// How a program ended, and what that means.
+const CODE: &str = "exit_code";
+const MEANING: &str = "exit_code_meaning";
 
 /// The result of a call, laid out.
 pub(crate) fn layout(terminal: &Terminal, content: &str) -> String {
@@ -18,8 +22,16 @@ pub(crate) fn layout(terminal: &Terminal, content: &str) -> String {
     let Value::Object(fields) = value else { return visible(&text(&value, 0)).into_owned() };
     let mut lines = Vec::new();
     let mut last = None;
+    let meaning = fields.get(MEANING).and_then(Value::as_str);
     for (key, value) in &fields {
         match value {
+            // What there is nothing to say about.
+            Value::Null => {}
+            Value::Number(code) if key == CODE => {
+                let label = terminal.paint(Style::Dim, "exit_code:");
+                lines.push(format!("{label} {}", exit(code, meaning)));
+            }
+            Value::String(_) if key == MEANING && fields.contains_key(CODE) => {}
             Value::String(body) if MAIN.contains(&key.as_str()) && last.is_none() => {
                 last = Some(body)
             }
@@ -32,13 +44,21 @@ pub(crate) fn layout(terminal: &Terminal, content: &str) -> String {
             }
         }
     }
-    if let Some(body) = last {
+    if let Some(body) = last.filter(|body| !body.trim_end_matches('\n').is_empty()) {
         if !lines.is_empty() {
             lines.push(String::new());
         }
         lines.push(visible(body.trim_end_matches('\n')).into_owned());
     }
     lines.join("\n")
+}
+
+fn exit(code: &Number, meaning: Option<&str>) -> String {
+    match meaning {
+        Some(meaning) => format!("{code} ({})", visible(meaning)),
+        None if code.as_i64() == Some(0) => code.to_string(),
+        None => format!("{code} (failed)"),
+    }
 }
 
 /// How much of each result of a batch is shown.
@@ -104,6 +124,7 @@ fn text(value: &Value, depth: usize) -> String {
         }
         Value::Object(fields) if depth < 6 => fields
             .iter()
+            .filter(|(_, field)| !field.is_null())
             .map(|(key, field)| {
                 let body = text(field, depth + 1);
                 let gap = if body.starts_with('\n') { "" } else { " " };
@@ -119,6 +140,7 @@ fn inline(value: &Value) -> String {
     match value {
         Value::Object(fields) => fields
             .iter()
+            .filter(|(_, field)| !field.is_null())
             .map(|(key, field)| match field {
                 Value::String(s) => format!("{key}: {s}"),
                 other => format!("{key}: {other}"),

@@ -110,9 +110,14 @@ impl TestContext {
 
     /// Runs any command to its end.
     pub(crate) fn finish(&self, command: Command, input: &[u8]) -> Run {
+        self.finish_within(PATIENCE, command, input)
+    }
+
+    /// The same, with so much time for it.
+    pub(crate) fn finish_within(&self, limit: Duration, command: Command, input: &[u8]) -> Run {
         let mut command = assert_cmd::Command::from_std(command);
         let output = command
-            .timeout(PATIENCE)
+            .timeout(limit)
             .write_stdin(input.to_vec())
             .output()
             .expect("the command starts");

@@ -56,6 +56,25 @@ fn an_error_is_in_words_with_an_example_to_copy() {
 }
 
 #[test]
+fn a_command_that_failed_shows_its_code_and_what_it_means() {
+    let context = TestContext::new();
+    let shown = |command: &str| {
+        let command = format!("command={command}");
+        let run = at_terminal(&context, &["call", "terminal", &command], &[("NO_COLOR", "1")])?;
+        assert!(!run.stdout.contains("null"), "{}", run.stdout);
+        Some(run.stdout)
+    };
+    let Some(plain) = shown("echo out; exit 3") else { return };
+    assert!(plain.contains("exit_code: 3 (failed)\n"), "{plain}");
+    assert!(plain.ends_with("\nout\n"), "{plain}");
+    let known = shown("hermes-no-such-command").unwrap();
+    assert!(known.contains("exit_code: 127 (there is no such command)\n"), "{known}");
+    assert!(!known.contains("exit_code_meaning"), "{known}");
+    let fine = shown("true").unwrap();
+    assert!(fine.contains("exit_code: 0\n"), "{fine}");
+}
+
+#[test]
 fn json_stays_json_on_a_terminal() {
     let context = notes();
     let Some(run) = at_terminal(&context, &["call", "read_file", "path=notes.txt", "--json"], &[])

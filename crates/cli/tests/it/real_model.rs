@@ -1,6 +1,11 @@
 //! A real, small model behind a llama.cpp server calls a tool, end to end.
 
+use std::time::Duration;
+
 use crate::context::TestContext;
+
+/// A model on a busy machine takes its time.
+const PATIENCE: Duration = Duration::from_secs(280);
 
 #[test]
 fn a_real_model_writes_a_file() {
@@ -17,7 +22,7 @@ fn a_real_model_writes_a_file() {
          grammar: '{grammar}'\ntool_search:\n  enabled: \"off\"\n"
     ));
     context.run(["toolsets", "create", "pen", "--tools", "write_file"]).succeeds();
-    let run = context.run([
+    let command = context.command([
         "--json",
         "run",
         "--toolset",
@@ -26,6 +31,7 @@ fn a_real_model_writes_a_file() {
         "1",
         "Write the text hello to the file out.txt",
     ]);
+    let run = context.finish_within(PATIENCE, command, b"");
     let call = run.stdout.lines().find(|line| line.contains(r#""type":"call_result""#));
     let call = call.unwrap_or_else(|| panic!("no call:\n{}\n{}", run.stdout, run.stderr));
     let call: serde_json::Value = serde_json::from_str(call).expect("JSON");

@@ -199,9 +199,7 @@ impl<W: Way> Control for Remote<W> {
         Box::pin(async move {
             self.unwanted.store(true, Ordering::Release);
             let mut ended = self.ended.clone();
-            let has_told = || self.told.as_ref().is_some_and(|told| told.borrow().is_some());
-            let is_over = || self.ended.borrow().is_some() || has_told();
-            if !end_there(&*self.way, &self.local, &self.mark, grace, is_over).await {
+            if !end_there(&*self.way, &self.local, &self.mark, grace, || self.is_over()).await {
                 self.way.force(&script::killing(&self.mark)).await;
             }
             // Its last words, what its shell held among them, are on their way.
@@ -209,6 +207,11 @@ impl<W: Way> Control for Remote<W> {
             // If the way there is broken, this end of it can still be ended.
             self.carrier.end(grace).await;
         })
+    }
+
+    fn is_over(&self) -> bool {
+        let has_told = || self.told.as_ref().is_some_and(|told| told.borrow().is_some());
+        self.ended.borrow().is_some() || has_told()
     }
 
     fn signal(&self, signal: Signal) -> BoxFuture<'_, usize> {

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use rustix::process::Signal;
 
 use super::process::{Process, look};
-use super::table::names;
+use super::table::Mark;
 use super::{Root, send};
 
 /// Whom it got hold of, and whom it may not touch.
@@ -61,7 +61,7 @@ impl Catch {
     }
 
     /// Hears of a process, and stops it if it is one of the job.
-    pub(super) fn hear(&mut self, it: &Process, mark: Option<&str>) {
+    pub(super) fn hear(&mut self, it: &Process, mark: Option<&Mark>) {
         // Whoever takes one of ours for a job is mistaken.
         if self.protected.contains(&self.root.pid) {
             return;
@@ -74,7 +74,7 @@ impl Catch {
         if !is_new && self.signal == Signal::STOP || self.refused.contains(&id) {
             return;
         }
-        let is_marked = mark.is_some_and(|mark| names(mark, &self.root.job));
+        let is_marked = mark.is_some_and(|mark| mark.names(&self.root.job));
         let is_in_session = self.has_head && it.session == self.root.pid;
         if !is_marked && !is_in_session && !self.caught.contains_key(&it.parent) {
             return;

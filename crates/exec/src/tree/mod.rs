@@ -2,7 +2,9 @@
 //!
 //! A job is the head of its own session and carries [`MARK`] in its
 //! environment. Its processes are found by that session, by ancestry, and, if
-//! they left both, by the mark. A process is known by its id *and* its start
+//! they left both, by the mark; those that have cleared their environment
+//! besides, by the stamp that was put on the first of them
+//! ([`hermes_sandbox::Stamp`]). A process is known by its id *and* its start
 //! time, since ids are given out again.
 
 mod catch;

@@ -6,13 +6,14 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 
+use hermes_sandbox::Stamp;
 use memchr::memmem::Finder;
 use rustix::fs::{Dir, Mode, OFlags, open, openat};
 use rustix::io::Errno;
 
 use super::MARK;
 use super::process::{Process, parse, read_small};
-use super::table::{Need, Reading};
+use super::table::{Mark, Need, Reading};
 
 const FLAGS: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC);
 /// As much of a command line as anybody wants to read.
@@ -28,7 +29,7 @@ const PASSES: usize = 16;
 /// for whom the end of the list would be too late.
 pub(super) fn all(
     need: &Need,
-    each: &mut dyn FnMut(&Process, Option<&str>),
+    each: &mut dyn FnMut(&Process, Option<&Mark>),
 ) -> io::Result<Reading> {
     let mut source = Source::open()?;
     let mut found = Reading::default();
@@ -59,15 +60,15 @@ pub(super) fn all(
             has_gone |= !process.is_alive();
             let mark = match is_wanted(&process, need) {
                 true => source.mark(pid)?,
-                false => Mark::Nothing,
+                false => Seen::Nothing,
             };
             match mark {
-                Mark::Is(mark) => {
+                Seen::Is(mark) => {
                     each(&process, Some(&mark));
                     found.marks.insert(pid, mark);
                 }
-                Mark::Nothing => each(&process, None),
-                Mark::Gone => has_gone = true,
+                Seen::Nothing => each(&process, None),
+                Seen::Gone => has_gone = true,
             }
             found.processes.push(process);
         }
@@ -89,8 +90,8 @@ fn is_wanted(process: &Process, need: &Need) -> bool {
         && need.session != Some(process.session)
 }
 
-enum Mark {
-    Is(String),
+enum Seen {
+    Is(Mark),
     Nothing,
     Gone,
 }
@@ -133,31 +134,59 @@ impl Source {
         Ok(self.piece.get(..length).and_then(|line| parse(pid, line)))
     }
 
-    /// The mark in the environment that a process was started with.
-    fn mark(&mut self, pid: u32) -> io::Result<Mark> {
+    /// The mark of a process: that in the environment that it was started with,
+    /// or its stamp.
+    fn mark(&mut self, pid: u32) -> io::Result<Seen> {
+        match self.words(pid)? {
+            Seen::Nothing => self.stamps(pid),
+            seen => Ok(seen),
+        }
+    }
+
+    fn words(&mut self, pid: u32) -> io::Result<Seen> {
         // A process that is just becoming another program shows nothing for a
         // moment.
         for _ in 0..3 {
             let file = match self.file(pid, "environ") {
                 Ok(Some(file)) => file,
-                Ok(None) => return Ok(Mark::Gone),
+                Ok(None) => return Ok(Seen::Gone),
                 // It belongs to somebody else.
-                Err(Errno::ACCESS | Errno::PERM) => return Ok(Mark::Nothing),
+                Err(Errno::ACCESS | Errno::PERM) => return Ok(Seen::Nothing),
                 Err(error) => return Err(error.into()),
             };
             match self.search(file) {
                 Ok(Some(mark)) => return Ok(mark),
                 Ok(None) => {}
-                Err(_) => return Ok(Mark::Gone),
+                Err(_) => return Ok(Seen::Gone),
             }
         }
         let is_alive = self.look(pid)?.is_some_and(|it| it.is_alive());
-        Ok(if is_alive { Mark::Nothing } else { Mark::Gone })
+        Ok(if is_alive { Seen::Nothing } else { Seen::Gone })
+    }
+
+    /// What its limit on file locks carries.
+    fn stamps(&mut self, pid: u32) -> io::Result<Seen> {
+        const LINE: &[u8] = b"Max file locks";
+        let file = match self.file(pid, "limits") {
+            Ok(Some(file)) => file,
+            Ok(None) => return Ok(Seen::Gone),
+            Err(Errno::ACCESS | Errno::PERM) => return Ok(Seen::Nothing),
+            Err(error) => return Err(error.into()),
+        };
+        let Ok(length) = read_small(file, &mut self.piece) else { return Ok(Seen::Gone) };
+        let text = self.piece.get(..length).unwrap_or_default();
+        let mut lines = text.split(|byte| *byte == b'\n');
+        let words = lines.find_map(|line| std::str::from_utf8(line.strip_prefix(LINE)?).ok());
+        let mut words = words.unwrap_or_default().split_ascii_whitespace();
+        let mut next = || words.next().and_then(|it| it.parse().ok()).and_then(Stamp::read);
+        let stamps = [next(), next()];
+        let is_stamped = stamps.iter().any(Option::is_some);
+        Ok(if is_stamped { Seen::Is(Mark::Stamps(stamps)) } else { Seen::Nothing })
     }
 
     /// Looks for the mark piece by piece, since an environment may be
     /// megabytes long. Nothing for an empty one.
-    fn search(&mut self, mut file: File) -> io::Result<Option<Mark>> {
+    fn search(&mut self, mut file: File) -> io::Result<Option<Seen>> {
         const LONGEST: usize = 4 * 1024;
         // The first variable has no end of another one before it.
         let mut text = vec![0];
@@ -177,11 +206,13 @@ impl Source {
                 let end = memchr::memchr(0, rest).or((length == 0).then_some(rest.len()));
                 if let Some(value) = end.and_then(|end| rest.get(..end)) {
                     let value = String::from_utf8(value.to_vec());
-                    return Ok(Some(value.map_or(Mark::Nothing, Mark::Is)));
+                    let value = value.ok().filter(|value| !value.is_empty());
+                    let words = value.map(|value| Seen::Is(Mark::Words(value)));
+                    return Ok(Some(words.unwrap_or(Seen::Nothing)));
                 }
             }
             if length == 0 {
-                return Ok((!is_empty).then_some(Mark::Nothing));
+                return Ok((!is_empty).then_some(Seen::Nothing));
             }
             // Enough stays for a mark that this piece cuts in two.
             text.drain(..text.len().saturating_sub(LONGEST));

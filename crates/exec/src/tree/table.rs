@@ -3,6 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::io;
 
+use hermes_sandbox::Stamp;
+
 #[cfg(target_os = "linux")]
 use super::proc as read;
 use super::process::{Process, look};
@@ -15,7 +17,7 @@ use super::{Member, Root, Usage};
 pub struct Table {
     processes: Vec<Process>,
     places: HashMap<u32, usize>,
-    marks: HashMap<u32, String>,
+    marks: HashMap<u32, Mark>,
     is_settled: bool,
 }
 
@@ -26,6 +28,11 @@ impl Table {
         Ok(Self::of(read::all(&Need::default(), &mut |_, _| ())?))
     }
 
+    /// The same for jobs that began then or later.
+    pub(crate) fn read_since(started: u64) -> io::Result<Self> {
+        Ok(Self::of(read::all(&Need { started, session: None }, &mut |_, _| ())?))
+    }
+
     /// The same for one job only, which asks less of most processes.
     pub fn read_for(root: &Root) -> io::Result<Self> {
         Self::read_telling(root, &mut |_, _| ())
@@ -34,7 +41,7 @@ impl Table {
     /// The same; `each` hears of every process as it is found, and of its mark.
     pub(crate) fn read_telling(
         root: &Root,
-        each: &mut dyn FnMut(&Process, Option<&str>),
+        each: &mut dyn FnMut(&Process, Option<&Mark>),
     ) -> io::Result<Self> {
         // As long as its head is there, nobody in the session need bear the
         // mark.
@@ -153,13 +160,29 @@ impl Table {
     }
 
     fn is_marked(&self, pid: u32, job: &str) -> bool {
-        self.marks.get(&pid).is_some_and(|mark| names(mark, job))
+        self.marks.get(&pid).is_some_and(|mark| mark.names(job))
     }
 }
 
-/// Whether a mark says that its bearer belongs to a job.
-pub(crate) fn names(mark: &str, job: &str) -> bool {
-    !job.is_empty() && mark.split('/').any(|part| part == job)
+/// What a process bears of the jobs that it belongs to.
+#[derive(Debug)]
+#[cfg_attr(not(target_os = "linux"), allow(dead_code))]
+pub(crate) enum Mark {
+    /// All of them, in its environment.
+    Words(String),
+    /// The outermost and the innermost one, where its environment says nothing.
+    Stamps([Option<Stamp>; 2]),
+}
+
+impl Mark {
+    /// Whether its bearer belongs to a job.
+    pub(crate) fn names(&self, job: &str) -> bool {
+        !job.is_empty()
+            && match self {
+                Self::Words(mark) => mark.split('/').any(|part| part == job),
+                Self::Stamps(stamps) => stamps.contains(&Some(Stamp::of(job))),
+            }
+    }
 }
 
 /// Whose marks are wanted.
@@ -176,7 +199,7 @@ pub(crate) struct Need {
 #[derive(Debug, Default)]
 pub(crate) struct Reading {
     pub(crate) processes: Vec<Process>,
-    pub(crate) marks: HashMap<u32, String>,
+    pub(crate) marks: HashMap<u32, Mark>,
     pub(crate) is_settled: bool,
 }
 
@@ -224,14 +247,14 @@ pub(crate) fn describe(process: &Process) -> Member {
 mod read {
     use std::io;
 
-    use super::{Need, Process, Reading};
+    use super::{Mark, Need, Process, Reading};
     use crate::tree::ps;
 
     /// Other systems show the environment of a process to nobody, so there
     /// are no marks.
     pub(super) fn all(
         _need: &Need,
-        each: &mut dyn FnMut(&Process, Option<&str>),
+        each: &mut dyn FnMut(&Process, Option<&Mark>),
     ) -> io::Result<Reading> {
         let processes = ps::list(None)?;
         processes.iter().for_each(|process| each(process, None));

@@ -23,7 +23,7 @@ fn with(packages: &[&str]) -> Option<Bench> {
     };
     let Some(home) = homes.into_iter().find(fits) else {
         eprintln!(
-            "skipped: no virtualenv of the tests has {packages:?} (scripts/components/code.sh)"
+            "skipped: no virtualenv of the tests has {packages:?} (scripts/components/figures.sh)"
         );
         return None;
     };

@@ -18,6 +18,8 @@ pub(crate) struct Start<'a> {
     pub(crate) directory: &'a CStr,
     pub(crate) streams: [RawFd; 3],
     pub(crate) group: Group,
+    /// The limits on file locks that stamp it.
+    pub(crate) stamp: Option<(u64, u64)>,
 }
 
 /// What parent and child share.
@@ -89,6 +91,7 @@ extern "C" fn child(argument: *mut c_void) -> c_int {
 
 fn prepare(start: &Start<'_>) -> io::Result<()> {
     reset_signals();
+    set_stamp(start.stamp);
     set_streams(start.streams)?;
     // SAFETY: plain numbers, and a path that ends with a zero.
     unsafe {
@@ -128,6 +131,14 @@ fn reset_signals() {
             libc::sigaction(signal, &action, std::ptr::null_mut());
         }
     }
+}
+
+/// Only a help to find it again: where it cannot be set, the child runs without.
+fn set_stamp(stamp: Option<(u64, u64)>) {
+    let Some((current, most)) = stamp else { return };
+    let limit = libc::rlimit { rlim_cur: current, rlim_max: most };
+    // SAFETY: the structure is live and of the right type.
+    unsafe { libc::prlimit(0, libc::RLIMIT_LOCKS, &limit, std::ptr::null_mut()) };
 }
 
 fn set_streams(mut streams: [RawFd; 3]) -> io::Result<()> {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
@@ -11,7 +11,10 @@ use std::sync::{Arc, LazyLock};
 use hermes_core::{SessionError, ToolContext, ToolError, Variables};
 use hermes_exec::state::{self, Frame, Report, ShellState};
 use hermes_exec::surroundings::{DOCUMENT, Kept, Surroundings};
-use hermes_exec::{Input, Job, Jobs, Order, Output, Place, Shell};
+use hermes_exec::{Exit, Input, Job, Jobs, Order, Output, Place, Shell};
+
+/// What a shell ends with when a command is not found.
+const NOT_FOUND: i32 = 127;
 
 /// A command that is about to run in a session's shell.
 #[derive(Debug)]
@@ -156,8 +159,9 @@ impl After {
     /// Takes over what the command has left behind. One that was killed leaves
     /// nothing.
     pub(crate) fn settle(self, job: &Job, moves: bool, cx: &ToolContext) -> Settled {
-        let Some(mut after) = self.state(job) else { return Settled::default() };
-        let mut notes = Vec::new();
+        let state = self.state(job);
+        let mut notes = Vec::from_iter(self.lacks_path(state.as_ref(), job).map(str::to_owned));
+        let Some(mut after) = state else { return Settled { folder: None, notes } };
         if !moves {
             after.set_cwd(self.before.cwd().map(Path::to_path_buf));
         }
@@ -195,6 +199,25 @@ impl After {
             notes.push(format!("What it left in its shell could not be kept: {error}."));
         }
         Settled { folder, notes }
+    }
+
+    /// What to say when a command was not found because there is nowhere to
+    /// look for it.
+    fn lacks_path(&self, after: Option<&ShellState>, job: &Job) -> Option<&'static str> {
+        job.ended().filter(|ended| ended.exit == Exit::Code(NOT_FOUND))?;
+        let path =
+            |state: &ShellState| state.environment(self.base.clone()).remove(OsStr::new("PATH"));
+        match path(after.unwrap_or(&self.before)) {
+            None if path(&self.before).is_some() => Some(
+                "This command has unset PATH; from the next one on, bash looks in its usual places.",
+            ),
+            Some(path) if path.is_empty() => Some(
+                "PATH is empty in this session, so that only builtins and whole paths are found. \
+                 After `unset PATH` the next command looks in the usual places; reset=true starts \
+                 over.",
+            ),
+            _ => None,
+        }
     }
 
     fn state(&self, job: &Job) -> Option<ShellState> {

@@ -202,6 +202,26 @@ async fn what_becomes_of_a_breakpoint_is_said() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_session_has_the_name_that_it_was_given() {
+    let Some(project) = python(&[("shop.py", SHOP)]) else { return };
+    let debug = async |args: Value| project.call("code_debug", args).await;
+    let run = |name: &str| json!({ "program": "shop.py", "entry": true, "session": name });
+    let mine = debug(run("mine")).await;
+    assert_eq!(
+        (&mine["session"], &mine["status"]),
+        (&json!("mine"), &json!("stopped")),
+        "{mine:#}"
+    );
+    let twice = debug(run("mine")).await;
+    assert_eq!(twice["kind"], "conflict", "{twice:#}");
+    let value = json!({ "action": "evaluate", "expression": "1 + 1", "session": "mine" });
+    assert!(debug(value).await.to_string().contains("\"2\""));
+    debug(json!({ "action": "stop", "session": "mine" })).await;
+    let again = debug(run("mine")).await;
+    assert_eq!(again["session"], "mine", "{again:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn breakpoints_are_changed_and_outlive_a_restart() {
     let Some(project) = python(&[("shop.py", SHOP)]) else { return };
     let debug = async |args: Value| project.call("code_debug", args).await;

@@ -28,7 +28,10 @@ async fn rustfmt_changes_what_is_asked_for_and_nothing_else() {
         one["files_changed"],
         json!([{"file": "src/lib.rs", "lines_added": 2, "lines_removed": 2}])
     );
+    // All that was asked about is in form now, and that was this call's doing.
+    assert_eq!((&one["formatted"], &one["changed"]), (&json!(true), &json!(true)), "{one:#}");
     let all = project.call("code_format", json!({})).await;
+    assert_eq!((&all["formatted"], &all["changed"]), (&json!(true), &json!(true)), "{all:#}");
     assert_eq!(all["files_changed"][0]["file"], "src/child.rs", "{all:#}");
     let again = project.call("code_format", json!({})).await;
     assert_eq!(
@@ -118,4 +121,6 @@ async fn formatters_that_go_file_by_file() {
     let done = project.call("code_format", json!({})).await;
     assert_eq!(project.read("a.js"), "let a = { b: 1 };\n", "{done:#}");
     assert_eq!(done["failed"][0]["file"], "b.js", "{done:#}");
+    // One is in form now, the other cannot be.
+    assert_eq!((&done["formatted"], &done["changed"]), (&json!(false), &json!(true)), "{done:#}");
 }

@@ -73,6 +73,10 @@ async fn only_what_is_new_to_a_baseline_or_to_a_commit() {
     assert_eq!(brief(&answer), ["a.py:5:5 error F821"], "{answer:#}");
     assert_eq!(answer["known"], 1);
     assert!(answer["compared_to"].as_str().unwrap().contains("baseline"), "{answer:#}");
+    // What is known of a folder is known of its files.
+    let answer = project.call("code_lint", json!({ "only_new": true, "path": "a.py" })).await;
+    assert_eq!(brief(&answer), ["a.py:5:5 error F821"], "{answer:#}");
+    assert!(answer["compared_to"].as_str().unwrap().contains("baseline"), "{answer:#}");
 
     if !has("git") {
         return;

@@ -436,3 +436,32 @@ async fn progress_is_shown() {
         "{seen:?}"
     );
 }
+
+#[tokio::test]
+async fn a_bomb_is_refused_by_the_limit_that_it_breaks() {
+    let place = Place::new();
+    place.write("zeros", vec![0; 12 << 20]);
+    // The quickest of them; the others are put through the same in the library.
+    for archive in ["a.tar.zst", "a.zst"] {
+        let made = json!({"action": "create", "archive": archive, "paths": ["zeros"]});
+        let made = place.call("file_compress", made).await;
+        assert_eq!(made["files"], 1, "{archive}: {made}");
+        let unpack = |more: Value| {
+            let mut arguments = json!({"action": "extract", "archive": archive, "target": "out"});
+            arguments.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            place.call("file_compress", arguments)
+        };
+        let ratio = unpack(json!({})).await;
+        assert_eq!(ratio["kind"], "limit", "{archive}: {ratio}");
+        assert!(ratio["error"].as_str().unwrap().contains("limit of the ratio"), "{ratio}");
+        assert!(ratio["hint"].as_str().unwrap().contains("max_ratio (now 100)"), "{ratio}");
+        let total = unpack(json!({"max_ratio": 1_000_000, "max_bytes": 1000})).await;
+        assert_eq!(total["kind"], "limit", "{archive}: {total}");
+        assert!(total["error"].as_str().unwrap().contains("limit of the total"), "{total}");
+        assert!(total["hint"].as_str().unwrap().contains("max_bytes (now 1000)"), "{total}");
+        assert!(!place.path().join("out").exists(), "{archive}: nothing is left");
+        let done = unpack(json!({"max_ratio": 1_000_000})).await;
+        assert_eq!(done["bytes"], 12 << 20, "{archive}: {done}");
+        std::fs::remove_dir_all(place.path().join("out")).unwrap();
+    }
+}

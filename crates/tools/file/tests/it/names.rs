@@ -167,3 +167,47 @@ async fn what_file_watch_saw_can_be_read() {
     assert_eq!(path, &address(&place), "{seen}");
     assert_eq!(content(&place, path).await, "1|one\n2|two\n3|three");
 }
+
+#[tokio::test]
+async fn a_slash_at_the_end_asks_for_a_folder() {
+    let place = Place::new();
+    let file = place.write("a.txt", "one\n");
+    let packed = json!({"action": "create", "archive": "a.zip", "paths": ["a.txt"]});
+    assert_eq!(place.call("file_compress", packed).await["files"], 1);
+    let change = json!({"path": "a.txt/", "old_string": "one", "new_string": "two"});
+    let update = "*** Begin Patch\n*** Update File: a.txt/\n@@\n-one\n+two\n*** End Patch";
+    let add = "*** Begin Patch\n*** Add File: new/\n+one\n*** End Patch";
+    for (tool, arguments) in [
+        ("read_file", json!({"path": "a.txt/"})),
+        ("read_file", json!({"path": "a.txt/."})),
+        ("read_file", json!({"path": format!("file://{}/", file.display())})),
+        ("write_file", json!({"path": "a.txt/", "content": "two\n"})),
+        ("write_file", json!({"path": "new/", "content": "two\n"})),
+        ("patch", change),
+        ("patch", json!({"patch": update})),
+        ("patch", json!({"patch": add})),
+        ("search_files", json!({"pattern": "one", "path": "a.txt/"})),
+        ("directory_list", json!({"path": "a.txt/"})),
+        ("file_diff", json!({"path": "a.txt/", "content": "two\n"})),
+        ("file_diff", json!({"path": "a.txt", "other_path": "a.txt/"})),
+        ("file_watch", json!({"paths": ["a.txt/"], "timeout": 0})),
+        ("file_compress", json!({"action": "list", "archive": "a.zip/"})),
+        ("file_compress", json!({"action": "extract", "archive": "a.zip/"})),
+        ("file_compress", json!({"action": "create", "archive": "b.zip/", "paths": ["a.txt"]})),
+        ("file_compress", json!({"action": "create", "archive": "b.zip", "paths": ["a.txt/"]})),
+    ] {
+        let answer = place.call(tool, arguments.clone()).await;
+        assert_eq!(answer["kind"], "invalid_arguments", "{tool} {arguments}: {answer}");
+        assert!(answer["error"].as_str().unwrap().contains("folder"), "{tool}: {answer}");
+        assert!(answer["hint"].is_string(), "{tool}: {answer}");
+    }
+    assert_eq!(fs::read_to_string(&file).unwrap(), "one\n");
+    let names = fs::read_dir(place.path()).unwrap().count();
+    assert_eq!(names, 2, "nothing was made");
+    // What is a folder, or not there, is as it was.
+    fs::create_dir(place.path().join("folder")).unwrap();
+    let listed = place.call("directory_list", json!({"path": "folder/"})).await;
+    assert_eq!(listed["total"], 0, "{listed}");
+    let missing = place.call("read_file", json!({"path": "none.txt/"})).await;
+    assert_eq!(missing["kind"], "not_found", "{missing}");
+}

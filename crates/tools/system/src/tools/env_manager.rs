@@ -325,6 +325,7 @@ fn unset(name: String, cx: &ToolContext) -> Result<Answer, ToolError> {
 
 fn load(path: &str, cx: &ToolContext) -> Result<Answer, ToolError> {
     let resolved = cx.workplace.resolve(path);
+    Files::new(cx).heed_slash(path, &resolved)?;
     let text = read(&resolved, cx)?;
     let view = View::of(cx)?;
     let known = |name: &str| view.of_programs(name);

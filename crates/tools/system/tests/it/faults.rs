@@ -67,6 +67,61 @@ async fn a_command_that_ignores_term_is_made_to_end() {
     desk.engine.shutdown().await;
 }
 
+/// A process that nothing leads to but what it was born with: its environment
+/// is empty, its session its own, its parents gone. It writes its number down.
+fn runaway(desk: &Desk, name: &str) -> (String, PathBuf) {
+    let file = desk.path().join(name);
+    let inner = format!("echo $$ > {0}.tmp; mv {0}.tmp {0}; exec sleep 600", file.display());
+    (format!("(env -i PATH=\"$PATH\" setsid sh -c '{inner}' >/dev/null 2>&1 </dev/null &)"), file)
+}
+
+async fn number(file: &std::path::Path) -> u32 {
+    eventually("it is away", || file.exists()).await;
+    std::fs::read_to_string(file).unwrap().trim().parse().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_process_that_casts_off_everything_ends_with_its_command() {
+    let desk = Desk::new();
+    let (command, file) = runaway(&desk, "first");
+    let id = desk.start(&format!("{command}; sleep 600")).await;
+    let pid = number(&file).await;
+    assert!(hermes_exec::tree::started(pid).is_some());
+    assert_eq!(desk.process("kill", &id).await["status"], "killed");
+    eventually("it is gone", || !is_running(pid)).await;
+    // With a command that is over: it ends with hermes.
+    let (command, file) = runaway(&desk, "second");
+    let answer = desk.run(&command).await;
+    assert_eq!(answer["exit_code"], 0, "{answer}");
+    let pid = number(&file).await;
+    assert!(is_running(pid), "nobody has asked for its end");
+    desk.engine.shutdown().await;
+    eventually("it is gone", || !is_running(pid)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_detached_command_has_sent_away_stays() {
+    let desk = Desk::new();
+    let (command, file) = runaway(&desk, "first");
+    let arguments = json!({ "command": format!("{command}; sleep 600"), "detach": true });
+    let answer = desk.call("terminal", arguments).await;
+    let pid = number(&file).await;
+    desk.engine.shutdown().await;
+    assert!(is_running(pid), "it was detached on purpose");
+    let (id, folder) = (answer["session_id"].as_str().unwrap(), &answer["output_file"]);
+    let jobs = hermes_exec::Jobs::local(desk.path().join(".jobs"));
+    let entries = jobs.leftovers().unwrap().list();
+    let entry = entries.iter().find(|entry| entry.id == id).expect("it is written down");
+    assert!(jobs.end_left_over(entry));
+    eventually("it is gone", || !is_running(pid)).await;
+    let folder = std::path::Path::new(folder.as_str().unwrap()).parent().unwrap();
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+fn is_running(pid: u32) -> bool {
+    hermes_exec::tree::started(pid).is_some_and(|at| hermes_exec::tree::is_alive(pid, at))
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn two_hundred_processes_come_and_go() {
     let desk = Desk::new();
@@ -142,17 +197,38 @@ async fn a_flood_of_output_is_bounded() {
     desk.assert_goes_on().await;
 }
 
-/// As many processes as a command may have, and then some.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_fork_bomb_is_ended() {
-    let limits = ChildLimits { processes: Some(200), ..ChildLimits::default() };
-    let confinement = Confinement {
+/// Walls that leave all files open.
+fn everywhere(limits: ChildLimits) -> Confinement {
+    Confinement {
         read: vec!["/".into()],
         write: vec!["/".into()],
         limits,
         ..Confinement::default()
-    };
-    let desk = Desk::with(Desired { confinement: Some(confinement), ..Desired::default() });
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_is_said_why_sudo_fails_in_the_sandbox() {
+    let confinement = Some(everywhere(ChildLimits::default()));
+    let desk = Desk::with(Desired { confinement, ..Desired::default() });
+    for sign in ["PERM_SUDOERS: setresuid(-1, 1, -1): Operation not permitted", "no new privileges"]
+    {
+        let command = format!("sudo() {{ echo 'sudo: {sign}'; return 1; }}; sudo true");
+        let answer = desk.run(&command).await;
+        let note = answer["note"].as_str().unwrap_or_default();
+        assert!(note.contains("sudo cannot work in the sandbox"), "{answer}");
+        let text = desk.run(&format!("echo '{sign}'")).await;
+        assert!(!text["note"].as_str().unwrap_or_default().contains("sandbox"), "{text}");
+    }
+    desk.engine.shutdown().await;
+}
+
+/// As many processes as a command may have, and then some.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fork_bomb_is_ended() {
+    let limits = ChildLimits { processes: Some(200), ..ChildLimits::default() };
+    let confinement = Some(everywhere(limits));
+    let desk = Desk::with(Desired { confinement, ..Desired::default() });
     let probe = desk.run("true").await;
     assert_eq!(probe["exit_code"], 0, "{probe}");
     // The kernel never counts the processes of root, so that there would be as

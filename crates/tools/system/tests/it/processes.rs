@@ -116,6 +116,39 @@ async fn input_is_open_when_a_command_goes_to_the_background() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_kill_after_a_close_tells_how_it_ended() {
+    let desk = Desk::new();
+    // It ends with its input, by itself.
+    let id = desk.start("cat; exit 3").await;
+    let closed = desk.process("close", &id).await;
+    assert_eq!(
+        (&closed["status"], &closed["exit_code"]),
+        (&json!("exited"), &json!(3)),
+        "{closed}"
+    );
+    let killed = desk.process("kill", &id).await;
+    assert_eq!(killed["status"], "already_exited", "{killed}");
+    assert_eq!(killed["exit_code"], 3, "{killed}");
+    // It goes on without it.
+    let id = desk.start("cat; while true; do sleep 0.1; done").await;
+    assert_eq!(desk.process("close", &id).await["status"], "running");
+    let killed = desk.process("kill", &id).await;
+    assert_eq!((&killed["status"], &killed["exit_code"]), (&json!("killed"), &json!(143)));
+    // In one batch: nobody waits in between.
+    for _ in 0..2 {
+        let id = desk.start("read line; exit 3").await;
+        let calls = ["close", "kill"].map(|action| {
+            ToolCall::new(action, "process", json!({ "action": action, "session_id": id }))
+        });
+        let answers = desk.engine.dispatch(calls.to_vec(), &desk.caller).await;
+        let killed: Value = serde_json::from_str(&answers[1].content).unwrap();
+        assert_eq!(killed["status"], "already_exited", "{killed}");
+        assert_eq!(killed["exit_code"], 3, "{killed}");
+    }
+    desk.engine.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_terminal_is_driven_by_keys_and_takes_another_size() {
     let desk = Desk::new();
     let command = "trap 'stty size' WINCH; trap 'echo caught; exit 7' INT; echo up; \

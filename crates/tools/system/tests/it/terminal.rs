@@ -260,3 +260,32 @@ async fn what_bash_shows_at_an_exit_is_the_users_own() {
     assert!(!answer["output"].as_str().unwrap().contains("__hermes"), "{answer}");
     assert_eq!(desk.output("echo $-").await.lines().count(), 2, "one of them is the trace");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_without_a_path_runs_or_says_why() {
+    let desk = Desk::new();
+    // Unset: bash has places of its own to look in.
+    desk.run("unset PATH").await;
+    let found = desk.run("ls / >/dev/null; echo $?").await;
+    assert_eq!((&found["output"], &found["exit_code"]), (&json!("0\n"), &json!(0)), "{found}");
+    let said_so = found["note"].as_str().is_some_and(|note| note.contains("PATH"));
+    assert!(!said_so, "{found}");
+    // Empty: nothing is found, and it is said what to do.
+    let lost = desk.run("export PATH=; ls").await;
+    assert_eq!(lost["exit_code"], 127, "{lost}");
+    let lost = desk.run("ls").await;
+    assert_eq!(lost["exit_code"], 127, "{lost}");
+    assert!(lost["note"].as_str().unwrap().contains("PATH is empty"), "{lost}");
+    assert_eq!(desk.output("echo builtin; /bin/echo whole").await, "builtin\nwhole\n");
+    let shell = desk.start("read line; echo got $line").await;
+    let said = json!({ "action": "submit", "session_id": shell, "data": "it" });
+    assert_eq!(desk.call("process", said).await["output"], "got it\n");
+    let unset = desk.run("unset PATH; ls / >/dev/null").await;
+    assert_eq!(unset["exit_code"], 127, "{unset}");
+    assert!(unset["note"].as_str().unwrap().contains("has unset PATH"), "{unset}");
+    assert_eq!(desk.run("ls / >/dev/null").await["exit_code"], 0);
+    desk.run("export PATH=").await;
+    let again = json!({ "command": "ls / >/dev/null", "reset": true });
+    assert_eq!(desk.call("terminal", again).await["exit_code"], 0);
+    desk.engine.shutdown().await;
+}

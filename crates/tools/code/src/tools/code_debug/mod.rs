@@ -160,8 +160,9 @@ impl Tool for CodeDebug {
         match args.action {
             Action::Run => {
                 self.sessions.check_room(cx.session.id())?;
+                let name = self.sessions.name(cx.session.id(), args.session.as_deref())?;
                 let start = Start::of(&args, cx).await?;
-                self.begin(start, self.sessions.fresh_id(), until, &args, cx).await
+                self.begin(start, name, until, &args, cx).await
             }
             Action::Restart => {
                 let old = self.sessions.get(cx.session.id(), args.session.as_deref())?;

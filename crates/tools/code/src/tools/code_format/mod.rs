@@ -55,9 +55,9 @@ pub(crate) struct Broken {
 #[derive(Debug, Serialize)]
 pub(crate) struct Output {
     tools: Vec<Run>,
-    /// Whether all is, or was, as it should be.
+    /// Whether all is, after this call, as its formatters want it.
     formatted: bool,
-    /// Whether files were changed.
+    /// Whether this call has changed files.
     changed: bool,
     files_changed: Vec<ChangedFile>,
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -102,7 +102,7 @@ impl Tool for CodeFormat {
             .example(
                 Example::new("Format a file", r#"{"path":"a.rs"}"#)
                     .given("a.rs", "fn main( ) {}\n")
-                    .gives(r#"{"formatted":false,"changed":true}"#),
+                    .gives(r#"{"formatted":true,"changed":true}"#),
             )
     }
 
@@ -129,7 +129,7 @@ impl Tool for CodeFormat {
         if shaping.changes.unshown > 0 {
             notes.push(format!("The differences of {} files do not fit.", shaping.changes.unshown));
         }
-        let is_formatted = shaping.wrong == 0 && shaping.broken.is_empty();
+        let is_formatted = shaping.left == 0 && shaping.broken.is_empty();
         Ok(Output {
             formatted: is_formatted && tools.iter().all(|run| run.error.is_none()),
             tools,

@@ -29,15 +29,15 @@ pub(super) struct Shaping<'a> {
     check: bool,
     pub(super) changes: Changes,
     pub(super) broken: Vec<Broken>,
-    /// Files that are not, or were not, as they should be.
-    pub(super) wrong: usize,
+    /// Files that are not as they should be, or were not looked at.
+    pub(super) left: usize,
     pub(super) notes: Vec<String>,
 }
 
 impl<'a> Shaping<'a> {
     pub(super) fn new(desk: &'a Desk<'a>, check: bool) -> Self {
         let (changes, broken, notes) = (Changes::default(), Vec::new(), Vec::new());
-        Self { desk, check, changes, broken, wrong: 0, notes }
+        Self { desk, check, changes, broken, left: 0, notes }
     }
 
     /// Has a formatter at the files; how many are not, or were not, as they
@@ -97,6 +97,7 @@ impl<'a> Shaping<'a> {
             for (file, old) in before {
                 if let (Some(old), Some(new)) = (old, self.desk.read(file).await?) {
                     is_changed |= old != new;
+                    self.left += usize::from(old == new);
                     self.changes.add(&self.desk.show(file), &old, &new);
                 }
             }
@@ -104,7 +105,6 @@ impl<'a> Shaping<'a> {
                 return Err(failed(choice, &ran));
             }
         }
-        self.wrong += files.len();
         Ok(files.len())
     }
 
@@ -124,7 +124,9 @@ impl<'a> Shaping<'a> {
             let rest = files.get(most..).unwrap_or_default().iter().filter(|_| !all);
             self.notes.extend(rest.take(100).map(|file| self.desk.show(file)));
         }
-        let mut wrong = if all { 0 } else { files.len().saturating_sub(most) };
+        let unseen = files.len().saturating_sub(most);
+        let mut wrong = if all { 0 } else { unseen };
+        self.left += unseen;
         for (at, file) in files.iter().take(most).enumerate() {
             self.desk.cx.check()?;
             self.desk.cx.report(Some(at as f64 / files.len() as f64), self.desk.show(file));
@@ -141,12 +143,13 @@ impl<'a> Shaping<'a> {
                 continue;
             }
             wrong += 1;
-            if !self.check {
+            if self.check {
+                self.left += 1;
+            } else {
                 self.write(file, &old, &new).await?;
             }
             self.changes.add(&self.desk.show(file), &old, &new);
         }
-        self.wrong += wrong;
         Ok(wrong)
     }
 

@@ -16,8 +16,8 @@ const DOCUMENT: &str = "code_lint";
 
 type Known = BTreeMap<String, Baseline>;
 
-fn key(args: &Args, desk: &Desk<'_>) -> String {
-    format!("{} {}", desk.path.display(), args.tool.as_deref().unwrap_or("*"))
+fn key(args: &Args, path: &Path) -> String {
+    format!("{} {}", path.display(), args.tool.as_deref().unwrap_or("*"))
 }
 
 /// Keeps the findings that are new; what they are new to.
@@ -28,7 +28,9 @@ pub(super) async fn keep(
 ) -> Result<String, ToolError> {
     if args.since.is_none() {
         let known: Known = desk.cx.session.read(DOCUMENT)?;
-        if let Some(baseline) = known.get(&key(args, desk)) {
+        // That of a folder is good for all that is in it.
+        let mut saved = desk.path.ancestors().filter_map(|path| known.get(&key(args, path)));
+        if let Some(baseline) = saved.next() {
             baseline.keep_new(findings);
             return Ok(format!("the saved baseline of {} findings", baseline.len()));
         }
@@ -56,7 +58,7 @@ pub(super) fn save(
             .with_hint("Save the baseline of all findings first, then ask for new ones."));
     }
     let baseline = Baseline::of(findings);
-    let key = key(args, desk);
+    let key = key(args, &desk.path);
     desk.cx.session.update(DOCUMENT, |known: &mut Known| known.insert(key, baseline))?;
     Ok(format!("{} findings are known from now on; only_new leaves them out.", findings.len()))
 }

@@ -265,6 +265,7 @@ fn target(args: &Args, archive: &Path, at: &Workplace) -> PathBuf {
 
 fn act(args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
     let archive = spelling::resolve(&cx.workplace, &args.archive);
+    heed_slashes(args, &archive, cx)?;
     let choice = Choice::new(&args.include, &args.exclude)?;
     let verb = match args.action.plain() {
         Action::Create => "Packed",
@@ -304,6 +305,22 @@ fn act(args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
             Ok(Output::extracted(&archive, &target, extracted, shown))
         }
     }
+}
+
+/// A path that ends with a slash is one of a folder.
+fn heed_slashes(args: &Args, archive: &Path, cx: &ToolContext) -> Result<(), ToolError> {
+    let files = Files::new(cx);
+    if args.action.plain() != Action::Create {
+        return files.heed_slash(&args.archive, archive);
+    }
+    if args.archive.ends_with('/') || args.archive.ends_with("/.") {
+        let what = format!("'{}' names a folder, for it ends with a slash", args.archive);
+        return Err(
+            ToolError::invalid(what).with_hint("Leave the slash out, or name a file in it.")
+        );
+    }
+    let mut paths = args.paths.iter();
+    paths.try_for_each(|path| files.heed_slash(path, &spelling::resolve(&cx.workplace, path)))
 }
 
 /// Unpacks, and tells whoever keeps files what is replaced and made.

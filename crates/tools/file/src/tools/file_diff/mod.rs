@@ -251,6 +251,9 @@ fn diff(args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
 
 fn subject(args: &Args, cx: &ToolContext) -> Result<Subject, ToolError> {
     let told = args.encoding()?;
+    for path in [&args.path, &args.other_path].into_iter().flatten() {
+        Files::new(cx).heed_slash(path, &resolve(&cx.workplace, path))?;
+    }
     let read = |path: &String| Side::read(path, &resolve(&cx.workplace, path), told, cx);
     let pair = |old: Side, new: Side| Ok(Subject::Pair(Box::new((old, new))));
     match (&args.path, &args.old_content, &args.other_path, &args.content, &args.checkpoint) {

@@ -9,6 +9,7 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use hermes_core::{
     Effect, Example, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolSpec, Workplace,
 };
+use hermes_files::Files;
 use serde::{Deserialize, Serialize};
 
 use crate::blocking::off_thread;
@@ -197,6 +198,9 @@ impl Tool for FileWatch {
     }
 
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
+        for path in &args.paths {
+            Files::new(cx).heed_slash(path, &spelling::resolve(&cx.workplace, path))?;
+        }
         let request = Arc::new(Request::new(&args, &cx.workplace)?);
         let mut wait = Duration::from_secs(args.timeout.min(LONGEST));
         if let Some(left) = cx.remaining() {

@@ -81,7 +81,7 @@ impl Plan {
         let path = path.ok_or_else(|| needed("path"))?;
         let old = args.old_string.clone().ok_or_else(|| needed("old_string"))?;
         let new = args.new_string.clone().ok_or_else(|| needed("new_string"))?;
-        let path = resolve(at, path);
+        let path = file(at, path)?;
         let step = Step::Replace { path, old, new, all: args.replace_all };
         Ok(Self { steps: vec![step], format: None, warnings: Vec::new() })
     }
@@ -108,7 +108,7 @@ impl Plan {
             }
             // A header often has only the end of the path.
             let meant = path.filter(|path| Path::new(path).ends_with(name)).unwrap_or(name);
-            Ok(resolve(at, meant))
+            file(at, meant)
         };
         let mut steps = Vec::with_capacity(parsed.operations.len());
         for operation in parsed.operations {
@@ -167,6 +167,17 @@ impl Plan {
         paths.dedup();
         paths
     }
+}
+
+/// The absolute form of a path, which must be one of a file.
+fn file(at: &Workplace, path: &str) -> Result<PathBuf, ToolError> {
+    if path.ends_with('/') || path.ends_with("/.") {
+        return Err(ToolError::invalid(format!(
+            "'{path}' names a folder, for it ends with a slash"
+        ))
+        .with_hint("A patch changes files: leave the slash out, or name a file in the folder."));
+    }
+    Ok(resolve(at, path))
 }
 
 const SHAPES: &str = "A V4A patch looks like this: `*** Begin Patch`, `*** Update File: path`, \

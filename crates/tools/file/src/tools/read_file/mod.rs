@@ -7,6 +7,7 @@ use hermes_core::{
     Effect, ErrorKind, Example, JsonSchema, OutputBounds, ResultLimit, Scope, Tool, ToolContext,
     ToolError, ToolSpec, Workplace, answer_schema,
 };
+use hermes_files::Files;
 use hermes_text::codec::TextFormat;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -149,6 +150,7 @@ impl Tool for ReadFile {
 }
 
 fn read(args: &Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolError> {
+    Files::new(cx).heed_slash(&args.path, path)?;
     let encoding = args.encoding.as_deref().map(charset::named).transpose()?;
     let encoding = encoding.map(|(encoding, _)| encoding);
     let mut source = Source::open(path, cx).inspect_err(|error| {

@@ -69,6 +69,7 @@ impl Tool for SearchFiles {
 }
 
 fn find(args: &Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolError> {
+    Files::new(cx).heed_slash(&args.path, path)?;
     let root = Root::open(&Files::new(cx), path).map_err(|error| refused(path, cx, error))?;
     let bounds = cx.ports.get::<OutputBounds>().map_or_else(OutputBounds::default, |b| *b);
     let limit = args.limit.clamp(1, RESULTS);

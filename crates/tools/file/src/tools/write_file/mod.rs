@@ -279,7 +279,7 @@ fn note(replaced: Option<&Original>, sight: Sight, disguise: Option<Disguise>) -
 
 /// A path that can only mean a folder would silently name a file.
 fn refuse_folder(path: &str) -> Result<(), ToolError> {
-    if path.ends_with('/') {
+    if path.ends_with('/') || path.ends_with("/.") {
         return Err(ToolError::invalid(format!(
             "'{path}' names a folder, for it ends with a slash"
         ))

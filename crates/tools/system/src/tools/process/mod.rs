@@ -164,7 +164,8 @@ async fn answer(args: &Args, listed: &Listed, cx: &ToolContext) -> Result<Output
         Action::Log => log(args, listed),
         Action::Wait => wait(args, listed, cx).await,
         Action::Kill => {
-            let was_running = listed.job.ended().is_none_or(|ended| ended.lingers);
+            // One that has just ended by itself was not killed.
+            let was_running = listed.job.ended_by_now().await.is_none_or(|ended| ended.lingers);
             listed.job.end(GRACE).await;
             let mut output = news(listed);
             output.status = if was_running { "killed" } else { "already_exited" };
@@ -182,7 +183,8 @@ async fn answer(args: &Args, listed: &Listed, cx: &ToolContext) -> Result<Output
             let job = Arc::clone(&listed.job);
             let closing = tokio::spawn(async move { job.close_input().await });
             let is_closed = cx.race(tokio::time::timeout(SENDING, closing)).await?.is_ok();
-            let mut output = news(listed);
+            // Most programs end with their input.
+            let mut output = settle(args, listed, cx).await;
             if !is_closed {
                 output.add_note("Its input is closed when it has read what it was sent.");
             }
