@@ -146,6 +146,7 @@ impl Agent {
             reply => reply.map_err(Stop::Fault)?,
         };
         budget.spend_usage(reply.usage);
+        self.spent(&reply.usage)?;
         match reply.text.trim() {
             "" => Ok(excerpt(old)),
             _ => Ok(reply.text),

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use hermes_agent::{Allowance, Budget, Entry, Journal, JournalError, Manner, Nobody, Standing};
+use hermes_agent::{Allowance, Budget, Entry, Journal, JournalError, Manner, NoJournal, Nobody, Standing};
 use hermes_core::{
     Approver, Availability, BoundCall, BoxFuture, DynTool, Effect, NoticeQueue, Notices, Ports,
     ToolCall, ToolContext, ToolError, ToolOutput, ToolResult, ToolSpec, Workplace,
@@ -218,6 +218,7 @@ impl Stage {
             model,
             manner: Manner::default(),
             watcher: Arc::new(Nobody),
+            journal: Arc::new(NoJournal),
         };
         caller.ports = Some(with_standing(&engine, standing));
         Self { folder, server, stock, crew, engine, caller, budget, notices, serving }

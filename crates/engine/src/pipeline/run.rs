@@ -90,7 +90,11 @@ impl Flight {
 
         let stopped = tokio::select! {
             biased;
-            ended = &mut task => return land(entry.name(), ended),
+            ended = &mut task => {
+                // It may have noticed by itself, sooner than we did.
+                let stopped = self.caller.cancel.is_cancelled().then_some(ErrorKind::Cancelled);
+                return land(entry.name(), ended, stopped);
+            }
             () = self.caller.cancel.cancelled() => ToolError::cancelled(),
             () = tokio::time::sleep_until(deadline.into()) => ToolError::new(
                 ErrorKind::Timeout,
@@ -101,11 +105,11 @@ impl Flight {
         // A tool that stops in time may have something to say, such as the
         // output so far; its own word that it was cancelled adds nothing.
         match tokio::time::timeout(GRACE, &mut task).await {
-            Ok(Ok(Ok(Ok(output)))) => land(entry.name(), Ok(Ok(Ok(output)))),
-            Ok(Ok(Ok(Err(error)))) if error.kind() != ErrorKind::Cancelled => {
-                Landed { outcome: Err(error), disposition: Disposition::Unknown }
+            Ok(Ok(Ok(Ok(output)))) => {
+                land(entry.name(), Ok(Ok(Ok(output))), Some(stopped.kind()))
             }
-            _ => Landed { outcome: Err(stopped), disposition: Disposition::Unknown },
+            Ok(Ok(Ok(Err(error)))) if error.kind() != ErrorKind::Cancelled => cut_off(error),
+            _ => cut_off(stopped),
         }
     }
 
@@ -196,7 +200,8 @@ impl Flight {
             "effects": effects,
             "verdict": judged.verdict,
         });
-        Landed { outcome: Ok((told.to_string(), Vec::new())), disposition: Disposition::NotRun }
+        let outcome = Ok((told.to_string(), Vec::new()));
+        Landed { outcome, disposition: Disposition::NotRun, stopped: None }
     }
 
     /// What the tool is handed. Calls that it makes in turn stop when it must
@@ -242,8 +247,12 @@ fn names_secrets(call: &Known) -> bool {
     call.effects.iter().any(|effect| effect.scope == Scope::SECRET_USE)
 }
 
-fn land(tool: &str, ended: Ended) -> Landed {
-    let cut_off = |error| Landed { outcome: Err(error), disposition: Disposition::Unknown };
+fn cut_off(error: ToolError) -> Landed {
+    Landed { outcome: Err(error), disposition: Disposition::Unknown, stopped: None }
+}
+
+/// What came of a call, which was told to stop for this reason if for any.
+fn land(tool: &str, ended: Ended, stopped: Option<ErrorKind>) -> Landed {
     let outcome = match ended {
         Ok(Ok(Ok(output))) => output.into_checked(),
         // The tool noticed by itself that it was to stop.
@@ -255,7 +264,11 @@ fn land(tool: &str, ended: Ended) -> Landed {
         Err(join) if join.is_panic() => return cut_off(crashed(tool, &*join.into_panic())),
         Err(_) => return cut_off(ToolError::cancelled()),
     };
-    Landed { outcome, disposition: Disposition::Complete }
+    let disposition = match stopped {
+        None => Disposition::Complete,
+        Some(_) => Disposition::Unknown,
+    };
+    Landed { outcome, disposition, stopped }
 }
 
 /// The error for a tool that panicked.

@@ -153,6 +153,42 @@ async fn cancelling_stops_what_runs_and_what_waits() {
     assert_eq!(results[0].status, Status::Error(ErrorKind::Cancelled));
 }
 
+#[tokio::test]
+async fn a_call_that_was_stopped_is_cancelled_and_shows_what_it_had() {
+    let begun = Arc::new(tokio::sync::Notify::new());
+    let begins = Arc::clone(&begun);
+    let stops = Probe::new("stops").act(move |args, cx| {
+        let begins = Arc::clone(&begins);
+        async move {
+            begins.notify_one();
+            cx.cancel.cancelled().await;
+            // Sooner or later than it is noticed that it was stopped.
+            for _ in 0..args["pauses"].as_u64().unwrap() {
+                tokio::task::yield_now().await;
+            }
+            ToolOutput::json(&json!({ "output": "so far" }))
+        }
+    });
+    let keeper = Arc::new(Keeper::default());
+    let diary = keeper.0.clone();
+    let (engine, caller, _dir) =
+        built(Engine::builder().tools(vec![stops.tool()]).recorder(keeper));
+    for pauses in [0, 1, 10] {
+        let call = ToolCall::new("1", "stops", json!({ "pauses": pauses }));
+        let mut caller = caller.clone();
+        caller.cancel = caller.cancel.child_token();
+        let stop = async {
+            begun.notified().await;
+            caller.cancel.cancel();
+        };
+        let (result, ()) = tokio::join!(engine.call(call, &caller), stop);
+        assert_eq!(result.status, Status::Error(ErrorKind::Cancelled));
+        assert_eq!(json(&result.content), json!({ "output": "so far" }));
+        assert_eq!(result.disposition, Disposition::Unknown);
+    }
+    assert_eq!(diary.lines(), ["1 stops cancelled"; 3]);
+}
+
 struct Rule(fn(&Proposal<'_>) -> Verdict);
 impl Policy for Rule {
     fn judge(&self, proposal: &Proposal<'_>) -> Ruling {

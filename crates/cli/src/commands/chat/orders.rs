@@ -62,7 +62,7 @@ pub(crate) async fn carry_out(sitting: &mut Sitting<'_>, order: &str) -> Then {
     let rest = rest.trim();
     let done = match name {
         "help" | "?" => help(sitting),
-        "quit" | "exit" | "q" => return Then::End(Next::Leave(Exit::Ok)),
+        "quit" | "exit" | "q" => return Then::End(Next::Leave),
         "new" | "clear" => return Then::End(Next::Anew),
         "resume" => match session(sitting, rest) {
             Ok(id) => return Then::End(Next::Session(id)),
@@ -98,6 +98,9 @@ pub(crate) async fn carry_out(sitting: &mut Sitting<'_>, order: &str) -> Then {
         _ => {
             let near = ORDERS.iter().find(|known| known.name.starts_with(name));
             let near = near.map(|near| format!("; did you mean /{}?", near.name));
+            if sitting.exit == Exit::Ok {
+                sitting.exit = Exit::Usage;
+            }
             sitting.screen.warn(&format!(
                 "There is no command /{name}{}",
                 near.unwrap_or_else(|| "; /help lists them".to_owned())
@@ -106,6 +109,9 @@ pub(crate) async fn carry_out(sitting: &mut Sitting<'_>, order: &str) -> Then {
         }
     };
     if let Err(failure) = done {
+        if sitting.exit == Exit::Ok {
+            sitting.exit = failure.exit;
+        }
         let hint = failure.hint.map(|hint| format!("\n{hint}")).unwrap_or_default();
         sitting.screen.error(&format!("{}{hint}", failure.message));
     }
@@ -203,9 +209,17 @@ async fn toolsets(sitting: &mut Sitting<'_>, wanted: &str) -> Result<(), Failure
 fn cost(sitting: &Sitting<'_>) -> Result<(), Failure> {
     let spent = sitting.shown.spent();
     let cost = spent.cost.map_or("not known".to_owned(), |cost| format!("${cost:.4}"));
+    let before = match sitting.shown.before() {
+        before if before.input + before.output == 0 => String::new(),
+        before => format!(
+            " ({} tokens{} of it in earlier sittings)",
+            before.input + before.output,
+            before.cost.map(|cost| format!(" and ${cost:.4}")).unwrap_or_default()
+        ),
+    };
     let definitions = &sitting.engaged.definitions.json;
     sitting.screen.note(&format!(
-        "sent      {} tokens, {} of them from a cache\nanswered  {} tokens\ncost      {cost}\n\
+        "sent      {} tokens, {} of them from a cache\nanswered  {} tokens\ncost      {cost}{before}\n\
          context   {} tokens now, {} of them for {} tools",
         spent.input,
         spent.cache_read,
