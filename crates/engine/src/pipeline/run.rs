@@ -90,11 +90,8 @@ impl Flight {
 
         let stopped = tokio::select! {
             biased;
-            ended = &mut task => {
-                // It may have noticed by itself, sooner than we did.
-                let stopped = self.caller.cancel.is_cancelled().then_some(ErrorKind::Cancelled);
-                return land(entry.name(), ended, stopped);
-            }
+            // It may have noticed by itself that it was to stop, sooner than we did.
+            ended = &mut task => return land(entry.name(), ended, ErrorKind::Cancelled),
             () = self.caller.cancel.cancelled() => ToolError::cancelled(),
             () = tokio::time::sleep_until(deadline.into()) => ToolError::new(
                 ErrorKind::Timeout,
@@ -105,9 +102,7 @@ impl Flight {
         // A tool that stops in time may have something to say, such as the
         // output so far; its own word that it was cancelled adds nothing.
         match tokio::time::timeout(GRACE, &mut task).await {
-            Ok(Ok(Ok(Ok(output)))) => {
-                land(entry.name(), Ok(Ok(Ok(output))), Some(stopped.kind()))
-            }
+            Ok(Ok(Ok(Ok(output)))) => land(entry.name(), Ok(Ok(Ok(output))), stopped.kind()),
             Ok(Ok(Ok(Err(error)))) if error.kind() != ErrorKind::Cancelled => cut_off(error),
             _ => cut_off(stopped),
         }
@@ -251,10 +246,14 @@ fn cut_off(error: ToolError) -> Landed {
     Landed { outcome: Err(error), disposition: Disposition::Unknown, stopped: None }
 }
 
-/// What came of a call, which was told to stop for this reason if for any.
-fn land(tool: &str, ended: Ended, stopped: Option<ErrorKind>) -> Landed {
+/// What came of a call. If it was stopped, then for this reason.
+fn land(tool: &str, ended: Ended, why: ErrorKind) -> Landed {
+    let mut stopped = None;
     let outcome = match ended {
-        Ok(Ok(Ok(output))) => output.into_checked(),
+        Ok(Ok(Ok(output))) => {
+            stopped = output.is_stopped().then_some(why);
+            output.into_checked()
+        }
         // The tool noticed by itself that it was to stop.
         Ok(Ok(Err(error))) if matches!(error.kind(), ErrorKind::Cancelled | ErrorKind::Timeout) => {
             return cut_off(error);

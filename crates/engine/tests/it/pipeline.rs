@@ -166,15 +166,16 @@ async fn a_call_that_was_stopped_is_cancelled_and_shows_what_it_had() {
             for _ in 0..args["pauses"].as_u64().unwrap() {
                 tokio::task::yield_now().await;
             }
-            ToolOutput::json(&json!({ "output": "so far" }))
+            let output = ToolOutput::json(&json!({ "output": "so far" }))?;
+            Ok(output.stopped(args["stops"] == true))
         }
     });
     let keeper = Arc::new(Keeper::default());
     let diary = keeper.0.clone();
     let (engine, caller, _dir) =
         built(Engine::builder().tools(vec![stops.tool()]).recorder(keeper));
-    for pauses in [0, 1, 10] {
-        let call = ToolCall::new("1", "stops", json!({ "pauses": pauses }));
+    for (pauses, stops) in [(0, true), (1, true), (10, true), (0, false), (10, false)] {
+        let call = ToolCall::new("1", "stops", json!({ "pauses": pauses, "stops": stops }));
         let mut caller = caller.clone();
         caller.cancel = caller.cancel.child_token();
         let stop = async {
@@ -182,11 +183,16 @@ async fn a_call_that_was_stopped_is_cancelled_and_shows_what_it_had() {
             caller.cancel.cancel();
         };
         let (result, ()) = tokio::join!(engine.call(call, &caller), stop);
-        assert_eq!(result.status, Status::Error(ErrorKind::Cancelled));
+        // One that came to its end all the same is what it is.
+        let how = match stops {
+            true => (Status::Error(ErrorKind::Cancelled), Disposition::Unknown),
+            false => (Status::Success, Disposition::Complete),
+        };
+        assert_eq!((result.status, result.disposition), how);
         assert_eq!(json(&result.content), json!({ "output": "so far" }));
-        assert_eq!(result.disposition, Disposition::Unknown);
     }
-    assert_eq!(diary.lines(), ["1 stops cancelled"; 3]);
+    let (stopped, ended) = ("1 stops cancelled", "1 stops success");
+    assert_eq!(diary.lines(), [stopped, stopped, stopped, ended, ended]);
 }
 
 struct Rule(fn(&Proposal<'_>) -> Verdict);

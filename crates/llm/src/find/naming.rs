@@ -27,7 +27,9 @@ pub fn apart<'a>(
     let wanted = wanted.trim();
     let Some((prefix, rest)) = wanted.split_once(':') else { return Ok((None, wanted)) };
     let name = prefix.to_lowercase();
-    if is_known(config, &name) {
+    // A family of models may be called like who makes it: `mistral:7b`.
+    let is_maker = Provider::named(&name).is_some() && !is_own(config, &name);
+    if is_known(config, &name) && !(is_maker && is_parameters(rest)) {
         return Ok((Some(name), rest));
     }
     // `custom:NAME:MODEL`, as the configuration writes it.
@@ -96,6 +98,14 @@ fn is_models(prefix: &str, rest: &str) -> bool {
         || prefix == "ft"
         || VARIANTS.contains(&word.as_str())
         || is_size(&word)
+}
+
+/// `8b`, `8x7b-instruct`, `latest`: what no provider calls a model.
+fn is_parameters(rest: &str) -> bool {
+    let word = rest.split(['-', '_']).next().unwrap_or_default().to_lowercase();
+    let digits = word.strip_suffix(['b', 'm']).unwrap_or_default();
+    let is_count = |c: char| c.is_ascii_digit() || c == '.' || c == 'x';
+    rest == "latest" || !digits.is_empty() && digits.chars().all(is_count)
 }
 
 /// `8b`, `8x7b`, `1.5b`, `e2b`, `q4`, `v2`.

@@ -36,6 +36,8 @@ fn a_models_own_colon_stays_in_its_name() {
     for wanted in [
         "gpt-5.1",
         "llama3:8b",
+        "qwen:0.5b",
+        "mistral:latest",
         "mistral:7b-instruct-q4_K_M",
         "mixtral:8x7b",
         "gemma:latest",
