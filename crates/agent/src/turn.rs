@@ -138,6 +138,7 @@ impl Agent {
                 continue;
             }
             if calls.is_empty() {
+                self.warn_of_spoken(&reply.text);
                 self.add(Message::Assistant(reply))?;
                 match finish {
                     Finish::Length => return Ok(End::CutOff),
@@ -414,6 +415,18 @@ impl Agent {
             self.add(Message::Assistant(Reply { calls: Vec::new(), ..reply }))?;
         }
         Ok(End::Budget(what))
+    }
+
+    /// A call that was only spoken is not made unless that is how this model asks:
+    /// it may be quoted.
+    fn warn_of_spoken(&self, text: &str) {
+        let has_tools = !self.makeup.tools.is_empty() && !self.makeup.manner.speaks_calls;
+        if has_tools && crate::spoken::is_call(text) {
+            self.see(&Notice::Warning(
+                "The model has written a tool call into its answer, and it was not made. If that is \
+                 how it asks for tools, set model.tool_calls to text in config.yaml.",
+            ));
+        }
     }
 
     /// What costs nobody knows what cannot be kept within a budget.

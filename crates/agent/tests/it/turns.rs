@@ -283,6 +283,19 @@ async fn what_was_spent_beside_the_messages_is_written_down() {
 }
 
 #[tokio::test]
+async fn a_call_that_was_only_spoken_is_told_of() {
+    let spoken = "I look.\n<tool_call>\n{\"name\":\"directory_list\"}\n</tool_call>";
+    for (said, warns) in [(spoken, 1), ("Calls look like <tool_call>…</tool_call> there.", 0)] {
+        let mut scene = Scene::new(vec![Act::Says(text(said))]);
+        scene.agent.makeup_mut().tools = std::sync::Arc::new([serde_json::json!({})]);
+        scene.agent.turn(self::said("go"), &plenty()).await;
+        let seen = scene.eyes.0.lock().unwrap();
+        let warned = seen.iter().filter(|line| line.contains("model.tool_calls")).count();
+        assert_eq!(warned, warns, "{seen:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_fault_ends_the_turn_and_says_why() {
     let fault = Fault::new(FaultKind::Key, "The key is wrong");
     let mut scene = Scene::new(vec![Act::Fails(fault.clone())]);

@@ -364,6 +364,18 @@ fn several_turns_are_taken_back_at_once() {
 }
 
 #[test]
+fn where_nothing_was_said_there_is_nothing_to_save_shorten_or_pay() {
+    let server = ModelServer::start(Vec::<Scene>::new());
+    let context = with_model(&server);
+    let run = context.feed(["chat"], "/cost\n/compact\n/save talk.md\n").exits(2);
+    let told = format!("{}{}", run.stdout, run.stderr);
+    for part in ["nothing yet", "short already", "Nothing was said yet"] {
+        assert!(told.contains(part), "{told}");
+    }
+    assert!(!context.work().join("talk.md").exists());
+}
+
+#[test]
 fn a_conversation_is_saved_for_nobody_else() {
     use std::os::unix::fs::PermissionsExt as _;
     let server = ModelServer::start(vec![Scene::says("One.")]);

@@ -208,7 +208,11 @@ async fn toolsets(sitting: &mut Sitting<'_>, wanted: &str) -> Result<(), Failure
 
 fn cost(sitting: &Sitting<'_>) -> Result<(), Failure> {
     let spent = sitting.shown.spent();
-    let cost = spent.cost.map_or("not known".to_owned(), |cost| format!("${cost:.4}"));
+    let cost = match spent.cost {
+        Some(cost) => format!("${cost:.4}"),
+        None if spent.input + spent.output == 0 => "nothing yet".to_owned(),
+        None => "not known; model.prices in config.yaml tells it".to_owned(),
+    };
     let before = match sitting.shown.before() {
         before if before.input + before.output == 0 => String::new(),
         before => format!(
@@ -387,6 +391,9 @@ fn unused(folder: &Path, session: &str) -> PathBuf {
 }
 
 fn save(sitting: &Sitting<'_>, file: &str) -> Result<(), Failure> {
+    if sitting.engaged.agent.conversation().messages().is_empty() {
+        return Err(Failure::usage("Nothing was said yet"));
+    }
     let cwd = sitting.engaged.agent.makeup().caller.cwd.clone();
     let path = match file {
         "" => unused(&cwd, &sitting.engaged.session),
